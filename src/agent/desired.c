@@ -48,8 +48,8 @@ static weir_status ask(struct agent *agent, const struct asked *asked, json_t **
     weir_status status = weir_client_call(agent->desired_client, "GET", path, NULL, &document, err);
     bool is_whole = json_is_array(json_object_get(document, "tasks")) ||
                     json_is_array(json_object_get(document, "visits"));
-    if (status == WEIR_OK && (!is_whole ||
-                              !json_is_integer(json_object_get(document, "revision")))) {
+    if (status == WEIR_OK &&
+        (!is_whole || !json_is_integer(json_object_get(document, "revision")))) {
         json_decref(document);
         status = weir_error_set(err, WEIR_ERR_CORRUPT,
                                 "the server's answer has no \"revision\" and \"tasks\"");

@@ -294,8 +294,8 @@ static bool open_other(pid_t pid, const char *kind, int own_fd, int *out)
     struct stat info, own;
     int self_fd = own_fd >= 0 ? -1 : open_namespace(getpid(), kind);
     int fd = open_namespace(pid, kind);
-    bool is_known = fd >= 0 && fstat(fd, &info) == 0 &&
-                    fstat(own_fd >= 0 ? own_fd : self_fd, &own) == 0;
+    bool is_known =
+        fd >= 0 && fstat(fd, &info) == 0 && fstat(own_fd >= 0 ? own_fd : self_fd, &own) == 0;
     if (self_fd >= 0) {
         close(self_fd);
     }

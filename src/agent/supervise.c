@@ -57,7 +57,7 @@ struct supervisor {
     struct disk_watch disk;
     char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
     char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
-    bool is_interrupted; /* stopped, but not because its end is wanted */
+    bool is_interrupted;           /* stopped, but not because its end is wanted */
     struct weir_limits own_limits; /* those that its group does not set */
 };
 

@@ -54,14 +54,19 @@ weir_status visit_order_read(const json_t *object, struct weir_arena *arena,
         .mode = json_integer_value(json_object_get(object, "mode")),
         .has_tty = json_is_true(json_object_get(object, "tty")),
     };
+
     const struct {
         const char *name;
         const char **to;
         bool is_needed;
-    } texts[] = {{"id", &order.id, true},           {"kind", &order.kind, true},
-                 {"secret", &order.secret, true},   {"server", &order.server, true},
-                 {"ca_file", &order.ca_file, false}, {"term", &order.term, false},
+    } texts[] = {{"id", &order.id, true},
+                 {"kind", &order.kind, true},
+                 {"secret", &order.secret, true},
+                 {"server", &order.server, true},
+                 {"ca_file", &order.ca_file, false},
+                 {"term", &order.term, false},
                  {"path", &order.path, false}};
+
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
         const char *text = json_string_value(json_object_get(object, texts[i].name));
         if (text == NULL && texts[i].is_needed) {
@@ -98,9 +103,9 @@ static weir_status leave_order(const char *tasks_dir, const char *server, const 
     }
     char *text = json_dumps(whole, JSON_COMPACT);
     weir_status status =
-        text != NULL ? weir_file_write_atomic(task_path(path, dir, name), text, strlen(text), 0600,
-                                              err)
-                     : weir_error_set(err, WEIR_ERR_INVALID, "an order that is no UTF-8");
+        text != NULL
+            ? weir_file_write_atomic(task_path(path, dir, name), text, strlen(text), 0600, err)
+            : weir_error_set(err, WEIR_ERR_INVALID, "an order that is no UTF-8");
     free(text);
     return status;
 }

@@ -67,9 +67,8 @@ int visit_file_write(const char *path, mode_t mode)
 {
     struct stat info;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        return complain(path, S_ISDIR(info.st_mode)
-                                  ? "is a folder: end it with / to copy into it"
-                                  : "is no file");
+        return complain(path, S_ISDIR(info.st_mode) ? "is a folder: end it with / to copy into it"
+                                                    : "is no file");
     }
     int n = snprintf(temporary, sizeof temporary, "%s.weir-XXXXXX", path);
     (void)signal(SIGHUP, on_hangup);
@@ -78,8 +77,8 @@ int visit_file_write(const char *path, mode_t mode)
     if (fd < 0) {
         return complain(path, strerror(errno));
     }
-    bool is_good = copy(0, fd) && fchmod(fd, mode) == 0 && close(fd) == 0 &&
-                   rename(temporary, path) == 0;
+    bool is_good =
+        copy(0, fd) && fchmod(fd, mode) == 0 && close(fd) == 0 && rename(temporary, path) == 0;
     if (!is_good) {
         int errno_value = errno;
         (void)unlink(temporary);

@@ -307,8 +307,9 @@ static weir_status explain(const struct visit_order *order, const struct said *s
                            struct weir_error *err)
 {
     if (strcmp(order->kind, "forward") == 0) {
-        return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "nobody listens on port %lld of the task: %s",
-                              (long long)order->port, strerror(said->errno_value));
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "nobody listens on port %lld of the task: %s", (long long)order->port,
+                              strerror(said->errno_value));
     }
     if (said->is_exec) {
         *out_code = said->errno_value == ENOENT ? WEIR_EXIT_NOT_FOUND : WEIR_EXIT_NOT_RUN;

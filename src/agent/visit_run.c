@@ -33,8 +33,8 @@ struct runner {
     size_t in_begin, in_end;
     uint32_t n_taken; /* not told yet */
     bool is_input_over, is_output_over, is_errors_over;
-    bool is_broken;      /* the visitor broke the rules */
-    int64_t hung_up_ms;  /* when the visitor was found gone; 0: not */
+    bool is_broken;     /* the visitor broke the rules */
+    int64_t hung_up_ms; /* when the visitor was found gone; 0: not */
     struct weir_line line;
 };
 
@@ -299,8 +299,7 @@ static void turn(struct runner *r)
     write_input(r);
     char number[4];
     weir_frame_set_u32(number, r->n_taken);
-    if (r->n_taken > 0 &&
-        weir_frame_put(&r->line.box, WEIR_FRAME_TAKEN, number, sizeof number)) {
+    if (r->n_taken > 0 && weir_frame_put(&r->line.box, WEIR_FRAME_TAKEN, number, sizeof number)) {
         r->n_taken = 0;
     }
     if (r->hung_up_ms == 0) {
@@ -337,9 +336,8 @@ static void connect_server(struct runner *r, const struct visit_order *order)
     struct weir_client *client;
     struct weir_error err;
     weir_arena_init(&arena, 0);
-    const struct weir_client_config config = {.server = order->server,
-                                              .ca_file = order->ca_file,
-                                              .timeout_ms = VISIT_PATIENCE_MS};
+    const struct weir_client_config config = {
+        .server = order->server, .ca_file = order->ca_file, .timeout_ms = VISIT_PATIENCE_MS};
     weir_status status = weir_client_open(&config, &client, &err);
     if (status == WEIR_OK) {
         const char *path = weir_arena_printf(&arena, "/api/v1/visits/%s/place?stream=%lld",
@@ -374,8 +372,7 @@ _Noreturn void visit_run(const struct visit_host *host, const struct visit_order
             refuse(r, code, &err);
         }
         r->input = weir_xalloc(WEIR_VISIT_WINDOW);
-        r->pid_fd =
-            r->inside.pid > 0 ? (int)syscall(SYS_pidfd_open, r->inside.pid, 0) : -1;
+        r->pid_fd = r->inside.pid > 0 ? (int)syscall(SYS_pidfd_open, r->inside.pid, 0) : -1;
     }
     (void)weir_frame_put(&r->line.box, WEIR_FRAME_READY, NULL, 0);
     do {

@@ -31,8 +31,9 @@ static json_t *look_at(pid_t pid)
     text[len] = '\0';
     const char *after = strrchr(text, ')');
     if (after == NULL ||
-        sscanf(after + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d "
-                          "%llu %*d %*u %*u %lld",
+        sscanf(after + 1,
+               " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d "
+               "%llu %*d %*u %*u %lld",
                &state, &user, &kernel, &threads, &pages) != 5) {
         return NULL;
     }

@@ -195,8 +195,9 @@ static const struct api_member visit_list_members[] = {
 };
 static const struct api_member new_visit_members[] = {
     ALWAYS("kind", "text", "shell, exec, read, write, forward or top"),
-    MAY_MISS("task", "text", "Its rank, its role and rank (worker-0) or identifier; the first that "
-                             "runs if it is not said"),
+    MAY_MISS("task", "text",
+             "Its rank, its role and rank (worker-0) or identifier; the first that "
+             "runs if it is not said"),
     MAY_MISS("command", "list of text", "Of exec"),
     MAY_MISS("tty", "bool", "It has a terminal"),
     MAY_MISS("term", "text", "The terminal's TERM"),

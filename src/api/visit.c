@@ -1,10 +1,10 @@
 /** Visits: who goes into a task that runs, and the streams of it (visit/hub.h). */
+#include "api/visit.h"
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/service.h"
-#include "api/visit.h"
 #include "job/job.h"
 #include "job/service.h"
 #include "store/event.h"
@@ -59,8 +59,7 @@ static weir_status check_service(const struct entry *entry, struct weir_txn *txn
     struct weir_service service;
     struct api_call *call = entry->call;
     bool has_row;
-    WEIR_TRY(
-        weir_stmt_open(txn, sql_service, WEIR_BINDS(WEIR_BIND_TEXT("job", job)), &row, err));
+    WEIR_TRY(weir_stmt_open(txn, sql_service, WEIR_BINDS(WEIR_BIND_TEXT("job", job)), &row, err));
     WEIR_TRY(weir_stmt_step(row, &has_row, err));
     if (!has_row) {
         return WEIR_OK;
@@ -77,13 +76,13 @@ static weir_status check_service(const struct entry *entry, struct weir_txn *txn
 static weir_status not_running(const struct weir_job *job, const struct weir_task *task,
                                const struct entry *entry, struct weir_error *err)
 {
-    if (weir_job_phase_is_final(
-            weir_job_phase_of(&(struct weir_job_state){.job = *job}))) {
-        return weir_error_set(err, WEIR_ERR_CONFLICT,
-                              "job \"%.60s\" is over (%s): nothing of it is left to look into; weir "
-                              "logs %.60s shows what it printed. --hold-on-failure 30m of weir job "
-                              "run keeps the place of a job that fails",
-                              job->name, job->state, job->name);
+    if (weir_job_phase_is_final(weir_job_phase_of(&(struct weir_job_state){.job = *job}))) {
+        return weir_error_set(
+            err, WEIR_ERR_CONFLICT,
+            "job \"%.60s\" is over (%s): nothing of it is left to look into; weir "
+            "logs %.60s shows what it printed. --hold-on-failure 30m of weir job "
+            "run keeps the place of a job that fails",
+            job->name, job->state, job->name);
     }
     return weir_error_set(err, WEIR_ERR_CONFLICT,
                           "task %s of job \"%.60s\" does not run: it is %s; weir job explain %.60s "
@@ -162,8 +161,9 @@ static weir_status take_terminal(const struct api_call *call, json_t *order, str
                                     strspn(term, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW"
                                                  "XYZ0123456789._+-") == strlen(term));
     if (!is_term || rows < 0 || rows > UINT16_MAX || columns < 0 || columns > UINT16_MAX) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$.term, $.rows, $.columns: no name of a terminal, or no size of one");
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$.term, $.rows, $.columns: no name of a terminal, or no size of one");
     }
     json_object_set_new(order, "tty", json_boolean(has_tty));
     json_object_set_new(order, "term", json_string(term != NULL ? term : "dumb"));
@@ -310,8 +310,8 @@ weir_status api_visit_stream(struct api_call *call, struct weir_txn *txn, struct
     const char *node;
     (void)txn;
     WEIR_TRY(check_upgrade(call, err));
-    WEIR_TRY(weir_visits_get(call->api->visits, call->params[0], call->actor, call->arena, &visit,
-                             err));
+    WEIR_TRY(
+        weir_visits_get(call->api->visits, call->params[0], call->actor, call->arena, &visit, err));
     if (!weir_row_scope_sees(&call->rows, visit.project)) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no such visit");
     }
@@ -353,10 +353,9 @@ static const char *how_of(const struct weir_visit_end *end, struct weir_arena *a
 {
     return end->has_exit && end->exit_signal != 0
                ? weir_arena_printf(arena, "ended by signal %d", end->exit_signal)
-           : end->has_exit ? weir_arena_printf(arena, "exit %d", end->exit_status)
-           : end->failed != NULL
-               ? weir_arena_printf(arena, "it did not work: %.200s", end->failed)
-               : "its connection ended";
+           : end->has_exit       ? weir_arena_printf(arena, "exit %d", end->exit_status)
+           : end->failed != NULL ? weir_arena_printf(arena, "it did not work: %.200s", end->failed)
+                                 : "its connection ended";
 }
 
 void api_visit_ended(void *context, const struct weir_visit_end *end)

@@ -104,8 +104,10 @@ static enum moved give(struct weir_relay *relay, int from, int64_t now_ms)
 bool weir_relay_pump(struct weir_relay *relay, int64_t now_ms)
 {
     bool has_moved = true;
+    relay->has_more = false;
     for (int round = 0; has_moved; round++) {
         has_moved = false;
+        relay->has_more = relay->has_more || round == ROUNDS_MAX;
         for (int from = 0; from < 2; from++) {
             enum moved taken = round < ROUNDS_MAX ? take(relay, from, now_ms) : MOVED_NONE;
             enum moved given = give(relay, from, now_ms);

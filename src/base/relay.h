@@ -2,7 +2,7 @@
  * Relay: bytes both ways between two sockets, in bounded memory, with no idea of what they say.
  *
  * Whoever has it calls weir_relay_pump when either socket has an event (edge-triggered epoll suits it)
- * and now and then for the time; it never blocks. A side that is closed for writing by its peer is
+ * and now and then for the time, and again where has_more says so; it never blocks. A side that is closed for writing by its peer is
  * closed for writing at the other side, once what came before was delivered. Bytes that are not taken
  * for stuck_ms end the relay, and so do WEIR_RELAY_QUIET_MS in which nothing moves.
  *
@@ -36,6 +36,8 @@ struct weir_relay {
     int fds[2];
     struct weir_relay_way ways[2]; /**< ways[i]: from fds[i] to the other. */
     int64_t moved_ms;
+    bool
+        has_more; /**< It let others have their turn: it is to be pumped again, though no event may come. */
     int64_t stuck_ms;      /**< WEIR_RELAY_STUCK_MS, unless it is set after init. */
     weir_relay_see_fn see; /**< NULL, unless it is set after init; not for bytes of a preload. */
     void *context;

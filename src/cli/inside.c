@@ -54,9 +54,9 @@ void inside_tell(struct cli_call *call, const struct inside_end *end)
 /* A task of the answer that is meant. */
 static bool is_meant(const struct inside *inside, const json_t *task)
 {
-    char *label = weir_arena_printf(inside->call->arena, "%s-%s",
-                                    cli_text(inside->call, task, "role"),
-                                    cli_text(inside->call, task, "rank"));
+    char *label =
+        weir_arena_printf(inside->call->arena, "%s-%s", cli_text(inside->call, task, "role"),
+                          cli_text(inside->call, task, "rank"));
     const char *word = inside->task;
     return word == NULL || strcmp(word, label) == 0 ||
            strcmp(word, cli_text(inside->call, task, "rank")) == 0 ||

@@ -34,7 +34,7 @@ weir_status inside_open(const struct inside *inside, struct weir_line *line,
 /** How a stream ended. */
 struct inside_end {
     bool has_exit;
-    int exit_status; /**< Of the program; 128 + the signal that killed it. */
+    int exit_status;                        /**< Of the program; 128 + the signal that killed it. */
     char message[WEIR_ERROR_MESSAGE_BYTES]; /**< Without one: why. */
 };
 
@@ -68,8 +68,8 @@ int inside_mover_prepare(struct inside_mover *mover, struct pollfd fds[INSIDE_MO
 void inside_mover_move(struct inside_mover *mover, const struct pollfd fds[INSIDE_MOVER_FDS]);
 
 /** Until the stream is over. The terminal is afterwards as it was. */
-void inside_run(const struct inside *inside, struct weir_line *line,
-                const struct inside_ends *ends, struct inside_end *out);
+void inside_run(const struct inside *inside, struct weir_line *line, const struct inside_ends *ends,
+                struct inside_end *out);
 
 /** Print why a stream was cut, if it was, and set the command's exit status. */
 void inside_tell(struct cli_call *call, const struct inside_end *end);

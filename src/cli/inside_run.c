@@ -21,7 +21,7 @@
 
 /* Modes that a program may have left on: the mouse, pasting, other screens and keys, colours, no cursor. */
 #define MODES_OFF                                                                                  \
-    "\033[?1000l\033[?1002l\033[?1003l\033[?1005l\033[?1006l\033[?1015l\033[?2004l\033[?1004l"      \
+    "\033[?1000l\033[?1002l\033[?1003l\033[?1005l\033[?1006l\033[?1015l\033[?2004l\033[?1004l"     \
     "\033[?1047l\033[?1l\033>\033[?7h\033[?25h\033[0m"
 
 /* ---- the terminal ------------------------------------------------------------------------------------ */
@@ -114,8 +114,7 @@ static void take_frame(struct inside_mover *m)
     switch (line->frames.type) {
     case WEIR_FRAME_OUTPUT:
     case WEIR_FRAME_ERRORS:
-        m->to_fd =
-            line->frames.type == WEIR_FRAME_OUTPUT ? m->ends.out_fd : m->ends.errors_fd;
+        m->to_fd = line->frames.type == WEIR_FRAME_OUTPUT ? m->ends.out_fd : m->ends.errors_fd;
         m->n_written = 0;
         break;
     case WEIR_FRAME_TAKEN:
@@ -142,7 +141,8 @@ static void take_frame(struct inside_mover *m)
 static void write_output(struct inside_mover *m)
 {
     size_t left = m->line->frames.len - m->n_written;
-    ssize_t n = write(m->to_fd, m->line->payload + m->n_written, WEIR_MIN(left, (size_t)PIPE_BYTES));
+    ssize_t n =
+        write(m->to_fd, m->line->payload + m->n_written, WEIR_MIN(left, (size_t)PIPE_BYTES));
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
         m->is_over = m->end.has_exit = true; /* nobody reads it: as after SIGPIPE */
         m->end.exit_status = BROKEN_PIPE;
@@ -252,8 +252,8 @@ static int block_signals(sigset_t *out_old)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-void inside_run(const struct inside *inside, struct weir_line *line,
-                const struct inside_ends *ends, struct inside_end *out)
+void inside_run(const struct inside *inside, struct weir_line *line, const struct inside_ends *ends,
+                struct inside_end *out)
 {
     sigset_t old;
     struct inside_mover m;

@@ -21,8 +21,9 @@ static const char *find_colon(const char *word)
     const char *colon = strchr(word, ':'), *slash = strchr(word, '/');
     bool is_path = word[0] == '/' || word[0] == '.' || word[0] == '\0' || word[0] == ':';
     /* A task has one slash in front of its colon. */
-    return is_path || colon == NULL || (slash != NULL && slash < colon && strchr(slash + 1, '/') != NULL &&
-                                        strchr(slash + 1, '/') < colon)
+    return is_path || colon == NULL ||
+                   (slash != NULL && slash < colon && strchr(slash + 1, '/') != NULL &&
+                    strchr(slash + 1, '/') < colon)
                ? NULL
                : colon;
 }
@@ -33,15 +34,13 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static weir_status copy(struct cli_call *call, const char *word, const char *kind,
-                        const char *path, mode_t mode, const struct inside_ends *ends,
-                        struct weir_error *err)
+static weir_status copy(struct cli_call *call, const char *word, const char *kind, const char *path,
+                        mode_t mode, const struct inside_ends *ends, struct weir_error *err)
 {
     struct inside inside;
     struct inside_end end;
     struct weir_line *line = weir_arena_alloc(call->arena, sizeof *line);
-    json_t *body =
-        json_pack("{s:s,s:s,s:I}", "kind", kind, "path", path, "mode", (json_int_t)mode);
+    json_t *body = json_pack("{s:s,s:s,s:I}", "kind", kind, "path", path, "mode", (json_int_t)mode);
     if (body == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "the path is no UTF-8");
     }
@@ -105,14 +104,16 @@ static weir_status copy_in(struct cli_call *call, const char *from, const char *
     }
     if (S_ISDIR(info.st_mode)) {
         close(fd);
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "%.200s is a folder: one file is copied at a time, or all of it by tar "
-                              "-c %.60s | weir job exec %.60s -- tar -x",
-                              from, from, word);
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "%.200s is a folder: one file is copied at a time, or all of it by tar "
+            "-c %.60s | weir job exec %.60s -- tar -x",
+            from, from, word);
     }
     size_t len = strlen(path);
     if (len == 0 || path[len - 1] == '/') {
-        path = weir_arena_printf(call->arena, "%s%s", path, is_standard ? "stdin" : base_name(from));
+        path =
+            weir_arena_printf(call->arena, "%s%s", path, is_standard ? "stdin" : base_name(from));
     }
     const struct inside_ends ends = {fd, STDOUT_FILENO, STDERR_FILENO, false, false};
     mode_t mode = S_ISREG(info.st_mode) ? info.st_mode & 0777 : 0644;
@@ -128,9 +129,10 @@ static weir_status run_copy(struct cli_call *call, struct weir_error *err)
     const char *from = call->words[0], *to = call->words[1];
     const char *from_colon = find_colon(from), *to_colon = find_colon(to);
     if ((from_colon != NULL) == (to_colon != NULL)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "one of the two is in a task, and written JOB[/TASK]:PATH; a file here "
-                              "whose name has a colon is written ./NAME");
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "one of the two is in a task, and written JOB[/TASK]:PATH; a file here "
+            "whose name has a colon is written ./NAME");
     }
     if (from_colon != NULL) {
         return copy_out(call, weir_arena_memdup(call->arena, from, (size_t)(from_colon - from)),

@@ -90,8 +90,8 @@ static bool turn(struct forwarding *f)
     fds[1] = (struct pollfd){.fd = f->n < CONNECTIONS_MAX ? f->listen_fd : -1, .events = POLLIN};
     int wait_ms = inside_mover_prepare(&f->mover, fds + 2);
     for (size_t i = 0; i < f->n; i++) {
-        int left_ms = inside_mover_prepare(&f->connections[i]->mover,
-                                           fds + 2 + INSIDE_MOVER_FDS * (i + 1));
+        int left_ms =
+            inside_mover_prepare(&f->connections[i]->mover, fds + 2 + INSIDE_MOVER_FDS * (i + 1));
         wait_ms = WEIR_MIN(wait_ms, left_ms);
     }
     if (f->mover.is_over) {
@@ -134,13 +134,11 @@ static weir_status run_forward(struct cli_call *call, struct weir_error *err)
     int bound;
     memset(f, 0, sizeof *f);
     WEIR_TRY(read_port(colon != NULL ? colon + 1 : word, 1, &port, err));
-    WEIR_TRY(read_port(colon != NULL
-                           ? weir_arena_memdup(call->arena, word, (size_t)(colon - word))
-                           : word,
+    WEIR_TRY(read_port(colon != NULL ? weir_arena_memdup(call->arena, word, (size_t)(colon - word))
+                                     : word,
                        0, &local, err));
-    WEIR_TRY(weir_listen_open(
-        weir_arena_printf(call->arena, "127.0.0.1:%lld", (long long)local), "LOCAL", &f->listen_fd,
-        &bound, err));
+    WEIR_TRY(weir_listen_open(weir_arena_printf(call->arena, "127.0.0.1:%lld", (long long)local),
+                              "LOCAL", &f->listen_fd, &bound, err));
     f->line = weir_arena_alloc(call->arena, sizeof *f->line);
     json_t *body = json_pack("{s:s,s:I}", "kind", "forward", "port", (json_int_t)port);
     weir_status status = inside_begin(call, call->words[0], body, &f->inside, err);
@@ -178,11 +176,12 @@ const struct cli_command cli_job_forward = {
     .name = "job forward",
     .usage = "JOB[/TASK] [LOCAL:]PORT",
     .summary = "Reach a port of a task that runs at this machine's 127.0.0.1",
-    .help = "PORT is one on which a program of the task listens, on its 127.0.0.1; LOCAL is the port "
-            "here,\n"
-            "the same if it is not given, any free one if it is 0. Up to 63 connections at once go "
-            "through\n"
-            "the server: no port of the node is opened. It goes on until Ctrl-C, or the task ends.",
+    .help =
+        "PORT is one on which a program of the task listens, on its 127.0.0.1; LOCAL is the port "
+        "here,\n"
+        "the same if it is not given, any free one if it is 0. Up to 63 connections at once go "
+        "through\n"
+        "the server: no port of the node is opened. It goes on until Ctrl-C, or the task ends.",
     .min_words = 2,
     .max_words = 2,
     CLI_OPTIONS(forward_options, forward_options),

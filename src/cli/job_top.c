@@ -81,8 +81,9 @@ static void listen_all(struct told *all, size_t n_tasks, bool wants_two)
         for (size_t i = 0; i < n_tasks; i++) {
             listen_to(&all[i]);
             fds[i] = weir_line_poll(all[i].line, true);
-            is_waiting = is_waiting || (!all[i].is_over &&
-                                        (all[i].now == NULL || (wants_two && all[i].before == NULL)));
+            is_waiting =
+                is_waiting ||
+                (!all[i].is_over && (all[i].now == NULL || (wants_two && all[i].before == NULL)));
         }
         if (is_waiting) {
             (void)poll(fds, n_tasks, (int)left_ms);
@@ -129,8 +130,8 @@ static json_t *rows_of(struct told *all, size_t n)
 
 static void print(struct cli_call *call, struct told *all, size_t n)
 {
-    static const struct cli_column columns[] = {{"task", "TASK"},     {"pid", "PID"},
-                                                {"cpu_pct", "CPU %"}, {"rss_bytes", "MEMORY"},
+    static const struct cli_column columns[] = {{"task", "TASK"},       {"pid", "PID"},
+                                                {"cpu_pct", "CPU %"},   {"rss_bytes", "MEMORY"},
                                                 {"threads", "THREADS"}, {"command", "COMMAND"}};
     json_t *rows = rows_of(all, n);
     if (cli_is_json(call)) {
@@ -180,10 +181,11 @@ static weir_status begin_all(struct cli_call *call, struct told *all, size_t *n,
     {
         if (status == WEIR_OK && *n < TASKS_MAX &&
             strcmp(cli_text(call, task, "state"), "RUNNING") == 0) {
-            status = begin_task(call, inside.job,
-                                weir_arena_printf(call->arena, "%s-%s", cli_text(call, task, "role"),
-                                                  cli_text(call, task, "rank")),
-                                &all[(*n)++], err);
+            status =
+                begin_task(call, inside.job,
+                           weir_arena_printf(call->arena, "%s-%s", cli_text(call, task, "role"),
+                                             cli_text(call, task, "rank")),
+                           &all[(*n)++], err);
         }
     }
     json_decref(answer);
@@ -227,7 +229,8 @@ const struct cli_command cli_job_top = {
     .name = "job top",
     .usage = "JOB[/TASK] [--watch] [-o json]",
     .summary = "Show the processes of a job's tasks that run, with their processors and memory",
-    .help = "CPU % is of one processor, over a second. weir describe job shows what its devices do.",
+    .help =
+        "CPU % is of one processor, over a second. weir describe job shows what its devices do.",
     .min_words = 1,
     .max_words = 1,
     CLI_OPTIONS(top_options, top_options),

@@ -160,7 +160,8 @@ weir_status weir_http_tunnel_open(const struct weir_http_tunnel_config *config,
                                   struct weir_http_tunnel **out, int *out_http,
                                   struct weir_buf *out_body, struct weir_error *err)
 {
-    struct weir_http_client *client; /* what libcurl needs for all is made with the first of these */
+    struct weir_http_client
+        *client; /* what libcurl needs for all is made with the first of these */
     int64_t timeout_ms = config->timeout_ms > 0 ? config->timeout_ms : OPEN_MS;
     int64_t due_ms = weir_mono_ms() + timeout_ms;
     *out_http = 0;

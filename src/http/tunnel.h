@@ -32,7 +32,8 @@ struct weir_http_tunnel_config {
  */
 weir_status weir_http_tunnel_open(const struct weir_http_tunnel_config *config,
                                   struct weir_http_tunnel **out, int *out_http,
-                                  struct weir_buf *out_body, struct weir_error *err) WEIR_MUST_CHECK;
+                                  struct weir_buf *out_body,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 /** NULL is accepted. */
 void weir_http_tunnel_close(struct weir_http_tunnel *tunnel);
 

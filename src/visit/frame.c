@@ -57,9 +57,8 @@ static bool is_allowed(bool is_from_task, unsigned type, size_t len)
 
 static bool is_kept(const struct weir_frames *frames)
 {
-    return frames->payload != NULL &&
-           (!frames->is_text_kept || frames->type == WEIR_FRAME_EXIT ||
-            frames->type == WEIR_FRAME_FAILED);
+    return frames->payload != NULL && (!frames->is_text_kept || frames->type == WEIR_FRAME_EXIT ||
+                                       frames->type == WEIR_FRAME_FAILED);
 }
 
 static void take_payload(struct weir_frames *frames, const char *bytes, size_t n)

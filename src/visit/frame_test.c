@@ -43,7 +43,8 @@ static struct sent make(struct weir_rng *rng, bool is_from_task)
     do {
         i = weir_rng_below(rng, WEIR_ARRAY_LEN(kinds));
     } while (kinds[i].is_from_task != is_from_task);
-    size_t most = weir_rng_below(rng, 2) == 0 ? WEIR_MIN(kinds[i].max, kinds[i].min + 40) : kinds[i].max;
+    size_t most =
+        weir_rng_below(rng, 2) == 0 ? WEIR_MIN(kinds[i].max, kinds[i].min + 40) : kinds[i].max;
     struct sent sent = {kinds[i].type, kinds[i].min + weir_rng_below(rng, most - kinds[i].min + 1),
                         NULL};
     sent.bytes = malloc(sent.len + 1);
@@ -118,8 +119,9 @@ START_TEST(a_frame_of_the_other_side_or_of_a_wrong_length_is_none)
                     max = kinds[i].max;
                 }
             }
-            const size_t tried[] = {0, 1, 2, 3, 4, 5, 512, 513, WEIR_FRAME_MAX_BYTES,
-                                    WEIR_FRAME_MAX_BYTES + 1, UINT32_MAX};
+            const size_t tried[] = {
+                0,         1, 2, 3, 4, 5, 512, 513, WEIR_FRAME_MAX_BYTES, WEIR_FRAME_MAX_BYTES + 1,
+                UINT32_MAX};
             for (size_t i = 0; i < WEIR_ARRAY_LEN(tried); i++) {
                 bool is_good = tried[i] >= min && tried[i] <= max;
                 ck_assert_int_eq(take(from_task, type, tried[i]),

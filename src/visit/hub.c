@@ -74,6 +74,7 @@ struct weir_visits {
     int n_places, n_streams;
     int64_t serial;
     bool is_stopping;
+    bool has_more; /* the thread's own: a relay is to be pumped again */
 };
 
 struct weir_visit_seat {
@@ -188,8 +189,7 @@ static struct weir_visit_seat *make_seat(struct weir_visits *visits, const struc
                                          enum side side, struct weir_arena *arena)
 {
     struct weir_visit_seat *seat = WEIR_ARENA_NEW(arena, struct weir_visit_seat);
-    *seat =
-        (struct weir_visit_seat){.visits = visits, .stream = stream->number, .side = side};
+    *seat = (struct weir_visit_seat){.visits = visits, .stream = stream->number, .side = side};
     memcpy(seat->id, stream->place->id, sizeof seat->id);
     return seat;
 }
@@ -340,11 +340,11 @@ json_t *weir_visits_list(struct weir_visits *visits, const char *job)
     for (const struct place *place = visits->places; place != NULL; place = place->next) {
         const struct weir_visit *visit = &place->visit;
         if (!place->is_over && strcmp(visit->job, job) == 0) {
-            json_array_append_new(
-                list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "id", place->id, "kind",
-                                weir_visit_kind_name(visit->kind), "job", visit->job, "task",
-                                visit->label, "who", visit->who, "what", visit->what, "since_ms",
-                                (json_int_t)visit->since_ms));
+            json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "id", place->id,
+                                                  "kind", weir_visit_kind_name(visit->kind), "job",
+                                                  visit->job, "task", visit->label, "who",
+                                                  visit->who, "what", visit->what, "since_ms",
+                                                  (json_int_t)visit->since_ms));
         }
     }
     pthread_mutex_unlock(&visits->lock);
@@ -387,8 +387,8 @@ static void say_failed(const struct stream *stream, const char *text)
     struct weir_frame_box box = {0};
     const struct weir_frames *frames = &stream->frames[SIDE_NODE];
     const struct weir_relay_way *way = &stream->relay.ways[SIDE_NODE];
-    bool is_between = frames->n_head == 0 || (frames->n_head == WEIR_FRAME_HEAD_BYTES &&
-                                              frames->n_payload == frames->len);
+    bool is_between = frames->n_head == 0 ||
+                      (frames->n_head == WEIR_FRAME_HEAD_BYTES && frames->n_payload == frames->len);
     if (stream->ends[SIDE_PERSON].upgraded != NULL && is_between && way->begin == way->end &&
         weir_frame_put_failed(&box, text)) {
         (void)send(stream->ends[SIDE_PERSON].fd, box.bytes, box.end, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -433,6 +433,18 @@ static bool watch(const struct weir_visits *visits, struct stream *stream, int f
     return epoll_ctl(visits->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+static void step(struct weir_visits *visits, struct stream *stream)
+{
+    if (stream->is_over || !stream->is_relaying) {
+        return;
+    }
+    if (!weir_relay_pump(&stream->relay, weir_mono_ms())) {
+        end_stream(visits, stream, NULL);
+    } else {
+        visits->has_more = visits->has_more || stream->relay.has_more;
+    }
+}
+
 /* Both sides are there. The lock is held. */
 static void join(struct weir_visits *visits, struct stream *stream)
 {
@@ -452,17 +464,10 @@ static void join(struct weir_visits *visits, struct stream *stream)
                   weir_relay_preload(&stream->relay, i, ends[i].extra, ends[i].extra_len) &&
                   watch(visits, stream, ends[i].fd);
     }
-    if (!is_good || !weir_relay_pump(&stream->relay, weir_mono_ms())) {
+    if (!is_good) {
         end_stream(visits, stream, NULL);
     }
-}
-
-static void step(struct weir_visits *visits, struct stream *stream)
-{
-    if (!stream->is_over && stream->is_relaying &&
-        !weir_relay_pump(&stream->relay, weir_mono_ms())) {
-        end_stream(visits, stream, NULL);
-    }
+    step(visits, stream);
 }
 
 /* The lock is held. */
@@ -481,7 +486,7 @@ static void look_at(struct weir_visits *visits, struct place *place, int64_t now
             end_stream(visits, s,
                        "the task's node did not come within 20 seconds: its agent may be away, or "
                        "older than the server; weir get nodes tells");
-        } else if (is_tick) {
+        } else if (is_tick || s->relay.has_more) {
             step(visits, s);
         }
     }
@@ -547,6 +552,7 @@ static bool turn(struct weir_visits *visits, const struct epoll_event *events, i
 {
     eventfd_t ignored;
     pthread_mutex_lock(&visits->lock);
+    visits->has_more = false;
     for (int i = 0; i < n; i++) {
         if (events[i].data.ptr != NULL) {
             step(visits, events[i].data.ptr);
@@ -575,7 +581,7 @@ static void *hub_main(void *context)
     int64_t next_tick_ms = 0;
     bool goes_on = true;
     while (goes_on) {
-        int n = epoll_wait(visits->epoll_fd, events, EVENTS_MAX, TICK_MS);
+        int n = epoll_wait(visits->epoll_fd, events, EVENTS_MAX, visits->has_more ? 0 : TICK_MS);
         int64_t now_ms = weir_mono_ms();
         bool is_tick = now_ms >= next_tick_ms;
         next_tick_ms = is_tick ? now_ms + TICK_MS : next_tick_ms;

@@ -20,12 +20,12 @@
 #include "http/stream.h"
 #include "visit/visit.h"
 
-#define WEIR_VISITS_OF_JOB_MAX   64
-#define WEIR_VISITS_OF_NODE_MAX  256
-#define WEIR_VISITS_MAX          1024
-#define WEIR_VISIT_STREAMS_MAX   64 /**< Of one visit at a time. */
-#define WEIR_VISITS_STREAMS_MAX  1024
-#define WEIR_VISITS_ARRIVE_MS    20000
+#define WEIR_VISITS_OF_JOB_MAX  64
+#define WEIR_VISITS_OF_NODE_MAX 256
+#define WEIR_VISITS_MAX         1024
+#define WEIR_VISIT_STREAMS_MAX  64 /**< Of one visit at a time. */
+#define WEIR_VISITS_STREAMS_MAX 1024
+#define WEIR_VISITS_ARRIVE_MS   20000
 
 struct weir_visits;
 
@@ -40,7 +40,8 @@ struct weir_visit {
     const char *who;
     const char *what; /**< For the audit: "ls -l /". */
     int64_t since_ms;
-    const json_t *order; /**< For the node: "command", "tty", "term", "rows", "cols", "port", "path" … */
+    const json_t
+        *order; /**< For the node: "command", "tty", "term", "rows", "cols", "port", "path" … */
 };
 
 /** How a visit was. */

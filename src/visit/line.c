@@ -15,9 +15,8 @@ weir_status weir_line_open(struct weir_line *line, struct weir_client *client, c
     line->is_over = false;
     line->begin = line->end = 0;
     line->box.begin = line->box.end = 0;
-    line->frames = (struct weir_frames){.is_from_task = secret == NULL,
-                                        .payload = line->payload,
-                                        .size = sizeof line->payload - 1};
+    line->frames = (struct weir_frames){
+        .is_from_task = secret == NULL, .payload = line->payload, .size = sizeof line->payload - 1};
     (void)snprintf(header, sizeof header, WEIR_VISIT_SECRET ": %s", secret != NULL ? secret : "");
     return weir_client_upgrade(client, path, WEIR_VISIT_PROTOCOL, secret != NULL ? header : NULL,
                                &line->tunnel, err);
@@ -34,8 +33,8 @@ bool weir_line_flush(struct weir_line *line)
 {
     struct weir_frame_box *box = &line->box;
     while (!line->is_over && box->begin < box->end) {
-        ssize_t n = weir_http_tunnel_write(line->tunnel, box->bytes + box->begin,
-                                           box->end - box->begin);
+        ssize_t n =
+            weir_http_tunnel_write(line->tunnel, box->bytes + box->begin, box->end - box->begin);
         if (n == 0) {
             break;
         }
