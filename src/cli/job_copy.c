@@ -67,8 +67,8 @@ static weir_status copy_out(struct cli_call *call, const char *word, const char 
     if (is_folder) {
         to = weir_arena_printf(call->arena, "%s/%s", to, base_name(path));
     }
-    if (stat(to, &info) == 0 && !S_ISREG(info.st_mode)) { /* /dev/stdout, a pipe */
-        int out = open(to, O_WRONLY | O_CLOEXEC);
+    if (lstat(to, &info) == 0 && !S_ISREG(info.st_mode)) { /* /dev/stdout, a pipe, a link */
+        int out = open(to, O_WRONLY | O_TRUNC | O_CLOEXEC);
         const struct inside_ends ends = {-1, out, STDERR_FILENO, false, false};
         return out < 0 ? weir_error_set_errno(err, errno, "cannot write %s", to)
                        : copy(call, word, "read", path, 0, &ends, err);
