@@ -9,6 +9,7 @@
 #include "agent/last_words.h"
 #include "agent/launch.h"
 #include "agent/log_sink.h"
+#include "agent/members.h"
 #include "agent/prepare.h"
 #include "agent/task.h"
 #include "agent/visit.h"
@@ -26,6 +27,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOCK_PATIENCE_MS     2000 /* the agent's look at the lock is over in microseconds */
@@ -34,7 +36,6 @@
 #define SHUTDOWN_PATIENCE_MS 200
 #define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
 #define DRAIN_PATIENCE_MS    500
-#define MEMBERS_MAX          DISK_WATCH_MEMBERS_MAX
 #define SHELL_SIGNAL         128
 #define FENCED               "stopped itself: its node does not reach the server, and it is fenced"
 
@@ -55,64 +56,23 @@ struct supervisor {
     const char *stop_reason;
     struct contact *contact; /* of a fenced task; NULL: the server was never reached */
     struct disk_watch disk;
+    struct members members;                           /* what it counts for */
     char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
     char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
     bool is_interrupted;           /* stopped, but not because its end is wanted */
+    bool is_held;                  /* its program failed, and its place is kept for a look */
     struct weir_limits own_limits; /* those that its group does not set */
 };
 
-/* Orphans of a task in namespaces are its job's, not this process's; without a control group they
- * are known by what they were started with. */
-static size_t add_orphans(const struct supervisor *s, struct process_id ids[], size_t n)
+static struct members members_of(const struct supervisor *s)
 {
-    static struct process_id marked[MEMBERS_MAX];
-    char mark[TASK_MARK_BYTES], entry[TASK_MARK_BYTES + 16];
-    if (s->group.n_dirs > 0 || s->ns.pid_fd < 0) {
-        return n;
-    }
-    (void)snprintf(entry, sizeof entry, "WEIR_TASK_KEY=%s", task_mark(mark, s->dir));
-    size_t n_marked = process_with_environment(entry, marked, MEMBERS_MAX), n_known = n;
-    for (size_t i = 0; i < n_marked && n < MEMBERS_MAX; i++) {
-        bool is_known = false;
-        for (size_t j = 0; j < n_known && !is_known; j++) {
-            is_known = ids[j].pid == marked[i].pid;
-        }
-        if (!is_known) {
-            ids[n++] = marked[i];
-        }
-    }
-    return n;
-}
-
-/* Every process of the task: members of its group, and descendants of this process. */
-static size_t find_all(void *context, struct process_id *ids, size_t max)
-{
-    const struct supervisor *s = context;
-    static pid_t pids[MEMBERS_MAX];
-    size_t n = process_descendants(getpid(), ids, max);
-    size_t n_group = weir_group_members(&s->group, pids, MEMBERS_MAX);
-    for (size_t i = 0; i < n_group && n < max; i++) {
-        bool is_known = false;
-        for (size_t j = 0; j < n && !is_known; j++) {
-            is_known = ids[j].pid == pids[i];
-        }
-        struct process_id id;
-        /* The group is asked again after the identity was taken: the pid was in it all the time. */
-        if (!is_known && process_identify(pids[i], &id) && weir_group_has(&s->group, pids[i])) {
-            ids[n++] = id;
-        }
-    }
-    return add_orphans(s, ids, n);
+    return (struct members){s->dir, &s->group, &s->ns};
 }
 
 static size_t signal_all(const struct supervisor *s, int signal_number)
 {
-    static struct process_id ids[MEMBERS_MAX];
-    size_t n = find_all((void *)s, ids, MEMBERS_MAX), n_alive = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_alive += process_signal(&ids[i], signal_number);
-    }
-    return n_alive;
+    const struct members members = members_of(s);
+    return members_signal(&members, signal_number);
 }
 
 static size_t kill_all(const struct supervisor *s)
@@ -208,7 +168,8 @@ static void look_for_stop(struct supervisor *s)
     while (read(s->inotify_fd, events, sizeof events) > 0) {
     }
     int64_t grace_ms;
-    const struct visit_host host = {s->dir, &s->task, &s->group, &s->own_limits, &s->ns, s->pid};
+    const struct visit_host host = {s->dir, &s->task, &s->group, &s->own_limits,
+                                    &s->ns, s->pid,   s->is_held};
     visit_start_all(&host);
     if (!s->is_stopping && task_stop_read(s->dir, &grace_ms)) {
         s->is_interrupted = task_is_interrupted(s->dir);
@@ -229,11 +190,12 @@ static void take_signals(struct supervisor *s)
     }
 }
 
-/* Until the task's own process has ended. */
-static void watch(struct supervisor *s)
+/* Until the task's own process has ended; then, if it is held, until that is over. */
+static void watch(struct supervisor *s, int64_t held_until_ms)
 {
-    while (!s->is_over) {
-        int64_t timeout_ms = TICK_MS;
+    while (s->is_held ? !s->is_stopping && weir_mono_ms() < held_until_ms : !s->is_over) {
+        int64_t timeout_ms =
+            s->is_held ? WEIR_MIN(held_until_ms - weir_mono_ms(), (int64_t)TICK_MS) : TICK_MS;
         if (s->is_stopping) {
             int64_t left_ms = s->kill_at_ms - weir_mono_ms();
             if (left_ms <= 0) {
@@ -259,44 +221,6 @@ static void watch(struct supervisor *s)
             image_run_end(s->dir, s->pid);
         }
     }
-}
-
-/* A machine that shuts down signals the task and its supervisor one after the other, and the task
- * may have ended of it before the supervisor is told. */
-static void await_own_signal(struct supervisor *s)
-{
-    bool may_be_shutdown =
-        WIFSIGNALED(s->wait_status) && WTERMSIG(s->wait_status) == SIGTERM && !s->is_stopping;
-    int64_t give_up_ms = weir_mono_ms() + (may_be_shutdown ? SHUTDOWN_PATIENCE_MS : 0);
-    take_signals(s);
-    while (!s->is_stopping && weir_mono_ms() < give_up_ms) {
-        struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
-        (void)poll(&fd, 1, (int)WEIR_MAX((int64_t)1, give_up_ms - weir_mono_ms()));
-        take_signals(s);
-    }
-}
-
-/* Whatever the task left behind ends with it. Returns how many processes could not be killed. */
-static size_t kill_leftovers(struct supervisor *s)
-{
-    close(s->inotify_fd); /* it is over: no request matters any more */
-    s->inotify_fd = -1;
-    int64_t give_up_ms = weir_mono_ms() + LEFTOVER_PATIENCE_MS;
-    size_t n = kill_all(s);
-    while (n > 0 && weir_mono_ms() < give_up_ms) {
-        wait_event(s, KILL_TICK_MS);
-        take_signals(s);
-        (void)read_log(s);
-        reap(s);
-        n = kill_all(s);
-    }
-    int64_t drain_until_ms = weir_mono_ms() + DRAIN_PATIENCE_MS;
-    while (read_log(s) && weir_mono_ms() < drain_until_ms) {
-        wait_event(s, KILL_TICK_MS);
-        take_signals(s);
-        reap(s);
-    }
-    return n;
 }
 
 static void explain_exit(const struct supervisor *s, size_t n_left, struct task_exit *record)
@@ -353,6 +277,73 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
     if (s->task.image != NULL) {
         image_run_explain(record);
     }
+}
+
+/* Its program failed: whoever it is for has a while to look at what is there. */
+static void hold(struct supervisor *s)
+{
+    char path[TASK_PATH_BYTES], text[WEIR_ERROR_MESSAGE_BYTES], when[32];
+    struct tm tm;
+    struct task_exit record;
+    bool has_failed = WIFSIGNALED(s->wait_status) || WEXITSTATUS(s->wait_status) != 0;
+    if (s->task.hold_ms <= 0 || s->is_stopping || s->ns.mount_fd < 0 || !has_failed) {
+        return;
+    }
+    fill_exit(s, 0, &record);
+    time_t until = (time_t)((weir_time_ms() + s->task.hold_ms) / 1000);
+    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&until, &tm));
+    int len = snprintf(text, sizeof text,
+                       "held until %s for a look: its program failed with %s %d%s%.200s", when,
+                       record.signal != 0 ? "signal" : "exit",
+                       record.signal != 0 ? record.signal : record.exit_code,
+                       record.message[0] != '\0' ? ": " : "", record.message);
+    if (weir_file_write_atomic(task_path(path, s->dir, TASK_HELD), text, (size_t)len, 0600, NULL) !=
+        WEIR_OK) {
+        return;
+    }
+    s->is_held = true;
+    watch(s, weir_mono_ms() + s->task.hold_ms);
+    /* It failed before it was told to end, and of nothing else. */
+    s->is_stopping = s->is_killing = s->is_interrupted = false;
+    s->disk_reason[0] = '\0';
+}
+
+/* A machine that shuts down signals the task and its supervisor one after the other, and the task
+ * may have ended of it before the supervisor is told. */
+static void await_own_signal(struct supervisor *s)
+{
+    bool may_be_shutdown =
+        WIFSIGNALED(s->wait_status) && WTERMSIG(s->wait_status) == SIGTERM && !s->is_stopping;
+    int64_t give_up_ms = weir_mono_ms() + (may_be_shutdown ? SHUTDOWN_PATIENCE_MS : 0);
+    take_signals(s);
+    while (!s->is_stopping && weir_mono_ms() < give_up_ms) {
+        struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
+        (void)poll(&fd, 1, (int)WEIR_MAX((int64_t)1, give_up_ms - weir_mono_ms()));
+        take_signals(s);
+    }
+}
+
+/* Whatever the task left behind ends with it. Returns how many processes could not be killed. */
+static size_t kill_leftovers(struct supervisor *s)
+{
+    close(s->inotify_fd); /* it is over: no request matters any more */
+    s->inotify_fd = -1;
+    int64_t give_up_ms = weir_mono_ms() + LEFTOVER_PATIENCE_MS;
+    size_t n = kill_all(s);
+    while (n > 0 && weir_mono_ms() < give_up_ms) {
+        wait_event(s, KILL_TICK_MS);
+        take_signals(s);
+        (void)read_log(s);
+        reap(s);
+        n = kill_all(s);
+    }
+    int64_t drain_until_ms = weir_mono_ms() + DRAIN_PATIENCE_MS;
+    while (read_log(s) && weir_mono_ms() < drain_until_ms) {
+        wait_event(s, KILL_TICK_MS);
+        take_signals(s);
+        reap(s);
+    }
+    return n;
 }
 
 /* The program was never started: exit statuses as a shell gives them. */
@@ -421,13 +412,14 @@ static weir_status record_run(struct supervisor *s, const struct launch *launch,
 static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
 {
     const char *job_dir = s->task.cell.job_dir;
+    s->members = members_of(s);
     s->disk =
         (struct disk_watch){.dirs = {task_path(s->work, s->dir, "work"),
                                      job_dir != NULL ? task_path(s->tmp, job_dir, "tmp") : NULL},
                             .max_bytes = s->task.disk_max_bytes,
                             .max_files = s->task.files_max,
-                            .members = find_all,
-                            .context = s};
+                            .members = members_find,
+                            .context = &s->members};
     for (size_t i = 0; i < DISK_WATCH_DIRS_MAX && s->disk.dirs[i] != NULL; i++) {
         WEIR_TRY(weir_dir_make(s->disk.dirs[i], 0700, err));
         (void)disk_quota_set(s->disk.dirs[i], s->disk.max_bytes, s->disk.max_files);
@@ -535,8 +527,11 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
         (void)namespaces_open_walls(&s->ns, s->pid); /* for visitors */
     }
     door_start(&s->task.door, &s->ns);
-    watch(s);
+    watch(s, 0);
     await_own_signal(s);
+    if (is_started) {
+        hold(s);
+    }
     size_t n_left = kill_leftovers(s);
     log_sink_close(&s->log);
     struct task_exit record;

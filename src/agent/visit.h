@@ -26,6 +26,7 @@ struct visit_host {
     const struct weir_limits *limits; /**< Of its own, where the group sets none. */
     const struct namespaces *ns;      /**< With the task's walls, but for a task in an image. */
     pid_t pid;                        /**< Of the task's program, or of crun. */
+    bool is_held;                     /**< That has ended, and its place is kept. */
 };
 
 /** What one stream is for; text lies in the arena it was read into. */

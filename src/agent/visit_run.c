@@ -24,7 +24,9 @@
 #define SEND_LAST_MS 5000 /* for the last frames */
 
 struct runner {
+    const struct visit_host *host;
     const struct visit_order *order;
+    struct process_id task;
     struct visit_inside inside;
     int pid_fd; /* readable: it has ended; -1: there is none */
     bool has_ended;
@@ -260,6 +262,28 @@ static void send_exit(struct runner *r, int status, int number)
     send_last(r);
 }
 
+/* Killed with its task: how it ended says nothing then. */
+static bool ended_with_task(const struct runner *r)
+{
+    bool is_killed = WIFSIGNALED(r->wait_status) &&
+                     (WTERMSIG(r->wait_status) == SIGKILL || WTERMSIG(r->wait_status) == SIGTERM);
+    return !r->inside.is_connection && is_killed &&
+           (task_has(r->host->dir, "stop") || (!r->host->is_held && !process_is_alive(&r->task)));
+}
+
+static void tell_end(struct runner *r)
+{
+    bool is_signal = !r->inside.is_connection && WIFSIGNALED(r->wait_status);
+    if (ended_with_task(r)) {
+        (void)weir_frame_put_failed(&r->line.box, "the visit ended with its task, which has ended "
+                                                  "or is being stopped");
+        send_last(r);
+        return;
+    }
+    send_exit(r, is_signal || r->inside.is_connection ? 0 : WEXITSTATUS(r->wait_status),
+              is_signal ? WTERMSIG(r->wait_status) : 0);
+}
+
 /* ---- the loop -------------------------------------------------------------------------------------------- */
 
 static void wait_event(const struct runner *r)
@@ -359,7 +383,9 @@ _Noreturn void visit_run(const struct visit_host *host, const struct visit_order
     struct weir_error err;
     int code = 0;
     memset(r, 0, sizeof *r);
+    r->host = host;
     r->order = order;
+    (void)process_identify(host->pid, &r->task);
     r->pid_fd = -1;
     r->inside = (struct visit_inside){.in_fd = -1, .out_fd = -1, .errors_fd = -1};
     weir_arena_init(&arena, 0);
@@ -383,9 +409,7 @@ _Noreturn void visit_run(const struct visit_host *host, const struct visit_order
         wait_event(r);
     } while (true);
     if (r->hung_up_ms == 0) {
-        bool is_signal = !r->inside.is_connection && WIFSIGNALED(r->wait_status);
-        send_exit(r, is_signal || r->inside.is_connection ? 0 : WEXITSTATUS(r->wait_status),
-                  is_signal ? WTERMSIG(r->wait_status) : 0);
+        tell_end(r);
     }
     _exit(0);
 }

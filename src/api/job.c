@@ -179,12 +179,15 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
     event.text = message;
     if (state != NULL && strcmp(state, "running") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_RUNNING;
+    } else if (state != NULL && strcmp(state, "held") == 0 && message != NULL) {
+        event.type = WEIR_JOB_EVENT_TASK_HELD;
     } else if (state != NULL && strcmp(state, "exited") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_EXITED;
     } else if (state != NULL && strcmp(state, "lost") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_LOST;
     } else {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.state: expected running, exited or lost");
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.state: expected running, held, exited or lost");
     }
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
     WEIR_TRY(api_body_text(call, "door", &door, err));

@@ -85,7 +85,7 @@ static weir_status not_running(const struct weir_job *job, const struct weir_tas
             job->name, job->state, job->name);
     }
     return weir_error_set(err, WEIR_ERR_CONFLICT,
-                          "task %s of job \"%.60s\" does not run: it is %s; weir job explain %.60s "
+                          "task %s of job \"%.60s\" does not run: it is %s; weir explain job %.60s "
                           "tells why",
                           task != NULL ? label_of(task, entry->call->arena) : "0", job->name,
                           task != NULL ? task->state : job->state, job->name);

@@ -120,6 +120,7 @@ weir_status job_ask_add(const struct job_ask *ask, json_t *spec, struct weir_err
         json_object_set_new(spec, "fenced", json_true());
     }
     set_text(spec, "time_limit", ask->time_limit);
+    set_text(spec, "hold_on_failure", ask->hold_on_failure);
     if (ask->topology != NULL) {
         set_text(member(spec, "topology", json_object()), "required", ask->topology);
     }

@@ -7,7 +7,8 @@
 #include "base/options.h"
 
 struct job_ask {
-    char *gpus, *gpu_memory, *mig, *time_limit, *node_selector, *toleration, *topology;
+    char *gpus, *gpu_memory, *mig, *time_limit, *hold_on_failure, *node_selector, *toleration,
+        *topology;
     double gpu_share;
     int64_t priority;
     bool is_preemptible, is_fenced;
@@ -31,6 +32,8 @@ struct job_ask {
                  "Never runs twice at a time: stops itself on a node that is cut off"),            \
         WEIR_OPT(strct, ask.time_limit, "time-limit", 0, TEXT, NULL, 0, 0, "TIME",                 \
                  "Longest run, from its placement on: 90m, 12h"),                                  \
+        WEIR_OPT(strct, ask.hold_on_failure, "hold-on-failure", 0, TEXT, NULL, 0, 0, "TIME",       \
+                 "Keep the place of a task that fails for so long, for a look: 30m"),              \
         WEIR_OPT(strct, ask.node_selector, "node-selector", 0, LIST, NULL, 0, 0, "KEY=VALUE",      \
                  "A label that its nodes must have; may be given again"),                          \
         WEIR_OPT(strct, ask.toleration, "toleration", 0, LIST, NULL, 0, 0, "KEY[=VALUE]",          \

@@ -32,6 +32,7 @@ static const struct weir_alert_kind kinds[] = {
     {"job_failed", "critical", NONE, "job", false, "a job of no ION failed and is not tried again", "a job of the same name succeeds; after 7 days without another failure"},
     {"job_failing", "critical", NONE, "job or ion", true, "3 jobs of one name, or 3 trainings of one pipeline, failed in a row", "the next that succeeds; after 7 days without another failure if it is of no ION"},
     {"job_restarting", "warning", DEGRADES, "job", true, "a job has been started again 3 times and is not over", "it is over; of a replica: it has run for 5 s"},
+    {"task_kept", "warning", NONE, "job", true, "a task's program failed, and its place, with all that it was given, is kept for a look (`--hold-on-failure`)", "the time is over; `weir job cancel`"},
     {"unreadable", "critical", DEGRADES, "job, ion or deployment", false, "the stored state of a job, ION or deployment cannot be loaded (too large, damaged): the engine leaves it alone and goes on with the others", "it can be loaded again, or is given up with `weir job cancel ID`, `weir delete NAME`, `weir undeploy NAME`"},
     {"node_lost", "critical", DEGRADES, "node", true, "a node has not been heard of for the node time-out (15 s unless the server has another)", "it is heard of"},
     {"server_cut_off", "critical", DEGRADES, "server", true, "more than half of the nodes, of two or more, fell silent at once: no node is lost by that", "half of them or more are heard of; after 5 minutes if others are: the silent ones are lost then"},
