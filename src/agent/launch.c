@@ -1,6 +1,7 @@
 #include "agent/launch.h"
 
 #include "agent/image_run.h"
+#include "agent/pass.h"
 #include "agent/walls.h"
 #include "base/file.h"
 #include "base/privileges.h"
@@ -13,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -184,6 +186,16 @@ static bool is_in_path(const char *name)
     return false;
 }
 
+/* For visitors: the program may end before anybody else could look. */
+static void tell_walls(const struct child_plan *plan)
+{
+    const struct launch_failure none = {0};
+    int fds[PASS_MAX];
+    if (namespaces_open_own(&fds[0], &fds[1])) {
+        (void)pass_send(plan->status_fd, &none, sizeof none, fds, PASS_MAX);
+    }
+}
+
 /* In the child: become the program; comes back if that fails. */
 static void execute(const struct child_plan *plan, struct launch_failure *failure)
 {
@@ -201,6 +213,9 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
         failure->status = status;
         (void)snprintf(failure->message, sizeof failure->message, "%s", err.message);
         return;
+    }
+    if (!is_image) {
+        tell_walls(plan);
     }
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -265,7 +280,8 @@ weir_status launch_fork(const char *dir, const struct task *task, const struct n
                               .null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
     pid_t pid = -1;
     if (plan.null_fd >= 0 && pipe2(output, O_CLOEXEC) == 0 && pipe2(barrier, O_CLOEXEC) == 0 &&
-        pipe2(status, O_CLOEXEC) == 0 && fcntl(output[0], F_SETFL, O_NONBLOCK) == 0) {
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, status) == 0 &&
+        fcntl(output[0], F_SETFL, O_NONBLOCK) == 0) {
         pid = namespaces_fork(ns);
     }
     if (pid == 0) {
@@ -289,8 +305,12 @@ weir_status launch_fork(const char *dir, const struct task *task, const struct n
     close(output[1]);
     close(barrier[0]);
     close(status[1]);
-    *out = (struct launch){
-        .pid = pid, .log_fd = output[0], .barrier_fd = barrier[1], .status_fd = status[0]};
+    *out = (struct launch){.pid = pid,
+                           .log_fd = output[0],
+                           .barrier_fd = barrier[1],
+                           .status_fd = status[0],
+                           .user_fd = -1,
+                           .mount_fd = -1};
     return WEIR_OK;
 }
 
@@ -299,11 +319,14 @@ bool launch_release(struct launch *launch, const struct weir_limits *limits,
 {
     (void)!write(launch->barrier_fd, limits, sizeof *limits);
     close(launch->barrier_fd);
-    ssize_t n;
-    do {
-        n = read(launch->status_fd, out, sizeof *out); /* 0: it was executed */
-    } while (n < 0 && errno == EINTR);
-    close(launch->status_fd);
+    int fds[PASS_MAX];
+    ssize_t n = pass_receive(launch->status_fd, out, sizeof *out, fds);
+    if (n == (ssize_t)sizeof *out && fds[0] >= 0) {
+        launch->user_fd = fds[0];
+        launch->mount_fd = fds[1];
+        n = pass_receive(launch->status_fd, out, sizeof *out, fds);
+    }
+    close(launch->status_fd); /* 0: it was executed */
     return n != (ssize_t)sizeof *out;
 }
 

@@ -11,6 +11,8 @@ struct launch {
     int log_fd;     /**< What it writes; non-blocking. The caller's. */
     int barrier_fd; /**< Closed without a byte: it exits without executing anything. */
     int status_fd;  /**< What went wrong before or at exec comes here. */
+    int user_fd; /**< After launch_release, the caller's: namespaces of its walls; -1: of an image, or */
+    int mount_fd; /**< it did not come so far. */
 };
 
 /** Why the program was not executed. */

@@ -288,29 +288,41 @@ void namespaces_leave(struct namespaces *ns)
     *ns = NAMESPACES_NONE;
 }
 
-/* That of another process, if it is not `own_fd`'s, nor this process's; else -1 without an error. */
-static bool open_other(pid_t pid, const char *kind, int own_fd, int *out)
+/* Unless it is that of `own_fd`, or of this process: closed, and -1, then. */
+static int keep_other(int fd, const char *kind, int own_fd)
 {
     struct stat info, own;
     int self_fd = own_fd >= 0 ? -1 : open_namespace(getpid(), kind);
-    int fd = open_namespace(pid, kind);
-    bool is_known =
-        fd >= 0 && fstat(fd, &info) == 0 && fstat(own_fd >= 0 ? own_fd : self_fd, &own) == 0;
+    bool is_other = fd >= 0 && fstat(fd, &info) == 0 &&
+                    fstat(own_fd >= 0 ? own_fd : self_fd, &own) == 0 && info.st_ino != own.st_ino;
     if (self_fd >= 0) {
         close(self_fd);
     }
-    if (fd >= 0 && (!is_known || info.st_ino == own.st_ino)) {
+    if (fd >= 0 && !is_other) {
         close(fd);
-        fd = -1;
     }
-    *out = fd;
-    return is_known;
+    return is_other ? fd : -1;
+}
+
+void namespaces_take_walls(struct namespaces *ns, int user_fd, int mount_fd)
+{
+    ns->inner_user_fd = keep_other(user_fd, "user", ns->user_fd);
+    ns->mount_fd = keep_other(mount_fd, "mnt", -1);
 }
 
 bool namespaces_open_walls(struct namespaces *ns, pid_t pid)
 {
-    return open_other(pid, "user", ns->user_fd, &ns->inner_user_fd) &&
-           open_other(pid, "mnt", -1, &ns->mount_fd);
+    int user_fd = open_namespace(pid, "user"), mount_fd = open_namespace(pid, "mnt");
+    bool is_known = user_fd >= 0 && mount_fd >= 0;
+    namespaces_take_walls(ns, user_fd, mount_fd);
+    return is_known;
+}
+
+bool namespaces_open_own(int *out_user_fd, int *out_mount_fd)
+{
+    *out_user_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+    *out_mount_fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    return *out_user_fd >= 0 && *out_mount_fd >= 0;
 }
 
 /* ---- starting a task ------------------------------------------------------------------------- */

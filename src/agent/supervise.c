@@ -286,7 +286,7 @@ static void hold(struct supervisor *s)
     struct tm tm;
     struct task_exit record;
     bool has_failed = WIFSIGNALED(s->wait_status) || WEXITSTATUS(s->wait_status) != 0;
-    if (s->task.hold_ms <= 0 || s->is_stopping || s->ns.mount_fd < 0 || !has_failed) {
+    if (s->task.hold_ms <= 0 || s->is_stopping || s->task.image != NULL || !has_failed) {
         return;
     }
     fill_exit(s, 0, &record);
@@ -523,9 +523,7 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
     };
     struct launch_failure failure;
     bool is_started = launch_release(&launch, &s->own_limits, &failure);
-    if (is_started && s->task.image == NULL) {
-        (void)namespaces_open_walls(&s->ns, s->pid); /* for visitors */
-    }
+    namespaces_take_walls(&s->ns, launch.user_fd, launch.mount_fd); /* for visitors */
     door_start(&s->task.door, &s->ns);
     watch(s, 0);
     await_own_signal(s);

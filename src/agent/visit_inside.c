@@ -2,6 +2,7 @@
 #include "agent/visit.h"
 
 #include "agent/launch.h"
+#include "agent/pass.h"
 #include "base/file.h"
 #include "visit/visit.h"
 
@@ -87,22 +88,7 @@ static char **find_environment(const struct visit_host *host, const struct visit
 /* Say it, with a descriptor if there is one. */
 static bool say(const struct inside_plan *plan, const struct said *said, int fd)
 {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {.bytes = {0}};
-    struct iovec part = {.iov_base = (void *)said, .iov_len = sizeof *said};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (fd >= 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(head), &fd, sizeof fd);
-    }
-    return sendmsg(plan->said_fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *said;
+    return pass_send(plan->said_fd, said, sizeof *said, &fd, fd >= 0 ? 1 : 0);
 }
 
 static _Noreturn void fail(const struct inside_plan *plan, const char *step, bool is_exec)
@@ -252,26 +238,11 @@ static _Noreturn void be_inside(struct inside_plan *plan)
 /* Wait for what it says; a descriptor may come with it, at once or before. False: it ended, or goes on. */
 static bool hear(int fd, struct said *said, int *out_fd)
 {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct iovec part = {.iov_base = said, .iov_len = sizeof *said};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    ssize_t n;
-    do {
-        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
-    } while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)sizeof *said) {
+    int fds[PASS_MAX];
+    if (pass_receive(fd, said, sizeof *said, fds) != (ssize_t)sizeof *said) {
         return false;
     }
-    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head != NULL && head->cmsg_type == SCM_RIGHTS) {
-        memcpy(out_fd, CMSG_DATA(head), sizeof *out_fd);
-    }
+    *out_fd = fds[0] >= 0 ? fds[0] : *out_fd;
     return true;
 }
 
