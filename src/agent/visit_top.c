@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FIRST_MS      250 /* two are needed for what is used */
 #define EVERY_MS      1000
 #define PROCESSES_MAX 256
 #define COMMAND_BYTES 100
@@ -114,8 +115,8 @@ static bool tell_all(const struct visit_host *host, struct weir_line *line)
 _Noreturn void visit_top(const struct visit_host *host, struct weir_line *line)
 {
     (void)weir_frame_put(&line->box, WEIR_FRAME_READY, NULL, 0);
-    while (tell_all(host, line)) {
-        int64_t due_ms = weir_mono_ms() + EVERY_MS, left_ms;
+    for (int64_t wait_ms = FIRST_MS; tell_all(host, line); wait_ms = EVERY_MS) {
+        int64_t due_ms = weir_mono_ms() + wait_ms, left_ms;
         while ((left_ms = due_ms - weir_mono_ms()) > 0 && !line->is_over) {
             struct pollfd fd = weir_line_poll(line, true);
             (void)poll(&fd, 1, (int)left_ms);

@@ -127,7 +127,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->started_ms = weir_clock_now_ms(api->clock);
     api->since_ms = api->started_ms;
     api->watch = -1;
-    if (weir_visits_create(api_visit_ended, api, &api->visits, err) != WEIR_OK) {
+    if (weir_visits_create(&api_visits_ops, api, &api->visits, err) != WEIR_OK) {
         weir_api_destroy(api);
         return err->status;
     }

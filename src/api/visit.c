@@ -268,6 +268,8 @@ weir_status api_visit_create(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(api_read(call, find_in, &entry, err));
     entry.visit.what = text;
     entry.visit.who = call->actor;
+    entry.visit.session = call->identity.session;
+    entry.visit.token = call->identity.token;
     entry.visit.since_ms = call->now_ms;
     entry.visit.order = order;
     WEIR_TRY(weir_visits_begin(call->api->visits, &entry.visit, id, err));
@@ -358,7 +360,7 @@ static const char *how_of(const struct weir_visit_end *end, struct weir_arena *a
                                  : "its connection ended";
 }
 
-void api_visit_ended(void *context, const struct weir_visit_end *end)
+static void ended(void *context, const struct weir_visit_end *end)
 {
     struct weir_api *api = context;
     const struct weir_visit *visit = &end->visit;
@@ -392,3 +394,37 @@ void api_visit_ended(void *context, const struct weir_visit_end *end)
     }
     weir_arena_fini(&arena);
 }
+
+struct looking {
+    struct weir_api *api;
+    const struct weir_visit *visit;
+    struct weir_arena *arena;
+    bool may;
+};
+
+static weir_status look_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct looking *looking = context;
+    const struct weir_visit *visit = looking->visit;
+    struct weir_identity identity;
+    weir_status status =
+        weir_identity_by_id(txn, visit->session, visit->token,
+                            weir_clock_now_ms(looking->api->clock), looking->arena, &identity, err);
+    looking->may =
+        status == WEIR_OK && weir_identity_may(&identity, WEIR_RIGHT_JOBS_SUBMIT, visit->project);
+    return status == WEIR_ERR_UNAUTH ? WEIR_OK : status;
+}
+
+/* A database that does not answer throws nobody out. */
+static bool may(void *context, const struct weir_visit *visit)
+{
+    struct weir_arena arena;
+    struct weir_error err;
+    struct looking looking = {.api = context, .visit = visit, .arena = &arena};
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_store_read(looking.api->store, look_in, &looking, &err);
+    weir_arena_fini(&arena);
+    return looking.may || status != WEIR_OK;
+}
+
+const struct weir_visits_ops api_visits_ops = {ended, may};

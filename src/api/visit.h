@@ -4,12 +4,12 @@
 
 #include "api/call.h"
 
-struct weir_visit_end;
+struct weir_visits_ops;
 
 /** What streams are wanted of a node (weir_visits_wanted); a serial below -1: the node does not know of them. */
 json_t *api_visits_wanted(struct api_call *call, const char *node, int64_t *serial);
 
-/** weir_visit_ended_fn: the end goes to the audit; the context is the API. */
-void api_visit_ended(void *api, const struct weir_visit_end *end);
+/** Ends go to the audit, and who may no longer goes out; the context is the API. */
+extern const struct weir_visits_ops api_visits_ops;
 
 #endif

@@ -19,6 +19,7 @@
 
 #define TICK_MS    1000
 #define EVENTS_MAX 64
+#define BARRED     "who is inside may not be so any more: their token, role or user has changed"
 
 enum side { SIDE_PERSON, SIDE_NODE };
 
@@ -53,7 +54,9 @@ struct place {
     struct weir_arena arena;
     char id[WEIR_VISIT_ID_BYTES];
     int64_t begun_ms; /* monotonic */
-    int64_t n_made;   /* streams, ever */
+    int64_t look_ms;  /* when it is asked next whether they may; the thread's own */
+    bool is_barred;
+    int64_t n_made; /* streams, ever */
     struct stream *streams;
     int n_streams;
     bool is_over;
@@ -64,7 +67,7 @@ struct place {
 };
 
 struct weir_visits {
-    weir_visit_ended_fn ended;
+    const struct weir_visits_ops *ops;
     void *context;
     pthread_t thread;
     bool is_started;
@@ -148,10 +151,11 @@ static weir_status check_room(const struct weir_visits *visits, const struct wei
 
 static void copy_texts(struct weir_visit *visit, struct weir_arena *arena)
 {
-    const char **texts[] = {&visit->job,  &visit->project, &visit->task, &visit->label,
-                            &visit->node, &visit->who,     &visit->what};
+    const char **texts[] = {&visit->job,     &visit->project, &visit->task,
+                            &visit->label,   &visit->node,    &visit->who,
+                            &visit->session, &visit->token,   &visit->what};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
-        *texts[i] = weir_arena_strdup(arena, *texts[i]);
+        *texts[i] = *texts[i] != NULL ? weir_arena_strdup(arena, *texts[i]) : NULL;
     }
     visit->order = NULL;
 }
@@ -168,6 +172,7 @@ weir_status weir_visits_begin(struct weir_visits *visits, const struct weir_visi
     place->visit.id = place->id;
     place->order = json_deep_copy(visit->order);
     place->begun_ms = weir_mono_ms();
+    place->look_ms = place->begun_ms + WEIR_VISITS_LOOK_MS;
     pthread_mutex_lock(&visits->lock);
     weir_status status = check_room(visits, visit, err);
     if (status == WEIR_OK) {
@@ -478,8 +483,11 @@ static void look_at(struct weir_visits *visits, struct place *place, int64_t now
         if (s->is_over) {
             continue;
         }
-        if (visits->is_stopping || place->is_over) {
-            end_stream(visits, s, visits->is_stopping ? "the server is stopping" : NULL);
+        if (visits->is_stopping || place->is_over || place->is_barred) {
+            end_stream(visits, s,
+                       visits->is_stopping ? "the server is stopping"
+                       : place->is_barred  ? BARRED
+                                           : NULL);
         } else if (!s->is_relaying && is_ready) {
             join(visits, s);
         } else if (!s->is_relaying && now_ms >= s->due_ms) {
@@ -540,10 +548,32 @@ static void tell_ends(struct weir_visits *visits)
                                            .exit_signal = place->exit_signal,
                                            .failed =
                                                place->failed[0] != '\0' ? place->failed : NULL};
-        visits->ended(visits->context, &end);
+        visits->ops->ended(visits->context, &end);
         json_decref(place->order);
         weir_arena_fini(&place->arena);
         free(place);
+    }
+}
+
+/* The next that is due to be asked for; NULL: none. Nobody else frees it. */
+static struct place *find_due(struct weir_visits *visits, int64_t now_ms)
+{
+    struct place *found = NULL;
+    pthread_mutex_lock(&visits->lock);
+    for (struct place *place = visits->places; place != NULL && found == NULL;
+         place = place->next) {
+        found = !place->is_over && !place->is_barred && now_ms >= place->look_ms ? place : NULL;
+    }
+    pthread_mutex_unlock(&visits->lock);
+    return found;
+}
+
+static void ask_for_all(struct weir_visits *visits, int64_t now_ms)
+{
+    struct place *place;
+    while ((place = find_due(visits, now_ms)) != NULL) {
+        place->look_ms = now_ms + WEIR_VISITS_LOOK_MS;
+        place->is_barred = !visits->ops->may(visits->context, &place->visit);
     }
 }
 
@@ -585,16 +615,19 @@ static void *hub_main(void *context)
         int64_t now_ms = weir_mono_ms();
         bool is_tick = now_ms >= next_tick_ms;
         next_tick_ms = is_tick ? now_ms + TICK_MS : next_tick_ms;
+        if (is_tick) {
+            ask_for_all(visits, now_ms);
+        }
         goes_on = turn(visits, events, n, is_tick);
     }
     return NULL;
 }
 
-weir_status weir_visits_create(weir_visit_ended_fn ended, void *context, struct weir_visits **out,
-                               struct weir_error *err)
+weir_status weir_visits_create(const struct weir_visits_ops *ops, void *context,
+                               struct weir_visits **out, struct weir_error *err)
 {
     struct weir_visits *visits = weir_xalloc(sizeof *visits);
-    *visits = (struct weir_visits){.ended = ended,
+    *visits = (struct weir_visits){.ops = ops,
                                    .context = context,
                                    .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
                                    .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};

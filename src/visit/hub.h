@@ -11,7 +11,7 @@
  * within WEIR_VISITS_ARRIVE_MS is over too, as is a stream of which one side did not come. Nothing is kept
  * over a restart of the server: both sides see their connection end.
  *
- * Threads: every function may be called on any; one thread of the hub's own moves the bytes and calls `ended`.
+ * Threads: every function may be called on any; one thread of the hub's own moves the bytes and calls back.
  */
 #ifndef WEIR_VISIT_HUB_H
 #define WEIR_VISIT_HUB_H
@@ -26,6 +26,7 @@
 #define WEIR_VISIT_STREAMS_MAX  64 /**< Of one visit at a time. */
 #define WEIR_VISITS_STREAMS_MAX 1024
 #define WEIR_VISITS_ARRIVE_MS   20000
+#define WEIR_VISITS_LOOK_MS     10000
 
 struct weir_visits;
 
@@ -38,7 +39,8 @@ struct weir_visit {
     int64_t attempt;
     const char *node;
     const char *who;
-    const char *what; /**< For the audit: "ls -l /". */
+    const char *session, *token; /**< By what they are known: identifiers; NULL: not by that. */
+    const char *what;            /**< For the audit: "ls -l /". */
     int64_t since_ms;
     const json_t
         *order; /**< For the node: "command", "tty", "term", "rows", "cols", "port", "path" … */
@@ -53,11 +55,19 @@ struct weir_visit_end {
     const char *failed; /**< Why it did not work; NULL: it did, or its connection ended. */
 };
 
-/** Called on the hub's thread, once for each visit. It may write to the database. */
-typedef void (*weir_visit_ended_fn)(void *context, const struct weir_visit_end *end);
+/**
+ * The owner's side. Called on the hub's thread; may use the database.
+ *
+ * ended  Once for each visit.
+ * may    May they still be inside? Asked every WEIR_VISITS_LOOK_MS. If not, the visit ends.
+ */
+struct weir_visits_ops {
+    void (*ended)(void *context, const struct weir_visit_end *end);
+    bool (*may)(void *context, const struct weir_visit *visit);
+};
 
-weir_status weir_visits_create(weir_visit_ended_fn ended, void *context, struct weir_visits **out,
-                               struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_visits_create(const struct weir_visits_ops *ops, void *context,
+                               struct weir_visits **out, struct weir_error *err) WEIR_MUST_CHECK;
 /** All streams end; before the HTTP server stops. NULL is accepted, here and below. */
 void weir_visits_stop(struct weir_visits *visits);
 void weir_visits_destroy(struct weir_visits *visits);
