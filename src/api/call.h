@@ -35,8 +35,8 @@ struct weir_api {
     struct audit *audit;
     struct guard *guard;
     struct weir_visits *visits; /**< Who is inside jobs. */
-    struct beats *beats; /**< What nodes said last. */
-    struct basic *basic; /**< Passwords that were right a while ago. */
+    struct beats *beats;        /**< What nodes said last. */
+    struct basic *basic;        /**< Passwords that were right a while ago. */
     struct freezer *freezer;
     struct blob_files *blob_files;
     /** Datasets to freeze again, since the server was killed before they were. Of the tick's thread. */
