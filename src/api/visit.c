@@ -311,12 +311,12 @@ weir_status api_visit_stream(struct api_call *call, struct weir_txn *txn, struct
     struct weir_visit_seat *seat;
     const char *node;
     (void)txn;
-    WEIR_TRY(check_upgrade(call, err));
     WEIR_TRY(
         weir_visits_get(call->api->visits, call->params[0], call->actor, call->arena, &visit, err));
     if (!weir_row_scope_sees(&call->rows, visit.project)) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no such visit");
     }
+    WEIR_TRY(check_upgrade(call, err));
     WEIR_TRY(weir_visits_enter(call->api->visits, call->params[0], call->actor,
                                call->request->arena, &seat, &node, err));
     weir_http_response_upgrade(call->response, WEIR_VISIT_PROTOCOL, weir_visits_upgraded, seat);
@@ -330,10 +330,13 @@ weir_status api_visit_place(struct api_call *call, struct weir_txn *txn, struct 
     int64_t stream;
     const char *secret = weir_http_request_header(call->request, WEIR_VISIT_SECRET);
     (void)txn;
+    if (secret == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no such visit");
+    }
     WEIR_TRY(check_upgrade(call, err));
     WEIR_TRY(api_query_int(call, "stream", 0, 0, INT64_MAX, &stream, err));
-    WEIR_TRY(weir_visits_arrive(call->api->visits, call->params[0], stream,
-                                secret != NULL ? secret : "", call->request->arena, &seat, err));
+    WEIR_TRY(weir_visits_arrive(call->api->visits, call->params[0], stream, secret,
+                                call->request->arena, &seat, err));
     weir_http_request_is_known(call->request);
     weir_http_response_upgrade(call->response, WEIR_VISIT_PROTOCOL, weir_visits_upgraded, seat);
     return WEIR_OK;
