@@ -55,7 +55,8 @@ static char **find_environment(const struct visit_host *host, const struct visit
     size_t n = 0, len = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/environ", (int)host->pid);
     char *text = weir_arena_alloc(arena, ENVIRON_MAX_BYTES + 1);
-    int fd = host->pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    /* What has ended has none, and its number may be another's. */
+    int fd = host->pid > 0 && !host->is_held ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     for (ssize_t got = 1; fd >= 0 && got > 0 && len < ENVIRON_MAX_BYTES;) {
         got = read(fd, text + len, ENVIRON_MAX_BYTES - len);
         len += got > 0 ? (size_t)got : 0;
