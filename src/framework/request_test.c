@@ -98,8 +98,6 @@ static const struct {
     {"{'hold_on_failure':'2d'}",
      "$.spec.hold_on_failure: expected seconds, or a text as 90m, 12h or 2d, of 1 s to 24 hours"},
     {"{'hold_on_failure':0}", "$.spec.hold_on_failure"},
-    {"{'hold_on_failure':'30m','image':'x'}",
-     "$.spec.hold_on_failure: the place of a program in an image"},
     {"{'time_limit':9223372036854775807}", "$.spec.time_limit"},
     {"{'node_selector':{'zone':1}}", "$.spec.node_selector"},
     {"{'node_selector':{'':'a'}}", "$.spec.node_selector"},
@@ -166,6 +164,8 @@ START_TEST(who_says_nothing_gets_what_the_kind_has)
                      WEIR_ERR_UNSUPPORTED);
     ck_assert_int_eq(read_request("{'hold_on_failure':'30m'}", false, &request), WEIR_OK);
     ck_assert_int_eq(request.hold_ms, 1800000);
+    ck_assert_int_eq(read_request("{'hold_on_failure':'30m','image':'x'}", false, &request),
+                     WEIR_ERR_UNSUPPORTED);
 }
 
 END_TEST
