@@ -98,8 +98,8 @@ static const char *allowed_methods(const struct api_call *call)
 static void name_only_project(struct api_call *call)
 {
     static const char *const patterns[] = {
-        "/api/v1/jobs", "/api/v1/datasets",    "/api/v1/ions",    "/api/v1/models/{name}/versions",
-        "/api/v1/runs", "/api/v1/experiments", "/api/v1/services"};
+        "/api/v1/jobs", "/api/v1/datasets",    "/api/v1/ions",     "/api/v1/models/{name}/versions",
+        "/api/v1/runs", "/api/v1/experiments", "/api/v1/services", "/api/v1/sweeps"};
     bool makes_noun = false;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(patterns); i++) {
         makes_noun = makes_noun || (strcmp(call->route->pattern, patterns[i]) == 0 &&

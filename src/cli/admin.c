@@ -1,4 +1,4 @@
-/** weir login, project, user, token, session: who may do what. */
+/** weir project, user, group, token, session, whoami: who may do what. */
 #include "cli/command.h"
 
 #include "base/clock.h"
@@ -67,78 +67,6 @@ static weir_status run_verb(struct cli_call *call, const struct verb *verbs, siz
     return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
                           call->command->usage);
 }
-
-struct login_options {
-    struct cli_common common;
-    char *user, *password_file, *name, *role, *project;
-    int64_t expires_days;
-};
-
-static const struct weir_option login_options[] = {
-    CLI_COMMON_OPTIONS(login_options),
-    WEIR_OPT(login_options, user, "user", 0, TEXT, NULL, 0, 0, "USER",
-             "Log in as this user with a password, and print the secret of a new token"),
-    WEIR_OPT(login_options, password_file, "password-file", 0, TEXT, NULL, 0, 0, "FILE",
-             "Read the password's line there, not from the terminal"),
-    WEIR_OPT(login_options, name, "name", 0, TEXT, "login", 0, 0, "NAME", "Of the token"),
-    WEIR_OPT(login_options, role, "role", 0, TEXT, NULL, 0, 0, "ROLE",
-             "Give the token at most this role"),
-    WEIR_OPT(login_options, project, "project", 0, TEXT, NULL, 0, 0, "PROJECT",
-             "Give the token this project only"),
-    WEIR_OPT(login_options, expires_days, "expires-days", 0, INT, "30", 1, 366, "N",
-             "When the token ends"),
-};
-
-static weir_status log_in_with_password(struct cli_call *call, struct weir_error *err)
-{
-    const struct login_options *options = call->options;
-    char *password;
-    json_t *answer;
-    WEIR_TRY(cli_read_password(call, "Password: ", options->password_file, &password, err));
-    json_t *body = json_pack("{s:s,s:s,s:s,s:s*,s:s*,s:I}", "user", options->user, "password",
-                             password, "token", options->name, "role", options->role, "project",
-                             options->project, "expires_days", (json_int_t)options->expires_days);
-    weir_status status = cli_rest(call, "POST", "/api/v1/password-login", body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("export WEIR_TOKEN=%s\n", cli_text(call, answer, "secret"));
-        (void)fprintf(stderr, "This token is shown once. `weir token revoke %s` ends it.\n",
-                      cli_text(call, answer, "id"));
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status run_login(struct cli_call *call, struct weir_error *err)
-{
-    if (((const struct login_options *)call->options)->user != NULL) {
-        return log_in_with_password(call, err);
-    }
-    json_t *answer;
-    WEIR_TRY(cli_rest(call, "POST", "/api/v1/session/link", NULL, &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s\n", cli_text(call, answer, "url"));
-        (void)fprintf(stderr, "Open it in a browser; it works once, for 15 minutes.\n");
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-const struct cli_command cli_login = {
-    .name = "login",
-    .usage = "[--user USER [--password-file FILE] [--name NAME] [--role ROLE] [--project PROJECT] "
-             "[--expires-days N]] [-o json]",
-    .summary = "Print a one-time link that logs a browser in; with --user, a token for a password",
-    .min_words = 0,
-    .max_words = 0,
-    CLI_OPTIONS(login_options, login_options),
-    .run = run_login,
-};
 
 static const struct weir_option project_options[] = {
     CLI_COMMON_OPTIONS(cli_project_options),

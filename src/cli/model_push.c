@@ -1,5 +1,6 @@
 /** weir model push, alias, export: models from outside, names for versions, and out again. */
 #include "cli/find.h"
+#include "cli/input.h"
 #include "cli/model_name.h"
 #include "cli/try_it.h"
 
@@ -65,7 +66,7 @@ static weir_status read_labels(struct cli_call *call, const char *file, json_t *
     if (file == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_file_read(file, LABELS_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(file, LABELS_MAX_BYTES, call->arena, &text, &len, err));
     if (text[strspn(text, " \t\r\n")] == '[') {
         WEIR_TRY(weir_json_parse(text, len, file, &labels, err));
     } else {
@@ -84,7 +85,7 @@ static weir_status read_preprocess(struct cli_call *call, const char *file, json
     if (file == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_file_read(file, PREPROCESS_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(file, PREPROCESS_MAX_BYTES, call->arena, &text, &len, err));
     WEIR_TRY(weir_yaml_parse(text, len, file, false, &rule, err)); /* JSON is YAML */
     json_object_set_new(body, "preprocess", rule);
     return WEIR_OK;
@@ -149,7 +150,7 @@ static weir_status put_golden(struct cli_call *call, const char *file, json_t *b
     if (file == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_file_read(file, GOLDEN_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(file, GOLDEN_MAX_BYTES, call->arena, &text, &len, err));
     WEIR_TRY(weir_json_parse(text, len, file, &json, err));
     json_decref(json);
     WEIR_TRY(weir_client_blob_put(call->client, file, blob, err));
