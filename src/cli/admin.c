@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "cli/find.h"
+#include "cli/hint.h"
 #include "cli/project.h"
 
 #include <string.h>
@@ -64,8 +65,12 @@ static weir_status run_verb(struct cli_call *call, const struct verb *verbs, siz
             return verbs[i].run(call, err);
         }
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                          call->command->usage);
+    const char *say = cli_hint_second(call->command->name, call->words[0]);
+    return say != NULL
+               ? weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s %.40s\": say %s",
+                                call->command->name, call->words[0], say)
+               : weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
+                                call->command->usage);
 }
 
 static const struct weir_option project_options[] = {

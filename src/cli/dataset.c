@@ -1,8 +1,11 @@
 /** weir dataset: create, fill and freeze datasets. */
 #include "cli/command.h"
 
-#include "base/picture.h"
+#include "cli/dataset_get.h"
 #include "cli/dataset_put.h"
+#include "cli/hint.h"
+
+#include "base/picture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,10 +268,19 @@ static weir_status remove_class(struct cli_call *call, struct weir_error *err)
     return WEIR_OK;
 }
 
+static weir_status get(struct cli_call *call, struct weir_error *err)
+{
+    if (call->n_words != 3) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir dataset get NAME[@v3] DIR");
+    }
+    return dataset_get(call, call->words[1], call->words[2], err);
+}
+
 static const struct {
     const char *name;
     weir_status (*fn)(struct cli_call *call, struct weir_error *err);
-} verbs[] = {{"create", create}, {"put", put}, {"freeze", freeze}, {"remove", remove_class}};
+} verbs[] = {
+    {"create", create}, {"put", put}, {"freeze", freeze}, {"remove", remove_class}, {"get", get}};
 
 static weir_status run_dataset(struct cli_call *call, struct weir_error *err)
 {
@@ -277,14 +289,19 @@ static weir_status run_dataset(struct cli_call *call, struct weir_error *err)
             return verbs[i].fn(call, err);
         }
     }
-    return weir_error_set(err, WEIR_ERR_INVALID,
-                          "weir dataset %.40s: expected create, put, freeze or remove",
-                          call->words[0]);
+    const char *say = cli_hint_second("dataset", call->words[0]);
+    return say != NULL
+               ? weir_error_set(err, WEIR_ERR_INVALID,
+                                "there is no command \"dataset %.40s\": say %s", call->words[0],
+                                say)
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "weir dataset %.40s: expected create, put, freeze, remove or get",
+                                call->words[0]);
 }
 
 const struct cli_command cli_dataset = {
     .name = "dataset",
-    .usage = "create|put|freeze|remove NAME …",
+    .usage = "create|put|freeze|remove|get NAME …",
     .summary = "Create, fill and freeze datasets",
     .help =
         "  create NAME [--path DIR] [--kind folder|idx] [--project NAME]   a folder of the server, "
@@ -293,7 +310,8 @@ const struct cli_command cli_dataset = {
         "  put NAME DIR [CLASS]                           upload class folders, or DIR's files as "
         "CLASS\n"
         "  freeze NAME                                    make a version of the files as they are\n"
-        "  remove NAME CLASS [FILE]                       delete uploaded files",
+        "  remove NAME CLASS [FILE]                       delete uploaded files\n"
+        "  get NAME[@v3] DIR                              fetch the files of a version",
     .min_words = 2,
     .max_words = 4,
     CLI_OPTIONS(dataset_options, dataset_options),

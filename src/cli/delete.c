@@ -11,8 +11,10 @@ struct delete_options {
 
 static const struct weir_option delete_options[] = {
     CLI_COMMON_OPTIONS(delete_options),
-    WEIR_OPT(delete_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
-             "Of a deployment: also if a link of an ION leads to it"),
+    WEIR_OPT(
+        delete_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
+        "Of a deployment: also if a link of an ION leads to it; of a dataset: also if models were "
+        "trained on it"),
 };
 
 /** A noun whose records can be deleted. What still needs one is the server's to say. */
@@ -23,7 +25,7 @@ static const struct deletable {
 } deletables[] = {
     {"ion", "/api/v1/ions/{}", "what it ran stops", false},
     {"job", "/api/v1/jobs/{}", "its run, logs and figures go with it", false},
-    {"dataset", "/api/v1/datasets/{}", "its versions and files go with it", false},
+    {"dataset", "/api/v1/datasets/{}", "its versions and files go with it", true},
     {"deployment", "/api/v1/deployments/{}", "its replicas stop; its model stays", true},
     {"service", "/api/v1/services/{}", "its folder goes with it", false},
     {"sweep", "/api/v1/sweeps/{}", "its jobs and runs stay", false},

@@ -365,6 +365,29 @@ START_TEST(what_cannot_be_deleted_says_what_is_done_instead)
 
 END_TEST
 
+START_TEST(a_version_of_a_dataset_is_fetched_whole_or_not_at_all)
+{
+    char text[8];
+    EXPECT(200, "POST " API "/datasets\n\n{\"name\":\"staff\"}");
+    EXPECT_REFUSED(4, "`weir dataset freeze staff` makes one", "dataset", "get", "staff", "out");
+    EXPECT(200, "PUT " API "/datasets/staff/files/ann/1.jpg\n\none");
+    EXPECT(200, "PUT " API "/datasets/staff/files/bob/1.jpg\n\ntwo");
+    EXPECT(200, "POST " API "/datasets/staff/versions");
+    EXPECT_EXIT(0, "dataset", "get", "staff@v1", "out");
+    EXPECT_OUT("2 files in out, 2 of them fetched");
+    FILE *file = fopen("out/bob/1.jpg", "r+");
+    ck_assert_ptr_nonnull(file);
+    cli_take(file, text, sizeof text);
+    ck_assert_str_eq(text, "two");
+    ck_assert_int_eq(truncate("out/bob/1.jpg", 1), 0); /* as a broken fetch may leave it */
+    EXPECT_EXIT(0, "dataset", "get", "staff", "out");
+    EXPECT_OUT("2 files in out, 1 of them fetched");
+    EXPECT_REFUSED(4, "no version \"v9\"", "dataset", "get", "staff@v9", "out");
+    EXPECT_REFUSED(2, "say `weir dataset get NAME DIR`", "dataset", "download", "staff");
+}
+
+END_TEST
+
 START_TEST(an_ion_is_compared_and_edited)
 {
     struct weir_error err;
@@ -425,5 +448,6 @@ WEIR_TEST_MAIN_WITH("habit", set_up, tear_down,
                     who_has_one_project_need_not_name_it, who_has_several_is_asked_which,
                     a_server_is_kept_used_and_forgotten, what_may_stand_next_is_offered,
                     several_nouns_and_names_with_their_noun_are_taken,
-                    what_cannot_be_deleted_says_what_is_done_instead, an_ion_is_compared_and_edited,
-                    a_pipe_is_as_good_as_a_file)
+                    what_cannot_be_deleted_says_what_is_done_instead,
+                    a_version_of_a_dataset_is_fetched_whole_or_not_at_all,
+                    an_ion_is_compared_and_edited, a_pipe_is_as_good_as_a_file)

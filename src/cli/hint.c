@@ -275,6 +275,22 @@ static const struct {
     {"experiment", "compare", "`weir runs compare RUN RUN`"},
     {"experiment", "search", "`weir get experiments`"},
     {"runs", "search", "`weir get runs`"},
+    {"dataset", "download", "`weir dataset get NAME DIR`"},
+    {"dataset", "pull", "`weir dataset get NAME DIR`"},
+    {"dataset", "upload", "`weir dataset put NAME DIR`"},
+    {"dataset", "push", "`weir dataset put NAME DIR`"},
+    {"dataset", "add", "`weir dataset put NAME DIR`"},
+    {"dataset", "version", "`weir dataset freeze NAME`"},
+    {"dataset", "versions", "`weir get dataset-versions DATASET`"},
+    {"user", "add", "`weir user create NAME`"},
+    {"user", "passwd", "`weir user password NAME`"},
+    {"project", "add", "`weir project create NAME`"},
+    {"project", "invite", "`weir project grant PROJECT NAME`"},
+    {"project", "members", "`weir get project-members PROJECT`"},
+    {"token", "add", "`weir token create NAME`"},
+    {"role", "grant", "`weir project grant PROJECT NAME --role ROLE`"},
+    {"secret", "create", "`weir secret set NAME`"},
+    {"secret", "put", "`weir secret set NAME`"},
     {"sweep", "create", "`weir sweep run FILE`"},
     {"sweep", "start", "`weir sweep run FILE`"},
     {"sweep", "cancel", "`weir sweep stop SWEEP`"},
@@ -317,16 +333,25 @@ static void see_seconds(const char *first, const char *word, struct weir_names *
     }
 }
 
+const char *cli_hint_second(const char *first, const char *second)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(second_synonyms); i++) {
+        if (strcmp(second_synonyms[i].group, first) == 0 &&
+            strcmp(second_synonyms[i].word, second) == 0) {
+            return second_synonyms[i].say;
+        }
+    }
+    return NULL;
+}
+
 static weir_status unknown_second(const char *first, const char *second, struct weir_error *err)
 {
     struct weir_names names = {0};
     struct weir_nearest nearest = {0};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(second_synonyms) && second != NULL; i++) {
-        if (strcmp(second_synonyms[i].group, first) == 0 &&
-            strcmp(second_synonyms[i].word, second) == 0) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s %s\": say %s",
-                                  first, second, second_synonyms[i].say);
-        }
+    const char *say = second != NULL ? cli_hint_second(first, second) : NULL;
+    if (say != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s %s\": say %s", first,
+                              second, say);
     }
     see_seconds(first, second, &names, &nearest);
     const char *space = second != NULL ? " " : "", *given = second != NULL ? second : "";
