@@ -133,7 +133,9 @@ static weir_status parse_body(struct api_call *call, struct weir_error *err)
     WEIR_TRY(weir_json_parse(call->request->body, call->request->body_len, "request body",
                              &call->body, err));
     if (!json_is_object(call->body)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "request body: expected a JSON object");
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "request body: expected an object (name: value), and not a %s",
+                              json_is_array(call->body) ? "list (- value)" : "single value");
     }
     name_only_project(call);
     return WEIR_OK;

@@ -95,7 +95,9 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(api_body_text(call, "project", &wanted.project, err));
     wanted.spec = json_object_get(call->body, "spec");
     if (wanted.name == NULL || !weir_name_is_valid(wanted.name)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.name: expected a name (a-z 0-9 . _ -)");
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$.name: expected a name: 1 to 63 of a-z 0-9 . _ - with a letter or digit first");
     }
     if (wanted.kind == NULL || !json_is_object(wanted.spec)) {
         return weir_error_set(err, WEIR_ERR_INVALID,

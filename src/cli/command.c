@@ -7,6 +7,25 @@
 #include <string.h>
 #include <unistd.h>
 
+/* --output takes what this command can print. */
+static void print_options(const struct cli_command *command)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct weir_option *options = WEIR_ARENA_ARRAY(&arena, command->n_options, struct weir_option);
+    memcpy(options, command->options, command->n_options * sizeof *options);
+    for (size_t i = 0; i < command->n_options; i++) {
+        if (strcmp(options[i].name, "output") == 0 && strcmp(options[i].arg, "text|json") == 0) {
+            options[i].arg = weir_arena_printf(&arena, "text%s%s|json%s",
+                                               (command->flags & CLI_NAME) != 0 ? "|name" : "",
+                                               (command->flags & CLI_WIDE) != 0 ? "|wide" : "",
+                                               (command->flags & CLI_YAML) != 0 ? "|yaml" : "");
+        }
+    }
+    weir_options_print(options, command->n_options, stdout);
+    weir_arena_fini(&arena);
+}
+
 void cli_print_help(const struct cli_command *command)
 {
     printf("%s\n\nUsage: weir %s %s\n", command->summary, command->name, command->usage);
@@ -15,7 +34,7 @@ void cli_print_help(const struct cli_command *command)
     }
     if (command->n_options > 0) {
         printf("\nOptions:\n");
-        weir_options_print(command->options, command->n_options, stdout);
+        print_options(command);
     }
 }
 

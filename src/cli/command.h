@@ -153,6 +153,9 @@ void cli_write_yaml(const struct cli_call *call, FILE *file, const json_t *value
 /** Say that something was done with what has this name: "NAME: deleted", or {"name": NAME, "deleted": true}. */
 void cli_print_done(const struct cli_call *call, const char *name, const char *done);
 
+/** What an act made, in one line for people; the object whole as JSON or YAML if asked for. */
+void cli_print_said(const struct cli_call *call, const json_t *object, const char *line);
+
 /** Print one object as YAML; or as JSON if asked for. */
 void cli_print_object(const struct cli_call *call, const json_t *object);
 

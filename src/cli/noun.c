@@ -313,11 +313,13 @@ static weir_status first_path(struct cli_call *call, const struct cli_noun *noun
 {
     char *path = owner != NULL ? cli_path1(call, noun->list, owner)
                                : weir_arena_strdup(call->arena, noun->list);
-    path = weir_arena_printf(call->arena, "%s?%s", path, noun->query != NULL ? noun->query : "");
+    path = weir_arena_printf(call->arena, "%s%s%s", path, noun->query != NULL ? "?" : "",
+                             noun->query != NULL ? noun->query : "");
     for (size_t i = 0; i < n_filters; i++) {
         char *query = NULL;
         WEIR_TRY(filter_query(call, noun, filters[i], &query, err));
-        path = weir_arena_printf(call->arena, "%s%s", path, query);
+        bool is_first = strchr(path, '?') == NULL;
+        path = weir_arena_printf(call->arena, "%s%c%s", path, is_first ? '?' : '&', query + 1);
     }
     *out = path;
     return WEIR_OK;
@@ -336,11 +338,14 @@ weir_status cli_noun_list(struct cli_call *call, const struct cli_noun *noun, co
         json_t *answer;
         int64_t left = limit - (int64_t)json_array_size(items);
         path = noun->page == 0 ? base
-                               : weir_arena_printf(call->arena, "%s&limit=%lld", base,
+                               : weir_arena_printf(call->arena, "%s%climit=%lld", base,
+                                                   strchr(base, '?') == NULL ? '?' : '&',
                                                    (long long)WEIR_MIN(left, noun->page));
-        path = next != NULL
-                   ? cli_path1(call, weir_arena_printf(call->arena, "%s&cursor={}", path), next)
-                   : path;
+        path = next != NULL ? cli_path1(call,
+                                        weir_arena_printf(call->arena, "%s%ccursor={}", path,
+                                                          strchr(path, '?') == NULL ? '?' : '&'),
+                                        next)
+                            : path;
         status = cli_rest(call, "GET", path, NULL, &answer, err);
         if (status == WEIR_OK) {
             json_array_extend(items, json_object_get(answer, "items"));

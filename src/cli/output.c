@@ -284,3 +284,12 @@ void cli_print_object(const struct cli_call *call, const json_t *object)
         cli_print_yaml(call, object, 0);
     }
 }
+
+void cli_print_said(const struct cli_call *call, const json_t *object, const char *line)
+{
+    if (cli_is_json(call) || cli_is_yaml(call)) {
+        cli_print_object(call, object);
+    } else {
+        printf("%s\n", line);
+    }
+}

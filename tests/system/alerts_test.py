@@ -286,7 +286,7 @@ class Alerts(unittest.TestCase):
         self.rule("jobs", kinds=["job_failed"], receivers=["prom"])
         alert = self.broken_job()
         seen = wait_until(lambda: [a for a in alerts() if a["labels"]["weir_alert"] == alert], 20, "it there")[0]
-        self.assertEqual((seen["labels"]["alertname"], seen["labels"]["severity"]), ("job_failed", "critical"))
+        self.assertEqual((seen["labels"]["alertname"], seen["labels"]["severity"]), ("job_failed", "warning"))
         self.server.weir("alert", "resolve", alert)
         wait_until(lambda: not [a for a in alerts() if a["labels"]["weir_alert"] == alert], 20, "its end there")
 
