@@ -42,8 +42,12 @@ static weir_status check_words(const struct cli_call *call, struct weir_error *e
 {
     const struct cli_command *command = call->command;
     if (call->n_words < command->min_words || call->n_words > command->max_words) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", command->name,
-                              command->usage);
+        const char *say = call->n_words > 0 ? cli_hint_second(command->name, call->words[0]) : NULL;
+        return say != NULL ? weir_error_set(err, WEIR_ERR_INVALID,
+                                            "there is no command \"%s %.40s\": say %s",
+                                            command->name, call->words[0], say)
+                           : weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s",
+                                            command->name, command->usage);
     }
     const char *output = call->common->output;
     bool is_known = output == NULL || strcmp(output, "text") == 0 || strcmp(output, "json") == 0 ||
