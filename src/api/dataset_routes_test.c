@@ -34,7 +34,7 @@ START_TEST(a_dataset_is_deleted_when_nothing_needs_it)
 {
     char folder[300];
     (void)snprintf(folder, sizeof folder, "%s/datasets/d", callers.fixture.dir);
-    EXPECT(200, "PUT " D "/files/cat/1.jpg\n\nmeow");
+    EXPECT(200, "PUT " D "/files/cat/1.pgm\n\nP5\n1 1\n255\nx");
     EXPECT(200, "POST " D "/versions");
     EXPECT(200,
            "POST " API "/ions\n\n{\"name\":\"door\",\"pipelines\":[{\"name\":\"learn\",\"type\":"

@@ -1,6 +1,5 @@
 /** weir dataset: create, fill and freeze datasets. */
 #include "cli/command.h"
-
 #include "cli/dataset_get.h"
 #include "cli/dataset_put.h"
 #include "cli/hint.h"
