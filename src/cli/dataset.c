@@ -3,13 +3,13 @@
 #include "cli/dataset_get.h"
 #include "cli/dataset_put.h"
 #include "cli/hint.h"
+#include "cli/progress.h"
 
 #include "base/picture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct dataset_options {
     struct cli_common common;
@@ -50,19 +50,6 @@ static weir_status create(struct cli_call *call, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* A line on the terminal that the next one overwrites. */
-static bool has_progress(const struct cli_call *call)
-{
-    return !cli_is_json(call) && isatty(STDERR_FILENO) == 1;
-}
-
-static void end_progress(const struct cli_call *call)
-{
-    if (has_progress(call)) {
-        (void)fprintf(stderr, "\r\033[K");
-    }
-}
-
 /* Of files that are no pictures: a dataset may well be of such. */
 static void tell_of_others(size_t n, size_t n_files)
 {
@@ -98,20 +85,19 @@ static void warn_of_damage(struct cli_call *call, const json_t *version)
 /* Until the freeze is over; *answer becomes the version. */
 static weir_status follow_freeze(struct cli_call *call, json_t **answer, struct weir_error *err)
 {
+    struct cli_progress progress = {0};
     const char *path = cli_path1(call, "/api/v1/datasets/{}/freeze?wait_s=1", call->words[1]);
     const char *state = json_string_value(json_object_get(*answer, "state"));
     while (state != NULL && strcmp(state, "running") == 0) {
-        if (has_progress(call)) {
-            (void)fprintf(stderr, "\r\033[K%s files, %lld MB read",
+        cli_progress_tell(call, &progress, "%s files, %lld MB read",
                           cli_text(call, *answer, "files"),
                           json_integer_value(json_object_get(*answer, "bytes")) / 1000000);
-        }
         json_decref(*answer);
         *answer = NULL;
         WEIR_TRY(cli_rest(call, "GET", path, NULL, answer, err));
         state = json_string_value(json_object_get(*answer, "state"));
     }
-    end_progress(call);
+    cli_progress_end(&progress);
     json_t *error = json_object_get(*answer, "error");
     if (json_is_object(error)) {
         return weir_error_set(err, weir_status_from_name(cli_text(call, error, "status")), "%s",
@@ -155,6 +141,7 @@ static weir_status freeze(struct cli_call *call, struct weir_error *err)
 static weir_status send_all(struct cli_call *call, const struct put_list *list,
                             struct weir_error *err)
 {
+    struct cli_progress progress = {0};
     for (size_t i = 0; i < list->n; i++) {
         const struct put_file *file = &list->items[i];
         const char *parts[] = {call->words[1], file->class_name, file->name};
@@ -163,17 +150,15 @@ static weir_status send_all(struct cli_call *call, const struct put_list *list,
         weir_status status = weir_client_send_file(
             call->client, "PUT", path, "application/octet-stream", file->path, NULL, &why);
         if (status != WEIR_OK) {
-            end_progress(call);
+            cli_progress_end(&progress);
             return weir_error_set(err, status,
                                   "%s/%s: %s; %zu of %zu files are put: put all again before "
                                   "`weir dataset freeze`",
                                   file->class_name, file->name, why.message, i, list->n);
         }
-        if (has_progress(call) && (i % 16 == 15 || i + 1 == list->n)) {
-            (void)fprintf(stderr, "\r\033[K%zu of %zu files", i + 1, list->n);
-        }
+        cli_progress_tell(call, &progress, "%zu of %zu files are put", i + 1, list->n);
     }
-    end_progress(call);
+    cli_progress_end(&progress);
     return WEIR_OK;
 }
 

@@ -1,11 +1,12 @@
 /** weir dataset get: the files of a version, checked. */
 #include "cli/dataset_get.h"
 
+#include "cli/progress.h"
+
 #include "base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
 
@@ -107,20 +108,17 @@ weir_status dataset_get(struct cli_call *call, const char *word, const char *dir
     WEIR_TRY(find_version(call, word, &name, &version, err));
     WEIR_TRY(load_manifest(call, version, &manifest, err));
     const json_t *files = json_is_array(manifest) ? manifest : json_object_get(manifest, "files");
-    bool is_shown = !cli_is_json(call) && isatty(STDERR_FILENO) == 1;
+    struct cli_progress progress = {0};
     WEIR_TRY(weir_dir_make(dir, 0755, err));
     json_array_foreach(files, i, file)
     {
         bool is_new;
         WEIR_TRY(fetch(call, dir, file, &is_new, err));
         n_new += is_new;
-        if (is_shown && i % 16 == 15) {
-            (void)fprintf(stderr, "\r\033[K%zu of %zu files", i + 1, json_array_size(files));
-        }
+        cli_progress_tell(call, &progress, "%zu of %zu files are here", i + 1,
+                          json_array_size(files));
     }
-    if (is_shown) {
-        (void)fprintf(stderr, "\r\033[K");
-    }
+    cli_progress_end(&progress);
     if (cli_is_json(call)) {
         cli_print_change(json_pack("{s:s,s:O,s:I,s:I}", "dataset", name, "version",
                                    json_object_get(version, "version"), "files", (json_int_t)i,

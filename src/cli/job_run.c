@@ -3,6 +3,7 @@
 #include "cli/job_ask.h"
 #include "cli/job_code.h"
 #include "cli/job_program.h"
+#include "cli/progress.h"
 #include "cli/project_find.h"
 #include "cli/wait.h"
 
@@ -113,8 +114,7 @@ static weir_status add_image(struct cli_call *call, json_t *spec, struct weir_er
         return WEIR_OK;
     }
     WEIR_TRY(cli_connect(call, err));
-    (void)fprintf(stderr, "weir: sends the image %s, %.1f MiB, if the server does not have it\n",
-                  options->image, (double)info.st_size / (1 << 20));
+    cli_progress_file(call, options->image);
     WEIR_TRY(weir_client_blob_put(call->client, options->image, sha256, err));
     json_object_set_new(spec, "image", json_sprintf("sha256:%s", sha256));
     return WEIR_OK;

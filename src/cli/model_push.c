@@ -2,6 +2,7 @@
 #include "cli/find.h"
 #include "cli/input.h"
 #include "cli/model_name.h"
+#include "cli/progress.h"
 #include "cli/try_it.h"
 
 #include "base/file.h"
@@ -164,6 +165,7 @@ static weir_status put_model(struct cli_call *call, json_t *body, struct weir_er
     const struct push_options *options = call->options;
     char blob[WEIR_SHA256_TEXT_BYTES], *run;
     if (options->run == NULL) {
+        cli_progress_file(call, call->words[1]);
         WEIR_TRY(weir_client_model_put(call->client, call->words[1], blob, err));
         json_object_set_new(body, "blob", json_string(blob));
         return WEIR_OK;

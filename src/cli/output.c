@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 bool cli_is_json(const struct cli_call *call)
 {
@@ -182,6 +184,34 @@ void cli_print_table(const struct cli_call *call, const json_t *answer,
     }
 }
 
+/* A sentence at the end would break each row of a terminal in two: it is cut there, but with -o wide. */
+static void fit_last(const struct cli_call *call, char **cells, const int *widths, size_t n_rows,
+                     size_t n_columns)
+{
+    struct winsize screen;
+    int used = 0;
+    if (is_wide(call) || isatty(STDOUT_FILENO) != 1 ||
+        ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen) != 0) {
+        return;
+    }
+    for (size_t col = 0; col + 1 < n_columns; col++) {
+        used += widths[col] + 2;
+    }
+    int room = (int)screen.ws_col - used;
+    for (size_t row = 1; row <= n_rows && room >= 16; row++) {
+        char *cell = cells[row * n_columns + n_columns - 1], *p = cell;
+        if (width_of(cell) <= room) {
+            continue;
+        }
+        for (int width = 0; *p != '\0' && (width < room - 1 || ((unsigned char)*p & 0xc0) == 0x80);
+             p++) {
+            width += ((unsigned char)*p & 0xc0) != 0x80;
+        }
+        *p = '\0';
+        cells[row * n_columns + n_columns - 1] = weir_arena_printf(call->arena, "%s…", cell);
+    }
+}
+
 void cli_print_rows(const struct cli_call *call, const json_t *answer,
                     const struct cli_column *columns, size_t n_columns, bool has_titles)
 {
@@ -199,6 +229,7 @@ void cli_print_rows(const struct cli_call *call, const json_t *answer,
             widths[col] = WEIR_MAX(widths[col], width);
         }
     }
+    fit_last(call, cells, widths, n_rows, n_columns);
     for (size_t row = has_titles ? 0 : 1; row <= n_rows; row++) {
         for (size_t col = 0; col < n_columns; col++) {
             const char *cell = cells[row * n_columns + col];
