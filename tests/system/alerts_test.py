@@ -251,7 +251,7 @@ class Alerts(unittest.TestCase):
         self.broken_job()
         wait_until(lambda: len(mail.letters) > 1, 20, "the letter")
         letter = email.message_from_string(mail.letters[1], policy=email.policy.default)
-        self.assertIn("[critical] Job broken-", letter["Subject"])
+        self.assertIn("[warning] Job broken-", letter["Subject"])
         self.assertEqual(letter["To"], "ann@example.org, bob@example.org")
         self.assertIn("job_failed", letter.get_content())
         self.assertEqual(letter.defects, [])
