@@ -57,8 +57,8 @@ static const struct use dataset_uses[] = {
     {"SELECT name FROM sweeps WHERE state IN ('RUNNING', 'PAUSED', 'STOPPING')"
      " AND instr(document, :quoted) > 0",
      "sweep ", " names it and is not over: `weir sweep stop` it first", false},
-    {"SELECT person FROM dataset_tombstones WHERE dataset = :name", "people were forgotten in it (",
-     "), and what tells of that is kept", false},
+    {"SELECT CAST(count(*) AS TEXT) FROM dataset_tombstones WHERE dataset = :name GROUP BY dataset",
+     "people were forgotten in it (", "), and what tells of that is kept", false},
     {"SELECT model || ' version ' || version FROM model_versions WHERE dataset = :name"
      " AND deleted_ms = 0 ORDER BY created_ms DESC",
      "", " was trained on it, and its lineage would end there: delete that first, or say --force",
