@@ -119,6 +119,8 @@ char **launch_environment(const char *dir, const struct task *task, struct weir_
         bool is_taken = task->image_env != NULL || is_inherited(machine[i]);
         n = is_taken ? add_variable(env, n, machine[i]) : n;
     }
+    /* Its output is a pipe, of which Python keeps 8 KiB back: lines would be late, or lost in a kill. */
+    (void)add_variable(env, n, weir_arena_strdup(arena, "PYTHONUNBUFFERED=1"));
     return env;
 }
 

@@ -1,11 +1,9 @@
 #include "agent/members.h"
 
-#include "agent/disk_watch.h"
 #include "agent/task.h"
 
-#include <unistd.h>
-
-#define MEMBERS_MAX DISK_WATCH_MEMBERS_MAX
+#include <signal.h>
+#include <stdio.h>
 
 /* Orphans of a task in namespaces are its job's, not this process's; without a control group they
  * are known by what they were started with. */
@@ -57,6 +55,22 @@ size_t members_signal(const struct members *members, int signal_number)
     size_t n = members_find((void *)members, ids, MEMBERS_MAX), n_alive = 0;
     for (size_t i = 0; i < n; i++) {
         n_alive += process_signal(&ids[i], signal_number);
+    }
+    return n_alive;
+}
+
+size_t members_kill(const struct members *members)
+{
+    weir_group_kill(members->group);
+    return members_signal(members, SIGKILL);
+}
+
+size_t members_count(const struct members *members, pid_t except)
+{
+    static struct process_id ids[MEMBERS_MAX];
+    size_t n = members_find((void *)members, ids, MEMBERS_MAX), n_alive = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_alive += ids[i].pid != except && process_is_alive(&ids[i]);
     }
     return n_alive;
 }

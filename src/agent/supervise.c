@@ -33,6 +33,7 @@
 #define LOCK_PATIENCE_MS     2000 /* the agent's look at the lock is over in microseconds */
 #define TICK_MS              1000
 #define KILL_TICK_MS         50
+#define LINGER_TICK_MS       100
 #define SHUTDOWN_PATIENCE_MS 200
 #define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
 #define DRAIN_PATIENCE_MS    500
@@ -45,41 +46,24 @@ struct supervisor {
     struct task task;
     struct weir_group group;
     struct namespaces ns;
+    struct members members;
     struct log_sink log;
     int log_fd, signal_fd, inotify_fd, image_fd;
     pid_t pid;
     bool is_over; /* the task's own process has ended */
     int wait_status;
     struct rusage usage;
-    bool is_stopping, is_killing;
+    bool is_stopping, is_killing, is_passed_on;
     int64_t grace_ms, kill_at_ms;
     const char *stop_reason;
     struct contact *contact; /* of a fenced task; NULL: the server was never reached */
     struct disk_watch disk;
-    struct members members;                           /* what it counts for */
     char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
     char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
     bool is_interrupted;           /* stopped, but not because its end is wanted */
     bool is_held;                  /* its program failed, and its place is kept for a look */
     struct weir_limits own_limits; /* those that its group does not set */
 };
-
-static struct members members_of(const struct supervisor *s)
-{
-    return (struct members){s->dir, &s->group, &s->ns};
-}
-
-static size_t signal_all(const struct supervisor *s, int signal_number)
-{
-    const struct members members = members_of(s);
-    return members_signal(&members, signal_number);
-}
-
-static size_t kill_all(const struct supervisor *s)
-{
-    weir_group_kill(&s->group);
-    return signal_all(s, SIGKILL);
-}
 
 /* Wait for an event, at most timeout_ms. */
 static void wait_event(const struct supervisor *s, int64_t timeout_ms)
@@ -125,6 +109,19 @@ static bool read_log(struct supervisor *s)
     return false;
 }
 
+/* The program alone knows which of its processes it still needs in order to save. */
+static void ask(const struct supervisor *s)
+{
+    struct process_id program;
+    if (s->is_over || s->task.asks_all) {
+        (void)members_signal(&s->members, SIGTERM);
+    } else if (s->task.image != NULL && image_run_find(s->dir, s->pid, &program)) {
+        (void)process_signal(&program, SIGTERM);
+    } else {
+        (void)kill(s->pid, SIGTERM); /* not yet collected: its number is its own */
+    }
+}
+
 static void begin_stop(struct supervisor *s, int64_t grace_ms, const char *reason)
 {
     if (!s->is_stopping) {
@@ -134,8 +131,32 @@ static void begin_stop(struct supervisor *s, int64_t grace_ms, const char *reaso
         s->stop_reason = reason;
         weir_log(WEIR_LOG_INFO, "task_stops", WEIR_KV_STR("why", reason),
                  WEIR_KV_INT("grace_ms", grace_ms));
-        (void)signal_all(s, SIGTERM);
+        ask(s);
     }
+}
+
+/* 0: none. A shell, and crun, say so of a program that they waited for. */
+static int ending_signal(const struct supervisor *s)
+{
+    int code = WEXITSTATUS(s->wait_status);
+    if (WIFSIGNALED(s->wait_status)) {
+        return WTERMSIG(s->wait_status);
+    }
+    return code > SHELL_SIGNAL && code <= SHELL_SIGNAL + 64 ? code - SHELL_SIGNAL : 0;
+}
+
+/* A shell dies of the signal and leaves the program that it waited for, which was not asked: it is
+ * now, and has the rest of the grace. Of a program that ended by itself the rest is not waited for. */
+static bool is_ended(struct supervisor *s)
+{
+    if (!s->is_over || !s->is_stopping || s->is_killing || ending_signal(s) != SIGTERM) {
+        return s->is_over;
+    }
+    if (!s->is_passed_on) {
+        s->is_passed_on = true;
+        (void)members_signal(&s->members, SIGTERM);
+    }
+    return members_count(&s->members, s->task.door.pid) == 0;
 }
 
 /* Without a word of warning: it would write on. */
@@ -146,7 +167,7 @@ static void look_at_disk(struct supervisor *s)
         s->is_stopping = s->is_killing = true;
         s->kill_at_ms = weir_mono_ms();
         s->stop_reason = s->disk_reason;
-        (void)kill_all(s);
+        (void)members_kill(&s->members);
     }
 }
 
@@ -159,6 +180,15 @@ static void look_at_fence(struct supervisor *s)
         begin_stop(s, grace_ms, FENCED);
         s->kill_at_ms =
             WEIR_MIN(s->kill_at_ms, weir_mono_ms() + grace_ms); /* so is a longer grace */
+    }
+}
+
+static void look_at_image(struct supervisor *s)
+{
+    bool is_asking = s->is_stopping && !s->is_killing;
+    if (s->task.image != NULL && !s->is_over && !(is_asking && s->is_passed_on) &&
+        image_run_end(s->dir, s->pid, is_asking ? SIGTERM : SIGKILL)) {
+        s->is_passed_on = is_asking;
     }
 }
 
@@ -190,12 +220,20 @@ static void take_signals(struct supervisor *s)
     }
 }
 
-/* Until the task's own process has ended; then, if it is held, until that is over. */
+/* Is there nothing to wait for any more? */
+static bool is_watched_out(struct supervisor *s, int64_t held_until_ms)
+{
+    return s->is_held ? s->is_stopping || weir_mono_ms() >= held_until_ms : is_ended(s);
+}
+
+/* Until the task's own process has ended, and what it was to pass the signal on to; then, if it is held, until that is
+ * over. */
 static void watch(struct supervisor *s, int64_t held_until_ms)
 {
-    while (s->is_held ? !s->is_stopping && weir_mono_ms() < held_until_ms : !s->is_over) {
-        int64_t timeout_ms =
-            s->is_held ? WEIR_MIN(held_until_ms - weir_mono_ms(), (int64_t)TICK_MS) : TICK_MS;
+    while (!is_watched_out(s, held_until_ms)) {
+        int64_t timeout_ms = s->is_held ? WEIR_MIN(held_until_ms - weir_mono_ms(), (int64_t)TICK_MS)
+                             : s->is_over ? LINGER_TICK_MS
+                                          : TICK_MS;
         if (s->is_stopping) {
             int64_t left_ms = s->kill_at_ms - weir_mono_ms();
             if (left_ms <= 0) {
@@ -203,7 +241,7 @@ static void watch(struct supervisor *s, int64_t held_until_ms)
                     weir_log(WEIR_LOG_INFO, "task_killed", WEIR_KV_INT("after_ms", s->grace_ms));
                 }
                 s->is_killing = true;
-                (void)kill_all(s);
+                (void)members_kill(&s->members);
                 left_ms = KILL_TICK_MS;
             }
             timeout_ms = WEIR_MIN(timeout_ms, left_ms);
@@ -217,9 +255,7 @@ static void watch(struct supervisor *s, int64_t held_until_ms)
         (void)read_log(s);
         reap(s);
         look_at_disk(s);
-        if (s->task.image != NULL && !s->is_over) {
-            image_run_end(s->dir, s->pid);
-        }
+        look_at_image(s);
     }
 }
 
@@ -259,8 +295,8 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
 {
     bool is_signal = WIFSIGNALED(s->wait_status);
     int code = WEXITSTATUS(s->wait_status), number = is_signal ? WTERMSIG(s->wait_status) : 0;
-    if (!is_signal && s->task.image != NULL && code > SHELL_SIGNAL && code <= SHELL_SIGNAL + 64) {
-        number = code - SHELL_SIGNAL; /* what crun says of a program that a signal ended */
+    if (!is_signal && s->task.image != NULL && ending_signal(s) != 0) {
+        number = ending_signal(s); /* what crun says of a program that a signal ended */
         is_signal = true;
     }
     *record = (struct task_exit){
@@ -329,13 +365,13 @@ static size_t kill_leftovers(struct supervisor *s)
     close(s->inotify_fd); /* it is over: no request matters any more */
     s->inotify_fd = -1;
     int64_t give_up_ms = weir_mono_ms() + LEFTOVER_PATIENCE_MS;
-    size_t n = kill_all(s);
+    size_t n = members_kill(&s->members);
     while (n > 0 && weir_mono_ms() < give_up_ms) {
         wait_event(s, KILL_TICK_MS);
         take_signals(s);
         (void)read_log(s);
         reap(s);
-        n = kill_all(s);
+        n = members_kill(&s->members);
     }
     int64_t drain_until_ms = weir_mono_ms() + DRAIN_PATIENCE_MS;
     while (read_log(s) && weir_mono_ms() < drain_until_ms) {
@@ -412,7 +448,6 @@ static weir_status record_run(struct supervisor *s, const struct launch *launch,
 static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
 {
     const char *job_dir = s->task.cell.job_dir;
-    s->members = members_of(s);
     s->disk =
         (struct disk_watch){.dirs = {task_path(s->work, s->dir, "work"),
                                      job_dir != NULL ? task_path(s->tmp, job_dir, "tmp") : NULL},
@@ -462,6 +497,7 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
 {
     char path[TASK_PATH_BYTES], mark[TASK_MARK_BYTES];
     struct weir_isolation isolation = {0};
+    s->members = (struct members){.dir = s->dir, .group = &s->group, .ns = &s->ns};
     WEIR_TRY(watch_disk(s, err));
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
     WEIR_TRY(prepare_task(s->dir, document, &s->task, &s->arena, err));
@@ -497,7 +533,7 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
         }
     }
     if (status != WEIR_OK) {
-        log_sink_close(&s->log);
+        (void)log_sink_close(&s->log);
     }
     return status;
 }
@@ -531,10 +567,10 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
         hold(s);
     }
     size_t n_left = kill_leftovers(s);
-    log_sink_close(&s->log);
+    int64_t log_bytes = log_sink_close(&s->log);
     struct task_exit record;
     fill_exit(s, n_left, &record);
-    record.log_bytes = s->log.n_written;
+    record.log_bytes = log_bytes;
     if (!is_started) {
         launch_explain(&failure, s->dir, &s->task, &record);
     }

@@ -43,6 +43,7 @@ struct task {
         hold_ms; /**< Its place is kept for so long after its program failed, for a look; 0: not at all. */
     bool is_wanted;   /**< "desired" is "running". */
     bool is_isolated; /**< "isolation" is not "none". */
+    bool asks_all;    /**< "kill_mode" is "control-group": SIGTERM is for every process of it. */
     bool is_offline; /**< "network" is "none": only its own job's tasks on this node are reached. */
     const char *image;      /**< NULL: the node's own root. */
     const char *images_dir; /**< The node's folder of images, as the agent says; NULL: none. */

@@ -156,7 +156,8 @@ static struct visit_host find_place(const struct visit_host *host, struct namesp
     *ns = *host->ns;
     ns->hold_fd = -1;
     if (host->task->image != NULL) {
-        own.pid = image_run_pid(host->dir, host->pid);
+        struct process_id program;
+        own.pid = image_run_find(host->dir, host->pid, &program) ? program.pid : 0;
         if (own.pid > 0) {
             (void)namespaces_open_walls(ns, own.pid);
         }

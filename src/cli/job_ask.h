@@ -3,8 +3,7 @@
 #ifndef WEIR_CLI_JOB_ASK_H
 #define WEIR_CLI_JOB_ASK_H
 
-#include "base/json.h"
-#include "base/options.h"
+#include "cli/command.h"
 
 struct job_ask {
     char *gpus, *gpu_memory, *mig, *time_limit, *hold_on_failure, *node_selector, *toleration,
@@ -47,5 +46,14 @@ struct job_ask {
  */
 weir_status job_ask_add(const struct job_ask *ask, json_t *spec,
                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Warn on standard error if accelerators are asked for and no node has one (of that model): the job would wait until
+ * somebody adds one. Silent if the caller may not look at devices.
+ */
+void job_ask_warn(struct cli_call *call, const struct job_ask *ask);
+
+/** The same of so many accelerators, of any model if it is NULL. */
+void job_gpus_warn(struct cli_call *call, int64_t n, const char *model);
 
 #endif

@@ -58,6 +58,11 @@ void weir_client_close(struct weir_client *client)
     free(client);
 }
 
+const char *weir_client_token(const struct weir_client *client)
+{
+    return client->token;
+}
+
 const char *weir_client_server(const struct weir_client *client)
 {
     return client->server;

@@ -51,6 +51,9 @@ void weir_client_close(struct weir_client *client);
 /** "http://127.0.0.1:8440", no slash at the end. */
 const char *weir_client_server(const struct weir_client *client);
 
+/** The token that it shows, borrowed; NULL: none. For whoever hands it on to another program of the same person. */
+const char *weir_client_token(const struct weir_client *client);
+
 /** End the call in progress, or else the next one, with CANCELLED. Any thread. */
 void weir_client_cancel(struct weir_client *client);
 

@@ -127,10 +127,9 @@ static void finish(struct work *w, weir_status status, const char *message)
     }
 }
 
-static void refuse(struct work *w)
+static void refuse(struct work *w, long door_status)
 {
-    finish(w, WEIR_ERR_UNAVAILABLE,
-           "the service does not answer: its program may still be starting (see its log)");
+    finish(w, WEIR_ERR_UNAVAILABLE, exchange_closed_door(door_status));
 }
 
 /* At the end of a turn: events of it may have named them. */
@@ -182,7 +181,7 @@ static void begin(struct websockets *ws, struct exchange *x)
     (void)setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
     if (w->fd < 0 || !watch(ws, w, w->fd) ||
         (connect(w->fd, (struct sockaddr *)&address, len) != 0 && errno != EINPROGRESS)) {
-        refuse(w);
+        refuse(w, 0);
     }
 }
 
@@ -198,7 +197,7 @@ static void send_request(struct work *w)
             send(w->fd, w->request.data + w->n_sent, w->request.len - w->n_sent, MSG_NOSIGNAL);
         if (n < 0) {
             if (!is_later()) {
-                refuse(w);
+                refuse(w, 0);
             }
             return;
         }
@@ -253,7 +252,7 @@ static void read_heads(struct work *w)
         }
         drop_front(&w->got, len);
         if (w->phase == PHASE_DOOR && head.http_status != 200) {
-            refuse(w);
+            refuse(w, head.http_status);
         } else if (w->phase == PHASE_DOOR) {
             w->phase = PHASE_PROGRAM;
         } else if (head.http_status >= 200 || head.http_status == 101) {
@@ -271,7 +270,7 @@ static void receive(struct work *w)
             return;
         }
         if (n <= 0) {
-            refuse(w);
+            refuse(w, w->phase == PHASE_DOOR ? 0 : 200);
             return;
         }
         if (weir_buf_append(&w->got, bytes, (size_t)n) != WEIR_OK) {

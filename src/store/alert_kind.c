@@ -29,7 +29,7 @@ static const struct weir_alert_kind kinds[] = {
     {"told", "warning", DEGRADES, "ion", false, "a program of an ION, or a person, has told that something is not well (`POST /ions/{name}/told`, weir_mlops_alert)", "they tell that it is again"},
     {"training_failed", "critical", DEGRADES, "ion", false, "a training of an ION failed for good", "the next training of the pipeline that succeeds; the pipeline is removed"},
     {"pipeline_failed", NULL, BREAKS, "ion", false, "a run of a pipeline of an ION that is critical, or no training, failed for good: critical if the document says that it is, else a warning", "the next run of the pipeline that succeeds; the pipeline is removed"},
-    {"job_failed", "critical", NONE, "job", false, "a job of no ION failed and is not tried again", "a job of the same name succeeds; after 7 days without another failure"},
+    {"job_failed", "warning", NONE, "job", false, "a job of no ION failed and is not tried again", "a job of the same name succeeds; after 7 days without another failure"},
     {"job_failing", "critical", NONE, "job or ion", true, "3 jobs of one name, or 3 trainings of one pipeline, failed in a row", "the next that succeeds; after 7 days without another failure if it is of no ION"},
     {"job_restarting", "warning", DEGRADES, "job", true, "a job has been started again 3 times and is not over", "it is over; of a replica: it has run for 5 s"},
     {"task_kept", "warning", NONE, "job", true, "a task's program failed, and its place, with all that it was given, is kept for a look (`--hold-on-failure`)", "the time is over; `weir job cancel`"},
