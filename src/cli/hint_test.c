@@ -37,7 +37,7 @@ static const struct {
     /* docker */
     {"run busybox", "`weir job run -- COMMAND`"},
     {"ps", "`weir get jobs`"},
-    {"exec 17 ls", "`weir logs -f JOB`"},
+    {"exec 17 ls", "`weir job exec JOB -- COMMAND`"},
     {"attach 17", "`weir logs -f JOB`"},
     {"cp 17:/a .", "`weir artifact get RUN`"},
     {"images", "`weir get models`"},
@@ -75,7 +75,7 @@ static const struct {
     {"uncordon n", "`weir node resume NODE`"},
     {"expose x", "`weir deploy NAME`"},
     {"autoscale x", "`weir scale DEPLOYMENT 1..4`"},
-    {"port-forward x 80", "`weir service run --port 8000 -- PROGRAM`"},
+    {"port-forward x 80", "`weir job forward JOB 8080:80`"},
     {"top", "`weir get nodes`"},
     {"config use-context x", "`weir context`"},
     {"auth can-i", "`weir whoami`"},

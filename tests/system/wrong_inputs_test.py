@@ -23,7 +23,7 @@ WORDS = [
     ("status", 2, "weir doctor"),
     ("stop", 2, "weir server stop"),
     ("frobnicate", 2, "weir help"),
-    ("job", 2, "submit, run, results, cancel, restart, resume"),
+    ("job", 2, "submit, run, results, shell, exec, cp, forward, top, cancel, restart"),
     ("job resubmit x", 2, "did you mean submit?"),
     ("job resart x", 2, "did you mean restart?"),
     ("model fetch x", 2, "expected push, get, card, export, alias"),
