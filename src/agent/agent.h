@@ -30,8 +30,10 @@
  * acknowledged them; a folder goes when the server no longer lists its attempt.
  *
  * Identity is never a bare pid: signals go through a pidfd whose process was checked to be the one
- * meant (start time, control group). Stopping is SIGTERM to every process of the task, then, after
- * its grace, SIGKILL; when the task's own process ends, whatever it left behind is killed. Orphans
+ * meant (start time, control group). Stopping is SIGTERM to the task's own process, which alone knows
+ * what it still needs of the others, then, after its grace, SIGKILL to every process. A shell dies of
+ * the signal: those that it leaves get it then, and the rest of the grace. When the task's own process
+ * ends otherwise, whatever it left behind is killed. Orphans
  * are adopted by the supervisor (PR_SET_CHILD_SUBREAPER) or, where the job has a PID namespace, by
  * its init (namespaces.h), so this holds without control groups too. A
  * supervisor that is told to end itself (SIGTERM: the machine shuts down) stops its task the same
@@ -50,8 +52,7 @@
  * gives an unhealthy node no new tasks.
  *
  * Maximums: an attempt has at most pids_max (default 4096) processes and threads; a log holds
- * log_max_bytes (default 64 MiB): its beginning, one line that counts what was left out, and its
- * last 64 KiB. 1024 attempts per node; more are refused and logged.
+ * log_max_bytes (default 64 MiB): its first 7/8, and of its end what it holds then (log_sink.h). 1024 attempts per node; more are refused and logged.
  *
  * A service manager must not kill supervisors with the agent: systemd needs KillMode=process.
  */

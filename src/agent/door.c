@@ -1,5 +1,6 @@
 #include "agent/door.h"
 
+#include "agent/listener.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/listen.h"
@@ -22,11 +23,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TICK_MS         1000
-#define CONNECT_MS      1000
-#define EVENTS_MAX      64
-#define TABLE_MAX_BYTES ((size_t)4 << 20)
-#define TCP_LISTEN      10
+#define TICK_MS    1000
+#define CONNECT_MS 1000
+#define EVENTS_MAX 64
+#define NOTHING    "Content-Length: 0\r\nConnection: close\r\n\r\n"
 
 weir_status door_listen(struct door *door, const char *host, struct weir_error *err)
 {
@@ -61,77 +61,6 @@ bool door_is_welcome(const char *head, const char *secret)
     return differs == 0;
 }
 
-/* "  0: 0100007F:1F90 00000000:0000 0A … uid": a line of /proc/net/tcp. */
-static bool read_line(const char *line, unsigned *out_port, unsigned *out_state, unsigned *out_uid,
-                      bool *out_is_here)
-{
-    char address[40] = "";
-    unsigned number;
-    if (sscanf(line, " %u: %39[0-9A-F]:%x %*[0-9A-F]:%*x %x %*x:%*x %*x:%*x %*x %u", &number,
-               address, out_port, out_state, out_uid) != 5) {
-        return false;
-    }
-    static const char *const here[] = {"0100007F", "00000000", "00000000000000000000000000000000",
-                                       "00000000000000000000000001000000",
-                                       "0000000000000000FFFF00000100007F"};
-    *out_is_here = false;
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(here); i++) {
-        *out_is_here = *out_is_here || strcmp(address, here[i]) == 0;
-    }
-    return true;
-}
-
-bool door_is_owned(const char *table, int port, uid_t user)
-{
-    bool is_there = false;
-    for (const char *line = table; line != NULL && *line != '\0';) {
-        unsigned at = 0, state = 0, uid = 0;
-        bool is_here = false;
-        if (read_line(line, &at, &state, &uid, &is_here) && state == TCP_LISTEN && is_here &&
-            (int)at == port) {
-            if (uid != user) {
-                return false;
-            }
-            is_there = true;
-        }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
-    }
-    return is_there;
-}
-
-/* A file of the kernel has no size to ask for. False: it cannot be read, or is too long. */
-static bool read_table(const char *path, char *out, size_t size, size_t *out_n)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? 1 : -1;
-    size_t n = 0;
-    while (got > 0 && n < size) {
-        got = read(fd, out + n, size - n);
-        n += got > 0 ? (size_t)got : 0;
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    *out_n = got == 0 ? n : 0;
-    return got == 0;
-}
-
-static bool is_owned(const struct door *door)
-{
-    static char table[TABLE_MAX_BYTES];
-    size_t n, more;
-    if (door->user == 0) {
-        return true;
-    }
-    if (!read_table("/proc/self/net/tcp", table, sizeof table / 2, &n)) {
-        return false;
-    }
-    (void)read_table("/proc/self/net/tcp6", table + n, sizeof table - n - 1, &more);
-    table[n + more] = '\0';
-    return door_is_owned(table, door->port, door->user);
-}
-
 /* Loopback answers at once, unless the program does not take what waits for it: who is kept waiting here
  * are its own visitors. */
 static bool is_connected(int fd, int rc)
@@ -145,8 +74,15 @@ static bool is_connected(int fd, int rc)
     return fd >= 0 && errno_value == 0;
 }
 
-/* -1: nobody is there. */
-static int connect_program(const struct door *door)
+/* Among which it may be let in; *out_owner says of whom else the port is. */
+static bool is_own(const struct door *door, enum listener_owner *out_owner)
+{
+    *out_owner = door->user != 0 ? listener_find(door->port, door->user) : LISTENER_OWN;
+    return *out_owner == LISTENER_OWN;
+}
+
+/* -1: there is none of the task's. */
+static int connect_program(const struct door *door, enum listener_owner *out_owner)
 {
     const struct sockaddr_in v4 = {.sin_family = AF_INET,
                                    .sin_addr = {htonl(INADDR_LOOPBACK)},
@@ -154,7 +90,7 @@ static int connect_program(const struct door *door)
     const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
                                     .sin6_addr = IN6ADDR_LOOPBACK_INIT,
                                     .sin6_port = htons((uint16_t)door->port)};
-    for (int i = 0; i < 2 && is_owned(door); i++) {
+    for (int i = 0; i < 2 && is_own(door, out_owner); i++) {
         int fd = socket(i == 0 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         int rc = i == 0 ? connect(fd, (const struct sockaddr *)&v4, sizeof v4)
                         : connect(fd, (const struct sockaddr *)&v6, sizeof v6);
@@ -184,6 +120,7 @@ struct doorkeeper {
     const struct door *door;
     int epoll_fd;
     struct visitor *visitors; /* the newest first */
+    bool has_more;            /* a relay is to be pumped again */
     size_t n_visitors;
 };
 
@@ -205,14 +142,15 @@ static void decide(struct doorkeeper *keeper, struct visitor *visitor, const cha
 {
     static const char welcome[] = "HTTP/1.1 200 OK\r\n\r\n";
     if (!door_is_welcome(visitor->head, keeper->door->secret)) {
-        turn_away(visitor, "HTTP/1.1 407 Proxy Authentication Required\r\n"
-                           "Content-Length: 0\r\nConnection: close\r\n\r\n");
+        turn_away(visitor, "HTTP/1.1 407 Proxy Authentication Required\r\n" NOTHING);
         return;
     }
-    visitor->program_fd = connect_program(keeper->door);
+    enum listener_owner owner;
+    visitor->program_fd = connect_program(keeper->door, &owner);
     if (visitor->program_fd < 0) {
-        turn_away(visitor, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n"
-                           "Connection: close\r\n\r\n");
+        turn_away(visitor, owner == LISTENER_FOREIGN   ? "HTTP/1.1 409 Conflict\r\n" NOTHING
+                           : owner == LISTENER_UNKNOWN ? "HTTP/1.1 500 Unknown\r\n" NOTHING
+                                                       : "HTTP/1.1 502 Bad Gateway\r\n" NOTHING);
         return;
     }
     weir_relay_init(&visitor->relay, visitor->fd, visitor->program_fd, weir_mono_ms());
@@ -259,6 +197,17 @@ static void step(struct doorkeeper *keeper, struct visitor *visitor)
         read_head(keeper, visitor);
     } else {
         visitor->is_over = !weir_relay_pump(&visitor->relay, weir_mono_ms());
+    }
+    keeper->has_more = keeper->has_more || visitor->relay.has_more;
+}
+
+static void step_again(struct doorkeeper *keeper)
+{
+    keeper->has_more = false;
+    for (struct visitor *visitor = keeper->visitors; visitor != NULL; visitor = visitor->next) {
+        if (visitor->relay.has_more) {
+            step(keeper, visitor);
+        }
     }
 }
 
@@ -341,7 +290,8 @@ _Noreturn void door_serve(const struct door *door)
         _exit(1);
     }
     for (;;) {
-        int n = epoll_wait(keeper.epoll_fd, events, EVENTS_MAX, TICK_MS);
+        int n = epoll_wait(keeper.epoll_fd, events, EVENTS_MAX, keeper.has_more ? 0 : TICK_MS);
+        step_again(&keeper);
         for (int i = 0; i < n; i++) {
             if (events[i].data.ptr == NULL) {
                 take_in(&keeper);

@@ -9,8 +9,9 @@
  *     Proxy-Authorization: Bearer SECRET
  *
  * It answers 200 and from then on passes bytes, 407 for another secret, 502 if nobody listens on the
- * port, or somebody who is not this task: where tasks have users of their own, every listener on the
- * port must be the task's, so that a neighbour who takes the port first gets no visitor. If the job has
+ * port or takes the connection, 409 if somebody does who is not this task: where tasks have users of their
+ * own, every listener on the port must be the task's (listener.h), so that a neighbour who takes the port
+ * first gets no visitor. 500: the kernel does not say who listens. If the job has
  * a network of its own, the port is looked for there, and no one else on the node can reach it at all.
  *
  * It is a child of the supervisor and ends with it. Bounds: DOOR_CONNECTIONS_MAX, of which those that
@@ -57,12 +58,6 @@ void door_note_end(struct door *door, pid_t pid, const struct namespaces *ns);
 
 /** What the child does: for ever. */
 _Noreturn void door_serve(const struct door *door);
-
-/**
- * Is every listener on a port of loopback, or of all addresses, this user's, and is there one? Pure.
- * @param table  Text of /proc/net/tcp or tcp6, both after each other.
- */
-bool door_is_owned(const char *table, int port, uid_t user);
 
 /** Does a head ask for the way in with this secret? Pure; takes as long for every wrong secret. */
 bool door_is_welcome(const char *head, const char *secret);

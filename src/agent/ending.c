@@ -1,16 +1,15 @@
 #include "agent/ending.h"
 
+#include "agent/log_sink.h"
 #include "agent/output.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TICK_MS             1000
@@ -67,21 +66,20 @@ static bool must_end(void *context)
 }
 
 /* Behind what the task wrote. Its length is the file's: a supervisor that was killed may have written here. */
-static void say_in_log(const char *dir, const char *line, struct task_exit *record)
+static void say_in_log(const char *dir, const char *line, int64_t max_bytes,
+                       struct task_exit *record)
 {
     char path[TASK_PATH_BYTES];
-    struct stat info;
+    struct log_sink log;
     struct weir_error ignored;
-    int fd = open(task_path(path, dir, "log"), O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (fd < 0) {
+    if (log_sink_open(&log, task_path(path, dir, "log"), max_bytes, &ignored) != WEIR_OK) {
         return;
     }
-    if (line[0] != '\0' && weir_fd_write_all(fd, line, strlen(line), &ignored) == WEIR_OK &&
-        weir_fd_write_all(fd, "\n", 1, &ignored) == WEIR_OK) {
-        (void)fsync(fd);
+    if (line[0] != '\0') {
+        log_sink_write(&log, line, strlen(line));
+        log_sink_write(&log, "\n", 1);
     }
-    record->log_bytes = fstat(fd, &info) == 0 ? (int64_t)info.st_size : record->log_bytes;
-    close(fd);
+    record->log_bytes = log_sink_close(&log);
 }
 
 weir_status ending_finish(const char *dir, const json_t *document, const struct task *task,
@@ -101,7 +99,7 @@ weir_status ending_finish(const char *dir, const json_t *document, const struct 
     output_read(dir, document, task, &output);
     weir_log(WEIR_LOG_INFO, "output_sent_from_here");
     output_send(&output, must_end, &patience, line);
-    say_in_log(dir, line, record);
+    say_in_log(dir, line, task->log_max_bytes, record);
     return ending_write(dir, record);
 }
 

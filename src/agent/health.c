@@ -143,6 +143,12 @@ static void check_disk(struct checking *checking)
         (void)snprintf(checking->out, checking->size,
                        "the disk of its agent is full: make room below %.120s",
                        checking->agent->dir);
+        return;
+    }
+    int reason = weir_dir_probe(checking->agent->dir);
+    if (reason != 0) {
+        (void)snprintf(checking->out, checking->size, "its agent cannot write below %.120s: %s",
+                       checking->agent->dir, strerror(reason));
     }
 }
 

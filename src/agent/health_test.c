@@ -55,6 +55,17 @@ START_TEST(bad_memory_makes_a_node_unhealthy_and_bad_accelerators_only_if_no_oth
 
 END_TEST
 
+START_TEST(a_folder_that_cannot_be_written_is_told)
+{
+    static char dir[] = "/proc";
+    char reason[256];
+    agent.dir = dir;
+    ck_assert_ptr_nonnull(
+        strstr(health_reason(&agent, NULL, reason, sizeof reason), "cannot write below /proc: "));
+}
+
+END_TEST
+
 START_TEST(control_groups_that_are_gone_are_told)
 {
     char reason[256];
@@ -111,6 +122,7 @@ int main(void)
         tcase, bad_memory_makes_a_node_unhealthy_and_bad_accelerators_only_if_no_other_is_left, 0,
         (int)WEIR_ARRAY_LEN(rows));
     tcase_add_test(tcase, control_groups_that_are_gone_are_told);
+    tcase_add_test(tcase, a_folder_that_cannot_be_written_is_told);
     tcase_add_loop_test(tcase, the_nodes_own_command_says_by_its_status_whether_it_is_healthy, 0,
                         (int)WEIR_ARRAY_LEN(commands));
     suite_add_tcase(suite, tcase);

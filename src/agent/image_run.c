@@ -127,26 +127,55 @@ static pid_t number_in_cell(pid_t pid)
     return (pid_t)strtol(last, NULL, 10);
 }
 
-void image_run_end(const char *dir, pid_t crun)
+/* What crun wrote down of its program: its number in the cell; 0: nothing yet. */
+static pid_t recorded_number(const char *dir)
 {
-    static struct process_id ids[LEFT_MAX];
     struct weir_arena arena;
     json_t *status = NULL;
     weir_arena_init(&arena, 0);
     weir_status read = weir_json_load(weir_arena_printf(&arena, "%s/image/run/task/status", dir),
                                       RECORD_MAX_BYTES, &status, NULL);
     weir_arena_fini(&arena);
-    pid_t program = read == WEIR_OK ? (pid_t)json_integer_value(json_object_get(status, "pid")) : 0;
+    pid_t number = read == WEIR_OK ? (pid_t)json_integer_value(json_object_get(status, "pid")) : 0;
     json_decref(read == WEIR_OK ? status : NULL);
-    size_t n = program > 0 ? process_descendants(crun, ids, LEFT_MAX) : 0;
+    return number;
+}
+
+/* Of crun's processes the program; NULL: it is none of them. */
+static const struct process_id *find_program(pid_t number, const struct process_id *ids, size_t n)
+{
     for (size_t i = 0; i < n; i++) {
-        if (number_in_cell(ids[i].pid) == program) {
-            return; /* it runs */
+        if (number_in_cell(ids[i].pid) == number) {
+            return &ids[i];
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        (void)process_signal(&ids[i], SIGKILL);
+    return NULL;
+}
+
+bool image_run_find(const char *dir, pid_t crun, struct process_id *out)
+{
+    static struct process_id ids[LEFT_MAX];
+    pid_t number = recorded_number(dir);
+    size_t n = number > 0 ? process_descendants(crun, ids, LEFT_MAX) : 0;
+    const struct process_id *program = find_program(number, ids, n);
+    if (program != NULL) {
+        *out = *program;
     }
+    return program != NULL;
+}
+
+bool image_run_end(const char *dir, pid_t crun, int signal_number)
+{
+    static struct process_id ids[LEFT_MAX];
+    pid_t number = recorded_number(dir);
+    size_t n = number > 0 ? process_descendants(crun, ids, LEFT_MAX) : 0;
+    if (number == 0 || find_program(number, ids, n) != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        (void)process_signal(&ids[i], signal_number);
+    }
+    return true;
 }
 
 void image_run_explain(struct task_exit *record)

@@ -41,10 +41,14 @@ void image_run_execute(const char *dir, struct weir_arena *arena);
  *  127 or 126: a second try would not help. */
 void image_run_explain(struct task_exit *record);
 
+/** In the supervisor: the program that crun runs. false: it is not yet there, or has ended. */
+bool image_run_find(const char *dir, pid_t crun, struct process_id *out);
+
 /**
- * In the supervisor, now and then while crun runs: crun waits for what its program left behind too.
- * Once the program has ended, kill that.
+ * In the supervisor, now and then while crun runs: crun waits for what its program left behind too, and
+ * does not say before how that ended. Once the program has ended, signal what is left.
+ * @return false: the program is not yet there, or runs.
  */
-void image_run_end(const char *dir, pid_t crun);
+bool image_run_end(const char *dir, pid_t crun, int signal_number);
 
 #endif

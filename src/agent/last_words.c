@@ -2,13 +2,11 @@
 
 #include "base/json.h"
 #include "base/macros.h"
+#include "base/rolling.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define TAIL_BYTES 4096
 #define ELLIPSIS   "…"
@@ -131,19 +129,17 @@ void last_words_of(const char *text, size_t len, char *const *argv, char *out)
 void last_words_read(const char *path, char *const *argv, char *out)
 {
     char tail[TAIL_BYTES];
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = -1;
+    struct weir_rolling_part part;
+    size_t n = 0;
     out[0] = '\0';
-    if (fd < 0) {
+    if (weir_rolling_read(path, 0, tail, 0, &part, NULL) != WEIR_OK) {
         return;
     }
-    if (fstat(fd, &info) == 0) {
-        off_t offset = info.st_size > (off_t)sizeof tail ? info.st_size - (off_t)sizeof tail : 0;
-        n = pread(fd, tail, sizeof tail, offset);
+    int64_t at = WEIR_MAX((int64_t)0, part.end - (int64_t)sizeof tail);
+    while (weir_rolling_read(path, at, tail + n, sizeof tail - n, &part, NULL) == WEIR_OK &&
+           part.n > 0) {
+        n += part.n;
+        at = part.from + (int64_t)part.n;
     }
-    close(fd);
-    if (n > 0) {
-        last_words_of(tail, (size_t)n, argv, out);
-    }
+    last_words_of(tail, n, argv, out);
 }

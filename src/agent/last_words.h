@@ -22,7 +22,7 @@
  */
 void last_words_of(const char *text, size_t len, char *const *argv, char *out);
 
-/** The same of a file, of which the last 4 KiB are read; "" if it cannot be. */
+/** The same of a log (base/rolling.h), of which the last 4 KiB are read; "" if it cannot be. */
 void last_words_read(const char *path, char *const *argv, char *out);
 
 #endif

@@ -1,75 +1,82 @@
 #include "agent/log_sink.h"
 
-#include "base/file.h"
+#include "base/macros.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 weir_status log_sink_open(struct log_sink *sink, const char *path, int64_t max_bytes,
                           struct weir_error *err)
 {
-    *sink = (struct log_sink){.fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600),
-                              .head_max_bytes = max_bytes - 2 * LOG_SINK_TAIL_BYTES};
-    if (sink->fd < 0) {
-        return weir_error_set_errno(err, errno, "cannot write %s", path);
-    }
+    *sink = (struct log_sink){0};
+    WEIR_TRY(weir_rolling_open(&sink->file, path, max_bytes, err));
+    sink->end = weir_rolling_end(&sink->file);
     return WEIR_OK;
 }
 
-/* Remember the last LOG_SINK_TAIL_BYTES of what is dropped. */
-static void drop(struct log_sink *sink, const char *bytes, size_t len)
+/* Bytes before it are left out: it begins with a whole line, if it has one. */
+static void begin_with_line(struct log_sink *sink)
 {
-    if (len > 0 && sink->tail == NULL) {
-        sink->tail = malloc(LOG_SINK_TAIL_BYTES);
+    const char *line_end = memchr(sink->waiting, '\n', sink->n_waiting);
+    size_t n = line_end != NULL ? (size_t)(line_end - sink->waiting) + 1 : 0;
+    if (n < sink->n_waiting) {
+        sink->n_waiting -= n;
+        memmove(sink->waiting, sink->waiting + n, sink->n_waiting);
     }
-    for (size_t i = 0; i < len; i++) {
-        if (sink->tail != NULL) {
-            sink->tail[sink->n_dropped % LOG_SINK_TAIL_BYTES] = bytes[i];
-        }
-        sink->n_dropped++;
+}
+
+/* It is not on disk: remember the last of it. */
+static void keep_waiting(struct log_sink *sink, const char *bytes, size_t len)
+{
+    if (sink->waiting == NULL) {
+        sink->waiting = malloc(LOG_SINK_WAITING_BYTES);
     }
+    if (sink->waiting == NULL) {
+        return; /* left out, as if it had been too much */
+    }
+    size_t n_new = WEIR_MIN(len, (size_t)LOG_SINK_WAITING_BYTES);
+    size_t n_old = WEIR_MIN(sink->n_waiting, LOG_SINK_WAITING_BYTES - n_new);
+    bool is_cut = n_new < len || n_old < sink->n_waiting;
+    memmove(sink->waiting, sink->waiting + sink->n_waiting - n_old, n_old);
+    memcpy(sink->waiting + n_old, bytes + len - n_new, n_new);
+    sink->n_waiting = n_old + n_new;
+    if (is_cut) {
+        begin_with_line(sink);
+    }
+}
+
+/* True: nothing waits any more. */
+static bool write_waiting(struct log_sink *sink)
+{
+    size_t n = 0;
+    if (sink->n_waiting == 0) {
+        return true;
+    }
+    (void)weir_rolling_write(&sink->file, sink->end - (int64_t)sink->n_waiting, sink->waiting,
+                             sink->n_waiting, &n, NULL);
+    sink->n_waiting -= n;
+    memmove(sink->waiting, sink->waiting + n, sink->n_waiting);
+    return sink->n_waiting == 0;
 }
 
 void log_sink_write(struct log_sink *sink, const char *bytes, size_t len)
 {
-    while (len > 0 && sink->n_dropped == 0 && sink->n_written < sink->head_max_bytes) {
-        int64_t room = sink->head_max_bytes - sink->n_written;
-        ssize_t n = write(sink->fd, bytes, (size_t)WEIR_MIN((int64_t)len, room));
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            break; /* full disk: from here on only the tail */
-        }
-        sink->n_written += n;
-        bytes += n;
-        len -= (size_t)n;
+    size_t n = 0;
+    if (write_waiting(sink)) {
+        (void)weir_rolling_write(&sink->file, sink->end, bytes, len, &n, NULL);
     }
-    drop(sink, bytes, len);
+    sink->end += (int64_t)len;
+    if (n < len) {
+        keep_waiting(sink, bytes + n, len - n);
+    }
 }
 
-void log_sink_close(struct log_sink *sink)
+int64_t log_sink_close(struct log_sink *sink)
 {
-    if (sink->n_dropped > 0) {
-        int64_t n_tail =
-            sink->tail != NULL ? WEIR_MIN(sink->n_dropped, (int64_t)LOG_SINK_TAIL_BYTES) : 0;
-        char line[128];
-        int len = snprintf(line, sizeof line, "\n[weir: %lld bytes of output are left out here]\n",
-                           (long long)(sink->n_dropped - n_tail));
-        weir_status status = weir_fd_write_all(sink->fd, line, (size_t)len, NULL);
-        int64_t at = sink->n_dropped - n_tail;
-        while (status == WEIR_OK && at < sink->n_dropped) {
-            size_t begin = (size_t)(at % LOG_SINK_TAIL_BYTES);
-            size_t part =
-                (size_t)WEIR_MIN((int64_t)(LOG_SINK_TAIL_BYTES - begin), sink->n_dropped - at);
-            status = weir_fd_write_all(sink->fd, sink->tail + begin, part, NULL);
-            at += (int64_t)part;
-        }
-    }
-    (void)fsync(sink->fd);
-    close(sink->fd);
-    free(sink->tail);
+    (void)write_waiting(sink);
+    int64_t end = weir_rolling_end(&sink->file);
+    weir_rolling_sync(&sink->file);
+    weir_rolling_close(&sink->file);
+    free(sink->waiting);
+    return end;
 }

@@ -4,12 +4,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/rolling.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define LOG_FAILURES_MAX 3
 
@@ -173,6 +171,20 @@ weir_status report_running(struct agent *agent, struct attempt *a)
     return status;
 }
 
+weir_status report_held(struct agent *agent, struct attempt *a)
+{
+    char path[TASK_PATH_BYTES], text[WEIR_ERROR_MESSAGE_BYTES];
+    size_t len;
+    WEIR_TRY(
+        weir_file_read_into(task_path(path, a->dir, TASK_HELD), text, sizeof text - 1, &len, NULL));
+    text[len] = '\0';
+    json_t *body = json_pack("{s:I, s:s, s:s}", "attempt", (json_int_t)a->number, "state", "held",
+                             "message", text);
+    weir_status status = body != NULL ? put_status(agent, a, body) : WEIR_OK;
+    a->is_held_told = status == WEIR_OK;
+    return status;
+}
+
 weir_status report_exit(struct agent *agent, struct attempt *a)
 {
     const struct task_exit *record = &a->exit;
@@ -191,24 +203,6 @@ weir_status report_exit(struct agent *agent, struct attempt *a)
                  WEIR_KV_INT("signal", record->signal), WEIR_KV_STR("message", record->message));
     }
     return status;
-}
-
-/* Bytes [offset, offset + LOG_CHUNK_BYTES) of the log; *out_size: of the file now. */
-static weir_status read_chunk(const struct attempt *a, int64_t offset, char *chunk, size_t *out_n,
-                              int64_t *out_size)
-{
-    char path[TASK_PATH_BYTES];
-    struct stat info;
-    int fd = open(task_path(path, a->dir, "log"), O_RDONLY | O_CLOEXEC);
-    ssize_t n = 0;
-    *out_size = 0;
-    if (fd >= 0) {
-        *out_size = fstat(fd, &info) == 0 ? (int64_t)info.st_size : 0;
-        n = pread(fd, chunk, LOG_CHUNK_BYTES, (off_t)offset);
-        close(fd);
-    }
-    *out_n = n > 0 ? (size_t)n : 0;
-    return n < 0 ? WEIR_ERR_IO : WEIR_OK;
 }
 
 /* What the server's answer says about how much it has. */
@@ -241,40 +235,49 @@ static void note_log(struct agent *agent, struct attempt *a, weir_status status,
     }
 }
 
+/* Where a chunk goes: what the server has ends at log_offset, and some of what came then may be gone. */
+static char *log_url(const struct attempt *a, int64_t from, struct weir_arena *arena)
+{
+    const char *id = a->id;
+    char *base = weir_client_path(arena, "/api/v1/tasks/{}/log", &id, 1);
+    char *url = weir_arena_printf(arena, "%s?offset=%lld&attempt=%lld", base, (long long)from,
+                                  (long long)a->number);
+    int64_t n_left_out = a->log_offset >= 0 ? from - a->log_offset : 0;
+    return n_left_out > 0 ? weir_arena_printf(arena, "%s&left_out=%lld", url, (long long)n_left_out)
+                          : url;
+}
+
 /* Send a chunk from log_offset on; at first an empty one, to ask how much the server has. */
 weir_status report_log(struct agent *agent, struct attempt *a, bool *out_more)
 {
     static char chunk[LOG_CHUNK_BYTES];
-    bool is_probe = a->log_offset < 0;
-    int64_t offset = is_probe ? 0 : a->log_offset;
-    int64_t size = 0;
-    size_t n = 0;
+    int64_t had = a->log_offset;
+    bool is_probe = had < 0;
+    char log[TASK_PATH_BYTES];
+    struct weir_rolling_part part;
+    struct weir_error err;
+    struct weir_arena arena;
     *out_more = false;
-    WEIR_TRY(read_chunk(a, offset, chunk, &n, &size));
-    n = is_probe ? 0 : n;
-    if (!is_probe && n == 0) {
+    WEIR_TRY(weir_rolling_read(task_path(log, a->dir, "log"), is_probe ? 0 : had, chunk,
+                               is_probe ? 0 : sizeof chunk, &part, &err));
+    if (!is_probe && part.n == 0) {
         a->seen.is_log_complete = a->has_exit_record;
         return WEIR_OK;
     }
-    struct weir_error err;
-    struct weir_arena arena;
-    const char *id = a->id;
     weir_arena_init(&arena, 0);
-    char *base = weir_client_path(&arena, "/api/v1/tasks/{}/log", &id, 1);
-    char *path = weir_arena_printf(&arena, "%s?offset=%lld&attempt=%lld", base, (long long)offset,
-                                   (long long)a->number);
+    const char *path = log_url(a, part.from, &arena);
     json_t *answer = NULL;
     int http_status = 0;
-    weir_status status = weir_client_call_raw(agent->client, "POST", path, "text/plain", chunk, n,
-                                              &http_status, &answer, &err);
+    weir_status status = weir_client_call_raw(agent->client, "POST", path, "text/plain", chunk,
+                                              part.n, &http_status, &answer, &err);
     weir_arena_fini(&arena);
     if (status == WEIR_OK || http_status == 409) {
-        take_offset(a, answer, offset + (int64_t)n, size);
-        *out_more = a->log_offset < size;
+        take_offset(a, answer, part.from + (int64_t)part.n, part.end);
+        *out_more = a->log_offset < part.end && a->log_offset != had;
     }
     json_decref(answer);
     note_log(agent, a, status, http_status, &err);
-    if (a->has_exit_record && a->log_offset >= size) {
+    if (a->has_exit_record && a->log_offset >= part.end) {
         a->seen.is_log_complete = true;
     }
     return http_status == 409 ? WEIR_OK : status;

@@ -9,8 +9,10 @@
 #include "agent/last_words.h"
 #include "agent/launch.h"
 #include "agent/log_sink.h"
+#include "agent/members.h"
 #include "agent/prepare.h"
 #include "agent/task.h"
+#include "agent/visit.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -25,15 +27,16 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOCK_PATIENCE_MS     2000 /* the agent's look at the lock is over in microseconds */
 #define TICK_MS              1000
 #define KILL_TICK_MS         50
+#define LINGER_TICK_MS       100
 #define SHUTDOWN_PATIENCE_MS 200
 #define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
 #define DRAIN_PATIENCE_MS    500
-#define MEMBERS_MAX          DISK_WATCH_MEMBERS_MAX
 #define SHELL_SIGNAL         128
 #define FENCED               "stopped itself: its node does not reach the server, and it is fenced"
 
@@ -43,81 +46,24 @@ struct supervisor {
     struct task task;
     struct weir_group group;
     struct namespaces ns;
+    struct members members;
     struct log_sink log;
     int log_fd, signal_fd, inotify_fd, image_fd;
     pid_t pid;
     bool is_over; /* the task's own process has ended */
     int wait_status;
     struct rusage usage;
-    bool is_stopping, is_killing;
+    bool is_stopping, is_killing, is_passed_on;
     int64_t grace_ms, kill_at_ms;
     const char *stop_reason;
     struct contact *contact; /* of a fenced task; NULL: the server was never reached */
     struct disk_watch disk;
     char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
     char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
-    bool is_interrupted; /* stopped, but not because its end is wanted */
+    bool is_interrupted;           /* stopped, but not because its end is wanted */
+    bool is_held;                  /* its program failed, and its place is kept for a look */
+    struct weir_limits own_limits; /* those that its group does not set */
 };
-
-/* Orphans of a task in namespaces are its job's, not this process's; without a control group they
- * are known by what they were started with. */
-static size_t add_orphans(const struct supervisor *s, struct process_id ids[], size_t n)
-{
-    static struct process_id marked[MEMBERS_MAX];
-    char mark[TASK_MARK_BYTES], entry[TASK_MARK_BYTES + 16];
-    if (s->group.n_dirs > 0 || s->ns.pid_fd < 0) {
-        return n;
-    }
-    (void)snprintf(entry, sizeof entry, "WEIR_TASK_KEY=%s", task_mark(mark, s->dir));
-    size_t n_marked = process_with_environment(entry, marked, MEMBERS_MAX), n_known = n;
-    for (size_t i = 0; i < n_marked && n < MEMBERS_MAX; i++) {
-        bool is_known = false;
-        for (size_t j = 0; j < n_known && !is_known; j++) {
-            is_known = ids[j].pid == marked[i].pid;
-        }
-        if (!is_known) {
-            ids[n++] = marked[i];
-        }
-    }
-    return n;
-}
-
-/* Every process of the task: members of its group, and descendants of this process. */
-static size_t find_all(void *context, struct process_id *ids, size_t max)
-{
-    const struct supervisor *s = context;
-    static pid_t pids[MEMBERS_MAX];
-    size_t n = process_descendants(getpid(), ids, max);
-    size_t n_group = weir_group_members(&s->group, pids, MEMBERS_MAX);
-    for (size_t i = 0; i < n_group && n < max; i++) {
-        bool is_known = false;
-        for (size_t j = 0; j < n && !is_known; j++) {
-            is_known = ids[j].pid == pids[i];
-        }
-        struct process_id id;
-        /* The group is asked again after the identity was taken: the pid was in it all the time. */
-        if (!is_known && process_identify(pids[i], &id) && weir_group_has(&s->group, pids[i])) {
-            ids[n++] = id;
-        }
-    }
-    return add_orphans(s, ids, n);
-}
-
-static size_t signal_all(const struct supervisor *s, int signal_number)
-{
-    static struct process_id ids[MEMBERS_MAX];
-    size_t n = find_all((void *)s, ids, MEMBERS_MAX), n_alive = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_alive += process_signal(&ids[i], signal_number);
-    }
-    return n_alive;
-}
-
-static size_t kill_all(const struct supervisor *s)
-{
-    weir_group_kill(&s->group);
-    return signal_all(s, SIGKILL);
-}
 
 /* Wait for an event, at most timeout_ms. */
 static void wait_event(const struct supervisor *s, int64_t timeout_ms)
@@ -163,6 +109,19 @@ static bool read_log(struct supervisor *s)
     return false;
 }
 
+/* The program alone knows which of its processes it still needs in order to save. */
+static void ask(const struct supervisor *s)
+{
+    struct process_id program;
+    if (s->is_over || s->task.asks_all) {
+        (void)members_signal(&s->members, SIGTERM);
+    } else if (s->task.image != NULL && image_run_find(s->dir, s->pid, &program)) {
+        (void)process_signal(&program, SIGTERM);
+    } else {
+        (void)kill(s->pid, SIGTERM); /* not yet collected: its number is its own */
+    }
+}
+
 static void begin_stop(struct supervisor *s, int64_t grace_ms, const char *reason)
 {
     if (!s->is_stopping) {
@@ -172,8 +131,32 @@ static void begin_stop(struct supervisor *s, int64_t grace_ms, const char *reaso
         s->stop_reason = reason;
         weir_log(WEIR_LOG_INFO, "task_stops", WEIR_KV_STR("why", reason),
                  WEIR_KV_INT("grace_ms", grace_ms));
-        (void)signal_all(s, SIGTERM);
+        ask(s);
     }
+}
+
+/* 0: none. A shell, and crun, say so of a program that they waited for. */
+static int ending_signal(const struct supervisor *s)
+{
+    int code = WEXITSTATUS(s->wait_status);
+    if (WIFSIGNALED(s->wait_status)) {
+        return WTERMSIG(s->wait_status);
+    }
+    return code > SHELL_SIGNAL && code <= SHELL_SIGNAL + 64 ? code - SHELL_SIGNAL : 0;
+}
+
+/* A shell dies of the signal and leaves the program that it waited for, which was not asked: it is
+ * now, and has the rest of the grace. Of a program that ended by itself the rest is not waited for. */
+static bool is_ended(struct supervisor *s)
+{
+    if (!s->is_over || !s->is_stopping || s->is_killing || ending_signal(s) != SIGTERM) {
+        return s->is_over;
+    }
+    if (!s->is_passed_on) {
+        s->is_passed_on = true;
+        (void)members_signal(&s->members, SIGTERM);
+    }
+    return members_count(&s->members, s->task.door.pid) == 0;
 }
 
 /* Without a word of warning: it would write on. */
@@ -184,7 +167,7 @@ static void look_at_disk(struct supervisor *s)
         s->is_stopping = s->is_killing = true;
         s->kill_at_ms = weir_mono_ms();
         s->stop_reason = s->disk_reason;
-        (void)kill_all(s);
+        (void)members_kill(&s->members);
     }
 }
 
@@ -200,12 +183,24 @@ static void look_at_fence(struct supervisor *s)
     }
 }
 
+static void look_at_image(struct supervisor *s)
+{
+    bool is_asking = s->is_stopping && !s->is_killing;
+    if (s->task.image != NULL && !s->is_over && !(is_asking && s->is_passed_on) &&
+        image_run_end(s->dir, s->pid, is_asking ? SIGTERM : SIGKILL)) {
+        s->is_passed_on = is_asking;
+    }
+}
+
 static void look_for_stop(struct supervisor *s)
 {
     char events[4096];
     while (read(s->inotify_fd, events, sizeof events) > 0) {
     }
     int64_t grace_ms;
+    const struct visit_host host = {s->dir, &s->task, &s->group, &s->own_limits,
+                                    &s->ns, s->pid,   s->is_held};
+    visit_start_all(&host);
     if (!s->is_stopping && task_stop_read(s->dir, &grace_ms)) {
         s->is_interrupted = task_is_interrupted(s->dir);
         begin_stop(s, grace_ms, s->is_interrupted ? "stopped with its agent" : "stopped");
@@ -225,11 +220,20 @@ static void take_signals(struct supervisor *s)
     }
 }
 
-/* Until the task's own process has ended. */
-static void watch(struct supervisor *s)
+/* Is there nothing to wait for any more? */
+static bool is_watched_out(struct supervisor *s, int64_t held_until_ms)
 {
-    while (!s->is_over) {
-        int64_t timeout_ms = TICK_MS;
+    return s->is_held ? s->is_stopping || weir_mono_ms() >= held_until_ms : is_ended(s);
+}
+
+/* Until the task's own process has ended, and what it was to pass the signal on to; then, if it is held, until that is
+ * over. */
+static void watch(struct supervisor *s, int64_t held_until_ms)
+{
+    while (!is_watched_out(s, held_until_ms)) {
+        int64_t timeout_ms = s->is_held ? WEIR_MIN(held_until_ms - weir_mono_ms(), (int64_t)TICK_MS)
+                             : s->is_over ? LINGER_TICK_MS
+                                          : TICK_MS;
         if (s->is_stopping) {
             int64_t left_ms = s->kill_at_ms - weir_mono_ms();
             if (left_ms <= 0) {
@@ -237,7 +241,7 @@ static void watch(struct supervisor *s)
                     weir_log(WEIR_LOG_INFO, "task_killed", WEIR_KV_INT("after_ms", s->grace_ms));
                 }
                 s->is_killing = true;
-                (void)kill_all(s);
+                (void)members_kill(&s->members);
                 left_ms = KILL_TICK_MS;
             }
             timeout_ms = WEIR_MIN(timeout_ms, left_ms);
@@ -251,48 +255,8 @@ static void watch(struct supervisor *s)
         (void)read_log(s);
         reap(s);
         look_at_disk(s);
-        if (s->task.image != NULL && !s->is_over) {
-            image_run_end(s->dir, s->pid);
-        }
+        look_at_image(s);
     }
-}
-
-/* A machine that shuts down signals the task and its supervisor one after the other, and the task
- * may have ended of it before the supervisor is told. */
-static void await_own_signal(struct supervisor *s)
-{
-    bool may_be_shutdown =
-        WIFSIGNALED(s->wait_status) && WTERMSIG(s->wait_status) == SIGTERM && !s->is_stopping;
-    int64_t give_up_ms = weir_mono_ms() + (may_be_shutdown ? SHUTDOWN_PATIENCE_MS : 0);
-    take_signals(s);
-    while (!s->is_stopping && weir_mono_ms() < give_up_ms) {
-        struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
-        (void)poll(&fd, 1, (int)WEIR_MAX((int64_t)1, give_up_ms - weir_mono_ms()));
-        take_signals(s);
-    }
-}
-
-/* Whatever the task left behind ends with it. Returns how many processes could not be killed. */
-static size_t kill_leftovers(struct supervisor *s)
-{
-    close(s->inotify_fd); /* it is over: no request matters any more */
-    s->inotify_fd = -1;
-    int64_t give_up_ms = weir_mono_ms() + LEFTOVER_PATIENCE_MS;
-    size_t n = kill_all(s);
-    while (n > 0 && weir_mono_ms() < give_up_ms) {
-        wait_event(s, KILL_TICK_MS);
-        take_signals(s);
-        (void)read_log(s);
-        reap(s);
-        n = kill_all(s);
-    }
-    int64_t drain_until_ms = weir_mono_ms() + DRAIN_PATIENCE_MS;
-    while (read_log(s) && weir_mono_ms() < drain_until_ms) {
-        wait_event(s, KILL_TICK_MS);
-        take_signals(s);
-        reap(s);
-    }
-    return n;
 }
 
 static void explain_exit(const struct supervisor *s, size_t n_left, struct task_exit *record)
@@ -331,8 +295,8 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
 {
     bool is_signal = WIFSIGNALED(s->wait_status);
     int code = WEXITSTATUS(s->wait_status), number = is_signal ? WTERMSIG(s->wait_status) : 0;
-    if (!is_signal && s->task.image != NULL && code > SHELL_SIGNAL && code <= SHELL_SIGNAL + 64) {
-        number = code - SHELL_SIGNAL; /* what crun says of a program that a signal ended */
+    if (!is_signal && s->task.image != NULL && ending_signal(s) != 0) {
+        number = ending_signal(s); /* what crun says of a program that a signal ended */
         is_signal = true;
     }
     *record = (struct task_exit){
@@ -349,6 +313,73 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
     if (s->task.image != NULL) {
         image_run_explain(record);
     }
+}
+
+/* Its program failed: whoever it is for has a while to look at what is there. */
+static void hold(struct supervisor *s)
+{
+    char path[TASK_PATH_BYTES], text[WEIR_ERROR_MESSAGE_BYTES], when[32];
+    struct tm tm;
+    struct task_exit record;
+    bool has_failed = WIFSIGNALED(s->wait_status) || WEXITSTATUS(s->wait_status) != 0;
+    if (s->task.hold_ms <= 0 || s->is_stopping || s->task.image != NULL || !has_failed) {
+        return;
+    }
+    fill_exit(s, 0, &record);
+    time_t until = (time_t)((weir_time_ms() + s->task.hold_ms) / 1000);
+    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&until, &tm));
+    int len = snprintf(text, sizeof text,
+                       "held until %s for a look: its program failed with %s %d%s%.200s", when,
+                       record.signal != 0 ? "signal" : "exit",
+                       record.signal != 0 ? record.signal : record.exit_code,
+                       record.message[0] != '\0' ? ": " : "", record.message);
+    if (weir_file_write_atomic(task_path(path, s->dir, TASK_HELD), text, (size_t)len, 0600, NULL) !=
+        WEIR_OK) {
+        return;
+    }
+    s->is_held = true;
+    watch(s, weir_mono_ms() + s->task.hold_ms);
+    /* It failed before it was told to end, and of nothing else. */
+    s->is_stopping = s->is_killing = s->is_interrupted = false;
+    s->disk_reason[0] = '\0';
+}
+
+/* A machine that shuts down signals the task and its supervisor one after the other, and the task
+ * may have ended of it before the supervisor is told. */
+static void await_own_signal(struct supervisor *s)
+{
+    bool may_be_shutdown =
+        WIFSIGNALED(s->wait_status) && WTERMSIG(s->wait_status) == SIGTERM && !s->is_stopping;
+    int64_t give_up_ms = weir_mono_ms() + (may_be_shutdown ? SHUTDOWN_PATIENCE_MS : 0);
+    take_signals(s);
+    while (!s->is_stopping && weir_mono_ms() < give_up_ms) {
+        struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
+        (void)poll(&fd, 1, (int)WEIR_MAX((int64_t)1, give_up_ms - weir_mono_ms()));
+        take_signals(s);
+    }
+}
+
+/* Whatever the task left behind ends with it. Returns how many processes could not be killed. */
+static size_t kill_leftovers(struct supervisor *s)
+{
+    close(s->inotify_fd); /* it is over: no request matters any more */
+    s->inotify_fd = -1;
+    int64_t give_up_ms = weir_mono_ms() + LEFTOVER_PATIENCE_MS;
+    size_t n = members_kill(&s->members);
+    while (n > 0 && weir_mono_ms() < give_up_ms) {
+        wait_event(s, KILL_TICK_MS);
+        take_signals(s);
+        (void)read_log(s);
+        reap(s);
+        n = members_kill(&s->members);
+    }
+    int64_t drain_until_ms = weir_mono_ms() + DRAIN_PATIENCE_MS;
+    while (read_log(s) && weir_mono_ms() < drain_until_ms) {
+        wait_event(s, KILL_TICK_MS);
+        take_signals(s);
+        reap(s);
+    }
+    return n;
 }
 
 /* The program was never started: exit statuses as a shell gives them. */
@@ -422,8 +453,8 @@ static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
                                      job_dir != NULL ? task_path(s->tmp, job_dir, "tmp") : NULL},
                             .max_bytes = s->task.disk_max_bytes,
                             .max_files = s->task.files_max,
-                            .members = find_all,
-                            .context = s};
+                            .members = members_find,
+                            .context = &s->members};
     for (size_t i = 0; i < DISK_WATCH_DIRS_MAX && s->disk.dirs[i] != NULL; i++) {
         WEIR_TRY(weir_dir_make(s->disk.dirs[i], 0700, err));
         (void)disk_quota_set(s->disk.dirs[i], s->disk.max_bytes, s->disk.max_files);
@@ -466,6 +497,7 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
 {
     char path[TASK_PATH_BYTES], mark[TASK_MARK_BYTES];
     struct weir_isolation isolation = {0};
+    s->members = (struct members){.dir = s->dir, .group = &s->group, .ns = &s->ns};
     WEIR_TRY(watch_disk(s, err));
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
     WEIR_TRY(prepare_task(s->dir, document, &s->task, &s->arena, err));
@@ -501,7 +533,7 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
         }
     }
     if (status != WEIR_OK) {
-        log_sink_close(&s->log);
+        (void)log_sink_close(&s->log);
     }
     return status;
 }
@@ -519,22 +551,26 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
                                  is_stopped ? SIGTERM : 0, err.message);
     }
     const struct weir_limits *wanted = &s->task.limits;
-    struct weir_limits own = {
+    s->own_limits = (struct weir_limits){
         .cpu_weight = s->group.has_cpu_limit ? 0 : wanted->cpu_weight,
         .memory_max_bytes = s->group.has_memory_limit ? 0 : wanted->memory_max_bytes,
         .pids_max = s->group.has_pids_limit ? 0 : wanted->pids_max,
         .cpuset = s->group.has_cpuset ? NULL : wanted->cpuset,
     };
     struct launch_failure failure;
-    bool is_started = launch_release(&launch, &own, &failure);
+    bool is_started = launch_release(&launch, &s->own_limits, &failure);
+    namespaces_take_walls(&s->ns, launch.user_fd, launch.mount_fd); /* for visitors */
     door_start(&s->task.door, &s->ns);
-    watch(s);
+    watch(s, 0);
     await_own_signal(s);
+    if (is_started) {
+        hold(s);
+    }
     size_t n_left = kill_leftovers(s);
-    log_sink_close(&s->log);
+    int64_t log_bytes = log_sink_close(&s->log);
     struct task_exit record;
     fill_exit(s, n_left, &record);
-    record.log_bytes = s->log.n_written;
+    record.log_bytes = log_bytes;
     if (!is_started) {
         launch_explain(&failure, s->dir, &s->task, &record);
     }

@@ -211,6 +211,18 @@ static weir_status read_network(const json_t *object, struct task *task, struct 
     return WEIR_OK;
 }
 
+static weir_status read_kill_mode(const json_t *object, struct task *task, struct weir_error *err)
+{
+    const json_t *given = json_object_get(object, "kill_mode");
+    const char *mode = given != NULL ? json_string_value(given) : "mixed";
+    if (mode == NULL || (strcmp(mode, "mixed") != 0 && strcmp(mode, "control-group") != 0)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "task $.kill_mode: expected \"mixed\" or \"control-group\"");
+    }
+    task->asks_all = strcmp(mode, "control-group") == 0;
+    return WEIR_OK;
+}
+
 static weir_status read_image(const json_t *object, struct weir_arena *arena, struct task *task,
                               struct weir_error *err)
 {
@@ -256,6 +268,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(read_int(object, "disk_max_bytes", 0, 0, INT64_MAX, &task.disk_max_bytes, err));
     WEIR_TRY(read_int(object, "files_max", 0, 0, INT64_MAX, &task.files_max, err));
     WEIR_TRY(read_int(object, "fence_ms", 0, 0, 3600000, &task.fence_ms, err));
+    WEIR_TRY(read_int(object, "hold_ms", 0, 0, (int64_t)24 * 3600000, &task.hold_ms, err));
     WEIR_TRY(read_int(object, "stop_grace_ms", TASK_STOP_GRACE_MS, 0, 3600000, &task.stop_grace_ms,
                       err));
     WEIR_TRY(read_int(object, "log_max_bytes", TASK_LOG_MAX_BYTES, 1 << 18, (int64_t)1 << 40,
@@ -266,6 +279,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(check_pairs(&task, err));
     WEIR_TRY(cell_from_json(object, arena, &task.cell, err));
     WEIR_TRY(read_network(object, &task, err));
+    WEIR_TRY(read_kill_mode(object, &task, err));
     WEIR_TRY(read_image(object, arena, &task, err));
     WEIR_TRY(read_bounds(object, arena, &task.limits, err));
     *out = task;

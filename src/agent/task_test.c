@@ -70,6 +70,8 @@ static const char *const bad_tasks[] = {
     HEAD "\"argv\":[\"x\"],\"cpu_weight\":0}",
     HEAD "\"argv\":[\"x\"],\"cpu_weight\":\"1\"}",
     HEAD "\"argv\":[\"x\"],\"memory_max_bytes\":-1}",
+    HEAD "\"argv\":[\"x\"],\"kill_mode\":\"process\"}",
+    HEAD "\"argv\":[\"x\"],\"kill_mode\":1}",
 };
 
 START_TEST(a_task_that_cannot_be_understood_is_refused)

@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 #include "agent/idmap.h"
+#include "agent/launch.h"
 #include "base/file.h"
 #include "base/test_main.h"
 
@@ -395,6 +396,25 @@ START_TEST(a_link_in_place_of_a_jobs_folder_leads_nowhere)
 
 END_TEST
 
+/* A second try may go well where the node's disk or memory was at fault, and not where the task asks for what it may not have. */
+START_TEST(what_the_node_did_is_no_program_that_may_not_be_run)
+{
+    static const struct {
+        weir_status status;
+        int exit_code;
+    } cases[] = {{WEIR_ERR_IO, 8}, {WEIR_ERR_NOSPACE, 8}, {WEIR_ERR_DENIED, 126}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        struct task_exit record = {0};
+        const struct launch_failure failure = {.status = cases[i].status, .message = "cannot"};
+        launch_explain(&failure, ".", NULL, &record);
+        ck_assert_int_eq(record.exit_code, cases[i].exit_code);
+        ck_assert_str_eq(record.message, "cannot");
+    }
+}
+
+END_TEST
+
 START_TEST(a_path_out_of_reach_says_what_to_do_and_a_share_does_it)
 {
     char script[512];
@@ -503,7 +523,8 @@ int main(int argc, char **argv)
         a_link_in_place_of_a_jobs_folder_leads_nowhere,
         a_folder_can_be_handed_over_without_its_links,
         a_folder_can_be_opened_to_a_group_that_writes_in_it,
-        a_path_out_of_reach_says_what_to_do_and_a_share_does_it};
+        a_path_out_of_reach_says_what_to_do_and_a_share_does_it,
+        what_the_node_did_is_no_program_that_may_not_be_run};
     Suite *suite = suite_create("agent walls");
     TCase *tcase = tcase_create("walls");
     tcase_set_timeout(tcase, 60);

@@ -8,6 +8,7 @@
 #include "api/functions.h"
 #include "api/sender.h"
 #include "base/tree.h"
+#include "blob/damage.h"
 #include "job/code.h"
 #include "job/former.h"
 #include "store/stmt.h"
@@ -277,6 +278,17 @@ static weir_status not_there(const struct api_call *call, struct weir_error *err
     return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no blob \"%s\"", call->params[0]);
 }
 
+/* That there is none is told as to who may not see it; that it should be there, to the server's keepers. */
+static weir_status is_missing(struct api_call *call, struct weir_error *err)
+{
+    bool is_named;
+    WEIR_TRY(blob_is_named(call, call->params[0], &is_named, err));
+    if (is_named) {
+        weir_blob_note_missing(call->api->blobs, call->params[0]);
+    }
+    return not_there(call, err);
+}
+
 /* What it was started for, a task must have. All else of its job's project is for Weir's own programs, and
  * for a person's as far as whom they work for may read it. */
 static weir_status check_task(struct api_call *call, bool *out_is_there, struct weir_error *err)
@@ -306,9 +318,10 @@ weir_status api_blob_get(struct api_call *call, struct weir_txn *txn, struct wei
     }
     weir_status status =
         weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL, err);
-    if (status != WEIR_OK) { /* that there is none is told as to who may not see it */
-        return status == WEIR_ERR_NOT_FOUND ? not_there(call, err) : status;
+    if (status == WEIR_ERR_NOT_FOUND) {
+        return is_missing(call, err);
     }
+    WEIR_TRY(status);
     weir_http_response_file(call->response, 200, "application/octet-stream", path);
     weir_http_response_header(call->response, "Cache-Control",
                               "private, max-age=31536000, immutable");

@@ -76,6 +76,25 @@ static weir_status look_in_manifests(struct looking *looking, struct weir_error 
     return WEIR_OK;
 }
 
+static weir_status count_named(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct looking *looking = context;
+    int64_t n = 0;
+    WEIR_TRY(weir_txn_query_int(txn, sql_named, WEIR_BINDS(WEIR_BIND_TEXT("blob", looking->sha256)),
+                                0, &n, err));
+    looking->found = n > 0;
+    return WEIR_OK;
+}
+
+weir_status blob_is_named(struct api_call *call, const char *sha256, bool *out,
+                          struct weir_error *err)
+{
+    struct looking looking = {.call = call, .sha256 = sha256};
+    WEIR_TRY(weir_store_read(call->api->store, count_named, &looking, err));
+    *out = looking.found;
+    return WEIR_OK;
+}
+
 weir_status blob_is_of(struct api_call *call, const struct weir_row_scope *projects,
                        const char *sha256, bool *out, struct weir_error *err)
 {

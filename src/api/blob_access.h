@@ -12,6 +12,10 @@
 weir_status blob_is_of(struct api_call *call, const struct weir_row_scope *projects,
                        const char *sha256, bool *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Does a record name it (a version, an artifact, code), whosever? */
+weir_status blob_is_named(struct api_call *call, const char *sha256, bool *out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
 /** May the caller, who has the route's right in call->rows, have or name this blob? A task: of its job's
  *  project. */
 weir_status blob_is_callers(struct api_call *call, const char *sha256, bool *out,

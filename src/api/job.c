@@ -5,6 +5,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/visit.h"
 #include "control/control.h"
 #include "framework/framework.h"
 #include "job/attempt.h"
@@ -27,13 +28,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOG_READ_MAX_BYTES ((int64_t)256 << 10)
-#define LOG_TAIL_MAX_BYTES ((int64_t)1 << 20)
-#define LOG_TAIL_MAX_LINES 1000000
-#define LOG_MAX_BYTES      ((int64_t)256 << 20)
-#define WAIT_MAX_S         60
-#define RESTARTS_MAX       1000
-#define DESIRED_MAX_BYTES  ((size_t)64 << 20)
+#define WAIT_MAX_S        60
+#define RESTARTS_MAX      1000
+#define DESIRED_MAX_BYTES ((size_t)64 << 20)
 
 /* An image that was sent is the project's: its own already, or by this job, of somebody who sees all. */
 static weir_status take_image(const struct api_call *call, struct weir_txn *txn,
@@ -99,7 +96,9 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(api_body_text(call, "project", &wanted.project, err));
     wanted.spec = json_object_get(call->body, "spec");
     if (wanted.name == NULL || !weir_name_is_valid(wanted.name)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.name: expected a name (a-z 0-9 . _ -)");
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$.name: expected a name: 1 to 63 of a-z 0-9 . _ - with a letter or digit first");
     }
     if (wanted.kind == NULL || !json_is_object(wanted.spec)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -178,12 +177,15 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
     event.text = message;
     if (state != NULL && strcmp(state, "running") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_RUNNING;
+    } else if (state != NULL && strcmp(state, "held") == 0 && message != NULL) {
+        event.type = WEIR_JOB_EVENT_TASK_HELD;
     } else if (state != NULL && strcmp(state, "exited") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_EXITED;
     } else if (state != NULL && strcmp(state, "lost") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_LOST;
     } else {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.state: expected running, exited or lost");
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.state: expected running, held, exited or lost");
     }
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
     WEIR_TRY(api_body_text(call, "door", &door, err));
@@ -193,168 +195,6 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
     WEIR_TRY(control_job_event(&control, txn, task.job, &event, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
-}
-
-/* ---- logs: a file per task; the agent appends at an offset, readers follow ------------------ */
-
-/* One file per attempt: each starts its log anew. */
-static weir_status log_path(struct api_call *call, int64_t attempt, char **out,
-                            struct weir_error *err)
-{
-    const char *task = call->params[0];
-    size_t len = strlen(task);
-    if (len >= WEIR_UUID_BYTES || strspn(task, "abcdefghijklmnopqrstuvwxyz0123456789-") != len) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "task \"%.60s\" not found", task);
-    }
-    *out = weir_arena_printf(call->arena, "%s/logs/%s.%lld.log", call->api->state_dir, task,
-                             (long long)attempt);
-    return WEIR_OK;
-}
-
-static weir_status append_at(struct api_call *call, int fd, int64_t offset, struct weir_error *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0) {
-        return weir_error_set_errno(err, errno, "cannot stat the log");
-    }
-    if (offset > st.st_size || offset + (int64_t)call->request->body_len > LOG_MAX_BYTES) {
-        weir_http_response_json(call->response, offset > st.st_size ? 409 : 413,
-                                json_pack("{s:I,s:{s:s,s:s}}", "offset", (json_int_t)st.st_size,
-                                          "error", "status",
-                                          offset > st.st_size ? "CONFLICT" : "LIMIT", "message",
-                                          offset > st.st_size ? "the log is shorter than the offset"
-                                                              : "the log is full"));
-        return WEIR_OK;
-    }
-    size_t skip = (size_t)WEIR_MIN((int64_t)st.st_size - offset, (int64_t)call->request->body_len);
-    if (lseek(fd, 0, SEEK_END) < 0) {
-        return weir_error_set_errno(err, errno, "cannot seek in the log");
-    }
-    WEIR_TRY(
-        weir_fd_write_all(fd, call->request->body + skip, call->request->body_len - skip, err));
-    api_answer(call, json_pack("{s:I}", "offset",
-                               (json_int_t)((int64_t)st.st_size +
-                                            (int64_t)(call->request->body_len - skip))));
-    return WEIR_OK;
-}
-
-weir_status api_task_log_append(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    (void)txn;
-    int64_t offset, attempt;
-    char *path;
-    WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
-    WEIR_TRY(api_query_int(call, "attempt", 1, 0, INT64_MAX, &attempt, err));
-    WEIR_TRY(log_path(call, attempt, &path, err));
-    WEIR_TRY(
-        weir_dir_make(weir_arena_printf(call->arena, "%s/logs", call->api->state_dir), 0700, err));
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return weir_error_set_errno(err, errno, "cannot open %s", path);
-    }
-    weir_status status = append_at(call, fd, offset, err);
-    (void)close(fd);
-    if (status == WEIR_OK) {
-        api_wake(call->api);
-    }
-    return status;
-}
-
-static void answer_log(struct api_call *call, const char *text, size_t n, int64_t next)
-{
-    weir_http_response_bytes(call->response, 200, "text/plain; charset=utf-8", text, n);
-    weir_http_response_header(call->response, "X-Weir-Offset",
-                              weir_arena_printf(call->arena, "%lld", (long long)next));
-}
-
-static weir_status read_at(struct api_call *call, int fd, int64_t offset, int64_t wait_s,
-                           struct weir_error *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) == 0 && offset > st.st_size) {
-        offset = 0; /* the reader followed an earlier attempt: this one's log begins here */
-    }
-    char *chunk = weir_arena_alloc(call->arena, (size_t)LOG_READ_MAX_BYTES + 1);
-    ssize_t n = pread(fd, chunk, (size_t)LOG_READ_MAX_BYTES, (off_t)offset);
-    if (n < 0) {
-        return weir_error_set_errno(err, errno, "cannot read the log");
-    }
-    if (n == 0 && wait_s > 0 && !call->request->is_expired) {
-        weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
-        return WEIR_OK;
-    }
-    answer_log(call, chunk, (size_t)n, offset + n);
-    return WEIR_OK;
-}
-
-/* Where the last `n_lines` lines of a text begin. An end without a newline is a line too. */
-static const char *last_lines(const char *text, size_t n, int64_t n_lines)
-{
-    const char *end = text + n - (n > 0 && text[n - 1] == '\n' ? 1 : 0);
-    if (n_lines == 0) {
-        return text + n;
-    }
-    while (n_lines-- > 0) {
-        end = memrchr(text, '\n', (size_t)(end - text));
-        if (end == NULL) {
-            return text;
-        }
-    }
-    return end + 1;
-}
-
-/* The last lines, as far as they lie in the last LOG_TAIL_MAX_BYTES; never waits. */
-static weir_status read_tail(struct api_call *call, int fd, int64_t n_lines, struct weir_error *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0) {
-        return weir_error_set_errno(err, errno, "cannot read the log");
-    }
-    int64_t offset = WEIR_MAX((int64_t)st.st_size - LOG_TAIL_MAX_BYTES, (int64_t)0);
-    char *block = weir_arena_alloc(call->arena, (size_t)LOG_TAIL_MAX_BYTES + 1);
-    ssize_t n = pread(fd, block, (size_t)(st.st_size - offset), (off_t)offset);
-    if (n < 0) {
-        return weir_error_set_errno(err, errno, "cannot read the log");
-    }
-    const char *begin = last_lines(block, (size_t)n, n_lines);
-    const char *first_end = memchr(block, '\n', (size_t)n);
-    if (begin == block && offset > 0 && first_end != NULL) {
-        begin = first_end + 1; /* the block's first line is only the end of one */
-    }
-    answer_log(call, begin, (size_t)(block + n - begin), offset + n);
-    return WEIR_OK;
-}
-
-weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    int64_t offset, wait_s, attempt, n_lines;
-    char *path;
-    struct weir_task task;
-    WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
-    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
-    WEIR_TRY(api_query_int(call, "tail", -1, 0, LOG_TAIL_MAX_LINES, &n_lines, err));
-    WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
-    WEIR_TRY(api_query_int(call, "attempt", task.attempt, 0, INT64_MAX, &attempt, err));
-    WEIR_TRY(log_path(call, attempt, &path, err));
-    if (attempt > task.attempt && !weir_path_exists(path)) {
-        return weir_error_set(
-            err, WEIR_ERR_NOT_FOUND, "there is no attempt %lld of the task: %s", (long long)attempt,
-            task.attempt == 0 ? "it has not been started"
-            : task.attempt == 1
-                ? "it has been started once"
-                : weir_arena_printf(call->arena, "the last is %lld", (long long)task.attempt));
-    }
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT) { /* nothing has come of it yet */
-        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    }
-    if (fd < 0) {
-        return weir_error_set_errno(err, errno, "cannot open %s", path);
-    }
-    weir_status status =
-        n_lines >= 0 ? read_tail(call, fd, n_lines, err) : read_at(call, fd, offset, wait_s, err);
-    (void)close(fd);
-    return status;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -463,10 +303,17 @@ static json_t *desired_task(struct api_call *call, struct weir_txn *txn,
 weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node;
-    int64_t after, wait_s;
+    int64_t after, wait_s, serial;
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    WEIR_TRY(api_query_int(call, "visits", -2, -2, INT64_MAX, &serial, err));
     WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, call->params[0], call->arena, &node, err));
+    json_t *visits = api_visits_wanted(call, node.name, &serial);
+    if (visits != NULL) { /* at once, and without the tasks, which may be megabytes */
+        api_answer(call, json_pack("{s:I,s:I,s:o}", "revision", (json_int_t)after, "serial",
+                                   (json_int_t)serial, "visits", visits));
+        return WEIR_OK;
+    }
     if (node.desired_revision <= after && wait_s > 0 && !call->request->is_expired) {
         weir_http_response_wait(call->response, weir_node_topic(node.name), wait_s * 1000);
         return WEIR_OK;

@@ -221,6 +221,58 @@ START_TEST(the_tail_of_a_log_is_its_last_lines)
 
 END_TEST
 
+/* An agent whose node keeps no more than its newest lines, and readers that come at any time. */
+START_TEST(what_is_left_out_of_a_log_is_counted_where_it_was)
+{
+    enum { N_CHUNKS = 120, N_READERS = 3 };
+
+    static char shown[1 << 16], read[N_READERS][1 << 16];
+    long long end = 0, at[N_READERS] = {0};
+    size_t n_shown = 0, n_read[N_READERS] = {0};
+    struct weir_rng rng;
+    int n_gaps_left = 14; /* so many parts of a log are kept */
+    (void)test_seed(&rng);
+    place("command", NULL);
+    for (int i = 0; i < N_CHUNKS; i++) {
+        bool has_gap = weir_rng_below(&rng, 8) == 0 && n_gaps_left-- > 0;
+        long long left_out = has_gap ? (long long)weir_rng_below(&rng, 5000000000) + 1 : 0;
+        int len = (int)weir_rng_below(&rng, 60) + 1;
+        if (left_out > 0) {
+            EXPECT(409, "POST " LOG "?offset=%lld&left_out=%lld\n\n%d", end + left_out,
+                   left_out - 1, i);
+            n_shown +=
+                (size_t)snprintf(shown + n_shown, sizeof shown - n_shown,
+                                 "\n[weir: %lld bytes of output are left out here]\n", left_out);
+        }
+        EXPECT(200, "POST " LOG "?offset=%lld&left_out=%lld\n\n%0*d\n", end + left_out, left_out,
+               len, i);
+        n_shown += (size_t)snprintf(shown + n_shown, sizeof shown - n_shown, "%0*d\n", len, i);
+        end += left_out + WEIR_MAX(len, snprintf(NULL, 0, "%d", i)) + 1;
+        ck_assert_int_eq(json_integer_value(said("offset")), end);
+        for (size_t j = 0; j < N_READERS; j++) {
+            bool is_last = i + 1 == N_CHUNKS;
+            while ((is_last && at[j] < end) || weir_rng_below(&rng, 1 + 8 * j) == 0) {
+                EXPECT(200, "GET " LOG "?offset=%lld", at[j]);
+                memcpy(read[j] + n_read[j], callers.x->response.body, callers.x->response.body_len);
+                n_read[j] += callers.x->response.body_len;
+                at[j] = strtoll(said_header("X-Weir-Offset"), NULL, 10);
+                if (at[j] == end) {
+                    break;
+                }
+            }
+        }
+    }
+    for (size_t j = 0; j < N_READERS; j++) {
+        ck_assert_uint_eq(n_read[j], n_shown);
+        ck_assert_mem_eq(read[j], shown, n_shown);
+    }
+    EXPECT(200, "GET " LOG "?tail=1");
+    ck_assert_int_eq(strtoll(said_header("X-Weir-Offset"), NULL, 10), end);
+    ck_assert_ptr_nonnull(strstr(callers.x->response.body, "119\n"));
+}
+
+END_TEST
+
 START_TEST(attempts_have_logs_of_their_own)
 {
     place("command", NULL);
@@ -384,6 +436,7 @@ WEIR_TEST_MAIN_WITH("job_routes", set_up, callers_close, a_job_is_as_it_was_subm
                     a_job_is_cancelled_once, a_running_job_stops_when_it_is_cancelled,
                     what_an_agent_reports_moves_the_job, looking_makes_no_file,
                     a_log_is_appended_at_its_offset, the_tail_of_a_log_is_its_last_lines,
+                    what_is_left_out_of_a_log_is_counted_where_it_was,
                     attempts_have_logs_of_their_own, a_reader_waits_for_more_of_a_log,
                     only_what_is_over_is_started_again,
                     a_training_without_a_checkpoint_cannot_go_on,

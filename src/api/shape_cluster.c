@@ -208,7 +208,38 @@ static const struct api_member secret_members[] = {
              "Of a list: jobs that are not over, services, and sweeps that run, which name it"),
 };
 
+static const struct api_member visit_members[] = {
+    ALWAYS("id", "text", "Identifier"),
+    ALWAYS("kind", "text", "shell, exec, read, write, forward or top"),
+    ALWAYS("job", "text", "Job"),
+    ALWAYS("task", "text", "Task: its role and rank"),
+    ALWAYS("who", "text", "Who is inside"),
+    ALWAYS("what", "text", "The command, path or port; \"\" of a shell"),
+    ALWAYS("since_ms", "time", "Since when"),
+};
+static const struct api_member visit_list_members[] = {
+    ALWAYS("items", "list of visit", "Those who are inside"),
+    OR_NULL("next", "text", "Always null"),
+};
+static const struct api_member new_visit_members[] = {
+    ALWAYS("kind", "text", "shell, exec, read, write, forward or top"),
+    MAY_MISS("task", "text",
+             "Its rank, its role and rank (worker-0) or identifier; the first that "
+             "runs if it is not said"),
+    MAY_MISS("command", "list of text", "Of exec"),
+    MAY_MISS("tty", "bool", "It has a terminal"),
+    MAY_MISS("term", "text", "The terminal's TERM"),
+    MAY_MISS("rows", "integer", "Its size"),
+    MAY_MISS("columns", "integer", "Its size"),
+    MAY_MISS("port", "integer", "Of forward"),
+    MAY_MISS("path", "text", "Of read and write: a file, absolute or of the task's folder"),
+    MAY_MISS("mode", "integer", "Of write: the rights of a new file"),
+};
+
 static const struct api_shape shapes[] = {
+    SHAPE("visit", NULL, "POST /api/v1/jobs/{id}/visits", visit_members),
+    SHAPE("visit list", NULL, "GET /api/v1/jobs/{id}/visits", visit_list_members),
+    SHAPE_OF_BODY("new visit", "POST /api/v1/jobs/{id}/visits", new_visit_members),
     RECORD("device", weir_device_resource, "node id kind state changed_ms", device_members),
     SHAPE("joined node", NULL, "POST /api/v1/join", join_members),
     RECORD("node join", weir_node_join_resource, "created_by created_ms expires_ms",

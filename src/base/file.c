@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,6 +295,20 @@ const char *weir_disk_id(const char *path, char out[WEIR_DISK_ID_BYTES])
         (void)snprintf(out, WEIR_DISK_ID_BYTES, "%.36s:%llu", boot, (unsigned long long)st.st_dev);
     }
     return out;
+}
+
+int weir_dir_probe(const char *folder)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/probe.tmp", folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return errno;
+    }
+    int reason = write(fd, "weir\n", 5) == 5 ? 0 : errno;
+    (void)close(fd);
+    (void)unlink(path);
+    return reason;
 }
 
 weir_status weir_disk_space(const char *path, int64_t *out_total_bytes, int64_t *out_free_bytes,

@@ -74,6 +74,9 @@ bool weir_path_is_dir(const char *path);
 #define WEIR_DISK_ID_BYTES 72
 const char *weir_disk_id(const char *path, char out[WEIR_DISK_ID_BYTES]);
 
+/** Make, write and remove a small file in the folder. @return 0, or errno of why not. */
+int weir_dir_probe(const char *folder);
+
 /** Size of the disk that `path` lies on, and what of it an ordinary user may still fill. */
 weir_status weir_disk_space(const char *path, int64_t *out_total_bytes, int64_t *out_free_bytes,
                             struct weir_error *err) WEIR_MUST_CHECK;

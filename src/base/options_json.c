@@ -55,6 +55,10 @@ static weir_status unknown_key(const struct options_parser *parser, const char *
     for (size_t i = 0; i < parser->n_options; i++) {
         weir_nearest_see(&nearest, name, strlen(name), parser->options[i].name);
     }
+    for (size_t i = 0; i < parser->n_options && nearest.name == NULL; i++) {
+        const char *akin = parser->options[i].name;
+        nearest.name = weir_name_is_akin(name, akin) ? akin : NULL;
+    }
     if (nearest.name == NULL) {
         char keys[OPTIONS_KEYS_BYTES];
         return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option%s%s", source,

@@ -1,7 +1,10 @@
 #include "base/path.h"
 
+#include "base/macros.h"
+
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 /* The next part that says something, or the end. */
 static const char *skip(const char *path)
@@ -42,4 +45,17 @@ bool weir_path_has_parent(const char *path)
         path += len;
     }
     return false;
+}
+
+bool weir_name_is_hidden(const char *name)
+{
+    static const char *const left[] = {"Thumbs.db", "ehthumbs.db",  "desktop.ini",
+                                       "@eaDir",    "$RECYCLE.BIN", "System Volume Information",
+                                       "__MACOSX",  "#recycle",     "Icon\r"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(left); i++) {
+        if (strcasecmp(name, left[i]) == 0) {
+            return true;
+        }
+    }
+    return name[0] == '.';
 }

@@ -17,4 +17,8 @@ const char *weir_path_below(const char *path, const char *dir);
 /** Is ".." a part of it? */
 bool weir_path_has_parent(const char *path);
 
+/** Is what is called so none of the files that people put into a folder? A name that begins with ".", or
+ *  what Windows, macOS and network storages leave everywhere: Thumbs.db, desktop.ini, @eaDir and their like. */
+bool weir_name_is_hidden(const char *name);
+
 #endif

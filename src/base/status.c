@@ -78,6 +78,7 @@ weir_status weir_status_from_errno(int errno_value)
         return WEIR_ERR_NOT_FOUND;
     case EACCES:
     case EPERM:
+    case ELOOP: /* a link where none may be */
         return WEIR_ERR_DENIED;
     case ENOSPC:
     case EDQUOT:

@@ -255,6 +255,7 @@ weir_status weir_blob_remove(struct weir_blobs *blobs, const char *sha256, struc
     char path[BLOB_PATH_MAX_BYTES], dir[BLOB_PATH_MAX_BYTES];
     WEIR_TRY(check_name(sha256, err));
     name_path(blobs, sha256, path);
+    blob_forget_damage(blobs, sha256);
     if (unlink(path) != 0 && errno != ENOENT) {
         return weir_error_set_errno(err, errno, "cannot remove blob %s", sha256);
     }

@@ -45,14 +45,18 @@ static struct blob_seen seen_of(const unsigned char *hash, const struct stat *in
     return seen;
 }
 
-static bool is_seen(struct weir_blobs *blobs, const struct blob_seen *wanted)
+bool blob_is_as_seen(const struct blob_seen *seen, const struct stat *info)
+{
+    return seen->inode == info->st_ino && seen->device == info->st_dev &&
+           seen->size == info->st_size && seen->written.tv_sec == info->st_mtim.tv_sec &&
+           seen->written.tv_nsec == info->st_mtim.tv_nsec;
+}
+
+static bool is_seen(struct weir_blobs *blobs, const unsigned char *hash, const struct stat *info)
 {
     pthread_mutex_lock(&blobs->lock);
-    const struct blob_seen *seen = place_of(blobs, wanted->hash);
-    bool is = seen->inode == wanted->inode && seen->device == wanted->device &&
-              seen->size == wanted->size && seen->written.tv_sec == wanted->written.tv_sec &&
-              seen->written.tv_nsec == wanted->written.tv_nsec &&
-              memcmp(seen->hash, wanted->hash, sizeof seen->hash) == 0;
+    const struct blob_seen *seen = place_of(blobs, hash);
+    bool is = blob_is_as_seen(seen, info) && memcmp(seen->hash, hash, sizeof seen->hash) == 0;
     pthread_mutex_unlock(&blobs->lock);
     return is;
 }
@@ -71,6 +75,7 @@ void blob_note_right(struct weir_blobs *blobs, const char *sha256, const char *p
     if (weir_blob_hash_read(sha256, hash) && stat(path, &info) == 0) {
         const struct blob_seen seen = seen_of(hash, &info);
         see(blobs, &seen);
+        blob_forget_damage(blobs, sha256);
     }
 }
 
@@ -86,16 +91,18 @@ weir_status blob_check(struct weir_blobs *blobs, const char *sha256, const char 
     }
     (void)weir_blob_hash_read(sha256, hash);
     const struct blob_seen wanted = seen_of(hash, out_info);
-    if (is_seen(blobs, &wanted)) {
+    if (is_seen(blobs, hash, out_info)) {
         return WEIR_OK;
     }
     WEIR_TRY(weir_file_sha256(path, actual, NULL, err));
     if (strcmp(actual, sha256) != 0) {
         weir_log(WEIR_LOG_ERROR, "blob_is_damaged", WEIR_KV_STR("blob", sha256),
                  WEIR_KV_INT("bytes", out_info->st_size));
+        blob_note_damaged(blobs, sha256, &wanted);
         return blob_error_damaged(sha256, actual, err);
     }
     see(blobs, &wanted);
+    blob_forget_damage(blobs, sha256);
     return WEIR_OK;
 }
 

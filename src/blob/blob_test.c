@@ -1,4 +1,5 @@
 #include "blob/blob.h"
+#include "blob/damage.h"
 
 #include "base/test_main.h"
 #include "blob/verify.h"
@@ -77,6 +78,43 @@ START_TEST(damaged_bytes_are_given_to_nobody_and_replaced_by_good_ones)
         ck_assert_int_eq(weir_blob_read(blobs, SHA_ABC, 100, &arena, &data, &len, &err), WEIR_OK);
         ck_assert_mem_eq(data, "abc", 3);
     }
+}
+
+END_TEST
+
+static size_t n_damaged(void)
+{
+    struct weir_blobs_damage damage;
+    weir_blobs_damage(blobs, &damage);
+    ck_assert_int_eq(damage.n > 0, strcmp(damage.sha256, SHA_ABC) == 0);
+    return damage.n;
+}
+
+/* Whatever ends it: good bytes by whoever, setting it aside, removing it. */
+START_TEST(damage_that_was_met_is_told_until_it_is_over)
+{
+    char name[WEIR_SHA256_TEXT_BYTES], *path, *good = weir_arena_printf(&arena, "%s/good", dir);
+    ck_assert_int_eq(weir_file_write(good, "abc", 3, 0600, NULL), WEIR_OK);
+    for (int end = 0; end < 4; end++) {
+        ck_assert_int_eq(weir_blob_put(blobs, "abc", 3, NULL, name, NULL), WEIR_OK);
+        overwrite(SHA_ABC, "abd", 3);
+        ck_assert_uint_eq(n_damaged(), 0); /* nobody has met it */
+        ck_assert_int_eq(weir_blob_path(blobs, SHA_ABC, &arena, &path, NULL, NULL),
+                         WEIR_ERR_CORRUPT);
+        ck_assert_uint_eq(n_damaged(), 1);
+        overwrite(SHA_ABC, "ab", 2);
+        ck_assert_uint_eq(n_damaged(), 1); /* damaged otherwise */
+        ck_assert_int_eq(end == 0   ? weir_blob_put(blobs, "abc", 3, NULL, name, NULL)
+                         : end == 1 ? weir_blob_mend(dir, SHA_ABC, good, NULL)
+                         : end == 2 ? weir_blob_set_aside(dir, SHA_ABC, NULL)
+                                    : weir_blob_remove(blobs, SHA_ABC, NULL),
+                         WEIR_OK);
+        ck_assert_uint_eq(n_damaged(), 0);
+    }
+    weir_blob_note_missing(blobs, SHA_ABC);
+    ck_assert_uint_eq(n_damaged(), 1);
+    ck_assert_int_eq(weir_blob_put(blobs, "abc", 3, NULL, name, NULL), WEIR_OK);
+    ck_assert_uint_eq(n_damaged(), 0);
 }
 
 END_TEST
@@ -277,4 +315,5 @@ WEIR_TEST_MAIN_WITH("blob", set_up, tear_down, bytes_are_found_under_the_hash_th
                     opening_again_drops_unfinished_writes_and_keeps_blobs,
                     a_removed_blob_is_gone_from_the_disk,
                     damaged_bytes_are_given_to_nobody_and_replaced_by_good_ones,
+                    damage_that_was_met_is_told_until_it_is_over,
                     a_blob_is_mended_by_its_own_bytes_alone_or_set_aside)

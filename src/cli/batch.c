@@ -74,6 +74,7 @@ static weir_status run_batch(struct cli_call *call, struct weir_error *err)
         json_object_del(body, "project");
     }
     WEIR_TRY(job_ask_add(&options->ask, spec, err));
+    job_ask_warn(call, &options->ask);
     WEIR_TRY(cli_job_post(call, "/api/v1/jobs", body, "is submitted", &id, err));
     if (!cli_is_json(call)) {
         printf("  how far it is  weir logs %s\n", cli_short_id(id));

@@ -192,7 +192,8 @@ START_TEST(reviews_say_what_there_is_to_do)
     ck_assert_int_gt((int)strlen(cli.err), 20);
     EXPECT_EXIT(5, "rollback", "door");
     EXPECT_REFUSED(4, "gate", "reject", "gate");
-    EXPECT_REFUSED(7, "a job cannot be deleted", "delete", "job", "x");
+    EXPECT_REFUSED(7, "it goes with its job", "delete", "run", "x");
+    EXPECT_REFUSED(7, "`weir project retention PROJECT`", "delete", "decision", "x");
 }
 
 END_TEST

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/grow.h"
+#include "base/path.h"
 #include "base/picture.h"
 
 #include <dirent.h>
@@ -18,7 +19,7 @@
 
 static int is_visible(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.';
+    return !weir_name_is_hidden(entry->d_name);
 }
 
 static void add(struct put_list *list, struct weir_arena *arena, struct put_file file)
@@ -114,38 +115,52 @@ const char *put_list_left_out(const struct put_list *list, struct weir_arena *ar
                              folders != NULL ? folders : "");
 }
 
-/* Why this file cannot be sent; NULL: it can. *out_seems: what seems to be wrong with the picture, if it is one. */
-static const char *problem_of(const char *path, const char **out_seems, bool *out_is_other)
+/* Of one file. */
+struct verdict {
+    const char *problem; /* why it cannot be sent; NULL: it can */
+    bool is_lost;        /* there is something in it that is not sent */
+    bool is_other;       /* it is not meant to be a picture */
+    const char *seems;   /* what seems to be wrong with the picture; NULL: nothing */
+};
+
+static struct verdict look_at(const char *path, int fd)
 {
     struct stat st;
     unsigned char head[WEIR_PICTURE_HEAD_BYTES], tail[WEIR_PICTURE_TAIL_BYTES];
-    *out_seems = NULL;
-    *out_is_other = false;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return (struct verdict){.problem = "is no file"};
+    }
+    if (st.st_size == 0) {
+        return (struct verdict){.problem = "is empty"};
+    }
+    if (st.st_size > FILE_MAX_BYTES) {
+        return (struct verdict){.problem = "is larger than 64 MiB", .is_lost = true};
+    }
+    ssize_t n_head = pread(fd, head, sizeof head, 0);
+    ssize_t n_tail =
+        pread(fd, tail, sizeof tail, WEIR_MAX(st.st_size - (off_t)sizeof tail, (off_t)0));
+    if (n_head <= 0 || n_tail <= 0) {
+        return (struct verdict){.problem = "cannot be read", .is_lost = true};
+    }
+    return (struct verdict){.is_other = !weir_picture_is_meant(path, head, (size_t)n_head),
+                            .seems = weir_picture_problem(head, (size_t)n_head, tail,
+                                                          (size_t)n_tail, (uint64_t)st.st_size)};
+}
+
+static struct verdict look_at_path(const char *path)
+{
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return errno == EACCES ? "may not be read" : strerror(errno);
+        bool is_nothing = errno == ENXIO; /* a socket */
+        return (struct verdict){.problem = errno == EACCES   ? "may not be read"
+                                           : errno == ENOENT ? "is a link to nothing"
+                                           : is_nothing      ? "is no file"
+                                                             : strerror(errno),
+                                .is_lost = !is_nothing};
     }
-    const char *problem = NULL;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        problem = "is no file";
-    } else if (st.st_size == 0) {
-        problem = "is empty";
-    } else if (st.st_size > FILE_MAX_BYTES) {
-        problem = "is larger than 64 MiB";
-    } else {
-        ssize_t n_head = pread(fd, head, sizeof head, 0);
-        ssize_t n_tail =
-            pread(fd, tail, sizeof tail, WEIR_MAX(st.st_size - (off_t)sizeof tail, (off_t)0));
-        if (n_head <= 0 || n_tail <= 0) {
-            problem = "cannot be read";
-        } else {
-            *out_seems = weir_picture_problem(head, (size_t)n_head, tail, (size_t)n_tail,
-                                              (uint64_t)st.st_size);
-            *out_is_other = !weir_picture_is_meant(path, head, (size_t)n_head);
-        }
-    }
+    struct verdict verdict = look_at(path, fd);
     (void)close(fd);
-    return problem;
+    return verdict;
 }
 
 /* "ada/1.png is empty, ada/2.png is cut off and 3 more": one more of them. */
@@ -158,35 +173,40 @@ static void name_one(char **text, size_t n, const struct put_file *file, const c
     }
 }
 
+/* NULL of none. */
 static const char *with_rest(const char *text, size_t n, struct weir_arena *arena)
 {
     return n > SHOWN_MAX ? weir_arena_printf(arena, "%s and %zu more", text, n - SHOWN_MAX) : text;
 }
 
-weir_status put_list_check(const struct put_list *list, bool has_pictures, struct weir_arena *arena,
-                           const char **out_damaged, size_t *out_n_damaged, size_t *out_n_other,
-                           struct weir_error *err)
+weir_status put_list_check(struct put_list *list, bool has_pictures, struct weir_arena *arena,
+                           struct put_check *out, struct weir_error *err)
 {
     char *bad = NULL, *damaged = NULL;
-    size_t n_bad = 0, n_damaged = 0, n_other = 0;
-    for (size_t i = 0; i < list->n; i++) {
-        bool is_other;
-        const char *seems, *problem = problem_of(list->items[i].path, &seems, &is_other);
-        if (problem != NULL) {
-            name_one(&bad, n_bad++, &list->items[i], problem, arena);
-        } else if (is_other && has_pictures) {
-            n_other++;
-        } else if (seems != NULL && has_pictures) {
-            name_one(&damaged, n_damaged++, &list->items[i], seems, arena);
+    struct put_check check = {0};
+    size_t n = list->n;
+    list->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct put_file *file = &list->items[i];
+        struct verdict verdict = look_at_path(file->path);
+        if (verdict.problem != NULL) {
+            name_one(&bad, check.n_left_out++, file, verdict.problem, arena);
+            check.n_lost += verdict.is_lost;
+            continue;
         }
+        if (verdict.is_other && has_pictures) {
+            check.n_other++;
+        } else if (verdict.seems != NULL && has_pictures) {
+            name_one(&damaged, check.n_damaged++, file, verdict.seems, arena);
+        }
+        list->items[list->n++] = *file;
     }
-    if (n_bad > 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%zu of %zu files cannot be put, so none was: %s", n_bad, list->n,
-                              with_rest(bad, n_bad, arena));
+    check.left_out = with_rest(bad, check.n_left_out, arena);
+    check.damaged = with_rest(damaged, check.n_damaged, arena);
+    if (list->n == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "none of %zu file%s can be put: %s", n,
+                              plural(n), check.left_out);
     }
-    *out_damaged = n_damaged > 0 ? with_rest(damaged, n_damaged, arena) : NULL;
-    *out_n_damaged = n_damaged;
-    *out_n_other = n_other;
+    *out = check;
     return WEIR_OK;
 }

@@ -1,6 +1,6 @@
 /**
- * The files of `weir dataset put`: all of them are looked at before the first is sent, so that one
- * that cannot be sent does not leave half a dataset behind.
+ * The files of `weir dataset put`: all of them are looked at before the first is sent, so that it is said
+ * at once which cannot be.
  */
 #ifndef WEIR_CLI_DATASET_PUT_H
 #define WEIR_CLI_DATASET_PUT_H
@@ -38,15 +38,21 @@ weir_status put_list_read(struct put_list *list, const char *folder, const char 
 /** What is left out, as a sentence; NULL: nothing is. */
 const char *put_list_left_out(const struct put_list *list, struct weir_arena *arena);
 
+/** What of a list cannot be sent, or need not. Sentences name up to ten files; NULL: there is none. */
+struct put_check {
+    const char *left_out; /**< Empty, no regular files, too large, not readable. */
+    size_t n_left_out;
+    size_t n_lost;       /**< Of these, with something in them. */
+    const char *damaged; /**< Sent, but they seem to be no whole pictures. */
+    size_t n_damaged;
+    size_t n_other; /**< Sent, and of another kind than pictures, which is not damage. */
+};
+
 /**
- * Can each be read and sent? Names up to ten that cannot: empty, no regular file, too large, not
- * readable.
- * @param out_damaged  Up to ten that seem to be no whole picture, as a sentence's end; NULL: none.
- * @param out_n_damaged  How many do.
- * @param out_n_other  How many are of another kind, which is not damage.
+ * Can each be read and sent? The list loses those that cannot.
+ * @return INVALID if that is none; *out is not written then.
  */
-weir_status put_list_check(const struct put_list *list, bool has_pictures, struct weir_arena *arena,
-                           const char **out_damaged, size_t *out_n_damaged, size_t *out_n_other,
-                           struct weir_error *err) WEIR_MUST_CHECK;
+weir_status put_list_check(struct put_list *list, bool has_pictures, struct weir_arena *arena,
+                           struct put_check *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/picture.h"
 
 #include <dirent.h>
@@ -143,7 +144,7 @@ static weir_status names_read(int fd, struct names *names, struct weir_error *er
     }
     for (struct dirent *entry = readdir(dir); entry != NULL && status == WEIR_OK;
          entry = readdir(dir)) {
-        if (entry->d_name[0] != '.') {
+        if (!weir_name_is_hidden(entry->d_name)) {
             status = names_add(names, entry->d_name, err);
         }
     }

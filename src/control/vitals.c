@@ -1,12 +1,13 @@
 #include "control/vitals.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "blob/damage.h"
 #include "store/pulse.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -16,16 +17,16 @@
 #define INODES_LOW_PCT  10
 #define INODES_LAST_PCT 3
 #define INODES_LAST     64 /* On any disk. */
-#define PROBE_NAME      "probe.tmp"
 #define PATH_BYTES      4096
 
 /* Folders of the state that may be mounts of their own. */
 static const char *const folders[] = {"", "/blobs", "/pictures", "/datasets"};
 
-void vitals_init(struct vitals *vitals, struct weir_store *store, const char *state_dir)
+void vitals_init(struct vitals *vitals, struct weir_store *store, struct weir_blobs *blobs,
+                 const char *state_dir)
 {
-    *vitals =
-        (struct vitals){.store = store, .state_dir = state_dir, .round_mono_ms = weir_mono_ms()};
+    *vitals = (struct vitals){
+        .store = store, .blobs = blobs, .state_dir = state_dir, .round_mono_ms = weir_mono_ms()};
     pthread_mutex_init(&vitals->lock, NULL);
 }
 
@@ -39,21 +40,13 @@ void vitals_fini(struct vitals *vitals)
 /* 0, or why no file could be written there. A folder that is not there yet is fine. */
 static int write_probe(const char *folder)
 {
-    char path[PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s/" PROBE_NAME, folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return errno == ENOENT && folder[0] != '\0' && access(folder, F_OK) != 0 ? 0 : errno;
-    }
-    int reason = write(fd, "weir\n", 5) == 5 ? 0 : errno;
-    (void)close(fd);
-    (void)unlink(path);
-    return reason;
+    int reason = weir_dir_probe(folder);
+    return reason == ENOENT && access(folder, F_OK) != 0 ? 0 : reason;
 }
 
 static bool probe(struct vitals *vitals)
 {
-    char folder[PATH_BYTES - sizeof PROBE_NAME], text[WEIR_ERROR_MESSAGE_BYTES] = "";
+    char folder[PATH_BYTES], text[WEIR_ERROR_MESSAGE_BYTES] = "";
     struct weir_error failed;
     bool is_written = weir_store_probe(vitals->store, &failed) == WEIR_OK;
     if (!is_written) {
@@ -161,6 +154,22 @@ static void find_in_store(struct vitals *vitals, const struct finding_of *to)
     }
 }
 
+static void find_in_blobs(struct vitals *vitals, const struct finding_of *to)
+{
+    struct weir_blobs_damage damage = {0};
+    if (vitals->blobs != NULL) {
+        weir_blobs_damage(vitals->blobs, &damage);
+    }
+    if (damage.n > 0) {
+        add(to, "blobs_damaged", "blobs_damaged", NULL,
+            weir_arena_printf(to->arena,
+                              "%zu of the blobs that were wanted are damaged or missing, as blob "
+                              "%.16s… is %s: whatever needs them fails. `weir store verify` names "
+                              "what they belong to, and mends them.",
+                              damage.n, damage.sha256, damage.is_missing ? "missing" : "damaged"));
+    }
+}
+
 static void find_on_disk(const char *folder, const struct finding_of *to)
 {
     struct statvfs fs;
@@ -194,7 +203,8 @@ static void find_on_disk(const char *folder, const struct finding_of *to)
     }
 }
 
-static void find_on_disks(struct vitals *vitals, const struct finding_of *to)
+/* n_before: findings of before these. A disk that fails in one way is not told in another. */
+static void find_on_disks(struct vitals *vitals, const struct finding_of *to, size_t n_before)
 {
     char unwritten[WEIR_ERROR_MESSAGE_BYTES], folder[PATH_BYTES];
     /* The folders are mostly of one disk: each disk is told once. */
@@ -212,11 +222,11 @@ static void find_on_disks(struct vitals *vitals, const struct finding_of *to)
             find_on_disk(weir_arena_strdup(to->arena, folder), to);
         }
     }
-    size_t n = to->out->n;
+    bool has_told = to->out->n > n_before;
     pthread_mutex_lock(&vitals->lock);
     memcpy(unwritten, vitals->unwritten, sizeof unwritten);
     pthread_mutex_unlock(&vitals->lock);
-    if (unwritten[0] != '\0' && n == 0) {
+    if (unwritten[0] != '\0' && !has_told) {
         add(to, "store_not_writing", "files_not_written", "critical",
             weir_arena_printf(
                 to->arena,
@@ -258,8 +268,10 @@ void vitals_find(struct vitals *vitals, struct weir_arena *arena, struct weir_wa
 {
     const struct finding_of to = {arena, out};
     if (vitals != NULL) {
+        size_t n_before = out->n;
         find_in_store(vitals, &to);
-        find_on_disks(vitals, &to);
+        find_on_disks(vitals, &to, n_before);
+        find_in_blobs(vitals, &to);
         find_in_engine(vitals, &to);
     }
 }

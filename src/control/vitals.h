@@ -1,5 +1,5 @@
 /**
- * Vitals: does the server itself work? What the database, its disk and the engine have shown, from memory: it is told while
+ * Vitals: does the server itself work? What the database, blobs, their disk and the engine have shown, from memory: it is told while
  * the store, in which alerts lie, can be neither read nor written.
  *
  * The engine notes what it does (rounds, plans, looks, a probe that writes a file); whoever is asked finds what is wrong:
@@ -9,6 +9,7 @@
 #ifndef WEIR_CONTROL_VITALS_H
 #define WEIR_CONTROL_VITALS_H
 
+#include "blob/blob.h"
 #include "store/store.h"
 #include "watch/watch.h"
 
@@ -22,7 +23,8 @@
 enum vitals_act { VITALS_PLAN, VITALS_LOOK, VITALS_ACT_N };
 
 struct vitals {
-    struct weir_store *store; /**< Borrowed, as state_dir. */
+    struct weir_store *store; /**< Borrowed, as all of these. */
+    struct weir_blobs *blobs; /**< May be NULL. */
     const char *state_dir;
     pthread_mutex_t lock; /**< Protects what follows. */
     int64_t round_mono_ms, next_probe_mono_ms;
@@ -31,7 +33,8 @@ struct vitals {
     char unwritten[WEIR_ERROR_MESSAGE_BYTES]; /**< Why the last probe wrote no file; "": it did. */
 };
 
-void vitals_init(struct vitals *vitals, struct weir_store *store, const char *state_dir);
+void vitals_init(struct vitals *vitals, struct weir_store *store, struct weir_blobs *blobs,
+                 const char *state_dir);
 void vitals_fini(struct vitals *vitals);
 
 /** The engine begins a round: now and then it writes files and a row, to see whether it can. NULL is accepted. */

@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include "base/grow.h"
+#include "base/path.h"
 #include "data/dataset_private.h"
 
 #include <dirent.h>
@@ -147,7 +148,7 @@ static weir_status join(const char *folder, const char *name, char *out, size_t 
     return WEIR_OK;
 }
 
-/** Names in a folder that do not start with "." and are of this kind (S_IFDIR, S_IFREG; links are
+/** Names in a folder that are not hidden (base/path.h) and are of this kind (S_IFDIR, S_IFREG; links are
  *  followed), in bytewise order. */
 static weir_status list_folder(const char *path, mode_t kind, struct name_list *out,
                                struct weir_error *err)
@@ -165,8 +166,8 @@ static weir_status list_folder(const char *path, mode_t kind, struct name_list *
             break;
         }
         struct stat info;
-        if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &info, 0) != 0 ||
-            (info.st_mode & S_IFMT) != kind) {
+        if (weir_name_is_hidden(entry->d_name) ||
+            fstatat(dirfd(dir), entry->d_name, &info, 0) != 0 || (info.st_mode & S_IFMT) != kind) {
             continue;
         }
         if (out->n >= WEIR_DATASET_MAX_SAMPLES) {

@@ -23,7 +23,8 @@ START_TEST(a_folder_per_class_is_read_in_bytewise_order)
 {
     static const char *const names[] = {"b/2.png",     "b/10.png",   "B/x.JPG",      "a b/1.pgm",
                                         "a b/.hidden", ".git/1.png", "b/deep/1.png", "a b/noname",
-                                        "b/notes.txt", "README.png"};
+                                        "b/notes.txt", "README.png", "@eaDir/1.png", "b/thumbs.db",
+                                        "b/._2.png"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bool is_text = strstr(names[i], ".txt") != NULL;
         put(names[i], is_text ? (const void *)"hello world" : png_grey_file,

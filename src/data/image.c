@@ -79,9 +79,10 @@ weir_status weir_image_decode(const void *data, size_t size, struct weir_image *
     return weir_image_decode_within(data, size, &weir_image_limits_file, out, err);
 }
 
-weir_status weir_image_decode_within(const void *data, size_t size,
-                                     const struct weir_image_limits *limits, struct weir_image *out,
-                                     struct weir_error *err)
+/* As its pixels lie in the file. */
+static weir_status decode_stored(const void *data, size_t size,
+                                 const struct weir_image_limits *limits, struct weir_image *out,
+                                 struct weir_error *err)
 {
     if (size > WEIR_IMAGE_MAX_FILE_BYTES) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "picture file of %zu bytes: at most %u", size,
@@ -100,6 +101,22 @@ weir_status weir_image_decode_within(const void *data, size_t size,
     return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s",
                           size == 0 ? "empty file: not a picture"
                                     : "not a picture of a known kind (PGM, PPM, PNG, JPEG)");
+}
+
+weir_status weir_image_decode_within(const void *data, size_t size,
+                                     const struct weir_image_limits *limits, struct weir_image *out,
+                                     struct weir_error *err)
+{
+    struct weir_image image;
+    WEIR_TRY(decode_stored(data, size, limits, &image, err));
+    weir_status status =
+        image_turn(&image, image_orientation(weir_image_sniff(data, size), data, size), err);
+    if (status != WEIR_OK) {
+        weir_image_fini(&image);
+        return status;
+    }
+    *out = image;
+    return WEIR_OK;
 }
 
 /** Not weir_file_read: that aborts when memory is out, and a loader must answer NOMEM. */

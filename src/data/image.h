@@ -62,7 +62,8 @@ enum weir_image_format weir_image_sniff(const void *data, size_t size);
  * Decode a picture.
  *
  * PGM/PPM with any maxval up to 65535 is scaled to 0..255 with rounding; 16-bit PNG is cut to 8
- * bits; palettes are expanded; an alpha channel is dropped; CMYK JPEG is converted to RGB.
+ * bits; palettes are expanded; an alpha channel is dropped; CMYK JPEG is converted to RGB. A JPEG or PNG
+ * whose EXIF says that the camera was turned comes upright, as people see it; damaged EXIF says nothing.
  * @param[out] out  New picture, free it with weir_image_fini. Written only on success.
  * @return UNSUPPORTED if the bytes are no picture of a known kind, CORRUPT if damaged or truncated,
  *         LIMIT, NOMEM.

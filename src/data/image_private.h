@@ -18,6 +18,13 @@ weir_status image_jpeg_decode(const uint8_t *data, size_t size,
                               const struct weir_image_limits *limits, struct weir_image *out,
                               struct weir_error *err);
 
+/** How the picture in this file is to be turned: 1 as it is, 2 to 8 as EXIF has it. Also of what is damaged. */
+int image_orientation(enum weir_image_format format, const uint8_t *data, size_t size);
+
+/** Turn it upright. @return NOMEM; the picture is then as it was. */
+weir_status image_turn(struct weir_image *image, int orientation,
+                       struct weir_error *err) WEIR_MUST_CHECK;
+
 weir_status image_pnm_encode(const struct weir_image *image, struct weir_buf *buf);
 weir_status image_png_encode(const struct weir_image *image, struct weir_buf *buf,
                              struct weir_error *err);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/test_main.h"
+#include "base/test_seed.h"
 #include "data/image_test_data.h"
 
 #include <stdio.h>
@@ -330,6 +331,164 @@ START_TEST(lossless_formats_bring_back_every_pixel)
 
 END_TEST
 
+/* ---- turned ---------------------------------------------------------------------------------------- */
+
+static void add16(struct weir_buf *buf, unsigned value, bool is_big)
+{
+    const uint8_t bytes[] = {(uint8_t)(value >> 8), (uint8_t)value};
+    const uint8_t turned[] = {bytes[1], bytes[0]};
+    ck_assert_int_eq(weir_buf_append(buf, is_big ? bytes : turned, 2), WEIR_OK);
+}
+
+static void add32(struct weir_buf *buf, uint32_t value, bool is_big)
+{
+    add16(buf, is_big ? value >> 16 : value & 0xffff, is_big);
+    add16(buf, is_big ? value & 0xffff : value >> 16, is_big);
+}
+
+/* A TIFF with some entries, of which one is the orientation. */
+static void add_tiff(struct weir_buf *buf, struct weir_rng *rng, unsigned orientation)
+{
+    bool is_big = weir_rng_below(rng, 2) == 0;
+    unsigned n = 1 + (unsigned)weir_rng_below(rng, 4), at = (unsigned)weir_rng_below(rng, n);
+    uint32_t gap = (uint32_t)weir_rng_below(rng, 9);
+    (void)weir_buf_append(buf, is_big ? "MM" : "II", 2);
+    add16(buf, 42, is_big);
+    add32(buf, 8 + gap, is_big);
+    (void)weir_buf_append(buf, "\0\0\0\0\0\0\0\0\0", gap);
+    add16(buf, n, is_big);
+    for (unsigned i = 0; i < n; i++) {
+        bool is_long = weir_rng_below(rng, 4) == 0;
+        add16(buf, i == at ? 0x0112 : 0x0100 + i, is_big);
+        add16(buf, is_long ? 4 : 3, is_big);
+        add32(buf, 1, is_big);
+        if (is_long) {
+            add32(buf, i == at ? orientation : 6, is_big);
+        } else {
+            add16(buf, i == at ? orientation : 6, is_big);
+            add16(buf, 0, is_big);
+        }
+    }
+    add32(buf, 0, is_big);
+}
+
+/* The file with that EXIF in its place: behind the first bytes of a JPEG, or IHDR of a PNG. */
+static void insert_exif(const struct weir_buf *file, enum weir_image_format format,
+                        const struct weir_buf *tiff, struct weir_buf *out)
+{
+    size_t at = format == WEIR_IMAGE_FORMAT_JPEG ? 2 : 33;
+    (void)weir_buf_append(out, file->data, at);
+    if (format == WEIR_IMAGE_FORMAT_JPEG) {
+        (void)weir_buf_append(out, "\xff\xe1", 2);
+        add16(out, (unsigned)tiff->len + 8, true);
+        (void)weir_buf_append(out, "Exif\0\0", 6);
+        (void)weir_buf_append(out, tiff->data, tiff->len);
+    } else {
+        add32(out, (uint32_t)tiff->len, true);
+        size_t from = out->len;
+        (void)weir_buf_append(out, "eXIf", 4);
+        (void)weir_buf_append(out, tiff->data, tiff->len);
+        add32(out, (uint32_t)crc32(0, (const uint8_t *)out->data + from, (uInt)(out->len - from)),
+              true);
+    }
+    ck_assert_int_eq(weir_buf_append(out, file->data + at, file->len - at), WEIR_OK);
+}
+
+/* Where the standard puts the first row and the first column of what is stored: "T" top, "B", "L", "R". */
+static const char *const sides[] = {"TL", "TR", "BR", "BL", "LT", "RT", "RB", "LB"};
+
+static void expect_turned(const struct weir_image *stored, const struct weir_image *shown,
+                          unsigned orientation)
+{
+    for (int row = 0; row < stored->height; row++) {
+        for (int column = 0; column < stored->width; column++) {
+            int x = -1, y = -1;
+            for (int i = 0; i < 2; i++) { /* the row's side, then the column's */
+                int from_side = i == 0 ? row : column;
+                switch (sides[orientation - 1][i]) {
+                case 'T':
+                    y = from_side;
+                    break;
+                case 'B':
+                    y = shown->height - 1 - from_side;
+                    break;
+                case 'L':
+                    x = from_side;
+                    break;
+                default:
+                    x = shown->width - 1 - from_side;
+                }
+            }
+            ck_assert(x >= 0 && y >= 0 && x < shown->width && y < shown->height);
+            size_t n = (size_t)stored->channels;
+            ck_assert_mem_eq(
+                shown->pixels + ((size_t)y * (size_t)shown->width + (size_t)x) * n,
+                stored->pixels + ((size_t)row * (size_t)stored->width + (size_t)column) * n, n);
+        }
+    }
+}
+
+static struct weir_image decode(const struct weir_buf *file)
+{
+    struct weir_image image;
+    struct weir_error err = {0};
+    ck_assert_msg(weir_image_decode(file->data, file->len, &image, &err) == WEIR_OK, "%s",
+                  err.message);
+    return image;
+}
+
+START_TEST(a_picture_comes_as_its_camera_was_held_and_damaged_exif_does_no_harm)
+{
+    struct weir_rng rng;
+    (void)test_seed(&rng);
+    for (unsigned i = 0; i < 160; i++) {
+        unsigned orientation = 1 + i % 8;
+        enum weir_image_format format =
+            i / 8 % 2 == 0 ? WEIR_IMAGE_FORMAT_JPEG : WEIR_IMAGE_FORMAT_PNG;
+        struct weir_image picture;
+        struct weir_buf file, tiff, with;
+        ck_assert_int_eq(weir_image_init(&picture, 1 + (int)weir_rng_below(&rng, 20),
+                                         1 + (int)weir_rng_below(&rng, 20),
+                                         weir_rng_below(&rng, 2) == 0 ? 1 : 3, NULL),
+                         WEIR_OK);
+        for (int k = 0; k < picture.width * picture.height * picture.channels; k++) {
+            picture.pixels[k] = (uint8_t)weir_rng_below(&rng, 256);
+        }
+        weir_buf_init(&file, 1 << 20);
+        weir_buf_init(&tiff, 1 << 16);
+        weir_buf_init(&with, 1 << 20);
+        ck_assert_int_eq(weir_image_encode(&picture, format, 90, &file, NULL), WEIR_OK);
+        add_tiff(&tiff, &rng, orientation);
+        insert_exif(&file, format, &tiff, &with);
+        struct weir_image stored = decode(&file), shown = decode(&with);
+        ck_assert_int_eq(shown.width, orientation > 4 ? stored.height : stored.width);
+        ck_assert_int_eq(shown.height, orientation > 4 ? stored.width : stored.height);
+        expect_turned(&stored, &shown, orientation);
+        weir_image_fini(&shown);
+        for (int j = 0; j < 20; j++) { /* cut, and with other bytes */
+            struct weir_buf bad;
+            tiff.len = weir_rng_below(&rng, 2) == 0 ? (size_t)weir_rng_below(&rng, tiff.len + 1)
+                                                    : tiff.len;
+            for (size_t k = weir_rng_below(&rng, 4); k > 0 && tiff.len > 0; k--) {
+                tiff.data[weir_rng_below(&rng, tiff.len)] = (char)weir_rng_below(&rng, 256);
+            }
+            weir_buf_init(&bad, 1 << 20);
+            insert_exif(&file, format, &tiff, &bad);
+            shown = decode(&bad);
+            ck_assert_int_eq(shown.width * shown.height, stored.width * stored.height);
+            weir_image_fini(&shown);
+            weir_buf_fini(&bad);
+        }
+        weir_image_fini(&stored);
+        weir_image_fini(&picture);
+        weir_buf_fini(&file);
+        weir_buf_fini(&tiff);
+        weir_buf_fini(&with);
+    }
+}
+
+END_TEST
+
 START_TEST(an_encoder_says_when_its_output_does_not_fit)
 {
     static const enum weir_image_format formats[] = {WEIR_IMAGE_FORMAT_PNM, WEIR_IMAGE_FORMAT_PNG,
@@ -426,6 +585,7 @@ WEIR_TEST_MAIN("image", a_small_picture_is_little_work_whatever_lies_in_its_file
                flipped_bits_never_crash_the_decoder, pnm_forms_follow_the_netpbm_manual,
                a_header_that_promises_a_giant_is_over_the_limit,
                lossless_formats_bring_back_every_pixel,
+               a_picture_comes_as_its_camera_was_held_and_damaged_exif_does_no_harm,
                an_encoder_says_when_its_output_does_not_fit,
                crop_takes_exactly_the_rectangle_and_nothing_outside, luma_is_bt601,
                errors_of_a_file_name_the_file)

@@ -57,7 +57,7 @@ struct weir_launch {
     struct weir_accelerators accelerators;
     char *definition; /**< JSON:
                           {"argv","env","files","cpu_weight","memory_max_bytes","disk_max_bytes","files_max",
-                           "network","stop_grace_ms",
+                           "network","stop_grace_ms","kill_mode",
                           "state","paths"} (framework/paths.h); of a replica of a pipeline "left",
                           too: names of folders in replicas/ that it empties. */
 };

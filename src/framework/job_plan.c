@@ -52,6 +52,9 @@ void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t
     if (request->is_fenced) {
         json_object_set_new(definition, "fence_ms", json_integer(plan->job->node_timeout_ms));
     }
+    if (request->hold_ms > 0) {
+        json_object_set_new(definition, "hold_ms", json_integer(request->hold_ms));
+    }
     plan->launches[plan->n++] = (struct weir_launch){
         .role = role,
         .rank = rank,

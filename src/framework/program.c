@@ -194,9 +194,9 @@ void program_meet_launcher(json_t *definition, const char *format, ...)
 json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_tasks)
 {
     static const char *const copied[] = {
-        "argv",      "env",     "files",        "memory_max_bytes", "disk_max_bytes",
-        "files_max", "network", "image",        "stop_grace_ms",    "code",
-        "python",    "secrets", PROGRAM_SERVICE};
+        "argv",      "env",     "files",   "memory_max_bytes", "disk_max_bytes",
+        "files_max", "network", "image",   "stop_grace_ms",    "kill_mode",
+        "code",      "python",  "secrets", PROGRAM_SERVICE};
     json_t *definition = json_object();
     for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {
         json_t *value = json_object_get(plan->job->spec, copied[i]);

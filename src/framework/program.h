@@ -28,7 +28,7 @@
 struct program {
     const json_t *argv, *env, *files, *datasets, *code, *secrets, *service;
     int64_t cpu_millis, cpu_slots, memory_max_bytes, disk_max_bytes, files_max, stop_grace_ms;
-    const char *network, *image, *python;
+    const char *network, *image, *python, *kill_mode;
 };
 
 /** The lines of a kind's table for its member `program`. */
@@ -59,6 +59,13 @@ struct program {
                       "node's own"),                                                               \
         WEIR_OPT_JSON(strct, program.stop_grace_ms, "stop-grace-ms", INT, 0, "5000", 0, 3600000,   \
                       "Time between SIGTERM and SIGKILL when a task is stopped"),                  \
+        {.name = "kill-mode",                                                                      \
+         .type = WEIR_OPTION_TEXT,                                                                 \
+         .offset = offsetof(struct strct, program.kill_mode),                                      \
+         .fallback = "mixed",                                                                      \
+         .words = WEIR_WORDS("mixed", "control-group"),                                            \
+         .doc = "Who gets SIGTERM when a task is stopped: the program alone, which passes it on "  \
+                "to whom it concerns (mixed), or every process of the task (control-group)"},      \
         WEIR_OPT_JSON(strct, program.datasets, "datasets", TEXTS, 0, NULL, 0, 0,                   \
                       "Names of datasets that the tasks read; WEIR_DATASETS says where they are"), \
         WEIR_OPT_JSON(strct, program.code, "code", JSON, 0, NULL, 0, 0,                            \

@@ -176,6 +176,19 @@ START_TEST(tensorflow_tasks_are_told_their_type_and_the_cluster)
 
 END_TEST
 
+START_TEST(a_job_says_who_is_asked_to_end)
+{
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"]}"), WEIR_OK);
+    EXPECT_TOLD(0, "kill_mode", NULL);
+    ck_assert_int_eq(plan("pytorch", "{\"argv\":[\"a\"],\"kill_mode\":\"control-group\"}"),
+                     WEIR_OK);
+    EXPECT_TOLD(0, "kill_mode", "control-group");
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"],\"kill_mode\":\"process\"}"),
+                     WEIR_ERR_INVALID);
+}
+
+END_TEST
+
 START_TEST(the_first_task_of_mpi_launches_and_the_others_serve)
 {
     ck_assert_int_eq(plan("mpi", "{\"argv\":[\"./a\",\"1\"],\"files\":{\"a\":\"#!\"},\"nodes\":2,"
@@ -303,6 +316,6 @@ WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_
                     several_processes_and_elastic_gangs_go_through_torchrun,
                     tensorflow_tasks_are_told_their_type_and_the_cluster,
                     the_first_task_of_mpi_launches_and_the_others_serve,
-                    spark_has_a_master_and_a_worker_on_each_task,
+                    a_job_says_who_is_asked_to_end, spark_has_a_master_and_a_worker_on_each_task,
                     tasks_of_an_array_are_alone_and_numbered,
                     a_task_has_the_cpus_that_are_said_and_weight_by_them)

@@ -9,6 +9,7 @@
  *     preemptible: false
  *     time_limit: 12h
  *     fenced: true
+ *     hold_on_failure: 30m
  *     node_selector: {zone: a}
  *     tolerations: [{key: team, value: vision}]
  *     topology: {required: zone, preferred: rack}
@@ -50,14 +51,15 @@ struct weir_job_request {
     bool is_preemptible;
     bool is_fenced;        /**< It never runs twice at a time. */
     int64_t time_limit_ms; /**< 0: none. */
-    int64_t min_tasks;     /**< 0: all. */
-    bool is_array;         /**< Its tasks are independent of each other. */
-    int64_t parallel;      /**< Then so many at once; 0: all. */
-    char *placement;       /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
+    int64_t hold_ms;   /**< The place of a task that failed is kept for so long; 0: not at all. */
+    int64_t min_tasks; /**< 0: all. */
+    bool is_array;     /**< Its tasks are independent of each other. */
+    int64_t parallel;  /**< Then so many at once; 0: all. */
+    char *placement;   /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
 };
 
 /** Options of every kind of job, and of its "resources". */
-#define WEIR_JOB_N_COMMON_OPTIONS 8
+#define WEIR_JOB_N_COMMON_OPTIONS 9
 #define WEIR_JOB_N_RESOURCES      7
 extern const struct weir_option weir_job_common_options[WEIR_JOB_N_COMMON_OPTIONS];
 extern const struct weir_option weir_resource_options[WEIR_JOB_N_RESOURCES];

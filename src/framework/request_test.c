@@ -101,6 +101,9 @@ static const struct {
     {"{'preemptible':'perhaps'}", "$.spec.preemptible"},
     {"{'time_limit':0}", "$.spec.time_limit"},
     {"{'time_limit':'soon'}", "$.spec.time_limit: expected seconds"},
+    {"{'hold_on_failure':'2d'}",
+     "$.spec.hold_on_failure: expected seconds, or a text as 90m, 12h or 2d, of 1 s to 24 hours"},
+    {"{'hold_on_failure':0}", "$.spec.hold_on_failure"},
     {"{'time_limit':9223372036854775807}", "$.spec.time_limit"},
     {"{'node_selector':{'zone':1}}", "$.spec.node_selector"},
     {"{'node_selector':{'':'a'}}", "$.spec.node_selector"},
@@ -162,6 +165,13 @@ START_TEST(who_says_nothing_gets_what_the_kind_has)
     ck_assert_int_eq(read_request("{}", true, &request), WEIR_OK);
     ck_assert_int_eq(request.priority, WEIR_REQUEST_PRIORITY_SERVICE);
     ck_assert_int_eq(read_request("{'time_limit':60}", true, &request), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(request.hold_ms, 0);
+    ck_assert_int_eq(read_request("{'hold_on_failure':'30m'}", true, &request),
+                     WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(read_request("{'hold_on_failure':'30m'}", false, &request), WEIR_OK);
+    ck_assert_int_eq(request.hold_ms, 1800000);
+    ck_assert_int_eq(read_request("{'hold_on_failure':'30m','image':'x'}", false, &request),
+                     WEIR_ERR_UNSUPPORTED);
 }
 
 END_TEST

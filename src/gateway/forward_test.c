@@ -116,9 +116,10 @@ START_TEST(wrong_paths_and_methods_are_refused_with_a_sentence)
     answer = ask("/v2/models/cats", AS_VISION, "{}");
     expect_text(answer, "HTTP/1.1 405");
     expect_text(answer, "Allow: GET, HEAD\r\n");
-    answer = ask(INFER, AS_VISION "Content-Encoding: gzip\r\n", "x");
+    answer = ask(INFER, AS_VISION "Content-Encoding: br\r\n", "x");
     expect_text(answer, "HTTP/1.1 415");
-    expect_text(answer, "Accept-Encoding: identity\r\n");
+    expect_text(answer, "Accept-Encoding: gzip, deflate, identity\r\n");
+    expect_text(ask(INFER, AS_VISION "Content-Encoding: gzip\r\n", "x"), "HTTP/1.1 400");
     ck_assert_int_eq(f.replicas[0].n_requests, 0);
 }
 

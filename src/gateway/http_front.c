@@ -329,8 +329,8 @@ void weir_gateway_body_rule(struct weir_gateway *gateway, const struct weir_http
 {
     (void)request;
     uint64_t max_bytes = gateway->config.max_request_bytes;
-    *rule = (struct weir_http_body_rule){.max_bytes =
-                                             max_bytes > 0 ? max_bytes : REQUEST_BYTES_DEFAULT};
+    *rule = (struct weir_http_body_rule){
+        .max_bytes = max_bytes > 0 ? max_bytes : REQUEST_BYTES_DEFAULT, .is_unpacked = true};
 }
 
 /* Nobody sends a large body who may not. */

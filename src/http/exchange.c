@@ -155,6 +155,7 @@ static void exchange_destroy(struct http_exchange *x)
     if (x->request.end_fn != NULL) {
         x->request.end_fn(x->request.state);
     }
+    unpack_close(x->unpack);
     weir_buf_fini(&x->body);
     weir_buf_fini(&x->pending);
     weir_arena_fini(&x->arena);
@@ -276,7 +277,10 @@ static enum MHD_Result begin_body(struct http_exchange *x)
     if (x->rule.to_file) {
         return open_upload(x, &error) == WEIR_OK ? MHD_YES : answer_error(x, &error);
     }
-    if (!body_reserve(x, declared_length(x))) {
+    x->unpack = x->is_packed
+                    ? unpack_open(weir_http_request_header(&x->request, "Content-Encoding"))
+                    : NULL;
+    if (!body_reserve(x, declared_length(x)) || (x->is_packed && x->unpack == NULL)) {
         say_no_room(x, &error);
         return answer_error(x, &error);
     }
@@ -296,6 +300,9 @@ static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
         server->config.body_rule(server->context, &x->request, &x->rule);
         assert(x->rule.of_class >= 0 && x->rule.of_class < server->config.n_classes);
     }
+    x->rule.is_unpacked = x->rule.is_unpacked && !x->rule.to_file && !x->rule.to_pipe;
+    x->is_packed = x->rule.is_unpacked &&
+                   unpack_knows(weir_http_request_header(&x->request, "Content-Encoding"));
     weir_buf_init(&x->body, x->rule.to_file || x->rule.to_pipe ? 0 : (size_t)x->rule.max_bytes);
     x->phase = PHASE_BODY;
     watch_expect(x, true, true);
@@ -313,8 +320,8 @@ static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
     if (!has_body) {
         return MHD_YES;
     }
-    bool is_small =
-        length > 0 && length <= ADMIT_FREE_BYTES && !x->rule.to_file && !x->rule.to_pipe;
+    bool is_small = length > 0 && length <= ADMIT_FREE_BYTES && !x->rule.to_file &&
+                    !x->rule.to_pipe && !x->is_packed; /* who knows how much that is */
     if (x->rule.to_pipe) {
         assert(server->config.admit != NULL);
         stream_begin_body(x);
@@ -368,11 +375,31 @@ static void add_to_upload(struct http_exchange *x, const char *bytes, size_t len
     push_upload(x);
 }
 
+/* To the body in memory, unless that would be too much: then body_error says so. */
+static bool add_to_body(void *context, const char *bytes, size_t len)
+{
+    struct http_exchange *x = context;
+    uint64_t n_after = x->body.len + len;
+    if (x->body_error.status != WEIR_OK) {
+        return false;
+    }
+    if (n_after > x->rule.max_bytes) {
+        refuse_body(x, WEIR_ERR_LIMIT, x->rule.max_bytes);
+    } else if (n_after > x->n_reserved_bytes && !body_reserve(x, n_after - x->n_reserved_bytes)) {
+        say_no_room(x, &x->body_error);
+        weir_buf_fini(&x->body);
+        body_release(x);
+    } else if (weir_buf_append(&x->body, bytes, len) != WEIR_OK) {
+        weir_error_set(&x->body_error, x->body.status, "no memory for the request's body");
+    }
+    return x->body_error.status == WEIR_OK;
+}
+
 static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_t len)
 {
     watch_count(x, len);
-    uint64_t before = x->rule.to_file ? x->request.body_file_bytes : x->body.len;
-    if (x->body_error.status == WEIR_OK && len > x->rule.max_bytes - before) {
+    if (x->rule.to_file && x->body_error.status == WEIR_OK &&
+        len > x->rule.max_bytes - x->request.body_file_bytes) {
         refuse_body(x, WEIR_ERR_LIMIT, x->rule.max_bytes);
     }
     if (x->body_error.status != WEIR_OK) {
@@ -381,15 +408,10 @@ static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_
         uint64_t most = x->is_head_refused ? x->rule.max_bytes : 2 * DISCARD_MAX_BYTES;
         return x->n_discarded_bytes > most ? MHD_NO : MHD_YES;
     }
-    if (!x->rule.to_file) {
-        uint64_t n_after = x->body.len + len;
-        if (n_after > x->n_reserved_bytes && !body_reserve(x, n_after - x->n_reserved_bytes)) {
-            say_no_room(x, &x->body_error);
-            weir_buf_fini(&x->body);
-            body_release(x);
-        } else if (weir_buf_append(&x->body, bytes, len) != WEIR_OK) {
-            weir_error_set(&x->body_error, x->body.status, "no memory for the request's body");
-        }
+    if (x->unpack != NULL) {
+        (void)unpack_add(x->unpack, bytes, len, add_to_body, x, &x->body_error);
+    } else if (!x->rule.to_file) {
+        (void)add_to_body(x, bytes, len);
     } else if (x->upload_fd >= 0) {
         add_to_upload(x, bytes, len);
     }
@@ -402,6 +424,9 @@ static enum MHD_Result on_whole(struct http_exchange *x)
     stream_end_body(x, WEIR_OK);
     if (x->head != NULL && x->body_error.status == WEIR_OK) {
         check_head(x, x->request.body_file_bytes);
+    }
+    if (x->unpack != NULL && x->body_error.status == WEIR_OK) {
+        (void)unpack_end(x->unpack, &x->body_error);
     }
     if (x->body_error.status != WEIR_OK) {
         return answer_error(x, &x->body_error);

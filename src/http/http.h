@@ -106,8 +106,8 @@ const char *weir_http_request_query_at(const struct weir_http_request *request, 
 /** Value of a header, name compared without case; NULL if absent. */
 const char *weir_http_request_header(const struct weir_http_request *request, const char *name);
 
-/** Is the body as it is? UNSUPPORTED if it has another Content-Encoding: an answer that says so is one of
- *  415 (weir_http_response_not_plain). */
+/** Is the body as it is, or unpacked (rule.is_unpacked)? UNSUPPORTED if it has another Content-Encoding: an
+ *  answer that says so is one of 415 (weir_http_response_not_plain). */
 weir_status weir_http_request_check_plain(const struct weir_http_request *request,
                                           struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -157,7 +157,7 @@ void weir_http_response_error(struct weir_http_response *response, const struct 
 /** Same, formatted. */
 void weir_http_response_errorf(struct weir_http_response *response, weir_status status,
                                const char *fmt, ...) WEIR_PRINTF(3, 4);
-/** The answer, which says why, is one of 415: bodies are taken as they are. */
+/** The answer, which says why, is one of 415, and names the encodings that the body could have. */
 void weir_http_response_not_plain(struct weir_http_response *response);
 /** The answer, which says why, is one of 405: the path is there for the methods of `allow`, "GET, HEAD". */
 void weir_http_response_not_allowed(struct weir_http_response *response, const char *allow);
@@ -252,11 +252,14 @@ typedef weir_status (*weir_http_head_fn)(const struct weir_http_request *request
 #define WEIR_HTTP_CLASSES 4
 
 struct weir_http_body_rule {
-    int of_class;            /**< Of the request: below config.n_classes. */
-    uint64_t max_bytes;      /**< 0: no body allowed beyond 0 bytes. */
-    bool to_file;            /**< Stream to a temporary file in config.upload_dir. */
-    bool to_pipe;            /**< It comes into request->body_pipe, whatever its length (stream.h),
+    int of_class;       /**< Of the request: below config.n_classes. */
+    uint64_t max_bytes; /**< 0: no body allowed beyond 0 bytes. */
+    bool to_file;       /**< Stream to a temporary file in config.upload_dir. */
+    bool to_pipe;       /**< It comes into request->body_pipe, whatever its length (stream.h),
                                   if config.admit lets it; it must be set then. */
+    bool
+        is_unpacked; /**< One in memory that comes as gzip or deflate (Content-Encoding) is unpacked:
+                                  the handler gets what was packed, and max_bytes is of that. */
     bool wants_sha256;       /**< Of such a body: take the digest of its bytes as they come. */
     weir_http_head_fn check; /**< Of such a body: looks at its first bytes; NULL: none. */
     size_t check_bytes;      /**< How many it looks at; at most 4096. */

@@ -266,11 +266,14 @@ weir_status weir_http_request_check_plain(const struct weir_http_request *reques
                                           struct weir_error *err)
 {
     const char *encoding = weir_http_request_header(request, "Content-Encoding");
-    return encoding == NULL || *encoding == '\0' || strcasecmp(encoding, "identity") == 0
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                "Content-Encoding %.20s is not supported: send the body as it is",
-                                encoding);
+    const struct http_exchange *x = exchange_of(request);
+    if (encoding == NULL || *encoding == '\0' || strcasecmp(encoding, "identity") == 0 ||
+        x->is_packed) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                          "Content-Encoding %.20s is not supported: send the body as it is%s",
+                          encoding, x->rule.is_unpacked ? ", or as one of " UNPACK_NAMES : "");
 }
 
 const char *weir_http_request_cookie(const struct weir_http_request *request, const char *name)

@@ -241,8 +241,10 @@ void weir_http_response_errorf(struct weir_http_response *response, weir_status 
 
 void weir_http_response_not_plain(struct weir_http_response *response)
 {
+    const struct http_exchange *x = WEIR_CONTAINER_OF(response, struct http_exchange, response);
     response->http_status = 415;
-    weir_http_response_header(response, "Accept-Encoding", "identity");
+    weir_http_response_header(response, "Accept-Encoding",
+                              x->rule.is_unpacked ? UNPACK_NAMES ", identity" : "identity");
 }
 
 void weir_http_response_not_allowed(struct weir_http_response *response, const char *allow)

@@ -19,6 +19,7 @@
 
 #include "http/http.h"
 #include "http/stream.h"
+#include "http/unpack.h"
 
 #include "base/peers.h"
 #include "base/sha256.h"
@@ -94,7 +95,9 @@ struct http_exchange {
 
     struct weir_http_body_rule rule;
     struct weir_buf body;
-    int upload_fd; /* -1: none */
+    bool is_packed;        /* it comes in an encoding that is unpacked */
+    struct unpack *unpack; /* of that, once it begins */
+    int upload_fd;         /* -1: none */
     char *upload_path;
     struct weir_sha256_stream upload_hash;
     char upload_sha256[WEIR_SHA256_TEXT_BYTES];

@@ -9,8 +9,9 @@
 #define SETTING "former_task_token"
 
 /* weir_attempt_load says the same of one attempt. */
+/* There are few, and many tasks. */
 #define LIVING                                                                                     \
-    " FROM former_attempts f JOIN tasks t ON t.id = f.task AND t.attempt = f.number"               \
+    " FROM former_attempts f CROSS JOIN tasks t ON t.id = f.task AND t.attempt = f.number"         \
     " JOIN jobs j ON j.id = t.job WHERE t.exit_code = -1 AND t.signal = 0"                         \
     " AND j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
 

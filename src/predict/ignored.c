@@ -3,6 +3,8 @@
 #include "predict/camera_list.h"
 #include "predict/source.h"
 
+#include "base/path.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,7 +60,7 @@ static const struct dirent *next_of(DIR *stream, size_t *n_left)
     const struct dirent *entry;
     while (*n_left > 0 && (entry = readdir(stream)) != NULL) {
         (*n_left)--;
-        if (entry->d_name[0] != '.') {
+        if (!weir_name_is_hidden(entry->d_name)) {
             return entry;
         }
     }

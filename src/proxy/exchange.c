@@ -97,3 +97,26 @@ weir_status exchange_take_head(struct exchange *x, const struct rules_head *head
     x->answer_bytes = length != NULL ? strtoll(length, NULL, 10) : -1;
     return WEIR_OK;
 }
+
+const char *exchange_closed_door(long http_status)
+{
+    switch (http_status) {
+    case 0:
+        return "the way to the service is not open: it may still be starting, or have just ended";
+    case 200:
+        return "the service's program took the request and gave no answer: it may have ended (see "
+               "its log)";
+    case 409:
+        return "the service's port is taken by another program on its machine: start it again, so "
+               "that "
+               "it gets another one (and leave the port to Weir, as WEIR_PORT or {{port}} says it)";
+    case 500:
+        return "the service's machine cannot tell whose program listens on its port: \"weir "
+               "doctor\" "
+               "there says what it lacks";
+    default:
+        return "nothing listens on the service's port: its program may still be starting, or "
+               "listen "
+               "elsewhere than WEIR_PORT or {{port}} says (see its log)";
+    }
+}

@@ -65,6 +65,10 @@ bool exchange_is_gone(struct exchange *x);
  *  said in two ways. */
 weir_status exchange_take_head(struct exchange *x, const struct rules_head *head);
 
+/** What is told of a service whose door (agent/door.h) did not open.
+ *  @param http_status  What it answered; 0: it was not reached; 200: it did, and the program broke off. */
+const char *exchange_closed_door(long http_status);
+
 /* ---- the two threads ---------------------------------------------------------------------------- */
 
 struct forwarder;

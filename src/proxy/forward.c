@@ -246,6 +246,8 @@ static void end_by_result(struct forwarder *f, struct transfer *t, CURLcode resu
         end(f, t, WEIR_OK, "the service gave no answer");
         return;
     }
+    long door_status = 0;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &door_status);
     bool is_away = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_PROXY ||
                    result == CURLE_OPERATION_TIMEDOUT || result == CURLE_RECV_ERROR;
     weir_log(WEIR_LOG_DEBUG, "service_call_failed", WEIR_KV_STR("service", t->x->service.id),
@@ -253,7 +255,7 @@ static void end_by_result(struct forwarder *f, struct transfer *t, CURLcode resu
     end(f, t, is_away ? WEIR_ERR_UNAVAILABLE : WEIR_ERR_PEER,
         result == CURLE_OPERATION_TIMEDOUT
             ? "the service's machine does not answer: it, or the network to it, may be gone"
-        : is_away ? "the service does not answer: its program may still be starting (see its log)"
+        : is_away ? exchange_closed_door(door_status)
                   : "the service broke off, or answered with what is no HTTP");
 }
 

@@ -59,6 +59,7 @@ struct websockets {
     struct letter *first, **last; /* lock; in the order they came */
     bool is_stopping;             /* lock */
     struct work *works;
+    bool has_more; /* a relay is to be pumped again */
 };
 
 /* ---- the request ----------------------------------------------------------------------------------- */
@@ -126,10 +127,9 @@ static void finish(struct work *w, weir_status status, const char *message)
     }
 }
 
-static void refuse(struct work *w)
+static void refuse(struct work *w, long door_status)
 {
-    finish(w, WEIR_ERR_UNAVAILABLE,
-           "the service does not answer: its program may still be starting (see its log)");
+    finish(w, WEIR_ERR_UNAVAILABLE, exchange_closed_door(door_status));
 }
 
 /* At the end of a turn: events of it may have named them. */
@@ -181,7 +181,7 @@ static void begin(struct websockets *ws, struct exchange *x)
     (void)setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
     if (w->fd < 0 || !watch(ws, w, w->fd) ||
         (connect(w->fd, (struct sockaddr *)&address, len) != 0 && errno != EINPROGRESS)) {
-        refuse(w);
+        refuse(w, 0);
     }
 }
 
@@ -197,7 +197,7 @@ static void send_request(struct work *w)
             send(w->fd, w->request.data + w->n_sent, w->request.len - w->n_sent, MSG_NOSIGNAL);
         if (n < 0) {
             if (!is_later()) {
-                refuse(w);
+                refuse(w, 0);
             }
             return;
         }
@@ -252,7 +252,7 @@ static void read_heads(struct work *w)
         }
         drop_front(&w->got, len);
         if (w->phase == PHASE_DOOR && head.http_status != 200) {
-            refuse(w);
+            refuse(w, head.http_status);
         } else if (w->phase == PHASE_DOOR) {
             w->phase = PHASE_PROGRAM;
         } else if (head.http_status >= 200 || head.http_status == 101) {
@@ -270,7 +270,7 @@ static void receive(struct work *w)
             return;
         }
         if (n <= 0) {
-            refuse(w);
+            refuse(w, w->phase == PHASE_DOOR ? 0 : 200);
             return;
         }
         if (weir_buf_append(&w->got, bytes, (size_t)n) != WEIR_OK) {
@@ -290,8 +290,19 @@ static void pump(struct websockets *ws, struct work *w)
         w->n_seen = w->relay.ways[0].n_bytes;
         use_touch(ws->proxy, w->x->use);
     }
+    ws->has_more = ws->has_more || (goes_on && w->relay.has_more);
     if (!goes_on) {
         finish(w, WEIR_OK, NULL);
+    }
+}
+
+static void pump_again(struct websockets *ws)
+{
+    ws->has_more = false;
+    for (struct work *w = ws->works; w != NULL; w = w->next) {
+        if (w->phase == PHASE_RELAYING && w->relay.has_more) {
+            pump(ws, w);
+        }
     }
 }
 
@@ -373,7 +384,8 @@ static void *websocket_main(void *context)
     int64_t next_tick_ms = 0;
     bool goes_on = true;
     while (goes_on) {
-        int n = epoll_wait(ws->epoll_fd, events, EVENTS_MAX, TICK_MS);
+        int n = epoll_wait(ws->epoll_fd, events, EVENTS_MAX, ws->has_more ? 0 : TICK_MS);
+        pump_again(ws);
         for (int i = 0; i < n; i++) {
             if (events[i].data.ptr != NULL) {
                 step(ws, events[i].data.ptr);

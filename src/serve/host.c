@@ -341,6 +341,14 @@ static void handle(void *context, struct weir_http_request *http,
     }
 }
 
+static void body_rule(void *context, const struct weir_http_request *http,
+                      struct weir_http_body_rule *rule)
+{
+    (void)context;
+    (void)http;
+    rule->is_unpacked = true;
+}
+
 /* ---- lifecycle ------------------------------------------------------------------------------- */
 
 static void host_free(struct host *host)
@@ -367,7 +375,8 @@ weir_status host_start(const struct host_config *config, struct host **out, stru
         .max_connections = CONNECTIONS_MAX,
         .max_connections_per_address = CONNECTIONS_MAX,
         .max_body_bytes = config->body_max_bytes > 0 ? config->body_max_bytes : BODY_DEFAULT_BYTES,
-        .max_bodies_bytes = BODIES_MAX_BYTES};
+        .max_bodies_bytes = BODIES_MAX_BYTES,
+        .body_rule = body_rule};
     weir_status status = weir_http_server_start(&http, handle, host, &host->http, err);
     if (status != WEIR_OK) {
         host_free(host);

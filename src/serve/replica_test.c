@@ -411,8 +411,11 @@ START_TEST(wrong_requests_get_a_sentence_and_the_replica_stays)
         ck_assert_msg(t.json != NULL, "%s", t.reply.body.data);
     }
     ck_assert_int_eq(test_replica_call(&t, "/v2/models/relu/infer", "application/json",
-                                       "Content-Encoding: gzip", "x", 1),
+                                       "Content-Encoding: br", "x", 1),
                      415);
+    ck_assert_int_eq(test_replica_call(&t, "/v2/models/relu/infer", "application/json",
+                                       "Content-Encoding: gzip", "x", 1),
+                     400);
     ck_assert_int_eq(test_replica_get(&t, "/v2/health/ready"), 200);
 }
 

@@ -236,8 +236,8 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     struct weir_store_config store = {.path = path_in(server, "weir.db")};
     WEIR_TRY(weir_store_open(&store, &server->store, err));
     WEIR_TRY(weir_store_write(server->store, keep_clock_in, NULL, err));
-    vitals_init(&server->vitals, server->store, server->state);
     WEIR_TRY(weir_blobs_open(path_in(server, "blobs"), &server->blobs, err));
+    vitals_init(&server->vitals, server->store, server->blobs, server->state);
     /* Whoever was sending when the server was killed sends again: half an upload is of no use. */
     WEIR_TRY(weir_dir_remove(path_in(server, "uploads"), err));
     WEIR_TRY(weir_dir_make(path_in(server, "uploads"), 0700, err));
@@ -284,6 +284,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
     struct weir_http_config http = {
         .listen = server->config->listen,
         .n_classes = WEIR_API_CLASSES,
+        .has_upgrades = true, /* visits */
         .max_queued_of =
             {[WEIR_API_AGENTS] = AGENTS_QUEUED_MAX, [WEIR_API_TASKS] = TASKS_QUEUED_MAX},
         .body_rule = weir_api_body_rule,

@@ -6,6 +6,7 @@
 #include "deploy/step.h"
 #include "store/alert_kind.h"
 #include "store/identity.h"
+#include "store/stmt.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
 
@@ -411,10 +412,77 @@ static weir_status tell_failures(struct weir_txn *txn, void *context, struct wei
     return WEIR_OK;
 }
 
+START_TEST(a_task_whose_place_is_kept_is_told)
+{
+    const struct weir_task kept = {.id = "t",
+                                   .job = "j",
+                                   .role = "worker",
+                                   .rank = 2,
+                                   .message = "held until noon for a look: its program failed"};
+    seen.kept = &kept;
+    seen.n_kept = 1;
+    ck_assert_str_eq(found(), "task_kept/warning");
+    ck_assert_str_eq(findings.items[0].subject, "job/j");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "Task worker-2 is held until noon"));
+}
+
+END_TEST
+
 START_TEST(what_fails_three_times_in_a_row_is_told_until_it_succeeds)
 {
     struct store_fixture fixture;
     fixture_make(&fixture, tell_failures);
+    fixture_fini(&fixture);
+}
+
+END_TEST
+
+static weir_status make_replicas(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    const struct weir_project project = {.name = "default"};
+    const struct weir_task tasks[] = {{.id = "t0", .role = "replica"},
+                                      {.id = "t1", .rank = 1, .role = "replica"}};
+    const struct weir_job job = {.id = "j",
+                                 .name = "door",
+                                 .project = "default",
+                                 .kind = "predict",
+                                 .is_service = true,
+                                 .spec = "{}"};
+    WEIR_TRY(weir_txn_insert(txn, &weir_project_resource, &project, err));
+    return weir_job_create(txn, &job, tasks, 2, START, err);
+}
+
+static const struct {
+    const char *set;
+    bool is_told;
+} restarts[] = {
+    {"n_restarts = 2, state = 'WAITING'", false},
+    {"n_restarts = 3, state = 'WAITING'", true},
+    {"n_restarts = 3, state = 'RUNNING', started_ms = 1000000000 - 4999", true},
+    {"n_restarts = 3, state = 'RUNNING', started_ms = 1000000000 - 5000", false},
+    {"n_restarts = 3, state = 'STOPPING', started_ms = 1000000000 - 5000", true},
+};
+
+static weir_status look_at_restarts(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    for (size_t i = 0; i < sizeof restarts / sizeof *restarts; i++) {
+        char sql[256];
+        (void)snprintf(sql, sizeof sql, "UPDATE tasks SET %s WHERE id = 't1'", restarts[i].set);
+        WEIR_TRY(weir_txn_exec(txn, sql, WEIR_NO_BINDS, NULL, err));
+        struct weir_watch_seen looked = {.now_ms = START};
+        WEIR_TRY(weir_watch_load(txn, &looked, &arena, err));
+        ck_assert_msg(looked.n_jobs == restarts[i].is_told, "%s", restarts[i].set);
+    }
+    return WEIR_OK;
+}
+
+START_TEST(a_replica_that_starts_again_and_again_is_told_until_it_runs)
+{
+    struct store_fixture fixture;
+    fixture_make(&fixture, make_replicas);
+    fixture_write(&fixture, look_at_restarts, NULL);
     fixture_fini(&fixture);
 }
 
@@ -594,8 +662,10 @@ int main(void)
                    a_link_whose_deployment_is_gone_and_a_trial_that_nobody_can_judge_are_told);
     tcase_add_loop_test(tcase, the_disk_of_another_node_is_told_by_its_name, 0,
                         sizeof disks / sizeof *disks);
+    tcase_add_test(tcase, a_task_whose_place_is_kept_is_told);
     tcase_add_test(tcase, refused_decisions_are_told_until_they_are_taken_away);
     tcase_add_test(tcase, a_deployment_that_does_not_answer_is_told_until_it_does);
+    tcase_add_test(tcase, a_replica_that_starts_again_and_again_is_told_until_it_runs);
     tcase_add_test(tcase, health_is_the_worst_that_the_alerts_say);
     tcase_add_test(tcase, alerts_come_and_go_with_their_findings);
     tcase_add_test(tcase, alerts_of_sandboxes_say_nothing_of_what_is_real);

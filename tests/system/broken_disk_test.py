@@ -16,86 +16,13 @@ import subprocess
 import time
 import unittest
 
+import shims
 from harness import HttpError, Server, small_model, wait_until
+from shims import DISK_FAULTS
 
 N = int(os.environ.get("WEIR_FAULTS", "2"))
 SEED = int(os.environ.get("WEIR_SEED", random.randrange(1 << 31)))
 
-# Below DISK_STATE, what the file DISK_FAULT says: an errno for every write, or with "new" for every new file alone.
-SHIM = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-static int fault(int *is_new_only)
-{
-    char text[32] = "";
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, getenv("DISK_FAULT"), O_RDONLY | O_CLOEXEC, 0);
-    if (fd >= 0) {
-        if (read(fd, text, sizeof text - 1) < 0) { text[0] = 0; }
-        close(fd);
-    }
-    *is_new_only = strstr(text, "new") != NULL;
-    return atoi(text);
-}
-static int in_state(int dir, const char *path)
-{
-    char full[8192], link[64];
-    const char *state = getenv("DISK_STATE");
-    size_t len = strlen(state);
-    if (path != NULL && path[0] == '/') { return strncmp(path, state, len) == 0; }
-    snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
-    ssize_t n = dir == AT_FDCWD ? readlink("/proc/self/cwd", full, sizeof full - 1) : readlink(link, full, sizeof full - 1);
-    return n > 0 && (size_t)n >= len && strncmp(full, state, len) == 0;
-}
-static int fails_write(int fd)
-{
-    int only, reason = fault(&only);
-    if (reason == 0 || only || !in_state(fd, NULL)) { return 0; }
-    errno = reason;
-    return 1;
-}
-static int fails_name(int dir, const char *path)
-{
-    int only, reason = fault(&only);
-    if (reason == 0 || !in_state(dir, path)) { return 0; }
-    errno = reason;
-    return 1;
-}
-static int fails_open(int dir, const char *path, int flags)
-{
-    int only, reason = fault(&only);
-    if (reason == 0 || !in_state(dir, path)) { return 0; }
-    int creates = (flags & O_CREAT) != 0 && faccessat(dir, path, F_OK, 0) != 0;
-    int writes = (flags & O_ACCMODE) != O_RDONLY && reason == EROFS;
-    if (!creates && (only || !writes)) { return 0; }
-    errno = reason;
-    return 1;
-}
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-#define MODE va_list more; va_start(more, flags); int mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(more, int) : 0; va_end(more)
-int open(const char *path, int flags, ...) { MODE; return fails_open(AT_FDCWD, path, flags) ? -1 : NEXT(open)(path, flags, mode); }
-int open64(const char *path, int flags, ...) { MODE; return fails_open(AT_FDCWD, path, flags) ? -1 : NEXT(open64)(path, flags, mode); }
-int openat(int dir, const char *path, int flags, ...) { MODE; return fails_open(dir, path, flags) ? -1 : NEXT(openat)(dir, path, flags, mode); }
-int openat64(int dir, const char *path, int flags, ...) { MODE; return fails_open(dir, path, flags) ? -1 : NEXT(openat64)(dir, path, flags, mode); }
-ssize_t write(int fd, const void *bytes, size_t n) { return fails_write(fd) ? -1 : NEXT(write)(fd, bytes, n); }
-ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at) { return fails_write(fd) ? -1 : NEXT(pwrite)(fd, bytes, n, at); }
-ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at) { return fails_write(fd) ? -1 : NEXT(pwrite64)(fd, bytes, n, at); }
-int fsync(int fd) { return fails_write(fd) ? -1 : NEXT(fsync)(fd); }
-int fdatasync(int fd) { return fails_write(fd) ? -1 : NEXT(fdatasync)(fd); }
-int ftruncate(int fd, off_t n) { return fails_write(fd) ? -1 : NEXT(ftruncate)(fd, n); }
-int ftruncate64(int fd, off64_t n) { return fails_write(fd) ? -1 : NEXT(ftruncate64)(fd, n); }
-int mkdir(const char *path, mode_t mode) { return fails_name(AT_FDCWD, path) ? -1 : NEXT(mkdir)(path, mode); }
-int mkdirat(int dir, const char *path, mode_t mode) { return fails_name(dir, path) ? -1 : NEXT(mkdirat)(dir, path, mode); }
-"""
-FAULTS = {"read-only": "30", "failing": "5", "full": "28", "without inodes": "28 new"}
 LISTS = ["/jobs", "/models", "/models/net/versions", "/datasets", "/experiments", "/users", "/tokens", "/projects", "/nodes", "/events",
          "/alerts?state=resolved", "/runs", "/ions", "/deployments", "/queues"]
 
@@ -103,17 +30,13 @@ LISTS = ["/jobs", "/models", "/models/net/versions", "/datasets", "/experiments"
 class BrokenDisk(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if compiler is None:
-            raise unittest.SkipTest("no C compiler: the disk cannot be made to fail")
         cls.server = Server("--log-level", "debug")
         cls.addClassCleanup(cls.server.stop)
-        shim, cls.fault = cls.server.root / "disk.so", cls.server.root / "fault"
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, "-x", "c", "-", "-ldl"], input=SHIM, text=True, check=True)
+        cls.fault = cls.server.root / "fault"
         saved = dict(os.environ)
         cls.addClassCleanup(lambda: (os.environ.clear(), os.environ.update(saved)))
-        cls.shimmed = {"LD_PRELOAD": str(shim), "DISK_FAULT": str(cls.fault), "DISK_STATE": str(cls.server.state),
-                       "ASAN_OPTIONS": "verify_asan_link_order=0"}
+        cls.shimmed = shims.environment([shims.build(cls.server.root, "disk", shims.DISK)], DISK_FAULT=cls.fault,
+                                        DISK_STATE=cls.server.state)
         cls.server.start()
         cls.model = small_model()
         cls.blob = hashlib.sha256(cls.model).hexdigest()
@@ -261,9 +184,9 @@ class BrokenDisk(unittest.TestCase):
         self.assertTrue(self.fresh(**self.shimmed))
         type(self).whole = self.lists()
         chance = random.Random(SEED)
-        for name in FAULTS if N > 2 else chance.sample(sorted(FAULTS), 1):
+        for name in DISK_FAULTS if N > 2 else chance.sample(sorted(DISK_FAULTS), 1):
             with self.subTest(f"{name}, seed {SEED}"):
-                self.fault.write_text(FAULTS[name])
+                self.fault.write_text(DISK_FAULTS[name])
                 problem = wait_until(lambda: self.wrong(with_job=False), 20, "something that does not work")
                 self.is_not_green(name, problem)
                 self.fault.write_text("0")

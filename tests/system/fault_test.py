@@ -14,6 +14,7 @@ import time
 import unittest
 
 import harness
+import shims
 from harness import HttpError, Server, WEIR, wait_until
 
 sys.path.insert(0, str(harness.ROOT / "bench"))
@@ -335,63 +336,13 @@ class FullDisk(Door):
         self.assertEqual([p for p in self.server.state.rglob("*.tmp") if p.is_file()], [])
 
 
-# Interposed between the programs and the C library: the wall clock is off by the seconds in a file.
-CLOCK_SHIM = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <time.h>
-static long shift(void)
-{
-    long seconds = 0;
-    FILE *file = fopen(getenv("CLOCK_SHIFT"), "re");
-    if (file != NULL) {
-        if (fscanf(file, "%ld", &seconds) != 1) { seconds = 0; }
-        fclose(file);
-    }
-    return seconds;
-}
-int clock_gettime(clockid_t id, struct timespec *out)
-{
-    static int (*next)(clockid_t, struct timespec *);
-    if (next == NULL) { next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime"); }
-    int result = next(id, out);
-    if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE) { out->tv_sec += shift(); }
-    return result;
-}
-int gettimeofday(struct timeval *restrict out, void *restrict zone)
-{
-    struct timespec now;
-    (void)zone;
-    clock_gettime(CLOCK_REALTIME, &now);
-    out->tv_sec = now.tv_sec;
-    out->tv_usec = now.tv_nsec / 1000;
-    return 0;
-}
-time_t time(time_t *out)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (out != NULL) { *out = now.tv_sec; }
-    return now.tv_sec;
-}
-"""
-
-
 def shift_clock(test, folder):
     """What the test starts from now on has a wall clock that is off by the seconds in the file that is returned."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        test.skipTest("no C compiler: the clock cannot be shifted")
-    shim, shift = folder / "clock.so", folder / "shift"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, "-x", "c", "-", "-ldl"], input=CLOCK_SHIM, text=True,
-                   check=True)
+    shift = folder / "shift"
     shift.write_text("0")
     saved = dict(os.environ)
     test.addCleanup(lambda: (os.environ.clear(), os.environ.update(saved)))
-    os.environ.update({"LD_PRELOAD": str(shim), "CLOCK_SHIFT": str(shift), "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    os.environ.update(shims.environment([shims.build(folder, "clock", shims.CLOCK)], CLOCK_SHIFT=shift))
     return shift
 
 

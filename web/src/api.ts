@@ -2260,6 +2260,23 @@ export interface VersionLineage {
     version: LineageVersion // The version
 }
 
+/** POST /jobs/{id}/visits */
+export interface Visit {
+    id: string // Identifier
+    job: string // Job
+    kind: string // shell, exec, read, write, forward or top
+    since_ms: Time // Since when
+    task: string // Task: its role and rank
+    what: string // The command, path or port; "" of a shell
+    who: string // Who is inside
+}
+
+/** GET /jobs/{id}/visits */
+export interface VisitList {
+    items: Visit[] // Those who are inside
+    next: string | null // Always null
+}
+
 export interface WaitingVersion {
     approvals: unknown[] // Who has approved it there: by, roles, time_ms
     model: string // Model

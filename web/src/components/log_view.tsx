@@ -38,6 +38,12 @@ const pause = (ms: number, abort: AbortSignal) =>
         })
     })
 
+/** Where to read on: more than what came where a line counts what is left out. */
+function nextOffset(response: Response, fallback: number): number {
+    const next = Number(response.headers.get('X-Weir-Offset') ?? NaN)
+    return Number.isFinite(next) ? next : fallback
+}
+
 /** Reads the log for ever (until aborted), handing on what is new and what went wrong. */
 async function follow(task: string, attempt: number | null, isOver: () => boolean, abort: AbortSignal, onText: (text: string) => void, onError: (text: string) => void) {
     const decoder = new TextDecoder()
@@ -47,8 +53,7 @@ async function follow(task: string, attempt: number | null, isOver: () => boolea
             const url = apiUrl(`/tasks/${segment(task)}/log`, { offset, attempt, wait_s: offset > 0 && !isOver() ? WAIT_S : 0 })
             const response = await request(url, { signal: abort })
             const bytes = new Uint8Array(await response.arrayBuffer())
-            const next = Number(response.headers.get('X-Weir-Offset') ?? NaN)
-            offset = Number.isFinite(next) ? next : offset + bytes.length
+            offset = nextOffset(response, offset + bytes.length)
             onError('')
             onText(decoder.decode(bytes, { stream: true }))
             if (bytes.length === 0) {
@@ -92,15 +97,16 @@ const SAVE_MAX_BYTES = 64 << 20
 /** Hands the whole log to the browser as a file: the server gives it in parts. */
 async function save(task: string, attempt: number | null, title: string): Promise<void> {
     const parts: ArrayBuffer[] = []
-    let offset = 0
-    while (offset < SAVE_MAX_BYTES) {
+    let [offset, bytes] = [0, 0]
+    while (bytes < SAVE_MAX_BYTES) {
         const response = await request(apiUrl(`/tasks/${segment(task)}/log`, { offset, attempt, wait_s: 0 }))
         const part = await response.arrayBuffer()
         if (part.byteLength === 0) {
             break
         }
         parts.push(part)
-        offset += part.byteLength
+        bytes += part.byteLength
+        offset = nextOffset(response, offset + part.byteLength)
     }
     const link = document.createElement('a')
     link.href = URL.createObjectURL(new Blob(parts, { type: 'text/plain' }))

@@ -1,0 +1,296 @@
+#include "base/rolling.h"
+
+#include "base/file.h"
+#include "base/macros.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEGMENTS_MAX   16
+#define NAME_DIGITS    16
+#define LINE_MAX_BYTES ((int64_t)64 << 10)
+#define TRIES_MAX      8 /* of a read whose segment is gone when it comes */
+
+/* The folder, and a segment in it. */
+struct place {
+    char path[PATH_MAX];
+};
+
+static const char *tail_of(struct place *place, const char *path)
+{
+    (void)snprintf(place->path, sizeof place->path, "%s.tail", path);
+    return place->path;
+}
+
+static const char *part_of(struct place *place, const char *path, int64_t start)
+{
+    (void)snprintf(place->path, sizeof place->path, "%s.tail/%0*llx", path, NAME_DIGITS,
+                   (unsigned long long)start);
+    return place->path;
+}
+
+/* ---- what is there ------------------------------------------------------------------------------- */
+
+/* parts[0] is the beginning, the others are in order. */
+struct parts {
+    struct {
+        int64_t start, size;
+    } parts[SEGMENTS_MAX + 1];
+
+    size_t n;
+};
+
+static int64_t size_of(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 ? (int64_t)info.st_size : 0;
+}
+
+/* In order; of too many the oldest is not seen. */
+static void insert(struct parts *parts, int64_t start)
+{
+    if (parts->n > SEGMENTS_MAX) {
+        if (start < parts->parts[1].start) {
+            return;
+        }
+        parts->n--;
+        memmove(&parts->parts[1], &parts->parts[2], (parts->n - 1) * sizeof parts->parts[0]);
+    }
+    size_t at = parts->n++;
+    for (; at > 1 && parts->parts[at - 1].start > start; at--) {
+        parts->parts[at] = parts->parts[at - 1];
+    }
+    parts->parts[at].start = start;
+}
+
+/* Sizes are asked when all names are known: what is before another part grows no more. */
+static void look(const char *path, struct parts *out)
+{
+    struct place place;
+    DIR *dir = opendir(tail_of(&place, path));
+    *out = (struct parts){.n = 1};
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+         entry = readdir(dir)) {
+        char *end;
+        long long start = strtoll(entry->d_name, &end, 16);
+        if (end == entry->d_name + NAME_DIGITS && *end == '\0' && start > 0) {
+            insert(out, start);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    out->parts[0].size = size_of(path);
+    for (size_t i = 1; i < out->n; i++) {
+        out->parts[i].size = size_of(part_of(&place, path, out->parts[i].start));
+    }
+}
+
+/* ---- writing ------------------------------------------------------------------------------------- */
+
+/* -1, and errno. */
+static int open_part(struct weir_rolling *file, int64_t start)
+{
+    struct place place;
+    char last = '\n';
+    file->is_head = start == 0;
+    file->start = start;
+    file->fd = open(file->is_head ? file->path : part_of(&place, file->path, start),
+                    O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    file->size = file->fd >= 0 ? (int64_t)lseek(file->fd, 0, SEEK_END) : 0;
+    if (file->size > 0) {
+        (void)!pread(file->fd, &last, 1, (off_t)file->size - 1);
+    }
+    file->ends_a_line = last == '\n';
+    return file->fd;
+}
+
+weir_status weir_rolling_open(struct weir_rolling *file, const char *path, int64_t max_bytes,
+                              struct weir_error *err)
+{
+    struct parts parts;
+    int64_t max = WEIR_MAX(max_bytes, WEIR_ROLLING_MIN_BYTES);
+    *file = (struct weir_rolling){
+        .fd = -1, .head_max_bytes = max - 3 * (max / 24), .segment_max_bytes = max / 24};
+    if (strlen(path) >= sizeof file->path) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "%.100s…: the path is too long", path);
+    }
+    (void)snprintf(file->path, sizeof file->path, "%s", path);
+    look(path, &parts);
+    return open_part(file, parts.parts[parts.n - 1].start) >= 0
+               ? WEIR_OK
+               : weir_error_set_errno(err, errno, "cannot write %s", path);
+}
+
+int64_t weir_rolling_end(const struct weir_rolling *file)
+{
+    return file->start + file->size;
+}
+
+/* A part that ends a line is full from here on. */
+static int64_t soft_max(const struct weir_rolling *file, int64_t max)
+{
+    return max - WEIR_MIN(LINE_MAX_BYTES, file->segment_max_bytes / 4);
+}
+
+/* Before another part begins: the oldest go, as long as the others are enough of an end. With what they
+ * are short of that, the oldest of them and the new one, these are never more than three. */
+static void make_room(const struct weir_rolling *file)
+{
+    struct place place;
+    struct parts parts;
+    int64_t sum = 0, enough = soft_max(file, file->segment_max_bytes);
+    look(file->path, &parts);
+    for (size_t i = 1; i < parts.n; i++) {
+        sum += parts.parts[i].size;
+    }
+    for (size_t i = 1; i < parts.n; i++) {
+        sum -= parts.parts[i].size;
+        bool is_left = sum < enough && parts.n - i < SEGMENTS_MAX;
+        if (is_left && parts.parts[i].size > 0) {
+            return;
+        }
+        (void)unlink(part_of(&place, file->path, parts.parts[i].start));
+    }
+}
+
+static bool begin_part(struct weir_rolling *file, int64_t position)
+{
+    struct place place;
+    if (file->fd >= 0) {
+        close(file->fd);
+        file->fd = -1;
+    }
+    make_room(file);
+    if (mkdir(tail_of(&place, file->path), 0700) != 0 && errno != EEXIST) {
+        return false;
+    }
+    return open_part(file, position) >= 0;
+}
+
+/* Has the part its bytes? Where a line ends near its maximum, it ends there. */
+static bool is_full(const struct weir_rolling *file, int64_t *out_max, int64_t *out_soft)
+{
+    *out_max = file->is_head ? file->head_max_bytes : file->segment_max_bytes;
+    *out_soft = soft_max(file, *out_max);
+    return file->size >= *out_max || (file->size > *out_soft && file->ends_a_line);
+}
+
+/* Of the bytes so many go into this part. */
+static size_t share_of(const struct weir_rolling *file, const char *bytes, size_t len, int64_t max,
+                       int64_t soft)
+{
+    size_t n = (size_t)WEIR_MIN((int64_t)len, max - file->size);
+    size_t skip = (size_t)WEIR_MAX((int64_t)0, soft - file->size);
+    const char *end = skip < n ? memchr(bytes + skip, '\n', n - skip) : NULL;
+    return end != NULL ? (size_t)(end - bytes) + 1 : n;
+}
+
+weir_status weir_rolling_write(struct weir_rolling *file, int64_t position, const void *bytes,
+                               size_t len, size_t *out_n, struct weir_error *err)
+{
+    const char *text = bytes;
+    int64_t max, soft;
+    *out_n = 0;
+    if (position < weir_rolling_end(file)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s has these bytes", file->path);
+    }
+    while (*out_n < len) {
+        int64_t at = position + (int64_t)*out_n;
+        if ((file->fd < 0 || is_full(file, &max, &soft) || at != weir_rolling_end(file)) &&
+            !begin_part(file, at)) {
+            return weir_error_set_errno(err, errno, "cannot write behind %s", file->path);
+        }
+        (void)is_full(file, &max, &soft);
+        size_t share = share_of(file, text + *out_n, len - *out_n, max, soft);
+        ssize_t n = write(file->fd, text + *out_n, share);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return weir_error_set_errno(err, n < 0 ? errno : ENOSPC, "cannot write %s", file->path);
+        }
+        *out_n += (size_t)n;
+        file->size += n;
+        file->ends_a_line = text[*out_n - 1] == '\n';
+    }
+    return WEIR_OK;
+}
+
+static void sync_file(const char *path, int flags)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
+void weir_rolling_sync(const struct weir_rolling *file)
+{
+    struct place place;
+    struct parts parts;
+    look(file->path, &parts);
+    sync_file(file->path, 0);
+    for (size_t i = 1; i < parts.n; i++) {
+        sync_file(part_of(&place, file->path, parts.parts[i].start), 0);
+    }
+    if (parts.n > 1) {
+        sync_file(tail_of(&place, file->path), O_DIRECTORY);
+    }
+}
+
+void weir_rolling_close(struct weir_rolling *file)
+{
+    if (file->fd >= 0) {
+        close(file->fd);
+        file->fd = -1;
+    }
+    if (!file->is_head) { /* it is as old as the newest of its bytes */
+        (void)utimensat(AT_FDCWD, file->path, NULL, 0);
+    }
+}
+
+/* ---- reading ------------------------------------------------------------------------------------- */
+
+weir_status weir_rolling_read(const char *path, int64_t position, void *out, size_t size,
+                              struct weir_rolling_part *part, struct weir_error *err)
+{
+    struct place place;
+    struct parts parts;
+    for (int i_try = 0; i_try < TRIES_MAX; i_try++) {
+        size_t i = 0;
+        look(path, &parts);
+        int64_t end = parts.parts[parts.n - 1].start + parts.parts[parts.n - 1].size;
+        while (i < parts.n && parts.parts[i].start + parts.parts[i].size <= position) {
+            i++;
+        }
+        *part = (struct weir_rolling_part){.from = position, .end = end};
+        if (i == parts.n || size == 0) {
+            return WEIR_OK;
+        }
+        int64_t from = WEIR_MAX(position, parts.parts[i].start);
+        int fd =
+            open(i == 0 ? path : part_of(&place, path, parts.parts[i].start), O_RDONLY | O_CLOEXEC);
+        ssize_t n =
+            fd >= 0 ? pread(fd, out, size, (off_t)(from - parts.parts[i].start)) : (ssize_t)-1;
+        int errno_value = errno;
+        if (fd >= 0) {
+            close(fd);
+        }
+        if (n > 0) {
+            *part = (struct weir_rolling_part){.from = from, .end = end, .n = (size_t)n};
+            return WEIR_OK;
+        }
+        if (n < 0 && errno_value != ENOENT) {
+            return weir_error_set_errno(err, errno_value, "cannot read %s", path);
+        }
+    }
+    return WEIR_OK; /* its writer is faster: nothing this time */
+}
