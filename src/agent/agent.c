@@ -46,6 +46,10 @@ static bool act(struct agent *agent, struct attempt *a, unsigned actions)
     if ((actions & PLAN_REPORT_RUNNING) != 0 && !report_is_quiet(agent)) {
         (void)report_running(agent, a);
     }
+    if (!a->is_held_told && a->seen.reported == PLAN_REPORTED_RUNNING && !report_is_quiet(agent) &&
+        task_has(a->dir, TASK_HELD)) {
+        (void)report_held(agent, a);
+    }
     for (int i = 0; (actions & PLAN_SHIP_LOG) != 0 && i < CHUNKS_PER_TURN; i++) {
         has_more = false;
         if (report_is_quiet(agent) || report_log(agent, a, &has_more) != WEIR_OK || !has_more) {

@@ -39,6 +39,7 @@ static struct attempt *add(struct agent *agent, const char *id, int64_t number)
     a->stop_grace_ms = TASK_STOP_GRACE_MS;
     a->next = agent->attempts;
     agent->attempts = a;
+    agent->next_use_ms = 0; /* there was perhaps none to look at */
     agent->n_attempts++;
     return a;
 }

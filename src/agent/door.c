@@ -120,6 +120,7 @@ struct doorkeeper {
     const struct door *door;
     int epoll_fd;
     struct visitor *visitors; /* the newest first */
+    bool has_more;            /* a relay is to be pumped again */
     size_t n_visitors;
 };
 
@@ -196,6 +197,17 @@ static void step(struct doorkeeper *keeper, struct visitor *visitor)
         read_head(keeper, visitor);
     } else {
         visitor->is_over = !weir_relay_pump(&visitor->relay, weir_mono_ms());
+    }
+    keeper->has_more = keeper->has_more || visitor->relay.has_more;
+}
+
+static void step_again(struct doorkeeper *keeper)
+{
+    keeper->has_more = false;
+    for (struct visitor *visitor = keeper->visitors; visitor != NULL; visitor = visitor->next) {
+        if (visitor->relay.has_more) {
+            step(keeper, visitor);
+        }
     }
 }
 
@@ -278,7 +290,8 @@ _Noreturn void door_serve(const struct door *door)
         _exit(1);
     }
     for (;;) {
-        int n = epoll_wait(keeper.epoll_fd, events, EVENTS_MAX, TICK_MS);
+        int n = epoll_wait(keeper.epoll_fd, events, EVENTS_MAX, keeper.has_more ? 0 : TICK_MS);
+        step_again(&keeper);
         for (int i = 0; i < n; i++) {
             if (events[i].data.ptr == NULL) {
                 take_in(&keeper);

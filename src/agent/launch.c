@@ -1,6 +1,7 @@
 #include "agent/launch.h"
 
 #include "agent/image_run.h"
+#include "agent/pass.h"
 #include "agent/walls.h"
 #include "base/file.h"
 #include "base/privileges.h"
@@ -13,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -80,7 +82,7 @@ static size_t add_variable(char **env, size_t n, char *entry)
     return n + 1;
 }
 
-static char **make_environment(const char *dir, const struct task *task, struct weir_arena *arena)
+char **launch_environment(const char *dir, const struct task *task, struct weir_arena *arena)
 {
     char mark[TASK_MARK_BYTES];
     /* In an image, what that sets stands for what the machine has. */
@@ -141,11 +143,11 @@ const char *launch_program(const struct task *task, struct weir_arena *arena)
     return task->cell.user != 0 ? cell_given(&task->cell, name, arena) : beside;
 }
 
-static void write_score(const char *text)
+void launch_be_expendable(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
-        (void)!write(fd, text, strlen(text));
+        (void)!write(fd, "0", 1);
         close(fd);
     }
 }
@@ -158,11 +160,9 @@ struct child_plan {
     int null_fd, log_fd, barrier_fd, status_fd;
 };
 
-/* False: errno says why. */
-static bool give_up_privileges(const struct task *task)
+bool launch_give_up_privileges(const struct task *task, uid_t user)
 {
     const struct cell *cell = &task->cell;
-    uid_t user = cell->user != geteuid() ? cell->user : 0;
     errno =
         task->is_isolated ? weir_privileges_drop(user, cell->readers) : weir_privileges_freeze();
     if (errno == 0 && task->is_isolated && weir_syscall_filter_is_here()) {
@@ -188,12 +188,23 @@ static bool is_in_path(const char *name)
     return false;
 }
 
+/* For visitors: the program may end before anybody else could look. */
+static void tell_walls(const struct child_plan *plan)
+{
+    const struct launch_failure none = {0};
+    int fds[PASS_MAX];
+    if (namespaces_open_own(&fds[0], &fds[1])) {
+        (void)pass_send(plan->status_fd, &none, sizeof none, fds, PASS_MAX);
+    }
+}
+
 /* In the child: become the program; comes back if that fails. */
 static void execute(const struct child_plan *plan, struct launch_failure *failure)
 {
     struct weir_error err;
     sigset_t none;
     bool is_image = plan->task->image != NULL;
+    uid_t user = plan->task->cell.user != geteuid() ? plan->task->cell.user : 0;
     weir_status status = WEIR_OK;
     if (is_image) {
         status = image_run_build(plan->dir, plan->task, plan->env, plan->arena, &err);
@@ -205,11 +216,14 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
         (void)snprintf(failure->message, sizeof failure->message, "%s", err.message);
         return;
     }
+    if (!is_image) {
+        tell_walls(plan);
+    }
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     if (dup2(plan->null_fd, 0) == 0 && dup2(plan->log_fd, 1) == 1 && dup2(plan->log_fd, 2) == 2 &&
-        chdir(plan->work) == 0 && (is_image || give_up_privileges(plan->task))) {
+        chdir(plan->work) == 0 && (is_image || launch_give_up_privileges(plan->task, user))) {
         /* Whatever the agent inherited from elsewhere is not the task's. */
         (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         if (is_image) {
@@ -236,7 +250,7 @@ static _Noreturn void child_main(const struct child_plan *plan)
         _exit(0); /* the supervisor ended, or thought better of it */
     }
     weir_isolation_limit_self(&limits);
-    write_score("0"); /* unlike its supervisor, it may be chosen when memory is out */
+    launch_be_expendable();
     execute(plan, &failure);
     (void)!write(plan->status_fd, &failure, sizeof failure);
     _exit(127);
@@ -263,12 +277,13 @@ weir_status launch_fork(const char *dir, const struct task *task, const struct n
                               .work = task_path(work, dir, "work"),
                               .arena = arena,
                               .argv = task->argv,
-                              .env = make_environment(dir, task, arena),
+                              .env = launch_environment(dir, task, arena),
                               .task = task,
                               .null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
     pid_t pid = -1;
     if (plan.null_fd >= 0 && pipe2(output, O_CLOEXEC) == 0 && pipe2(barrier, O_CLOEXEC) == 0 &&
-        pipe2(status, O_CLOEXEC) == 0 && fcntl(output[0], F_SETFL, O_NONBLOCK) == 0) {
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, status) == 0 &&
+        fcntl(output[0], F_SETFL, O_NONBLOCK) == 0) {
         pid = namespaces_fork(ns);
     }
     if (pid == 0) {
@@ -292,8 +307,12 @@ weir_status launch_fork(const char *dir, const struct task *task, const struct n
     close(output[1]);
     close(barrier[0]);
     close(status[1]);
-    *out = (struct launch){
-        .pid = pid, .log_fd = output[0], .barrier_fd = barrier[1], .status_fd = status[0]};
+    *out = (struct launch){.pid = pid,
+                           .log_fd = output[0],
+                           .barrier_fd = barrier[1],
+                           .status_fd = status[0],
+                           .user_fd = -1,
+                           .mount_fd = -1};
     return WEIR_OK;
 }
 
@@ -302,11 +321,14 @@ bool launch_release(struct launch *launch, const struct weir_limits *limits,
 {
     (void)!write(launch->barrier_fd, limits, sizeof *limits);
     close(launch->barrier_fd);
-    ssize_t n;
-    do {
-        n = read(launch->status_fd, out, sizeof *out); /* 0: it was executed */
-    } while (n < 0 && errno == EINTR);
-    close(launch->status_fd);
+    int fds[PASS_MAX];
+    ssize_t n = pass_receive(launch->status_fd, out, sizeof *out, fds);
+    if (n == (ssize_t)sizeof *out && fds[0] >= 0) {
+        launch->user_fd = fds[0];
+        launch->mount_fd = fds[1];
+        n = pass_receive(launch->status_fd, out, sizeof *out, fds);
+    }
+    close(launch->status_fd); /* 0: it was executed */
     return n != (ssize_t)sizeof *out;
 }
 

@@ -11,6 +11,8 @@ struct launch {
     int log_fd;     /**< What it writes; non-blocking. The caller's. */
     int barrier_fd; /**< Closed without a byte: it exits without executing anything. */
     int status_fd;  /**< What went wrong before or at exec comes here. */
+    int user_fd; /**< After launch_release, the caller's: namespaces of its walls; -1: of an image, or */
+    int mount_fd; /**< it did not come so far. */
 };
 
 /** Why the program was not executed. */
@@ -31,6 +33,15 @@ weir_status launch_write_file(const char *dir, const struct task_pair *file,
 /** The task's program as it is executed: "weir" and "weir-worker" are the ones of this node, by the paths
  *  that the task has them at. May lie in the arena. */
 const char *launch_program(const struct task *task, struct weir_arena *arena);
+
+/** Its program's environment; NULL at the end. In the arena. */
+char **launch_environment(const char *dir, const struct task *task, struct weir_arena *arena);
+
+/** Unlike its supervisor, this process may be chosen when memory is out. */
+void launch_be_expendable(void);
+
+/** Its privileges, as little as they are, and its filter of system calls. `user`: to become; 0: stay. False: errno. */
+bool launch_give_up_privileges(const struct task *task, uid_t user);
 
 /** Fork into the namespaces. The process is its own session; it waits for launch_release. */
 weir_status launch_fork(const char *dir, const struct task *task, const struct namespaces *ns,

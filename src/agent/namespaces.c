@@ -278,13 +278,51 @@ weir_status namespaces_join(const char *job_dir, bool has_network, struct namesp
 
 void namespaces_leave(struct namespaces *ns)
 {
-    int fds[] = {ns->user_fd, ns->pid_fd, ns->ipc_fd, ns->net_fd, ns->hold_fd};
+    int fds[] = {ns->user_fd, ns->pid_fd,        ns->ipc_fd,  ns->net_fd,
+                 ns->hold_fd, ns->inner_user_fd, ns->mount_fd};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(fds); i++) {
         if (fds[i] >= 0) {
             close(fds[i]);
         }
     }
     *ns = NAMESPACES_NONE;
+}
+
+/* Unless it is that of `own_fd`, or of this process: closed, and -1, then. */
+static int keep_other(int fd, const char *kind, int own_fd)
+{
+    struct stat info, own;
+    int self_fd = own_fd >= 0 ? -1 : open_namespace(getpid(), kind);
+    bool is_other = fd >= 0 && fstat(fd, &info) == 0 &&
+                    fstat(own_fd >= 0 ? own_fd : self_fd, &own) == 0 && info.st_ino != own.st_ino;
+    if (self_fd >= 0) {
+        close(self_fd);
+    }
+    if (fd >= 0 && !is_other) {
+        close(fd);
+    }
+    return is_other ? fd : -1;
+}
+
+void namespaces_take_walls(struct namespaces *ns, int user_fd, int mount_fd)
+{
+    ns->inner_user_fd = keep_other(user_fd, "user", ns->user_fd);
+    ns->mount_fd = keep_other(mount_fd, "mnt", -1);
+}
+
+bool namespaces_open_walls(struct namespaces *ns, pid_t pid)
+{
+    int user_fd = open_namespace(pid, "user"), mount_fd = open_namespace(pid, "mnt");
+    bool is_known = user_fd >= 0 && mount_fd >= 0;
+    namespaces_take_walls(ns, user_fd, mount_fd);
+    return is_known;
+}
+
+bool namespaces_open_own(int *out_user_fd, int *out_mount_fd)
+{
+    *out_user_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+    *out_mount_fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    return *out_user_fd >= 0 && *out_mount_fd >= 0;
 }
 
 /* ---- starting a task ------------------------------------------------------------------------- */
@@ -295,14 +333,16 @@ static bool enter(const struct namespaces *ns)
     return (ns->user_fd < 0 || setns(ns->user_fd, CLONE_NEWUSER) == 0) &&
            (ns->ipc_fd < 0 || setns(ns->ipc_fd, CLONE_NEWIPC) == 0) &&
            (ns->net_fd < 0 || setns(ns->net_fd, CLONE_NEWNET) == 0) &&
-           setns(ns->pid_fd, CLONE_NEWPID) == 0;
+           (ns->pid_fd < 0 || setns(ns->pid_fd, CLONE_NEWPID) == 0) &&
+           (ns->inner_user_fd < 0 || setns(ns->inner_user_fd, CLONE_NEWUSER) == 0) &&
+           (ns->mount_fd < 0 || setns(ns->mount_fd, CLONE_NEWNS) == 0);
 }
 
 pid_t namespaces_fork(const struct namespaces *ns)
 {
     int said[2];
     struct made made = {0, EIO};
-    if (ns->pid_fd < 0) {
+    if (ns->pid_fd < 0 && ns->mount_fd < 0) {
         return fork();
     }
     if (pipe2(said, O_CLOEXEC) != 0) {

@@ -27,11 +27,12 @@
 /** Descriptors of a job's namespaces; -1: none of this kind. */
 struct namespaces {
     int user_fd, pid_fd, ipc_fd, net_fd;
-    int hold_fd; /**< Keeps the init. */
+    int hold_fd;                 /**< Keeps the init. */
+    int inner_user_fd, mount_fd; /**< Of one task beside those of its job: namespaces_open_walls. */
 };
 
 /** No namespaces: a task is started in its supervisor's. */
-#define NAMESPACES_NONE ((struct namespaces){-1, -1, -1, -1, -1})
+#define NAMESPACES_NONE ((struct namespaces){-1, -1, -1, -1, -1, -1, -1})
 
 /**
  * Join the job's namespaces, made if this is the first of its supervisors. Call it before the
@@ -44,6 +45,16 @@ weir_status namespaces_join(const char *job_dir, bool has_network, struct namesp
 
 /** Close all; the last supervisor's ends the init. */
 void namespaces_leave(struct namespaces *ns);
+
+/** Open those of process `pid` in which it is, and neither this process nor the job's others: its mounts, and
+ *  the users of its own that an image may have. They are kept by it after the process has ended. False: errno. */
+bool namespaces_open_walls(struct namespaces *ns, pid_t pid);
+
+/** The same by descriptors of them (-1: not known), which are its own from here on. */
+void namespaces_take_walls(struct namespaces *ns, int user_fd, int mount_fd);
+
+/** Those of this very process. False: errno. */
+bool namespaces_open_own(int *out_user_fd, int *out_mount_fd);
 
 /**
  * Fork into them. The child is this process's own child, whatever namespaces it is in.

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 
 folder, image, program = sys.argv[1], sys.argv[2], sys.argv[3:]
 READY = "weir-is-ready"
@@ -22,7 +23,12 @@ def fail(text):
     sys.exit(8)
 
 
+def tell(text):
+    print(f"weir: {text}", file=sys.stderr, flush=True)
+
+
 def make(path, requirements):
+    began = time.monotonic()
     shutil.rmtree(path, ignore_errors=True)
     before = os.umask(0o007)
     # The system's pip is seen from the environment: its own takes seconds to make.
@@ -32,9 +38,9 @@ def make(path, requirements):
     if made.returncode != 0:
         fail("no Python environment can be made here: apt-get install python3-venv python3-pip")
     pip = [os.path.join(path, "bin", "python"), "-m", "pip"]
-    print("weir: installing the job's Python packages", file=sys.stderr, flush=True)
+    tell("installing the job's Python packages; pip says:")
     installed = subprocess.run([*pip, "install", "--disable-pip-version-check", "--no-input", "--no-cache-dir",
-                                "--progress-bar", "off", "-q", "-r", requirements], stdin=subprocess.DEVNULL,
+                                "--progress-bar", "off", "-r", requirements], stdin=subprocess.DEVNULL,
                                stdout=sys.stderr)
     if installed.returncode != 0:
         shutil.rmtree(path, ignore_errors=True)
@@ -42,6 +48,16 @@ def make(path, requirements):
     with open(os.path.join(path, READY), "w"):
         pass
     os.umask(before)
+    tell(f"the packages are there after {time.monotonic() - began:.0f} s; the next job with this list finds them")
+
+
+def take(lock, how):
+    """Another task may be making the same environment: that is told, since it may take minutes."""
+    try:
+        fcntl.flock(lock, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        tell("another task uses or makes the same Python packages: waiting for it")
+        fcntl.flock(lock, how)
 
 
 def main():
@@ -52,13 +68,15 @@ def main():
     path = os.path.join(folder, hashlib.sha256(what.encode()).hexdigest())
     try:
         lock = os.open(path + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o660)
-        fcntl.flock(lock, fcntl.LOCK_SH)
+        take(lock, fcntl.LOCK_SH)
         if not os.path.exists(os.path.join(path, READY)):
             fcntl.flock(lock, fcntl.LOCK_UN)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            take(lock, fcntl.LOCK_EX)
             if not os.path.exists(os.path.join(path, READY)):
                 make(path, requirements)
             fcntl.flock(lock, fcntl.LOCK_SH)
+        else:
+            tell("the job's Python packages are here already")
         os.utime(lock)
     except OSError as error:
         fail(f"no Python environment can be made in {folder}: {error}")

@@ -171,6 +171,20 @@ weir_status report_running(struct agent *agent, struct attempt *a)
     return status;
 }
 
+weir_status report_held(struct agent *agent, struct attempt *a)
+{
+    char path[TASK_PATH_BYTES], text[WEIR_ERROR_MESSAGE_BYTES];
+    size_t len;
+    WEIR_TRY(
+        weir_file_read_into(task_path(path, a->dir, TASK_HELD), text, sizeof text - 1, &len, NULL));
+    text[len] = '\0';
+    json_t *body = json_pack("{s:I, s:s, s:s}", "attempt", (json_int_t)a->number, "state", "held",
+                             "message", text);
+    weir_status status = body != NULL ? put_status(agent, a, body) : WEIR_OK;
+    a->is_held_told = status == WEIR_OK;
+    return status;
+}
+
 weir_status report_exit(struct agent *agent, struct attempt *a)
 {
     const struct task_exit *record = &a->exit;

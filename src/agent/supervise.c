@@ -12,6 +12,7 @@
 #include "agent/members.h"
 #include "agent/prepare.h"
 #include "agent/task.h"
+#include "agent/visit.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOCK_PATIENCE_MS     2000 /* the agent's look at the lock is over in microseconds */
@@ -58,7 +60,9 @@ struct supervisor {
     struct disk_watch disk;
     char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
     char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
-    bool is_interrupted; /* stopped, but not because its end is wanted */
+    bool is_interrupted;           /* stopped, but not because its end is wanted */
+    bool is_held;                  /* its program failed, and its place is kept for a look */
+    struct weir_limits own_limits; /* those that its group does not set */
 };
 
 /* Wait for an event, at most timeout_ms. */
@@ -194,6 +198,9 @@ static void look_for_stop(struct supervisor *s)
     while (read(s->inotify_fd, events, sizeof events) > 0) {
     }
     int64_t grace_ms;
+    const struct visit_host host = {s->dir, &s->task, &s->group, &s->own_limits,
+                                    &s->ns, s->pid,   s->is_held};
+    visit_start_all(&host);
     if (!s->is_stopping && task_stop_read(s->dir, &grace_ms)) {
         s->is_interrupted = task_is_interrupted(s->dir);
         begin_stop(s, grace_ms, s->is_interrupted ? "stopped with its agent" : "stopped");
@@ -213,11 +220,20 @@ static void take_signals(struct supervisor *s)
     }
 }
 
-/* Until the task's own process has ended, and what it was to pass the signal on to. */
-static void watch(struct supervisor *s)
+/* Is there nothing to wait for any more? */
+static bool is_watched_out(struct supervisor *s, int64_t held_until_ms)
 {
-    while (!is_ended(s)) {
-        int64_t timeout_ms = s->is_over ? LINGER_TICK_MS : TICK_MS;
+    return s->is_held ? s->is_stopping || weir_mono_ms() >= held_until_ms : is_ended(s);
+}
+
+/* Until the task's own process has ended, and what it was to pass the signal on to; then, if it is held, until that is
+ * over. */
+static void watch(struct supervisor *s, int64_t held_until_ms)
+{
+    while (!is_watched_out(s, held_until_ms)) {
+        int64_t timeout_ms = s->is_held ? WEIR_MIN(held_until_ms - weir_mono_ms(), (int64_t)TICK_MS)
+                             : s->is_over ? LINGER_TICK_MS
+                                          : TICK_MS;
         if (s->is_stopping) {
             int64_t left_ms = s->kill_at_ms - weir_mono_ms();
             if (left_ms <= 0) {
@@ -241,44 +257,6 @@ static void watch(struct supervisor *s)
         look_at_disk(s);
         look_at_image(s);
     }
-}
-
-/* A machine that shuts down signals the task and its supervisor one after the other, and the task
- * may have ended of it before the supervisor is told. */
-static void await_own_signal(struct supervisor *s)
-{
-    bool may_be_shutdown =
-        WIFSIGNALED(s->wait_status) && WTERMSIG(s->wait_status) == SIGTERM && !s->is_stopping;
-    int64_t give_up_ms = weir_mono_ms() + (may_be_shutdown ? SHUTDOWN_PATIENCE_MS : 0);
-    take_signals(s);
-    while (!s->is_stopping && weir_mono_ms() < give_up_ms) {
-        struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
-        (void)poll(&fd, 1, (int)WEIR_MAX((int64_t)1, give_up_ms - weir_mono_ms()));
-        take_signals(s);
-    }
-}
-
-/* Whatever the task left behind ends with it. Returns how many processes could not be killed. */
-static size_t kill_leftovers(struct supervisor *s)
-{
-    close(s->inotify_fd); /* it is over: no request matters any more */
-    s->inotify_fd = -1;
-    int64_t give_up_ms = weir_mono_ms() + LEFTOVER_PATIENCE_MS;
-    size_t n = members_kill(&s->members);
-    while (n > 0 && weir_mono_ms() < give_up_ms) {
-        wait_event(s, KILL_TICK_MS);
-        take_signals(s);
-        (void)read_log(s);
-        reap(s);
-        n = members_kill(&s->members);
-    }
-    int64_t drain_until_ms = weir_mono_ms() + DRAIN_PATIENCE_MS;
-    while (read_log(s) && weir_mono_ms() < drain_until_ms) {
-        wait_event(s, KILL_TICK_MS);
-        take_signals(s);
-        reap(s);
-    }
-    return n;
 }
 
 static void explain_exit(const struct supervisor *s, size_t n_left, struct task_exit *record)
@@ -335,6 +313,73 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
     if (s->task.image != NULL) {
         image_run_explain(record);
     }
+}
+
+/* Its program failed: whoever it is for has a while to look at what is there. */
+static void hold(struct supervisor *s)
+{
+    char path[TASK_PATH_BYTES], text[WEIR_ERROR_MESSAGE_BYTES], when[32];
+    struct tm tm;
+    struct task_exit record;
+    bool has_failed = WIFSIGNALED(s->wait_status) || WEXITSTATUS(s->wait_status) != 0;
+    if (s->task.hold_ms <= 0 || s->is_stopping || s->task.image != NULL || !has_failed) {
+        return;
+    }
+    fill_exit(s, 0, &record);
+    time_t until = (time_t)((weir_time_ms() + s->task.hold_ms) / 1000);
+    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&until, &tm));
+    int len = snprintf(text, sizeof text,
+                       "held until %s for a look: its program failed with %s %d%s%.200s", when,
+                       record.signal != 0 ? "signal" : "exit",
+                       record.signal != 0 ? record.signal : record.exit_code,
+                       record.message[0] != '\0' ? ": " : "", record.message);
+    if (weir_file_write_atomic(task_path(path, s->dir, TASK_HELD), text, (size_t)len, 0600, NULL) !=
+        WEIR_OK) {
+        return;
+    }
+    s->is_held = true;
+    watch(s, weir_mono_ms() + s->task.hold_ms);
+    /* It failed before it was told to end, and of nothing else. */
+    s->is_stopping = s->is_killing = s->is_interrupted = false;
+    s->disk_reason[0] = '\0';
+}
+
+/* A machine that shuts down signals the task and its supervisor one after the other, and the task
+ * may have ended of it before the supervisor is told. */
+static void await_own_signal(struct supervisor *s)
+{
+    bool may_be_shutdown =
+        WIFSIGNALED(s->wait_status) && WTERMSIG(s->wait_status) == SIGTERM && !s->is_stopping;
+    int64_t give_up_ms = weir_mono_ms() + (may_be_shutdown ? SHUTDOWN_PATIENCE_MS : 0);
+    take_signals(s);
+    while (!s->is_stopping && weir_mono_ms() < give_up_ms) {
+        struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
+        (void)poll(&fd, 1, (int)WEIR_MAX((int64_t)1, give_up_ms - weir_mono_ms()));
+        take_signals(s);
+    }
+}
+
+/* Whatever the task left behind ends with it. Returns how many processes could not be killed. */
+static size_t kill_leftovers(struct supervisor *s)
+{
+    close(s->inotify_fd); /* it is over: no request matters any more */
+    s->inotify_fd = -1;
+    int64_t give_up_ms = weir_mono_ms() + LEFTOVER_PATIENCE_MS;
+    size_t n = members_kill(&s->members);
+    while (n > 0 && weir_mono_ms() < give_up_ms) {
+        wait_event(s, KILL_TICK_MS);
+        take_signals(s);
+        (void)read_log(s);
+        reap(s);
+        n = members_kill(&s->members);
+    }
+    int64_t drain_until_ms = weir_mono_ms() + DRAIN_PATIENCE_MS;
+    while (read_log(s) && weir_mono_ms() < drain_until_ms) {
+        wait_event(s, KILL_TICK_MS);
+        take_signals(s);
+        reap(s);
+    }
+    return n;
 }
 
 /* The program was never started: exit statuses as a shell gives them. */
@@ -506,17 +551,21 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
                                  is_stopped ? SIGTERM : 0, err.message);
     }
     const struct weir_limits *wanted = &s->task.limits;
-    struct weir_limits own = {
+    s->own_limits = (struct weir_limits){
         .cpu_weight = s->group.has_cpu_limit ? 0 : wanted->cpu_weight,
         .memory_max_bytes = s->group.has_memory_limit ? 0 : wanted->memory_max_bytes,
         .pids_max = s->group.has_pids_limit ? 0 : wanted->pids_max,
         .cpuset = s->group.has_cpuset ? NULL : wanted->cpuset,
     };
     struct launch_failure failure;
-    bool is_started = launch_release(&launch, &own, &failure);
+    bool is_started = launch_release(&launch, &s->own_limits, &failure);
+    namespaces_take_walls(&s->ns, launch.user_fd, launch.mount_fd); /* for visitors */
     door_start(&s->task.door, &s->ns);
-    watch(s);
+    watch(s, 0);
     await_own_signal(s);
+    if (is_started) {
+        hold(s);
+    }
     size_t n_left = kill_leftovers(s);
     int64_t log_bytes = log_sink_close(&s->log);
     struct task_exit record;

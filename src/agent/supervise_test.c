@@ -232,6 +232,31 @@ START_TEST(what_a_task_leaves_behind_ends_with_it)
 
 END_TEST
 
+START_TEST(the_place_of_what_failed_is_held_and_its_end_is_its_own)
+{
+    bool is_stopped = _i % 2 == 1;
+    write_script(_i < 2 ? "exit 3" : "exit 0",
+                 json_pack("{s:i}", "hold_ms", is_stopped ? 3600000 : 20));
+    int64_t begun_ms = weir_mono_ms();
+    pid_t supervisor = supervise();
+    if (_i < 2) {
+        await_file(TASK_HELD);
+        ck_assert_ptr_nonnull(strstr(read_text(TASK_HELD), "its program failed with exit 3"));
+        ck_assert(!is_stopped || !task_has(dir, "exit.json"));
+    }
+    if (is_stopped) {
+        ck_assert_int_eq(task_stop_write(dir, 1000, NULL), WEIR_OK);
+    }
+    struct task_exit end = end_of(supervisor);
+    ck_assert_int_eq(end.exit_code, _i < 2 ? 3 : 0);
+    ck_assert_int_eq(end.signal, 0);
+    ck_assert(!end.is_lost);
+    ck_assert(is_stopped || _i == 2 || weir_mono_ms() - begun_ms >= 20);
+    ck_assert_int_eq(task_has(dir, TASK_HELD), _i < 2);
+}
+
+END_TEST
+
 START_TEST(a_long_log_keeps_its_beginning_and_its_end)
 {
     /* 200000 lines of 7 bytes: 1.4 MB into 256 KiB. */
@@ -397,6 +422,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(
         tcase, a_fenced_task_does_not_begin_on_a_node_that_does_not_reach_the_server, 0, 3);
     tcase_add_loop_test(tcase, what_a_task_leaves_behind_ends_with_it, 0, 2);
+    tcase_add_loop_test(tcase, the_place_of_what_failed_is_held_and_its_end_is_its_own, 0, 3);
     tcase_add_test(tcase, a_long_log_keeps_its_beginning_and_its_end);
     tcase_add_loop_test(tcase, a_task_over_its_memory_limit_ends_and_says_so, 0, 2);
     tcase_add_loop_test(tcase, a_task_has_no_capabilities_and_gains_none, 0, 2);

@@ -268,6 +268,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(read_int(object, "disk_max_bytes", 0, 0, INT64_MAX, &task.disk_max_bytes, err));
     WEIR_TRY(read_int(object, "files_max", 0, 0, INT64_MAX, &task.files_max, err));
     WEIR_TRY(read_int(object, "fence_ms", 0, 0, 3600000, &task.fence_ms, err));
+    WEIR_TRY(read_int(object, "hold_ms", 0, 0, (int64_t)24 * 3600000, &task.hold_ms, err));
     WEIR_TRY(read_int(object, "stop_grace_ms", TASK_STOP_GRACE_MS, 0, 3600000, &task.stop_grace_ms,
                       err));
     WEIR_TRY(read_int(object, "log_max_bytes", TASK_LOG_MAX_BYTES, 1 << 18, (int64_t)1 << 40,

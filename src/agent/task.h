@@ -39,6 +39,8 @@ struct task {
     int64_t disk_max_bytes, files_max; /**< Of its folder; 0: no bound. */
     /** It is over by then on a node that does not reach the server (contact.h); 0: it runs on. */
     int64_t fence_ms;
+    int64_t
+        hold_ms; /**< Its place is kept for so long after its program failed, for a look; 0: not at all. */
     bool is_wanted;   /**< "desired" is "running". */
     bool is_isolated; /**< "isolation" is not "none". */
     bool asks_all;    /**< "kill_mode" is "control-group": SIGTERM is for every process of it. */
@@ -123,6 +125,9 @@ const char *task_mark(char out[TASK_MARK_BYTES], const char *dir);
 #define TASK_PATH_BYTES 1024
 const char *task_path(char out[TASK_PATH_BYTES], const char *dir, const char *name);
 bool task_has(const char *dir, const char *name);
+
+/** What says that its program has failed and its place is kept: until when and why, for people. */
+#define TASK_HELD "held"
 
 /** Is a supervisor there (is the lock held)? Takes and frees the lock for a moment if not. */
 bool task_is_supervised(const char *dir);

@@ -7,12 +7,15 @@
 #include "api/call.h"
 #include "api/feed.h"
 #include "api/guard.h"
+#include "api/uses.h"
+#include "api/visit.h"
 #include "base/log.h"
 #include "control/control.h"
 #include "control/forget.h"
 #include "control/freeze.h"
 #include "control/inspector.h"
 #include "job/job.h"
+#include "visit/hub.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +83,6 @@ struct forget api_forget(const struct weir_api *api)
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
                             struct weir_error *err)
 {
-    (void)err;
     struct weir_api *api = weir_xalloc(sizeof *api);
     api->store = config->store;
     api->blobs = config->blobs;
@@ -122,10 +124,15 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->basic = basic_create();
     api->blob_files = blob_files_create(config->blobs, WEIR_BLOB_FILES_MAX_BYTES);
     api->beats = beats_create();
+    api->uses = uses_create();
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->since_ms = api->started_ms;
     api->watch = -1;
+    if (weir_visits_create(&api_visits_ops, api, &api->visits, err) != WEIR_OK) {
+        weir_api_destroy(api);
+        return err->status;
+    }
     api_forget_resume(api);
     *out = api;
     return WEIR_OK;
@@ -136,6 +143,7 @@ void weir_api_stop(struct weir_api *api)
     if (api == NULL) {
         return;
     }
+    weir_visits_stop(api->visits); /* their ends are written while the store is open */
     freezer_stop(api->freezer);
     inspector_stop(api->inspector);
     if (api->watch >= 0) { /* commits go on, and soon there is no server to wake */
@@ -150,6 +158,7 @@ void weir_api_destroy(struct weir_api *api)
         return;
     }
     weir_api_stop(api);
+    weir_visits_destroy(api->visits);
     freezer_destroy(api->freezer);
     weir_arena_fini(&api->unfrozen_arena);
     inspector_destroy(api->inspector);
@@ -159,6 +168,7 @@ void weir_api_destroy(struct weir_api *api)
     blob_files_destroy(api->blob_files);
     guard_destroy(api->guard);
     beats_destroy(api->beats);
+    uses_destroy(api->uses);
     free(api->state_dir);
     free((char *)api->services_domain);
     explicit_bzero(api->task_key, sizeof api->task_key);

@@ -1,6 +1,8 @@
 /** What a route reads of a request's query and body. */
 #include "api/args.h"
 
+#include "base/names.h"
+
 #include "base/clock.h"
 
 #include <stdlib.h>
@@ -103,6 +105,27 @@ weir_status api_body_bool(const struct api_call *call, const char *name, bool fa
     return WEIR_OK;
 }
 
+/* With the field that was probably meant, or all there are. */
+static weir_status unknown_field(const char *key, const char *const *names, struct weir_error *err)
+{
+    struct weir_nearest nearest = {0};
+    struct weir_names all = {0};
+    for (const char *const *name = names; *name != NULL; name++) {
+        weir_nearest_see(&nearest, key, strlen(key), *name);
+        weir_names_add(&all, *name, strlen(*name));
+    }
+    for (const char *const *name = names; *name != NULL && nearest.name == NULL; name++) {
+        nearest.name = weir_name_is_akin(key, *name) ? *name : NULL;
+    }
+    bool has_any = nearest.name != NULL || all.len > 0;
+    return weir_error_set(err, WEIR_ERR_INVALID, "$.%.80s: unknown field%s%s%s", key,
+                          nearest.name != NULL ? "; did you mean "
+                          : has_any            ? "; there are "
+                                               : "",
+                          nearest.name != NULL ? nearest.name : all.text,
+                          nearest.name != NULL ? "?" : "");
+}
+
 weir_status api_body_only(const struct api_call *call, const char *const *names,
                           struct weir_error *err)
 {
@@ -115,7 +138,7 @@ weir_status api_body_only(const struct api_call *call, const char *const *names,
             is_known = strcmp(*name, key) == 0;
         }
         if (!is_known) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "$.%.80s: unknown field", key);
+            return unknown_field(key, names, err);
         }
     }
     return WEIR_OK;

@@ -34,8 +34,10 @@ struct weir_api {
     struct feed *feed;
     struct audit *audit;
     struct guard *guard;
-    struct beats *beats; /**< What nodes said last. */
-    struct basic *basic; /**< Passwords that were right a while ago. */
+    struct weir_visits *visits; /**< Who is inside jobs. */
+    struct beats *beats;        /**< What nodes said last. */
+    struct uses *uses;          /**< What tasks use, by what nodes said last. */
+    struct basic *basic;        /**< Passwords that were right a while ago. */
     struct freezer *freezer;
     struct blob_files *blob_files;
     /** Datasets to freeze again, since the server was killed before they were. Of the tick's thread. */

@@ -226,7 +226,7 @@ static inline weir_status place_in(struct weir_txn *txn, void *context, struct w
     struct weir_task task = {.id = (char *)placed->task,
                              .job = job.id,
                              .role = "worker",
-                             .cpu_slots = 1,
+                             .cpu_millis = 1000,
                              .definition = "{}",
                              .node = (char *)placed->node,
                              .attempt = 1,

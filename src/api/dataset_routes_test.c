@@ -29,6 +29,45 @@ START_TEST(an_uploaded_dataset_takes_files)
 
 END_TEST
 
+/* What needs it is named, in the order in which it is asked for; then all of it goes, and the name is free. */
+START_TEST(a_dataset_is_deleted_when_nothing_needs_it)
+{
+    char folder[300];
+    (void)snprintf(folder, sizeof folder, "%s/datasets/d", callers.fixture.dir);
+    EXPECT(200, "PUT " D "/files/cat/1.pgm\n\nP5\n1 1\n255\nx");
+    EXPECT(200, "POST " D "/versions");
+    EXPECT(200,
+           "POST " API "/ions\n\n{\"name\":\"door\",\"pipelines\":[{\"name\":\"learn\",\"type\":"
+           "\"training\",\"dataset\":\"d\",\"model\":\"face-embed\"}]}");
+    EXPECT(409, "DELETE " D);
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "ION door names it"));
+    EXPECT(204, "DELETE " API "/ions/door");
+    EXPECT(200,
+           "POST " API "/jobs\n\n{\"name\":\"j\",\"kind\":\"train\",\"spec\":{\"model\":\"lenet\","
+           "\"dataset\":\"d\"}}");
+    char job[64];
+    (void)snprintf(job, sizeof job, "%s", said_text("id"));
+    EXPECT(409, "DELETE " D);
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "job j names it"));
+    EXPECT(409, "DELETE " API "/jobs/%s", job);
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "only one that is over"));
+    EXPECT(200, "POST " API "/jobs/%s/cancel", job);
+    EXPECT(200, "GET " API "/jobs/%s", job);
+    char run[64];
+    (void)snprintf(run, sizeof run, "%s", said_text("run"));
+    EXPECT(204, "DELETE " API "/jobs/%s", job);
+    EXPECT(404, "GET " API "/jobs/%s", job);
+    EXPECT(404, "GET " API "/runs/%s", run);
+    EXPECT(404, "DELETE " API "/jobs/%s", job);
+    EXPECT(204, "DELETE " D);
+    EXPECT(404, "GET " D);
+    ck_assert(!weir_path_exists(folder));
+    EXPECT(200, "POST " API "/datasets\n\n{\"name\":\"d\"}");
+    EXPECT_ERROR(400, "no files yet", "POST " D "/versions"); /* the old ones are gone */
+}
+
+END_TEST
+
 START_TEST(no_name_leads_out_of_the_dataset)
 {
     static const char *const wrong[] = {"..", ".hidden", "a%2fb", "a%5cb", "%01", "%2e%2e"};
@@ -177,7 +216,8 @@ START_TEST(an_empty_dataset_is_not_frozen)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("dataset_routes", set_up, callers_close, an_uploaded_dataset_takes_files,
-                    no_name_leads_out_of_the_dataset, a_link_in_the_datasets_place_is_not_followed,
+                    a_dataset_is_deleted_when_nothing_needs_it, no_name_leads_out_of_the_dataset,
+                    a_link_in_the_datasets_place_is_not_followed,
                     a_dataset_of_wrong_form_is_refused,
                     files_of_a_folder_on_the_server_are_changed_there,
                     versions_count_up_when_the_files_differ,

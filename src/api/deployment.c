@@ -104,6 +104,7 @@ static json_t *deployment_view(struct weir_txn *txn, const struct weir_deploy_st
             json_array_append_new(replicas, replica_view(txn, &replica->row, arena));
         }
     }
+    json_object_set_new(view, "cpus", weir_json_milli(state->deployment.cpu_millis));
     json_object_set_new(view, "versions", versions_view(state));
     json_object_set_new(view, "replicas", replicas);
     json_object_set_new(view, "comparisons",

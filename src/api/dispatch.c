@@ -98,8 +98,8 @@ static const char *allowed_methods(const struct api_call *call)
 static void name_only_project(struct api_call *call)
 {
     static const char *const patterns[] = {
-        "/api/v1/jobs", "/api/v1/datasets",    "/api/v1/ions",    "/api/v1/models/{name}/versions",
-        "/api/v1/runs", "/api/v1/experiments", "/api/v1/services"};
+        "/api/v1/jobs", "/api/v1/datasets",    "/api/v1/ions",     "/api/v1/models/{name}/versions",
+        "/api/v1/runs", "/api/v1/experiments", "/api/v1/services", "/api/v1/sweeps"};
     bool makes_noun = false;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(patterns); i++) {
         makes_noun = makes_noun || (strcmp(call->route->pattern, patterns[i]) == 0 &&
@@ -133,7 +133,9 @@ static weir_status parse_body(struct api_call *call, struct weir_error *err)
     WEIR_TRY(weir_json_parse(call->request->body, call->request->body_len, "request body",
                              &call->body, err));
     if (!json_is_object(call->body)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "request body: expected a JSON object");
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "request body: expected an object (name: value), and not a %s",
+                              json_is_array(call->body) ? "list (- value)" : "single value");
     }
     name_only_project(call);
     return WEIR_OK;

@@ -57,6 +57,7 @@ API_FN(api_dataset_create);
 API_FN(api_dataset_file_put);
 API_FN(api_dataset_file_delete);
 API_FN(api_dataset_class_delete);
+API_FN(api_dataset_delete);
 API_FN(api_dataset_version_create);
 API_FN(api_dataset_freeze_get);
 API_FN(api_dataset_versions);
@@ -140,6 +141,7 @@ API_FN(api_ion_apply);
 /* job.c */
 API_FN(api_job_create);
 API_FN(api_job_cancel);
+API_FN(api_job_delete);
 API_FN(api_job_tasks);
 API_FN(api_task_log_get);
 API_FN(api_task_log_append);
@@ -322,6 +324,12 @@ API_FN(api_group_add);
 API_FN(api_group_remove);
 API_FN(api_user_password);
 
+/* top.c */
+API_FN(api_top_jobs);
+
+/* top.c */
+API_FN(api_top_jobs);
+
 /* track.c */
 API_FN(api_metrics_get);
 API_FN(api_metrics_put);
@@ -340,6 +348,12 @@ API_FN(api_session_list);
 API_FN(api_session_end);
 API_FN(api_project_create);
 API_FN(api_token_list);
+
+/* visit.c */
+API_FN(api_visit_create);
+API_FN(api_visit_list);
+API_FN(api_visit_stream);
+API_FN(api_visit_place);
 
 /* window.c */
 API_FN(api_baseline_put);

@@ -38,6 +38,11 @@ weir_status api_node_list(struct api_call *call, struct weir_txn *txn, struct we
     for (size_t i = 0; i < n; i++) {
         json_array_append_new(views, api_node_view(call, (const struct weir_node *)items + i));
     }
+    weir_status status = api_nodes_add_load(call, txn, items, views, err);
+    if (status != WEIR_OK) {
+        json_decref(views);
+        return status;
+    }
     api_answer(call, json_pack("{s:o,s:s?}", "items", views, "next", next));
     return WEIR_OK;
 }

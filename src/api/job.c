@@ -5,6 +5,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/visit.h"
 #include "control/control.h"
 #include "framework/framework.h"
 #include "job/attempt.h"
@@ -95,7 +96,9 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(api_body_text(call, "project", &wanted.project, err));
     wanted.spec = json_object_get(call->body, "spec");
     if (wanted.name == NULL || !weir_name_is_valid(wanted.name)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.name: expected a name (a-z 0-9 . _ -)");
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$.name: expected a name: 1 to 63 of a-z 0-9 . _ - with a letter or digit first");
     }
     if (wanted.kind == NULL || !json_is_object(wanted.spec)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -174,12 +177,15 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
     event.text = message;
     if (state != NULL && strcmp(state, "running") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_RUNNING;
+    } else if (state != NULL && strcmp(state, "held") == 0 && message != NULL) {
+        event.type = WEIR_JOB_EVENT_TASK_HELD;
     } else if (state != NULL && strcmp(state, "exited") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_EXITED;
     } else if (state != NULL && strcmp(state, "lost") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_LOST;
     } else {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.state: expected running, exited or lost");
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.state: expected running, held, exited or lost");
     }
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
     WEIR_TRY(api_body_text(call, "door", &door, err));
@@ -297,10 +303,17 @@ static json_t *desired_task(struct api_call *call, struct weir_txn *txn,
 weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node;
-    int64_t after, wait_s;
+    int64_t after, wait_s, serial;
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    WEIR_TRY(api_query_int(call, "visits", -2, -2, INT64_MAX, &serial, err));
     WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, call->params[0], call->arena, &node, err));
+    json_t *visits = api_visits_wanted(call, node.name, &serial);
+    if (visits != NULL) { /* at once, and without the tasks, which may be megabytes */
+        api_answer(call, json_pack("{s:I,s:I,s:o}", "revision", (json_int_t)after, "serial",
+                                   (json_int_t)serial, "visits", visits));
+        return WEIR_OK;
+    }
     if (node.desired_revision <= after && wait_s > 0 && !call->request->is_expired) {
         weir_http_response_wait(call->response, weir_node_topic(node.name), wait_s * 1000);
         return WEIR_OK;

@@ -58,6 +58,7 @@ START_TEST(a_job_is_as_it_was_submitted)
         const json_t *task = json_array_get(said("items"), i);
         ck_assert_int_eq(json_integer_value(json_object_get(task, "rank")), (int64_t)i);
         ck_assert_int_eq(json_integer_value(json_object_get(task, "cpu_slots")), 2);
+        ck_assert_int_eq(json_integer_value(json_object_get(task, "cpu_millis")), 2000);
         ck_assert_str_eq(json_string_value(json_object_get(task, "state")), "WAITING");
     }
     EXPECT(404, "GET " API "/jobs/none");

@@ -42,12 +42,18 @@ static weir_status answer_node(struct api_call *call, struct weir_txn *txn, cons
     WEIR_TRY(weir_devices_of_node(txn, name, call->arena, &devices, &n, err));
     WEIR_TRY(api_devices_name(call, txn, devices, n, err));
     json_t *view = api_node_view(call, &node), *views = json_array();
+    WEIR_AUTO(weir_json_auto_free) json_t *one = json_pack("[O]", view);
+    weir_status status = api_nodes_add_load(call, txn, &node, one, err);
     for (size_t i = 0; i < n; i++) {
         json_array_append_new(views, weir_record_to_json(&weir_device_resource, &devices[i]));
     }
     json_object_set_new(view, "devices", views);
-    api_answer(call, view);
-    return WEIR_OK;
+    if (status == WEIR_OK) {
+        api_answer(call, view);
+    } else {
+        json_decref(view);
+    }
+    return status;
 }
 
 weir_status api_node_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

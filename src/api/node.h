@@ -8,6 +8,12 @@
 struct weir_node;
 json_t *api_node_view(const struct api_call *call, const struct weir_node *node);
 
+/** Add to the views of nodes what is kept and what is used of each, now: of the same nodes, in the same order. One
+ *  statement for all of them. */
+weir_status api_nodes_add_load(const struct api_call *call, struct weir_txn *txn,
+                               const struct weir_node *nodes, json_t *views,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Tell of each device's holders only those of projects whose jobs the caller may read; the others are
  *  counted. */
 struct weir_device;

@@ -289,6 +289,33 @@ START_TEST(who_holds_a_device_is_named_to_members_of_the_holders_project)
 
 END_TEST
 
+START_TEST(what_is_kept_and_used_is_told_of_nodes_and_of_jobs)
+{
+    place_job(&(struct placed_job){.id = "00000000-0000-4000-8000-0000000000b1",
+                                   .task = "00000000-0000-4000-8000-0000000000a1",
+                                   .kind = "command",
+                                   .node = "n",
+                                   .spec = "{\"argv\":[\"true\"]}"});
+    EXPECT(200, "GET " NODE);
+    ck_assert_double_eq(json_number_value(said("cpus_used")), 1);
+    ck_assert_double_eq(json_number_value(said("cpus_free")), 3);
+    ck_assert(json_is_null(said("cpus_busy")));
+    EXPECT(204,
+           "POST " NODE "/use\n\n{\"tasks\":[{\"task\":\"00000000-0000-4000-8000-0000000000a1\","
+           "\"attempt\":1,\"cpu_cores\":0.25,\"memory_bytes\":4096}]}");
+    EXPECT(200, "GET " API "/nodes");
+    ck_assert_double_eq(json_number_value(said("items.0.cpus_busy")), 0.25);
+    ck_assert_int_eq(json_integer_value(said("items.0.memory_used_bytes")), 4096);
+    ck_assert_int_eq(json_integer_value(said("items.0.n_tasks")), 1);
+    EXPECT(200, "GET " API "/top/jobs");
+    ck_assert_str_eq(said_text("items.0.id"), "00000000-0000-4000-8000-0000000000b1");
+    ck_assert_double_eq(json_number_value(said("items.0.cpus_used")), 1);
+    ck_assert_double_eq(json_number_value(said("items.0.cpus_busy")), 0.25);
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("node_routes");
@@ -305,6 +332,7 @@ int main(void)
     tcase_add_test(tcase, a_node_with_tasks_does_not_leave);
     tcase_add_test(tcase, what_runs_on_a_drained_node_is_asked_to_move_on);
     tcase_add_test(tcase, who_holds_a_device_is_named_to_members_of_the_holders_project);
+    tcase_add_test(tcase, what_is_kept_and_used_is_told_of_nodes_and_of_jobs);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

@@ -97,6 +97,9 @@ START_TEST(a_job_is_held_and_goes_on_and_is_sent_back)
     ck_assert_str_eq(said_text("reason"), "held by ann");
     EXPECT(200, "GET " API "/jobs/" JOB "/explanation");
     ck_assert_ptr_nonnull(strstr(said_text("why"), "held by ann"));
+    ck_assert(json_is_false(said("is_kept")));
+    ck_assert(json_is_null(said("expected_latest")));
+    ck_assert_uint_eq(json_array_size(said("ahead")), json_integer_value(said("n_ahead")));
     EXPECT(200, "POST " API "/jobs/" JOB "/resume");
     ck_assert(json_is_false(said("is_held")));
     ck_assert_str_eq(said_text("id"), JOB); /* The same job, not another. */

@@ -89,6 +89,12 @@ static const struct api_member explanation_members[] = {
     OR_NULL("why", "text", "Why it waits, in a sentence"),
     OR_NULL("since", "time", "Since when"),
     OR_NULL("expected_start", "time", "Until when, if jobs end as expected"),
+    OR_NULL("expected_earliest", "time",
+            "It may start from then on, by runs of the like; null: unknown"),
+    OR_NULL("expected_latest", "time", "And until then"),
+    OR_NULL("expected_by", "integer", "By so many runs of the job after which it would start"),
+    ALWAYS("is_kept", "bool", "It has waited for long: what gets free is kept for it"),
+    ALWAYS("ahead", "list of text", "Names of the first jobs that go before it in its queue"),
     OR_NULL("code", "text", "Why, for programs: full, queue_limit, gang …"),
     OR_NULL("resource", "text", "Of what: accelerators, cpus, memory, tasks, or a model"),
     OR_NULL("need", "number", "How much of it is needed"),
@@ -145,12 +151,34 @@ static const struct api_member changed_job_members[] = {
     ALWAYS("why_before", "text", "Why, or where"),
     ALWAYS("why_after", "text", "The same with the change"),
 };
+#define USE_MEMBERS(IS, OR_NOT)                                                                    \
+    OR_NOT("cpus_busy", "number", "CPUs that its tasks use, as agents said it last"),              \
+        OR_NOT("memory_used_bytes", "integer", "Memory that they use, bytes"),                     \
+        IS("memory_kept_bytes", "integer", "Memory that is kept for them, bytes"),                 \
+        IS("accelerators_used", "number", "Accelerators that they have"),                          \
+        IS("n_tasks", "integer", "How many they are")
 static const struct api_member node_members[] = {
     MAY_MISS("state", "text", "ready, silent, lost, or left"),
     MAY_MISS("devices", "list of device", "What it has; not in lists"),
+    MAY_MISS("cpus_used", "number", "CPUs that are kept for the tasks on it"),
+    MAY_MISS("cpus_free", "number", "CPUs that are left for tasks of whole ones"),
+    USE_MEMBERS(MAY_MISS, MAY_MISS),
     OR_NULL("inventory", "map of any", "What the agent found: cpu_model, accelerators …"),
     OR_NULL("labels", "map of any", "What people say of it, for selectors"),
     OR_NULL("taints", "list of any", "What a task must tolerate: key, value, effect"),
+};
+static const struct api_member busy_job_members[] = {
+    ALWAYS("id", "text", "Job"),
+    ALWAYS("name", "text", "Its name"),
+    ALWAYS("project", "text", "Its project"),
+    ALWAYS("kind", "text", "Its kind"),
+    OR_NULL("created_by", "text", "Who submitted it"),
+    ALWAYS("cpus_used", "number", "CPUs that are kept for its tasks on nodes"),
+    USE_MEMBERS(ALWAYS, OR_NULL),
+};
+static const struct api_member busy_jobs_members[] = {
+    ALWAYS("items", "list of busy job", "Those that use most first; at most 1000"),
+    OR_NULL("next", "text", "Always null"),
 };
 static const struct api_member service_members[] = {
     ALWAYS("state", "text", "STARTING, RUNNING, STOPPING, STOPPED or FAILED"),
@@ -180,7 +208,38 @@ static const struct api_member secret_members[] = {
              "Of a list: jobs that are not over, services, and sweeps that run, which name it"),
 };
 
+static const struct api_member visit_members[] = {
+    ALWAYS("id", "text", "Identifier"),
+    ALWAYS("kind", "text", "shell, exec, read, write, forward or top"),
+    ALWAYS("job", "text", "Job"),
+    ALWAYS("task", "text", "Task: its role and rank"),
+    ALWAYS("who", "text", "Who is inside"),
+    ALWAYS("what", "text", "The command, path or port; \"\" of a shell"),
+    ALWAYS("since_ms", "time", "Since when"),
+};
+static const struct api_member visit_list_members[] = {
+    ALWAYS("items", "list of visit", "Those who are inside"),
+    OR_NULL("next", "text", "Always null"),
+};
+static const struct api_member new_visit_members[] = {
+    ALWAYS("kind", "text", "shell, exec, read, write, forward or top"),
+    MAY_MISS("task", "text",
+             "Its rank, its role and rank (worker-0) or identifier; the first that "
+             "runs if it is not said"),
+    MAY_MISS("command", "list of text", "Of exec"),
+    MAY_MISS("tty", "bool", "It has a terminal"),
+    MAY_MISS("term", "text", "The terminal's TERM"),
+    MAY_MISS("rows", "integer", "Its size"),
+    MAY_MISS("columns", "integer", "Its size"),
+    MAY_MISS("port", "integer", "Of forward"),
+    MAY_MISS("path", "text", "Of read and write: a file, absolute or of the task's folder"),
+    MAY_MISS("mode", "integer", "Of write: the rights of a new file"),
+};
+
 static const struct api_shape shapes[] = {
+    SHAPE("visit", NULL, "POST /api/v1/jobs/{id}/visits", visit_members),
+    SHAPE("visit list", NULL, "GET /api/v1/jobs/{id}/visits", visit_list_members),
+    SHAPE_OF_BODY("new visit", "POST /api/v1/jobs/{id}/visits", new_visit_members),
     RECORD("device", weir_device_resource, "node id kind state changed_ms", device_members),
     SHAPE("joined node", NULL, "POST /api/v1/join", join_members),
     RECORD("node join", weir_node_join_resource, "created_by created_ms expires_ms",
@@ -198,6 +257,8 @@ static const struct api_shape shapes[] = {
     SHAPE("queue point", NULL, NULL, queue_point_members),
     SHAPE("queue series", NULL, "GET /api/v1/usage/queues", queue_series_members),
     SHAPE("board", NULL, "GET /api/v1/jobs/{id}/board", board_members),
+    SHAPE("busy job", NULL, NULL, busy_job_members),
+    SHAPE("busy jobs", NULL, "GET /api/v1/top/jobs", busy_jobs_members),
     SHAPE("help", NULL, NULL, help_members),
     SHAPE("explanation", NULL, "GET /api/v1/jobs/{id}/explanation", explanation_members),
     SHAPE("changed job", NULL, NULL, changed_job_members),

@@ -67,6 +67,7 @@ static const struct api_member deployment_disagreements_members[] = {
 };
 static const struct api_member served_members[] = {
     OR_NULL("previous", "list of share", "Shares in effect before these"),
+    ALWAYS("cpus", "number", "CPUs of each replica"),
     ALWAYS("versions", "list of served version", "What its replicas load"),
     ALWAYS("replicas", "list of deployment replica", "Its replicas"),
     ALWAYS("comparisons", "list of ab_comparison", "Versions that are compared among its requests"),

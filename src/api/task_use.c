@@ -2,6 +2,9 @@
 #include "control/task_use.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/uses.h"
+
+#include "base/clock.h"
 
 #include <string.h>
 
@@ -44,6 +47,10 @@ weir_status api_node_use(struct api_call *call, struct weir_txn *txn, struct wei
         WEIR_TRY(read_use(call, item, i, &uses[i], err));
     }
     WEIR_TRY(control_task_use(&control, txn, call->params[0], uses, n, err));
+    for (i = 0; i < n; i++) { /* once more if this is run again: the same */
+        const struct use_of_task use = {uses[i].cpu_cores, uses[i].memory_bytes};
+        uses_put(call->api->uses, call->params[0], uses[i].task, use, weir_mono_ms());
+    }
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

@@ -198,6 +198,26 @@ static weir_status check_taken(struct api_call *call, struct weir_txn *txn,
                            err);
 }
 
+/* Whoever gets the role must be there. */
+static weir_status check_who(struct api_call *call, struct weir_txn *txn,
+                             const struct weir_project_member *member, struct weir_error *err)
+{
+    bool is_user = member->user != NULL;
+    const char *noun = is_user ? "user" : "group", *who = is_user ? member->user : member->group;
+    struct weir_user user;
+    struct weir_group group;
+    weir_status status =
+        is_user ? weir_txn_get(txn, &weir_user_resource, who, call->arena, &user, NULL)
+                : weir_txn_get(txn, &weir_group_resource, who, call->arena, &group, NULL);
+    return status != WEIR_ERR_NOT_FOUND
+               ? WEIR_OK
+               : weir_error_set(
+                     err, status,
+                     "there is no %s \"%.63s\": `weir get %ss` lists them, `weir %s create "
+                     "%.63s` makes one",
+                     noun, who, noun, noun, who);
+}
+
 weir_status api_project_grant(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const known[] = {"role", NULL};
@@ -208,6 +228,7 @@ weir_status api_project_grant(struct api_call *call, struct weir_txn *txn, struc
     WEIR_TRY(api_body_only(call, known, err));
     WEIR_TRY(read_member(call, txn, &member, err));
     WEIR_TRY(api_body_text(call, "role", &text, err));
+    WEIR_TRY(check_who(call, txn, &member, err));
     WEIR_TRY(api_role_of_projects(call, txn, text, &role, err));
     WEIR_TRY(api_check_giver(call, member.project, role.rights,
                              weir_arena_printf(call->arena, "the role \"%s\"", role.name), err));

@@ -173,7 +173,7 @@ static weir_status give_up_a_job(struct weir_txn *txn, void *context, struct wei
                                  .kind = "command",
                                  .spec = "{}",
                                  .created_by = "ann"};
-    const struct weir_task task = {.id = id, .role = "command", .cpu_slots = 1};
+    const struct weir_task task = {.id = id, .role = "command", .cpu_millis = 1000};
     WEIR_TRY(weir_job_create(txn, &job, &task, 1, 1, err));
     WEIR_TRY(weir_txn_exec(txn, sql_place, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), NULL, err));
     return weir_job_abandon(txn, id, "so", "ann", 1, err);

@@ -89,6 +89,12 @@ char *weir_json_text(const json_t *value, struct weir_arena *arena)
     return copy;
 }
 
+json_t *weir_json_milli(int64_t milli)
+{
+    return milli % 1000 == 0 ? json_integer((json_int_t)(milli / 1000))
+                             : json_real((double)milli / 1000);
+}
+
 void weir_json_auto_free(json_t **value)
 {
     json_decref(*value);

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** Parse one JSON value. `what` names the source in errors. Duplicate keys, NUL in keys and depth
  *  over 64 are refused. The caller owns *out (json_decref). */
@@ -29,6 +30,9 @@ weir_status weir_json_load(const char *path, size_t max_bytes, json_t **out,
 
 /** Compact text in the arena. */
 char *weir_json_text(const json_t *value, struct weir_arena *arena);
+
+/** Thousandths as the number that they are: 2000 is 2, 500 is 0.5. A new reference. */
+json_t *weir_json_milli(int64_t milli);
 
 /**
  * Parse YAML (core schema: null, bool, int, float, string; maps with string keys; sequences) into

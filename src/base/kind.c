@@ -113,6 +113,17 @@ static void see_options(const struct weir_option *options, size_t n_options, con
     }
 }
 
+/* Where none is near: one that says more than `key` does. */
+static void see_akin(const struct weir_option *options, size_t n_options, const char *key,
+                     struct weir_nearest *nearest)
+{
+    for (size_t i = 0; i < n_options && nearest->name == NULL; i++) {
+        bool is_meant =
+            !(options[i].flags & WEIR_OPTION_INTERNAL) && weir_name_is_akin(key, options[i].name);
+        nearest->name = is_meant ? options[i].name : NULL;
+    }
+}
+
 static weir_status refuse_member(const struct weir_registry *registry, const struct weir_kind *kind,
                                  const char *place, const char *key, struct weir_error *err)
 {
@@ -122,6 +133,8 @@ static weir_status refuse_member(const struct weir_registry *registry, const str
     const struct weir_kind_words *words = find_words(kind, key);
     see_options(kind->options, kind->n_options, key, &known, &nearest);
     see_options(registry->common, registry->n_common, key, &known, &nearest);
+    see_akin(kind->options, kind->n_options, key, &nearest);
+    see_akin(registry->common, registry->n_common, key, &nearest);
     if (words == NULL && nearest.name != NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s: unknown option; did you mean %s?", place,
                               options_swap(nearest.name, '-', '_', text));

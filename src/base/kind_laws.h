@@ -16,6 +16,7 @@ static size_t kind_laws_size_of(enum weir_option_type type)
         [WEIR_OPTION_F64] = sizeof(double),   [WEIR_OPTION_BOOL] = sizeof(bool),
         [WEIR_OPTION_LIST] = sizeof(char *),  [WEIR_OPTION_TEXTS] = sizeof(json_t *),
         [WEIR_OPTION_MAP] = sizeof(json_t *), [WEIR_OPTION_JSON] = sizeof(json_t *),
+        [WEIR_OPTION_CPUS] = sizeof(int64_t),
     };
     return sizes[type];
 }
@@ -31,6 +32,8 @@ static json_t *kind_laws_value(const struct weir_option *option)
         double value = first == fallback ? (option->min < option->max ? option->max : 8) : first;
         return option->type == WEIR_OPTION_INT ? json_integer((json_int_t)value) : json_real(value);
     }
+    case WEIR_OPTION_CPUS:
+        return json_real(0.25);
     case WEIR_OPTION_BOOL:
         return json_boolean(option->fallback == NULL || option->fallback[0] != 't');
     case WEIR_OPTION_TEXTS:

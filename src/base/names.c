@@ -60,3 +60,16 @@ void weir_nearest_see(struct weir_nearest *nearest, const char *word, size_t len
         *nearest = (struct weir_nearest){.name = name, .distance = changes};
     }
 }
+
+bool weir_name_is_akin(const char *word, const char *name)
+{
+    size_t len = strlen(word);
+    len -= len > 1 && word[len - 1] == 's';
+    for (const char *at = name; len >= 3 && *at != '\0'; at++) {
+        bool begins = at == name || at[-1] == '_' || at[-1] == '-';
+        if (begins && strncmp(at, word, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -37,6 +37,12 @@ struct weir_nearest {
     size_t distance;
 };
 
+/**
+ * Does a name say more than the word, or the same in the plural? "cpu_slots" and "max_restarts" do of "cpus" and
+ * "restart". For where no name is near. Words of less than 3 letters are akin to nothing.
+ */
+bool weir_name_is_akin(const char *word, const char *name);
+
 /** Words and names of more than 128 bytes are near to nothing. */
 void weir_nearest_see(struct weir_nearest *nearest, const char *word, size_t len, const char *name);
 

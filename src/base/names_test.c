@@ -33,6 +33,19 @@ START_TEST(what_has_no_room_is_told_once)
 
 END_TEST
 
+START_TEST(a_name_is_akin_that_says_more_than_the_word)
+{
+    ck_assert(weir_name_is_akin("cpus", "cpu_slots"));
+    ck_assert(weir_name_is_akin("restart", "max_restarts"));
+    ck_assert(weir_name_is_akin("memory", "memory-max-bytes"));
+    ck_assert(!weir_name_is_akin("art", "max_restarts"));
+    ck_assert(!weir_name_is_akin("s", "spec"));
+    ck_assert(!weir_name_is_akin("", "spec"));
+    ck_assert(!weir_name_is_akin("spectrum", "spec"));
+}
+
+END_TEST
+
 static const char *nearest_of(const char *word, const char *const *names)
 {
     struct weir_nearest nearest = {0};
@@ -70,5 +83,6 @@ START_TEST(long_words_are_near_to_nothing)
 
 END_TEST
 
-WEIR_TEST_MAIN("names", names_stand_behind_each_other_with_commas, what_has_no_room_is_told_once,
+WEIR_TEST_MAIN("names", names_stand_behind_each_other_with_commas,
+               a_name_is_akin_that_says_more_than_the_word, what_has_no_room_is_told_once,
                the_name_with_the_fewest_changes_is_meant, long_words_are_near_to_nothing)

@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "base/names.h"
+#include "base/quantity.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -30,6 +31,25 @@ static const struct weir_option *find_short(const struct options_parser *parser,
         }
     }
     return NULL;
+}
+
+/* -1 is "not said" of those whose range begins there. */
+static weir_status set_cpus(const struct options_parser *parser, const struct weir_option *option,
+                            const char *source, const char *text)
+{
+    int64_t millis = -1000;
+    bool is_unsaid = option->min < 0 && strcmp(text, "-1") == 0;
+    if (!is_unsaid && !weir_cpus_parse(text, &millis)) {
+        return weir_error_set(parser->err, WEIR_ERR_INVALID,
+                              "%s: expected processors, as 2, 0.5 or 500m, got \"%.60s\"", source,
+                              text);
+    }
+    if (!is_unsaid && option->min < option->max && (double)millis > option->max * 1000) {
+        return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: %s is outside 0 … %g", source,
+                              text, option->max);
+    }
+    *(int64_t *)((char *)parser->out + option->offset) = millis;
+    return WEIR_OK;
 }
 
 static weir_status set_number(const struct options_parser *parser, const struct weir_option *option,
@@ -120,6 +140,8 @@ weir_status options_set(const struct options_parser *parser, const struct weir_o
         }
         *(bool *)member = text[0] == 't' || text[0] == '1';
         return WEIR_OK;
+    case WEIR_OPTION_CPUS:
+        return set_cpus(parser, option, source, text);
     default:
         return set_number(parser, option, source, text);
     }

@@ -27,6 +27,7 @@ enum weir_option_type {
     WEIR_OPTION_F64,  /**< double, within [min, max] */
     WEIR_OPTION_BOOL, /**< bool */
     WEIR_OPTION_LIST, /**< char *: may be repeated; values joined by '\n' */
+    WEIR_OPTION_CPUS, /**< int64_t in thousandths; [min, max] of processors (base/quantity.h) */
     /* Only in JSON; the member points into the object that was read, and lives as long. */
     WEIR_OPTION_TEXTS, /**< const json_t *: an array of strings */
     WEIR_OPTION_MAP,   /**< const json_t *: an object of strings */

@@ -4,6 +4,7 @@
 #include "base/macros.h"
 #include "base/names.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,10 @@ static weir_status unknown_key(const struct options_parser *parser, const char *
     (void)options_swap(key, '_', '-', name);
     for (size_t i = 0; i < parser->n_options; i++) {
         weir_nearest_see(&nearest, name, strlen(name), parser->options[i].name);
+    }
+    for (size_t i = 0; i < parser->n_options && nearest.name == NULL; i++) {
+        const char *akin = parser->options[i].name;
+        nearest.name = weir_name_is_akin(name, akin) ? akin : NULL;
     }
     if (nearest.name == NULL) {
         char keys[OPTIONS_KEYS_BYTES];
@@ -129,6 +134,7 @@ static weir_status set_scalar(const struct options_parser *parser, const struct 
         return wrong_type(parser, source,
                           option->type == WEIR_OPTION_INT    ? "an integer"
                           : option->type == WEIR_OPTION_F64  ? "a number"
+                          : option->type == WEIR_OPTION_CPUS ? "processors, as 2, 0.5 or \"500m\""
                           : option->type == WEIR_OPTION_BOOL ? "true or false"
                                                              : "text",
                           value);
@@ -245,7 +251,7 @@ weir_status weir_options_paths(const struct weir_option *options, size_t n_optio
 static const char *const type_names[] = {
     [WEIR_OPTION_TEXT] = "text",    [WEIR_OPTION_INT] = "integer", [WEIR_OPTION_F64] = "number",
     [WEIR_OPTION_BOOL] = "boolean", [WEIR_OPTION_LIST] = "text",   [WEIR_OPTION_TEXTS] = "array",
-    [WEIR_OPTION_MAP] = "object",   [WEIR_OPTION_JSON] = "any",
+    [WEIR_OPTION_MAP] = "object",   [WEIR_OPTION_JSON] = "any",    [WEIR_OPTION_CPUS] = "number",
 };
 
 /* The default as a value of its type; NULL if there is none. */
@@ -260,6 +266,9 @@ static json_t *default_of(const struct weir_option *option)
         return json_integer(strtoll(text, NULL, 10));
     case WEIR_OPTION_F64:
         return json_real(strtod(text, NULL));
+    case WEIR_OPTION_CPUS:
+        return strcmp(text, "-1") == 0 ? json_integer(-1)
+                                       : weir_json_milli(llround(strtod(text, NULL) * 1000));
     case WEIR_OPTION_BOOL:
         return json_boolean(text[0] == 't' || text[0] == '1');
     default:
@@ -269,7 +278,7 @@ static json_t *default_of(const struct weir_option *option)
 
 static json_t *bound_of(const struct weir_option *option, double bound)
 {
-    return option->type == WEIR_OPTION_INT ? json_integer((json_int_t)bound) : json_real(bound);
+    return option->type == WEIR_OPTION_F64 ? json_real(bound) : json_integer((json_int_t)bound);
 }
 
 /* What description and schema have in common. */
@@ -336,10 +345,11 @@ static json_t *option_schema(const struct weir_option *option)
         [WEIR_OPTION_TEXT] = "string", [WEIR_OPTION_INT] = "integer",
         [WEIR_OPTION_F64] = "number",  [WEIR_OPTION_BOOL] = "boolean",
         [WEIR_OPTION_LIST] = "string", [WEIR_OPTION_TEXTS] = "array",
-        [WEIR_OPTION_MAP] = "object",
+        [WEIR_OPTION_MAP] = "object",  [WEIR_OPTION_JSON] = NULL,
+        [WEIR_OPTION_CPUS] = NULL,
     };
     json_t *schema = describe(option);
-    if (option->type != WEIR_OPTION_JSON) {
+    if (types[option->type] != NULL) { /* CPUS are a number or a text: "500m" */
         json_object_set_new(schema, "type", json_string(types[option->type]));
     }
     if (option->type == WEIR_OPTION_TEXTS) {

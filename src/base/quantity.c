@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,4 +65,25 @@ bool weir_bytes_parse(const char *text, int64_t *out)
 bool weir_span_parse(const char *text, int64_t *out_ms)
 {
     return parse(text, time_units, WEIR_ARRAY_LEN(time_units), out_ms);
+}
+
+bool weir_cpus_parse(const char *text, int64_t *out_millis)
+{
+    char *end;
+    size_t len = strspn(text, "0123456789.");
+    double number = strtod(text, &end);
+    bool is_milli = strcmp(end, "m") == 0;
+    double millis = is_milli ? number : number * 1000;
+    /* 0.1 of a binary fraction is not quite that. */
+    if (len == 0 || end != text + len || (!is_milli && *end != '\0') || millis > MOST ||
+        fabs(millis - nearbyint(millis)) > 1e-6) {
+        return false;
+    }
+    *out_millis = llrint(millis);
+    return true;
+}
+
+int64_t weir_cpus_whole(int64_t millis)
+{
+    return (millis + 999) / 1000;
 }

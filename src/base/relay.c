@@ -12,7 +12,8 @@
 
 void weir_relay_init(struct weir_relay *relay, int first_fd, int second_fd, int64_t now_ms)
 {
-    *relay = (struct weir_relay){.fds = {first_fd, second_fd}, .moved_ms = now_ms};
+    *relay = (struct weir_relay){
+        .fds = {first_fd, second_fd}, .moved_ms = now_ms, .stuck_ms = WEIR_RELAY_STUCK_MS};
 }
 
 void weir_relay_fini(struct weir_relay *relay)
@@ -58,6 +59,10 @@ static enum moved take(struct weir_relay *relay, int from, int64_t now_ms)
         way->bytes = weir_xalloc(WEIR_RELAY_BYTES);
     }
     ssize_t n = recv(relay->fds[from], way->bytes + way->end, WEIR_RELAY_BYTES - way->end, 0);
+    if (n > 0 && relay->see != NULL &&
+        !relay->see(relay->context, from, way->bytes + way->end, (size_t)n)) {
+        return MOVED_BROKEN;
+    }
     if (n > 0) {
         way->since_ms = way->end == way->begin ? now_ms : way->since_ms;
         way->end += (size_t)n;
@@ -99,8 +104,10 @@ static enum moved give(struct weir_relay *relay, int from, int64_t now_ms)
 bool weir_relay_pump(struct weir_relay *relay, int64_t now_ms)
 {
     bool has_moved = true;
+    relay->has_more = false;
     for (int round = 0; has_moved; round++) {
         has_moved = false;
+        relay->has_more = relay->has_more || round == ROUNDS_MAX;
         for (int from = 0; from < 2; from++) {
             enum moved taken = round < ROUNDS_MAX ? take(relay, from, now_ms) : MOVED_NONE;
             enum moved given = give(relay, from, now_ms);
@@ -113,7 +120,7 @@ bool weir_relay_pump(struct weir_relay *relay, int64_t now_ms)
     }
     for (int from = 0; from < 2; from++) {
         const struct weir_relay_way *way = &relay->ways[from];
-        if (way->end > way->begin && now_ms - way->since_ms >= WEIR_RELAY_STUCK_MS) {
+        if (way->end > way->begin && now_ms - way->since_ms >= relay->stuck_ms) {
             return false;
         }
     }

@@ -2,9 +2,9 @@
  * Relay: bytes both ways between two sockets, in bounded memory, with no idea of what they say.
  *
  * Whoever has it calls weir_relay_pump when either socket has an event (edge-triggered epoll suits it)
- * and now and then for the time; it never blocks. A side that is closed for writing by its peer is
+ * and now and then for the time, and again where has_more says so; it never blocks. A side that is closed for writing by its peer is
  * closed for writing at the other side, once what came before was delivered. Bytes that are not taken
- * for WEIR_RELAY_STUCK_MS end the relay, and so do WEIR_RELAY_QUIET_MS in which nothing moves.
+ * for stuck_ms end the relay, and so do WEIR_RELAY_QUIET_MS in which nothing moves.
  *
  * One thread. Neither socket is closed here.
  */
@@ -18,6 +18,9 @@
 #define WEIR_RELAY_BYTES    ((size_t)32 << 10) /**< Under way in one direction, at most. */
 #define WEIR_RELAY_STUCK_MS ((int64_t)60 * 1000)
 #define WEIR_RELAY_QUIET_MS ((int64_t)15 * 60 * 1000)
+
+/** Looks at bytes as they come from fds[from], before they go on. False: they must not. */
+typedef bool (*weir_relay_see_fn)(void *context, int from, const void *bytes, size_t len);
 
 /** From one of the two to the other. */
 struct weir_relay_way {
@@ -33,6 +36,11 @@ struct weir_relay {
     int fds[2];
     struct weir_relay_way ways[2]; /**< ways[i]: from fds[i] to the other. */
     int64_t moved_ms;
+    bool
+        has_more; /**< It let others have their turn: it is to be pumped again, though no event may come. */
+    int64_t stuck_ms;      /**< WEIR_RELAY_STUCK_MS, unless it is set after init. */
+    weir_relay_see_fn see; /**< NULL, unless it is set after init; not for bytes of a preload. */
+    void *context;
 };
 
 /** Both descriptors are non-blocking sockets, borrowed. */

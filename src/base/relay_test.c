@@ -105,11 +105,65 @@ START_TEST(a_broken_side_ends_it)
 
 END_TEST
 
+/* What is left when it lets others have their turn brings no event by itself. */
+START_TEST(it_says_that_it_is_to_be_pumped_again)
+{
+    static char bytes[1 << 16];
+    size_t n_sent = 0, n_got = 0;
+    int size = 4 << 20;
+    for (int i = 0; i < 4; i++) {
+        int fd = i < 2 ? outer[i] : relay.fds[i - 2];
+        if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size) != 0) {
+            return; /* not root: no socket holds more than one turn moves */
+        }
+    }
+    for (ssize_t n; (n = send(outer[0], bytes, sizeof bytes, MSG_NOSIGNAL)) > 0;) {
+        n_sent += (size_t)n;
+    }
+    ck_assert_uint_gt(n_sent, (size_t)1 << 20);
+    do { /* as its owner does, without any event */
+        ck_assert(weir_relay_pump(&relay, 1001));
+        for (ssize_t n; (n = recv(outer[1], bytes, sizeof bytes, 0)) > 0;) {
+            n_got += (size_t)n;
+        }
+    } while (relay.has_more);
+    ck_assert_uint_eq(n_got, n_sent);
+}
+
+END_TEST
+
+static bool see_no_x(void *context, int from, const void *seen, size_t len)
+{
+    *(int *)context += from == 0;
+    return memchr(seen, 'x', len) == NULL;
+}
+
+START_TEST(what_must_not_pass_ends_it)
+{
+    int n = 0;
+    char got[8];
+    relay.see = see_no_x;
+    relay.context = &n;
+    ck_assert_int_eq(send(outer[0], "good", 4, 0), 4);
+    ck_assert(weir_relay_pump(&relay, 1001));
+    ck_assert_int_eq(recv(outer[1], got, sizeof got, 0), 4);
+    ck_assert_int_eq(send(outer[0], "x", 1, 0), 1);
+    ck_assert(!weir_relay_pump(&relay, 1002));
+    ck_assert_int_eq(recv(outer[1], got, sizeof got, 0), -1);
+    ck_assert_int_eq(n, 2);
+}
+
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {bytes_go_both_ways_in_order, an_end_is_passed_on_behind_the_bytes,
-                            a_side_that_takes_nothing_ends_it, silence_ends_it,
-                            a_broken_side_ends_it};
+    const TTest *tests[] = {bytes_go_both_ways_in_order,
+                            an_end_is_passed_on_behind_the_bytes,
+                            a_side_that_takes_nothing_ends_it,
+                            silence_ends_it,
+                            a_broken_side_ends_it,
+                            it_says_that_it_is_to_be_pumped_again,
+                            what_must_not_pass_ends_it};
     return weir_test_run(
         weir_test_suite_with("relay", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));
 }

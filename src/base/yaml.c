@@ -28,9 +28,13 @@ static weir_status next_event(struct yaml_reader *reader)
     yaml_event_delete(&reader->event);
     if (yaml_parser_parse(&reader->parser, &reader->event) == 0) {
         const char *problem = reader->parser.problem != NULL ? reader->parser.problem : "not YAML";
-        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s: line %zu, column %zu: %s",
-                              reader->what, reader->parser.problem_mark.line + 1,
-                              reader->parser.problem_mark.column + 1, problem);
+        bool is_odd = strstr(problem, "cannot start any token") != NULL;
+        return weir_error_set(
+            reader->err, WEIR_ERR_INVALID, "%s: line %zu, column %zu: %s%s", reader->what,
+            reader->parser.problem_mark.line + 1, reader->parser.problem_mark.column + 1, problem,
+            is_odd ? ": indent with blanks and not with a tab; a text that begins "
+                     "with @, ` or % stands in quotes"
+                   : "");
     }
     return WEIR_OK;
 }

@@ -1,8 +1,9 @@
-/** weir login, project, user, token, session: who may do what. */
+/** weir project, user, group, token, session, whoami: who may do what. */
 #include "cli/command.h"
 
 #include "base/clock.h"
 #include "cli/find.h"
+#include "cli/hint.h"
 #include "cli/project.h"
 
 #include <string.h>
@@ -15,23 +16,21 @@ struct plain_options {
 
 static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
 
-/* Send a body (its reference is taken) and print the answer. */
-static weir_status send_and_print(struct cli_call *call, const char *method, const char *path,
-                                  json_t *body, struct weir_error *err)
+/* Send a body (its reference is taken), and say what came of it: `line`, or the answer; NULL: the answer. */
+static weir_status send_and_say(struct cli_call *call, const char *method, const char *path,
+                                json_t *body, const char *line, struct weir_error *err)
 {
     json_t *answer;
     weir_status status = cli_rest(call, method, path, body, &answer, err);
     json_decref(body);
     WEIR_TRY(status);
-    cli_print_object(call, answer);
+    if (line != NULL) {
+        cli_print_said(call, answer, line);
+    } else {
+        cli_print_object(call, answer);
+    }
     json_decref(answer);
     return WEIR_OK;
-}
-
-static weir_status post_and_print(struct cli_call *call, const char *path, json_t *body,
-                                  struct weir_error *err)
-{
-    return send_and_print(call, "POST", path, body, err);
 }
 
 /* DELETE this path, and say what became of `name`. */
@@ -64,81 +63,13 @@ static weir_status run_verb(struct cli_call *call, const struct verb *verbs, siz
             return verbs[i].run(call, err);
         }
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                          call->command->usage);
+    const char *say = cli_hint_second(call->command->name, call->words[0]);
+    return say != NULL
+               ? weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s %.40s\": say %s",
+                                call->command->name, call->words[0], say)
+               : weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
+                                call->command->usage);
 }
-
-struct login_options {
-    struct cli_common common;
-    char *user, *password_file, *name, *role, *project;
-    int64_t expires_days;
-};
-
-static const struct weir_option login_options[] = {
-    CLI_COMMON_OPTIONS(login_options),
-    WEIR_OPT(login_options, user, "user", 0, TEXT, NULL, 0, 0, "USER",
-             "Log in as this user with a password, and print the secret of a new token"),
-    WEIR_OPT(login_options, password_file, "password-file", 0, TEXT, NULL, 0, 0, "FILE",
-             "Read the password's line there, not from the terminal"),
-    WEIR_OPT(login_options, name, "name", 0, TEXT, "login", 0, 0, "NAME", "Of the token"),
-    WEIR_OPT(login_options, role, "role", 0, TEXT, NULL, 0, 0, "ROLE",
-             "Give the token at most this role"),
-    WEIR_OPT(login_options, project, "project", 0, TEXT, NULL, 0, 0, "PROJECT",
-             "Give the token this project only"),
-    WEIR_OPT(login_options, expires_days, "expires-days", 0, INT, "30", 1, 366, "N",
-             "When the token ends"),
-};
-
-static weir_status log_in_with_password(struct cli_call *call, struct weir_error *err)
-{
-    const struct login_options *options = call->options;
-    char *password;
-    json_t *answer;
-    WEIR_TRY(cli_read_password(call, "Password: ", options->password_file, &password, err));
-    json_t *body = json_pack("{s:s,s:s,s:s,s:s*,s:s*,s:I}", "user", options->user, "password",
-                             password, "token", options->name, "role", options->role, "project",
-                             options->project, "expires_days", (json_int_t)options->expires_days);
-    weir_status status = cli_rest(call, "POST", "/api/v1/password-login", body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("export WEIR_TOKEN=%s\n", cli_text(call, answer, "secret"));
-        (void)fprintf(stderr, "This token is shown once. `weir token revoke %s` ends it.\n",
-                      cli_text(call, answer, "id"));
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status run_login(struct cli_call *call, struct weir_error *err)
-{
-    if (((const struct login_options *)call->options)->user != NULL) {
-        return log_in_with_password(call, err);
-    }
-    json_t *answer;
-    WEIR_TRY(cli_rest(call, "POST", "/api/v1/session/link", NULL, &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s\n", cli_text(call, answer, "url"));
-        (void)fprintf(stderr, "Open it in a browser; it works once, for 15 minutes.\n");
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-const struct cli_command cli_login = {
-    .name = "login",
-    .usage = "[--user USER [--password-file FILE] [--name NAME] [--role ROLE] [--project PROJECT] "
-             "[--expires-days N]] [-o json]",
-    .summary = "Print a one-time link that logs a browser in; with --user, a token for a password",
-    .min_words = 0,
-    .max_words = 0,
-    CLI_OPTIONS(login_options, login_options),
-    .run = run_login,
-};
 
 static const struct weir_option project_options[] = {
     CLI_COMMON_OPTIONS(cli_project_options),
@@ -158,9 +89,14 @@ static const struct weir_option project_options[] = {
 static weir_status create_project(struct cli_call *call, struct weir_error *err)
 {
     const struct cli_project_options *options = call->options;
-    return post_and_print(
-        call, "/api/v1/projects",
-        json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description), err);
+    return send_and_say(
+        call, "POST", "/api/v1/projects",
+        json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description),
+        weir_arena_printf(
+            call->arena,
+            "project/%s created; `weir project grant %s USER --role ROLE` lets people in",
+            call->words[1], call->words[1]),
+        err);
 }
 
 /* …/members/user/NAME, or group/NAME with --group. */
@@ -174,8 +110,11 @@ static const char *member_path(struct cli_call *call)
 static weir_status grant(struct cli_call *call, struct weir_error *err)
 {
     const struct cli_project_options *options = call->options;
-    return send_and_print(call, "PUT", member_path(call), json_pack("{s:s}", "role", options->role),
-                          err);
+    return send_and_say(call, "PUT", member_path(call), json_pack("{s:s}", "role", options->role),
+                        weir_arena_printf(call->arena, "%s %s has the role %s in project %s",
+                                          options->is_group ? "group" : "user", call->words[2],
+                                          options->role, call->words[1]),
+                        err);
 }
 
 static weir_status revoke(struct cli_call *call, struct weir_error *err)
@@ -202,6 +141,7 @@ const struct cli_command cli_project = {
     .help = "retention lists how long the project keeps what is its own, and what it may set; set "
             "--retention\n"
             "changes that with the next sweep, and with --dry-run says what would go.",
+    .flags = CLI_YAML,
     .min_words = 2,
     .max_words = 3,
     CLI_OPTIONS(cli_project_options, project_options),
@@ -251,31 +191,39 @@ static weir_status set_password(struct cli_call *call, struct weir_error *err)
 static weir_status create_user(struct cli_call *call, struct weir_error *err)
 {
     const struct user_options *options = call->options;
-    return send_and_print(call, "POST", "/api/v1/users",
-                          json_pack("{s:s,s:s,s:s}", "name", call->words[1], "role",
-                                    role_word(options->role), "kind", options->kind),
-                          err);
+    const char *role = role_word(options->role), *name = call->words[1];
+    bool is_person = strcmp(options->kind, "person") == 0;
+    return send_and_say(
+        call, "POST", "/api/v1/users",
+        json_pack("{s:s,s:s,s:s}", "name", name, "role", role, "kind", options->kind),
+        weir_arena_printf(call->arena, "user/%s created, as %s; `weir %s %s%s", name, role,
+                          is_person ? "user password" : "token create NAME --user", name,
+                          is_person ? "` gives them a password" : "` makes them a token"),
+        err);
 }
 
-static weir_status change_user(struct cli_call *call, json_t *change, struct weir_error *err)
+static weir_status change_user(struct cli_call *call, json_t *change, const char *what,
+                               struct weir_error *err)
 {
-    return send_and_print(call, "PATCH", cli_path1(call, "/api/v1/users/{}", call->words[1]),
-                          change, err);
+    return send_and_say(call, "PATCH", cli_path1(call, "/api/v1/users/{}", call->words[1]), change,
+                        weir_arena_printf(call->arena, "user/%s: %s", call->words[1], what), err);
 }
 
 static weir_status disable_user(struct cli_call *call, struct weir_error *err)
 {
-    return change_user(call, json_pack("{s:b}", "is_disabled", true), err);
+    return change_user(call, json_pack("{s:b}", "is_disabled", true), "disabled", err);
 }
 
 static weir_status enable_user(struct cli_call *call, struct weir_error *err)
 {
-    return change_user(call, json_pack("{s:b}", "is_disabled", false), err);
+    return change_user(call, json_pack("{s:b}", "is_disabled", false), "enabled", err);
 }
 
 static weir_status set_role(struct cli_call *call, struct weir_error *err)
 {
-    return change_user(call, json_pack("{s:s}", "role", role_word(call->words[2])), err);
+    const char *role = role_word(call->words[2]);
+    return change_user(call, json_pack("{s:s}", "role", role),
+                       weir_arena_printf(call->arena, "role %s", role), err);
 }
 
 static weir_status delete_user(struct cli_call *call, struct weir_error *err)
@@ -299,6 +247,7 @@ const struct cli_command cli_user = {
     .usage = "create NAME [--role ROLE] [--kind person|service] | role NAME ROLE | disable NAME | "
              "enable NAME | delete NAME | password NAME [--password-file FILE]",
     .summary = "Create, change, disable or delete a user; set their password",
+    .flags = CLI_YAML,
     .min_words = 2,
     .max_words = 3,
     CLI_OPTIONS(user_options, user_options),
@@ -330,12 +279,12 @@ static weir_status create_token(struct cli_call *call, struct weir_error *err)
     const struct token_options *options = call->options;
     int64_t expires_ms =
         options->expires_days > 0 ? weir_time_ms() + options->expires_days * DAY_MS : 0;
-    return post_and_print(call, "/api/v1/tokens",
-                          json_pack("{s:s,s:s,s:s*,s:s*,s:s*,s:I}", "name", call->words[1], "role",
-                                    role_word(options->role), "user", options->user, "node",
-                                    options->node, "project", options->project, "expires_ms",
-                                    (json_int_t)expires_ms),
-                          err);
+    return send_and_say(call, "POST", "/api/v1/tokens",
+                        json_pack("{s:s,s:s,s:s*,s:s*,s:s*,s:I}", "name", call->words[1], "role",
+                                  role_word(options->role), "user", options->user, "node",
+                                  options->node, "project", options->project, "expires_ms",
+                                  (json_int_t)expires_ms),
+                        NULL, err); /* its secret is in it */
 }
 
 static weir_status revoke_token(struct cli_call *call, struct weir_error *err)
@@ -357,6 +306,7 @@ const struct cli_command cli_token = {
     .usage = "create NAME [--role ROLE] [--user USER] [--node NODE] [--project PROJECT] "
              "[--expires-days N] | revoke ID",
     .summary = "Create a token for a program, its secret is shown once; or revoke one",
+    .flags = CLI_YAML,
     .min_words = 2,
     .max_words = 2,
     CLI_OPTIONS(token_options, token_options),
@@ -402,9 +352,13 @@ static const struct weir_option group_options[] = {
 static weir_status create_group(struct cli_call *call, struct weir_error *err)
 {
     const struct group_options *options = call->options;
-    return post_and_print(
-        call, "/api/v1/groups",
-        json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description), err);
+    return send_and_say(
+        call, "POST", "/api/v1/groups",
+        json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description),
+        weir_arena_printf(call->arena,
+                          "group/%s created; `weir group add %s USER` puts people into it",
+                          call->words[1], call->words[1]),
+        err);
 }
 
 static weir_status delete_group(struct cli_call *call, struct weir_error *err)
@@ -420,7 +374,10 @@ static const char *group_path(struct cli_call *call)
 
 static weir_status add_to_group(struct cli_call *call, struct weir_error *err)
 {
-    return send_and_print(call, "PUT", group_path(call), json_object(), err);
+    return send_and_say(
+        call, "PUT", group_path(call), json_object(),
+        weir_arena_printf(call->arena, "user %s is in group %s", call->words[2], call->words[1]),
+        err);
 }
 
 static weir_status remove_from_group(struct cli_call *call, struct weir_error *err)
@@ -441,6 +398,7 @@ const struct cli_command cli_group = {
     .name = "group",
     .usage = "create NAME [--description TEXT] | delete NAME | add GROUP USER | remove GROUP USER",
     .summary = "Create groups of users, and say who is in them",
+    .flags = CLI_YAML,
     .min_words = 2,
     .max_words = 3,
     CLI_OPTIONS(group_options, group_options),

@@ -1,5 +1,6 @@
 /** weir alert ack, resolve, silence, unsilence, test, receiver: who looks after what, and who is told. */
 #include "cli/alert.h"
+#include "cli/input.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -58,7 +59,7 @@ weir_status alert_read_file(struct cli_call *call, const char *path, json_t **ou
     char *text;
     size_t len;
     json_t *object;
-    WEIR_TRY(weir_file_read(path, FILE_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(path, FILE_MAX_BYTES, call->arena, &text, &len, err));
     WEIR_TRY(weir_yaml_parse(text, len, path, false, &object, err));
     if (!json_is_object(object)) {
         json_decref(object);

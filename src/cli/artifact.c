@@ -1,5 +1,6 @@
 /** weir artifact list, get, put: files that runs leave. */
 #include "cli/find.h"
+#include "cli/progress.h"
 
 #include "base/file.h"
 #include "base/grow.h"
@@ -393,6 +394,7 @@ static weir_status put_file(struct cli_call *call, const char *run, const char *
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         status = weir_error_set(err, WEIR_ERR_INVALID, "%s is no file", file);
     } else if (info.st_size > PART_BYTES) {
+        cli_progress_file(call, file);
         status = put_large(call, run, file, fd, info.st_size, path, err);
     } else {
         status = weir_client_send_file(call->client, "PUT", file_path(call, run, path),

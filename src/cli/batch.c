@@ -10,7 +10,7 @@ struct batch_options {
     struct cli_common common;
     struct job_ask ask;
     char *name, *project, *split, *format, *folder;
-    int64_t tasks, top, batch, shard, cpus;
+    int64_t tasks, top, batch, shard, cpu_millis;
     bool has_values;
 };
 
@@ -32,8 +32,8 @@ static const struct weir_option batch_options[] = {
              "Pictures that are computed together"),
     WEIR_OPT(batch_options, shard, "shard", 0, INT, "1000", 1, 1000000, "N",
              "Pictures of one file of results"),
-    WEIR_OPT(batch_options, cpus, "cpus", 0, INT, "1", 1, 4096, "N",
-             "CPU slots of each task, and its computing threads"),
+    WEIR_OPT(batch_options, cpu_millis, "cpus", 0, CPUS, "1", 0, 4096, "N",
+             "CPUs of each task: 2, 0.5 or 500m; rounded up, its computing threads"),
     WEIR_OPT(batch_options, name, "name", 0, TEXT, NULL, 0, 0, "JOB",
              "Name of the job (else MODEL-DATASET)"),
     WEIR_OPT(batch_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME", "Whose job it is"),
@@ -56,13 +56,13 @@ static weir_status run_batch(struct cli_call *call, struct weir_error *err)
     const struct batch_options *options = call->options;
     char *id;
     WEIR_AUTO(weir_json_auto_free)
-    json_t *body =
-        json_pack("{s:s,s:s,s:s?,s:{s:s,s:s,s:I,s:I,s:b,s:s,s:I,s:I,s:{s:I}}}", "name",
-                  name_of(call), "kind", "batch", "project", options->project, "spec", "model",
-                  call->words[0], "dataset", call->words[1], "tasks", (json_int_t)options->tasks,
-                  "top", (json_int_t)options->top, "values", options->has_values, "format",
-                  options->format, "batch_size", (json_int_t)options->batch, "shard_size",
-                  (json_int_t)options->shard, "resources", "cpus", (json_int_t)options->cpus);
+    json_t *body = json_pack("{s:s,s:s,s:s?,s:{s:s,s:s,s:I,s:I,s:b,s:s,s:I,s:I,s:{s:o}}}", "name",
+                             name_of(call), "kind", "batch", "project", options->project, "spec",
+                             "model", call->words[0], "dataset", call->words[1], "tasks",
+                             (json_int_t)options->tasks, "top", (json_int_t)options->top, "values",
+                             options->has_values, "format", options->format, "batch_size",
+                             (json_int_t)options->batch, "shard_size", (json_int_t)options->shard,
+                             "resources", "cpus", weir_json_milli(options->cpu_millis));
     json_t *spec = json_object_get(body, "spec");
     if (options->folder != NULL) {
         json_object_set_new(spec, "output", json_string(options->folder));
@@ -74,6 +74,7 @@ static weir_status run_batch(struct cli_call *call, struct weir_error *err)
         json_object_del(body, "project");
     }
     WEIR_TRY(job_ask_add(&options->ask, spec, err));
+    job_ask_warn(call, &options->ask);
     WEIR_TRY(cli_job_post(call, "/api/v1/jobs", body, "is submitted", &id, err));
     if (!cli_is_json(call)) {
         printf("  how far it is  weir logs %s\n", cli_short_id(id));

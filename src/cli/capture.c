@@ -1,5 +1,6 @@
 /** weir snapshot create, export, import, delete: what an ION was over a span of time, as a file. */
 #include "cli/command.h"
+#include "cli/input.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -123,7 +124,7 @@ static weir_status put_document(struct cli_call *call, const char *file, json_t 
     char *text;
     size_t len;
     json_t *document;
-    WEIR_TRY(weir_file_read(file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
     WEIR_TRY(weir_yaml_parse(text, len, file, false, &document, err));
     json_object_set_new(body, "document", document);
     return WEIR_OK;

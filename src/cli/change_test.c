@@ -192,7 +192,8 @@ START_TEST(reviews_say_what_there_is_to_do)
     ck_assert_int_gt((int)strlen(cli.err), 20);
     EXPECT_EXIT(5, "rollback", "door");
     EXPECT_REFUSED(4, "gate", "reject", "gate");
-    EXPECT_REFUSED(7, "a job cannot be deleted", "delete", "job", "x");
+    EXPECT_REFUSED(7, "it goes with its job", "delete", "run", "x");
+    EXPECT_REFUSED(7, "`weir project retention PROJECT`", "delete", "decision", "x");
 }
 
 END_TEST
@@ -211,7 +212,7 @@ START_TEST(a_command_takes_the_files_of_its_folder_along)
     const json_t *spec = json_object_get(cli.json, "spec");
     ck_assert_uint_eq(json_array_size(json_object_get(spec, "argv")), 4);
     ck_assert_int_eq(json_integer_value(json_object_get(spec, "tasks")), 2);
-    ck_assert_int_eq(json_integer_value(json_object_get(spec, "cpu_slots")), 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(spec, "cpus")), 3);
     ck_assert_int_eq(json_integer_value(json_object_get(spec, "memory_max_bytes")), 1 << 30);
     const json_t *code = json_object_get(spec, "code"), *env = json_object_get(spec, "env");
     ck_assert_str_eq(json_string_value(json_object_get(env, "A")), "***"); /* a secret, to all */

@@ -1,22 +1,20 @@
 #include "cli/code_send.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "cli/folder.h"
 #include "cli/git_state.h"
+#include "cli/progress.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define ASK_MAX     5000
-#define SENDERS     4
-#define PROGRESS_MS 200
-#define HEX         "0123456789abcdef"
-#define COMMIT_MIN  7
-#define COMMIT_MAX  64
+#define ASK_MAX    5000
+#define SENDERS    4
+#define HEX        "0123456789abcdef"
+#define COMMIT_MIN 7
+#define COMMIT_MAX 64
 
 /** One folder on its way. */
 struct sending {
@@ -25,33 +23,19 @@ struct sending {
     struct folder folder;
     bool *is_missing; /* by entry */
     size_t n_files, n_missing, n_sent;
-    int64_t bytes_missing, bytes_sent, shown_ms;
-    bool is_shown;
+    int64_t bytes_missing, bytes_sent;
+    struct cli_progress progress;
     /* While several send: the next entry to look at, and a lock of what they count. */
     atomic_size_t i_next;
     atomic_bool has_failed;
     pthread_mutex_t lock;
 };
 
-/* A line that is written over, where a person looks on. */
 static void show(struct sending *s, const char *doing, size_t n, size_t n_all, int64_t bytes,
                  int64_t bytes_all)
 {
-    int64_t now_ms = weir_mono_ms();
-    if (isatty(STDERR_FILENO) != 1 || cli_is_json(s->call) || now_ms - s->shown_ms < PROGRESS_MS) {
-        return;
-    }
-    s->shown_ms = now_ms;
-    s->is_shown = true;
-    (void)fprintf(stderr, "\rweir: %s %zu of %zu files, %.1f of %.1f MiB \033[K", doing, n, n_all,
-                  (double)bytes / (1 << 20), (double)bytes_all / (1 << 20));
-}
-
-static void end_show(struct sending *s)
-{
-    if (s->is_shown) {
-        (void)fprintf(stderr, "\r\033[K");
-    }
+    cli_progress_tell(s->call, &s->progress, "%s %zu of %zu files, %.1f of %.1f MiB", doing, n,
+                      n_all, (double)bytes / (1 << 20), (double)bytes_all / (1 << 20));
 }
 
 static char *path_of(const struct sending *s, const struct weir_tree_entry *entry)
@@ -320,7 +304,7 @@ weir_status code_send_folder(struct cli_call *call, const char *dir, const char 
     weir_status status = hash_files(&s, err);
     status = status == WEIR_OK ? find_missing(&s, err) : status;
     status = status == WEIR_OK ? send_files(&s, err) : status;
-    end_show(&s);
+    cli_progress_end(&s.progress);
     WEIR_TRY(status);
     WEIR_TRY(send_manifest(&s, code, err));
     WEIR_TRY(add_git_state(&s, code, err));

@@ -1,8 +1,30 @@
 #include "cli/command.h"
 
+#include "cli/context.h"
+#include "cli/hint.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* --output takes what this command can print. */
+static void print_options(const struct cli_command *command)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct weir_option *options = WEIR_ARENA_ARRAY(&arena, command->n_options, struct weir_option);
+    memcpy(options, command->options, command->n_options * sizeof *options);
+    for (size_t i = 0; i < command->n_options; i++) {
+        if (strcmp(options[i].name, "output") == 0 && strcmp(options[i].arg, "text|json") == 0) {
+            options[i].arg = weir_arena_printf(&arena, "text%s%s|json%s",
+                                               (command->flags & CLI_NAME) != 0 ? "|name" : "",
+                                               (command->flags & CLI_WIDE) != 0 ? "|wide" : "",
+                                               (command->flags & CLI_YAML) != 0 ? "|yaml" : "");
+        }
+    }
+    weir_options_print(options, command->n_options, stdout);
+    weir_arena_fini(&arena);
+}
 
 void cli_print_help(const struct cli_command *command)
 {
@@ -12,7 +34,7 @@ void cli_print_help(const struct cli_command *command)
     }
     if (command->n_options > 0) {
         printf("\nOptions:\n");
-        weir_options_print(command->options, command->n_options, stdout);
+        print_options(command);
     }
 }
 
@@ -20,20 +42,39 @@ static weir_status check_words(const struct cli_call *call, struct weir_error *e
 {
     const struct cli_command *command = call->command;
     if (call->n_words < command->min_words || call->n_words > command->max_words) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", command->name,
-                              command->usage);
+        const char *say = call->n_words > 0 ? cli_hint_second(command->name, call->words[0]) : NULL;
+        return say != NULL ? weir_error_set(err, WEIR_ERR_INVALID,
+                                            "there is no command \"%s %.40s\": say %s",
+                                            command->name, call->words[0], say)
+                           : weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s",
+                                            command->name, command->usage);
     }
     const char *output = call->common->output;
     bool is_known = output == NULL || strcmp(output, "text") == 0 || strcmp(output, "json") == 0 ||
                     (strcmp(output, "wide") == 0 && (command->flags & CLI_WIDE) != 0) ||
-                    (strcmp(output, "yaml") == 0 && (command->flags & CLI_YAML) != 0);
+                    (strcmp(output, "yaml") == 0 && (command->flags & CLI_YAML) != 0) ||
+                    (strcmp(output, "name") == 0 && (command->flags & CLI_NAME) != 0);
     if (!is_known) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "--output: expected text%s%s json, got \"%.40s\"",
+                              "--output: expected text%s%s%s json, got \"%.40s\"",
+                              (command->flags & CLI_NAME) != 0 ? ", name" : "",
                               (command->flags & CLI_WIDE) != 0 ? ", wide" : "",
                               (command->flags & CLI_YAML) != 0 ? ", yaml or" : " or", output);
     }
     return WEIR_OK;
+}
+
+/* An option of another program is called otherwise here; all other errors are as they are. */
+static weir_status name_unknown_option(const struct cli_call *call, weir_status status,
+                                       struct weir_error *err)
+{
+    const char *say = strstr(err->message, "unknown option") != NULL
+                          ? cli_hint_option(call->command->name, call->argc, call->argv)
+                          : NULL;
+    size_t len = strcspn(err->message, ";");
+    return say == NULL ? status
+                       : weir_error_set(err, status, "%.*s; here it is %s", (int)len,
+                                        weir_arena_strdup(call->arena, err->message), say);
 }
 
 weir_status cli_call_run(struct cli_call *call, struct weir_error *err)
@@ -44,8 +85,12 @@ weir_status cli_call_run(struct cli_call *call, struct weir_error *err)
     }
     call->options = weir_arena_alloc(call->arena, command->options_size);
     call->common = call->options;
-    WEIR_TRY(weir_options_parse(command->options, command->n_options, call->argc, call->argv,
-                                call->arena, call->options, &call->words, &call->n_words, err));
+    weir_status parsed =
+        weir_options_parse(command->options, command->n_options, call->argc, call->argv,
+                           call->arena, call->options, &call->words, &call->n_words, err);
+    if (parsed != WEIR_OK) {
+        return name_unknown_option(call, parsed, err);
+    }
     if (call->common->is_help) {
         cli_print_help(command);
         return WEIR_OK;
@@ -83,12 +128,18 @@ char *cli_state_dir(struct weir_arena *arena, const char *given)
 
 weir_status cli_connect(struct cli_call *call, struct weir_error *err)
 {
-    struct weir_client_config config = {.server = call->common->server,
-                                        .token = call->common->token,
-                                        .ca_file = call->common->ca_file,
-                                        .state_dir =
-                                            cli_state_dir(call->arena, call->common->state)};
-    return call->client != NULL ? WEIR_OK : weir_client_open(&config, &call->client, err);
+    const struct cli_common *common = call->common;
+    struct cli_context context;
+    if (call->client != NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_context_find(call, &context, err));
+    struct weir_client_config config = {
+        .server = common->server != NULL ? common->server : context.server,
+        .token = common->token != NULL ? common->token : context.token,
+        .ca_file = common->ca_file != NULL ? common->ca_file : context.ca_file,
+        .state_dir = cli_state_dir(call->arena, common->state)};
+    return weir_client_open(&config, &call->client, err);
 }
 
 weir_status cli_rest(struct cli_call *call, const char *method, const char *path,

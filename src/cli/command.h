@@ -16,7 +16,7 @@
 
 /** Options of every command that talks to a server. First member of a command's own options. */
 struct cli_common {
-    char *server, *token, *ca_file, *state, *output;
+    char *server, *context, *token, *ca_file, *state, *output;
     bool is_help;
 };
 
@@ -35,7 +35,9 @@ struct cli_common {
 /** Rows of a command's option table for struct cli_common `common`. */
 #define CLI_COMMON_OPTIONS(strct)                                                                  \
     WEIR_OPT(strct, common.server, "server", 0, TEXT, NULL, 0, 0, "URL",                           \
-             "Server to talk to (else the one of the state folder)"),                              \
+             "Server to talk to (else that of --context, or of the state folder)"),                \
+        WEIR_OPT(strct, common.context, "context", 0, TEXT, NULL, 0, 0, "NAME",                    \
+                 "One of the servers that you are logged in to (weir context)"),                   \
         WEIR_OPT(strct, common.token, "token", 0, TEXT, NULL, 0, 0, "TOKEN",                       \
                  "Token to show (else the local admin's)"),                                        \
         WEIR_OPT(strct, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",                    \
@@ -66,6 +68,7 @@ enum cli_flags {
     CLI_HIDDEN = 1 << 1, /**< Not in the list of commands. */
     CLI_WIDE = 1 << 2,   /**< Takes -o wide. */
     CLI_YAML = 1 << 3,   /**< Takes -o yaml. */
+    CLI_NAME = 1 << 4,   /**< Takes -o name. */
 };
 
 struct cli_command {
@@ -120,6 +123,7 @@ weir_status cli_read_password(struct cli_call *call, const char *prompt, const c
 
 bool cli_is_json(const struct cli_call *call);
 bool cli_is_yaml(const struct cli_call *call);
+bool cli_is_name(const struct cli_call *call);
 
 /** Print a value as indented JSON with a newline. */
 void cli_print_json(const json_t *value);
@@ -138,11 +142,19 @@ struct cli_column {
 void cli_print_table(const struct cli_call *call, const json_t *answer,
                      const struct cli_column *columns, size_t n_columns);
 
+/** The columns alone, with or without their titles. */
+void cli_print_rows(const struct cli_call *call, const json_t *answer,
+                    const struct cli_column *columns, size_t n_columns, bool has_titles);
+
 /** Print a value as YAML, members that are null left out, `indent` blanks in front of each line. */
 void cli_print_yaml(const struct cli_call *call, const json_t *value, int indent);
+void cli_write_yaml(const struct cli_call *call, FILE *file, const json_t *value, int indent);
 
 /** Say that something was done with what has this name: "NAME: deleted", or {"name": NAME, "deleted": true}. */
 void cli_print_done(const struct cli_call *call, const char *name, const char *done);
+
+/** What an act made, in one line for people; the object whole as JSON or YAML if asked for. */
+void cli_print_said(const struct cli_call *call, const json_t *object, const char *line);
 
 /** Print one object as YAML; or as JSON if asked for. */
 void cli_print_object(const struct cli_call *call, const json_t *object);

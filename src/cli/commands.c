@@ -13,7 +13,11 @@
     X(cli_evaluate) \
     X(cli_dataset) \
     X(cli_apply) \
+    X(cli_diff) \
+    X(cli_edit) \
     X(cli_get) \
+    X(cli_wait_command) \
+    X(cli_rollout_status) \
     X(cli_describe) \
     X(cli_explain) \
     X(cli_lineage_decision) \
@@ -33,6 +37,7 @@
     X(cli_model_set) \
     X(cli_model_delete) \
     X(cli_deploy) \
+    X(cli_scale) \
     X(cli_undeploy) \
     X(cli_predict) \
     X(cli_batch) \
@@ -79,6 +84,11 @@
     X(cli_notebook_open) \
     X(cli_notebook_stop) \
     X(cli_tensorboard) \
+    X(cli_job_shell) \
+    X(cli_job_exec) \
+    X(cli_job_cp) \
+    X(cli_job_forward) \
+    X(cli_job_top) \
     X(cli_job_cancel) \
     X(cli_job_restart) \
     X(cli_job_resume) \
@@ -98,7 +108,10 @@
     X(cli_queue_list) \
     X(cli_secret) \
     X(cli_usage) \
+    X(cli_top) \
     X(cli_login) \
+    X(cli_logout) \
+    X(cli_context) \
     X(cli_whoami) \
     X(cli_project) \
     X(cli_role) \
@@ -121,7 +134,9 @@
     X(cli_agent_stop) \
     X(cli_simulate) \
     X(cli_what_if) \
-    X(cli_bench)
+    X(cli_bench) \
+    X(cli_completion) \
+    X(cli_complete)
 // clang-format on
 
 #define DECLARE(command) extern const struct cli_command command;

@@ -1,13 +1,15 @@
 /** weir dataset: create, fill and freeze datasets. */
 #include "cli/command.h"
+#include "cli/dataset_get.h"
+#include "cli/dataset_put.h"
+#include "cli/hint.h"
+#include "cli/progress.h"
 
 #include "base/picture.h"
-#include "cli/dataset_put.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct dataset_options {
     struct cli_common common;
@@ -48,19 +50,6 @@ static weir_status create(struct cli_call *call, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* A line on the terminal that the next one overwrites. */
-static bool has_progress(const struct cli_call *call)
-{
-    return !cli_is_json(call) && isatty(STDERR_FILENO) == 1;
-}
-
-static void end_progress(const struct cli_call *call)
-{
-    if (has_progress(call)) {
-        (void)fprintf(stderr, "\r\033[K");
-    }
-}
-
 /* Of files that are no pictures: a dataset may well be of such. */
 static void tell_of_others(size_t n, size_t n_files)
 {
@@ -96,20 +85,19 @@ static void warn_of_damage(struct cli_call *call, const json_t *version)
 /* Until the freeze is over; *answer becomes the version. */
 static weir_status follow_freeze(struct cli_call *call, json_t **answer, struct weir_error *err)
 {
+    struct cli_progress progress = {0};
     const char *path = cli_path1(call, "/api/v1/datasets/{}/freeze?wait_s=1", call->words[1]);
     const char *state = json_string_value(json_object_get(*answer, "state"));
     while (state != NULL && strcmp(state, "running") == 0) {
-        if (has_progress(call)) {
-            (void)fprintf(stderr, "\r\033[K%s files, %lld MB read",
+        cli_progress_tell(call, &progress, "%s files, %lld MB read",
                           cli_text(call, *answer, "files"),
                           json_integer_value(json_object_get(*answer, "bytes")) / 1000000);
-        }
         json_decref(*answer);
         *answer = NULL;
         WEIR_TRY(cli_rest(call, "GET", path, NULL, answer, err));
         state = json_string_value(json_object_get(*answer, "state"));
     }
-    end_progress(call);
+    cli_progress_end(&progress);
     json_t *error = json_object_get(*answer, "error");
     if (json_is_object(error)) {
         return weir_error_set(err, weir_status_from_name(cli_text(call, error, "status")), "%s",
@@ -153,6 +141,7 @@ static weir_status freeze(struct cli_call *call, struct weir_error *err)
 static weir_status send_all(struct cli_call *call, const struct put_list *list,
                             struct weir_error *err)
 {
+    struct cli_progress progress = {0};
     for (size_t i = 0; i < list->n; i++) {
         const struct put_file *file = &list->items[i];
         const char *parts[] = {call->words[1], file->class_name, file->name};
@@ -161,17 +150,15 @@ static weir_status send_all(struct cli_call *call, const struct put_list *list,
         weir_status status = weir_client_send_file(
             call->client, "PUT", path, "application/octet-stream", file->path, NULL, &why);
         if (status != WEIR_OK) {
-            end_progress(call);
+            cli_progress_end(&progress);
             return weir_error_set(err, status,
                                   "%s/%s: %s; %zu of %zu files are put: put all again before "
                                   "`weir dataset freeze`",
                                   file->class_name, file->name, why.message, i, list->n);
         }
-        if (has_progress(call) && (i % 16 == 15 || i + 1 == list->n)) {
-            (void)fprintf(stderr, "\r\033[K%zu of %zu files", i + 1, list->n);
-        }
+        cli_progress_tell(call, &progress, "%zu of %zu files are put", i + 1, list->n);
     }
-    end_progress(call);
+    cli_progress_end(&progress);
     return WEIR_OK;
 }
 
@@ -265,10 +252,19 @@ static weir_status remove_class(struct cli_call *call, struct weir_error *err)
     return WEIR_OK;
 }
 
+static weir_status get(struct cli_call *call, struct weir_error *err)
+{
+    if (call->n_words != 3) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir dataset get NAME[@v3] DIR");
+    }
+    return dataset_get(call, call->words[1], call->words[2], err);
+}
+
 static const struct {
     const char *name;
     weir_status (*fn)(struct cli_call *call, struct weir_error *err);
-} verbs[] = {{"create", create}, {"put", put}, {"freeze", freeze}, {"remove", remove_class}};
+} verbs[] = {
+    {"create", create}, {"put", put}, {"freeze", freeze}, {"remove", remove_class}, {"get", get}};
 
 static weir_status run_dataset(struct cli_call *call, struct weir_error *err)
 {
@@ -277,14 +273,19 @@ static weir_status run_dataset(struct cli_call *call, struct weir_error *err)
             return verbs[i].fn(call, err);
         }
     }
-    return weir_error_set(err, WEIR_ERR_INVALID,
-                          "weir dataset %.40s: expected create, put, freeze or remove",
-                          call->words[0]);
+    const char *say = cli_hint_second("dataset", call->words[0]);
+    return say != NULL
+               ? weir_error_set(err, WEIR_ERR_INVALID,
+                                "there is no command \"dataset %.40s\": say %s", call->words[0],
+                                say)
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "weir dataset %.40s: expected create, put, freeze, remove or get",
+                                call->words[0]);
 }
 
 const struct cli_command cli_dataset = {
     .name = "dataset",
-    .usage = "create|put|freeze|remove NAME …",
+    .usage = "create|put|freeze|remove|get NAME …",
     .summary = "Create, fill and freeze datasets",
     .help =
         "  create NAME [--path DIR] [--kind folder|idx] [--project NAME]   a folder of the server, "
@@ -293,7 +294,8 @@ const struct cli_command cli_dataset = {
         "  put NAME DIR [CLASS]                           upload class folders, or DIR's files as "
         "CLASS\n"
         "  freeze NAME                                    make a version of the files as they are\n"
-        "  remove NAME CLASS [FILE]                       delete uploaded files",
+        "  remove NAME CLASS [FILE]                       delete uploaded files\n"
+        "  get NAME[@v3] DIR                              fetch the files of a version",
     .min_words = 2,
     .max_words = 4,
     CLI_OPTIONS(dataset_options, dataset_options),

@@ -1,19 +1,18 @@
 /** weir deploy, weir undeploy: models behind an address. */
+#include "cli/job_ask.h"
 #include "cli/model_name.h"
 #include "cli/try_it.h"
+#include "cli/wait.h"
 
-#include "base/clock.h"
 #include "base/quantity.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_STEP_S 30 /* of one answer */
-
 struct deploy_options {
     struct cli_common common;
     char *as, *replicas, *max_delay, *traffic, *mirror, *memory, *idle_after, *timeout;
-    int64_t batch, queue, cpus, gpus;
+    int64_t batch, queue, cpu_millis, gpus;
     bool is_waited_for, follows;
 };
 
@@ -35,8 +34,10 @@ static const struct weir_option deploy_options[] = {
              "How long a request waits for others: 5ms, 500us (2ms if never said)"),
     WEIR_OPT(deploy_options, queue, "queue", 0, INT, "-1", -1, 65536, "N",
              "Requests that wait in one replica at most (1024 if never said)"),
-    WEIR_OPT(deploy_options, cpus, "cpus", 0, INT, "-1", -1, 4096, "N",
-             "CPU slots of each replica, and its computing threads (1 if never said)"),
+    WEIR_OPT(
+        deploy_options, cpu_millis, "cpus", 0, CPUS, "-1", -1, 4096, "N",
+        "CPUs of each replica: 2, 0.5 or 500m; rounded up, its computing threads (0.1 if never "
+        "said)"),
     WEIR_OPT(deploy_options, memory, "memory", 0, TEXT, NULL, 0, 0, "BYTES",
              "Memory of each replica: 4GiB (no limit if never said)"),
     WEIR_OPT(deploy_options, gpus, "gpus", 0, INT, "-1", -1, 64, "N",
@@ -108,7 +109,9 @@ static weir_status fill(struct cli_call *call, const char *model, const char *ve
     put_text(body, "memory", options->memory);
     put_number(body, "batch_max", options->batch);
     put_number(body, "queue_max", options->queue);
-    put_number(body, "cpus", options->cpus);
+    if (options->cpu_millis >= 0) {
+        json_object_set_new(body, "cpus", weir_json_milli(options->cpu_millis));
+    }
     put_number(body, "gpus", options->gpus);
     if (options->idle_after != NULL) {
         if (!weir_span_parse(options->idle_after, &span_ms)) {
@@ -122,8 +125,9 @@ static weir_status fill(struct cli_call *call, const char *model, const char *ve
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static bool is_settled(const json_t *deployment)
+static bool is_settled(const json_t *deployment, const void *wanted)
 {
+    (void)wanted;
     return json_is_true(json_object_get(deployment, "is_settled"));
 }
 
@@ -132,23 +136,18 @@ static weir_status wait_until_settled(struct cli_call *call, const char *name, j
                                       struct weir_error *err)
 {
     const struct deploy_options *options = call->options;
-    int64_t span_ms;
-    if (!weir_span_parse(options->timeout, &span_ms)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "--timeout: expected a time, as in 90s or 5m");
-    }
-    int64_t until_ms = weir_mono_ms() + span_ms;
-    for (int64_t left_ms = span_ms; !is_settled(*deployment) && left_ms > 0;
-         left_ms = until_ms - weir_mono_ms()) {
-        json_t *answer;
-        long long wait_s = WEIR_MIN(left_ms / 1000 + 1, (int64_t)WAIT_STEP_S);
-        const char *path = weir_arena_printf(
-            call->arena, "%s?wait_s=%lld", cli_path1(call, "/api/v1/deployments/{}", name), wait_s);
-        weir_client_set_timeout(call->client, (wait_s + WAIT_STEP_S) * 1000);
-        WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
+    struct cli_awaited awaited = {.what = weir_arena_printf(call->arena, "deployment %s", name),
+                                  .path = cli_path1(call, "/api/v1/deployments/{}", name),
+                                  .waits = cli_deployment_waits,
+                                  .is_there = is_settled};
+    json_t *last = NULL;
+    WEIR_TRY(cli_wait_timeout(options->timeout, &awaited.timeout_ms, err));
+    weir_status status = cli_wait_for(call, &awaited, &last, err);
+    if (last != NULL) {
         json_decref(*deployment);
-        *deployment = answer;
+        *deployment = last;
     }
-    return WEIR_OK;
+    return status == WEIR_ERR_TIMEOUT ? WEIR_OK : status; /* judge() says it */
 }
 
 /* That of the version with the largest share; a new reference, NULL if it cannot be had. */
@@ -176,6 +175,20 @@ static json_t *signature_of(struct cli_call *call, const json_t *deployment)
     return signature;
 }
 
+static void print_mirror(const json_t *deployment)
+{
+    size_t i;
+    json_t *version;
+    json_array_foreach(json_object_get(deployment, "versions"), i, version)
+    {
+        if (json_is_true(json_object_get(version, "is_mirror"))) {
+            printf("  mirror   v%lld gets a copy of each request; its answers are compared and "
+                   "dropped\n",
+                   json_integer_value(json_object_get(version, "version")));
+        }
+    }
+}
+
 static void print_deployment(struct cli_call *call, const json_t *deployment)
 {
     json_t *signature = signature_of(call, deployment);
@@ -183,6 +196,7 @@ static void print_deployment(struct cli_call *call, const json_t *deployment)
            cli_text(call, deployment, "state"), cli_text(call, deployment, "traffic"),
            cli_text(call, deployment, "n_ready"), cli_text(call, deployment, "replicas_min"),
            cli_text(call, deployment, "replicas_max"));
+    print_mirror(deployment);
     printf("  address  %s/v2/models/%s/infer\n", weir_client_server(call->client),
            cli_text(call, deployment, "name"));
     try_it_print(call, cli_text(call, deployment, "name"), signature);
@@ -199,11 +213,12 @@ static weir_status judge(struct cli_call *call, const json_t *deployment, struct
     if (!options->is_waited_for) {
         return WEIR_OK;
     }
-    if (!is_settled(deployment)) {
+    if (!is_settled(deployment, NULL)) {
+        const char *why = cli_deployment_waits(deployment);
         return weir_error_set(err, WEIR_ERR_TIMEOUT,
                               "%s does not serve it yet%s%s; it goes on: `weir describe deployment "
                               "%s` says how far it is",
-                              name, reason != NULL ? ": " : "", reason != NULL ? reason : "", name);
+                              name, why[0] != '\0' ? ": " : "", why, name);
     }
     if (reason != NULL && (strcmp(state, "FAILED") == 0 || strstr(reason, "could not be loaded"))) {
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s: %s", name, reason);
@@ -253,6 +268,7 @@ static weir_status run_deploy(struct cli_call *call, struct weir_error *err)
     }
     json_decref(body);
     if (status == WEIR_OK) {
+        job_gpus_warn(call, options->gpus, NULL);
         print_warnings(deployment);
     }
     if (status == WEIR_OK && options->is_waited_for) {
@@ -284,6 +300,49 @@ const struct cli_command cli_deploy = {
     .max_words = 1,
     CLI_OPTIONS(deploy_options, deploy_options),
     .run = run_deploy,
+};
+
+/* ---- scale ------------------------------------------------------------------------------------ */
+
+static const struct weir_option scale_options[] = {
+    CLI_COMMON_OPTIONS(deploy_options),
+    WEIR_OPT(deploy_options, replicas, "replicas", 0, TEXT, NULL, 0, 0, "A..B",
+             "Replicas by load: 0..4 goes down to none; or a number"),
+    WEIR_OPT(deploy_options, is_waited_for, "wait", 0, BOOL, "true", 0, 0, NULL,
+             "Wait until it has them, or cannot (--no-wait: answer at once)"),
+    WEIR_OPT(deploy_options, timeout, "timeout", 0, TEXT, "5m", 0, 0, "TIME",
+             "Wait so long at most"),
+};
+
+static weir_status run_scale(struct cli_call *call, struct weir_error *err)
+{
+    static const char noun[] = "deployment/";
+    struct deploy_options *options = call->options;
+    json_t *deployment;
+    options->replicas = call->n_words == 2 ? call->words[1] : options->replicas;
+    options->batch = options->queue = options->cpu_millis = options->gpus =
+        -1; /* stay as they are */
+    if (options->replicas == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "how many? weir scale %s 2, or 0..4 by load",
+                              call->words[0]);
+    }
+    if (strncmp(call->words[0], noun, sizeof noun - 1) == 0) {
+        call->words[0] += sizeof noun - 1;
+    }
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/deployments/{}", call->words[0]), NULL,
+                      &deployment, err));
+    json_decref(deployment);
+    return run_deploy(call, err);
+}
+
+const struct cli_command cli_scale = {
+    .name = "scale",
+    .usage = "DEPLOYMENT N|A..B [--no-wait]",
+    .summary = "Give a deployment more or fewer replicas",
+    .min_words = 1,
+    .max_words = 2,
+    CLI_OPTIONS(deploy_options, scale_options),
+    .run = run_scale,
 };
 
 /* ---- undeploy -------------------------------------------------------------------------------- */

@@ -344,7 +344,9 @@ static const struct described {
      NULL,
      {"dataset-versions"}},
     {"node",
-     "state name cpu_slots memory_bytes n_accelerators disk_bytes disk_free_bytes is_draining "
+     "state name cpu_slots cpus_used cpus_free cpus_busy memory_bytes memory_kept_bytes "
+     "memory_used_bytes n_accelerators accelerators_used n_tasks disk_bytes disk_free_bytes "
+     "is_draining "
      "unhealthy labels taints agent_version "
      "last_seen_ms created_ms",
      print_node,
@@ -424,29 +426,54 @@ static weir_status load(struct cli_call *call, const struct cli_noun *noun, cons
     return cli_model_record(call, model, number, out, err);
 }
 
-/* "ion, job and run" */
-static const char *all_described(struct cli_call *call)
+/* The noun and the name of the words: "job train", "job/train"; one word alone is an ION. */
+static weir_status read_words(struct cli_call *call, const struct cli_noun **out_noun,
+                              char **out_name, struct weir_error *err)
 {
-    const char *text = "";
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(described); i++) {
-        const char *between = i == 0 ? "" : i + 1 < WEIR_ARRAY_LEN(described) ? ", " : " and ";
-        text = weir_arena_printf(call->arena, "%s%s%s", text, between, described[i].singular);
+    char *first = call->words[0], *last = call->words[call->n_words - 1];
+    const struct cli_noun *noun = cli_noun_split(call->arena, first, out_name);
+    if (call->n_words == 1 && noun != NULL) {
+        *out_noun = noun;
+        return WEIR_OK;
     }
-    return text;
+    noun = cli_noun_find(call->n_words == 2 ? first : "ion");
+    if (noun == NULL) {
+        return cli_noun_unknown(first, err);
+    }
+    const struct cli_noun *alone = call->n_words == 1 ? cli_noun_find(first) : NULL;
+    if (alone != NULL) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID, "which %s? weir describe %s %s; `weir get %s%s%s` lists them",
+            alone->singular, alone->singular,
+            alone->of != NULL || alone->key == NULL ? "NAME"
+                                                    : cli_noun_placeholder(call->arena, alone),
+            alone->plural, alone->of != NULL ? " " : "",
+            alone->of != NULL ? cli_noun_placeholder(call->arena, alone) : "");
+    }
+    *out_noun = noun;
+    *out_name = last;
+    return WEIR_OK;
+}
+
+/* A record of which no more is known than what it has. */
+static weir_status describe_plain(struct cli_call *call, const struct cli_noun *noun,
+                                  const char *word, struct weir_error *err)
+{
+    json_t *record;
+    WEIR_TRY(load(call, noun, word, &record, err));
+    cli_print_object(call, record);
+    json_decref(record);
+    return WEIR_OK;
 }
 
 static weir_status run_describe(struct cli_call *call, struct weir_error *err)
 {
-    const char *word = call->words[call->n_words - 1];
-    const struct cli_noun *noun = cli_noun_find(call->n_words == 2 ? call->words[0] : "ion");
-    if (noun == NULL) {
-        return cli_noun_unknown(call->words[0], err);
-    }
+    const struct cli_noun *noun = NULL;
+    char *word = NULL;
+    WEIR_TRY(read_words(call, &noun, &word, err));
     const struct described *what = find_described(noun->singular);
     if (what == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "a %s cannot be described; %s can, and `weir get %s` lists %s",
-                              noun->singular, all_described(call), noun->plural, noun->plural);
+        return describe_plain(call, noun, word, err);
     }
     bool is_whole = cli_is_json(call) || cli_is_yaml(call);
     json_t *record;
@@ -471,10 +498,10 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_describe = {
     .name = "describe",
-    .usage = "[NOUN] NAME [-o json|yaml]",
+    .usage = "[NOUN] NAME | NOUN/NAME [-o json|yaml]",
     .summary = "Show an ION (or job, run, model, dataset, node, sweep …) and what belongs to it",
-    .help = "NOUN is ion (what it is without one), job, run, sweep, model, version (NAME@v3, "
-            "NAME@ALIAS), deployment,\ndataset, node, snapshot or alert.\n"
+    .help = "NOUN is any that `weir get` lists (ion, if there is none), and stands in front of the "
+            "name: job train,\njob/train. A version is MODEL@v3 or MODEL@ALIAS.\n"
             "The state comes first, and of each list the newest 10. -o yaml and -o json show all.",
     .flags = CLI_WIDE | CLI_YAML,
     .min_words = 1,

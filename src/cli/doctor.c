@@ -282,6 +282,29 @@ static void check_server(struct doctor *doctor)
 }
 
 /* What the server says of the whole, if one answers. */
+/* "2 alerts are open, 1 of them critical"; NULL: none is, or nobody says. */
+static char *open_alerts(struct doctor *doctor)
+{
+    json_t *alerts, *alert;
+    struct weir_error ignored;
+    size_t i, n, n_critical = 0;
+    if (cli_rest(doctor->call, "GET", "/api/v1/alerts?state=open&limit=1000", NULL, &alerts,
+                 &ignored) != WEIR_OK) {
+        return NULL;
+    }
+    json_array_foreach(json_object_get(alerts, "items"), i, alert)
+    {
+        const char *severity = json_string_value(json_object_get(alert, "severity"));
+        n_critical += severity != NULL && strcmp(severity, "critical") == 0;
+    }
+    n = json_array_size(json_object_get(alerts, "items"));
+    json_decref(alerts);
+    return n > 0 ? weir_arena_printf(doctor->call->arena,
+                                     "%zu alert%s open, %zu of them critical: weir get alerts", n,
+                                     n == 1 ? " is" : "s are", n_critical)
+                 : NULL;
+}
+
 static void check_platform(struct doctor *doctor)
 {
     json_t *summary;
@@ -303,7 +326,7 @@ static void check_platform(struct doctor *doctor)
     find(doctor, verdict, "platform",
          weir_arena_strdup(doctor->call->arena, status != NULL ? status : "unknown"),
          reason != NULL ? weir_arena_printf(doctor->call->arena, "%s (weir get alerts)", reason)
-                        : NULL);
+                        : open_alerts(doctor));
     json_decref(summary);
 }
 

@@ -21,13 +21,15 @@ const struct find_kind find_job = {"job", "/api/v1/jobs?newest=1&limit=1000",
                        find_token = {"token", "/api/v1/tokens?limit=1000", NULL, NULL},
                        find_session = {"session", "/api/v1/sessions?limit=1000", NULL, NULL},
                        find_sweep = {"sweep", "/api/v1/sweeps?newest=1&limit=1000",
-                                     "/api/v1/sweeps?newest=1&limit=1&name={}", "name"};
+                                     "/api/v1/sweeps?newest=1&limit=1&name={}", "name"},
+                       find_service = {"service", "/api/v1/services?limit=1000",
+                                       "/api/v1/services?limit=1&name={}", "name"};
 
 const struct find_kind *find_kind_of(const char *noun)
 {
     static const struct find_kind *const kinds[] = {&find_job,     &find_run,      &find_alert,
                                                     &find_silence, &find_delivery, &find_token,
-                                                    &find_session, &find_sweep};
+                                                    &find_session, &find_sweep,    &find_service};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
         if (strcmp(kinds[i]->noun, noun) == 0) {
             return kinds[i];
@@ -123,6 +125,9 @@ static weir_status settle(struct cli_call *call, const struct search *search, ch
 weir_status cli_find(struct cli_call *call, const struct find_kind *kind, const char *word,
                      char **out_id, struct weir_error *err)
 {
+    size_t noun_len = strlen(kind->noun);
+    bool has_noun = strncmp(word, kind->noun, noun_len) == 0 && word[noun_len] == '/';
+    word = has_noun ? word + noun_len + 1 : word; /* "job/train" */
     struct search search = {.kind = kind, .word = word};
     char *next;
     if (strlen(word) == WEIR_UUID_BYTES - 1 && word[8] == '-' && word[13] == '-') {

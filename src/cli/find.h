@@ -1,6 +1,7 @@
 /**
  * What a person calls a record that has an identifier: its name (the newest of that name), its
- * identifier, or 4 or more characters of the identifier's start or end (tables show the last 8).
+ * identifier, or 4 or more characters of the identifier's start or end (tables show the last 8); each
+ * with the noun in front or without: "job/train".
  */
 #ifndef WEIR_CLI_FIND_H
 #define WEIR_CLI_FIND_H
@@ -17,7 +18,7 @@ struct find_kind {
 };
 
 extern const struct find_kind find_job, find_run, find_alert, find_silence, find_delivery,
-    find_token, find_session, find_sweep;
+    find_token, find_session, find_sweep, find_service;
 
 /** The kind that has this noun, singular; NULL if its records go by their names. */
 const struct find_kind *find_kind_of(const char *noun);
@@ -29,6 +30,11 @@ const struct find_kind *find_kind_of(const char *noun);
  */
 weir_status cli_find(struct cli_call *call, const struct find_kind *kind, const char *word,
                      char **out_id, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The number of an experiment: by it, or by a name that only one project (NULL: that the caller sees) has
+ *  (label.c). @return As cli_find. */
+weir_status cli_experiment_find(struct cli_call *call, const char *project, const char *word,
+                                char **out_id, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** POST something whose answer is a job, and print one line about it (or the answer as JSON);
  * out_id may be NULL (job.c). */

@@ -1,6 +1,6 @@
-/** weir get, weir explain: list anything, look at one, and what its members mean. */
+/** weir get: list anything, or look at one. */
 #include "cli/noun.h"
-#include "cli/role.h"
+#include "cli/watch.h"
 #include "track/track.h"
 
 #include <string.h>
@@ -10,12 +10,15 @@
 struct get_options {
     struct cli_common common;
     int64_t limit;
+    bool is_watched;
 };
 
 static const struct weir_option get_options[] = {
     CLI_COMMON_OPTIONS(get_options),
     WEIR_OPT(get_options, limit, "limit", 'n', INT, "100", 1, LIST_MAX, "N",
              "List at most so many, the newest first where there is an order"),
+    WEIR_OPT(get_options, is_watched, "watch", 'w', BOOL, NULL, 0, 0, NULL,
+             "Go on, and print again what has changed, until it is interrupted"),
 };
 
 /* What no run of the list has is left out, of the columns beside the record's. */
@@ -45,369 +48,209 @@ static size_t for_people(struct cli_call *call, json_t *list, const struct cli_n
     return n;
 }
 
-static weir_status print_list(struct cli_call *call, const struct cli_noun *noun, const char *owner,
-                              char *const *filters, size_t n_filters, struct weir_error *err)
+/* "job/0192…": the name of each, as every command takes it. */
+static void print_names(const struct cli_noun *noun, const json_t *list)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(list, "items"), i, item)
+    {
+        const char *key =
+            noun->key != NULL ? json_string_value(json_object_get(item, noun->key)) : NULL;
+        if (key != NULL) {
+            printf("%s/%s\n", noun->singular, key);
+        }
+    }
+}
+
+static void print_more(struct cli_call *call, const json_t *list)
 {
     const struct get_options *options = call->options;
-    json_t *list;
-    WEIR_TRY(cli_noun_list(call, noun, owner, filters, n_filters, options->limit, &list, err));
-    size_t n_columns;
-    const struct cli_column *columns = cli_noun_columns(call, noun, &n_columns);
-    bool is_for_people = !cli_is_json(call) && !cli_is_yaml(call);
-    if (is_for_people && noun->record == &weir_run_resource) {
-        n_columns = for_people(call, list, noun, columns, n_columns, &columns);
-    }
-    cli_print_table(call, list, columns, n_columns);
+    (void)fflush(stdout);
     if (json_is_true(json_object_get(list, "more")) && !cli_is_json(call)) {
-        (void)fflush(stdout);
         (void)fprintf(stderr, "(there are more: --limit %lld shows the first %lld)\n",
                       (long long)(10 * options->limit), (long long)(10 * options->limit));
     }
     if (json_is_string(json_object_get(list, "why")) && !cli_is_json(call)) {
-        (void)fflush(stdout);
         (void)fprintf(stderr, "(%s)\n", cli_text(call, list, "why"));
+    }
+}
+
+static void print_list(struct cli_call *call, const struct cli_noun *noun, json_t *list)
+{
+    size_t n_columns;
+    const struct cli_column *columns = cli_noun_columns(call, noun, &n_columns);
+    bool is_for_people = !cli_is_json(call) && !cli_is_yaml(call);
+    if (cli_is_name(call)) {
+        print_names(noun, list);
+    } else if (is_for_people && noun->record == &weir_run_resource) {
+        n_columns = for_people(call, list, noun, columns, n_columns, &columns);
+        cli_print_table(call, list, columns, n_columns);
+    } else {
+        cli_print_table(call, list, columns, n_columns);
+    }
+    print_more(call, list);
+}
+
+/* What is asked for: a list, or one of it. */
+struct asked {
+    const struct cli_noun *noun;
+    const char *owner, *name; /* NULL: it is a part of nothing; all of them */
+    char *const *filters;
+    size_t n_filters;
+};
+
+static weir_status load(struct cli_call *call, const struct asked *asked, json_t **out,
+                        struct weir_error *err)
+{
+    const struct get_options *options = call->options;
+    json_t *one;
+    if (asked->name == NULL) {
+        return cli_noun_list(call, asked->noun, asked->owner, asked->filters, asked->n_filters,
+                             options->limit, out, err);
+    }
+    WEIR_TRY(cli_noun_get(call, asked->noun, asked->name, &one, err));
+    *out = json_pack("{s:[o]}", "items", one);
+    return WEIR_OK;
+}
+
+static weir_status load_again(void *context, struct cli_call *call, json_t **out,
+                              struct weir_error *err)
+{
+    return load(call, context, out, err);
+}
+
+static weir_status show(struct cli_call *call, struct asked *asked, struct weir_error *err)
+{
+    const struct get_options *options = call->options;
+    json_t *list;
+    if (options->is_watched) {
+        return cli_watch(call, asked->noun, load_again, asked, err);
+    }
+    WEIR_TRY(load(call, asked, &list, err));
+    if (asked->name != NULL && !cli_is_name(call)) {
+        cli_print_object(call, json_array_get(json_object_get(list, "items"), 0));
+    } else {
+        print_list(call, asked->noun, list);
     }
     json_decref(list);
     return WEIR_OK;
 }
 
+static weir_status get_parts(struct cli_call *call, const struct cli_noun *noun, char **words,
+                             size_t n, struct weir_error *err)
+{
+    char *owner;
+    if (n == 0 || strchr(words[0], '=') != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "weir get %s: of which %s? Name it: weir get %s %s", noun->plural,
+                              noun->of, noun->plural, cli_noun_placeholder(call->arena, noun));
+    }
+    WEIR_TRY(cli_noun_key(call, cli_noun_find(noun->of), words[0], &owner, err));
+    struct asked asked = {noun, owner, NULL, words + 1, n - 1};
+    return show(call, &asked, err);
+}
+
+/* Before anything is printed. */
+static weir_status check_nouns(struct cli_call *call, struct weir_error *err)
+{
+    char *rest = weir_arena_strdup(call->arena, call->words[0]), *word;
+    while ((word = strsep(&rest, ",")) != NULL) {
+        const struct cli_noun *noun = cli_noun_find(word);
+        if (noun == NULL) {
+            return cli_noun_unknown(word, err);
+        }
+        if (noun->of != NULL) {
+            return get_parts(call, noun, NULL, 0, err);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* "jobs,nodes": one table after the other; as JSON or YAML, an object with a list for each. */
+static weir_status get_several(struct cli_call *call, struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *all = json_object();
+    char *rest = weir_arena_strdup(call->arena, call->words[0]), *word;
+    const struct get_options *options = call->options;
+    bool is_table = !cli_is_json(call) && !cli_is_yaml(call), is_first = true;
+    if (call->n_words > 1 || options->is_watched) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "several nouns take no name, filter or --watch: name one of %s",
+                              call->words[0]);
+    }
+    WEIR_TRY(check_nouns(call, err));
+    while ((word = strsep(&rest, ",")) != NULL) {
+        const struct cli_noun *noun = cli_noun_find(word);
+        struct asked asked = {.noun = noun};
+        json_t *list;
+        WEIR_TRY(load(call, &asked, &list, err));
+        if (is_table && !cli_is_name(call)) {
+            printf("%s%s\n", is_first ? "" : "\n", noun->plural);
+        }
+        if (is_table) {
+            print_list(call, noun, list);
+        }
+        json_object_set(all, noun->plural, json_object_get(list, "items"));
+        json_decref(list);
+        is_first = false;
+    }
+    if (!is_table) {
+        cli_print_object(call, all);
+    }
+    return WEIR_OK;
+}
+
 static weir_status run_get(struct cli_call *call, struct weir_error *err)
 {
-    const struct cli_noun *noun = cli_noun_find(call->words[0]);
-    char **words = call->words + 1;
+    char **words = call->words + 1, *name = NULL;
     size_t n = call->n_words - 1;
+    if (strchr(call->words[0], ',') != NULL) {
+        return get_several(call, err);
+    }
+    const struct cli_noun *noun = cli_noun_split(call->arena, call->words[0], &name);
+    if (noun != NULL) { /* job/train */
+        words = &name;
+        n = call->n_words;
+    } else {
+        noun = cli_noun_find(call->words[0]);
+    }
     if (noun == NULL) {
         return cli_noun_unknown(call->words[0], err);
     }
-    bool has_name = n > 0 && strchr(words[0], '=') == NULL;
     if (noun->of != NULL) {
-        char *owner;
-        if (!has_name) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "weir get %s: of which %s? Name it: weir get %s NAME",
-                                  noun->plural, noun->of, noun->plural);
-        }
-        WEIR_TRY(cli_noun_key(call, cli_noun_find(noun->of), words[0], &owner, err));
-        return print_list(call, noun, owner, words + 1, n - 1, err);
+        return get_parts(call, noun, words, n, err);
     }
-    if (!has_name) {
-        return print_list(call, noun, NULL, words, n, err);
-    }
-    if (n > 1) {
+    bool has_name = n > 0 && strchr(words[0], '=') == NULL;
+    if (has_name && n > 1) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "\"%.60s\": a single %s takes no filter; usage: weir get %s",
-                              words[1], noun->singular, call->command->usage);
+                              "\"%.60s\": a single %s takes no filter, and one is shown at a time; "
+                              "usage: weir get %s",
+                              words[0] == name ? call->words[1] : words[1], noun->singular,
+                              call->command->usage);
     }
-    json_t *one;
-    WEIR_TRY(cli_noun_get(call, noun, words[0], &one, err));
-    cli_print_object(call, one);
-    json_decref(one);
-    return WEIR_OK;
+    struct asked asked = {noun, NULL, has_name ? words[0] : NULL, words, has_name ? 0 : n};
+    return show(call, &asked, err);
 }
 
 const struct cli_command cli_get = {
     .name = "get",
-    .usage = "NOUN [NAME | NAME=VALUE …] [--limit N] [-o wide|json|yaml]",
+    .usage = "NOUN[,NOUN …] [NAME | NAME=VALUE …] [--limit N] [--watch] [-o wide|json|yaml|name]",
     .summary = "List records, or look at one",
-    .help = "Nouns: ions jobs runs models deployments datasets nodes decisions events alerts "
-            "projects users "
-            "tokens\n"
-            "sessions roles kinds; with the name of what they belong to: versions MODEL, aliases "
-            "MODEL,\n"
-            "dataset-versions DATASET, "
-            "tasks JOB, metrics RUN, candidates ION, disagreements ION,\n"
-            "policy-decisions ION, members ION.\n\n"
-            "Lists are filtered by words: weir get jobs state=running project=vision. A filter "
-            "that is\n"
-            "not known is refused with those there are. Identifiers are cut to their last 8 "
-            "characters;\n"
-            "-o wide shows them whole.",
-    .flags = CLI_WIDE | CLI_YAML,
+    .help =
+        "With the name of what they belong to: versions MODEL, aliases MODEL, dataset-versions "
+        "DATASET,\n"
+        "tasks JOB, trials SWEEP, metrics RUN, revisions ION, candidates ION, disagreements ION,\n"
+        "policy-decisions ION, members ION, project-members PROJECT, group-members GROUP.\n\n"
+        "Lists are filtered by words: weir get jobs state=RUNNING project=vision. A filter "
+        "that is\n"
+        "not known is refused with those there are. Identifiers are cut to their last 8 "
+        "characters;\n"
+        "-o wide shows them whole, -o name prints NOUN/NAME, as every command takes it. job/train "
+        "is the\nsame as job train.",
+    .flags = CLI_WIDE | CLI_YAML | CLI_NAME,
     .min_words = 1,
     .max_words = 20,
     CLI_OPTIONS(get_options, get_options),
     .run = run_get,
-};
-
-/* ---- explain -----------------------------------------------------------------------------------
- */
-
-struct explain_options {
-    struct cli_common common;
-};
-
-static const struct weir_option explain_options[] = {CLI_COMMON_OPTIONS(explain_options)};
-
-static const struct cli_column member_columns[] = {
-    {"name", "MEMBER"}, {"type", "TYPE"}, {"description", "MEANING"}};
-
-/* The members of a record, as the server's own document has them. */
-static weir_status explain_noun(struct cli_call *call, const struct cli_noun *noun,
-                                struct weir_error *err)
-{
-    json_t *document, *member;
-    const char *name;
-    WEIR_TRY(cli_rest(call, "GET", "/api/v1/openapi.json", NULL, &document, err));
-    const json_t *schemas = json_object_get(json_object_get(document, "components"), "schemas");
-    char *schema = weir_arena_strdup(call->arena, noun->record->name); /* "model version" */
-    for (char *p = schema; *p != '\0'; p++) {
-        *p = *p == ' ' ? '_' : *p;
-    }
-    json_t *members = json_object_get(json_object_get(schemas, schema), "properties");
-    json_t *list = json_array();
-    json_object_foreach(members, name, member)
-    {
-        json_array_append_new(list, json_pack("{s:s,s:O?,s:O?}", "name", name, "type",
-                                              json_object_get(member, "type"), "description",
-                                              json_object_get(member, "description")));
-    }
-    if (!cli_is_json(call)) {
-        printf("%s, as `weir get %s%s%s -o json` shows it%s%s:\n\n", noun->singular, noun->plural,
-               noun->of != NULL ? " " : "", noun->of != NULL ? "NAME" : "",
-               noun->filters[0] != '\0' ? "; its list is filtered by " : "", noun->filters);
-    }
-    json_t *answer = json_pack("{s:o}", "items", list);
-    cli_print_table(call, answer, member_columns, WEIR_ARRAY_LEN(member_columns));
-    json_decref(answer);
-    json_decref(document);
-    return WEIR_OK;
-}
-
-static const struct {
-    const char *state, *meaning;
-} job_states[] = {
-    {"PENDING", "It waits for its turn and for nodes with room; `weir get nodes` lists them, `weir "
-                "get jobs state=RUNNING` who has them."},
-    {"STARTING", "Its tasks have nodes, and not all of them run yet."},
-    {"RUNNING", "All its tasks have begun; `weir logs` shows what they write."},
-    {"RESTARTING", "A task ended, and all start again when the back-off is over."},
-    {"STOPPING", "Its tasks are told to end."},
-    {"SUCCEEDED", "All its tasks ended well."},
-    {"FAILED", "A task ended with an error. `weir logs` shows what it wrote, `weir job restart` "
-               "begins it anew, `weir job resume` goes on with a training from its checkpoint."},
-    {"CANCELLED", "Somebody cancelled it. `weir job resume` goes on with a training from its "
-                  "checkpoint."},
-};
-
-/* Since when and until when it waits, and with what it would not. */
-static void print_wait(struct cli_call *call, const json_t *why)
-{
-    const json_t *help;
-    size_t i;
-    if (!json_is_string(json_object_get(why, "code"))) {
-        return;
-    }
-    printf("It waits in queue %s since %s, behind %s others of it", cli_text(call, why, "queue"),
-           cli_text(call, why, "since"), cli_text(call, why, "n_ahead"));
-    if (json_is_string(json_object_get(why, "expected_start"))) {
-        printf(", and may start at %s", cli_text(call, why, "expected_start"));
-    }
-    printf(".\n");
-    json_array_foreach(json_object_get(why, "helps"), i, help)
-    {
-        printf("With %s: %s, %s\n", cli_text(call, help, "change"), cli_text(call, help, "outcome"),
-               cli_text(call, help, "why"));
-    }
-}
-
-/* Why a job is as it is, and what can be done. */
-static weir_status explain_job(struct cli_call *call, const char *word, struct weir_error *err)
-{
-    json_t *job;
-    WEIR_TRY(cli_noun_get(call, cli_noun_find("job"), word, &job, err));
-    char *state = cli_text(call, job, "state");
-    const char *meaning = "";
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(job_states); i++) {
-        if (strcmp(job_states[i].state, state) == 0) {
-            meaning = job_states[i].meaning;
-        }
-    }
-    json_t *why;
-    weir_status status = cli_rest(
-        call, "GET", cli_path1(call, "/api/v1/jobs/{}/explanation", cli_text(call, job, "id")),
-        NULL, &why, err);
-    json_decref(job);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        json_object_set_new(why, "meaning", json_string(meaning));
-        cli_print_json(why);
-    } else {
-        bool has_reason = json_is_string(json_object_get(why, "why"));
-        printf("%s is %s%s%s\n%s\n", cli_text(call, why, "name"), state, has_reason ? ": " : "",
-               has_reason ? cli_text(call, why, "why") : "", meaning);
-        print_wait(call, why);
-    }
-    json_decref(why);
-    return WEIR_OK;
-}
-
-static const struct cli_column option_columns[] = {{"name", "OPTION"},
-                                                   {"type", "TYPE"},
-                                                   {"default", "DEFAULT"},
-                                                   {"range", "RANGE"},
-                                                   {"doc", "MEANING"}};
-static const struct cli_column kind_columns[] = {{"name", "NAME"}, {"doc", "WHAT"}};
-
-/* "1 to 9", "red, blue" or "required": what a value may be. */
-static json_t *range_of(struct cli_call *call, const json_t *option)
-{
-    const json_t *words = json_object_get(option, "words"), *word;
-    size_t i;
-    char *text = NULL;
-    if (json_is_true(json_object_get(option, "required"))) {
-        return json_string("required");
-    }
-    if (json_object_get(option, "minimum") != NULL) {
-        return json_sprintf("%s to %s", cli_text(call, option, "minimum"),
-                            cli_text(call, option, "maximum"));
-    }
-    json_array_foreach(words, i, word)
-    {
-        text = text == NULL
-                   ? weir_arena_strdup(call->arena, json_string_value(word))
-                   : weir_arena_printf(call->arena, "%s, %s", text, json_string_value(word));
-    }
-    return text != NULL ? json_string(text) : json_null();
-}
-
-/* One kind: what it is, and its options. */
-static void print_kind(struct cli_call *call, const json_t *kind)
-{
-    json_t *list = json_array(), *option;
-    size_t i;
-    if (cli_is_json(call)) {
-        cli_print_json(kind);
-        json_decref(list);
-        return;
-    }
-    json_array_foreach(json_object_get(kind, "options"), i, option)
-    {
-        json_t *row = json_copy(option);
-        json_object_set_new(row, "range", range_of(call, option));
-        json_array_append_new(list, row);
-    }
-    bool is_planned = json_is_true(json_object_get(kind, "is_planned"));
-    printf("%s\n", is_planned ? "Planned: not in this version." : cli_text(call, kind, "doc"));
-    json_t *answer = json_pack("{s:o}", "items", list);
-    if (json_array_size(list) > 0) {
-        putchar('\n');
-        cli_print_table(call, answer, option_columns, WEIR_ARRAY_LEN(option_columns));
-    }
-    json_decref(answer);
-}
-
-static bool is_text(const json_t *object, const char *member, const char *text)
-{
-    const char *value = json_string_value(json_object_get(object, member));
-    return value != NULL && strcmp(value, text) == 0;
-}
-
-/* Adds the kinds of a noun ("source", "sources"; NULL: of any) that have this name (NULL: all). */
-static void find_kinds(const json_t *all, const char *noun, const char *name, json_t *found)
-{
-    size_t i;
-    json_t *kind;
-    json_array_foreach(json_object_get(all, "items"), i, kind)
-    {
-        bool is_of_noun =
-            noun == NULL || is_text(kind, "noun", noun) || is_text(kind, "plural", noun);
-        if (is_of_noun && (name == NULL || is_text(kind, "name", name))) {
-            json_array_append(found, kind);
-        }
-    }
-}
-
-static weir_status no_kind(const char *noun, const char *name, struct weir_error *err)
-{
-    return name == NULL ? cli_noun_unknown(noun, err)
-                        : weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                         "there is no %.40s \"%.40s\"; `weir explain "
-                                         "%.40s` lists them",
-                                         noun, name, noun);
-}
-
-/* What of a noun's kinds is asked for, or what of several things with one name is meant. */
-static weir_status print_kinds(struct cli_call *call, const char *noun, const char *name,
-                               json_t *found, struct weir_error *err)
-{
-    size_t n = json_array_size(found);
-    const json_t *first = json_array_get(found, 0);
-    if (n == 0) {
-        return no_kind(noun, name, err);
-    }
-    if (n == 1 && name != NULL) {
-        print_kind(call, first);
-        return WEIR_OK;
-    }
-    if (name != NULL) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID, "\"%.40s\" is a %s and a %s: say `weir explain %s %s`", name,
-            cli_text(call, first, "noun"), cli_text(call, json_array_get(found, 1), "noun"),
-            cli_text(call, first, "noun"), name);
-    }
-    json_t *answer = json_pack("{s:O}", "items", found);
-    cli_print_table(call, answer, kind_columns, WEIR_ARRAY_LEN(kind_columns));
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-/* The kinds of a noun, or one of them; "command" alone is the kind of that name, whatever its noun. */
-static weir_status explain_kinds(struct cli_call *call, const char *noun, const char *name,
-                                 struct weir_error *err)
-{
-    json_t *all;
-    WEIR_TRY(cli_rest(call, "GET", "/api/v1/kinds", NULL, &all, err));
-    json_t *found = json_array();
-    find_kinds(all, noun, name, found);
-    bool is_bare = name == NULL && json_array_size(found) == 0;
-    if (is_bare) {
-        find_kinds(all, NULL, noun, found);
-    }
-    bool is_known = json_array_size(found) > 0;
-    weir_status status = print_kinds(call, noun, is_bare && is_known ? noun : name, found, err);
-    json_decref(found);
-    json_decref(all);
-    return status;
-}
-
-static weir_status run_explain(struct cli_call *call, struct weir_error *err)
-{
-    const struct cli_noun *noun = cli_noun_find(call->words[0]);
-    if (noun == NULL) {
-        return explain_kinds(call, call->words[0], call->n_words > 1 ? call->words[1] : NULL, err);
-    }
-    if (call->n_words == 1 && strcmp(call->words[0], "roles") == 0) {
-        return role_explain_all(call, err);
-    }
-    if (call->n_words == 1) {
-        return explain_noun(call, noun, err);
-    }
-    if (strcmp(noun->singular, "job") != 0) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "only a job can be explained by name; `weir describe %s %s` shows "
-                              "this one",
-                              noun->singular, call->words[1]);
-    }
-    return explain_job(call, call->words[1], err);
-}
-
-const struct cli_command cli_explain = {
-    .name = "explain",
-    .usage = "NOUN | roles | job JOB | "
-             "source|sink|stage|trigger|restart|policy|job-kind|driver|receiver|alert-action|"
-             "sweep-method|sweep-parameter "
-             "[KIND]",
-    .summary =
-        "Say what the members of a record mean, why a job waits or failed, or what a kind is",
-    .help =
-        "weir explain sources lists the sources of frames that there are, weir explain source "
-        "http says\n"
-        "what that one is and which options it takes; so for sinks, stages, triggers, restarts, "
-        "policies,\njob-kinds, drivers, receivers, alert-actions, sweep-methods and "
-        "sweep-parameters. weir explain roles\nshows what each role may, weir explain role what "
-        "the members of one mean.",
-    .min_words = 1,
-    .max_words = 2,
-    CLI_OPTIONS(explain_options, explain_options),
-    .run = run_explain,
 };

@@ -1,5 +1,6 @@
 /** weir health, weir model baseline: drift of an ION by signal, and what a version learned from. */
 #include "cli/command.h"
+#include "cli/input.h"
 
 #include "base/file.h"
 
@@ -95,7 +96,7 @@ static weir_status run_baseline(struct cli_call *call, struct weir_error *err)
         json_decref(answer);
         return WEIR_OK;
     }
-    WEIR_TRY(weir_file_read(options->file, BASELINE_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(options->file, BASELINE_MAX_BYTES, call->arena, &text, &len, err));
     WEIR_TRY(weir_json_parse(text, len, options->file, &body, err));
     weir_status status = cli_rest(call, "PUT", path, body, &answer, err);
     json_decref(body);

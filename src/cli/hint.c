@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-    for (; *words != NULL; words++) {
-        if (strcmp(word, *words) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool cli_is_of_group(const char *command, const char *group)
 {
     size_t len = strlen(group);
@@ -40,22 +30,50 @@ bool cli_is_group(const char *group)
     return has_command(group, NULL);
 }
 
-static bool is_command(const char *word)
+static const struct cli_command *find_command(const char *word)
 {
     for (size_t i = 0; i < cli_n_commands; i++) {
         if (strcmp(cli_commands[i]->name, word) == 0) {
+            return cli_commands[i];
+        }
+    }
+    return NULL;
+}
+
+/* Does a command of several verbs ("user create NAME | delete NAME") have this one? */
+static bool has_verb(const struct cli_command *command, const char *verb)
+{
+    size_t len = strlen(verb);
+    const char *at = command != NULL ? command->usage : NULL;
+    while (at != NULL && (at = strstr(at, verb)) != NULL) {
+        bool begins = at == command->usage || at[-1] == '|' || at[-1] == ' ';
+        if (begins && (at[len] == ' ' || at[len] == '|' || at[len] == '\0')) {
             return true;
         }
+        at += len;
     }
     return false;
 }
 
-/* "get" or "describe" for the word behind a noun; NULL if it is neither. */
-static const char *verb_of(const char *word)
+/* What a verb behind a noun is in front of it: "job delete train" is "delete job train". `logs` takes no noun. */
+static const struct {
+    const char *words, *verb;
+    bool drops_noun;
+} verbs[] = {
+    {" list ls get ", "get", false},
+    {" show describe info inspect status ", "describe", false},
+    {" delete remove rm ", "delete", false},
+    {" wait ", "wait", false},
+    {" edit ", "edit", false},
+    {" explain why ", "explain", false},
+    {" logs log ", "logs", true},
+};
+
+static bool is_word_of(const char *words, const char *word)
 {
-    static const char *const lists[] = {"list", "ls", "get", NULL};
-    static const char *const shows[] = {"show", "describe", "info", NULL};
-    return is_one_of(word, lists) ? "get" : is_one_of(word, shows) ? "describe" : NULL;
+    const char *at = strstr(words, word);
+    size_t len = strlen(word);
+    return len > 0 && strchr(word, ' ') == NULL && at != NULL && at[-1] == ' ' && at[len] == ' ';
 }
 
 void cli_reword(int argc, char **argv, struct weir_arena *arena, int *out_argc, char ***out_argv)
@@ -66,50 +84,237 @@ void cli_reword(int argc, char **argv, struct weir_arena *arena, int *out_argc, 
     if (noun == NULL || (argc > 1 && has_command(argv[0], argv[1]))) {
         return;
     }
-    const char *verb = argc > 1 ? verb_of(argv[1]) : NULL;
-    bool is_listed = strcmp(argv[0], noun->plural) == 0 && !is_command(argv[0]) &&
+    const char *verb = NULL;
+    bool drops_noun = false;
+    const struct cli_command *own = find_command(argv[0]);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(verbs) && argc > 1; i++) {
+        if (is_word_of(verbs[i].words, argv[1]) && !has_verb(own, argv[1])) {
+            verb = verbs[i].verb;
+            drops_noun = verbs[i].drops_noun;
+        }
+    }
+    bool is_listed = strcmp(argv[0], noun->plural) == 0 && own == NULL &&
                      (argc == 1 || argv[1][0] == '-' || strchr(argv[1], '=') != NULL);
     if (verb == NULL && !is_listed) {
         return;
     }
-    int n_skipped = verb != NULL ? 2 : 1;
+    int n_skipped = verb != NULL ? 2 : 1, n = 0;
     char **words = WEIR_ARENA_ARRAY(arena, (size_t)argc + 3, char *);
-    words[0] = weir_arena_strdup(arena, verb != NULL ? verb : "get");
-    words[1] = argv[0];
-    memcpy(words + 2, argv + n_skipped, (size_t)(argc - n_skipped) * sizeof *words);
-    *out_argc = argc - n_skipped + 2;
+    words[n++] = weir_arena_strdup(arena, verb != NULL ? verb : "get");
+    if (!drops_noun) {
+        words[n++] = argv[0];
+    }
+    memcpy(words + n, argv + n_skipped, (size_t)(argc - n_skipped) * sizeof *words);
+    *out_argc = argc - n_skipped + n;
     *out_argv = words;
 }
 
-/* What other programs call it. */
+/* What others call it: Slurm, docker, kubectl, mlflow, det. Each command is in backquotes; a test reads them all. */
 static const struct {
-    const char *word, *command;
+    const char *word, *say;
 } synonyms[] = {
-    {"ps", "weir get jobs"},
-    {"top", "weir get nodes"},
-    {"list", "weir get NOUN"},
-    {"ls", "weir get NOUN"},
-    {"show", "weir describe [NOUN] NAME"},
-    {"inspect", "weir describe [NOUN] NAME"},
-    {"status", "weir get ions, or weir doctor"},
-    {"submit", "weir job submit -f FILE"},
-    {"run", "weir job run -- COMMAND"},
-    {"exec", "weir job run -- COMMAND"},
-    {"cancel", "weir job cancel JOB"},
-    {"kill", "weir job cancel JOB"},
-    {"restart", "weir job restart JOB"},
-    {"resume", "weir job resume JOB"},
-    {"stop", "weir job cancel JOB, or weir server stop"},
-    {"start", "weir server"},
-    {"serve", "weir server"},
-    {"log", "weir logs JOB"},
-    {"deploy", "weir apply -f FILE"},
-    {"create", "weir apply -f FILE, or weir dataset create NAME"},
-    {"remove", "weir delete NAME"},
-    {"rm", "weir delete NAME"},
-    {"compare", "weir runs compare RUN RUN"},
-    {"download", "weir model get NAME"},
-    {"upload", "weir dataset put NAME DIR"},
+    /* Slurm and its kin */
+    {"sbatch", "`weir job run -- COMMAND`, or `weir job submit -f FILE`"},
+    {"srun", "`weir job run --follow -- COMMAND`"},
+    {"salloc", "`weir notebook start`, or `weir job run --follow -- COMMAND`"},
+    {"squeue", "`weir get jobs`"},
+    {"sinfo", "`weir get nodes`"},
+    {"scancel", "`weir job cancel JOB`"},
+    {"sacct", "`weir usage`, or `weir get jobs`"},
+    {"sreport", "`weir usage`"},
+    {"sstat", "`weir describe job JOB`"},
+    {"scontrol", "`weir describe job JOB`, `weir job hold JOB`, `weir node drain NODE`"},
+    {"sacctmgr", "`weir queue set QUEUE`"},
+    {"sprio", "`weir explain job JOB`"},
+    {"sattach", "`weir logs -f JOB`"},
+    {"qsub", "`weir job submit -f FILE`"},
+    {"qstat", "`weir get jobs`"},
+    {"qdel", "`weir job cancel JOB`"},
+    {"hold", "`weir job hold JOB`"},
+    {"release", "`weir job resume JOB`"},
+    {"requeue", "`weir job requeue JOB`"},
+    /* docker, podman */
+    {"run", "`weir job run -- COMMAND`"},
+    {"ps", "`weir get jobs`"},
+    {"exec", "`weir job exec JOB -- COMMAND`"},
+    {"attach", "`weir logs -f JOB`, or `weir job shell JOB`"},
+    {"shell", "`weir job shell JOB`, or `weir notebook start`"},
+    {"ssh", "`weir job shell JOB`, or `weir job forward JOB 2222:22`"},
+    {"cp", "`weir job cp JOB:PATH FILE`, or `weir artifact get RUN`"},
+    {"images", "`weir get models`"},
+    {"build", "`weir job run --image IMAGE -- COMMAND`"},
+    {"pull", "`weir model get NAME`"},
+    {"push", "`weir model push NAME FILE`"},
+    {"inspect", "`weir describe NOUN NAME`"},
+    {"stats", "`weir top jobs`, or `weir usage`"},
+    {"kill", "`weir job cancel JOB`"},
+    {"stop", "`weir job cancel JOB`, or `weir server stop`"},
+    {"start", "`weir server`"},
+    {"restart", "`weir job restart JOB`"},
+    {"rm", "`weir delete NOUN NAME`"},
+    {"rmi", "`weir delete model NAME`"},
+    {"prune", "`weir project retention PROJECT`"},
+    {"tag", "`weir model alias NAME ALIAS VERSION`"},
+    {"save", "`weir model export NAME`"},
+    {"search", "`weir get runs`"},
+    {"volume", "`weir dataset create NAME`"},
+    {"compose", "`weir apply -f FILE`"},
+    {"swarm", "`weir node token`"},
+    {"join", "`weir node join SERVER TOKEN`"},
+    /* kubectl */
+    {"create", "`weir apply -f FILE`, or `weir dataset create NAME`"},
+    {"replace", "`weir apply -f FILE`"},
+    {"patch", "`weir edit ION`"},
+    {"set", "`weir model set NAME`, `weir queue set QUEUE`, `weir project set PROJECT`"},
+    {"label", "`weir node label NODE KEY=VALUE`, or `weir model set NAME --tag NAME=VALUE`"},
+    {"annotate", "`weir model set NAME --tag NAME=VALUE`"},
+    {"taint", "`weir node taint NODE KEY=VALUE:NoSchedule`"},
+    {"drain", "`weir node drain NODE`"},
+    {"cordon", "`weir node drain NODE`"},
+    {"uncordon", "`weir node resume NODE`"},
+    {"expose", "`weir deploy NAME`, or `weir service run -- PROGRAM`"},
+    {"autoscale", "`weir scale DEPLOYMENT 1..4`"},
+    {"port-forward",
+     "`weir job forward JOB 8080:80`, or `weir service run --port 8000 -- PROGRAM`"},
+    {"forward", "`weir service run --port 8000 -- PROGRAM`"},
+    {"proxy", "`weir service open SERVICE`"},
+    {"debug", "`weir explain job JOB`, or `weir job shell JOB`"},
+    {"auth", "`weir whoami`"},
+    {"config", "`weir context`"},
+    {"api-resources", "`weir help get`"},
+    {"cluster-info", "`weir doctor`, or `weir get nodes`"},
+    {"rollout", "`weir rollout status DEPLOYMENT`, or `weir rollback ION`"},
+    {"undo", "`weir rollback ION`"},
+    {"pods", "`weir get jobs`"},
+    {"pod", "`weir get jobs`"},
+    {"namespaces", "`weir get projects`"},
+    {"namespace", "`weir get projects`"},
+    {"events", "`weir get events`"},
+    /* mlflow, det, wandb */
+    {"ui", "`weir login`"},
+    {"console", "`weir login`"},
+    {"dashboard", "`weir login`"},
+    {"open", "`weir login`, or `weir service open SERVICE`"},
+    {"web", "`weir login`"},
+    {"browser", "`weir login`"},
+    {"url", "`weir login`"},
+    {"artifacts", "`weir artifact list RUN`"},
+    {"registry", "`weir get models`"},
+    {"register", "`weir model push NAME FILE`"},
+    {"serve", "`weir deploy NAME`, or `weir server`"},
+    {"serving", "`weir get deployments`"},
+    {"infer", "`weir predict DEPLOYMENT FILE`"},
+    {"checkpoint", "`weir artifact list RUN`"},
+    {"trial", "`weir get trials SWEEP`"},
+    {"hpo", "`weir sweep run FILE`"},
+    {"agent-list", "`weir get nodes`"},
+    {"master", "`weir server`"},
+    {"workspace", "`weir get projects`"},
+    {"template", "`weir help apply`"},
+    {"log", "`weir logs JOB`"},
+    {"monitor", "`weir health ION`, or `weir get alerts`"},
+    {"metrics", "`weir get metrics RUN`"},
+    /* anybody */
+    {"list", "`weir get NOUN`"},
+    {"ls", "`weir get NOUN`"},
+    {"show", "`weir describe NOUN NAME`"},
+    {"info", "`weir describe NOUN NAME`, or `weir doctor`"},
+    {"status", "`weir get jobs,ions,nodes`, or `weir doctor`"},
+    {"health-check", "`weir doctor`"},
+    {"submit", "`weir job submit -f FILE`"},
+    {"cancel", "`weir job cancel JOB`"},
+    {"resume", "`weir job resume JOB`"},
+    {"pause", "`weir job hold JOB`, or `weir ion pause ION`"},
+    {"remove", "`weir delete NOUN NAME`"},
+    {"compare", "`weir runs compare RUN RUN`"},
+    {"download", "`weir model get NAME`, `weir artifact get RUN`, `weir dataset get NAME DIR`"},
+    {"upload", "`weir dataset put NAME DIR`"},
+    {"import", "`weir dataset put NAME DIR`, or `weir model push NAME FILE`"},
+    {"export", "`weir model export NAME`"},
+    {"watch", "`weir get jobs --watch`"},
+    {"signin", "`weir login`"},
+    {"signout", "`weir logout`"},
+    {"init", "`weir server`"},
+    {"up", "`weir server`"},
+    {"down", "`weir server stop`"},
+    {"shutdown", "`weir server stop`"},
+    {"upgrade", "`weir doctor`"},
+    {"fit", "`weir train`, or `weir job submit -f FILE`"},
+    {"test", "`weir evaluate`"},
+    {"tune", "`weir sweep run FILE`"},
+    {"quota", "`weir get queues`, or `weir queue set QUEUE`"},
+    {"cost", "`weir usage`"},
+    {"invite", "`weir user create NAME`, then `weir project grant PROJECT NAME`"},
+};
+
+/* The same behind a word that begins commands: "job stop". */
+static const struct {
+    const char *group, *word, *say;
+} second_synonyms[] = {
+    {"job", "stop", "`weir job cancel JOB`"},
+    {"job", "kill", "`weir job cancel JOB`"},
+    {"job", "create", "`weir job run -- COMMAND`, or `weir job submit -f FILE`"},
+    {"job", "start", "`weir job run -- COMMAND`, or `weir job submit -f FILE`"},
+    {"job", "release", "`weir job resume JOB`"},
+    {"job", "pause", "`weir job hold JOB`"},
+    {"job", "watch", "`weir get jobs --watch`"},
+    {"job", "tail", "`weir logs -f JOB`"},
+    {"model", "serve", "`weir deploy NAME`"},
+    {"model", "deploy", "`weir deploy NAME`"},
+    {"model", "download", "`weir model get NAME`"},
+    {"model", "pull", "`weir model get NAME`"},
+    {"model", "upload", "`weir model push NAME FILE`"},
+    {"model", "register", "`weir model push NAME FILE`"},
+    {"model", "create", "`weir model push NAME FILE`"},
+    {"model", "tag", "`weir model set NAME --tag NAME=VALUE`"},
+    {"model", "versions", "`weir get versions MODEL`"},
+    {"artifact", "download", "`weir artifact get RUN`"},
+    {"artifact", "upload", "`weir artifact put RUN FILE`"},
+    {"artifact", "delete", "`weir help artifact`"},
+    {"experiment", "create", "`weir job run -- COMMAND` (the first run that names one makes it)"},
+    {"experiment", "compare", "`weir runs compare RUN RUN`"},
+    {"experiment", "search", "`weir get experiments`"},
+    {"runs", "search", "`weir get runs`"},
+    {"dataset", "download", "`weir dataset get NAME DIR`"},
+    {"dataset", "pull", "`weir dataset get NAME DIR`"},
+    {"dataset", "upload", "`weir dataset put NAME DIR`"},
+    {"dataset", "push", "`weir dataset put NAME DIR`"},
+    {"dataset", "add", "`weir dataset put NAME DIR`"},
+    {"dataset", "version", "`weir dataset freeze NAME`"},
+    {"dataset", "versions", "`weir get dataset-versions DATASET`"},
+    {"user", "add", "`weir user create NAME`"},
+    {"user", "passwd", "`weir user password NAME`"},
+    {"project", "add", "`weir project create NAME`"},
+    {"project", "invite", "`weir project grant PROJECT NAME`"},
+    {"project", "members", "`weir get project-members PROJECT`"},
+    {"token", "add", "`weir token create NAME`"},
+    {"role", "grant", "`weir project grant PROJECT NAME --role ROLE`"},
+    {"secret", "create", "`weir secret set NAME`"},
+    {"secret", "put", "`weir secret set NAME`"},
+    {"sweep", "create", "`weir sweep run FILE`"},
+    {"sweep", "start", "`weir sweep run FILE`"},
+    {"sweep", "cancel", "`weir sweep stop SWEEP`"},
+    {"queue", "update", "`weir queue set QUEUE`"},
+    {"queue", "add", "`weir queue create QUEUE`"},
+    {"node", "cordon", "`weir node drain NODE`"},
+    {"node", "uncordon", "`weir node resume NODE`"},
+    {"node", "add", "`weir node token`"},
+    {"node", "remove", "`weir node leave`"},
+    {"service", "create", "`weir service run -- PROGRAM`"},
+    {"notebook", "create", "`weir notebook start`"},
+    {"notebook", "delete", "`weir service delete SERVICE`"},
+    {"notebook", "run", "`weir notebook start`"},
+    {"server", "start", "`weir server`"},
+    {"server", "status", "`weir doctor`"},
+    {"server", "restart", "`weir server stop`, then `weir server`"},
+    {"alert", "mute", "`weir alert silence ALERT`"},
+    {"alert", "close", "`weir alert resolve ALERT`"},
+    {"ion", "apply", "`weir apply -f FILE`"},
+    {"ion", "create", "`weir apply -f FILE`"},
+    {"ion", "trigger", "`weir trigger ION PIPELINE`"},
+    {"ion", "rollback", "`weir rollback ION`"},
+    {"snapshot", "restore", "`weir snapshot import FILE`"},
+    {"snapshot", "take", "`weir snapshot create ION`"},
 };
 
 /* The second words of commands whose first word this is, and the one near to `word`. */
@@ -128,10 +333,26 @@ static void see_seconds(const char *first, const char *word, struct weir_names *
     }
 }
 
+const char *cli_hint_second(const char *first, const char *second)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(second_synonyms); i++) {
+        if (strcmp(second_synonyms[i].group, first) == 0 &&
+            strcmp(second_synonyms[i].word, second) == 0) {
+            return second_synonyms[i].say;
+        }
+    }
+    return NULL;
+}
+
 static weir_status unknown_second(const char *first, const char *second, struct weir_error *err)
 {
     struct weir_names names = {0};
     struct weir_nearest nearest = {0};
+    const char *say = second != NULL ? cli_hint_second(first, second) : NULL;
+    if (say != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s %s\": say %s", first,
+                              second, say);
+    }
     see_seconds(first, second, &names, &nearest);
     const char *space = second != NULL ? " " : "", *given = second != NULL ? second : "";
     if (nearest.name != NULL) {
@@ -140,10 +361,27 @@ static weir_status unknown_second(const char *first, const char *second, struct 
                               names.text, nearest.name);
     }
     const struct cli_noun *noun = cli_noun_find(first);
+    bool is_shown = noun != NULL && noun->key != NULL && noun->of == NULL;
     return weir_error_set(err, WEIR_ERR_INVALID, "weir %s%s%.40s: expected %s%s%s%s", first, space,
-                          given, names.text, noun != NULL ? "; `weir describe " : "",
-                          noun != NULL ? noun->singular : "",
-                          noun != NULL ? " NAME` shows one" : "");
+                          given, names.text, is_shown ? "; `weir describe " : "",
+                          is_shown ? noun->singular : "", is_shown ? " NAME` shows one" : "");
+}
+
+/* A noun that is no command: how it is listed, and how one is shown. */
+static weir_status unknown_noun(const char *word, const struct cli_noun *noun,
+                                struct weir_arena *arena, struct weir_error *err)
+{
+    const char *name = cli_noun_placeholder(arena, noun);
+    if (noun->of != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "there is no command \"%s\": say `weir get %s %s`", word,
+                              noun->plural, name);
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "there is no command \"%s\": `weir get %s` lists them%s%s%s%s%s", word,
+                          noun->plural, noun->key != NULL ? ", `weir describe " : "",
+                          noun->key != NULL ? noun->singular : "", noun->key != NULL ? " " : "",
+                          noun->key != NULL ? name : "", noun->key != NULL ? "` shows one" : "");
 }
 
 weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err)
@@ -155,21 +393,21 @@ weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err)
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(synonyms); i++) {
         if (strcmp(synonyms[i].word, word) == 0) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s\": say `%s`",
-                                  word, synonyms[i].command);
+            return weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s\": say %s", word,
+                                  synonyms[i].say);
         }
     }
     const struct cli_noun *noun = cli_noun_find(word);
     if (noun != NULL) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID,
-            "there is no command \"%s\": `weir get %s` lists them, `weir describe "
-            "%s NAME` shows one",
-            word, noun->plural, noun->singular);
+        struct weir_arena arena;
+        weir_arena_init(&arena, 0);
+        weir_status status = unknown_noun(word, noun, &arena, err);
+        weir_arena_fini(&arena);
+        return status;
     }
     for (size_t i = 0; i < cli_n_commands; i++) {
         const char *name = cli_commands[i]->name;
-        if (strchr(name, ' ') == NULL) {
+        if (strchr(name, ' ') == NULL && (cli_commands[i]->flags & CLI_HIDDEN) == 0) {
             weir_nearest_see(&nearest, word, strlen(word), name);
         }
     }
@@ -179,4 +417,65 @@ weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err)
                                 nearest.name)
                : weir_error_set(err, WEIR_ERR_INVALID,
                                 "there is no command \"%.40s\"; `weir help` lists them", word);
+}
+
+/* ---- options ------------------------------------------------------------------------------------ */
+
+/* What other programs call an option; "" for the command: any. */
+static const struct {
+    const char *command, *option, *say;
+} option_synonyms[] = {
+    {"job run", "--mem", "--memory 4G"},
+    {"job run", "--cpu", "--cpus N"},
+    {"job run", "--cpus-per-task", "--cpus N"},
+    {"job run", "--gpu", "--gpus N"},
+    {"job run", "--gres", "--gpus N, or --gpus N:MODEL"},
+    {"job run", "--ntasks", "--tasks N"},
+    {"job run", "--np", "--tasks N"},
+    {"job run", "--time", "--time-limit 12h"},
+    {"job run", "--job-name", "--name NAME"},
+    {"job run", "--chdir", "--dir DIR"},
+    {"job run", "--workdir", "--dir DIR"},
+    {"job run", "--partition",
+     "--project NAME: each project has a queue; or --node-selector KEY=VALUE"},
+    {"job run", "--queue", "--project NAME: each project has a queue"},
+    {"job run", "--account", "--project NAME"},
+    {"job run", "--constraint", "--node-selector KEY=VALUE"},
+    {"job run", "--nodelist", "--node-selector KEY=VALUE"},
+    {"job run", "--dependency", "nothing yet: `weir wait JOB`, and submit then"},
+    {"job run", "--wait", "--follow"},
+    {"job run", "--requeue", "--restarts N"},
+    {"job run", "--retries", "--restarts N"},
+    {"job run", "--volume", "--dir DIR, or a dataset: weir dataset put NAME DIR"},
+    {"job run", "--rm", "nothing: jobs go as their project keeps them"},
+    {"logs", "--since", "-n N: lines are kept without times"},
+    {"logs", "--lines", "-n N"},
+    {"logs", "--container", "nothing: all tasks are printed, each with its name"},
+    {"", "--namespace", "--project NAME"},
+    {"", "--filename", "-f FILE"},
+    {"", "--selector", "NAME=VALUE, a word without dashes"},
+    {"", "--all-namespaces", "nothing: every project that you may see is listed"},
+    {"", "--field-selector", "NAME=VALUE, a word without dashes"},
+    {"", "--format", "-o json"},
+    {"", "--json", "-o json"},
+    {"", "--yaml", "-o yaml"},
+    {"", "--tracking-uri", "--server URL"},
+    {"", "--host", "--server URL"},
+    {"", "--profile", "--context NAME"},
+    {"", "--kubeconfig", "--context NAME"},
+};
+
+const char *cli_hint_option(const char *command, int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        size_t len = strcspn(argv[i], "=");
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(option_synonyms); k++) {
+            const char *option = option_synonyms[k].option, *of = option_synonyms[k].command;
+            if (strlen(option) == len && strncmp(argv[i], option, len) == 0 &&
+                (of[0] == '\0' || strcmp(of, command) == 0)) {
+                return option_synonyms[k].say;
+            }
+        }
+    }
+    return NULL;
 }

@@ -21,6 +21,15 @@ bool cli_is_of_group(const char *command, const char *group);
 /** Is there such a command? */
 bool cli_is_group(const char *group);
 
+/**
+ * What an option that a command does not have is called here, as a sentence: "--mem" of `weir job run`; NULL: nobody
+ * knows.
+ */
+const char *cli_hint_option(const char *command, int argc, char **argv);
+
+/** What others call a verb of a command or a group, as a sentence: "download" of dataset; NULL: nobody knows. */
+const char *cli_hint_second(const char *first, const char *second);
+
 /** The error for words that begin with no command: names the one that was probably meant. INVALID.
  */
 weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err);

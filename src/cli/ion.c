@@ -1,141 +1,7 @@
-/** weir apply, approve, reject, rollback, ion set-model, trigger, delete, member: change IONs. */
+/** weir approve, reject, rollback, ion set-model, trigger, member: change IONs. */
 #include "cli/command.h"
-#include "cli/program_files.h"
 
-#include "base/file.h"
-#include "cli/find.h"
-
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define DOCUMENT_MAX_BYTES ((size_t)1 << 20)
-
-/* ---- apply ----------------------------------------------------------------------------------- */
-
-struct apply_options {
-    struct cli_common common;
-    char *file;
-    bool sandbox;
-    bool dry_run;
-};
-
-static const struct weir_option apply_options[] = {
-    CLI_COMMON_OPTIONS(apply_options),
-    WEIR_OPT(apply_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "YAML document; - reads standard input"),
-    WEIR_OPT(apply_options, sandbox, "sandbox", 0, BOOL, NULL, 0, 0, NULL,
-             "Try it: sinks, alerts and ports of the document touch nothing real"),
-    WEIR_OPT(apply_options, dry_run, "dry-run", 0, BOOL, NULL, 0, 0, NULL,
-             "Check it and say what would come of it; nothing changes"),
-};
-
-static weir_status read_document(struct cli_call *call, const char *path, char **out,
-                                 size_t *out_len, struct weir_error *err)
-{
-    if (strcmp(path, "-") != 0) {
-        return weir_file_read(path, DOCUMENT_MAX_BYTES, call->arena, out, out_len, err);
-    }
-    char *text = weir_arena_alloc(call->arena, DOCUMENT_MAX_BYTES + 1);
-    size_t len = fread(text, 1, DOCUMENT_MAX_BYTES + 1, stdin);
-    if (len > DOCUMENT_MAX_BYTES) {
-        return weir_error_set(err, WEIR_ERR_LIMIT, "standard input holds more than %zu bytes",
-                              DOCUMENT_MAX_BYTES);
-    }
-    *out = text;
-    *out_len = len;
-    return WEIR_OK;
-}
-
-static void print_plan(struct cli_call *call, const json_t *answer)
-{
-    size_t i;
-    json_t *effect, *effects = json_object_get(answer, "effects");
-    printf("ion/%s would be revision %s\n", cli_text(call, answer, "name"),
-           cli_text(call, answer, "revision"));
-    json_array_foreach(effects, i, effect)
-    {
-        printf("  %s\n", cli_text(call, effect, "text"));
-    }
-    if (json_array_size(effects) == 0) {
-        printf("  Nothing starts, stops or is deployed.\n");
-    }
-}
-
-static weir_status apply_one(struct cli_call *call, const char *path, json_t *document,
-                             struct weir_error *err)
-{
-    json_t *answer;
-    const char *kind = json_string_value(json_object_get(document, "kind"));
-    if (kind == NULL || strcmp(kind, "ion") != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s: $.kind: expected \"ion\"%s%.40s", path,
-                              kind != NULL ? ", got " : "", kind != NULL ? kind : "");
-    }
-    const struct apply_options *options = call->options;
-    const char *where = options->dry_run && options->sandbox ? "/api/v1/ions?mode=sandbox&dry_run=1"
-                        : options->dry_run                   ? "/api/v1/ions?dry_run=1"
-                        : options->sandbox                   ? "/api/v1/ions?mode=sandbox"
-                                                             : "/api/v1/ions";
-    weir_status status = program_files_send_ion(call, path, document, err);
-    if (status == WEIR_OK) {
-        status = cli_rest(call, "POST", where, document, &answer, err);
-    }
-    if (status != WEIR_OK) {
-        (void)weir_error_prefix(err, "%s: ", path);
-        return status;
-    }
-    size_t i;
-    json_t *warning;
-    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
-    {
-        (void)fprintf(stderr, "warning: %s: %s\n", path, json_string_value(warning));
-    }
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else if (options->dry_run) {
-        print_plan(call, answer);
-    } else {
-        const char *mode = cli_text(call, answer, "mode");
-        bool is_sandbox = strcmp(mode, "sandbox") == 0;
-        printf("ion/%s applied, revision %s%s%s\n", cli_text(call, answer, "name"),
-               cli_text(call, answer, "revision"), is_sandbox ? ", in the " : "",
-               is_sandbox ? mode : "");
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status run_apply(struct cli_call *call, struct weir_error *err)
-{
-    const struct apply_options *options = call->options;
-    json_t *documents;
-    char *text;
-    size_t len;
-    if (options->file == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir apply -f FILE");
-    }
-    WEIR_TRY(read_document(call, options->file, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, options->file, true, &documents, err));
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < json_array_size(documents) && status == WEIR_OK; i++) {
-        status = apply_one(call, options->file, json_array_get(documents, i), err);
-    }
-    if (status == WEIR_OK && json_array_size(documents) == 0) {
-        status = weir_error_set(err, WEIR_ERR_INVALID, "%s holds no document", options->file);
-    }
-    json_decref(documents);
-    return status;
-}
-
-const struct cli_command cli_apply = {
-    .name = "apply",
-    .usage = "-f FILE [--sandbox] [--dry-run] [-o json]",
-    .summary = "Create or change what a YAML file describes",
-    .min_words = 0,
-    .max_words = 0,
-    CLI_OPTIONS(apply_options, apply_options),
-    .run = run_apply,
-};
 
 /* ---- review ---------------------------------------------------------------------------------- */
 
@@ -323,7 +189,7 @@ const struct cli_command cli_ion_set_model = {
     .run = run_set_model,
 };
 
-/* ---- trigger, delete, member ------------------------------------------------------------------
+/* ---- trigger, member --------------------------------------------------------------------------
  */
 
 struct plain_options {
@@ -422,45 +288,6 @@ const struct cli_command cli_ion_promote = {
     .max_words = 1,
     CLI_OPTIONS(plain_options, plain_options),
     .run = run_promote,
-};
-
-static weir_status run_delete(struct cli_call *call, struct weir_error *err)
-{
-    static const char *const paths[][2] = {
-        {"ion", "/api/v1/ions/{}"},
-        {"token", "/api/v1/tokens/{}"},
-    };
-    const char *noun = call->n_words == 2 ? call->words[0] : "ion";
-    const char *name = call->words[call->n_words - 1];
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(paths); i++) {
-        if (strcmp(noun, paths[i][0]) == 0) {
-            char *id = call->words[call->n_words - 1];
-            const struct find_kind *kind = find_kind_of(noun);
-            if (kind != NULL) {
-                WEIR_TRY(cli_find(call, kind, name, &id, err));
-            }
-            WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, paths[i][1], id), NULL, NULL, err));
-            if (cli_is_json(call)) {
-                cli_print_change(
-                    json_pack("{s:s,s:s,s:b}", "noun", noun, "name", name, "deleted", 1));
-            } else {
-                printf("%s/%s deleted\n", noun, name);
-            }
-            return WEIR_OK;
-        }
-    }
-    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                          "a %.40s cannot be deleted; an ion or token can", noun);
-}
-
-const struct cli_command cli_delete = {
-    .name = "delete",
-    .usage = "[ion|token] NAME",
-    .summary = "Delete an ION (stops what it runs) or a token",
-    .min_words = 1,
-    .max_words = 2,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_delete,
 };
 
 struct member_options {

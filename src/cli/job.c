@@ -1,5 +1,6 @@
 /** weir job submit, cancel, restart, resume. */
 #include "cli/find.h"
+#include "cli/input.h"
 #include "cli/job_ask.h"
 #include "cli/program_files.h"
 
@@ -58,7 +59,7 @@ static weir_status run_submit(struct cli_call *call, struct weir_error *err)
     if (options->file == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir job submit -f FILE");
     }
-    WEIR_TRY(weir_file_read(options->file, SPEC_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(options->file, SPEC_MAX_BYTES, call->arena, &text, &len, err));
     WEIR_TRY(weir_yaml_parse(text, len, options->file, false, &body, err));
     if (options->project != NULL && json_is_object(body) &&
         json_object_get(body, "project") == NULL) {
@@ -74,6 +75,7 @@ static weir_status run_submit(struct cli_call *call, struct weir_error *err)
         status = program_files_send(call, options->file, project, "$.spec", spec, err);
     }
     if (status == WEIR_OK) {
+        job_ask_warn(call, &options->ask);
         status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", NULL, err);
     }
     json_decref(body);

@@ -1,5 +1,7 @@
 #include "cli/job_ask.h"
 
+#include "base/names.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,8 +122,66 @@ weir_status job_ask_add(const struct job_ask *ask, json_t *spec, struct weir_err
         json_object_set_new(spec, "fenced", json_true());
     }
     set_text(spec, "time_limit", ask->time_limit);
+    set_text(spec, "hold_on_failure", ask->hold_on_failure);
     if (ask->topology != NULL) {
         set_text(member(spec, "topology", json_object()), "required", ask->topology);
     }
     return WEIR_OK;
+}
+
+/** The accelerators of the cluster. */
+struct accelerators {
+    size_t n, n_fit; /* all, and those of the model */
+    struct weir_names models;
+};
+
+static void count(struct accelerators *found, const json_t *devices, const char *model)
+{
+    size_t i;
+    json_t *device;
+    json_array_foreach(json_object_get(devices, "items"), i, device)
+    {
+        const char *own = json_string_value(json_object_get(device, "model"));
+        own = own != NULL ? own : "";
+        found->n++;
+        found->n_fit += model == NULL || strcasestr(own, model) != NULL;
+        if (own[0] != '\0' && strstr(found->models.text, own) == NULL) {
+            weir_names_add(&found->models, own, strlen(own));
+        }
+    }
+}
+
+void job_gpus_warn(struct cli_call *call, int64_t n, const char *model)
+{
+    static const char *const kinds[] = {"gpu", "mig", "declared"};
+    struct accelerators found = {0};
+    struct weir_error ignored;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds) && n > 0; i++) {
+        json_t *devices;
+        const char *path = cli_path1(call, "/api/v1/devices?limit=1000&kind={}", kinds[i]);
+        if (cli_rest(call, "GET", path, NULL, &devices, &ignored) != WEIR_OK) {
+            return;
+        }
+        count(&found, devices, model);
+        json_decref(devices);
+    }
+    if (n > 0 && found.n == 0) {
+        (void)fprintf(stderr,
+                      "weir: warning: %lld accelerator%s asked for, and no node of the cluster has "
+                      "one: it waits until a node with one joins\n",
+                      (long long)n, n == 1 ? " is" : "s are");
+    } else if (n > 0 && found.n_fit == 0) {
+        (void)fprintf(stderr,
+                      "weir: warning: no node has an accelerator \"%s\"; there are %s: it waits "
+                      "until one joins\n",
+                      model, found.models.text);
+    }
+}
+
+void job_ask_warn(struct cli_call *call, const struct job_ask *ask)
+{
+    const char *colon = ask->gpus != NULL ? strchr(ask->gpus, ':') : NULL;
+    bool wants_one = ask->gpu_share > 0 || ask->gpu_memory != NULL || ask->mig != NULL;
+    int64_t n = ask->gpus != NULL ? strtoll(ask->gpus, NULL, 10) : wants_one ? 1 : 0;
+    job_gpus_warn(call, n, colon != NULL ? colon + 1 : NULL);
 }

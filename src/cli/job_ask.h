@@ -3,11 +3,11 @@
 #ifndef WEIR_CLI_JOB_ASK_H
 #define WEIR_CLI_JOB_ASK_H
 
-#include "base/json.h"
-#include "base/options.h"
+#include "cli/command.h"
 
 struct job_ask {
-    char *gpus, *gpu_memory, *mig, *time_limit, *node_selector, *toleration, *topology;
+    char *gpus, *gpu_memory, *mig, *time_limit, *hold_on_failure, *node_selector, *toleration,
+        *topology;
     double gpu_share;
     int64_t priority;
     bool is_preemptible, is_fenced;
@@ -31,6 +31,8 @@ struct job_ask {
                  "Never runs twice at a time: stops itself on a node that is cut off"),            \
         WEIR_OPT(strct, ask.time_limit, "time-limit", 0, TEXT, NULL, 0, 0, "TIME",                 \
                  "Longest run, from its placement on: 90m, 12h"),                                  \
+        WEIR_OPT(strct, ask.hold_on_failure, "hold-on-failure", 0, TEXT, NULL, 0, 0, "TIME",       \
+                 "Keep the place of a task that fails for so long, for a look: 30m"),              \
         WEIR_OPT(strct, ask.node_selector, "node-selector", 0, LIST, NULL, 0, 0, "KEY=VALUE",      \
                  "A label that its nodes must have; may be given again"),                          \
         WEIR_OPT(strct, ask.toleration, "toleration", 0, LIST, NULL, 0, 0, "KEY[=VALUE]",          \
@@ -44,5 +46,14 @@ struct job_ask {
  */
 weir_status job_ask_add(const struct job_ask *ask, json_t *spec,
                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Warn on standard error if accelerators are asked for and no node has one (of that model): the job would wait until
+ * somebody adds one. Silent if the caller may not look at devices.
+ */
+void job_ask_warn(struct cli_call *call, const struct job_ask *ask);
+
+/** The same of so many accelerators, of any model if it is NULL. */
+void job_gpus_warn(struct cli_call *call, int64_t n, const char *model);
 
 #endif

@@ -128,7 +128,9 @@ weir_status job_program_add(struct cli_call *call, const struct job_program *pro
     if (n > 0) {
         WEIR_TRY(add_words(words, n, spec, err));
     }
-    json_object_set_new(spec, "cpu_slots", json_integer(program->cpus));
+    if (program->cpu_millis >= 0) {
+        json_object_set_new(spec, "cpus", weir_json_milli(program->cpu_millis));
+    }
     WEIR_TRY(add_memory(program->memory, spec, err));
     WEIR_TRY(add_env(program->env, spec, err));
     if (strcmp(program->network, "host") != 0) { /* the server says what it may be */

@@ -11,7 +11,7 @@
 struct job_program {
     char *env, *secret, *python;
     char *memory, *network;
-    int64_t cpus;
+    int64_t cpu_millis; /**< -1000: not said. */
 };
 
 /** Rows of a table of options; `program` is a member of the struct. */

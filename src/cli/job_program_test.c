@@ -5,12 +5,18 @@
 #include "cli/job_program.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static void set_up(void)
 {
+    char folder[160];
     cli_open();
-    ck_assert_int_eq(chdir(callers.fixture.dir), 0);
+    (void)snprintf(folder, sizeof folder, "%s/work", callers.fixture.dir);
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    ck_assert_int_eq(chdir(folder), 0);
     ck_assert_int_eq(weir_file_write("needs.txt", "torch\n", 6, 0600, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_file_write("train.py", "#\n", 2, 0600, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_file_write("go.sh", "#\n", 2, 0700, NULL), WEIR_OK);
 }
 
 static void tear_down(void)
@@ -24,7 +30,7 @@ static void tear_down(void)
         "--cpus", "3", "--network", "none", "--gpus", "2"
 #define WANTED                                                                                     \
     "{\"env\":{\"A\":\"1=2\",\"B\":\"\"},\"secrets\":[\"KEY=key\"],\"python\":\"torch\\n\","       \
-    "\"memory_max_bytes\":2097152,\"cpu_slots\":3,\"network\":\"none\","                           \
+    "\"memory_max_bytes\":2097152,\"cpus\":3,\"network\":\"none\","                                \
     "\"resources\":{\"accelerators\":2}}"
 
 /* What the last command sent: all of WANTED is in it. */
@@ -46,8 +52,8 @@ START_TEST(each_command_sends_the_same_of_a_program)
         const char *words[CLI_WORDS_MAX], *path, *name;
         size_t n_words;
     } commands[] = {
-        {{"job", "run", PROGRAM, "--no-files", "--", "python3", "a.py"}, API "/jobs", "a", 2},
-        {{"service", "run", PROGRAM, "--", "python3", "a.py"}, API "/services", "a", 2},
+        {{"job", "run", PROGRAM, "--no-files", "--", "python3", "/n/a.py"}, API "/jobs", "a", 2},
+        {{"service", "run", PROGRAM, "--", "python3", "/n/a.py"}, API "/services", "a", 2},
         {{"notebook", "start", PROGRAM}, API "/services", "notebook", 0},
     };
 
@@ -79,6 +85,83 @@ START_TEST(what_is_wrong_is_named_by_its_option)
 
 END_TEST
 
+/* A job begins in a folder of its own: what is not sent is not there, and that is known before it is submitted. */
+START_TEST(a_script_that_will_not_be_there_is_refused_with_the_name_that_was_meant)
+{
+    static const struct {
+        const char *words[8], *part;
+    } wrong[] = {
+        {{"job", "run", "--", "python3", "trian.py"},
+         "there is no trian.py in this folder; did you mean train.py?"},
+        {{"job", "run", "--", "python3", "-u", "-W", "ignore", "trian.py"},
+         "did you mean train.py?"},
+        {{"job", "run", "--", "./g.sh"},
+         "there is no ./g.sh in this folder; did you mean ./go.sh?"},
+        {{"job", "run", "--", "torchrun", "far.py"}, "name it with --dir"},
+        {{"job", "run", "--no-files", "--", "python3", "train.py"},
+         "--no-files: train.py is not sent"},
+        {{"job", "run", "--dir", "none", "--", "true"}, "--dir: there is no folder none"},
+        {{"service", "run", "--", "python3", "trian.py"}, "did you mean train.py?"},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
+        ck_assert_msg(cli_run(wrong[i].words) != 0, "%zu", i);
+        ck_assert_msg(strstr(cli.err, wrong[i].part) != NULL, "%s: %s", wrong[i].part, cli.err);
+    }
+    EXPECT(200, "GET " API "/jobs");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+}
+
+END_TEST
+
+/* As the how-to has it: the script stands in the text that a shell is given. */
+START_TEST(the_folder_goes_with_a_command_whose_shell_names_a_file_of_it)
+{
+    static const struct {
+        const char *text;
+        bool is_sent;
+        const char *warning; /* NULL: none */
+    } texts[] = {
+        {"./go.sh part-$WEIR_ARRAY_INDEX", true, NULL},
+        {"set -e; (python3 train.py)", true, NULL},
+        {"echo go.sh.txt", false, NULL},
+        {"./og.sh && true", false, "there is no ./og.sh in this folder (did you mean ./go.sh?)"},
+        {"cc x.c -o x && ./x", false, NULL},
+        {"cd /tmp && ./og.sh", false, NULL},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
+        EXPECT_EXIT(0, "job", "run", "-ojson", "--", "sh", "-ec", texts[i].text);
+        const json_t *spec = json_object_get(cli.json, "spec");
+        ck_assert_msg((json_object_get(spec, "code") != NULL) == texts[i].is_sent, "%s: %s",
+                      texts[i].text, cli.out);
+        const char *warning = strstr(cli.err, "warning:");
+        ck_assert_msg(texts[i].warning == NULL ? warning == NULL
+                                               : strstr(cli.err, texts[i].warning) != NULL,
+                      "%s: %s", texts[i].text, cli.err);
+    }
+}
+
+END_TEST
+
+START_TEST(accelerators_that_no_node_has_are_warned_of)
+{
+    EXPECT_EXIT(0, "job", "run", "--gpus", "2:H100", "--", "true");
+    ck_assert_ptr_nonnull(strstr(cli.err, "no node of the cluster has one"));
+    EXPECT(204,
+           "PUT " API "/nodes/n\n\n{\"cpu_slots\":4,\"devices\":[{\"id\":\"g\",\"kind\":\"gpu\","
+           "\"state\":\"ok\",\"index\":0,\"model\":\"A100-SXM\"}]}");
+    EXPECT_EXIT(0, "job", "run", "--gpus", "2:H100", "--", "true");
+    ck_assert_ptr_nonnull(
+        strstr(cli.err, "no node has an accelerator \"H100\"; there are A100-SXM"));
+    EXPECT_EXIT(0, "job", "run", "--gpus", "1:A100", "--", "true");
+    ck_assert_str_eq(cli.err, "");
+    EXPECT_EXIT(0, "job", "run", "--", "true");
+    ck_assert_str_eq(cli.err, "");
+}
+
+END_TEST
+
 START_TEST(a_program_names_its_job)
 {
     static const struct {
@@ -106,4 +189,7 @@ START_TEST(a_program_names_its_job)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("job_program", set_up, tear_down, each_command_sends_the_same_of_a_program,
-                    what_is_wrong_is_named_by_its_option, a_program_names_its_job)
+                    what_is_wrong_is_named_by_its_option,
+                    a_script_that_will_not_be_there_is_refused_with_the_name_that_was_meant,
+                    the_folder_goes_with_a_command_whose_shell_names_a_file_of_it,
+                    accelerators_that_no_node_has_are_warned_of, a_program_names_its_job)

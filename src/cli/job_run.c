@@ -1,8 +1,11 @@
 /** weir job run: a command, with the files of its folder, as a job. */
-#include "cli/code_send.h"
 #include "cli/find.h"
 #include "cli/job_ask.h"
+#include "cli/job_code.h"
 #include "cli/job_program.h"
+#include "cli/progress.h"
+#include "cli/project_find.h"
+#include "cli/wait.h"
 
 #include "base/file.h"
 
@@ -11,32 +14,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SIGNAL_EXIT 128 /* as a shell: 128 + signal */
-
 struct run_options {
     struct cli_common common;
     struct job_program program;
     struct job_ask ask;
-    char *name, *dir, *project, *image, *kind, *git, *set;
+    struct job_code code;
+    char *name, *project, *image, *kind, *set;
     int64_t tasks, min_tasks, array, parallel, restarts, nodes;
-    bool is_following, is_detached, has_files;
+    bool is_following, is_detached;
 };
 
 static const struct weir_option run_options[] = {
     CLI_COMMON_OPTIONS(run_options),
     WEIR_OPT(run_options, name, "name", 'n', TEXT, NULL, 0, 0, "NAME",
              "The job's name (else the script's or the program's)"),
-    WEIR_OPT(run_options, dir, "dir", 0, TEXT, NULL, 0, 0, "DIR",
-             "Folder whose files go with it (else this one, if the command names a file in it)"),
-    WEIR_OPT(run_options, has_files, "files", 0, BOOL, "true", 0, 0, NULL,
-             "Send files (--no-files: none)"),
-    WEIR_OPT(
-        run_options, git, "git", 0, TEXT, NULL, 0, 0, "ADDRESS@COMMIT",
-        "Run in a commit of a repository, which the node fetches; a branch or tag is looked up "
-        "here"),
+    JOB_CODE_OPTIONS(run_options),
     JOB_PROGRAM_OPTIONS(run_options),
-    WEIR_OPT(run_options, program.cpus, "cpus", 0, INT, "1", 0, 4096, "N",
-             "CPU slots of each task"),
+    WEIR_OPT(run_options, program.cpu_millis, "cpus", 0, CPUS, "1", 0, 4096, "N",
+             "CPUs of each task: 2, 0.5 or 500m"),
     WEIR_OPT(run_options, program.memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
              "Most memory of each task, which is kept for it: 512M, 2G"),
     WEIR_OPT(run_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
@@ -60,81 +55,13 @@ static const struct weir_option run_options[] = {
     JOB_ASK_OPTIONS(run_options),
     WEIR_OPT(run_options, restarts, "restarts", 0, INT, "0", 0, 1000, "N",
              "How often it is started again after an error"),
-    WEIR_OPT(run_options, project, "project", 0, TEXT, "default", 0, 0, "NAME", "Whose job it is"),
+    WEIR_OPT(run_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose job it is (else your only project's, or default's)"),
     WEIR_OPT(run_options, is_following, "follow", 'f', BOOL, NULL, 0, 0, NULL,
              "Print what it writes, and end as it ends"),
     WEIR_OPT(run_options, is_detached, "detach", 'd', BOOL, NULL, 0, 0, NULL,
              "Only submit it: so it is without --follow"),
 };
-
-/* "-m pkg.train": is the module here? */
-static bool is_module(const char *word, struct weir_arena *arena)
-{
-    struct stat info;
-    size_t len = strcspn(word, ".");
-    char *top = weir_arena_printf(arena, "%.*s", (int)len, word);
-    return len > 0 && strchr(word, '/') == NULL &&
-           ((stat(top, &info) == 0 && S_ISDIR(info.st_mode)) ||
-            stat(weir_arena_printf(arena, "%s.py", top), &info) == 0);
-}
-
-/* Does a word of the command name a file of this folder: a script, its input, a module? */
-static bool names_a_file(char **words, size_t n, struct weir_arena *arena)
-{
-    struct stat info;
-    for (size_t i = 0; i < n; i++) {
-        bool is_path = words[i][0] != '/' && words[i][0] != '-';
-        if ((is_path && stat(words[i], &info) == 0 && S_ISREG(info.st_mode)) ||
-            (is_path && i > 0 && strcmp(words[i - 1], "-m") == 0 && is_module(words[i], arena))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A program given by its place in the folder must be there, and may be run there as it may be here. */
-static weir_status check_program(struct cli_call *call, const char *dir, const char *program,
-                                 struct weir_error *err)
-{
-    struct stat info;
-    if (program[0] == '/' || strchr(program, '/') == NULL || strstr(program, "..") != NULL) {
-        return WEIR_OK; /* a matter of the node */
-    }
-    if (stat(weir_arena_printf(call->arena, "%s/%s", dir, program), &info) != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "\"%.60s\" is none of the job's files: it is not in %.60s", program,
-                              dir);
-    }
-    return (info.st_mode & S_IXUSR) != 0
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID,
-                                "\"%.60s\" may not be run: chmod +x it, or name its program in "
-                                "front of it",
-                                program);
-}
-
-static weir_status add_code(struct cli_call *call, char **words, size_t n, json_t *spec,
-                            struct weir_error *err)
-{
-    const struct run_options *options = call->options;
-    const char *dir = options->dir != NULL ? options->dir : ".";
-    bool has_folder =
-        options->has_files &&
-        (options->dir != NULL || (options->git == NULL && names_a_file(words, n, call->arena)));
-    if (options->git != NULL && options->dir != NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "--git or --dir? Give one of the two");
-    }
-    if (!has_folder && options->git == NULL) {
-        return WEIR_OK;
-    }
-    if (has_folder && options->image == NULL) {
-        WEIR_TRY(check_program(call, dir, words[0], err));
-    }
-    json_t *code = json_object();
-    json_object_set_new(spec, "code", code);
-    return has_folder ? code_send_folder(call, dir, options->project, code, err)
-                      : code_read_git(call, options->git, code, err);
-}
 
 /* --set, joined by newlines: a value that is JSON is that, any other a text. */
 static weir_status add_settings(struct cli_call *call, const char *lines, json_t *spec,
@@ -187,6 +114,7 @@ static weir_status add_image(struct cli_call *call, json_t *spec, struct weir_er
         return WEIR_OK;
     }
     WEIR_TRY(cli_connect(call, err));
+    cli_progress_file(call, options->image);
     WEIR_TRY(weir_client_blob_put(call->client, options->image, sha256, err));
     json_object_set_new(spec, "image", json_sprintf("sha256:%s", sha256));
     return WEIR_OK;
@@ -212,10 +140,12 @@ static void add_tasks(const struct run_options *options, json_t *spec)
     }
 }
 
-static weir_status make_spec(struct cli_call *call, char **words, size_t n, json_t *spec,
-                             struct weir_error *err)
+static weir_status make_spec(struct cli_call *call, const char *project, char **words, size_t n,
+                             json_t *spec, struct weir_error *err)
 {
-    const struct run_options *options = call->options;
+    struct run_options *options = call->options;
+    options->code.project = project;
+    options->code.image = options->image;
     WEIR_TRY(job_program_add(call, &options->program, words, n, spec, err));
     WEIR_TRY(job_ask_add(&options->ask, spec, err));
     add_tasks(options, spec);
@@ -224,38 +154,8 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
         warn_of_program(words[0]);
     }
     WEIR_TRY(add_settings(call, options->set, spec, err));
-    return add_code(call, words, n, spec, err); /* last: the others may be refused */
-}
-
-/* End as the job ended: with the status of the first task that failed. */
-static weir_status take_end(struct cli_call *call, const char *id, struct weir_error *err)
-{
-    json_t *job, *tasks, *task;
-    size_t i;
-    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}", id), NULL, &job, err));
-    char *state = cli_text(call, job, "state"), *reason = cli_text(call, job, "reason");
-    json_decref(job);
-    if (strcmp(state, "SUCCEEDED") == 0) {
-        return WEIR_OK;
-    }
-    (void)fflush(stdout);
-    (void)fprintf(stderr, "weir: the job is %s: %s\n", state, reason);
-    call->exit_status = weir_status_exit(WEIR_ERR_CANCELLED);
-    if (strcmp(state, "FAILED") == 0) {
-        call->exit_status = 1;
-        WEIR_TRY(
-            cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}/tasks", id), NULL, &tasks, err));
-        json_array_foreach(json_object_get(tasks, "items"), i, task)
-        {
-            int code = (int)json_integer_value(json_object_get(task, "exit_code"));
-            int number = (int)json_integer_value(json_object_get(task, "signal"));
-            if (call->exit_status == 1 && (code > 0 || number > 0)) {
-                call->exit_status = code > 0 ? code : SIGNAL_EXIT + number;
-            }
-        }
-        json_decref(tasks);
-    }
-    return WEIR_OK;
+    return job_code_add(call, &options->code, words, n, spec,
+                        err); /* last: the others may be refused */
 }
 
 static weir_status run_run(struct cli_call *call, struct weir_error *err)
@@ -278,12 +178,15 @@ static weir_status run_run(struct cli_call *call, struct weir_error *err)
     const char *name = n_before == 1           ? call->words[0]
                        : options->name != NULL ? options->name
                                                : job_program_name_of(call, words, n);
+    const char *project = NULL;
+    WEIR_TRY(cli_project_find(call, options->project, "submit jobs", &project, err));
     json_t *spec = json_object();
-    weir_status status = make_spec(call, words, n, spec, err);
+    weir_status status = make_spec(call, project, words, n, spec, err);
     json_t *body =
-        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name, "kind", options->kind, "project",
-                  options->project, "max_restarts", (json_int_t)options->restarts, "spec", spec);
+        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name, "kind", options->kind, "project", project,
+                  "max_restarts", (json_int_t)options->restarts, "spec", spec);
     if (status == WEIR_OK) {
+        job_ask_warn(call, &options->ask);
         status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", &id, err);
     }
     json_decref(body);
@@ -292,7 +195,7 @@ static weir_status run_run(struct cli_call *call, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(cli_follow_job(call, id, err));
-    return take_end(call, id, err);
+    return cli_job_end(call, id, err);
 }
 
 const struct cli_command cli_job_run = {

@@ -1,5 +1,6 @@
 /** weir kpi, weir feedback: business figures, and the truth about decisions. */
 #include "cli/command.h"
+#include "cli/input.h"
 
 #include "base/file.h"
 
@@ -195,7 +196,7 @@ static weir_status send_file(struct cli_call *call, const char *path, struct tol
     char *text;
     size_t len;
     int64_t number = 0;
-    WEIR_TRY(weir_file_read(path, TABLE_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(path, TABLE_MAX_BYTES, call->arena, &text, &len, err));
     json_t *list = json_array();
     weir_status status = WEIR_OK;
     for (char *line = text, *next; status == WEIR_OK && line != NULL && *line != '\0';

@@ -155,11 +155,9 @@ static weir_status run_model_set(struct cli_call *call, struct weir_error *err)
                        weir_arena_printf(call->arena, "%s version %s", name, number), err);
 }
 
-/* By number, or by a name that only one project has. */
-static weir_status find_experiment(struct cli_call *call, const char *word, char **out_id,
-                                   struct weir_error *err)
+weir_status cli_experiment_find(struct cli_call *call, const char *project, const char *word,
+                                char **out_id, struct weir_error *err)
 {
-    const struct label_options *options = call->options;
     if (*word != '\0' && word[strspn(word, "0123456789")] == '\0') {
         *out_id = weir_arena_strdup(call->arena, word);
         return WEIR_OK;
@@ -173,10 +171,9 @@ static weir_status find_experiment(struct cli_call *call, const char *word, char
     }
     *to = '\0';
     char *filter = weir_arena_printf(call->arena, "name = '%s'", quoted);
-    char *path =
-        options->project != NULL
-            ? cli_path2(call, "/api/v1/experiments?filter={}&project={}", filter, options->project)
-            : cli_path1(call, "/api/v1/experiments?filter={}", filter);
+    char *path = project != NULL
+                     ? cli_path2(call, "/api/v1/experiments?filter={}&project={}", filter, project)
+                     : cli_path1(call, "/api/v1/experiments?filter={}", filter);
     json_t *answer;
     WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
     json_t *items = json_object_get(answer, "items");
@@ -197,7 +194,8 @@ static weir_status find_experiment(struct cli_call *call, const char *word, char
 static weir_status run_experiment_set(struct cli_call *call, struct weir_error *err)
 {
     char *id;
-    WEIR_TRY(find_experiment(call, call->words[0], &id, err));
+    const struct label_options *options = call->options;
+    WEIR_TRY(cli_experiment_find(call, options->project, call->words[0], &id, err));
     return send_change(call, cli_path1(call, "/api/v1/experiments/{}", id), call->words[0], err);
 }
 

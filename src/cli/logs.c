@@ -1,5 +1,8 @@
 /** weir logs: what the tasks of a job, or of an ION, have printed. */
 #include "cli/find.h"
+#include "cli/wait.h"
+
+#include "base/clock.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -13,7 +16,7 @@
 
 struct logs_options {
     struct cli_common common;
-    bool is_following, is_raw, ignores_case;
+    bool is_following, is_raw, ignores_case, is_previous, has_times;
     int64_t tail, attempt;
     char *grep;
 };
@@ -32,11 +35,15 @@ static const struct weir_option logs_options[] = {
              "Begin with each task's last N lines, of its last MiB; -1: with all"),
     WEIR_OPT(logs_options, attempt, "attempt", 0, INT, "0", 0, 1e9, "N",
              "Of this start of the tasks, 1 is the first; 0: of the last"),
+    WEIR_OPT(logs_options, is_previous, "previous", 'p', BOOL, NULL, 0, 0, NULL,
+             "Of the start before the last one"),
+    WEIR_OPT(logs_options, has_times, "timestamps", 't', BOOL, NULL, 0, 0, NULL,
+             "With -f: when each line came, in front of it"),
 };
 
 struct followed {
     char *task, *label;
-    int64_t offset;
+    int64_t offset, attempt;
     bool is_begun;         /* the tail, if one is wanted, has been printed */
     struct weir_buf begun; /* of a line whose end has not come: only where lines are searched */
 };
@@ -56,6 +63,7 @@ static weir_status add_tasks(struct cli_call *call, const char *job, struct foll
                 .task = cli_text(call, task, "id"),
                 .label = weir_arena_printf(call->arena, "%s-%s", cli_text(call, task, "role"),
                                            cli_text(call, task, "rank")),
+                .attempt = json_integer_value(json_object_get(task, "attempt")),
             };
         }
     }
@@ -112,17 +120,23 @@ static void disarm(char *text, size_t len)
 /* How to print, and whose logs. */
 struct printing {
     const char *job; /* NULL: of an ION, which goes on for ever */
-    bool is_following, is_raw;
+    bool is_following, is_raw, has_times;
     int64_t tail, attempt;
     const regex_t *pattern; /* NULL: every line */
+    struct cli_wait *wait;  /* of the job that is followed */
 };
 
 /* One whole line, without its end. */
 static void print_line(const struct printing *how, const struct followed *task, char *line,
                        bool has_label)
 {
+    char when[WEIR_TIME_TEXT_BYTES] = "";
+    if (how->has_times) {
+        weir_time_format(weir_time_ms(), when);
+    }
     if (regexec(how->pattern, line, 0, NULL, 0) == 0) {
-        printf("%s%s%s\n", has_label ? task->label : "", has_label ? " | " : "", line);
+        printf("%s%s%s%s%s\n", when, how->has_times ? " " : "", has_label ? task->label : "",
+               has_label ? " | " : "", line);
     }
 }
 
@@ -214,7 +228,7 @@ static weir_status print_more(struct cli_call *call, const struct printing *how,
     return status;
 }
 
-/* Will nothing come any more: is it one job, and over? */
+/* Will nothing come any more: is it one job, and over? Tells why it waits, if it does. */
 static weir_status is_over(struct cli_call *call, const struct printing *how, bool *out,
                            struct weir_error *err)
 {
@@ -225,6 +239,12 @@ static weir_status is_over(struct cli_call *call, const struct printing *how, bo
     }
     WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}", how->job), NULL, &job, err));
     *out = json_is_string(json_object_get(job, "finished_ms"));
+    if (how->wait->what == NULL) {
+        how->wait->what = weir_arena_printf(call->arena, "job %s", cli_text(call, job, "name"));
+    }
+    if (!*out) {
+        cli_wait_tell(call, how->wait, cli_job_waits(job));
+    }
     json_decref(job);
     return WEIR_OK;
 }
@@ -239,10 +259,10 @@ static weir_status print_logs(struct cli_call *call, const struct printing *how,
             WEIR_TRY(is_over(call, how, &has_ended, err));
         }
         for (size_t i = 0; i < n; i++) {
-            /* With several tasks none may hold the others up: only a lone one is waited for. */
-            const char *wait_s = !how->is_following || had_any || has_ended ? "0"
-                                 : n == 1 && how->job == NULL               ? FOLLOW_WAIT_S
-                                                                            : "1";
+            /* With several tasks none may hold the others up: the first one alone is waited for. */
+            const char *wait_s = !how->is_following || had_any || has_ended || i > 0 ? "0"
+                                 : n == 1 && how->job == NULL                        ? FOLLOW_WAIT_S
+                                                                                     : "1";
             WEIR_TRY(print_more(call, how, &followed[i], wait_s, n > 1, &had_more, err));
             had_any = had_any || had_more;
         }
@@ -255,20 +275,21 @@ static weir_status print_logs(struct cli_call *call, const struct printing *how,
 weir_status cli_follow_job(struct cli_call *call, const char *job, struct weir_error *err)
 {
     struct followed *followed = WEIR_ARENA_ARRAY(call->arena, TASKS_MAX, struct followed);
-    const struct printing how = {.job = job, .is_following = true, .tail = -1};
+    struct cli_wait wait = {0};
+    const struct printing how = {.job = job, .is_following = true, .tail = -1, .wait = &wait};
     size_t n = 0;
     WEIR_TRY(add_tasks(call, job, followed, TASKS_MAX, &n, err));
     return print_logs(call, &how, followed, n, err);
 }
 
-/* Print only what fits. */
+/* Print only what fits, line by line. */
 static weir_status search_logs(struct cli_call *call, struct printing *how,
                                struct followed *followed, size_t n, struct weir_error *err)
 {
     const struct logs_options *options = call->options;
     regex_t pattern;
     char why[160];
-    int rc = regcomp(&pattern, options->grep,
+    int rc = regcomp(&pattern, options->grep != NULL ? options->grep : "",
                      REG_EXTENDED | REG_NOSUB | (options->ignores_case ? REG_ICASE : 0));
     if (rc != 0) {
         (void)regerror(rc, &pattern, why, sizeof why);
@@ -284,6 +305,30 @@ static weir_status search_logs(struct cli_call *call, struct printing *how,
     return status;
 }
 
+/* *attempt becomes the one of --previous. */
+static weir_status check_options(struct cli_call *call, const struct followed *followed, size_t n,
+                                 int64_t *attempt, struct weir_error *err)
+{
+    const struct logs_options *options = call->options;
+    if (options->has_times && !options->is_following) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--timestamps: lines are kept without times; with -f those that come "
+                              "get theirs");
+    }
+    if (options->is_previous && options->attempt > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--previous or --attempt? Give one of the two");
+    }
+    for (size_t i = 0; i < n && options->is_previous; i++) {
+        *attempt = WEIR_MAX(*attempt, followed[i].attempt - 1);
+    }
+    return options->is_previous && *attempt < 1
+               ? weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                "%s has been started once: there is no start before the last",
+                                call->words[0])
+               : WEIR_OK;
+}
+
 static weir_status run_logs(struct cli_call *call, struct weir_error *err)
 {
     const struct logs_options *options = call->options;
@@ -294,18 +339,25 @@ static weir_status run_logs(struct cli_call *call, struct weir_error *err)
     if (n == 0) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s has no task yet", call->words[0]);
     }
+    int64_t attempt = options->attempt;
+    WEIR_TRY(check_options(call, followed, n, &attempt, err));
+    struct cli_wait wait = {0};
     struct printing how = {.job = job,
+                           .wait = &wait,
                            .is_following = options->is_following,
                            .is_raw = options->is_raw,
+                           .has_times = options->has_times,
                            .tail = options->tail,
-                           .attempt = options->attempt};
-    return options->grep != NULL ? search_logs(call, &how, followed, n, err)
-                                 : print_logs(call, &how, followed, n, err);
+                           .attempt = attempt};
+    return options->grep != NULL || options->has_times ? search_logs(call, &how, followed, n, err)
+                                                       : print_logs(call, &how, followed, n, err);
 }
 
 const struct cli_command cli_logs = {
     .name = "logs",
-    .usage = "[-f] [-n N] [-g PATTERN [-i]] [--attempt N] [--raw] JOB | ION | ION/PIPELINE",
+    .usage = "[-f] [-n N] [-g PATTERN [-i]] [--attempt N | --previous] [--timestamps] [--raw] JOB "
+             "| ION | "
+             "ION/PIPELINE",
     .summary = "Print what tasks have logged",
     .min_words = 1,
     .max_words = 1,

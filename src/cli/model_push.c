@@ -1,6 +1,8 @@
 /** weir model push, alias, export: models from outside, names for versions, and out again. */
 #include "cli/find.h"
+#include "cli/input.h"
 #include "cli/model_name.h"
+#include "cli/progress.h"
 #include "cli/try_it.h"
 
 #include "base/file.h"
@@ -65,7 +67,7 @@ static weir_status read_labels(struct cli_call *call, const char *file, json_t *
     if (file == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_file_read(file, LABELS_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(file, LABELS_MAX_BYTES, call->arena, &text, &len, err));
     if (text[strspn(text, " \t\r\n")] == '[') {
         WEIR_TRY(weir_json_parse(text, len, file, &labels, err));
     } else {
@@ -84,7 +86,7 @@ static weir_status read_preprocess(struct cli_call *call, const char *file, json
     if (file == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_file_read(file, PREPROCESS_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(file, PREPROCESS_MAX_BYTES, call->arena, &text, &len, err));
     WEIR_TRY(weir_yaml_parse(text, len, file, false, &rule, err)); /* JSON is YAML */
     json_object_set_new(body, "preprocess", rule);
     return WEIR_OK;
@@ -149,7 +151,7 @@ static weir_status put_golden(struct cli_call *call, const char *file, json_t *b
     if (file == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_file_read(file, GOLDEN_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(file, GOLDEN_MAX_BYTES, call->arena, &text, &len, err));
     WEIR_TRY(weir_json_parse(text, len, file, &json, err));
     json_decref(json);
     WEIR_TRY(weir_client_blob_put(call->client, file, blob, err));
@@ -163,6 +165,7 @@ static weir_status put_model(struct cli_call *call, json_t *body, struct weir_er
     const struct push_options *options = call->options;
     char blob[WEIR_SHA256_TEXT_BYTES], *run;
     if (options->run == NULL) {
+        cli_progress_file(call, call->words[1]);
         WEIR_TRY(weir_client_model_put(call->client, call->words[1], blob, err));
         json_object_set_new(body, "blob", json_string(blob));
         return WEIR_OK;

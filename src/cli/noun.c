@@ -14,6 +14,7 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
+#include "job/service.h"
 #include "notify/notify.h"
 #include "store/event.h"
 #include "store/identity.h"
@@ -49,13 +50,15 @@ const struct cli_noun cli_nouns[] = {
     {"datasets", "dataset", &weir_dataset_resource, API "datasets", NULL, API "datasets/{}", NULL,
      "name", "project kind created_by", 1000, NULL},
     {"nodes", "node", &weir_node_resource, API "nodes", NULL, API "nodes/{}", NULL, "name", "",
-     1000, "state"},
+     1000, "state cpus_used cpus_free"},
     {"devices", "device", &weir_device_resource, API "devices", NULL, NULL, NULL, "name",
      "node kind model state", 1000, NULL},
     {"queues", "queue", &weir_queue_resource, API "queues", NULL, API "queues/{}", NULL, "name", "",
      1000,
      "shares.cpus.guarantee used.cpus borrowed.cpus shares.accelerators.guarantee "
      "used.accelerators borrowed.accelerators n_running n_waiting"},
+    {"services", "service", &weir_service_resource, API "services", NULL, API "services/{}", NULL,
+     "id", "project kind name", 1000, "state node why"},
     {"sweeps", "sweep", &weir_sweep_resource, API "sweeps", "newest=1", API "sweeps/{}", NULL, "id",
      "state project name", 1000, NULL},
     {"decisions", "decision", &weir_decision_resource, API "decisions", NULL, NULL, NULL, NULL,
@@ -138,10 +141,24 @@ const struct cli_noun *cli_noun_find(const char *name)
     return NULL;
 }
 
+const struct cli_noun *cli_noun_split(struct weir_arena *arena, const char *word, char **out_name)
+{
+    const char *slash = strchr(word, '/');
+    if (slash == NULL || slash[1] == '\0') {
+        return NULL;
+    }
+    *out_name = weir_arena_strdup(arena, slash + 1);
+    return cli_noun_find(weir_arena_memdup(arena, word, (size_t)(slash - word)));
+}
+
 weir_status cli_noun_unknown(const char *name, struct weir_error *err)
 {
     struct weir_nearest nearest = {0};
     struct weir_names names = {0};
+    if (strcmp(name, "all") == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "say what: `weir get ions,jobs,services,deployments`");
+    }
     for (size_t i = 0; i < cli_n_nouns; i++) {
         weir_nearest_see(&nearest, name, strlen(name), cli_nouns[i].plural);
         weir_nearest_see(&nearest, name, strlen(name), cli_nouns[i].singular);
@@ -153,6 +170,15 @@ weir_status cli_noun_unknown(const char *name, struct weir_error *err)
     }
     return weir_error_set(err, WEIR_ERR_INVALID, "there is no noun \"%.40s\"; there are %s", name,
                           names.text);
+}
+
+char *cli_noun_placeholder(struct weir_arena *arena, const struct cli_noun *noun)
+{
+    char *text = weir_arena_strdup(arena, noun->of != NULL ? noun->of : noun->singular);
+    for (char *c = text; *c != '\0'; c++) {
+        *c = (char)toupper((unsigned char)*c);
+    }
+    return text;
 }
 
 /* ---- columns ----------------------------------------------------------------------------------
@@ -287,11 +313,13 @@ static weir_status first_path(struct cli_call *call, const struct cli_noun *noun
 {
     char *path = owner != NULL ? cli_path1(call, noun->list, owner)
                                : weir_arena_strdup(call->arena, noun->list);
-    path = weir_arena_printf(call->arena, "%s?%s", path, noun->query != NULL ? noun->query : "");
+    path = weir_arena_printf(call->arena, "%s%s%s", path, noun->query != NULL ? "?" : "",
+                             noun->query != NULL ? noun->query : "");
     for (size_t i = 0; i < n_filters; i++) {
         char *query = NULL;
         WEIR_TRY(filter_query(call, noun, filters[i], &query, err));
-        path = weir_arena_printf(call->arena, "%s%s", path, query);
+        bool is_first = strchr(path, '?') == NULL;
+        path = weir_arena_printf(call->arena, "%s%c%s", path, is_first ? '?' : '&', query + 1);
     }
     *out = path;
     return WEIR_OK;
@@ -310,11 +338,14 @@ weir_status cli_noun_list(struct cli_call *call, const struct cli_noun *noun, co
         json_t *answer;
         int64_t left = limit - (int64_t)json_array_size(items);
         path = noun->page == 0 ? base
-                               : weir_arena_printf(call->arena, "%s&limit=%lld", base,
+                               : weir_arena_printf(call->arena, "%s%climit=%lld", base,
+                                                   strchr(base, '?') == NULL ? '?' : '&',
                                                    (long long)WEIR_MIN(left, noun->page));
-        path = next != NULL
-                   ? cli_path1(call, weir_arena_printf(call->arena, "%s&cursor={}", path), next)
-                   : path;
+        path = next != NULL ? cli_path1(call,
+                                        weir_arena_printf(call->arena, "%s%ccursor={}", path,
+                                                          strchr(path, '?') == NULL ? '?' : '&'),
+                                        next)
+                            : path;
         status = cli_rest(call, "GET", path, NULL, &answer, err);
         if (status == WEIR_OK) {
             json_array_extend(items, json_object_get(answer, "items"));
@@ -351,7 +382,12 @@ weir_status cli_noun_key(struct cli_call *call, const struct cli_noun *noun, con
     if (kind != NULL) {
         return cli_find(call, kind, word, out, err);
     }
-    *out = weir_arena_strdup(call->arena, word);
+    if (noun->record == &weir_experiment_resource) {
+        return cli_experiment_find(call, NULL, word, out, err);
+    }
+    size_t len = strlen(noun->singular);
+    bool has_noun = strncmp(word, noun->singular, len) == 0 && word[len] == '/';
+    *out = weir_arena_strdup(call->arena, has_noun ? word + len + 1 : word);
     return WEIR_OK;
 }
 
@@ -383,8 +419,9 @@ weir_status cli_noun_get(struct cli_call *call, const struct cli_noun *noun, con
     char *key;
     if (noun->key == NULL || noun->of != NULL) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "a single %s cannot be looked at; list them with `weir get %s%s`",
-                              noun->singular, noun->plural, noun->of != NULL ? " NAME" : "");
+                              "a single %s cannot be looked at; list them with `weir get %s%s%s`",
+                              noun->singular, noun->plural, noun->of != NULL ? " " : "",
+                              noun->of != NULL ? cli_noun_placeholder(call->arena, noun) : "");
     }
     WEIR_TRY(cli_noun_key(call, noun, word, &key, err));
     if (noun->one == NULL) {

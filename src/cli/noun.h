@@ -39,6 +39,12 @@ const struct cli_column *cli_noun_columns(struct cli_call *call, const struct cl
 /** By plural or singular; NULL if there is none. */
 const struct cli_noun *cli_noun_find(const char *name);
 
+/** "job/train": the noun, and *out_name in the arena; NULL: the word names no noun so. */
+const struct cli_noun *cli_noun_split(struct weir_arena *arena, const char *word, char **out_name);
+
+/** What stands for a name in a sentence: "JOB"; of a part that of its owner: "RUN" of metrics. */
+char *cli_noun_placeholder(struct weir_arena *arena, const struct cli_noun *noun);
+
 /** "there is no noun …", with what was probably meant, or all of them. Always INVALID. */
 weir_status cli_noun_unknown(const char *name, struct weir_error *err);
 

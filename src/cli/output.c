@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 bool cli_is_json(const struct cli_call *call)
 {
@@ -17,6 +19,11 @@ bool cli_is_json(const struct cli_call *call)
 bool cli_is_yaml(const struct cli_call *call)
 {
     return call->common->output != NULL && strcmp(call->common->output, "yaml") == 0;
+}
+
+bool cli_is_name(const struct cli_call *call)
+{
+    return call->common->output != NULL && strcmp(call->common->output, "name") == 0;
 }
 
 static bool is_wide(const struct cli_call *call)
@@ -166,11 +173,49 @@ char *cli_cell_text(const struct cli_call *call, const json_t *item, const char 
 void cli_print_table(const struct cli_call *call, const json_t *answer,
                      const struct cli_column *columns, size_t n_columns)
 {
-    const json_t *items = json_object_get(answer, "items");
     if (cli_is_json(call) || cli_is_yaml(call)) {
         cli_print_object(call, answer);
         return;
     }
+    cli_print_rows(call, answer, columns, n_columns, true);
+    if (json_array_size(json_object_get(answer, "items")) == 0) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "(none)\n");
+    }
+}
+
+/* A sentence at the end would break each row of a terminal in two: it is cut there, but with -o wide. */
+static void fit_last(const struct cli_call *call, char **cells, const int *widths, size_t n_rows,
+                     size_t n_columns)
+{
+    struct winsize screen;
+    int used = 0;
+    if (is_wide(call) || isatty(STDOUT_FILENO) != 1 ||
+        ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen) != 0) {
+        return;
+    }
+    for (size_t col = 0; col + 1 < n_columns; col++) {
+        used += widths[col] + 2;
+    }
+    int room = (int)screen.ws_col - used;
+    for (size_t row = 1; row <= n_rows && room >= 16; row++) {
+        char *cell = cells[row * n_columns + n_columns - 1], *p = cell;
+        if (width_of(cell) <= room) {
+            continue;
+        }
+        for (int width = 0; *p != '\0' && (width < room - 1 || ((unsigned char)*p & 0xc0) == 0x80);
+             p++) {
+            width += ((unsigned char)*p & 0xc0) != 0x80;
+        }
+        *p = '\0';
+        cells[row * n_columns + n_columns - 1] = weir_arena_printf(call->arena, "%s…", cell);
+    }
+}
+
+void cli_print_rows(const struct cli_call *call, const json_t *answer,
+                    const struct cli_column *columns, size_t n_columns, bool has_titles)
+{
+    const json_t *items = json_object_get(answer, "items");
     size_t n_rows = json_array_size(items);
     char **cells = WEIR_ARENA_ARRAY(call->arena, (n_rows + 1) * n_columns, char *);
     int *widths = WEIR_ARENA_ARRAY(call->arena, n_columns, int);
@@ -184,16 +229,14 @@ void cli_print_table(const struct cli_call *call, const json_t *answer,
             widths[col] = WEIR_MAX(widths[col], width);
         }
     }
-    for (size_t row = 0; row <= n_rows; row++) {
+    fit_last(call, cells, widths, n_rows, n_columns);
+    for (size_t row = has_titles ? 0 : 1; row <= n_rows; row++) {
         for (size_t col = 0; col < n_columns; col++) {
             const char *cell = cells[row * n_columns + col];
             int pad = col + 1 < n_columns ? widths[col] - width_of(cell) + 2 : 0;
             printf("%s%*s", cell, pad, "");
         }
         putchar('\n');
-    }
-    if (n_rows == 0) {
-        (void)fprintf(stderr, "(none)\n");
     }
 }
 
@@ -212,32 +255,32 @@ static bool is_plain(const char *text)
                len;
 }
 
-static void print_scalar(const struct cli_call *call, const json_t *value)
+static void write_scalar(const struct cli_call *call, FILE *file, const json_t *value)
 {
     if (json_is_string(value) && is_plain(json_string_value(value))) {
-        printf("%s\n", json_string_value(value));
+        (void)fprintf(file, "%s\n", json_string_value(value));
         return;
     }
     /* 15 digits: what people wrote comes back as they wrote it (0.01). */
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
-    printf("%s\n", text != NULL ? printable(call->arena, text) : "null");
+    (void)fprintf(file, "%s\n", text != NULL ? printable(call->arena, text) : "null");
     free(text);
 }
 
-static void print_item(const struct cli_call *call, const json_t *value, int indent)
+static void write_item(const struct cli_call *call, FILE *file, const json_t *value, int indent)
 {
     bool is_nested = (json_is_object(value) && json_object_size(value) > 0) ||
                      (json_is_array(value) && json_array_size(value) > 0);
     if (is_nested) {
-        putchar('\n');
-        cli_print_yaml(call, value, indent + 2);
+        (void)fputc('\n', file);
+        cli_write_yaml(call, file, value, indent + 2);
     } else {
-        putchar(' ');
-        print_scalar(call, value);
+        (void)fputc(' ', file);
+        write_scalar(call, file, value);
     }
 }
 
-void cli_print_yaml(const struct cli_call *call, const json_t *value, int indent)
+void cli_write_yaml(const struct cli_call *call, FILE *file, const json_t *value, int indent)
 {
     const char *key;
     json_t *member;
@@ -245,18 +288,23 @@ void cli_print_yaml(const struct cli_call *call, const json_t *value, int indent
     if (json_is_array(value)) {
         json_array_foreach(value, i, member)
         {
-            printf("%*s-", indent, "");
-            print_item(call, member, indent);
+            (void)fprintf(file, "%*s-", indent, "");
+            write_item(call, file, member, indent);
         }
         return;
     }
     json_object_foreach((json_t *)value, key, member)
     {
         if (!json_is_null(member)) {
-            printf("%*s%s:", indent, "", printable(call->arena, key));
-            print_item(call, member, indent);
+            (void)fprintf(file, "%*s%s:", indent, "", printable(call->arena, key));
+            write_item(call, file, member, indent);
         }
     }
+}
+
+void cli_print_yaml(const struct cli_call *call, const json_t *value, int indent)
+{
+    cli_write_yaml(call, stdout, value, indent);
 }
 
 void cli_print_object(const struct cli_call *call, const json_t *object)
@@ -265,5 +313,14 @@ void cli_print_object(const struct cli_call *call, const json_t *object)
         cli_print_json(object);
     } else {
         cli_print_yaml(call, object, 0);
+    }
+}
+
+void cli_print_said(const struct cli_call *call, const json_t *object, const char *line)
+{
+    if (cli_is_json(call) || cli_is_yaml(call)) {
+        cli_print_object(call, object);
+    } else {
+        printf("%s\n", line);
     }
 }

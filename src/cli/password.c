@@ -1,5 +1,6 @@
 /** Reading a password: from the terminal without showing it, or from a file. */
 #include "cli/command.h"
+#include "cli/input.h"
 
 #include "base/file.h"
 
@@ -41,7 +42,7 @@ weir_status cli_read_password(struct cli_call *call, const char *prompt, const c
     char *line;
     size_t len;
     if (file != NULL) {
-        WEIR_TRY(weir_file_read(file, PASSWORD_MAX_BYTES, call->arena, &line, &len, err));
+        WEIR_TRY(cli_input_read(file, PASSWORD_MAX_BYTES, call->arena, &line, &len, err));
         line[strcspn(line, "\r\n")] = '\0';
         *out = line;
         return WEIR_OK;

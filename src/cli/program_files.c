@@ -1,7 +1,9 @@
 #include "cli/program_files.h"
+#include "cli/input.h"
 
 #include "base/file.h"
 #include "cli/code_send.h"
+#include "cli/project_find.h"
 
 #include <string.h>
 
@@ -21,7 +23,7 @@ weir_status program_files_read_python(struct cli_call *call, const char *path, j
 {
     char *text;
     size_t len;
-    WEIR_TRY(weir_file_read(path, REQUIREMENTS_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(path, REQUIREMENTS_MAX_BYTES, call->arena, &text, &len, err));
     json_t *value = strlen(text) == len ? json_stringn(text, len) : NULL;
     if (value == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s: it is no text", path);
@@ -54,9 +56,9 @@ static weir_status send_code(struct cli_call *call, const char *path, const char
     if (given == NULL) {
         return WEIR_OK;
     }
+    WEIR_TRY(cli_project_find(call, project, "submit jobs", &project, err));
     json_t *code = json_object();
-    weir_status status = code_send_folder(call, path_beside(call, path, given),
-                                          project != NULL ? project : "default", code, err);
+    weir_status status = code_send_folder(call, path_beside(call, path, given), project, code, err);
     if (status != WEIR_OK) {
         json_decref(code);
         return weir_error_prefix(err, "%s.code: ", place);

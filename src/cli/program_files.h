@@ -15,7 +15,7 @@
 /**
  * Send what a program's specification names, and change the specification.
  * @param path     The document's file, from whose folder paths are; "-": from this one.
- * @param project  NULL: "default".
+ * @param project  NULL: as cli_project_find.
  * @param place    Where the specification stands, for messages: "$.job.spec".
  * @return as code_send_folder and weir_file_read, with the place in front.
  */

@@ -96,6 +96,24 @@ static weir_status read_amount(const char *flag, const char *name, const char *t
     return WEIR_OK;
 }
 
+/* What others call them would be taken for a model of accelerator. */
+static weir_status check_word(const char *flag, const char *word, struct weir_error *err)
+{
+    static const char *const others[][2] = {
+        {"gpu", "accelerators"}, {"gpus", "accelerators"}, {"accelerator", "accelerators"},
+        {"cpu", "cpus"},         {"mem", "memory"},        {"ram", "memory"},
+        {"tpu", "accelerators"}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(others); i++) {
+        if (strcasecmp(word, others[i][0]) == 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--%s %s: here it is %s; or name a model of accelerator, as "
+                                  "`weir get devices` shows them",
+                                  flag, word, others[i][1]);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status add_shares(struct cli_call *call, const char *flag, const char *list,
                               json_t *shares, struct weir_error *err)
 {
@@ -108,6 +126,7 @@ static weir_status add_shares(struct cli_call *call, const char *flag, const cha
                                   "--%s %.40s: expected WHAT=N, as in cpus=8", flag, word);
         }
         *equals = '\0';
+        WEIR_TRY(check_word(flag, word, err));
         WEIR_TRY(read_amount(flag, word, equals + 1, &amount, err));
         json_object_set_new(share_of(shares, word), flag, amount);
     }

@@ -43,7 +43,12 @@ static weir_status send_role(struct cli_call *call, const char *method, const ch
     weir_status status = cli_rest(call, method, path, body, &answer, err);
     json_decref(body);
     WEIR_TRY(status);
-    cli_print_object(call, answer);
+    size_t n = json_array_size(json_object_get(answer, "project_rights"));
+    cli_print_said(
+        call, answer,
+        weir_arena_printf(call->arena,
+                          "role/%s allows %zu things in a project; `weir get role %s` lists them",
+                          call->words[1], n, call->words[1]));
     json_decref(answer);
     return WEIR_OK;
 }
@@ -89,6 +94,7 @@ const struct cli_command cli_role = {
     .help = "weir explain roles shows every right and every role. --right and --like together are "
             "all that the\nrole allows; role set without both keeps what it has, less --without. "
             "weir project grant gives it.",
+    .flags = CLI_YAML,
     .min_words = 2,
     .max_words = 2,
     CLI_OPTIONS(role_options, role_options),

@@ -35,9 +35,12 @@ START_TEST(a_role_is_defined_changed_and_deleted)
         reads_usage = reads_usage || strcmp(right, "read usage") == 0;
     }
     ck_assert(reviews && cancels && !reads_usage);
-    EXPECT_EXIT(0, "role", "set", "reviewer", "--without", "cancel jobs");
+    EXPECT_EXIT(0, "role", "set", "reviewer", "--without", "cancel jobs", "-oyaml");
     ck_assert_ptr_null(strstr(cli.out, "cancel jobs"));
     ck_assert_ptr_nonnull(strstr(cli.out, "They look"));
+    EXPECT_EXIT(0, "role", "set", "reviewer", "--without", "cancel jobs");
+    ck_assert_int_eq(strncmp(cli.out, "role/reviewer allows ", 21), 0);
+    ck_assert_ptr_eq(strchr(cli.out, '\n'), cli.out + strlen(cli.out) - 1); /* one line */
     EXPECT_EXIT(0, "get", "roles");
     ck_assert_ptr_nonnull(strstr(cli.out, "reviewer"));
     EXPECT_EXIT(0, "get", "role", "reviewer");

@@ -1,5 +1,6 @@
 /** weir secret: values that jobs are given and nobody is shown. */
-#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/project_find.h"
 
 #include "base/file.h"
 
@@ -18,32 +19,13 @@ struct secret_options {
 
 static const struct weir_option secret_options[] = {
     CLI_COMMON_OPTIONS(secret_options),
-    WEIR_OPT(secret_options, project, "project", 0, TEXT, "default", 0, 0, "NAME", "Whose it is"),
+    WEIR_OPT(secret_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose it is (else your only project's, or default's)"),
     WEIR_OPT(secret_options, file, "file", 0, TEXT, NULL, 0, 0, "FILE",
              "Read the value there (else from standard input; a terminal asks for it)"),
     WEIR_OPT(secret_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
              "With delete: also if an ION, a sweep or a job that is not over names it"),
 };
-
-/* All of standard input. */
-static weir_status read_input(struct cli_call *call, char **out, size_t *out_len,
-                              struct weir_error *err)
-{
-    char *text = weir_arena_alloc(call->arena, VALUE_MAX_BYTES + 2);
-    size_t len = 0;
-    ssize_t n;
-    while (len <= VALUE_MAX_BYTES &&
-           (n = read(STDIN_FILENO, text + len, VALUE_MAX_BYTES + 1 - len)) != 0) {
-        if (n < 0 && errno != EINTR) {
-            return weir_error_set_errno(err, errno, "cannot read standard input");
-        }
-        len += n > 0 ? (size_t)n : 0;
-    }
-    text[len] = '\0';
-    *out = text;
-    *out_len = len;
-    return WEIR_OK;
-}
 
 /* Never from the command line: what stands there is seen by all who list processes. */
 static weir_status read_value(struct cli_call *call, char **out, struct weir_error *err)
@@ -54,9 +36,8 @@ static weir_status read_value(struct cli_call *call, char **out, struct weir_err
     if (options->file == NULL && isatty(STDIN_FILENO) == 1) {
         return cli_read_password(call, "Value: ", NULL, out, err);
     }
-    WEIR_TRY(options->file != NULL
-                 ? weir_file_read(options->file, VALUE_MAX_BYTES + 1, call->arena, &text, &len, err)
-                 : read_input(call, &text, &len, err));
+    WEIR_TRY(cli_input_read(options->file != NULL ? options->file : "-", VALUE_MAX_BYTES + 1,
+                            call->arena, &text, &len, err));
     if (strlen(text) != len || len > VALUE_MAX_BYTES) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "a secret is text of at most %zu bytes, without NUL",
@@ -132,14 +113,20 @@ static weir_status run_secret(struct cli_call *call, struct weir_error *err)
         const char *name;
         size_t n_words;
         cli_fn run;
-    } verbs[] = {{"set", 2, set}, {"list", 1, list}, {"delete", 2, delete}};
+        const char *right;
+    } verbs[] = {{"set", 2, set, "change secrets"},
+                 {"list", 1, list, "change secrets"},
+                 {"delete", 2, delete, "change secrets"}};
 
-    const struct secret_options *options = call->options;
+    struct secret_options *options = call->options;
     if (options->is_forced && strcmp(call->words[0], "delete") != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "--force goes with delete");
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(verbs); i++) {
         if (strcmp(verbs[i].name, call->words[0]) == 0 && verbs[i].n_words == call->n_words) {
+            const char *project;
+            WEIR_TRY(cli_project_find(call, options->project, verbs[i].right, &project, err));
+            options->project = weir_arena_strdup(call->arena, project);
             return verbs[i].run(call, err);
         }
     }

@@ -1,24 +1,23 @@
 /** weir service, notebook, tensorboard: programs that a browser is brought to. */
-#include "cli/code_send.h"
 #include "cli/find.h"
 #include "cli/job_ask.h"
+#include "cli/job_code.h"
 #include "cli/job_program.h"
 #include "cli/noun.h"
+#include "cli/project_find.h"
 
-#include "base/clock.h"
+#include "cli/wait.h"
+
 #include "base/quantity.h"
 
-#include <poll.h>
 #include <string.h>
-
-#define WAIT_EVERY_MS 250
-#define WAIT_MAX_MS   ((int64_t)10 * 60 * 1000)
 
 struct service_options {
     struct cli_common common;
     struct job_program program;
     struct job_ask ask;
-    char *name, *dir, *project, *image, *idle;
+    struct job_code code;
+    char *name, *project, *image, *idle, *timeout;
     int64_t port;
     bool keeps_path, is_shared, has_wait, installs;
 };
@@ -30,7 +29,8 @@ struct service_options {
                  "OCI image to run in: the name of one on the nodes"),                             \
         WEIR_OPT(strct, program.network, "network", 0, TEXT, "host", 0, 0, "host|none",            \
                  "none: it reaches nothing, and nothing on its node reaches it"),                  \
-        WEIR_OPT(strct, program.cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),             \
+        WEIR_OPT(strct, program.cpu_millis, "cpus", 0, CPUS, "0.1", 0, 4096, "N",                  \
+                 "CPUs that are kept for it: 2, 0.5 or 500m; it may use what others leave"),       \
         WEIR_OPT(strct, program.memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",                     \
                  "Most memory, which is kept for it: 512M, 2G"),                                   \
         JOB_ASK_OPTIONS(strct),                                                                    \
@@ -41,7 +41,9 @@ struct service_options {
         WEIR_OPT(strct, project, "project", 0, TEXT, NULL, 0, 0, "NAME",                           \
                  "Whose it is (else your only project, or \"default\")"),                          \
         WEIR_OPT(strct, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,                             \
-                 "Wait until it runs, and print its address")
+                 "Wait until it runs, and print its address"),                                     \
+        WEIR_OPT(strct, timeout, "timeout", 0, TEXT, "10m", 0, 0, "TIME",                          \
+                 "With --wait: wait so long at most")
 
 static const struct weir_option run_options[] = {
     SERVICE_OPTIONS(service_options),
@@ -51,8 +53,7 @@ static const struct weir_option run_options[] = {
              "Port that the program listens on; 0: it reads WEIR_PORT, or has {{port}} in a word"),
     WEIR_OPT(service_options, keeps_path, "keep-path", 0, BOOL, NULL, 0, 0, NULL,
              "The program knows WEIR_SERVICE_PATH ({{path}}) and is asked for paths below it"),
-    WEIR_OPT(service_options, dir, "dir", 0, TEXT, NULL, 0, 0, "DIR",
-             "Folder whose files go with it"),
+    JOB_CODE_OPTIONS(service_options),
 };
 
 static const struct weir_option notebook_options[] = {
@@ -147,23 +148,34 @@ static const char *text_of(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
+static bool has_started(const json_t *service, const void *wanted)
+{
+    (void)wanted;
+    return strcmp(text_of(service, "state"), "STARTING") != 0;
+}
+
 /* Until it runs, or has ended; *service is looked at anew. */
 static weir_status wait_for(struct cli_call *call, json_t **service, struct weir_error *err)
 {
-    int64_t give_up_ms = weir_mono_ms() + WAIT_MAX_MS;
-    while (strcmp(text_of(*service, "state"), "STARTING") == 0 && weir_mono_ms() < give_up_ms) {
-        char *path = cli_path1(call, "/api/v1/services/{}", text_of(*service, "id"));
+    const struct service_options *options = call->options;
+    struct cli_awaited awaited = {
+        .what = weir_arena_printf(call->arena, "%s %s", text_of(*service, "kind"),
+                                  text_of(*service, "name")),
+        .path = cli_path1(call, "/api/v1/services/{}", text_of(*service, "id")),
+        .waits = cli_service_waits,
+        .is_there = has_started};
+    WEIR_TRY(cli_wait_timeout(options->timeout, &awaited.timeout_ms, err));
+    json_t *last = NULL;
+    weir_status status = cli_wait_for(call, &awaited, &last, err);
+    if (last != NULL) {
         json_decref(*service);
-        *service = NULL;
-        (void)poll(NULL, 0, WAIT_EVERY_MS);
-        WEIR_TRY(cli_rest(call, "GET", path, NULL, service, err));
+        *service = last;
     }
-    if (strcmp(text_of(*service, "state"), "RUNNING") == 0) {
-        return WEIR_OK;
-    }
-    return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s \"%s\" does not run: %s (weir logs %s)",
-                          text_of(*service, "kind"), text_of(*service, "name"),
-                          text_of(*service, "why"), text_of(*service, "name"));
+    WEIR_TRY(status);
+    return strcmp(text_of(*service, "state"), "RUNNING") == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s does not run: %s (weir logs %s)",
+                                awaited.what, text_of(*service, "why"), text_of(*service, "name"));
 }
 
 /* POST it, and say what it is called. Takes `body`. */
@@ -177,6 +189,7 @@ static weir_status start(struct cli_call *call, json_t *body, struct weir_error 
     json_object_set_new(body, "is_shared", json_boolean(options->is_shared));
     weir_status status = add_idle(options, body, err);
     if (status == WEIR_OK) {
+        job_ask_warn(call, &options->ask);
         status = cli_rest(call, "POST", "/api/v1/services", body, &service, err);
     }
     json_decref(body);
@@ -199,7 +212,7 @@ static weir_status start(struct cli_call *call, json_t *body, struct weir_error 
 
 static weir_status run_service(struct cli_call *call, struct weir_error *err)
 {
-    const struct service_options *options = call->options;
+    struct service_options *options = call->options;
     size_t n_before = job_program_words_before(call), n = call->n_words - n_before;
     char **words = call->words + n_before;
     if (n_before > 1 || n == 0) {
@@ -214,11 +227,13 @@ static weir_status run_service(struct cli_call *call, struct weir_error *err)
     json_t *body = json_pack("{s:s,s:s,s:o,s:I,s:b}", "name", name, "kind", "service", "spec", spec,
                              "port", (json_int_t)options->port, "keeps_path", options->keeps_path);
     weir_status status = make_spec(call, words, n, spec, err);
-    if (status == WEIR_OK && options->dir != NULL) {
-        json_t *code = json_object();
-        json_object_set_new(spec, "code", code);
-        status = code_send_folder(
-            call, options->dir, options->project != NULL ? options->project : "default", code, err);
+    if (status == WEIR_OK) {
+        status =
+            cli_project_find(call, options->project, "submit jobs", &options->code.project, err);
+    }
+    if (status == WEIR_OK) {
+        options->code.image = options->image;
+        status = job_code_add(call, &options->code, words, n, spec, err);
     }
     if (status != WEIR_OK) {
         json_decref(body);

@@ -1,7 +1,9 @@
 /** weir sweep run, list, get, pause, resume, stop, delete: many trials of one job, each with other parameters. */
 #include "cli/find.h"
+#include "cli/input.h"
 #include "cli/noun.h"
 #include "cli/program_files.h"
+#include "cli/wait.h"
 
 #include "base/file.h"
 
@@ -14,7 +16,7 @@
 
 struct sweep_options {
     struct cli_common common;
-    char *file;
+    char *project;
     bool is_following, is_dry_run;
     int64_t limit;
 };
@@ -27,6 +29,8 @@ static const struct weir_option run_options[] = {
              "Say how far it is until it is over; the exit status is 0 if it succeeds"),
     WEIR_OPT(sweep_options, is_dry_run, "dry-run", 0, BOOL, NULL, 0, 0, NULL,
              "Check it, and begin nothing"),
+    WEIR_OPT(sweep_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose it is, if the file does not say"),
 };
 
 static const struct weir_option list_options[] = {
@@ -40,8 +44,7 @@ static weir_status read_document(struct cli_call *call, const char *file, json_t
 {
     char *text;
     size_t len;
-    const char *path = strcmp(file, "-") == 0 ? "/dev/stdin" : file;
-    WEIR_TRY(weir_file_read(path, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(cli_input_read(file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
     return weir_yaml_parse(text, len, file, false, out, err);
 }
 
@@ -97,16 +100,46 @@ static const char *print_if_new(struct cli_call *call, const json_t *sweep, cons
     return line;
 }
 
+/* Why the trials that are under way wait, if none of them runs. */
+static weir_status tell_wait(struct cli_call *call, const char *id, struct cli_wait *wait,
+                             struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *trials = NULL, *job = NULL;
+    const char *waiting = NULL;
+    json_t *trial;
+    size_t i;
+    bool has_running = false;
+    WEIR_TRY(cli_noun_list(call, cli_noun_find("trial"), id, NULL, 0, 1000, &trials, err));
+    json_array_foreach(json_object_get(trials, "items"), i, trial)
+    {
+        const char *state = json_string_value(json_object_get(trial, "state"));
+        const char *own = json_string_value(json_object_get(trial, "job"));
+        bool is_open = strcmp(state, "WANTED") == 0 || strcmp(state, "RUNNING") == 0;
+        bool has_started = json_is_string(json_object_get(trial, "started_ms"));
+        has_running = has_running || (is_open && has_started);
+        waiting = is_open && !has_started && own != NULL && waiting == NULL ? own : waiting;
+    }
+    if (has_running || waiting == NULL) {
+        cli_wait_tell(call, wait, NULL);
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}", waiting), NULL, &job, err));
+    cli_wait_tell(call, wait, cli_job_waits(job));
+    return WEIR_OK;
+}
+
 /* A line whenever it has changed; as JSON, the record when it is over. */
 static weir_status follow(struct cli_call *call, const char *id, struct weir_error *err)
 {
     const struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
     const char *path = cli_path1(call, "/api/v1/sweeps/{}", id);
     const char *line = NULL;
+    struct cli_wait wait = {.what = "the sweep"};
     json_t *sweep, *before = NULL;
     bool has_ended = false;
+    weir_status status = WEIR_OK;
     while (!has_ended) {
-        weir_status status = cli_rest(call, "GET", path, NULL, &sweep, err);
+        status = status == WEIR_OK ? cli_rest(call, "GET", path, NULL, &sweep, err) : status;
         if (status != WEIR_OK) {
             json_decref(before);
             return status;
@@ -118,6 +151,7 @@ static weir_status follow(struct cli_call *call, const char *id, struct weir_err
         json_decref(before);
         before = sweep;
         if (!has_ended) {
+            status = tell_wait(call, id, &wait, err);
             (void)nanosleep(&pause, NULL);
         }
     }
@@ -136,6 +170,10 @@ static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
     bool is_following = options->is_following && !options->is_dry_run;
     json_t *document, *answer;
     WEIR_TRY(read_document(call, call->words[0], &document, err));
+    if (options->project != NULL && json_is_object(document) &&
+        json_object_get(document, "project") == NULL) {
+        json_object_set_new(document, "project", json_string(options->project));
+    }
     json_t *spec = json_object_get(json_object_get(document, "job"), "spec");
     const char *project = json_string_value(json_object_get(document, "project"));
     weir_status status = cli_connect(call, err);
@@ -168,7 +206,7 @@ static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_sweep_run = {
     .name = "sweep run",
-    .usage = "FILE [--follow] [--dry-run]",
+    .usage = "FILE [--project NAME] [--follow] [--dry-run]",
     .summary = "Try a job with many parameters, and find those that do best",
     .help = "FILE is YAML or JSON (- for standard input): name, job, parameters, goal, method, "
             "trials, parallel.\n"

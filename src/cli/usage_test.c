@@ -3,6 +3,7 @@
 
 #include "base/test_main.h"
 #include "cli/command.h"
+#include "cli/help.h"
 
 START_TEST(every_commands_help_names_its_usage_and_options)
 {
@@ -47,6 +48,8 @@ START_TEST(help_lists_the_commands_that_are_not_hidden)
         width = (cli_commands[i]->flags & CLI_HIDDEN) == 0 ? WEIR_MAX(width, len) : width;
     }
     EXPECT_EXIT(0, "help");
+    ck_assert_ptr_nonnull(strstr(cli.out, "  deploy  ")); /* one of the first */
+    EXPECT_EXIT(0, "help", "all");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(some); i++) {
         EXPECT_OUT(some[i]);
     }
@@ -110,13 +113,20 @@ START_TEST(what_was_meant_is_named)
         {{"get", "jobs", "--limit"}, "--limit"},
         {{"get", "jobs", "colour=red"}, "state kind ion project"},
         {{"get", "ions", "state=x"}, "cannot be filtered"},
-        {{"get", "jobs", "-oxml"}, "--output: expected text, wide, yaml or json, got \"xml\""},
+        {{"get", "jobs", "-oxml"},
+         "--output: expected text, name, wide, yaml or json, got \"xml\""},
         {{"login", "-owide"}, "--output: expected text or json"},
         {{"get", "tasks"}, "of which job?"},
         {{"get"}, "usage: weir get NOUN"},
         {{"apply"}, "which file? weir apply -f FILE"},
         {{"apply", "extra"}, "usage: weir apply -f FILE"},
-        {{"describe", "event", "1"}, "cannot be described"},
+        {{"describe", "job"}, "which job? weir describe job JOB"},
+        {{"help", "aply"}, "did you mean weir apply?"},
+        {{"get", "all"}, "`weir get ions,jobs,services,deployments`"},
+        {{"metrics", "x"}, "say `weir get metrics RUN`"},
+        {{"sbatch", "x.sh"}, "`weir job submit -f FILE`"},
+        {{"job", "stop", "x"}, "`weir job cancel JOB`"},
+        {{"job", "run", "--mem=4G"}, "unknown option --mem; here it is --memory 4G"},
         {{"member", "ban", "ion"}, "usage: weir member allow|deny|remove"},
         {{"user", "fire", "ann"}, "usage: weir user create NAME"},
         {{"job", "run"}, "put -- in front of the command"},
@@ -124,6 +134,18 @@ START_TEST(what_was_meant_is_named)
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
         EXPECT_REFUSED(2, wrong[i].part, wrong[i].words[0], wrong[i].words[1], wrong[i].words[2]);
+    }
+}
+
+END_TEST
+
+/* A command that help does not name is not there for a newcomer. */
+START_TEST(each_command_is_in_one_group_of_help)
+{
+    for (size_t i = 0; i < cli_n_commands; i++) {
+        bool is_shown = (cli_commands[i]->flags & CLI_HIDDEN) == 0;
+        ck_assert_msg((cli_help_group(cli_commands[i]->name) != NULL) == is_shown, "%s",
+                      cli_commands[i]->name);
     }
 }
 
@@ -200,6 +222,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("usage", cli_open, cli_close, every_commands_help_names_its_usage_and_options,
                     help_lists_the_commands_that_are_not_hidden,
+                    each_command_is_in_one_group_of_help,
                     help_on_a_first_word_lists_the_commands_that_begin_with_it,
                     what_was_meant_is_named, a_noun_in_front_is_the_same_as_behind,
                     each_failure_has_its_exit_status, an_answer_that_is_none_is_an_error,

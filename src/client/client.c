@@ -20,6 +20,7 @@ weir_status weir_client_open(const struct weir_client_config *config, struct wei
     struct weir_client *client = weir_xalloc(sizeof *client);
     memset(client, 0, sizeof *client);
     client->timeout_ms = config->timeout_ms > 0 ? config->timeout_ms : CALL_TIMEOUT_MS;
+    client->ca_file = config->ca_file != NULL ? weir_xstrdup(config->ca_file) : NULL;
     client->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     weir_status status = client->wake_fd >= 0
                              ? WEIR_OK
@@ -49,11 +50,17 @@ void weir_client_close(struct weir_client *client)
         close(client->wake_fd);
     }
     free(client->server);
+    free(client->ca_file);
     if (client->token != NULL) {
         explicit_bzero(client->token, strlen(client->token));
     }
     free(client->token);
     free(client);
+}
+
+const char *weir_client_token(const struct weir_client *client)
+{
+    return client->token;
 }
 
 const char *weir_client_server(const struct weir_client *client)

@@ -51,6 +51,9 @@ void weir_client_close(struct weir_client *client);
 /** "http://127.0.0.1:8440", no slash at the end. */
 const char *weir_client_server(const struct weir_client *client);
 
+/** The token that it shows, borrowed; NULL: none. For whoever hands it on to another program of the same person. */
+const char *weir_client_token(const struct weir_client *client);
+
 /** End the call in progress, or else the next one, with CANCELLED. Any thread. */
 void weir_client_cancel(struct weir_client *client);
 
@@ -118,6 +121,17 @@ weir_status weir_client_blob_get(struct weir_client *client, const char *sha256,
 /** The same for a cache: the disk is not waited for. After a loss of power the file may be damaged. */
 weir_status weir_client_blob_cache(struct weir_client *client, const char *sha256, const char *file,
                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+struct weir_http_tunnel;
+
+/**
+ * GET `path` and make of its connection one of `protocol` (http/tunnel.h), which outlives the client.
+ * @param header  One more line of the request, "Name: value"; NULL: none.
+ * @return the server's own status and sentence if it answers otherwise.
+ */
+weir_status weir_client_upgrade(struct weir_client *client, const char *path, const char *protocol,
+                                const char *header, struct weir_http_tunnel **out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
 
 /** One event. Strings live during the callback. Another status than WEIR_OK ends the subscription.
  */

@@ -10,8 +10,9 @@
 
 struct weir_client {
     struct weir_http_client *http;
-    char *server; /* no slash at the end */
-    char *token;  /* NULL: none */
+    char *server;  /* no slash at the end */
+    char *token;   /* NULL: none */
+    char *ca_file; /* NULL: the system's */
     int64_t timeout_ms;
     atomic_bool is_cancelled; /* seen by subscribe between two connections */
     int wake_fd;              /* eventfd: interrupts the pause between two tries */

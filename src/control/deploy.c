@@ -1,5 +1,6 @@
 #include "control/deploy.h"
 
+#include "base/quantity.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -178,7 +179,7 @@ static const struct weir_deployment_replica *find_wanted(const struct weir_deplo
 
 static json_t *replica_spec(const struct weir_deployment *deployment, const char *replica)
 {
-    json_t *resources = json_pack("{s:I}", "cpus", (json_int_t)deployment->cpus);
+    json_t *resources = json_pack("{s:o}", "cpus", weir_json_milli(deployment->cpu_millis));
     if (deployment->memory_bytes > 0) {
         json_object_set_new(resources, "memory", json_integer(deployment->memory_bytes));
     }
@@ -297,6 +298,7 @@ weir_status control_deploy_desired(struct weir_txn *txn, const struct weir_deplo
         "model", deployment->model, "batch_max", (json_int_t)deployment->batch_max, "delay_max_us",
         (json_int_t)deployment->delay_max_us, "queue_max", (json_int_t)deployment->queue_max,
         "memory_max_bytes", (json_int_t)deployment->memory_bytes, "n_threads",
-        (json_int_t)WEIR_MAX(deployment->cpus, (int64_t)1), "versions", versions, "live", live);
+        (json_int_t)WEIR_MAX(weir_cpus_whole(deployment->cpu_millis), (int64_t)1), "versions",
+        versions, "live", live);
     return WEIR_OK;
 }

@@ -1,7 +1,7 @@
 /** What people ask of deployments and aliases, checked against what there is. */
 #include "control/alias.h"
 #include "control/deploy.h"
-#include "framework/request.h"
+#include "framework/framework.h"
 
 #include "base/names.h"
 #include "base/quantity.h"
@@ -21,7 +21,7 @@
 struct request {
     char *model, *version, *mirror;
     const json_t *traffic, *replicas, *memory;
-    int64_t batch_max, delay_max_us, queue_max, cpus, gpus, idle_after_ms, hold_ms;
+    int64_t batch_max, delay_max_us, queue_max, cpu_millis, gpus, idle_after_ms, hold_ms;
 };
 
 /* -1: as it was. */
@@ -45,8 +45,9 @@ const struct weir_option control_deploy_options[CONTROL_DEPLOY_N_OPTIONS] = {
                   "How long a request waits for others, in us; else 2000"),
     WEIR_OPT_JSON(request, queue_max, "queue-max", INT, 0, "-1", -1, WEIR_DEPLOY_QUEUE_MAX,
                   "Requests that wait in one replica at most; else 1024"),
-    WEIR_OPT_JSON(request, cpus, "cpus", INT, 0, "-1", -1, 4096,
-                  "CPU slots of each replica, and its computing threads; else 1"),
+    WEIR_OPT_JSON(request, cpu_millis, "cpus", CPUS, 0, "-1", -1, WEIR_FRAMEWORK_CPUS_MAX,
+                  "CPUs of each replica: 2, 0.5 or 500m; rounded up, its computing threads; else "
+                  "0.1"),
     WEIR_OPT_JSON(request, memory, "memory", JSON, 0, NULL, 0, 0,
                   "Memory of each replica: bytes, or a text as 4GiB; 0: no limit"),
     WEIR_OPT_JSON(request, gpus, "gpus", INT, 0, "-1", -1, 64,
@@ -63,7 +64,7 @@ static const struct weir_deploy_wanted defaults = {.replicas_min = 1,
                                                    .batch_max = 8,
                                                    .delay_max_us = 2000,
                                                    .queue_max = 1024,
-                                                   .cpus = 1,
+                                                   .cpu_millis = WEIR_FRAMEWORK_SERVICE_CPU_MILLIS,
                                                    .idle_after_ms = 60000,
                                                    .hold_ms = 30000};
 
@@ -150,7 +151,7 @@ static struct weir_deploy_wanted wanted_of(const struct weir_deploy_state *state
                                        .batch_max = now->batch_max,
                                        .delay_max_us = now->delay_max_us,
                                        .queue_max = now->queue_max,
-                                       .cpus = now->cpus,
+                                       .cpu_millis = now->cpu_millis,
                                        .memory_bytes = now->memory_bytes,
                                        .gpus = now->gpus,
                                        .idle_after_ms = now->idle_after_ms,
@@ -221,7 +222,7 @@ static weir_status read_numbers(const struct request *request, struct weir_deplo
     take_number(request->batch_max, &wanted->batch_max);
     take_number(request->delay_max_us, &wanted->delay_max_us);
     take_number(request->queue_max, &wanted->queue_max);
-    take_number(request->cpus, &wanted->cpus);
+    take_number(request->cpu_millis, &wanted->cpu_millis);
     take_number(request->gpus, &wanted->gpus);
     take_number(request->idle_after_ms, &wanted->idle_after_ms);
     take_number(request->hold_ms, &wanted->hold_ms);

@@ -98,7 +98,7 @@ static weir_status submit_in(struct weir_txn *txn, void *context, struct weir_er
             .id = weir_arena_printf(&fixture.store.arena, "%s-%zu", asked->id, i),
             .rank = (int64_t)i,
             .role = "command",
-            .cpu_slots = 1,
+            .cpu_millis = 1000,
             .n_accelerators = asked->n,
             .accelerator_milli = asked->milli,
             .accelerator_memory_bytes = asked->memory_bytes,

@@ -30,7 +30,7 @@ static weir_status heartbeat(struct weir_txn *txn, void *context, struct weir_er
 static weir_status submit(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     char *id = context;
-    const struct weir_task task = {.id = id, .role = "command", .cpu_slots = 1};
+    const struct weir_task task = {.id = id, .role = "command", .cpu_millis = 1000};
     const struct weir_job job = {.id = id,
                                  .name = id,
                                  .project = "default",

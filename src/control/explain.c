@@ -1,5 +1,7 @@
 #include "control/explain.h"
 
+#include "job/elastic.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -49,11 +51,24 @@ static const char *tell_gang(const struct explaining *explaining)
     const struct snapshot_job *job = explaining->job;
     int64_t most = 0;
     for (size_t i = 0; i < job->state.n_tasks; i++) {
-        most = WEIR_MAX(most, job->state.tasks[i].cpu_slots);
+        most = WEIR_MAX(most, job->state.tasks[i].cpu_millis);
     }
-    return weir_arena_printf(explaining->arena, "%s. Each needs up to %lld CPU%s on one node",
-                             as_reason(explaining, explaining->wait->text), (long long)most,
-                             most == 1 ? "" : "s");
+    return weir_arena_printf(explaining->arena, "%s. Each needs up to %g CPU%s on one node",
+                             as_reason(explaining, explaining->wait->text), (double)most / 1000,
+                             most == 1000 ? "" : "s");
+}
+
+/* A gang for none of whose tasks there is room: what lacks, and that all of them have to find it. */
+static const char *tell_whole(const struct explaining *explaining, const char *why)
+{
+    const struct weir_job_state *state = &explaining->job->state;
+    bool is_gang = state->n_tasks > 1 && !weir_job_is_loose(state) && !weir_job_is_elastic(state);
+    return explaining->wait->code == WEIR_SCHED_WAIT_FULL && is_gang
+               ? weir_arena_printf(explaining->arena,
+                                   "its %zu tasks start together or not at all, and there is room "
+                                   "for none: %s",
+                                   state->n_tasks, why)
+               : why;
 }
 
 /* ---- nodes that a job may have ---------------------------------------------------------------- */
@@ -224,27 +239,39 @@ static bool may_lack_devices(const struct weir_sched_wait *wait)
             is_of_devices);
 }
 
-const char *explain_wait(const struct snapshot *snapshot, const struct snapshot_job *job,
-                         const struct weir_sched_wait *wait, struct weir_arena *arena)
+static const char *tell_why(const struct explaining *explaining)
 {
-    const struct explaining explaining = {snapshot, job, wait, arena};
-    const struct weir_task *asks = first_that_waits(job);
+    const struct snapshot *snapshot = explaining->snapshot;
+    const struct weir_sched_wait *wait = explaining->wait;
+    const struct weir_task *asks = first_that_waits(explaining->job);
     const char *text = NULL;
     if (snapshot->n_nodes == 0) {
         return "no node has registered yet";
     }
     if (wait->code == WEIR_SCHED_WAIT_NO_NODE) {
-        text = tell_marks(&explaining);
+        text = tell_marks(explaining);
     }
     if (text == NULL && asks != NULL && may_lack_devices(wait)) {
-        text = tell_devices(&explaining, asks);
+        text = tell_devices(explaining, asks);
     }
     if (text != NULL) {
         return text;
     }
     if (wait->code == WEIR_SCHED_WAIT_GANG) {
-        return tell_gang(&explaining);
+        return tell_gang(explaining);
     }
-    return wait->code == WEIR_SCHED_WAIT_NO_NODE ? tell_closed_nodes(&explaining)
-                                                 : as_reason(&explaining, wait->text);
+    return wait->code == WEIR_SCHED_WAIT_NO_NODE
+               ? tell_closed_nodes(explaining)
+               : tell_whole(explaining, as_reason(explaining, wait->text));
+}
+
+const char *explain_wait(const struct snapshot *snapshot, const struct snapshot_job *job,
+                         const struct weir_sched_wait *wait, struct weir_arena *arena)
+{
+    const struct explaining explaining = {snapshot, job, wait, arena};
+    const char *why = tell_why(&explaining);
+    return wait->is_kept
+               ? weir_arena_printf(
+                     arena, "%s; it has waited for long, and what gets free is kept for it", why)
+               : why;
 }

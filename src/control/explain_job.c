@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NODES_TRIED 3
+#define AHEAD_NAMED 5
 
 struct explanation {
     struct live *live;
@@ -44,13 +45,16 @@ static weir_status try_first(struct explanation *explanation, struct weir_error 
     return try_change(explanation, &change, "go before the others of its queue", err);
 }
 
-static bool is_alike(const struct weir_sched_node *left, const struct weir_sched_node *right)
+static bool is_alike(const struct live *live, int32_t l, int32_t r)
 {
+    const struct weir_sched_node *left = &live->rows->nodes[l], *right = &live->rows->nodes[r];
+    const struct snapshot_node *nodes = live->snapshot.nodes;
     bool is_same_model =
         left->model == right->model ||
         (left->model != NULL && right->model != NULL && strcmp(left->model, right->model) == 0);
-    return left->cpu_milli == right->cpu_milli && left->memory_bytes == right->memory_bytes &&
-           left->n_devices == right->n_devices && is_same_model;
+    return nodes[l].facts.cpu_slots == nodes[r].facts.cpu_slots &&
+           left->memory_bytes == right->memory_bytes && left->n_devices == right->n_devices &&
+           is_same_model;
 }
 
 /* One more of each of the first few sorts of nodes. */
@@ -62,7 +66,7 @@ static weir_status try_nodes(struct explanation *explanation, struct weir_error 
     for (int32_t i = 0; i < rows->n_nodes && n < NODES_TRIED; i++) {
         bool is_new = true;
         for (int32_t k = 0; k < n; k++) {
-            is_new = is_new && !is_alike(&rows->nodes[i], &rows->nodes[tried[k]]);
+            is_new = is_new && !is_alike(explanation->live, i, tried[k]);
         }
         if (!is_new) {
             continue;
@@ -202,7 +206,8 @@ static void tell_wait(const struct explanation *explanation, json_t *out)
     json_object_set_new(out, "have", live_amount(wait->have, is_plain));
 }
 
-static int64_t n_ahead(const struct explanation *explanation)
+/* Who goes before it in its queue. @return How many; the first of them are named in `names`. */
+static int64_t tell_ahead(const struct explanation *explanation, json_t *names)
 {
     const struct weir_sched_snapshot *rows = explanation->live->rows;
     const struct weir_sched_job *job = &rows->jobs[explanation->row];
@@ -211,13 +216,56 @@ static int64_t n_ahead(const struct explanation *explanation)
         const struct weir_sched_job *other = &rows->jobs[j];
         bool is_before = other->priority > job->priority ||
                          (other->priority == job->priority && other->created_ms < job->created_ms);
-        n += j != explanation->row && other->queue == job->queue && is_before &&
-             rows->tasks[other->first_task].state == WEIR_SCHED_PENDING;
+        if (j != explanation->row && other->queue == job->queue && is_before &&
+            rows->tasks[other->first_task].state == WEIR_SCHED_PENDING) {
+            if (n++ < AHEAD_NAMED) {
+                json_array_append_new(names, json_string(other->name));
+            }
+        }
     }
     return n;
 }
 
-static weir_status tell_plan(struct explanation *explanation, json_t *out, struct weir_error *err)
+static json_t *time_json(int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    if (time_ms <= 0) {
+        return json_null();
+    }
+    weir_time_format(time_ms, text);
+    return json_string(text);
+}
+
+/* The work of the job that a row stands for. */
+static const struct snapshot_job *copy_of(const struct live *live, int32_t row)
+{
+    return live->snapshot.tasks[live->rows->jobs[row].first_task].job;
+}
+
+/* Between when and when it may start: by the shortest and the longest of the last runs of the job after
+ * which it would. */
+static void tell_spread(const struct explanation *explanation, int64_t expected_ms, json_t *out)
+{
+    const struct live *live = explanation->live;
+    int32_t after = explanation->wait->after_job;
+    int64_t least_ms, most_ms;
+    if (expected_ms <= 0 || after < 0 || live->rows->jobs[after].started_ms <= 0) {
+        return;
+    }
+    int32_t n = run_history_spread(&live->snapshot.history, copy_of(live, after)->work, &least_ms,
+                                   &most_ms);
+    int64_t from_ms = live->rows->jobs[after].started_ms, now_ms = live->rows->now_ms;
+    if (n > 0) {
+        int64_t earliest_ms = WEIR_MAX(WEIR_MIN(from_ms + least_ms, expected_ms), now_ms);
+        json_object_set_new(out, "expected_earliest", time_json(earliest_ms));
+        json_object_set_new(out, "expected_latest",
+                            time_json(WEIR_MAX(from_ms + most_ms, expected_ms)));
+        json_object_set_new(out, "expected_by", json_integer(n));
+    }
+}
+
+static weir_status tell_plan(struct explanation *explanation, int64_t expected_ms, json_t *out,
+                             struct weir_error *err)
 {
     struct weir_sched_plan *plan;
     struct live *live = explanation->live;
@@ -233,23 +281,16 @@ static weir_status tell_plan(struct explanation *explanation, json_t *out, struc
     weir_status status = WEIR_OK;
     if (explanation->wait != NULL) {
         tell_wait(explanation, out);
-        json_object_set_new(out, "n_ahead", json_integer((json_int_t)n_ahead(explanation)));
+        int64_t n_ahead = tell_ahead(explanation, json_object_get(out, "ahead"));
+        json_object_set_new(out, "n_ahead", json_integer((json_int_t)n_ahead));
+        json_object_set_new(out, "is_kept", json_boolean(explanation->wait->is_kept));
+        tell_spread(explanation, expected_ms, out);
         if (explanation->wait->code != WEIR_SCHED_WAIT_ROOM_COMING) {
             status = try_all(explanation, plan, err);
         }
     }
     weir_sched_plan_destroy(plan);
     return status;
-}
-
-static json_t *time_json(int64_t time_ms)
-{
-    char text[WEIR_TIME_TEXT_BYTES];
-    if (time_ms <= 0) {
-        return json_null();
-    }
-    weir_time_format(time_ms, text);
-    return json_string(text);
 }
 
 static const char *why_of(const struct weir_job *job, struct weir_arena *arena)
@@ -266,11 +307,12 @@ static json_t *begin(struct live *live, const struct weir_job *job)
     int64_t since_ms = strcmp(job->state, "PENDING") != 0 ? job->started_ms
                        : job->queued_ms > 0               ? job->queued_ms
                                                           : job->created_ms;
-    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:o,s:o,s:n,s:n,s:n,s:n,s:i,s:[]}", "id", job->id,
-                     "name", job->name, "project", job->project, "state", job->state, "why",
-                     why_of(job, &live->arena), "since", time_json(since_ms), "expected_start",
-                     time_json(job->expected_start_ms), "code", "resource", "need", "have",
-                     "n_ahead", 0, "helps");
+    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:o,s:o,s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:b,s:[],s:i,s:[]}",
+                     "id", job->id, "name", job->name, "project", job->project, "state", job->state,
+                     "why", why_of(job, &live->arena), "since", time_json(since_ms),
+                     "expected_start", time_json(job->expected_start_ms), "code", "resource",
+                     "need", "have", "expected_earliest", "expected_latest", "expected_by",
+                     "is_kept", false, "ahead", "n_ahead", 0, "helps");
 }
 
 static weir_status explain(struct live *live, struct weir_txn *txn, const char *id, json_t **out,
@@ -287,7 +329,9 @@ static weir_status explain(struct live *live, struct weir_txn *txn, const char *
     json_object_set_new(answer, "queue",
                         queue >= 0 ? json_string(live->rows->queues[queue].name) : json_null());
     explanation.helps = json_object_get(answer, "helps");
-    weir_status status = explanation.row >= 0 ? tell_plan(&explanation, answer, err) : WEIR_OK;
+    weir_status status = explanation.row >= 0
+                             ? tell_plan(&explanation, job.expected_start_ms, answer, err)
+                             : WEIR_OK;
     if (status != WEIR_OK) {
         json_decref(answer);
         return status;

@@ -85,7 +85,7 @@ static weir_status submit_in(struct weir_txn *txn, void *context, struct weir_er
     const struct asked *asked = context;
     struct weir_task task = {.id = weir_arena_printf(&fixture.store.arena, "%s-0", asked->id),
                              .role = "command",
-                             .cpu_slots = 1,
+                             .cpu_millis = 1000,
                              .n_accelerators = asked->n_devices,
                              .accelerator_milli = 1000};
     const struct weir_job job = {.id = asked->id,

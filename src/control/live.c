@@ -118,7 +118,5 @@ json_t *live_amount(int64_t amount, bool is_memory)
     if (amount < 0) {
         return json_null();
     }
-    return is_memory || amount % 1000 == 0
-               ? json_integer((json_int_t)(is_memory ? amount : amount / 1000))
-               : json_real((double)amount / 1000);
+    return is_memory ? json_integer((json_int_t)amount) : weir_json_milli(amount);
 }

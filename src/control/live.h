@@ -82,7 +82,11 @@ weir_status control_queue_check(struct weir_txn *txn, const struct control_live 
 /**
  * Why a job waits, since when, until when, and what would help:
  *     {"id", "name", "project", "queue", "state", "why", "code", "resource", "need", "have", "since",
- *      "expected_start", "n_ahead", "helps": [{"change", "outcome", "why"}]}
+ *      "expected_start", "expected_earliest", "expected_latest", "expected_by", "is_kept", "ahead", "n_ahead",
+ *      "helps": [{"change", "outcome", "why"}]}
+ * The start lies between the earliest and the latest by the last expected_by runs of the job after which
+ * it would begin; null: nothing is known. `is_kept`: what gets free is kept for it, since its queue was
+ * not served for long. `ahead` names the first of the n_ahead jobs that go before it in its queue.
  * `code`, `resource`, `need` and `have` are the planner's (sched/sched.h), null for a job that does not
  * wait for it. `helps` are the changes, of those tried, with which it would start: one more node like
  * one there is, first in its queue, a guarantee that covers it, no limit. At most 8 plans.

@@ -27,12 +27,12 @@ static inline void set_queue(struct scheduler_fixture *fixture, const char *name
 
 /** A gang of a project. */
 static inline char *gang_of(struct scheduler_fixture *fixture, const char *project, size_t n_tasks,
-                            int64_t cpu_slots)
+                            int64_t cpus)
 {
     return add_job(fixture, (struct new_job){.kind = "command",
                                              .project = project,
                                              .n_tasks = n_tasks,
-                                             .cpu_slots = cpu_slots});
+                                             .cpu_millis = cpus * 1000});
 }
 
 /** What agents do: what should stop has ended, what should run runs. @return Tasks that ended. */

@@ -76,8 +76,14 @@ void run_history_note(struct run_history *history, const struct weir_job *job)
     uint64_t work = run_history_work(job);
     int32_t at = find(history, work);
     struct run_history_entry *entry = at >= 0 ? &history->entries[at] : insert(history, work);
+    int64_t run_ms = job->finished_ms - job->started_ms;
+    if (job->revision > entry->revision || entry->n_runs < RUN_HISTORY_RUNS_MAX) {
+        bool is_told_again = entry->n_runs > 0 && job->revision == entry->revision;
+        entry->runs_ms[entry->n_runs % RUN_HISTORY_RUNS_MAX] = run_ms;
+        entry->n_runs += !is_told_again;
+    }
     if (job->revision >= entry->revision) {
-        entry->run_ms = job->finished_ms - job->started_ms;
+        entry->run_ms = run_ms;
         entry->revision = job->revision;
     }
 }
@@ -86,4 +92,17 @@ int64_t run_history_expected_ms(const struct run_history *history, uint64_t work
 {
     int32_t at = find(history, work);
     return at >= 0 ? history->entries[at].run_ms : 0;
+}
+
+int32_t run_history_spread(const struct run_history *history, uint64_t work, int64_t *out_least_ms,
+                           int64_t *out_most_ms)
+{
+    int32_t at = find(history, work);
+    int32_t n = at >= 0 ? WEIR_MIN(history->entries[at].n_runs, RUN_HISTORY_RUNS_MAX) : 0;
+    *out_least_ms = *out_most_ms = n > 0 ? history->entries[at].runs_ms[0] : 0;
+    for (int32_t i = 1; i < n; i++) {
+        *out_least_ms = WEIR_MIN(*out_least_ms, history->entries[at].runs_ms[i]);
+        *out_most_ms = WEIR_MAX(*out_most_ms, history->entries[at].runs_ms[i]);
+    }
+    return n;
 }

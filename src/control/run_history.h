@@ -16,10 +16,15 @@
 
 #define RUN_HISTORY_MAX 4096
 
+/** Of so many runs it is known how far they lie apart. */
+#define RUN_HISTORY_RUNS_MAX 8
+
 struct run_history_entry {
     uint64_t work;
     int64_t run_ms;
-    int64_t revision; /**< Of the job that ended. */
+    int64_t revision;                      /**< Of the job that ended. */
+    int64_t runs_ms[RUN_HISTORY_RUNS_MAX]; /**< Of the last ones, in a ring. */
+    int32_t n_runs;                        /**< Of all so far; the ring has the last of them. */
 };
 
 /** Start with {0}. */
@@ -36,6 +41,10 @@ uint64_t run_history_work(const struct weir_job *job);
 /** A job ended; only one that SUCCEEDED and had started counts. Read as for run_history_work, and
  *  state, started_ms, finished_ms, revision. */
 void run_history_note(struct run_history *history, const struct weir_job *job);
+
+/** The shortest and the longest of its last runs. @return How many those are; 0: nothing is known. */
+int32_t run_history_spread(const struct run_history *history, uint64_t work, int64_t *out_least_ms,
+                           int64_t *out_most_ms);
 
 /** How long this work is expected to run; 0: nothing is known. */
 int64_t run_history_expected_ms(const struct run_history *history, uint64_t work);

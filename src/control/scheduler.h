@@ -17,7 +17,8 @@
  * guaranteed or whose fair share it is, and in a queue higher priority preempts lower. Who is evicted is
  * asked to end, saves what it has, and waits again; nothing is moved to tidy up. A gang starts whole or
  * not at all. In a project replicas of services go first, then whoever came first. For the first waiting jobs room
- * is held, so that smaller ones do not pass a large gang for ever.
+ * is held, so that smaller ones do not pass a large gang for ever; and for the first of a project that
+ * was not served for a minute, whatever other projects send.
  *
  * Why a job waits and when it may start is written to it (reason, expected_start_ms): at once if
  * nothing was said yet, else at most every SCHEDULER_NOTE_EVERY_MS. A start is told only if it

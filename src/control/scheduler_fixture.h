@@ -123,7 +123,7 @@ static inline void execute(struct scheduler_fixture *fixture, const char *sql)
 struct new_job {
     const char *kind, *project;
     size_t n_tasks;
-    int64_t cpu_slots, memory_bytes, created_ms;
+    int64_t cpu_millis, memory_bytes, created_ms;
     size_t definition_bytes;
     char *id;
     struct weir_arena *arena;
@@ -143,7 +143,7 @@ static inline weir_status new_job_in(struct weir_txn *txn, void *context, struct
             (struct weir_task){.id = weir_arena_printf(wanted->arena, "%s-%03zu", wanted->id, i),
                                .rank = (int64_t)i,
                                .role = is_service ? "replica" : "worker",
-                               .cpu_slots = wanted->cpu_slots,
+                               .cpu_millis = wanted->cpu_millis,
                                .memory_bytes = wanted->memory_bytes,
                                .definition = definition};
     }
@@ -171,17 +171,30 @@ static inline char *add_job(struct scheduler_fixture *fixture, struct new_job wa
     return wanted.id;
 }
 
-/** A gang of n tasks with so many slots each. */
-static inline char *gang(struct scheduler_fixture *fixture, size_t n_tasks, int64_t cpu_slots)
+/** A gang of n tasks with so many thousandths of a CPU each. */
+static inline char *gang_of_millis(struct scheduler_fixture *fixture, size_t n_tasks,
+                                   int64_t millis)
 {
     return add_job(fixture,
-                   (struct new_job){"command", NULL, n_tasks, cpu_slots, 0, 0, 0, NULL, NULL});
+                   (struct new_job){"command", NULL, n_tasks, millis, 0, 0, 0, NULL, NULL});
 }
 
-static inline char *service(struct scheduler_fixture *fixture, size_t n_tasks, int64_t cpu_slots)
+/** A gang of n tasks with so many whole CPUs each. */
+static inline char *gang(struct scheduler_fixture *fixture, size_t n_tasks, int64_t cpus)
+{
+    return gang_of_millis(fixture, n_tasks, cpus * 1000);
+}
+
+static inline char *service_of_millis(struct scheduler_fixture *fixture, size_t n_tasks,
+                                      int64_t millis)
 {
     return add_job(fixture,
-                   (struct new_job){"predict", NULL, n_tasks, cpu_slots, 0, 0, 0, NULL, NULL});
+                   (struct new_job){"predict", NULL, n_tasks, millis, 0, 0, 0, NULL, NULL});
+}
+
+static inline char *service(struct scheduler_fixture *fixture, size_t n_tasks, int64_t cpus)
+{
+    return service_of_millis(fixture, n_tasks, cpus * 1000);
 }
 
 struct job_look {

@@ -84,6 +84,71 @@ START_TEST(what_does_not_fit_waits_and_starts_when_there_is_room)
 
 END_TEST
 
+/* A project's small jobs, of which one ends and another comes every ten seconds. */
+static char *stream(const char *oldest)
+{
+    run_all(&fixture, oldest);
+    fixture.now_ms += 10000;
+    heartbeat(&fixture, "a", 10);
+    char *next =
+        add_job(&fixture, (struct new_job){"command", "other", 1, 4000, 0, 0, 0, NULL, NULL});
+    end_all(&fixture, oldest);
+    (void)cycle(&fixture);
+    return next;
+}
+
+START_TEST(small_jobs_of_other_projects_do_not_pass_a_gang_for_ever)
+{
+    char *small[32];
+    heartbeat(&fixture, "a", 10);
+    for (size_t i = 0; i < 2; i++) {
+        small[i] =
+            add_job(&fixture, (struct new_job){"command", "other", 1, 4000, 0, 0, 0, NULL, NULL});
+    }
+    ck_assert_int_eq(cycle(&fixture), 2);
+    char *large = gang(&fixture, 2, 5);
+    size_t n = 2;
+    for (; n < 7; n++) { /* For nearly a minute they go on. */
+        small[n] = stream(small[n - 2]);
+        ck_assert_str_eq(places(&fixture, small[n]), "a");
+    }
+    small[n] = stream(small[n - 2]);
+    ck_assert_str_eq(places(&fixture, small[n]), "-");
+    ck_assert_ptr_nonnull(strstr(reason(small[n]), "kept for jobs before it"));
+    ck_assert_ptr_nonnull(strstr(reason(large), "its 2 tasks start together"));
+    ck_assert_ptr_nonnull(strstr(reason(large), "what gets free is kept for it"));
+    run_all(&fixture, small[n - 1]);
+    end_all(&fixture, small[n - 1]);
+    ck_assert_int_eq(cycle(&fixture), 2);
+    ck_assert_str_eq(places(&fixture, large), "a a");
+}
+
+END_TEST
+
+START_TEST(what_asks_for_little_keeps_nobody_from_a_whole_cpu)
+{
+    heartbeat(&fixture, "a", 2);
+    char *deployment = service_of_millis(&fixture, 1, 100);
+    char *notebook = gang_of_millis(&fixture, 1, 100);
+    ck_assert_int_eq(cycle(&fixture), 2);
+    run_all(&fixture, deployment);
+    run_all(&fixture, notebook);
+    char *training = gang(&fixture, 2, 1), *job = gang(&fixture, 1, 1);
+    ck_assert_int_eq(cycle(&fixture), 2);
+    ck_assert_str_eq(places(&fixture, training), "a a");
+    ck_assert_ptr_nonnull(strstr(reason(job), "needs 1 CPU on one node"));
+    char *half = service_of_millis(&fixture, 1, 300), *more = service_of_millis(&fixture, 1, 1);
+    ck_assert_int_eq(cycle(&fixture), 1); /* Half a CPU is there for what is small, and no more. */
+    ck_assert_str_eq(places(&fixture, half), "a");
+    ck_assert_str_ne(reason(more), "");
+    run_all(&fixture, training);
+    end_all(&fixture, training);
+    ck_assert_int_eq(cycle(&fixture), 2);
+    ck_assert_str_eq(places(&fixture, job), "a");
+}
+
+END_TEST
+
 START_TEST(who_came_first_goes_first_and_replicas_go_before_jobs)
 {
     heartbeat(&fixture, "a", 1);
@@ -107,8 +172,8 @@ START_TEST(projects_share_what_is_there)
     char *jobs[8];
     heartbeat(&fixture, "a", 4);
     for (size_t i = 0; i < 8; i++) {
-        jobs[i] = add_job(&fixture, (struct new_job){"command", i < 6 ? "default" : "other", 1, 1,
-                                                     0, 0, 0, NULL, NULL});
+        jobs[i] = add_job(&fixture, (struct new_job){"command", i < 6 ? "default" : "other", 1,
+                                                     1000, 0, 0, 0, NULL, NULL});
     }
     ck_assert_int_eq(cycle(&fixture), 4);
     for (size_t i = 0; i < 8; i++) {
@@ -425,15 +490,18 @@ START_TEST(gangs_of_equal_tasks_start_exactly_when_they_fit)
 
 END_TEST
 
-/* Every node has what its tasks take, and every gang is on nodes whole or not at all. */
+/* Every node has what its tasks take, with half a CPU beside where some take parts of one, and every gang is on nodes whole or not at all. */
 static weir_status check_state(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     int64_t n;
     (void)context;
     MUST(weir_txn_query_int(
         txn,
-        "SELECT count(*) FROM nodes n WHERE n.cpu_slots < (SELECT sum(cpu_slots) FROM tasks t WHERE"
-        " t.node = n.name AND t.state IN ('STARTING', 'RUNNING', 'STOPPING'))",
+        "SELECT count(*) FROM nodes n JOIN (SELECT node, sum(cpu_millis) AS used,"
+        " sum(cpu_millis % 1000) AS parts FROM tasks"
+        " WHERE state IN ('STARTING', 'RUNNING', 'STOPPING') GROUP BY node) t ON t.node = n.name"
+        " WHERE t.used > n.cpu_slots * 1000 + 500 OR"
+        " (t.parts = 0 AND t.used > n.cpu_slots * 1000)",
         WEIR_NO_BINDS, 0, &n, err));
     ck_assert_int_eq(n, 0);
     MUST(weir_txn_query_int(
@@ -457,6 +525,13 @@ static void beat_all(struct weir_rng *rng)
     }
 }
 
+/* Whole CPUs, tenths of one, or any part. */
+static int64_t some_millis(struct weir_rng *rng, uint64_t most)
+{
+    uint64_t unit = (uint64_t[]){1000, 100, 1}[weir_rng_below(rng, 3)];
+    return (int64_t)(unit * (1 + weir_rng_below(rng, most * 1000 / unit)));
+}
+
 static void disturb(struct weir_rng *rng)
 {
     uint64_t dice = weir_rng_below(rng, 6);
@@ -468,9 +543,10 @@ static void disturb(struct weir_rng *rng)
                             : weir_job_phase_from_text(job_state(&fixture, job).job.state);
     bool is_open = !weir_job_phase_is_final((enum weir_job_phase)phase);
     if (dice < 2) {
-        (void)gang(&fixture, 1 + weir_rng_below(rng, 5), 1 + (int64_t)weir_rng_below(rng, 3));
+        (void)gang_of_millis(&fixture, 1 + weir_rng_below(rng, 5), some_millis(rng, 3));
     } else if (dice == 2) {
-        (void)service(&fixture, 1 + weir_rng_below(rng, 3), (int64_t)weir_rng_below(rng, 2));
+        (void)service_of_millis(&fixture, 1 + weir_rng_below(rng, 3),
+                                (int64_t)weir_rng_below(rng, 2) * some_millis(rng, 1));
     } else if (dice == 3 && is_open) {
         cancel(&fixture, job);
     } else if (dice == 4 && is_open) {
@@ -512,6 +588,8 @@ int main(void)
         a_gang_starts_whole_or_not_at_all,
         a_reason_counts_what_is_free_though_it_is_kept_for_others,
         what_does_not_fit_waits_and_starts_when_there_is_room,
+        what_asks_for_little_keeps_nobody_from_a_whole_cpu,
+        small_jobs_of_other_projects_do_not_pass_a_gang_for_ever,
         who_came_first_goes_first_and_replicas_go_before_jobs,
         projects_share_what_is_there,
         a_small_job_does_not_pass_a_gang_that_waits_for_room,

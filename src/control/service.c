@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "base/rng.h"
+#include "framework/framework.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -188,6 +189,23 @@ static weir_status check_runs(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/* What a service takes, unless it is said. Somebody waits for it, so one without accelerators goes
+ * before jobs, as a replica does: it is small. */
+static void take_little(json_t *spec)
+{
+    const json_t *resources = json_object_get(spec, "resources");
+    bool is_said = json_object_get(spec, "cpus") != NULL ||
+                   json_object_get(spec, "cpu_slots") != NULL ||
+                   json_object_get(resources, "cpus") != NULL;
+    if (is_said) {
+        return;
+    }
+    json_object_set_new(spec, "cpus", weir_json_milli(WEIR_FRAMEWORK_SERVICE_CPU_MILLIS));
+    if (json_object_size(resources) == 0 && json_object_get(spec, "priority") == NULL) {
+        json_object_set_new(spec, "priority", json_integer(WEIR_REQUEST_PRIORITY_SERVICE));
+    }
+}
+
 /* Fill in what is asked for now. */
 static weir_status fill(struct control *control, const struct control_service *wanted,
                         const struct control_service_kind *kind, struct weir_service *service,
@@ -195,6 +213,7 @@ static weir_status fill(struct control *control, const struct control_service *w
 {
     json_t *spec = NULL;
     WEIR_TRY(kind->make(control, wanted, &spec, &service->credential, err));
+    take_little(spec);
     service->spec = weir_json_text(spec, control->arena);
     json_decref(spec);
     if (strlen(service->spec) > WEIR_SERVICE_SPEC_BYTES) {

@@ -64,6 +64,10 @@ void snapshot_fini(struct snapshot *snapshot)
     free(snapshot->nodes);
     free(snapshot->row_nodes);
     queue_tree_fini(&snapshot->queues);
+    for (size_t i = 0; i < snapshot->n_served; i++) {
+        free(snapshot->served[i].project);
+    }
+    free(snapshot->served);
     free(snapshot->row_jobs);
     free(snapshot->row_topologies);
     free(snapshot->row_tasks);
@@ -352,12 +356,31 @@ static void see_job(void *context, const struct weir_job_state *state)
     snapshot->jobs[snapshot->n_jobs++] = copy;
 }
 
+/* Projects are few. */
+static void note_served(struct snapshot *snapshot, const struct weir_job *job)
+{
+    size_t i = 0;
+    if (job->attempt == 0) {
+        return;
+    }
+    while (i < snapshot->n_served && strcmp(snapshot->served[i].project, job->project) != 0) {
+        i++;
+    }
+    if (i == snapshot->n_served) {
+        weir_xgrow(&snapshot->served, sizeof *snapshot->served, i, &snapshot->served_cap);
+        snapshot->served[snapshot->n_served++] =
+            (struct snapshot_served){.project = weir_xstrdup(job->project)};
+    }
+    snapshot->served[i].ended_ms = WEIR_MAX(snapshot->served[i].ended_ms, job->finished_ms);
+}
+
 static void drop_finished(struct snapshot *snapshot)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         int phase = weir_job_phase_from_text(snapshot->jobs[i]->state.job.state);
         if (phase >= 0 && weir_job_phase_is_final((enum weir_job_phase)phase)) {
+            note_served(snapshot, &snapshot->jobs[i]->state.job);
             free_job(snapshot->jobs[i]);
         } else {
             snapshot->jobs[n++] = snapshot->jobs[i];
@@ -382,6 +405,7 @@ static void see_ended(void *context, const struct weir_job_state *state)
 {
     struct snapshot *snapshot = context;
     run_history_note(&snapshot->history, &state->job);
+    note_served(snapshot, &state->job);
 }
 
 static weir_status read_jobs(struct snapshot *snapshot, struct weir_txn *txn,
@@ -452,7 +476,7 @@ static void count_used(struct snapshot *snapshot)
             if (job->nodes[k] >= 0 && snapshot_is_on_node(job, k)) {
                 const struct weir_task *task = &job->state.tasks[k];
                 struct snapshot_node *node = &snapshot->nodes[job->nodes[k]];
-                node->used_cpu_milli += task->cpu_slots * 1000;
+                node->used_cpu_milli += task->cpu_millis;
                 node->used_memory_bytes += task->memory_bytes;
                 node->text_bytes += task->definition_bytes;
                 hold_devices(snapshot, job, k);

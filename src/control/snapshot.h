@@ -13,11 +13,12 @@
  * How jobs become rows. They wait in the queue of their project (queue_tree.h). A gang is
  * one job of the planner, whose tasks start together. Each replica of a service is a job of its
  * own. A task that wants a node (weir_job_wants) is PENDING; one that is on a node RUNNING, or
- * RELEASING while it stops; others have no row. CPU slots are thousandths of a core. A node that
+ * RELEASING while it stops; others have no row. Beside its CPUs a node has half a CPU for tasks that ask
+ * for less than one, so that what mostly waits keeps nobody from a whole CPU. A node that
  * takes no tasks (weir_node_takes_tasks), or has as much text of tasks as its agent is told of, is
  * cordoned. Devices, labels and taints come from supply.h, what a job asks for of them from ask.h: a
  * model is a label of the node, a MIG profile something countable. What runs on a device that is bad
- * or gone counts without it. A task of 0 slots fits every node, even one that has more tasks than slots. A job is
+ * or gone counts without it. A task of no CPU fits every node, even one whose CPUs are all taken. A job is
  * expected to run as long as the last of its kind did (run_history.h).
  *
  * Bound: SNAPSHOT_TASKS_MAX rows of tasks; jobs beyond them, the youngest, wait without being
@@ -72,6 +73,12 @@ struct snapshot_left {
     int64_t idx;
 };
 
+/** When a job of a project that had a node last ended. */
+struct snapshot_served {
+    char *project;
+    int64_t ended_ms;
+};
+
 struct snapshot {
     struct snapshot_node *nodes; /**< By name. */
     int32_t n_nodes, nodes_cap;
@@ -79,6 +86,8 @@ struct snapshot {
     int32_t n_jobs, jobs_cap;
     struct run_history history;
     struct queue_tree queues;
+    struct snapshot_served *served;
+    size_t n_served, served_cap;
     int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
     int32_t n_pending; /**< Of the rows: tasks that want a node. */

@@ -1,4 +1,5 @@
 /* The planner's rows, made of the copy. */
+#include "control/small.h"
 #include "control/snapshot_private.h"
 
 #include "base/hash.h"
@@ -28,7 +29,6 @@ static void fill_nodes(struct snapshot *snapshot)
         snapshot->row_nodes[i] = (struct weir_sched_node){
             .name = node->facts.name,
             .n_tasks_max = SNAPSHOT_NODE_TASKS_MAX,
-            .cpu_milli = WEIR_MAX(node->facts.cpu_slots * 1000, node->used_cpu_milli),
             .memory_bytes =
                 WEIR_MIN(WEIR_MAX(node->facts.memory_bytes, node->used_memory_bytes), most),
             .is_cordoned = !node->takes_tasks || node->text_bytes >= SNAPSHOT_NODE_TEXT_MAX_BYTES,
@@ -45,6 +45,15 @@ static void fill_queues(struct snapshot *snapshot)
         queue_tree_add(&snapshot->queues, snapshot->jobs[i]->state.job.project);
     }
     queue_tree_end(&snapshot->queues);
+    for (int32_t q = 0; q < snapshot->queues.n_rows; q++) {
+        snapshot->queues.rows[q].served_ms = 0;
+    }
+    for (size_t i = 0; i < snapshot->n_served; i++) {
+        int32_t q = queue_tree_find(&snapshot->queues, snapshot->served[i].project);
+        if (q >= 0) {
+            snapshot->queues.rows[q].served_ms = snapshot->served[i].ended_ms;
+        }
+    }
     snapshot->rows.queues = snapshot->queues.rows;
     snapshot->rows.n_queues = snapshot->queues.n_rows;
 }
@@ -231,7 +240,7 @@ static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
         .node = is_there ? job->nodes[index] : WEIR_SCHED_NONE,
         .order = (int32_t)(job->state.n_tasks - index),
         .spread = spread_of(&job->state.job),
-        .demand = {.cpu_milli = task->cpu_slots * 1000,
+        .demand = {.cpu_milli = task->cpu_millis,
                    .memory_bytes = WEIR_MIN(task->memory_bytes, most + 1)},
     };
     add_asked(snapshot, job, index, &snapshot->row_tasks[n]);
@@ -239,7 +248,9 @@ static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
     snapshot->n_pending += !is_there;
     row->n_tasks++;
     if (is_there && job->phases[index] != WEIR_TASK_STOPPING) {
+        int64_t *served_ms = &snapshot->queues.rows[row->queue].served_ms;
         row->started_ms = WEIR_MAX(row->started_ms, task->started_ms);
+        *served_ms = WEIR_MAX(*served_ms, task->started_ms);
     }
 }
 
@@ -290,6 +301,30 @@ static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_
     }
 }
 
+static int64_t small_milli(const struct weir_sched_task *task)
+{
+    return task->demand.cpu_milli < CONTROL_SMALL_MILLIS ? task->demand.cpu_milli : 0;
+}
+
+/* What a node has beside its CPUs for small tasks: as much as there are, those that want a node
+ * included. So where all tasks are whole CPUs a node has exactly its own. */
+static void open_small_room(struct snapshot *snapshot)
+{
+    int64_t *small =
+        WEIR_ARENA_ARRAY(&snapshot->rows_arena, (size_t)snapshot->n_nodes + 1, int64_t);
+    int64_t wanted = 0;
+    for (int32_t t = 0; t < snapshot->rows.n_tasks; t++) {
+        const struct weir_sched_task *task = &snapshot->row_tasks[t];
+        *(task->node >= 0 ? &small[task->node] : &wanted) += small_milli(task);
+    }
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        const struct snapshot_node *node = &snapshot->nodes[i];
+        int64_t room = node->facts.cpu_slots * 1000 +
+                       WEIR_MIN(small[i] + wanted, (int64_t)CONTROL_SMALL_ROOM_MILLIS);
+        snapshot->row_nodes[i].cpu_milli = WEIR_MAX(room, node->used_cpu_milli);
+    }
+}
+
 const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64_t now_ms)
 {
     size_t n_most = 0;
@@ -309,6 +344,7 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
     }
     free(wants);
     free(chosen);
+    open_small_room(snapshot);
     snapshot->rows.nodes = snapshot->row_nodes;
     snapshot->rows.jobs = snapshot->row_jobs;
     snapshot->rows.tasks = snapshot->row_tasks;

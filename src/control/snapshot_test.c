@@ -98,11 +98,11 @@ static void change_jobs(struct weir_rng *rng)
 {
     uint64_t dice = weir_rng_below(rng, 8);
     size_t n = 1 + weir_rng_below(rng, 4);
-    int64_t slots = (int64_t)weir_rng_below(rng, 3);
+    int64_t millis = 250 * (int64_t)weir_rng_below(rng, 9);
     if (dice < 3 || fixture.n_jobs == 0) {
         (void)add_job(&fixture,
                       (struct new_job){dice == 0 ? "predict" : "command",
-                                       dice == 1 ? "other" : "default", n, slots,
+                                       dice == 1 ? "other" : "default", n, millis,
                                        (int64_t)weir_rng_below(rng, 3) << 30, 0, 100, NULL, NULL});
         return;
     }

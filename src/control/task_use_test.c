@@ -56,7 +56,7 @@ static void begin(size_t n_tasks)
     struct new_job job = {.kind = "command",
                           .project = "default",
                           .n_tasks = n_tasks,
-                          .cpu_slots = 1,
+                          .cpu_millis = 1000,
                           .created_ms = fixture.now_ms,
                           .id = "j",
                           .arena = &fixture.store.arena};

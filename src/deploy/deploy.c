@@ -20,7 +20,7 @@ static const struct weir_field deployment_fields[] = {
     WEIR_FIELD(weir_deployment, batch_max,     INT,  WEIR_FIELD_READ_ONLY, "", "Requests that one computation takes at most"),
     WEIR_FIELD(weir_deployment, delay_max_us,  INT,  WEIR_FIELD_READ_ONLY, "us", "How long a request waits for others at most"),
     WEIR_FIELD(weir_deployment, queue_max,     INT,  WEIR_FIELD_READ_ONLY, "", "Requests that wait in one replica at most; more get 503"),
-    WEIR_FIELD(weir_deployment, cpus,          INT,  WEIR_FIELD_READ_ONLY, "", "CPU slots of each replica"),
+    WEIR_FIELD(weir_deployment, cpu_millis,    INT,  WEIR_FIELD_READ_ONLY, "", "CPUs that are kept for each replica, in thousandths of one"),
     WEIR_FIELD(weir_deployment, memory_bytes,  INT,  WEIR_FIELD_READ_ONLY, "bytes", "Memory of each replica; 0: no limit"),
     WEIR_FIELD(weir_deployment, gpus,          INT,  WEIR_FIELD_READ_ONLY, "", "Accelerators of each replica"),
     WEIR_FIELD(weir_deployment, idle_after_ms, INT,  WEIR_FIELD_READ_ONLY, "ms", "Load that fewer replicas could bear for so long makes them fewer"),

@@ -47,7 +47,7 @@ struct weir_deployment {
     int64_t batch_max;
     int64_t delay_max_us;
     int64_t queue_max;     /**< Requests that wait in one replica. */
-    int64_t cpus;          /**< Slots of each replica, and its computing threads. */
+    int64_t cpu_millis;    /**< Thousandths of a CPU of each replica. */
     int64_t memory_bytes;  /**< Of each replica; 0: no limit. */
     int64_t gpus;          /**< Of each replica. */
     int64_t idle_after_ms; /**< Load that fewer replicas could bear for so long makes them fewer. */

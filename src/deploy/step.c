@@ -131,7 +131,7 @@ static void on_applied(struct step *step)
     deployment->batch_max = wanted->batch_max;
     deployment->delay_max_us = wanted->delay_max_us;
     deployment->queue_max = wanted->queue_max;
-    deployment->cpus = wanted->cpus;
+    deployment->cpu_millis = wanted->cpu_millis;
     deployment->memory_bytes = wanted->memory_bytes;
     deployment->gpus = wanted->gpus;
     deployment->idle_after_ms = wanted->idle_after_ms;

@@ -68,7 +68,7 @@ struct weir_deploy_wanted {
     int64_t mirror;
     int64_t replicas_min, replicas_max;
     int64_t batch_max, delay_max_us, queue_max;
-    int64_t cpus, memory_bytes, gpus;
+    int64_t cpu_millis, memory_bytes, gpus;
     int64_t idle_after_ms, hold_ms;
 };
 

@@ -45,7 +45,7 @@ static inline struct weir_deploy_wanted wanted_of(struct weir_shares shares, int
                                        .replicas_max = max,
                                        .batch_max = 4,
                                        .queue_max = 100,
-                                       .cpus = 1,
+                                       .cpu_millis = 1000,
                                        .idle_after_ms = 60000,
                                        .hold_ms = 30000};
 }

@@ -70,9 +70,8 @@ static weir_status plan_batch(struct job_plan *plan, struct weir_error *err)
     for (int64_t rank = 0; rank < n_tasks; rank++) {
         json_t *spec = job_plan_spec(plan);
         json_object_set_new(spec, "rank", json_integer((json_int_t)rank));
-        json_object_set_new(spec, "threads",
-                            json_integer((json_int_t)WEIR_MAX(plan->request.cpus, (int64_t)1)));
-        job_plan_add(plan, "worker", rank, 1, WEIGHT_WORKER,
+        json_object_set_new(spec, "threads", json_integer((json_int_t)job_plan_threads(plan)));
+        job_plan_add(plan, "worker", rank, 1000, WEIGHT_WORKER,
                      job_plan_worker(plan, "batch-predict", spec));
     }
     return WEIR_OK;

@@ -69,7 +69,8 @@ static weir_status plan_command(struct job_plan *plan, struct weir_error *err)
     plan->request.is_array = command->array > 0;
     plan->request.parallel = command->parallel;
     for (int64_t rank = 0; rank < n_tasks; rank++) {
-        job_plan_add(plan, "command", rank, command->program.cpu_slots, WEIGHT_WORKER,
+        job_plan_add(plan, "command", rank, program_cpu_millis(plan, &command->program),
+                     WEIGHT_WORKER,
                      plan->request.is_array ? part_of_array(plan, rank, n_tasks)
                                             : program_definition(plan, rank, n_tasks));
     }

@@ -17,7 +17,7 @@
  *   serve    one replica of a deployment
  *   batch    tasks that write a model's answers for the pictures of a dataset version
  *   measure  one task that measures a model, or compares two, on labelled pictures
- *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
+ *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpus": n}
  *   pytorch, tensorflow, mpi, spark  a program of that framework, whose ranks find each other
  *
  * How many tasks there are, each kind calls as its framework does: tasks, nodes, workers, replicas.
@@ -40,15 +40,19 @@
 /** Each task gets its own copy of what the specification says: text of all copies together. */
 #define WEIR_FRAMEWORK_TEXT_MAX_BYTES ((size_t)8 << 20)
 
-/** CPU slots of one task: no node has more (`weir agent --cpu-slots`). */
-#define WEIR_FRAMEWORK_SLOTS_MAX 4096
+/** CPUs of one task: no node has more (`weir agent --cpu-slots`). */
+#define WEIR_FRAMEWORK_CPUS_MAX 4096
+
+/** What is there for people to come to takes a tenth of a CPU, unless more is said: it mostly waits. When
+ *  it works it may use all that others leave. */
+#define WEIR_FRAMEWORK_SERVICE_CPU_MILLIS 100
 
 /** One task to start. */
 struct weir_launch {
     const char *role; /**< "worker", "parameter_server", "replica", "command", "server" or
                           "evaluator". */
     int64_t rank;
-    int64_t cpu_slots;    /**< What placement reserves; 0: shares what is there, by weight. */
+    int64_t cpu_millis;   /**< What placement reserves, in thousandths; 0: shares what is there. */
     int64_t memory_bytes; /**< What placement keeps for it: memory_max_bytes; 0: no limit. */
     struct weir_accelerators accelerators;
     char *definition; /**< JSON:

@@ -59,7 +59,7 @@ START_TEST(a_training_is_a_gang_of_workers_then_servers)
     ck_assert_uint_eq(n_launches, 3);
     ck_assert_str_eq(launches[1].role, "worker");
     ck_assert_str_eq(launches[2].role, "parameter_server");
-    ck_assert_int_eq(launches[1].cpu_slots, 1);
+    ck_assert_int_eq(launches[1].cpu_millis, 1000);
     ck_assert_str_eq(spec_member(1, "rank"), "1");
     ck_assert_str_eq(spec_member(2, "role"), "\"parameter_server\"");
     ck_assert_str_eq(spec_member(0, "rendezvous"), "\"file:///s/rendezvous/j1\"");
@@ -136,7 +136,7 @@ START_TEST(a_batch_prediction_is_a_gang_of_equal_tasks_with_what_was_found)
     ck_assert_int_eq(weir_framework_plan(&job, &arena, &launches, &n_launches, &request, &err),
                      WEIR_OK);
     ck_assert_uint_eq(n_launches, 3);
-    ck_assert_int_eq(launches[2].cpu_slots, 2);
+    ck_assert_int_eq(launches[2].cpu_millis, 2000);
     ck_assert_str_eq(spec_member(2, "rank"), "2");
     ck_assert_str_eq(spec_member(2, "threads"), "2");
     ck_assert_str_eq(spec_member(2, "blob"), "\"b\"");
@@ -156,7 +156,7 @@ START_TEST(an_elastic_training_is_one_task_that_starts_its_workers)
     ck_assert_uint_eq(n_launches, 1);
     ck_assert_str_eq(launches[0].role,
                      "command"); /* which a worker's options take for: a launcher */
-    ck_assert_int_eq(launches[0].cpu_slots, 3);
+    ck_assert_int_eq(launches[0].cpu_millis, 3000);
     ck_assert_str_eq(spec_member(0, "workers"), "3");
     ck_assert_str_eq(spec_member(0, "checkpoint_dir"), "\"/s/checkpoints/j1\"");
     ck_assert_ptr_null(strstr(launches[0].definition, "rank"));

@@ -1,5 +1,6 @@
 #include "framework/job_plan.h"
 
+#include "base/quantity.h"
 #include "framework/paths.h"
 
 #include <stdlib.h>
@@ -28,30 +29,46 @@ weir_status job_plan_room(struct job_plan *plan, int64_t n_tasks, struct weir_er
     return WEIR_OK;
 }
 
-void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t cpu_slots,
+static int64_t weight_of(int64_t weight, int64_t cpu_millis)
+{
+    int64_t wanted = cpu_millis > 0 ? weight * cpu_millis / 1000 : weight;
+    return WEIR_MAX(WEIR_MIN(wanted, (int64_t)WEIGHT_MOST), (int64_t)1);
+}
+
+void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t cpu_millis,
                   int64_t cpu_weight, json_t *definition)
 {
-    json_object_set_new(definition, "cpu_weight", json_integer(cpu_weight));
     if (json_object_get(definition, "stop_grace_ms") == NULL) {
         json_object_set_new(definition, "stop_grace_ms", json_integer(STOP_GRACE_MS));
     }
     bool computes = strcmp(role, "parameter_server") != 0;
     const struct weir_job_request *request = &plan->request;
+    int64_t millis = computes && request->cpu_millis >= 0 ? request->cpu_millis : cpu_millis;
+    json_object_set_new(definition, "cpu_weight",
+                        json_integer((json_int_t)weight_of(cpu_weight, millis)));
     if (computes && request->memory_bytes > 0) {
         json_object_set_new(definition, "memory_max_bytes", json_integer(request->memory_bytes));
     }
     if (request->is_fenced) {
         json_object_set_new(definition, "fence_ms", json_integer(plan->job->node_timeout_ms));
     }
+    if (request->hold_ms > 0) {
+        json_object_set_new(definition, "hold_ms", json_integer(request->hold_ms));
+    }
     plan->launches[plan->n++] = (struct weir_launch){
         .role = role,
         .rank = rank,
-        .cpu_slots = computes && request->cpus >= 0 ? request->cpus : cpu_slots,
+        .cpu_millis = millis,
         .accelerators = computes ? request->accelerators : (struct weir_accelerators){0},
         .memory_bytes = json_integer_value(json_object_get(definition, "memory_max_bytes")),
         .definition = weir_json_text(definition, plan->arena),
     };
     json_decref(definition);
+}
+
+int64_t job_plan_threads(const struct job_plan *plan)
+{
+    return WEIR_MAX(weir_cpus_whole(plan->request.cpu_millis), (int64_t)1);
 }
 
 json_t *job_plan_spec(const struct job_plan *plan)

@@ -31,9 +31,8 @@ static weir_status plan_measure(struct job_plan *plan, struct weir_error *err)
 {
     WEIR_TRY(job_plan_room(plan, 1, err));
     json_t *spec = job_plan_spec(plan);
-    json_object_set_new(spec, "threads",
-                        json_integer((json_int_t)WEIR_MAX(plan->request.cpus, (int64_t)1)));
-    job_plan_add(plan, "worker", 0, 1, WEIGHT_WORKER, job_plan_worker(plan, "measure", spec));
+    json_object_set_new(spec, "threads", json_integer((json_int_t)job_plan_threads(plan)));
+    job_plan_add(plan, "worker", 0, 1000, WEIGHT_WORKER, job_plan_worker(plan, "measure", spec));
     return WEIR_OK;
 }
 

@@ -105,8 +105,8 @@ static weir_status plan_mpi(struct job_plan *plan, struct weir_error *err)
                               ? mpi->processes_per_node
                               : WEIR_MAX(plan->request.accelerators.n, (int64_t)1);
     for (int64_t rank = 0; rank < mpi->nodes; rank++) {
-        job_plan_add(plan, rank == 0 ? "worker" : "server", rank, mpi->program.cpu_slots,
-                     WEIGHT_WORKER,
+        job_plan_add(plan, rank == 0 ? "worker" : "server", rank,
+                     program_cpu_millis(plan, &mpi->program), WEIGHT_WORKER,
                      rank == 0 ? first_of(plan, mpi, n_processes) : other_of(plan, mpi, rank));
     }
     return WEIR_OK;

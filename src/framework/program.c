@@ -82,8 +82,23 @@ static weir_status check_values(const struct program *program, struct weir_error
     return has_own_files ? check_program(program, err) : WEIR_OK;
 }
 
+static bool says(const json_t *spec, const char *member)
+{
+    const json_t *value = json_object_get(spec, member);
+    return value != NULL && !json_is_null(value);
+}
+
+int64_t program_cpu_millis(const struct job_plan *plan, const struct program *program)
+{
+    return says(plan->job->spec, "cpu_slots") ? program->cpu_slots * 1000 : program->cpu_millis;
+}
+
 weir_status program_check(const struct program *program, const json_t *spec, struct weir_error *err)
 {
+    if (says(spec, "cpus") && says(spec, "cpu_slots")) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.cpus, or $.spec.cpu_slots? Give one of the two: cpus");
+    }
     WEIR_TRY(check_image(json_object_get(spec, "image"), err));
     return check_values(program, err);
 }

@@ -27,7 +27,7 @@
 /** Options of every program; JSON points into the specification that was read. */
 struct program {
     const json_t *argv, *env, *files, *datasets, *code, *secrets, *service;
-    int64_t cpu_slots, memory_max_bytes, disk_max_bytes, files_max, stop_grace_ms;
+    int64_t cpu_millis, cpu_slots, memory_max_bytes, disk_max_bytes, files_max, stop_grace_ms;
     const char *network, *image, *python, *kill_mode;
 };
 
@@ -39,9 +39,10 @@ struct program {
                       "Environment variables"),                                                    \
         WEIR_OPT_JSON(strct, program.files, "files", MAP, WEIR_OPTION_SECRET, NULL, 0, 0,          \
                       "Text files of the task's folder, by path"),                                 \
-        WEIR_OPT_JSON(strct, program.cpu_slots, "cpu-slots", INT, 0, "1", 0,                       \
-                      WEIR_FRAMEWORK_SLOTS_MAX,                                                    \
-                      "CPU slots of each task; 0: shares what is there"),                          \
+        WEIR_OPT_JSON(strct, program.cpu_millis, "cpus", CPUS, 0, "1", 0, WEIR_FRAMEWORK_CPUS_MAX, \
+                      "CPUs of each task: 2, 0.5 or 500m; 0: shares what is there"),               \
+        WEIR_OPT_JSON(strct, program.cpu_slots, "cpu-slots", INT, WEIR_OPTION_INTERNAL, NULL, 0,   \
+                      WEIR_FRAMEWORK_CPUS_MAX, "Whole CPUs, as `cpus` was called before"),         \
         WEIR_OPT_JSON(strct, program.memory_max_bytes, "memory-max-bytes", INT, 0, "0", 0,         \
                       PROGRAM_MEMORY_MAX_BYTES, "Memory of each task; 0: no limit of its own"),    \
         WEIR_OPT_JSON(strct, program.disk_max_bytes, "disk-max-bytes", INT, 0, "0", 0,             \
@@ -93,6 +94,9 @@ weir_status program_check(const struct program *program, const json_t *spec,
  */
 weir_status program_read_tasks(const json_t *tasks, const char *member, int64_t *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** CPUs of each task in thousandths: `cpus`, or the older `cpu_slots` where the job says that. */
+int64_t program_cpu_millis(const struct job_plan *plan, const struct program *program);
 
 /** What the agent gets for one task, with WEIR_RANK and WEIR_SIZE; a new reference, of which
  *  job_plan_add takes care. */

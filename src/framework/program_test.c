@@ -1,6 +1,7 @@
 /* What the tasks of kinds that run a user's program are told. */
 #include "framework/framework.h"
 
+#include "base/macros.h"
 #include "base/test_main.h"
 
 #include <string.h>
@@ -167,7 +168,7 @@ START_TEST(tensorflow_tasks_are_told_their_type_and_the_cluster)
                 "{\"cluster\":{\"chief\":[{{0-0|\"@address:@port\"|,}}],"
                 "\"worker\":[{{1-2|\"@address:@port\"|,}}],\"ps\":[{{3-3|\"@address:@port\"|,}}]},"
                 "\"task\":{\"type\":\"evaluator\",\"index\":0}}");
-    ck_assert_int_eq(launches[3].cpu_slots, 0);
+    ck_assert_int_eq(launches[3].cpu_millis, 0);
     ck_assert_int_eq(
         plan("tensorflow", "{\"argv\":[\"a\"],\"workers\":1000,\"parameter_servers\":1000}"),
         WEIR_ERR_LIMIT);
@@ -261,6 +262,45 @@ START_TEST(tasks_of_an_array_are_alone_and_numbered)
 
 END_TEST
 
+START_TEST(a_task_has_the_cpus_that_are_said_and_weight_by_them)
+{
+    static const struct {
+        const char *said;
+        int64_t millis;
+        const char *weight;
+    } rows[] = {
+        {"", 1000, "100"},
+        {",\"cpus\":0.5", 500, "50"},
+        {",\"cpus\":\"250m\"", 250, "25"},
+        {",\"cpus\":8", 8000, "800"},
+        {",\"cpus\":4096", 4096000, "10000"},
+        {",\"cpus\":0.001", 1, "1"},
+        {",\"cpus\":0", 0, "100"},
+        {",\"cpu_slots\":3", 3000, "300"},
+        {",\"cpu_slots\":0", 0, "100"},
+        {",\"resources\":{\"cpus\":1.5}", 1500, "150"},
+        {",\"cpu_slots\":3,\"cpus\":null", 3000, "300"},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        const char *spec = weir_arena_printf(&arena, "{\"argv\":[\"a\"]%s}", rows[i].said);
+        ck_assert_msg(plan("command", spec) == WEIR_OK, "%s: %s", spec, err.message);
+        ck_assert_int_eq(launches[0].cpu_millis, rows[i].millis);
+        EXPECT_TOLD(0, "cpu_weight", rows[i].weight);
+    }
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"],\"cpus\":1,\"cpu_slots\":1}"),
+                     WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "Give one of the two: cpus"));
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"],\"cpus\":\"0.0001\"}"), WEIR_ERR_INVALID);
+    ck_assert_int_eq(plan("train", "{\"model\":\"lenet\",\"data\":\"/d\",\"workers\":3,"
+                                   "\"elastic\":true}"),
+                     WEIR_OK);
+    ck_assert_int_eq(launches[0].cpu_millis, 3000);
+    EXPECT_TOLD(0, "cpu_weight", "300");
+}
+
+END_TEST
+
 static void setup(void)
 {
     weir_arena_init(&arena, 0);
@@ -277,4 +317,5 @@ WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_
                     tensorflow_tasks_are_told_their_type_and_the_cluster,
                     the_first_task_of_mpi_launches_and_the_others_serve,
                     a_job_says_who_is_asked_to_end, spark_has_a_master_and_a_worker_on_each_task,
-                    tasks_of_an_array_are_alone_and_numbered)
+                    tasks_of_an_array_are_alone_and_numbered,
+                    a_task_has_the_cpus_that_are_said_and_weight_by_them)

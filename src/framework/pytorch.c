@@ -160,7 +160,7 @@ static weir_status plan_pytorch(struct job_plan *plan, struct weir_error *err)
                             ? pytorch->processes_per_node
                             : WEIR_MAX(plan->request.accelerators.n, (int64_t)1);
     for (ranks.rank = 0; ranks.rank < ranks.n_nodes; ranks.rank++) {
-        job_plan_add(plan, "worker", ranks.rank, program->cpu_slots, WEIGHT_WORKER,
+        job_plan_add(plan, "worker", ranks.rank, program_cpu_millis(plan, program), WEIGHT_WORKER,
                      definition_of(plan, program, &ranks));
     }
     return WEIR_OK;

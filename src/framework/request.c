@@ -8,10 +8,12 @@
 
 #define LABEL_IMAGES  "weir/images" /* job/job.h */
 #define KEY_BYTES_MAX 63
+#define HOUR_MS       ((int64_t)3600 * 1000)
+#define DAY_MS        (24 * HOUR_MS)
 #define MEMORY_MOST   ((int64_t)1 << 50) /* a pebibyte: no node has more */
 
 struct common {
-    const json_t *resources, *time_limit, *node_selector, *tolerations, *topology;
+    const json_t *resources, *time_limit, *node_selector, *tolerations, *topology, *hold_on_failure;
     int64_t priority;
     bool is_preemptible, is_fenced;
 };
@@ -37,10 +39,13 @@ const struct weir_option weir_job_common_options[] = {
                   "Taints of nodes that it tolerates: [{key, value}]; without a value any"),
     WEIR_OPT_JSON(common, topology, "topology", JSON, 0, NULL, 0, 0,
                   "Labels of nodes in which its tasks are alike: {required, preferred}"),
+    WEIR_OPT_JSON(common, hold_on_failure, "hold-on-failure", JSON, 0, NULL, 0, 0,
+                  "A task whose program fails keeps its place for so long, for a look by weir job "
+                  "shell: seconds, or a text as 30m; at most 24 h"),
 };
 
 struct resources {
-    int64_t accelerators, cpus;
+    int64_t accelerators, cpu_millis;
     char *accelerator_model, *mig_profile;
     double accelerator_share;
     const json_t *accelerator_memory, *memory;
@@ -58,8 +63,8 @@ const struct weir_option weir_resource_options[] = {
                   "Memory of each: bytes, or a text as 20GiB"),
     WEIR_OPT_JSON(resources, mig_profile, "mig-profile", TEXT, 0, NULL, 0, 0,
                   "Each is a MIG slice of this profile: 1g.10gb"),
-    WEIR_OPT_JSON(resources, cpus, "cpus", INT, 0, "-1", -1, WEIR_FRAMEWORK_SLOTS_MAX,
-                  "CPU slots; 0: shares what is there"),
+    WEIR_OPT_JSON(resources, cpu_millis, "cpus", CPUS, 0, "-1", -1, WEIR_FRAMEWORK_CPUS_MAX,
+                  "CPUs: 2, 0.5 or 500m; 0: shares what is there"),
     WEIR_OPT_JSON(resources, memory, "memory", JSON, 0, NULL, 0, 0,
                   "Memory, which is kept for it: bytes, or a text as 64GiB"),
 };
@@ -162,14 +167,15 @@ static weir_status read_resources(const json_t *spec, const json_t *object,
     WEIR_TRY(check_least(json_integer_value(json_object_get(spec, "memory_max_bytes")),
                          "$.spec.memory_max_bytes", err));
     if (object == NULL) {
-        out->cpus = -1;
+        out->cpu_millis = -1;
         return WEIR_OK;
     }
     WEIR_TRY(weir_options_read(weir_resource_options, WEIR_JOB_N_RESOURCES, object,
                                "$.spec.resources", NULL, arena, &resources, err));
-    out->cpus = resources.cpus;
+    out->cpu_millis = resources.cpu_millis;
     WEIR_TRY(read_bytes(resources.memory, "$.spec.resources.memory", &out->memory_bytes, err));
-    WEIR_TRY(check_once(spec, "cpu_slots", "cpus", out->cpus >= 0, err));
+    WEIR_TRY(check_once(spec, "cpus", "cpus", out->cpu_millis >= 0, err));
+    WEIR_TRY(check_once(spec, "cpu_slots", "cpus", out->cpu_millis >= 0, err));
     WEIR_TRY(check_once(spec, "memory_max_bytes", "memory", out->memory_bytes > 0, err));
     return take_accelerators(&resources, &out->accelerators, err);
 }
@@ -301,8 +307,8 @@ static weir_status read_placement(const struct common *common, const json_t *spe
 
 /* ---- all of it -------------------------------------------------------------------------------- */
 
-static weir_status read_limit(const json_t *value, bool is_service, int64_t *out_ms,
-                              struct weir_error *err)
+static weir_status read_span(const json_t *value, const char *where, int64_t max_ms,
+                             int64_t *out_ms, struct weir_error *err)
 {
     const char *text = json_string_value(value);
     int64_t ms =
@@ -312,17 +318,38 @@ static weir_status read_limit(const json_t *value, bool is_service, int64_t *out
         return WEIR_OK;
     }
     bool is_read = text != NULL ? weir_span_parse(text, &ms) : json_is_integer(value);
-    if (!is_read || ms < 1000 || ms > (int64_t)366 * 86400000) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$.spec.time_limit: expected seconds, or a text as 90m, 12h or 2d, "
-                              "of 1 s to 366 days");
-    }
-    if (is_service) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "$.spec.time_limit: a service runs until it is cancelled");
+    if (!is_read || ms < 1000 || ms > max_ms) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "%s: expected seconds, or a text as 90m, 12h or 2d, of 1 s to %lld %s", where,
+            (long long)(max_ms > DAY_MS ? max_ms / DAY_MS : max_ms / HOUR_MS),
+            max_ms > DAY_MS ? "days" : "hours");
     }
     *out_ms = ms;
     return WEIR_OK;
+}
+
+static weir_status read_times(const struct common *common, const json_t *spec, bool is_service,
+                              struct weir_job_request *out, struct weir_error *err)
+{
+    static const char hold[] = "$.spec.hold_on_failure";
+    WEIR_TRY(
+        read_span(common->time_limit, "$.spec.time_limit", 366 * DAY_MS, &out->time_limit_ms, err));
+    WEIR_TRY(read_span(common->hold_on_failure, hold, DAY_MS, &out->hold_ms, err));
+    if (is_service && out->time_limit_ms > 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "$.spec.time_limit: a service runs until it is cancelled");
+    }
+    if (is_service && out->hold_ms > 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "%s: a service is started again when it fails, and not kept", hold);
+    }
+    return out->hold_ms == 0 || json_object_get(spec, "image") == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                "%s: the place of a program in an image goes with it: leave one of "
+                                "the two out",
+                                hold);
 }
 
 static json_t *member_of(const json_t *spec, const struct weir_option *option,
@@ -352,7 +379,7 @@ weir_status weir_job_request_read(const json_t *spec, bool is_service, struct we
     request.priority = common.priority;
     request.is_preemptible = common.is_preemptible;
     request.is_fenced = common.is_fenced;
-    WEIR_TRY(read_limit(common.time_limit, is_service, &request.time_limit_ms, err));
+    WEIR_TRY(read_times(&common, spec, is_service, &request, err));
     WEIR_TRY(read_resources(spec, common.resources, arena, &request, err));
     WEIR_TRY(read_placement(&common, spec, arena, &request, err));
     const json_t *tasks = json_object_get(spec, "tasks");

@@ -4,11 +4,12 @@
  * may have. The members stand in its specification beside the kind's own; weir_job_common_options is
  * the table of them, weir_resource_options that of "resources".
  *
- *     resources: {accelerators: 2, accelerator_model: H100, cpus: 8, memory: 64GiB}
+ *     resources: {accelerators: 2, accelerator_model: H100, cpus: 7.5, memory: 64GiB}
  *     priority: 80
  *     preemptible: false
  *     time_limit: 12h
  *     fenced: true
+ *     hold_on_failure: 30m
  *     node_selector: {zone: a}
  *     tolerations: [{key: team, value: vision}]
  *     topology: {required: zone, preferred: rack}
@@ -44,20 +45,21 @@ struct weir_accelerators {
 /** Text lies in the arena it was read into. */
 struct weir_job_request {
     struct weir_accelerators accelerators;
-    int64_t cpus;         /**< Slots of each task; -1: as its kind says. */
+    int64_t cpu_millis;   /**< Thousandths of a CPU of each task; less than 0: as its kind says. */
     int64_t memory_bytes; /**< Of each task; 0: as its kind says. */
     int64_t priority;
     bool is_preemptible;
     bool is_fenced;        /**< It never runs twice at a time. */
     int64_t time_limit_ms; /**< 0: none. */
-    int64_t min_tasks;     /**< 0: all. */
-    bool is_array;         /**< Its tasks are independent of each other. */
-    int64_t parallel;      /**< Then so many at once; 0: all. */
-    char *placement;       /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
+    int64_t hold_ms;   /**< The place of a task that failed is kept for so long; 0: not at all. */
+    int64_t min_tasks; /**< 0: all. */
+    bool is_array;     /**< Its tasks are independent of each other. */
+    int64_t parallel;  /**< Then so many at once; 0: all. */
+    char *placement;   /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
 };
 
 /** Options of every kind of job, and of its "resources". */
-#define WEIR_JOB_N_COMMON_OPTIONS 8
+#define WEIR_JOB_N_COMMON_OPTIONS 9
 #define WEIR_JOB_N_RESOURCES      7
 extern const struct weir_option weir_job_common_options[WEIR_JOB_N_COMMON_OPTIONS];
 extern const struct weir_option weir_resource_options[WEIR_JOB_N_RESOURCES];

@@ -39,18 +39,20 @@ static void tear_down(void)
 
 static const struct {
     const char *resources;
-    int64_t n, milli, memory_bytes, cpus, memory;
+    int64_t n, milli, memory_bytes, cpu_millis, memory;
     const char *model, *profile;
 } good[] = {
-    {"{}", 0, 0, 0, -1, 0, NULL, NULL},
-    {"{'accelerators':2}", 2, 1000, 0, -1, 0, NULL, NULL},
-    {"{'accelerators':0}", 0, 0, 0, -1, 0, NULL, NULL},
-    {"{'accelerator_model':'H100'}", 1, 1000, 0, -1, 0, "H100", NULL},
-    {"{'accelerator_share':0.5}", 1, 500, 0, -1, 0, NULL, NULL},
-    {"{'accelerators':3,'accelerator_memory':'20GiB'}", 3, 0, 20LL << 30, -1, 0, NULL, NULL},
-    {"{'accelerator_memory':4194304}", 1, 0, 4194304, -1, 0, NULL, NULL},
-    {"{'mig_profile':'1g.10gb','accelerators':2}", 2, 1000, 0, -1, 0, NULL, "1g.10gb"},
-    {"{'cpus':8,'memory':'64G'}", 0, 0, 0, 8, 64LL << 30, NULL, NULL},
+    {"{}", 0, 0, 0, -1000, 0, NULL, NULL},
+    {"{'accelerators':2}", 2, 1000, 0, -1000, 0, NULL, NULL},
+    {"{'accelerators':0}", 0, 0, 0, -1000, 0, NULL, NULL},
+    {"{'accelerator_model':'H100'}", 1, 1000, 0, -1000, 0, "H100", NULL},
+    {"{'accelerator_share':0.5}", 1, 500, 0, -1000, 0, NULL, NULL},
+    {"{'accelerators':3,'accelerator_memory':'20GiB'}", 3, 0, 20LL << 30, -1000, 0, NULL, NULL},
+    {"{'accelerator_memory':4194304}", 1, 0, 4194304, -1000, 0, NULL, NULL},
+    {"{'mig_profile':'1g.10gb','accelerators':2}", 2, 1000, 0, -1000, 0, NULL, "1g.10gb"},
+    {"{'cpus':8,'memory':'64G'}", 0, 0, 0, 8000, 64LL << 30, NULL, NULL},
+    {"{'cpus':0.25}", 0, 0, 0, 250, 0, NULL, NULL},
+    {"{'cpus':'1500m'}", 0, 0, 0, 1500, 0, NULL, NULL},
     {"{'cpus':0}", 0, 0, 0, 0, 0, NULL, NULL},
 };
 
@@ -63,7 +65,7 @@ START_TEST(resources_are_read)
     ck_assert_int_eq(request.accelerators.n, good[_i].n);
     ck_assert_int_eq(request.accelerators.milli, good[_i].milli);
     ck_assert_int_eq(request.accelerators.memory_bytes, good[_i].memory_bytes);
-    ck_assert_int_eq(request.cpus, good[_i].cpus);
+    ck_assert_int_eq(request.cpu_millis, good[_i].cpu_millis);
     ck_assert_int_eq(request.memory_bytes, good[_i].memory);
     ck_assert_pstr_eq(request.accelerators.model, good[_i].model);
     ck_assert_pstr_eq(request.accelerators.mig_profile, good[_i].profile);
@@ -87,6 +89,10 @@ static const struct {
     {"{'resources':{'memory':-1}}", "$.spec.resources.memory: expected bytes"},
     {"{'resources':{'memory':'2000TiB'}}", "expected bytes"},
     {"{'resources':{'cpus':2},'cpu_slots':2}", "$.spec.cpu_slots, or"},
+    {"{'resources':{'cpus':2},'cpus':2}", "$.spec.cpus, or"},
+    {"{'resources':{'cpus':'half'}}", "$.spec.resources.cpus: expected processors"},
+    {"{'resources':{'cpus':0.0001}}", "$.spec.resources.cpus: expected processors"},
+    {"{'resources':{'cpus':5000}}", "outside 0 … 4096"},
     {"{'resources':{'memory':'1G'},'memory_max_bytes':1048576}", "$.spec.memory_max_bytes, or"},
     {"{'resources':{'memory':'4'}}", "$.spec.resources.memory: 4 bytes is too little"},
     {"{'resources':{'accelerator_memory':1048575}}", "give the unit"},
@@ -95,6 +101,9 @@ static const struct {
     {"{'preemptible':'perhaps'}", "$.spec.preemptible"},
     {"{'time_limit':0}", "$.spec.time_limit"},
     {"{'time_limit':'soon'}", "$.spec.time_limit: expected seconds"},
+    {"{'hold_on_failure':'2d'}",
+     "$.spec.hold_on_failure: expected seconds, or a text as 90m, 12h or 2d, of 1 s to 24 hours"},
+    {"{'hold_on_failure':0}", "$.spec.hold_on_failure"},
     {"{'time_limit':9223372036854775807}", "$.spec.time_limit"},
     {"{'node_selector':{'zone':1}}", "$.spec.node_selector"},
     {"{'node_selector':{'':'a'}}", "$.spec.node_selector"},
@@ -151,11 +160,18 @@ START_TEST(who_says_nothing_gets_what_the_kind_has)
     ck_assert_int_eq(read_request("{}", false, &request), WEIR_OK);
     ck_assert_int_eq(request.priority, WEIR_REQUEST_PRIORITY_JOB);
     ck_assert(request.is_preemptible);
-    ck_assert_int_eq(request.cpus, -1);
+    ck_assert_int_lt(request.cpu_millis, 0);
     ck_assert_ptr_null(request.placement);
     ck_assert_int_eq(read_request("{}", true, &request), WEIR_OK);
     ck_assert_int_eq(request.priority, WEIR_REQUEST_PRIORITY_SERVICE);
     ck_assert_int_eq(read_request("{'time_limit':60}", true, &request), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(request.hold_ms, 0);
+    ck_assert_int_eq(read_request("{'hold_on_failure':'30m'}", true, &request),
+                     WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(read_request("{'hold_on_failure':'30m'}", false, &request), WEIR_OK);
+    ck_assert_int_eq(request.hold_ms, 1800000);
+    ck_assert_int_eq(read_request("{'hold_on_failure':'30m','image':'x'}", false, &request),
+                     WEIR_ERR_UNSUPPORTED);
 }
 
 END_TEST
@@ -185,7 +201,7 @@ START_TEST(every_kind_takes_it_and_its_tasks_get_it_but_parameter_servers)
     for (size_t i = 0; i < n; i++) {
         bool computes = strcmp(launches[i].role, "parameter_server") != 0;
         ck_assert_int_eq(launches[i].accelerators.n, computes ? 2 : 0);
-        ck_assert_int_eq(launches[i].cpu_slots, computes ? 3 : 0);
+        ck_assert_int_eq(launches[i].cpu_millis, computes ? 3000 : 0);
         ck_assert_int_eq(launches[i].memory_bytes, computes ? 1 << 30 : 0);
         ck_assert_ptr_null(strstr(launches[i].definition, "priority"));
     }

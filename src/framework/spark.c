@@ -1,5 +1,7 @@
 #include "framework/program.h"
 
+#include "base/quantity.h"
+
 #include <string.h>
 
 #define CORES_MAX 4096
@@ -16,7 +18,7 @@ static const struct weir_option options[] = {
                   "Tasks of the gang: a worker of Spark each; the first has the master and the "
                   "driver too"),
     WEIR_OPT_JSON(job_spark, cores, "cores", INT, 0, "0", 0, CORES_MAX,
-                  "Cores of each worker; 0: the task's CPU slots"),
+                  "Cores of each worker; 0: the task's CPUs"),
     WEIR_OPT_JSON(job_spark, executor_memory, "executor-memory", TEXT, 0, "1g", 0, 0,
                   "Memory of each worker, and of the executor on it, as Spark writes it: 512m, 4g"),
 };
@@ -104,11 +106,13 @@ static weir_status plan_spark(struct job_plan *plan, struct weir_error *err)
     const struct job_spark *spark;
     WEIR_TRY(read(plan->job->spec, plan->arena, &spark, err));
     WEIR_TRY(job_plan_room(plan, spark->nodes, err));
-    int64_t slots = plan->request.cpus > 0 ? plan->request.cpus : spark->program.cpu_slots;
-    int64_t n_cores = spark->cores > 0 ? spark->cores : WEIR_MAX(slots, (int64_t)1);
+    int64_t own = program_cpu_millis(plan, &spark->program);
+    int64_t millis = plan->request.cpu_millis > 0 ? plan->request.cpu_millis : own;
+    int64_t n_cores =
+        spark->cores > 0 ? spark->cores : WEIR_MAX(weir_cpus_whole(millis), (int64_t)1);
     for (int64_t rank = 0; rank < spark->nodes; rank++) {
-        job_plan_add(plan, rank == 0 ? "worker" : "server", rank, spark->program.cpu_slots,
-                     WEIGHT_WORKER, definition_of(plan, spark, rank, n_cores));
+        job_plan_add(plan, rank == 0 ? "worker" : "server", rank, own, WEIGHT_WORKER,
+                     definition_of(plan, spark, rank, n_cores));
     }
     return WEIR_OK;
 }

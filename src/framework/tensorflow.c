@@ -114,7 +114,8 @@ static weir_status plan_tensorflow(struct job_plan *plan, struct weir_error *err
             program_meet(definition, cluster.n_tasks, cluster.n_met);
             program_meet_env(definition, "TF_CONFIG",
                              config_text(&cluster, type, index, plan->arena));
-            job_plan_add(plan, type->role, rank, is_server ? 0 : given->program.cpu_slots,
+            job_plan_add(plan, type->role, rank,
+                         is_server ? 0 : program_cpu_millis(plan, &given->program),
                          is_server ? WEIGHT_PARAMETER_SERVER : WEIGHT_WORKER, definition);
         }
     }

@@ -57,7 +57,7 @@ static weir_status plan_elastic(struct job_plan *plan, int64_t n_workers, struct
     WEIR_TRY(job_plan_room(plan, 1, err));
     json_t *spec = job_plan_spec(plan);
     set_checkpoint_dir(plan->job, spec);
-    job_plan_add(plan, "command", 0, n_workers, WEIR_MIN(n_workers * WEIGHT_WORKER, WEIGHT_MOST),
+    job_plan_add(plan, "command", 0, n_workers * 1000, WEIGHT_WORKER,
                  define_worker(plan, spec, true));
     return WEIR_OK;
 }
@@ -82,7 +82,7 @@ static weir_status plan_train(struct job_plan *plan, struct weir_error *err)
                             json_sprintf("file://%s/rendezvous/%s", job->shared_dir, job->id));
         json_object_set_new(spec, "secret", json_string(job->secret));
         set_checkpoint_dir(job, spec);
-        job_plan_add(plan, role, rank, rank < n_workers ? 1 : 0,
+        job_plan_add(plan, role, rank, rank < n_workers ? 1000 : 0,
                      rank < n_workers ? WEIGHT_WORKER : WEIGHT_PARAMETER_SERVER,
                      define_worker(plan, spec, rank == 0));
     }

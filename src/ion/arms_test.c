@@ -35,7 +35,8 @@ static weir_status populate(struct weir_txn *txn, void *context, struct weir_err
     return weir_txn_exec(
         txn,
         "INSERT INTO deployments (name, project, model, mirror, replicas_min, replicas_max,"
-        " batch_max, delay_max_us, queue_max, cpus, memory_bytes, gpus, idle_after_ms, hold_ms,"
+        " batch_max, delay_max_us, queue_max, cpu_millis, memory_bytes, gpus, idle_after_ms, "
+        "hold_ms,"
         " secret, state, state_ms, revision, n_wanted, n_started, n_failures, next_start_ms,"
         " more_ms, less_ms, created_ms, updated_ms) VALUES ('d', 'default', 'x.t', 0, 1, 1, 1, 0,"
         " 1, 1, 0, 0, 0, 0, 's', 'SERVING', 1, 1, 1, 0, 0, 0, 0, 0, 1, 1)",

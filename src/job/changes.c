@@ -13,7 +13,8 @@
     " j.min_tasks, j.placement, j.is_held, j.eviction, j.n_evictions, j.queued_ms,"                \
     " j.is_array, j.parallel, j.max_restarts, j.fence_ms"
 #define TASK_COLUMNS                                                                               \
-    "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
+    "t.id, t.rank, t.cpu_millis, t.memory_bytes, t.definition_bytes, t.node, t.state, "            \
+    "t.exit_code,"                                                                                 \
     " t.signal, t.n_restarts, t.due_ms, t.started_ms, t.attempt, t.n_accelerators,"                \
     " t.accelerator_model, t.accelerator_milli, t.accelerator_memory_bytes, t.mig_profile,"        \
     " t.devices, t.desired"
@@ -75,7 +76,7 @@ enum {
     JOB_FENCE,
     TASK_ID,
     TASK_RANK,
-    TASK_CPU_SLOTS,
+    TASK_CPU_MILLIS,
     TASK_MEMORY,
     TASK_DEFINITION_BYTES,
     TASK_NODE,
@@ -168,7 +169,7 @@ static void add_task(struct reading *reading, const struct weir_stmt *row)
     state->tasks[state->n_tasks++] = (struct weir_task){
         .id = weir_stmt_text(row, TASK_ID, arena),
         .rank = weir_stmt_int(row, TASK_RANK),
-        .cpu_slots = weir_stmt_int(row, TASK_CPU_SLOTS),
+        .cpu_millis = weir_stmt_int(row, TASK_CPU_MILLIS),
         .memory_bytes = weir_stmt_int(row, TASK_MEMORY),
         .definition_bytes = weir_stmt_int(row, TASK_DEFINITION_BYTES),
         .node = weir_stmt_text(row, TASK_NODE, arena),

@@ -19,7 +19,7 @@
  * One job, with its tasks by rank. Set are of the job: id, name, project, kind, state, reason, ion,
  * pipeline, is_service, expected_start_ms, due_ms, n_restarts, created_by, created_ms, started_ms, finished_ms,
  * revision, priority, is_preemptible, time_limit_ms, min_tasks, placement, is_held,
- * eviction, n_evictions, queued_ms; of a task: id, rank, cpu_slots, memory_bytes, definition_bytes, node, state, exit_code,
+ * eviction, n_evictions, queued_ms; of a task: id, rank, cpu_millis, memory_bytes, definition_bytes, node, state, exit_code,
  * signal, n_restarts, due_ms, started_ms, attempt, what it asks for of accelerators, and devices. What is borrowed is gone after the call. A job that is
  * over has no tasks here.
  */

@@ -18,7 +18,7 @@ static weir_status add_job(struct weir_txn *txn, const char *id, size_t n_tasks,
         tasks[i] = (struct weir_task){.id = weir_arena_printf(&fixture.arena, "%s-%zu", id, i),
                                       .rank = (int64_t)i,
                                       .role = "worker",
-                                      .cpu_slots = 2,
+                                      .cpu_millis = 2000,
                                       .memory_bytes = 5,
                                       .definition = "{\"argv\":[]}"};
     }
@@ -60,7 +60,7 @@ static void see(void *context, const struct weir_job_state *state)
     for (size_t i = 0; i < state->n_tasks; i++) {
         len += (size_t)snprintf(seen + len, sizeof seen - len, " %lld",
                                 (long long)state->tasks[i].rank);
-        ck_assert_int_eq(state->tasks[i].cpu_slots, 2);
+        ck_assert_int_eq(state->tasks[i].cpu_millis, 2000);
         ck_assert_int_eq(state->tasks[i].memory_bytes, 5);
         ck_assert_int_eq(state->tasks[i].definition_bytes, 11);
     }

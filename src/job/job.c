@@ -6,6 +6,7 @@
 #include "job/usage.h"
 
 #include "base/hash.h"
+#include "base/quantity.h"
 #include "store/event.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -83,7 +84,8 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, job,         TEXT, WEIR_FIELD_READ_ONLY, "", "Job"),
     WEIR_FIELD(weir_task, rank,        INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number in the gang, from 0"),
     WEIR_FIELD(weir_task, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "worker, parameter_server, replica, command, server or evaluator"),
-    WEIR_FIELD(weir_task, cpu_slots,   INT,  WEIR_FIELD_READ_ONLY, "", "CPU slots it takes"),
+    WEIR_FIELD(weir_task, cpu_millis,  INT,  WEIR_FIELD_READ_ONLY, "", "CPUs that are kept for it, in thousandths of one"),
+    WEIR_FIELD(weir_task, cpu_slots,   INT,  WEIR_FIELD_READ_ONLY, "", "The same in whole CPUs, rounded up"),
     WEIR_FIELD(weir_task, memory_bytes, INT, WEIR_FIELD_READ_ONLY, "bytes", "Memory it may use, which is kept for it; 0: no limit"),
     WEIR_FIELD(weir_task, n_accelerators, INT, WEIR_FIELD_READ_ONLY, "", "Accelerators that it asks for, all on one node"),
     WEIR_FIELD(weir_task, accelerator_model, TEXT, WEIR_FIELD_READ_ONLY, "", "Their model; null: any"),
@@ -334,7 +336,8 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                                        .job = created.id,
                                        .rank = tasks[i].rank,
                                        .role = tasks[i].role,
-                                       .cpu_slots = tasks[i].cpu_slots,
+                                       .cpu_millis = tasks[i].cpu_millis,
+                                       .cpu_slots = weir_cpus_whole(tasks[i].cpu_millis),
                                        .memory_bytes = tasks[i].memory_bytes,
                                        .n_accelerators = tasks[i].n_accelerators,
                                        .accelerator_model = tasks[i].accelerator_model,

@@ -105,7 +105,7 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
 
 /**
  * Insert a PENDING job and its tasks. Read from job: every field the caller may choose; n_tasks
- * tasks with id, role, rank, cpu_slots, memory_bytes and definition. State, attempt, times and
+ * tasks with id, role, rank, cpu_millis, memory_bytes and definition. State, attempt, times and
  * revision are set here.
  */
 weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,

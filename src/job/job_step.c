@@ -402,6 +402,24 @@ static void on_running(struct step *step, struct weir_task *task)
     refresh_gang(step);
 }
 
+/* It goes on to count, and to have what it has: what comes of its failure waits for its end. */
+static void on_held(struct step *step, struct weir_task *task)
+{
+    struct weir_job *job = &step->state->job;
+    if (weir_task_phase_of(task) != WEIR_TASK_RUNNING ||
+        (task->message != NULL && strcmp(task->message, step->event->text) == 0)) {
+        return;
+    }
+    task->message = weir_arena_strdup(step->arena, step->event->text);
+    job->reason = weir_arena_printf(step->arena, "%s-%" PRId64 " is %s", task->role, task->rank,
+                                    task->message);
+    job_tell(step, "task_kept",
+             weir_arena_printf(step->arena,
+                               "Task %s of job %s: weir job shell %s/%s-%" PRId64
+                               " looks at it, weir job cancel ends it.",
+                               job->reason, job->name, job->name, task->role, task->rank));
+}
+
 static void on_end(struct step *step, struct weir_task *task, bool is_lost)
 {
     if (!weir_task_is_alive(task)) {
@@ -497,6 +515,8 @@ static weir_status on_report(struct step *step, struct weir_error *err)
     }
     if (step->event->type == WEIR_JOB_EVENT_TASK_RUNNING) {
         on_running(step, task);
+    } else if (step->event->type == WEIR_JOB_EVENT_TASK_HELD) {
+        on_held(step, task);
     } else if (step->event->type == WEIR_JOB_EVENT_DEVICE_LOST) {
         on_device_lost(step, task);
     } else {
@@ -532,6 +552,7 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
     case WEIR_JOB_EVENT_BIND:
         return on_bind(&step, err);
     case WEIR_JOB_EVENT_TASK_RUNNING:
+    case WEIR_JOB_EVENT_TASK_HELD:
     case WEIR_JOB_EVENT_TASK_EXITED:
     case WEIR_JOB_EVENT_TASK_LOST:
     case WEIR_JOB_EVENT_DEVICE_LOST:

@@ -130,13 +130,14 @@ struct weir_task {
     char *id;
     char *job;
     int64_t rank;
-    char *role; /**< "worker", "parameter_server", "replica", "command", "server" or
+    char *role;           /**< "worker", "parameter_server", "replica", "command", "server" or
                           "evaluator". */
-    int64_t cpu_slots;
-    int64_t memory_bytes;      /**< What it may use, kept for it on its node; 0: it has no limit. */
-    int64_t n_accelerators;    /**< Different devices of one node. */
-    char *accelerator_model;   /**< NULL: any. */
-    int64_t accelerator_milli; /**< Of each, in thousandths; 0: by memory. */
+    int64_t cpu_millis;   /**< Thousandths of a CPU that are kept for it. */
+    int64_t cpu_slots;    /**< The same in whole CPUs, rounded up: for those who read only that. */
+    int64_t memory_bytes; /**< What it may use, kept for it on its node; 0: it has no limit. */
+    int64_t n_accelerators;           /**< Different devices of one node. */
+    char *accelerator_model;          /**< NULL: any. */
+    int64_t accelerator_milli;        /**< Of each, in thousandths; 0: by memory. */
     int64_t accelerator_memory_bytes; /**< Of each; 0: by share. */
     char *mig_profile;                /**< Each is a MIG slice of this profile; NULL: a device. */
     char *devices;            /**< Indices of those that it has on its node: "0,3"; NULL: none. */
@@ -168,17 +169,18 @@ struct weir_job_state {
 enum weir_job_event_type {
     WEIR_JOB_EVENT_BIND,         /**< place: a node for each task of weir_job_wants; devices. */
     WEIR_JOB_EVENT_TASK_RUNNING, /**< task, attempt, pid. */
-    WEIR_JOB_EVENT_TASK_EXITED,  /**< task, attempt, exit_code, signal, text. */
-    WEIR_JOB_EVENT_TASK_LOST,    /**< task, attempt, text: the agent does not know its end. */
-    WEIR_JOB_EVENT_NODE_LOST,    /**< node. */
-    WEIR_JOB_EVENT_DEVICE_LOST,  /**< task, attempt, text: a device that it has is bad or gone. */
-    WEIR_JOB_EVENT_CANCEL,       /**< text: by whom and why. */
-    WEIR_JOB_EVENT_EVICT,        /**< text: for whom; task: a service's replica, or one of
+    WEIR_JOB_EVENT_TASK_HELD, /**< task, attempt, text: its program failed, and its place is kept. */
+    WEIR_JOB_EVENT_TASK_EXITED, /**< task, attempt, exit_code, signal, text. */
+    WEIR_JOB_EVENT_TASK_LOST,   /**< task, attempt, text: the agent does not know its end. */
+    WEIR_JOB_EVENT_NODE_LOST,   /**< node. */
+    WEIR_JOB_EVENT_DEVICE_LOST, /**< task, attempt, text: a device that it has is bad or gone. */
+    WEIR_JOB_EVENT_CANCEL,      /**< text: by whom and why. */
+    WEIR_JOB_EVENT_EVICT,       /**< text: for whom; task: a service's replica, or one of
                                       an elastic gang; NULL: all. */
-    WEIR_JOB_EVENT_HOLD,         /**< text: by whom. */
-    WEIR_JOB_EVENT_RELEASE,      /**< Hold it no longer. text: by whom. */
-    WEIR_JOB_EVENT_PRIORITY,     /**< priority: the job's from now on; text: by whom. */
-    WEIR_JOB_EVENT_TICK,         /**< Time has passed. */
+    WEIR_JOB_EVENT_HOLD,        /**< text: by whom. */
+    WEIR_JOB_EVENT_RELEASE,     /**< Hold it no longer. text: by whom. */
+    WEIR_JOB_EVENT_PRIORITY,    /**< priority: the job's from now on; text: by whom. */
+    WEIR_JOB_EVENT_TICK,        /**< Time has passed. */
 };
 
 struct weir_job_event {

@@ -110,6 +110,39 @@ static void end_saying(struct weir_job_state *state, size_t i_task, int64_t code
          500);
 }
 
+static void hold(struct weir_job_state *state, size_t i_task, const char *text, int64_t now_ms)
+{
+    must(state,
+         (struct weir_job_event){.type = WEIR_JOB_EVENT_TASK_HELD,
+                                 .task = state->tasks[i_task].id,
+                                 .attempt = state->tasks[i_task].attempt,
+                                 .text = text},
+         now_ms);
+}
+
+START_TEST(a_task_whose_place_is_held_goes_on_until_its_end_is_told)
+{
+    struct weir_job_state state = make_job("command", 2, 0, 0);
+    place(&state, "n1", 1000);
+    run_all(&state, 1001);
+    actions = (struct weir_job_actions){0};
+    hold(&state, 1, "held until noon for a look: its program failed with exit 3", 1002);
+    ck_assert_str_eq(state.job.state, "RUNNING");
+    ck_assert_str_eq(state.tasks[1].state, "RUNNING");
+    ck_assert_ptr_nonnull(strstr(state.job.reason, "worker-1 is held until noon"));
+    ck_assert_ptr_null(state.tasks[0].message);
+    ck_assert_uint_eq(actions.n, 1);
+    hold(&state, 1, state.tasks[1].message, 1003); /* agents tell it again */
+    ck_assert_uint_eq(actions.n, 1);
+    end(&state, 1, 3, 2000);
+    end(&state, 0, 0, 2001);
+    ck_assert_str_eq(state.job.state, "FAILED");
+    hold(&state, 1, "too late", 2002);
+    ck_assert_ptr_null(strstr(state.job.reason, "held"));
+}
+
+END_TEST
+
 START_TEST(what_a_second_try_cannot_mend_is_not_tried_again)
 {
     struct weir_job_state state = make_job("train", 1, 0, 3);
@@ -521,6 +554,7 @@ WEIR_TEST_MAIN_WITH(
     a_task_that_ends_before_it_was_seen_running_still_counts,
     a_failing_worker_stops_the_gang_and_the_next_attempt_starts_after_the_back_off,
     a_lost_node_restarts_the_gang_and_an_end_after_the_back_off_goes_straight_on,
+    a_task_whose_place_is_held_goes_on_until_its_end_is_told,
     what_a_second_try_cannot_mend_is_not_tried_again,
     the_worker_that_cannot_be_mended_is_the_reason_even_if_another_told_its_end_first,
     a_command_is_restarted_after_an_error_only_if_asked_but_always_after_a_loss,

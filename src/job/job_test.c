@@ -15,8 +15,12 @@ static weir_status populate(struct weir_txn *txn, void *context, struct weir_err
     MUST(weir_txn_insert(txn, &weir_project_resource, &(struct weir_project){.name = "default"},
                          err));
     const struct weir_task tasks[] = {
-        {.id = "t0", .rank = 0, .role = "worker", .cpu_slots = 2, .definition = "{\"argv\":[]}"},
-        {.id = "t1", .rank = 1, .role = "worker", .cpu_slots = 1},
+        {.id = "t0",
+         .rank = 0,
+         .role = "worker",
+         .cpu_millis = 2000,
+         .definition = "{\"argv\":[]}"},
+        {.id = "t1", .rank = 1, .role = "worker", .cpu_millis = 1000},
     };
     const struct weir_job job = {.id = "j",
                                  .name = "train-faces",

@@ -336,7 +336,7 @@ static weir_status begin(struct weir_txn *txn, const struct weir_job *job,
                            user = WEIR_BIND_TEXT("user",
                                                  job->created_by != NULL ? job->created_by : ""),
                            id = WEIR_BIND_TEXT("job", job->id),
-                           cpu = WEIR_BIND_INT("cpu", task->cpu_slots * 1000),
+                           cpu = WEIR_BIND_INT("cpu", task->cpu_millis),
                            since = WEIR_BIND_INT("since", now_ms);
     if (attempt == WAITING) {
         return weir_txn_exec(txn, sql_begin_waiting,

@@ -92,7 +92,7 @@ static weir_status populate(struct world *world, struct weir_error *err)
             tasks[t] = (struct weir_task){.id = weir_arena_printf(&world->arena, "t%d-%zu", i, t),
                                           .role = "worker",
                                           .rank = (int64_t)t,
-                                          .cpu_slots = 1 + i,
+                                          .cpu_millis = 1000 * (1 + i),
                                           .n_accelerators = milli_of(i) > 0,
                                           .accelerator_milli = milli_of(i)};
         }

@@ -47,8 +47,8 @@ static weir_status make(struct weir_txn *txn, struct history *history, struct we
     size_t n = 1 + (size_t)weir_rng_below(&rng, N_TASKS);
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(ids[i], sizeof ids[i], "%s-%zu", history->job, i);
-        tasks[i] =
-            (struct weir_task){.id = ids[i], .rank = (int64_t)i, .role = "worker", .cpu_slots = 1};
+        tasks[i] = (struct weir_task){
+            .id = ids[i], .rank = (int64_t)i, .role = "worker", .cpu_millis = 1000};
     }
     const struct weir_job job = {.id = history->job,
                                  .name = "j",

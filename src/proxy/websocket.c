@@ -59,6 +59,7 @@ struct websockets {
     struct letter *first, **last; /* lock; in the order they came */
     bool is_stopping;             /* lock */
     struct work *works;
+    bool has_more; /* a relay is to be pumped again */
 };
 
 /* ---- the request ----------------------------------------------------------------------------------- */
@@ -289,8 +290,19 @@ static void pump(struct websockets *ws, struct work *w)
         w->n_seen = w->relay.ways[0].n_bytes;
         use_touch(ws->proxy, w->x->use);
     }
+    ws->has_more = ws->has_more || (goes_on && w->relay.has_more);
     if (!goes_on) {
         finish(w, WEIR_OK, NULL);
+    }
+}
+
+static void pump_again(struct websockets *ws)
+{
+    ws->has_more = false;
+    for (struct work *w = ws->works; w != NULL; w = w->next) {
+        if (w->phase == PHASE_RELAYING && w->relay.has_more) {
+            pump(ws, w);
+        }
     }
 }
 
@@ -372,7 +384,8 @@ static void *websocket_main(void *context)
     int64_t next_tick_ms = 0;
     bool goes_on = true;
     while (goes_on) {
-        int n = epoll_wait(ws->epoll_fd, events, EVENTS_MAX, TICK_MS);
+        int n = epoll_wait(ws->epoll_fd, events, EVENTS_MAX, ws->has_more ? 0 : TICK_MS);
+        pump_again(ws);
         for (int i = 0; i < n; i++) {
             if (events[i].data.ptr != NULL) {
                 step(ws, events[i].data.ptr);

@@ -183,4 +183,12 @@ weir_status weir_retainer_usage(struct weir_retainer *retainer, struct weir_aren
 weir_status weir_retainer_round(struct weir_retainer *retainer,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Remove a job that is over, with its tasks, its run and what that measured, now: in steps of at most 1000 rows, each
+ * a write transaction. Its files go with the retainer's next round. What is not over, or not there, stays as it is.
+ * Cut short anywhere, it is simply done again. Who calls has checked that nothing needs it.
+ */
+weir_status weir_retain_job_remove(struct weir_store *store, const char *id,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

@@ -305,3 +305,33 @@ weir_status retain_rows_measure(const struct retain_look *look, struct retain_si
                                 .n_going = WEIR_MAX(excess, n_old)};
     return WEIR_OK;
 }
+
+/* ---- one job, because somebody says so ----------------------------------------------------------- */
+
+#define JOB_STEP_ROWS 1000
+
+struct job_step {
+    const char *sql, *id;
+    int64_t n_removed; /**< Out. */
+};
+
+static weir_status remove_of_job(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct job_step *step = context;
+    const struct weir_bind binds[] = {WEIR_BIND_TEXT("key", step->id),
+                                      WEIR_BIND_INT("n", JOB_STEP_ROWS)};
+    bool is_counted = strstr(step->sql, ":n)") != NULL;
+    return weir_txn_exec(txn, step->sql, binds, is_counted ? 2 : 1, &step->n_removed, err);
+}
+
+weir_status weir_retain_job_remove(struct weir_store *store, const char *id, struct weir_error *err)
+{
+    const struct retain_keyed *jobs = retain_tables[WEIR_RETAIN_JOBS].keyed;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(jobs->remove) && jobs->remove[i] != NULL; i++) {
+        struct job_step step = {.sql = jobs->remove[i], .id = id};
+        do {
+            WEIR_TRY(weir_store_write(store, remove_of_job, &step, err));
+        } while (step.n_removed > 0 && strstr(step.sql, ":n)") != NULL);
+    }
+    return WEIR_OK;
+}

@@ -67,12 +67,14 @@ struct weir_sched_profile {
     bool least_eviction_cost;     /**< Of equal victims, evict what undoes the least work. */
     bool fair_users;      /**< Of equal jobs of a queue, the one whose user has less goes first. */
     bool guarantee_first; /**< What is guaranteed is given before what is lent. */
-    int64_t backfill_depth;  /**< Waiting jobs, in order, for which room is held; 0: none. */
-    int64_t forecast_depth;  /**< Further waiting jobs whose start is worked out. */
-    int64_t ageing_bound_ms; /**< A job that waits longer goes first in its queue; 0: none does. */
-    int64_t service_base_ms; /**< Jobs with less device time go first, in levels that double from
+    int64_t backfill_depth;   /**< Waiting jobs, in order, for which room is held; 0: none. */
+    int64_t forecast_depth;   /**< Further waiting jobs whose start is worked out. */
+    int64_t reserve_after_ms; /**< The first job of a queue that was not served for longer has room
+                                   held for it before the queues are compared; 0: none has. */
+    int64_t ageing_bound_ms;  /**< A job that waits longer goes first in its queue; 0: none does. */
+    int64_t service_base_ms;  /**< Jobs with less device time go first, in levels that double from
                                   this one on; 0: jobs go in order of arrival. */
-    int64_t service_levels;  /**< How many levels there are. */
+    int64_t service_levels;   /**< How many levels there are. */
     int64_t service_swap_ms; /**< In the last level a job is evicted for one that has waited so much
                                   longer. */
     bool timed_quotas;       /**< Shares follow the quotas stated for times of day and week. */
@@ -170,6 +172,7 @@ struct weir_sched_wait {
     int32_t object;            /**< Index as the code says; WEIR_SCHED_NONE. */
     int64_t expected_start_ms; /**< If jobs end as expected (backfill.h); 0 = unknown. */
     int32_t after_job;         /**< Then the job with whose end it starts; else WEIR_SCHED_NONE. */
+    bool is_kept; /**< Its queue was not served for long: what gets free is kept for it first. */
     char text[WEIR_SCHED_TEXT_BYTES]; /**< A sentence for the person who waits. */
     int32_t why_bytes;                /**< Of text: why; what follows says when. */
 };

@@ -146,6 +146,7 @@ struct weir_sched_queue {
     int64_t usage_ppm[WEIR_SCHED_N_RESOURCES];
     int64_t preempt_min_run_ms; /**< -1: the parent's. */
     int64_t reclaim_min_run_ms; /**< -1: the parent's. */
+    int64_t served_ms; /**< When a job of it last started or ended; 0 = not since anybody knows. */
     const struct weir_sched_timed_quota
         *timed_quotas; /**< The first that holds replaces the shares. */
     int32_t n_timed_quotas;

@@ -284,6 +284,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
     struct weir_http_config http = {
         .listen = server->config->listen,
         .n_classes = WEIR_API_CLASSES,
+        .has_upgrades = true, /* visits */
         .max_queued_of =
             {[WEIR_API_AGENTS] = AGENTS_QUEUED_MAX, [WEIR_API_TASKS] = TASKS_QUEUED_MAX},
         .body_rule = weir_api_body_rule,

@@ -205,6 +205,11 @@ static void put_off(struct cycle *cycle, int32_t job)
     }
 }
 
+static void note_served(struct cycle *cycle, int32_t job)
+{
+    cycle->queues[cycle->timeline->jobs[job].queue].served_ms = EPOCH_MS + cycle->timeline->now_ms;
+}
+
 static weir_status place(void *context, const struct weir_sched_part *part, struct weir_error *err)
 {
     struct cycle *cycle = context;
@@ -221,6 +226,7 @@ static weir_status place(void *context, const struct weir_sched_part *part, stru
     }
     int32_t n = count_placed(cycle, job, &milli);
     if (n != cycle->timeline->jobs[job].n_running) {
+        note_served(cycle, job);
         timeline_grow(cycle->timeline, job, n, milli);
     }
     return WEIR_OK;
@@ -297,6 +303,7 @@ static void leave(void *self, int32_t job)
     for (int32_t k = 0; k < cycle->timeline->jobs[job].n_tasks; k++) {
         ledger_free(&cycle->ledger, job, k);
     }
+    note_served(cycle, job);
     ledger_close(&cycle->ledger, job);
     metrics_parts(&cycle->timeline->metrics, cycle->ledger.parts_milli);
     cycle->is_dirty = true;

@@ -47,7 +47,8 @@ static const struct {
     {"device_bad", "warning"},        {"device_gone", "warning"},
     {"replica_silent", "warning"},    {"replica_replaced", "warning"},
     {"replica_ended", "warning"},     {"run_failed", "error"},
-    {"run_cancelled", "warning"},     {"sweep_failed", "error"},
+    {"task_kept", "warning"},         {"run_cancelled", "warning"},
+    {"sweep_failed", "error"},
 };
 
 const char *weir_event_severity(const char *kind)

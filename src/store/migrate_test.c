@@ -265,6 +265,37 @@ START_TEST(tasks_of_before_get_the_folders_of_their_projects_datasets)
 
 END_TEST
 
+/* Whole CPUs of before are as many thousands of thousandths, of what runs and of what is served. */
+START_TEST(cpus_of_before_are_counted_in_thousandths)
+{
+    struct weir_error err;
+    migrate_before("cpu_millis");
+    ck_assert_msg(
+        connection_exec(
+            &connection,
+            "PRAGMA foreign_keys = OFF;"
+            "INSERT INTO tasks (id, job, rank, role, cpu_slots, attempt, state, desired, pid, "
+            "exit_code, signal, n_restarts, due_ms, started_ms, finished_ms) VALUES"
+            " ('a', 'j', 0, 'worker', 3, 1, 'RUNNING', 'running', 1, -1, 0, 0, 0, 0, 0),"
+            " ('b', 'j', 1, 'parameter_server', 0, 1, 'EXITED', 'stopped', 1, 0, 0, 0, 0, 0, 0);"
+            "INSERT INTO deployments (name, project, model, mirror, replicas_min, replicas_max, "
+            "batch_max, delay_max_us, queue_max, cpus, memory_bytes, gpus, idle_after_ms, hold_ms, "
+            "secret, state, state_ms, revision, n_wanted, n_started, n_failures, next_start_ms, "
+            "more_ms, less_ms, created_ms, updated_ms) VALUES"
+            " ('d', 'p', 'm', 0, 1, 1, 8, 1, 1, 2, 0, 0, 1, 1, 's', 'SERVING', 1, 1, 1, 1, 0, 0, "
+            "0, 0, 1, 1)",
+            &err) == WEIR_OK,
+        "%s", err.message);
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    ck_assert_int_eq(
+        query("SELECT count(*) FROM tasks WHERE (id, cpu_millis, cpu_slots) IN (VALUES "
+              "('a', 3000, 3), ('b', 0, 0))"),
+        2);
+    ck_assert_int_eq(query("SELECT cpu_millis FROM deployments WHERE name = 'd'"), 2000);
+}
+
+END_TEST
+
 START_TEST(decisions_of_before_labels_stay_as_they_are)
 {
     static const char *const columns =
@@ -349,5 +380,6 @@ WEIR_TEST_MAIN_WITH("migrate", set_up, tear_down, migrations_are_applied_once_an
                     sessions_and_task_tokens_of_before_end_with_the_upgrade,
                     jobs_of_before_get_the_facts_of_their_kind,
                     tasks_of_before_get_the_folders_of_their_projects_datasets,
+                    cpus_of_before_are_counted_in_thousandths,
                     decisions_of_before_labels_stay_as_they_are, decisions_of_before_are_counted,
                     that_decisions_of_before_had_gone_is_known)

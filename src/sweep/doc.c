@@ -176,7 +176,9 @@ weir_status weir_sweep_doc_read(const json_t *object, struct weir_arena *arena,
     WEIR_TRY(weir_options_read(weir_sweep_doc_options, weir_sweep_doc_n_options, object, "$", NULL,
                                arena, &members, err));
     if (!weir_name_is_valid(members.name)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.name: expected a name (a-z 0-9 . _ -)");
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$.name: expected a name: 1 to 63 of a-z 0-9 . _ - with a letter or digit first");
     }
     if (strlen(members.name) > WEIR_FIELD_NAME_MAX_BYTES - 5) {
         return weir_error_set(err, WEIR_ERR_INVALID,

@@ -45,6 +45,38 @@ START_TEST(a_grid_has_every_combination_once)
 
 END_TEST
 
+/* Two values and two trials tried one of them twice: chance over lists takes each combination once before any again. */
+START_TEST(chance_tries_each_combination_of_lists_once_before_any_twice)
+{
+    int n_first = 0;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        char document[400];
+        int n[7][3] = {{0}};
+        size_t n_values = 1 + seed % 7, n_points = 3 * n_values;
+        (void)snprintf(
+            document, sizeof document,
+            "{\"name\":\"s\",\"job\":{\"kind\":\"command\",\"spec\":{}},\"goal\":{\"metric\":\"l\","
+            "\"direction\":\"minimize\"},\"parameters\":{\"a\":%.*s],\"b\":[0,1,2]},"
+            "\"method\":{\"kind\":\"random\"},\"trials\":%zu,\"parallel\":2}",
+            (int)(2 * n_values), "[0,1,2,3,4,5,6", 2 * n_points);
+        world_open(&world, document, nothing, seed);
+        world_run(&world);
+        ck_assert_uint_eq(world.state.n_trials, 2 * n_points);
+        for (size_t i = 0; i < 2 * n_points; i++) {
+            const json_t *values = world.jobs[i + 1].values;
+            int *cell = &n[(int)number_of(values, "a")][(int)number_of(values, "b")];
+            ++*cell;
+            ck_assert_msg(*cell == (i < n_points ? 1 : 2), "seed %d, trial %zu", (int)seed, i + 1);
+            n_first += i == 0 && number_of(values, "b") == 0;
+        }
+        world_close(&world);
+    }
+    ck_assert_int_ge(n_first, 3); /* 10 of 30 are to be expected: the order is by chance */
+    ck_assert_int_le(n_first, 19);
+}
+
+END_TEST
+
 /* ---- ASHA and chance ------------------------------------------------------------------------- */
 
 /* A training in small: it ends the better the nearer its parameters are to good ones, comes there by a
@@ -181,5 +213,6 @@ START_TEST(the_same_seed_tries_the_same)
 END_TEST
 
 WEIR_TEST_MAIN("sweep_method", a_grid_has_every_combination_once,
+               chance_tries_each_combination_of_lists_once_before_any_twice,
                asha_reaches_what_chance_does_with_a_third_of_the_work,
                tpe_finds_better_points_than_chance, the_same_seed_tries_the_same)

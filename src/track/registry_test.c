@@ -122,15 +122,15 @@ static weir_status rename_model(struct weir_txn *txn, void *context, struct weir
                             "'new' AND version = 1",
                             WEIR_NO_BINDS, 0, &n_aliases, err));
     ck_assert_int_eq(n_aliases, 1);
-    MUST(
-        weir_txn_exec(txn,
-                      "INSERT INTO deployments (name, project, model, mirror, replicas_min, "
-                      "replicas_max, batch_max, delay_max_us, queue_max, cpus, memory_bytes, gpus, "
-                      "idle_after_ms, hold_ms, secret, state, state_ms, revision, n_wanted, "
-                      "n_started, n_failures, next_start_ms, more_ms, less_ms, created_ms, "
-                      "updated_ms) VALUES ('d', 'default', 'new', 0,1,1,1,1,1,1,1,0,1,1,'s','IDLE',"
-                      "0,0,0,0,0,0,0,0,0,0)",
-                      WEIR_NO_BINDS, NULL, err));
+    MUST(weir_txn_exec(
+        txn,
+        "INSERT INTO deployments (name, project, model, mirror, replicas_min, "
+        "replicas_max, batch_max, delay_max_us, queue_max, cpu_millis, memory_bytes, gpus, "
+        "idle_after_ms, hold_ms, secret, state, state_ms, revision, n_wanted, "
+        "n_started, n_failures, next_start_ms, more_ms, less_ms, created_ms, "
+        "updated_ms) VALUES ('d', 'default', 'new', 0,1,1,1,1,1,1,1,0,1,1,'s','IDLE',"
+        "0,0,0,0,0,0,0,0,0,0)",
+        WEIR_NO_BINDS, NULL, err));
     return WEIR_OK;
 }
 

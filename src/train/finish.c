@@ -76,7 +76,8 @@ static weir_status finish(struct worker *worker, struct weir_arena *arena, struc
     if (task->config->report.model_name != NULL) {
         int64_t number = 0;
         WEIR_TRY(train_register(task->config, &version, &number, err));
-        train_progress_note(&worker->reporting.progress, "registered", "version", (double)number);
+        train_progress_registered(&worker->reporting.progress, task->config->report.model_name,
+                                  number);
     }
     train_progress_done(&worker->reporting.progress, task->config->output.file);
     return WEIR_OK;

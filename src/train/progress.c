@@ -180,6 +180,18 @@ void train_progress_note(struct train_progress *progress, const char *event, con
     (void)fflush(stdout);
 }
 
+void train_progress_registered(struct train_progress *progress, const char *model, int64_t version)
+{
+    if (progress->form == PROGRESS_JSON) {
+        print_json(json_pack("{s:s,s:s,s:I}", "event", "registered", "model", model, "version",
+                             (json_int_t)version));
+        return;
+    }
+    close_line(progress);
+    (void)printf("registered  model %s, version %lld\n", model, (long long)version);
+    (void)fflush(stdout);
+}
+
 static json_t *members_json(const struct progress_group *group)
 {
     json_t *array = json_array();

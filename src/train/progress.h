@@ -65,6 +65,9 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
 void train_progress_note(struct train_progress *progress, const char *event, const char *key,
                          double value);
 
+/** This version of a model was registered. */
+void train_progress_registered(struct train_progress *progress, const char *model, int64_t version);
+
 /** Workers were lost or have joined. */
 void train_progress_members(struct train_progress *progress, const struct progress_change *change);
 

@@ -437,6 +437,18 @@ static void look_at_job(const struct look *look, const struct weir_job *job)
                 job->name, job->id)});
 }
 
+static void look_at_kept(const struct look *look, const struct weir_task *task)
+{
+    weir_watch_add(look->findings, look->arena,
+                   (struct weir_watch_finding){
+                       .key = weir_arena_printf(look->arena, "task_kept:%s", task->id),
+                       .kind = "task_kept",
+                       .subject = weir_arena_printf(look->arena, "job/%s", task->job),
+                       .message = weir_arena_printf(
+                           look->arena, "Task %s-%lld is %s. It keeps what it was given meanwhile.",
+                           task->role, (long long)task->rank, task->message)});
+}
+
 /** The alert of one failure is raised again by each further one, and ended by a success. */
 static void look_at_failures(const struct look *look, const struct weir_alert *failed)
 {
@@ -569,6 +581,9 @@ void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *aren
     }
     for (size_t i = 0; i < seen->n_jobs; i++) {
         look_at_job(&look, &seen->jobs[i]);
+    }
+    for (size_t i = 0; i < seen->n_kept; i++) {
+        look_at_kept(&look, &seen->kept[i]);
     }
     for (size_t i = 0; i < seen->n_failures; i++) {
         look_at_failures(&look, &seen->failures[i]);

@@ -18,6 +18,9 @@ static const char sql_restarting[] =
     " (n_restarts >= :n OR EXISTS (SELECT 1 FROM tasks WHERE tasks.job = jobs.id"
     " AND tasks.n_restarts >= :n AND NOT (jobs.is_service = 1 AND tasks.state = 'RUNNING'"
     " AND tasks.started_ms <= :stable))) ORDER BY created_ms, id";
+static const char sql_kept[] = "SELECT t.id FROM jobs j CROSS JOIN tasks t ON t.job = j.id"
+                               " WHERE j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+                               " AND t.state = 'RUNNING' AND t.message IS NOT NULL ORDER BY t.id";
 static const char sql_failing[] =
     "SELECT id FROM alerts WHERE kind IN ('job_failed', 'training_failed', 'pipeline_failed')"
     " AND state <> 'resolved' AND count >= :n ORDER BY key";
@@ -65,6 +68,21 @@ static weir_status load_jobs(struct weir_txn *txn, struct weir_watch_seen *seen,
     return WEIR_OK;
 }
 
+static weir_status load_kept(struct weir_txn *txn, struct weir_watch_seen *seen,
+                             struct weir_arena *arena, struct weir_error *err)
+{
+    char **ids;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts(txn, sql_kept, WEIR_NO_BINDS, arena, &ids, &n, err));
+    struct weir_task *tasks = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_task);
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(weir_txn_get(txn, &weir_task_resource, ids[i], arena, &tasks[i], err));
+    }
+    seen->kept = tasks;
+    seen->n_kept = n;
+    return WEIR_OK;
+}
+
 static weir_status load_failures(struct weir_txn *txn, struct weir_watch_seen *seen,
                                  struct weir_arena *arena, struct weir_error *err)
 {
@@ -101,6 +119,7 @@ weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
     seen->deployments = deployments;
     WEIR_TRY(load_ions(txn, seen, arena, err));
     WEIR_TRY(load_jobs(txn, seen, arena, err));
+    WEIR_TRY(load_kept(txn, seen, arena, err));
     return load_failures(txn, seen, arena, err);
 }
 

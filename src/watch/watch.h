@@ -57,6 +57,8 @@ struct weir_watch_seen {
     size_t n_deployments;
     const struct weir_job *jobs; /**< That are not over and have been started again often. */
     size_t n_jobs;
+    const struct weir_task *kept; /**< Tasks whose program failed, and whose place is kept. */
+    size_t n_kept;
     const struct weir_alert
         *failures; /**< Of jobs and trainings that have failed so often in a row:
                       none of them has succeeded since the alert was raised. */

@@ -412,6 +412,22 @@ static weir_status tell_failures(struct weir_txn *txn, void *context, struct wei
     return WEIR_OK;
 }
 
+START_TEST(a_task_whose_place_is_kept_is_told)
+{
+    const struct weir_task kept = {.id = "t",
+                                   .job = "j",
+                                   .role = "worker",
+                                   .rank = 2,
+                                   .message = "held until noon for a look: its program failed"};
+    seen.kept = &kept;
+    seen.n_kept = 1;
+    ck_assert_str_eq(found(), "task_kept/warning");
+    ck_assert_str_eq(findings.items[0].subject, "job/j");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "Task worker-2 is held until noon"));
+}
+
+END_TEST
+
 START_TEST(what_fails_three_times_in_a_row_is_told_until_it_succeeds)
 {
     struct store_fixture fixture;
@@ -646,6 +662,7 @@ int main(void)
                    a_link_whose_deployment_is_gone_and_a_trial_that_nobody_can_judge_are_told);
     tcase_add_loop_test(tcase, the_disk_of_another_node_is_told_by_its_name, 0,
                         sizeof disks / sizeof *disks);
+    tcase_add_test(tcase, a_task_whose_place_is_kept_is_told);
     tcase_add_test(tcase, refused_decisions_are_told_until_they_are_taken_away);
     tcase_add_test(tcase, a_deployment_that_does_not_answer_is_told_until_it_does);
     tcase_add_test(tcase, a_replica_that_starts_again_and_again_is_told_until_it_runs);

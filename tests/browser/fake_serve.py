@@ -47,7 +47,7 @@ def replica(name, number, **more):
 def deployment(name, model, versions, **more):
     at = made.rfc3339(time.time() - 600)
     return {"name": name, "project": "default", "model": model, "mirror": 0, "replicas_min": 1, "replicas_max": 2, "batch_max": 8, "delay_max_us": 2000, "queue_max": 1024,
-            "cpus": 1, "gpus": 0, "memory_bytes": 0, "idle_after_ms": 60000, "hold_ms": 30000, "state": "SERVING", "reason": None, "state_ms": at, "revision": 3,
+            "cpus": 1, "cpu_millis": 1000, "gpus": 0, "memory_bytes": 0, "idle_after_ms": 60000, "hold_ms": 30000, "state": "SERVING", "reason": None, "state_ms": at, "revision": 3,
             "previous": [{"version": 1, "percent": 100}], "n_wanted": 1, "n_ready": 1, "n_started": 1, "n_failures": 0, "failure": None, "next_start_ms": None,
             "more_ms": None, "less_ms": None, "created_by": "admin", "created_ms": at, "updated_ms": at, "is_settled": True, "traffic": "", "versions": versions,
             "replicas": [replica(name, 1)], **more}

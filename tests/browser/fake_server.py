@@ -189,7 +189,8 @@ class State:
         accelerators = [{"index": i, "name": "NVIDIA L40S", "memory_bytes": 48 << 30, "used_bytes": (7 + 13 * i) << 30}
                         for i in range(n_accelerators)]
         return {"name": name, "cpu_slots": slots, "memory_bytes": memory_gib << 30, "n_accelerators": n_accelerators,
-                "inventory": {"cpu_model": cpu, "accelerators": accelerators}, "disk_bytes": 960 << 30, "disk_free_bytes": (80 * slots % 900) << 30, "agent_version": "0.1.0", "is_draining": False, "state": state,
+                "inventory": {"cpu_model": cpu, "accelerators": accelerators}, "disk_bytes": 960 << 30, "disk_free_bytes": (80 * slots % 900) << 30,
+                "cpus_used": slots / 4, "cpus_free": slots - slots / 4, "cpus_busy": 0.5, "memory_kept_bytes": 0, "memory_used_bytes": 1 << 30, "accelerators_used": 0, "n_tasks": 1, "agent_version": "0.1.0", "is_draining": False, "state": state,
                 "desired_revision": 3, "last_seen_ms": made.rfc3339(seen), "created_ms": made.rfc3339(seen - 90000)}
 
     @staticmethod

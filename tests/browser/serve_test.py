@@ -98,7 +98,7 @@ class ModelTest(WithPage):
         page.has_text("#deployment-title", "clothes-2")
         method, path, _, body = self.last_request()
         self.assertEqual((method, path), ("PUT", "/api/v1/deployments/clothes-2"))
-        self.assertEqual(json.loads(body), {"model": "adder", "version": "v1", "replicas": "1..1", "batch_max": 8, "delay_max_us": 2000, "cpus": 1})
+        self.assertEqual(json.loads(body), {"model": "adder", "version": "v1", "replicas": "1..1", "batch_max": 8, "delay_max_us": 2000, "cpus": 0.1})
 
 
 class DeploymentTest(WithPage):

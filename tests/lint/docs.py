@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMON_OPTIONS = ["server", "token", "ca-file", "state", "output", "help"]
+COMMON_OPTIONS = ["server", "context", "token", "ca-file", "state", "output", "help"]
 WORKER_DOMAINS = ("framework", "train", "predict", "bench", "serve", "batch", "gang")
 OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
 # Nouns of which there are kinds: where they are listed, and each one's file (src/base/kind.h).
@@ -37,7 +37,11 @@ OPTION_MACROS = {
     "PROGRAM_OPTIONS": "src/framework/program.h",
     "JOB_ASK_OPTIONS": "src/cli/job_ask.h",
     "JOB_PROGRAM_OPTIONS": "src/cli/job_program.h",
+    "JOB_CODE_OPTIONS": "src/cli/job_code.h",
     "SERVICE_OPTIONS": "src/cli/service.c",
+    "DESCRIPTION_OPTION": "src/cli/label.c",
+    "TAG_OPTIONS": "src/cli/label.c",
+    "NAME_OPTION": "src/cli/label.c",
     "WEIR_SWEEP_RUNGS_OPTIONS": "src/sweep/rungs.h",
     "SWEEP_RANGE_MIN": "src/sweep/parameter/range.h",
     "SWEEP_RANGE_MAX": "src/sweep/parameter/range.h",
@@ -200,11 +204,11 @@ def option_tables(text):
 
 def shared_options(row):
     """The rows that a macro of OPTION_MACROS puts into a table; any other row is itself."""
-    name = row[:row.find("(")]
+    name = row.split("(")[0]
     if name not in OPTION_MACROS:
         return [row]
     text = without_comments(read(OPTION_MACROS[name])).replace("\\\n", " ")
-    rows = parts(re.search(rf"#define {name}\([^)]*\)(.*)", text)[1])
+    rows = parts(re.search(rf"#define {name}(?:\([^)]*\))?(.*)", text)[1])
     return [inner for one in rows for inner in shared_options(one)]
 
 
@@ -248,7 +252,7 @@ def kind_option(row):
         return string(member("name")).replace("-", "_"), member("type").removeprefix("WEIR_OPTION_TYPE_").removeprefix("WEIR_OPTION_"), member("flags"), string(member("fallback")), words, string(member("doc"))
     _, _, name, kind, flags, fallback, low, high, doc = parts(row[len("WEIR_OPT_JSON("):-1])
     low, high = number(low), number(high)
-    bounds = f"{low} to {high}" if kind in ("INT", "F64") and low != high else ""
+    bounds = f"{low} to {high}" if kind in ("INT", "F64", "CPUS") and low != high else ""
     return string(name).replace("-", "_"), kind, flags, string(fallback), bounds, string(doc)
 
 
@@ -364,7 +368,7 @@ def options_part(rows, has_keys):
 
 def options_table(rows):
     names = {"TEXT": "text", "INT": "integer", "F64": "number", "BOOL": "true or false", "TEXTS": "list of texts",
-             "MAP": "texts by name", "JSON": "any JSON"}
+             "MAP": "texts by name", "JSON": "any JSON", "CPUS": "number or text"}
     cells = []
     for key, kind, flags, fallback, bounds, meaning in rows:
         if "INTERNAL" in flags:
@@ -541,13 +545,69 @@ def check_built_commands(commands):
     if not program.exists() or program.stat().st_mtime < newest:
         return
     ask = lambda *words: subprocess.run([program, *words], capture_output=True, text=True).stdout
-    listed = re.findall(r"^  (\S+(?: \S+)?)  ", ask("help"), re.M)
-    for name in set(listed) ^ set(commands):
+    listed = re.findall(r"^  (\S+(?: \S+)?)  ", ask("help", "all"), re.M)
+    for name in set(listed) ^ (set(commands) - {"complete"}):
         complain("tests/lint/docs.py", f"reads the table of commands wrongly: {name}")
     for name, options in commands.items():
         shown = re.findall(r"--(?!no-)([a-z][a-z-]+)", ask(*name.split(), "--help").partition("Options:")[2])
         for option in set(options) - set(shown):
             complain("tests/lint/docs.py", f"reads the options of {name} wrongly: {option}")
+
+
+def load_bounds():
+    """Command → fewest and most words that it takes, and whether they go on to another program."""
+    bounds = {}
+    for _, text in [*sources("src/cli"), *sources("src/demo")]:
+        for match in re.finditer(r"struct cli_command (?:cli|weir)_\w+\s*=\s*\{", text):
+            body = braces_after(text, match.start())
+            most = re.search(r"\.max_words = (\d+)", body)
+            name = string(re.search(r'\.name = ("[^"]+")', body)[1])
+            is_open = not most and ".max_words" in body  # a number with a name
+            bounds[name] = (1000 if is_open else int(most[1]) if most else 0, "CLI_RAW" in body)
+    return bounds
+
+
+def load_nouns():
+    text = without_comments(read("src/cli/noun.c"))
+    rows = parts(braces_after(text, text.index("cli_nouns[]")))
+    return {string(cell) for row in rows for cell in parts(row[1:-1])[:2]}
+
+
+def check_hint(where, said, commands, bounds, nouns):
+    """One command that a sentence names: it is there, has the options, takes so many words, and knows the noun."""
+    words = said.split()
+    size = 2 if " ".join(words[:2]) in commands else 1
+    name, rest = " ".join(words[:size]), words[size:]
+    if words[0] == "X" or name == "help":
+        return
+    if name not in commands:
+        if not any(command.startswith(name + " ") for command in commands) or rest:
+            complain(where, f"`weir {said}`: there is no such command")
+        return
+    most, is_raw = bounds[name]
+    given = rest[:rest.index("--")] if "--" in rest else rest
+    plain = [word for word in given if not word.startswith("-") and word not in ("…", "[…]")]
+    for i, word in enumerate(given):
+        option = re.match(r"--(?:no-)?([a-z-]+)", word)
+        if option and not is_raw and option[1] not in commands[name]:
+            complain(where, f"`weir {said}`: {name} has no option {word}")
+        if word.startswith("-") and len(plain) > most and i + 1 < len(given) and given[i + 1] in plain:
+            plain.remove(given[i + 1])
+    if len(plain) > most and not is_raw and "--" not in rest:
+        complain(where, f"`weir {said}`: {name} takes {most} words at most")
+    noun = plain[0] if name in ("get", "describe", "delete", "wait") and plain else None
+    if noun and re.fullmatch(r"[a-z,-]+", noun) and not set(noun.split(",")) <= nouns:
+        complain(where, f"`weir {said}`: there is no noun {noun}")
+
+
+def check_hints(commands):
+    """Whatever an error, a hint or a help names as a command can be typed so: none leads in a circle."""
+    bounds, nouns = load_bounds(), load_nouns()
+    for path, text in sources("src"):
+        for match in re.finditer(r'"(?:\\.|[^"\\])*"(?:\s*"(?:\\.|[^"\\])*")*', text):
+            for said in re.findall(r"`weir ([^`]+)`", string(match[0])):
+                said = re.sub(r"%[-.*\d]*l*[a-zA-Z]", "X", said.replace("\n", " "))
+                check_hint(path.relative_to(ROOT), said, commands, bounds, nouns)
 
 
 def check_kinds_are_used():
@@ -663,6 +723,7 @@ def main():
     commands, worker, kinds = load_commands(), load_worker_options(), load_kinds()
     check_generated(generated(statuses, routes, records, worker, kinds), "--write" in sys.argv[1:])
     check_commands(commands, worker)
+    check_hints(commands)
     check_ion_keys(records)
     check_kinds_are_used()
     check_dashboard()

@@ -251,7 +251,7 @@ class Alerts(unittest.TestCase):
         self.broken_job()
         wait_until(lambda: len(mail.letters) > 1, 20, "the letter")
         letter = email.message_from_string(mail.letters[1], policy=email.policy.default)
-        self.assertIn("[critical] Job broken-", letter["Subject"])
+        self.assertIn("[warning] Job broken-", letter["Subject"])
         self.assertEqual(letter["To"], "ann@example.org, bob@example.org")
         self.assertIn("job_failed", letter.get_content())
         self.assertEqual(letter.defects, [])
@@ -286,7 +286,7 @@ class Alerts(unittest.TestCase):
         self.rule("jobs", kinds=["job_failed"], receivers=["prom"])
         alert = self.broken_job()
         seen = wait_until(lambda: [a for a in alerts() if a["labels"]["weir_alert"] == alert], 20, "it there")[0]
-        self.assertEqual((seen["labels"]["alertname"], seen["labels"]["severity"]), ("job_failed", "critical"))
+        self.assertEqual((seen["labels"]["alertname"], seen["labels"]["severity"]), ("job_failed", "warning"))
         self.server.weir("alert", "resolve", alert)
         wait_until(lambda: not [a for a in alerts() if a["labels"]["weir_alert"] == alert], 20, "its end there")
 

@@ -185,7 +185,9 @@ class Code(unittest.TestCase):
         if self.server.get("/nodes")["items"][0]["inventory"]["isolation"]["mounts"]:
             self.assertIn("sees ['python'] ['default']", first)  # of other projects' caches nothing
         second, _ = self.run_job(*job)
+        self.assertIn("Collecting weirtestpackage", first)  # pip's own words, while it works
         self.assertNotIn("installing", second)
+        self.assertIn("are here already", second)
         self.assertEqual(first.splitlines()[-1], second.splitlines()[-1])
         self.write("requirements.txt", f"--no-index\n--find-links {address}/\nweirtestpackage==9\n")
         out, err = self.run_job(*job, status=8)

@@ -188,7 +188,7 @@ class Jobs(Hand):
         self.assertRegex(out, r"^job wide \([0-9a-f]{8}\) is submitted\n$")
         job = self.newest("wide")
         spec = self.server.get("/jobs/" + job["id"])["spec"]
-        self.assertEqual((spec["cpu_slots"], spec["memory_max_bytes"], spec["tasks"], job["max_restarts"]),
+        self.assertEqual((spec["cpus"], spec["memory_max_bytes"], spec["tasks"], job["max_restarts"]),
                          (2, 3 << 29, 2, 3))
         self.assertNotIn("files", spec)
 

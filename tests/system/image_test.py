@@ -70,6 +70,32 @@ class ImageTest(unittest.TestCase):
         self.assertEqual("uid=0" in log, not is_root)  # a plain user's tasks are called root, and are that user
         self.assertEqual(self.left_over(), [])
 
+    def check_look(self, is_root):
+        """Into a task in an image: what is there is the image's, and nothing of the node's is needed for a file."""
+        image = "sha256:" + hashlib.sha256(self.image.read_bytes()).hexdigest()
+        job = self.server.post("/jobs", {"name": "look", "kind": "command", "spec": {"argv": ["sleep", "1000"], "image": image}})["id"]
+        wait_until(lambda: self.server.get(f"/jobs/{job}/tasks")["items"][0]["state"] == "RUNNING", 30, "it to run")
+
+        def look():
+            return self.server.weir("job", "exec", job, "--", "sh", "-c", "cat /etc/os-release; echo $COLOUR $PWD; id -u; "
+                                    "cat /proc/self/status; (echo x > /bin/mine) 2> /dev/null && echo GOT; ls /usr", check=False)[1]
+
+        text = wait_until(lambda: "NAME=tiny" in (text := look()) and text, 20, "the program to have its root")
+        self.assertIn("blue ", text)
+        self.assertIn("/work", text)
+        self.assertNotIn("GOT", text)
+        for line in ("NoNewPrivs:\t1", "Seccomp:\t2", "CapBnd:\t0000000000000000", "CapEff:\t0000000000000000"):
+            self.assertIn(line, text)
+        self.assertEqual("\n0\n" in text, not is_root)
+        (self.server.root / "note").write_bytes(b"from outside\n")
+        self.server.weir("job", "cp", str(self.server.root / "note"), f"{job}:note")
+        self.assertEqual(self.server.weir("job", "exec", job, "--", "cat", "note")[1], "from outside\n")
+        self.server.weir("job", "cp", f"{job}:/etc/os-release", str(self.server.root / "back"))
+        self.assertEqual((self.server.root / "back").read_bytes(), b"NAME=tiny\n")
+        self.server.post(f"/jobs/{job}/cancel")
+        wait_until(lambda: self.server.get(f"/jobs/{job}")["state"] == "CANCELLED", 30, "its end")
+        self.assertEqual(self.left_over(), [])
+
     def left_over(self):
         return [pid for pid in self.server.pids() if b"crun" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
 
@@ -80,6 +106,7 @@ class ImageTest(unittest.TestCase):
         # It has room, and comes first; but it starts no images.
         self.server.request("PUT", "/api/v1/nodes/a-first", {"cpu_slots": 64, "inventory": {"isolation": {"images": "none"}}})
         self.check_image(True)
+        self.check_look(True)
         self.check_stop()
         self.check_named()
 
@@ -146,6 +173,7 @@ class ImageTest(unittest.TestCase):
             self.start_server("setpriv", f"--reuid={PLAIN_USER}", f"--regid={PLAIN_USER}", "--clear-groups", "env",
                               "HOME=/nonexistent")
         self.check_image(False)
+        self.check_look(False)
 
 
 if __name__ == "__main__":

@@ -173,6 +173,11 @@ class ServicesTest(unittest.TestCase):
         put = browser.ask("PUT", self.path(service), body, Origin=origin)
         self.assertEqual(put.text.decode(), hashlib.sha256(body).hexdigest())
         self.assertEqual(len(browser.ask("GET", self.path(service, "big")).text), 40 << 20)
+        # It keeps a tenth of a CPU, and its agent says what it uses.
+        job, = self.server.get("/top/jobs")["items"]
+        self.assertEqual((job["name"], job["cpus_used"]), ("web", 0.1))
+        wait_until(lambda: self.server.get("/top/jobs")["items"][0]["cpus_busy"] is not None, 30, "the agent to say what is used")
+        self.assertRegex(self.server.weir("top")[1], r"(?s)CPUS KEPT.*\n\S+ +ready +1 +\d+ +0\.1 ")
         status = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text()
         memory = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
         self.assertLess(memory, 200 << 10)

@@ -1,7 +1,9 @@
 """An agent that reaches the server by another address than the server knows of itself, over TLS with
 an authority of one's own (docs/howto/two-machines.md): its tasks go the agent's way."""
+import contextlib
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -115,6 +117,32 @@ class TwoMachines(unittest.TestCase):
         (frames / "door").mkdir()
         (frames / "door" / "1.pgm").write_bytes(drawn_face(1, 0))
         wait_until(lambda: self.items("decisions"), 60, "a decision of the replica")
+        self.look_into(self.job("doors.entrance")["id"])
+
+    def look_into(self, job):
+        """A visit goes over the same encrypted connections, both ways."""
+        data = os.urandom(1 << 20).hex()
+        done = subprocess.run([WEIR, "job", "exec", "--state", str(self.server.state), "--ca-file", self.ca, job, "--", "cat"],
+                              input=data, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout == data, done.stderr), (0, True, ""))
+        agent = json.loads((self.server.root / "agent-b/agent.json").read_text())["pid"]
+        self.assertEqual(self.listens(agent), set())
+
+    def listens(self, root):
+        """The ports on which the agent, a supervisor or a visit of it listens: none."""
+        found = set()
+        for pid in self.server.pids("weir agent") + [root]:
+            links = []
+            for fd in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
+                with contextlib.suppress(OSError):
+                    links.append(os.readlink(fd))
+            inodes = {link[8:-1] for link in links if link.startswith("socket:[")}
+            for table in ("tcp", "tcp6"):
+                for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                    words = line.split()
+                    if words[3] == "0A" and words[9] in inodes:
+                        found.add(words[1])
+        return found
 
 
 if __name__ == "__main__":

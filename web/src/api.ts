@@ -200,6 +200,26 @@ export interface Board {
     values: Record<string, string> // By key: those whose tasks are still at it
 }
 
+export interface BusyJob {
+    accelerators_used: number // Accelerators that they have
+    cpus_busy: number | null // CPUs that its tasks use, as agents said it last
+    cpus_used: number // CPUs that are kept for its tasks on nodes
+    created_by: string | null // Who submitted it
+    id: string // Job
+    kind: string // Its kind
+    memory_kept_bytes: number // Memory that is kept for them, bytes
+    memory_used_bytes: number | null // Memory that they use, bytes
+    n_tasks: number // How many they are
+    name: string // Its name
+    project: string // Its project
+}
+
+/** GET /top/jobs */
+export interface BusyJobs {
+    items: BusyJob[] // Those that use most first; at most 1000
+    next: string | null // Always null
+}
+
 /** GET /session */
 export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
@@ -513,7 +533,8 @@ export interface DeployedModel {
 export interface Deployment {
     batch_max: number // Requests that one computation takes at most
     comparisons: AbComparison[] // Versions that are compared among its requests
-    cpus: number // CPU slots of each replica
+    cpu_millis: number // CPUs that are kept for each replica, in thousandths of one
+    cpus: number // CPUs of each replica
     created_by: string | null // Who made it
     created_ms: Time // When it was made (ms)
     delay_max_us: number // How long a request waits for others at most (us)
@@ -722,11 +743,16 @@ export interface Experiment {
 
 /** GET /jobs/{id}/explanation */
 export interface Explanation {
+    ahead: string[] // Names of the first jobs that go before it in its queue
     code: string | null // Why, for programs: full, queue_limit, gang …
+    expected_by: number | null // By so many runs of the job after which it would start
+    expected_earliest: Time | null // It may start from then on, by runs of the like; null: unknown
+    expected_latest: Time | null // And until then
     expected_start: Time | null // Until when, if jobs end as expected
     have: number | null // How much there is
     helps: Help[] // Changes with which it would not wait so
     id: string // Job
+    is_kept: boolean // It has waited for long: what gets free is kept for it
     n_ahead: number // Jobs that go before it in its queue
     name: string // Its name
     need: number | null // How much of it is needed
@@ -1287,8 +1313,12 @@ export interface ModelVersion {
 
 /** GET /nodes, GET /nodes/{name} */
 export interface Node {
+    accelerators_used?: number | null // Accelerators that they have
     agent_version: string | null // Version of the agent
     cpu_slots: number // CPU slots for tasks
+    cpus_busy?: number | null // CPUs that its tasks use, as agents said it last
+    cpus_free?: number | null // CPUs that are left for tasks of whole ones
+    cpus_used?: number | null // CPUs that are kept for the tasks on it
     created_ms: Time | null // First heartbeat (ms)
     desired_revision: number // Counts changes of what should run there
     devices?: Device[] | null // What it has; not in lists
@@ -1301,7 +1331,10 @@ export interface Node {
     last_seen_ms: Time | null // Last heartbeat (ms)
     left_ms: Time | null // When it left the cluster; null: it is part of it (ms)
     memory_bytes: number // Memory (bytes)
+    memory_kept_bytes?: number | null // Memory that is kept for them, bytes
+    memory_used_bytes?: number | null // Memory that they use, bytes
     n_accelerators: number // Accelerators
+    n_tasks?: number | null // How many they are
     name: string // Host name
     state?: string | null // ready, silent, lost, or left
     taints: unknown[] | null // What a task must tolerate: key, value, effect
@@ -2007,7 +2040,8 @@ export interface Task {
     accelerator_milli: number // Share of each in thousandths; 0: by memory
     accelerator_model: string | null // Their model; null: any
     attempt: number // Start, 1 = first
-    cpu_slots: number // CPU slots it takes
+    cpu_millis: number // CPUs that are kept for it, in thousandths of one
+    cpu_slots: number // The same in whole CPUs, rounded up
     definition_bytes: number // Length of what its agent is told (bytes)
     desired: string // running or stopped
     devices: string | null // Indices of the devices that it has there: 0,3
@@ -2224,6 +2258,23 @@ export interface VersionLineage {
     runs: LineageRun[] // Runs on the way back, the nearest first
     unknown: string[] // What is not known, a sentence each
     version: LineageVersion // The version
+}
+
+/** POST /jobs/{id}/visits */
+export interface Visit {
+    id: string // Identifier
+    job: string // Job
+    kind: string // shell, exec, read, write, forward or top
+    since_ms: Time // Since when
+    task: string // Task: its role and rank
+    what: string // The command, path or port; "" of a shell
+    who: string // Who is inside
+}
+
+/** GET /jobs/{id}/visits */
+export interface VisitList {
+    items: Visit[] // Those who are inside
+    next: string | null // Always null
 }
 
 export interface WaitingVersion {

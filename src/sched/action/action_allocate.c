@@ -1,6 +1,8 @@
 #include "sched/action/actions.h"
 
+#include "base/macros.h"
 #include "sched/model/quantum.h"
+#include "sched/order/ageing.h"
 #include "sched/place/nomination.h"
 #include "sched/share/shares.h"
 
@@ -81,6 +83,86 @@ static bool withhold(struct cycle *cycle, int32_t job)
     return true;
 }
 
+/** Since when a job waits and its queue was not served; -1: not for as long as it takes. */
+static int64_t unserved_since(const struct cluster *cluster, int32_t job)
+{
+    const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
+    int64_t since = ageing_waits_since(given);
+    bool is_known = since > 0;
+    since = WEIR_MAX(since, cluster->snapshot->queues[given->queue].served_ms);
+    bool is_long = cluster->snapshot->now_ms - since > cluster->profile->reserve_after_ms;
+    return is_known && is_long ? since : -1;
+}
+
+/** Whether the queue and all above it have no more than their fair share, and none beside them that
+ *  has waiting work a higher priority. */
+static bool may_go_first(const struct order *order, int32_t queue)
+{
+    const struct cluster *cluster = order->cluster;
+    const struct weir_sched_queue *queues = cluster->snapshot->queues;
+    for (; queue >= 0; queue = queues[queue].parent) {
+        struct order_key key;
+        const struct weir_sched_amount *has = &cluster->queues[queue].allocated;
+        int32_t parent = queues[queue].parent;
+        int32_t other = parent < 0 ? cluster->first_root : cluster->queues[parent].first_child;
+        order_make_key(cluster, queue, has, has, &key);
+        if (key.is_over_share) {
+            return false;
+        }
+        for (; other >= 0; other = cluster->queues[other].next_sibling) {
+            if (order->queues[other].top >= 0 && queues[other].priority > queues[queue].priority) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/** The leaf queue of the longest of those in cycle->first_waiting; -1: there is none. */
+static int32_t longest_unserved(const struct cycle *cycle)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    int64_t least = INT64_MAX;
+    int32_t found = -1;
+    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+        int32_t job = cycle->first_waiting[q];
+        if (job >= 0 && unserved_since(cluster, job) < least) {
+            least = unserved_since(cluster, job);
+            found = q;
+        }
+    }
+    return found;
+}
+
+/** Queues are compared by what they would have with their next job, so that a large one goes after
+ *  every small one, however long it waits. So the first job of a queue that was not served for long
+ *  has its turn before that: it starts, or gets the first reservation. Those that have waited
+ *  longest come first. It costs others what they would have borrowed until it starts: its queue is
+ *  not above its fair share, and what is guaranteed was given before. */
+static void allocate_unserved(struct cycle *cycle, struct order *order)
+{
+    const struct cluster *cluster = &cycle->cluster;
+    for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
+        int32_t job = cluster->queues[q].first_child < 0 ? order->queues[q].top : -1;
+        bool is_due = job >= 0 && unserved_since(cluster, job) >= 0;
+        cycle->first_waiting[q] = is_due ? job : -1;
+    }
+    for (int32_t q; (q = longest_unserved(cycle)) >= 0 && cluster->status == WEIR_OK;) {
+        int32_t job = cycle->first_waiting[q];
+        bool is_owed;
+        cycle->first_waiting[q] = -1;
+        if (may_go_first(order, q) && !withhold(cycle, job)) {
+            (void)order_pop_of(order, q);
+            cycle->is_listed[job] = allocate_job(cycle, job, &is_owed);
+            if (cycle->is_listed[job]) {
+                order_push(order, job);
+            } else if (backfill_has_reserved(&cycle->backfill, job)) {
+                cluster_wait(&cycle->cluster, job)->is_kept = true;
+            }
+        }
+    }
+}
+
 /** Give what is free to the listed jobs, or to those of them that only take what is guaranteed; who
  *  has had its turn is no longer listed. */
 static weir_status allocate_listed(struct cycle *cycle, bool only_guaranteed)
@@ -88,6 +170,10 @@ static weir_status allocate_listed(struct cycle *cycle, bool only_guaranteed)
     static const struct weir_sched_amount nothing;
     struct order order;
     weir_status status = order_init(&order, &cycle->cluster, cycle->is_listed, false);
+    if (status == WEIR_OK && !only_guaranteed && cycle->cluster.profile->reserve_after_ms > 0) {
+        allocate_unserved(cycle, &order);
+        status = cycle->cluster.status;
+    }
     while (status == WEIR_OK) {
         int32_t job = order_pop(&order);
         if (job < 0) {

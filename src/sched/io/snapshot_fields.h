@@ -43,6 +43,7 @@ static const struct json_field zone_fields[] = {
 static const struct json_field queue_fields[] = {
     NEED(weir_sched_queue, name, TEXT), F(weir_sched_queue, priority, I32, 100),
     F(weir_sched_queue, preempt_min_run_ms, I64, -1), F(weir_sched_queue, reclaim_min_run_ms, I64, -1),
+    F(weir_sched_queue, served_ms, I64, 0),
     OTHER("parent"), OTHER("accelerator"), OTHER("cpu"), OTHER("memory"), OTHER("models"),
     OTHER("usage_ppm"), OTHER("timed_quotas"),
 };

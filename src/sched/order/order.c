@@ -290,17 +290,28 @@ weir_status order_copy(struct order *order, const struct order *from)
     return WEIR_OK;
 }
 
-int32_t order_pop(struct order *order)
+/** Bring all that has changed to its place. */
+static void bring_up(struct order *order)
 {
     if (order->dirty >= 0) {
         refresh_path(order, order->dirty);
         order->dirty = -1;
     }
+}
+
+int32_t order_pop(struct order *order)
+{
+    bring_up(order);
     int32_t first = order->queues[root_of(order)].top;
-    if (first < 0) {
+    return first < 0 ? -1 : order_pop_of(order, order->cluster->jobs[first].queue);
+}
+
+int32_t order_pop_of(struct order *order, int32_t leaf)
+{
+    bring_up(order);
+    if (order->queues[leaf].n == 0) {
         return -1;
     }
-    int32_t leaf = order->cluster->jobs[first].queue;
     struct order_queue *of = &order->queues[leaf];
     struct order_entry *heap = order->jobs + of->first;
     int32_t job = heap[0].job;

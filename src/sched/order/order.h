@@ -72,6 +72,9 @@ weir_status order_copy(struct order *order, const struct order *from) WEIR_MUST_
 /** Take the next job out; -1: none is left. O(depth * log). */
 int32_t order_pop(struct order *order);
 
+/** Take the next job of a leaf queue out, whatever is before it elsewhere; -1: none is left. */
+int32_t order_pop_of(struct order *order, int32_t leaf);
+
 /** Put a job back that was popped, with what it is now. */
 void order_push(struct order *order, int32_t job);
 

@@ -287,8 +287,11 @@ static const char *amount_text(const struct cluster *cluster, int r, int64_t val
     } else if (value % 1000 == 0) {
         snprintf(out, AMOUNT_BYTES, "%" PRId64 " %s%s%.40s", value / 1000, unit, of, model);
     } else {
-        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%03" PRId64 " %s%s%.40s", value / 1000,
-                 value % 1000, unit, of, model);
+        int64_t part = value % 1000;
+        int n_digits = part % 100 == 0 ? 1 : part % 10 == 0 ? 2 : 3;
+        part /= n_digits == 1 ? 100 : n_digits == 2 ? 10 : 1;
+        snprintf(out, AMOUNT_BYTES, "%" PRId64 ".%0*" PRId64 " %s%s%.40s", value / 1000, n_digits,
+                 part, unit, of, model);
     }
     return out;
 }

@@ -253,6 +253,19 @@ static void hold_back(struct test_cluster *cluster, int32_t from, bool is_gated)
     }
 }
 
+/** Tasks that ask for any part of a CPU or several, on nodes where CPUs are scarce. */
+static void ask_for_parts(struct test_cluster *cluster, uint64_t seed)
+{
+    struct weir_rng rng;
+    weir_rng_init(&rng, seed, 12);
+    for (int32_t i = 0; i < cluster->snapshot.n_nodes; i++) {
+        cluster->nodes[i].cpu_milli = 500 + (int64_t)weir_rng_below(&rng, 16000);
+    }
+    for (int32_t t = 0; t < cluster->snapshot.n_tasks; t++) {
+        cluster->tasks[t].demand.cpu_milli = (int64_t)weir_rng_below(&rng, 3001);
+    }
+}
+
 static struct weir_sched_profile rules(bool is_fgd)
 {
     static char fgd[] = "fgd";
@@ -272,6 +285,9 @@ START_TEST(a_random_cluster_keeps_every_invariant_and_comes_to_rest)
     uint64_t seed = (uint64_t)(_i % seeds());
     weir_rng_init(&rng, seed, 11);
     test_cluster_random(&cluster, &rng, 8);
+    if (seed % 2 == 1) {
+        ask_for_parts(&cluster, seed);
+    }
     int32_t n_gated = cluster.snapshot.n_jobs / 2;
     hold_back(&cluster, n_gated, true); /* Half of the work comes when the other half runs. */
     int first = run_to_rest(&cluster, &profile);
@@ -313,6 +329,8 @@ START_TEST(a_living_cluster_keeps_every_invariant_and_comes_to_rest)
     test_cluster_random(&cluster, &rng, 8);
     if (_i % LARGE_EVERY == 0) {
         make_large(&cluster);
+    } else if (_i % 2 == 1) {
+        ask_for_parts(&cluster, (uint64_t)_i);
     }
     test_workload_random(&cluster, &rng);
     int32_t n_gated = cluster.snapshot.n_jobs / 2;

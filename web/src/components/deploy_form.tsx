@@ -21,12 +21,12 @@ interface Values {
     cpus: string
 }
 
-const FIRST: Omit<Values, 'name' | 'version'> = { replicas: '1..1', batch: '8', delay: '2', cpus: '1' }
+const FIRST: Omit<Values, 'name' | 'version'> = { replicas: '1..1', batch: '8', delay: '2', cpus: '0.1' }
 const NUMBERS: { key: 'replicas' | 'batch' | 'delay' | 'cpus'; label: string }[] = [
     { key: 'replicas', label: 'Replicas by load, A..B; 0..B goes down to none' },
     { key: 'batch', label: 'Requests computed together at most' },
     { key: 'delay', label: 'How long one waits for others (ms)' },
-    { key: 'cpus', label: 'CPU slots of each replica' },
+    { key: 'cpus', label: 'CPUs of each replica' },
 ]
 
 function versionText(one: ModelVersion): string {

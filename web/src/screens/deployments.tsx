@@ -90,7 +90,7 @@ function SetupPanel({ deployment }: { deployment: Deployment }) {
                         ['Project', <Owner project={deployment.project} />],
                         ['Batches', `up to ${deployment.batch_max}, after ${deployment.delay_max_us / 1000} ms at most`],
                         ['Queue', `${deployment.queue_max} requests a replica, then 503`],
-                        ['Each replica', `${counted(deployment.cpus, 'CPU slot')}${deployment.gpus > 0 ? `, ${counted(deployment.gpus, 'accelerator')}` : ''}${deployment.memory_bytes > 0 ? `, ${bytes(deployment.memory_bytes)}` : ''}`],
+                        ['Each replica', `${counted(deployment.cpus, 'CPU')}${deployment.gpus > 0 ? `, ${counted(deployment.gpus, 'accelerator')}` : ''}${deployment.memory_bytes > 0 ? `, ${bytes(deployment.memory_bytes)}` : ''}`],
                         ['Fewer replicas', `after ${spanText(deployment.idle_after_ms)} of load that they could bear`],
                         ['Made by', `${deployment.created_by ?? 'nobody known'}, ${dayTime(deployment.created_ms)}`],
                     ]}

@@ -20,6 +20,7 @@ import { connection } from '../state/stream'
 import { useSummary } from '../state/summaries'
 import { summaryOf } from '../state/tracking'
 import { byNeed, evidenceOf, needsYou, verdictOf } from '../state/verdict'
+import { coresOf } from './nodes'
 
 const CARDS = 5
 const SHOWN = 5
@@ -224,7 +225,7 @@ function Cluster() {
                                     <a class="main clip grow" href={href(['nodes', node.name])}>
                                         {node.name}
                                     </a>
-                                    <span class="small muted nowrap">{node.cpu_slots} cores</span>
+                                    <span class="small muted nowrap">{coresOf(node)} cores used</span>
                                     <StateWord state={isHeard ? (node.state ?? 'unknown') : 'unknown'} />
                                 </li>
                             ))}

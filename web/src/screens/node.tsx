@@ -6,7 +6,7 @@ import { EventList } from '../components/event_list'
 import { DrainButton, Marks, MarksButton, RemoveButton } from '../components/node_actions'
 import { StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { bytes, duration, fixed, NONE, plainValue, sentence, span, words } from '../format'
+import { bytes, duration, fixed, NONE, plainValue, sentence, short, span, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { devices, holdersOf, numberOf, numbersText } from '../state/devices'
 import { get, getAll, segment } from '../state/http'
@@ -14,7 +14,7 @@ import { useResource } from '../state/resource'
 import { href } from '../state/route'
 import { jobs, nodes, now } from '../state/store'
 import { isOver } from '../components/job_acts'
-import { Devices, diskOf, DiskMeter, isSilent, jobsOn, nodeState, wrongWith } from './nodes'
+import { coresOf, Devices, diskOf, DiskMeter, isSilent, jobsOn, nodeState, wrongWith } from './nodes'
 
 const REFRESH_S = 5
 const JOBS_MAX = 60 // whose tasks are asked for
@@ -107,7 +107,7 @@ const TASKS: Column<Placed>[] = [
     { id: 'task', name: 'Task', width: '112px', render: (one) => `${words(one.task.role)} ${one.task.rank}` },
     { id: 'state', name: 'State', width: '112px', phone: 'state', render: (one) => <StateWord state={one.task.state} /> },
     { id: 'devices', name: 'Devices', width: '96px', phone: 'more', render: (one) => (one.task.devices ? numbersText(one.task.node, one.task.devices) : NONE) },
-    { id: 'cpus', name: 'Cores', width: '64px', isNumber: true, render: (one) => one.task.cpu_slots },
+    { id: 'cpus', name: 'Cores', width: '64px', isNumber: true, render: (one) => short(one.task.cpu_millis / 1000) },
     { id: 'memory', name: 'Memory', width: '88px', isNumber: true, render: (one) => (one.task.memory_bytes > 0 ? bytes(one.task.memory_bytes) : NONE) },
     { id: 'for', name: 'Runs for', width: '88px', isNumber: true, render: (one) => (one.task.started_ms ? span(one.task.started_ms, null, now.value) : NONE) },
 ]
@@ -164,7 +164,7 @@ function Found({ node }: { node: Node }) {
                 state={<StateWord state={nodeState(node)} />}
                 sub={
                     <>
-                        heard of <Ago time={node.last_seen_ms} /> · {node.cpu_slots ?? NONE} cores · {bytes(node.memory_bytes)} · agent {node.agent_version ?? NONE}
+                        heard of <Ago time={node.last_seen_ms} /> · {coresOf(node)} cores used, {short(node.cpus_free)} free · {bytes(node.memory_bytes)} · agent {node.agent_version ?? NONE}
                     </>
                 }
             >

@@ -65,6 +65,9 @@ export function DiskMeter({ total, free, label }: { total: number; free: number;
     )
 }
 
+/** What is kept for tasks, of what there is: "2.1 of 8". */
+export const coresOf = (node: Node) => (typeof node.cpus_used === 'number' ? `${short(node.cpus_used)} of ${short(node.cpu_slots)}` : short(node.cpu_slots))
+
 const FILTER: FilterOf<Node> = {
     text: (node) => node.name,
     keys: {
@@ -106,7 +109,7 @@ const COLUMNS: Column<Node>[] = [
             </>
         ),
     },
-    { id: 'cores', name: 'Cores', width: '72px', isNumber: true, phone: 'more', sort: (node) => -(node.cpu_slots ?? 0), render: (node) => node.cpu_slots ?? NONE },
+    { id: 'cores', name: 'Cores used', width: '96px', isNumber: true, phone: 'more', sort: (node) => -(node.cpu_slots ?? 0), render: coresOf },
     { id: 'memory', name: 'Memory', width: '88px', isNumber: true, sort: (node) => -(node.memory_bytes ?? 0), render: (node) => bytes(node.memory_bytes) },
     { id: 'devices', name: 'Accelerators', width: '104px', isNumber: true, sort: (node) => -(node.n_accelerators ?? 0), render: (node) => node.n_accelerators ?? 0 },
     {
@@ -133,7 +136,7 @@ export function Devices({ node }: { node: Node }) {
     const items = devicesOf(node)
     if (items.length === 0) {
         const count = node.n_accelerators ?? 0
-        return <p class="quiet">{count > 0 ? `${count} accelerators` : 'No accelerators: tasks run on CPU slots.'}</p>
+        return <p class="quiet">{count > 0 ? `${count} accelerators` : 'No accelerators: tasks run on CPUs.'}</p>
     }
     return <DeviceTiles node={node.name} items={items} colour={colourWanted()} />
 }
@@ -151,7 +154,7 @@ function NodeTile({ node }: { node: Node }) {
                 </h2>
                 <StateWord state={nodeState(node)} />
                 <span class="window">
-                    <Ago time={node.last_seen_ms} /> · {node.cpu_slots ?? NONE} cores · {bytes(node.memory_bytes)}
+                    <Ago time={node.last_seen_ms} /> · {coresOf(node)} cores used · {bytes(node.memory_bytes)}
                     {node.inventory?.['cpu_model'] ? ` · ${String(node.inventory['cpu_model'])}` : ''}
                 </span>
                 <Marks node={node} />
@@ -195,7 +198,7 @@ function Figures({ all }: { all: readonly Node[] }) {
             label="The cluster now"
             items={[
                 { name: 'Nodes that report', value: heard.length, note: `of ${all.length}${heard.length < all.length ? ' · the others are silent' : ''}` },
-                { name: 'Cores', value: short(sum((node) => node.cpu_slots ?? 0)), note: 'of nodes that report' },
+                { name: 'Cores', value: short(sum((node) => node.cpu_slots ?? 0)), note: `of nodes that report · ${short(sum((node) => node.cpus_free ?? 0))} free` },
                 {
                     name: 'Accelerators in use',
                     value: short(used),

@@ -25,7 +25,7 @@ export const RESOURCES: Option[] = [
     { name: 'resources.accelerator_share', type: 'number', minimum: 0, maximum: 1, doc: 'A part of each: 0.5' },
     { name: 'resources.accelerator_memory', type: 'any', doc: 'So much memory of each: 20GiB' },
     { name: 'resources.mig_profile', type: 'text', doc: 'Each is a MIG slice: 1g.10gb' },
-    { name: 'resources.cpus', type: 'integer', minimum: 0, doc: 'CPUs of each task' },
+    { name: 'resources.cpus', type: 'number', minimum: 0, doc: 'CPUs of each task: 2 or 0.5' },
     { name: 'resources.memory', type: 'any', doc: 'Memory of each task, which is kept for it: 64GiB' },
 ]
 
@@ -155,7 +155,8 @@ export type Texts = Record<string, string>
 
 /** The texts of a job that was submitted, to begin from. */
 export function textsOf(options: readonly Option[], spec: Record<string, unknown>): Texts {
-    const own = options.filter(isWhole).map((one) => [one.name, textOf(one, spec[one.name])])
+    const given: Record<string, unknown> = { cpus: spec['cpu_slots'], ...spec } // as it was called before
+    const own = options.filter(isWhole).map((one) => [one.name, textOf(one, given[one.name])])
     const parts = within(options).map((one) => {
         const [whole = '', part = ''] = one.name.split('.')
         return [one.name, textOf(one, ((spec[whole] ?? {}) as Record<string, unknown>)[part])]
@@ -219,7 +220,7 @@ export function yamlOf(job: JobDocument): string {
     return yamlLines(job, '').slice(1).join('\n') + '\n'
 }
 
-const RUN_FLAGS: Record<string, string> = { cpu_slots: 'cpus', image: 'image', network: 'network', priority: 'priority', time_limit: 'time-limit', tasks: 'tasks', nodes: 'nodes' }
+const RUN_FLAGS: Record<string, string> = { cpus: 'cpus', cpu_slots: 'cpus', image: 'image', network: 'network', priority: 'priority', time_limit: 'time-limit', tasks: 'tasks', nodes: 'nodes' }
 const NO_FLAG = ['python', 'files', 'datasets'] // they go as files, or have no flag: the document is submitted
 const GPU_FLAGS: Record<string, string> = { accelerator_share: 'gpu-share', accelerator_memory: 'gpu-memory', mig_profile: 'mig', memory: 'memory', cpus: 'cpus' }
 

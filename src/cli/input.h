@@ -1,0 +1,18 @@
+/** What a person gives as a file: a file, "-" for standard input, or what a shell puts in its place: <(…). */
+#ifndef WEIR_CLI_INPUT_H
+#define WEIR_CLI_INPUT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/status.h"
+
+#include <stddef.h>
+
+/**
+ * Read it whole, with a NUL behind it, into the arena.
+ * @return As weir_file_read; INVALID for "-" at a terminal, where nothing would come and nothing say so.
+ */
+weir_status cli_input_read(const char *path, size_t max_bytes, struct weir_arena *arena, char **out,
+                           size_t *out_len, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
