@@ -311,7 +311,8 @@ class ArtifactTest(WithRuns):
         self.state.lets.set()
         page.until(lambda: not self.state.uploads and not page.all('[aria-label="On their way"]'), "it to go")
         self.assertNotIn("big.bin", page.text('[aria-label="Files"]'))
-        self.assertEqual([one for one in self.changes("/uploads") if one[0] == "DELETE"], [("DELETE", f"/api/v1/runs/{self.run_id}/uploads/upload-0")])
+        deleted = page.until(lambda: [one for one in self.changes("/uploads") if one[0] == "DELETE"], "its end")  # noted when it is answered
+        self.assertEqual(deleted, [("DELETE", f"/api/v1/runs/{self.run_id}/uploads/upload-0")])
 
     def test_who_may_only_look_is_told_so(self):
         page = self.page
