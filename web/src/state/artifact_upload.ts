@@ -48,6 +48,7 @@ export async function putArtifact(sending: Sending): Promise<void> {
     const upload = await uploadOf(sending, nParts)
     try {
         await sendParts(sending, upload, nParts)
+        signal.throwIfAborted()
         await call('POST', `${uploadsPath(run)}/${segment(upload.id!)}/complete`, undefined, JOIN_MS)
     } catch (error) {
         if (signal.aborted) {

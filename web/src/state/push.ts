@@ -20,6 +20,7 @@ export type Step = { doing: 'reads the file' | 'uploads' | 'looks at the file'; 
 /** fetch() does not tell how much has gone. */
 export function sendBytes(path: string, file: Blob, onProgress: (part: number) => void, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+        signal?.throwIfAborted() // what was called off before hears nothing of it later
         const request = new XMLHttpRequest()
         signal?.addEventListener('abort', () => request.abort())
         request.onabort = () => reject(new DOMException('It was cancelled.', 'AbortError'))
