@@ -156,7 +156,7 @@ if [ $is_long = no ]; then
     if build dev check-programs; then
         is_dev=yes
         # The rows of tests/CMakeLists.txt: those of tests that start tasks, and one of the page's.
-        run_tests system dev -j 4 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
+        run_tests system dev -j 6 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
         system_job=$!
     fi
     # It waits for packages, builds, and then waits as the system tests do.
