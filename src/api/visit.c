@@ -314,8 +314,7 @@ weir_status api_visit_stream(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(
         weir_visits_get(call->api->visits, call->params[0], call->actor, call->arena, &visit, err));
     if (!weir_row_scope_sees(&call->rows, visit.project)) {
-        return weir_error_set(err, WEIR_ERR_UNAUTH,
-                              "this is for a task's node, with the secret that it was given");
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no such visit");
     }
     WEIR_TRY(check_upgrade(call, err));
     WEIR_TRY(weir_visits_enter(call->api->visits, call->params[0], call->actor,
