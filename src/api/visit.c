@@ -331,8 +331,7 @@ weir_status api_visit_place(struct api_call *call, struct weir_txn *txn, struct 
     const char *secret = weir_http_request_header(call->request, WEIR_VISIT_SECRET);
     (void)txn;
     if (secret == NULL) {
-        return weir_error_set(err, WEIR_ERR_UNAUTH,
-                              "this is for a task's node, with the secret that it was given");
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no such visit");
     }
     WEIR_TRY(check_upgrade(call, err));
     WEIR_TRY(api_query_int(call, "stream", 0, 0, INT64_MAX, &stream, err));

@@ -238,10 +238,17 @@ const struct cli_command cli_get = {
     .usage = "NOUN[,NOUN …] [NAME | NAME=VALUE …] [--limit N] [--watch] [-o wide|json|yaml|name]",
     .summary = "List records, or look at one",
     .help =
-        "With the name of what they belong to: versions MODEL, aliases MODEL, dataset-versions "
-        "DATASET,\n"
-        "tasks JOB, trials SWEEP, metrics RUN, revisions ION, candidates ION, disagreements ION,\n"
-        "policy-decisions ION, members ION, project-members PROJECT, group-members GROUP.\n\n"
+        "Nouns: ions jobs runs experiments models deployments datasets nodes devices queues "
+        "services\n"
+        "sweeps decisions feedback outcomes events audit alerts alert-rules alert-receivers "
+        "alert-silences\n"
+        "alert-deliveries projects groups users tokens sessions roles kinds snapshots forgotten; "
+        "with the\n"
+        "name of what they belong to: versions MODEL, aliases MODEL, dataset-versions DATASET, "
+        "tasks JOB,\n"
+        "trials SWEEP, metrics RUN, revisions ION, candidates ION, disagreements ION, "
+        "policy-decisions ION,\n"
+        "members ION, project-members PROJECT, group-members GROUP.\n\n"
         "Lists are filtered by words: weir get jobs state=RUNNING project=vision. A filter "
         "that is\n"
         "not known is refused with those there are. Identifiers are cut to their last 8 "

@@ -268,7 +268,7 @@ class Code(unittest.TestCase):
         while self.server.get("/jobs/" + job)["state"] not in ENDED:
             for folder in (self.server.state / "agent/tasks").iterdir():
                 record = folder / "task.json"
-                if not record.exists() or json.loads(record.read_text())["job"] != job or (folder / "exit.json").exists():
+                if not (text := record.read_text() if record.exists() else "") or json.loads(text)["job"] != job or (folder / "exit.json").exists():
                     continue
                 doing = "sending" if (folder / "output.sent").exists() else "fetching"
                 is_begun = (folder / "work/data").exists() if doing == "fetching" else (folder / "output.sent").stat().st_size

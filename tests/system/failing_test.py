@@ -70,7 +70,7 @@ class Commands(Case):
         self.assertIn("chmod +x", err)
         status, _, err = self.run_words("--dir", str(here), "--", "./gone")
         self.assertEqual(status, 2, err)
-        self.assertIn("none of the job's files", err)
+        self.assertIn("did you mean ./go?", err)
         (here / "go").chmod(0o755)
         self.assertIn("went", self.run_words("-f", "--dir", str(here), "--", "./go")[1])
         locked = here / "locked"

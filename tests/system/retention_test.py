@@ -40,9 +40,9 @@ class Retention(unittest.TestCase):
         for i in range(0, 2000, 500):
             self.ship([decision(k) for k in range(i, i + 500)])
         self.assertEqual(self.usage("decisions")["n"], 2000)
-        rules = server.weir("store", "retain", "decisions=1d,52kB")[1]
-        self.assertIn("1d,52kB", rules)
-        self.assertEqual(self.usage("decisions")["limit"], "1d,52kB")
+        rules = server.weir("store", "retain", "decisions=1d,57kB")[1]
+        self.assertIn("1d,57kB", rules)
+        self.assertEqual(self.usage("decisions")["limit"], "1d,57kB")
         server.weir("store", "sweep")
         wait_until(lambda: self.usage("decisions")["n"] <= 100, 20, "the oldest decisions gone")
         left = [item["frame"] for item in server.get("/decisions?limit=1000")["items"]]
@@ -52,7 +52,7 @@ class Retention(unittest.TestCase):
         # The policy outlives the server.
         server.kill()
         server.start("--no-agent")
-        self.assertEqual(self.usage("decisions")["limit"], "1d,52kB")
+        self.assertEqual(self.usage("decisions")["limit"], "1d,57kB")
         server.weir("store", "retain", "decisions=default")
         self.assertEqual(self.usage("decisions")["limit"], "30d,1200MB")
 

@@ -121,7 +121,7 @@ class Door:
         self.server = server = Server("--no-agent").start()
         server.post("/datasets", {"name": "staff"})
         for person in ("ada", "ben", "carla"):
-            server.request("PUT", f"/api/v1/datasets/staff/files/{person}/1.jpg", person.encode())
+            server.request("PUT", f"/api/v1/datasets/staff/files/{person}/1.pgm", b"P5\n2 2\n255\n" + person.encode()[:3] + b"!")
         server.post("/datasets/staff/versions")
         self.apply(DOOR.replace("to: see}", "to: see, policy: always-update}"))
 
