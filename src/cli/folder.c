@@ -130,6 +130,12 @@ static weir_status add_link(struct reading *reading, char *path, const char *ful
                      err);
 }
 
+/* It holds tokens, and a database that changes meanwhile. */
+static bool is_state(const char *folder, struct weir_arena *arena)
+{
+    return access(weir_arena_printf(arena, "%s/weir.db", folder), F_OK) == 0;
+}
+
 static weir_status walk(struct reading *reading, const char *inside, int depth,
                         struct weir_error *err);
 
@@ -146,6 +152,10 @@ static weir_status add_found(struct reading *reading, const char *inside, const 
     if (weir_tree_check_path(path, NULL) != WEIR_OK) {
         leave_out(reading, path,
                   "a task has its own, or the name has control characters or is too long");
+        return WEIR_OK;
+    }
+    if (S_ISDIR(info.st_mode) && is_state(full, reading->arena)) {
+        leave_out(reading, path, "it is the state folder of a server");
         return WEIR_OK;
     }
     if (S_ISDIR(info.st_mode)) {
@@ -234,6 +244,12 @@ weir_status folder_read(const char *path, struct weir_arena *arena, struct folde
 {
     struct folder folder = {0};
     struct reading reading = {.top = path, .arena = arena, .out = &folder};
+    if (is_state(path, arena)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s is the state folder of a server, which holds tokens: it is not "
+                              "sent; go to your script's folder, or name it with --dir",
+                              path);
+    }
     add_levels_above(&reading);
     WEIR_TRY(walk(&reading, "", 0, err));
     WEIR_TRY(check_bounds(&reading, err));

@@ -1,7 +1,7 @@
 /**
  * The files of a folder as a job takes them along: any files, with links that stay inside (base/tree.h).
  *
- * Left out: `.git`, `__pycache__`, and what .gitignore names: that of the folder, of folders below, and, in a
+ * Left out: `.git`, `__pycache__`, the state folder of a server (it holds tokens), and what .gitignore names: that of the folder, of folders below, and, in a
  * git working tree, of those above up to its top. What cannot be taken along (links that lead out, devices,
  * names with control characters, what a task has of its own) is counted, and the first named.
  */
@@ -24,7 +24,7 @@ struct folder {
 /**
  * Read a folder with all below it.
  * @return LIMIT beyond WEIR_TREE_FILES_MAX or WEIR_TREE_BYTES_MAX, naming the largest files and the way
- *         around it; NOT_FOUND, IO.
+ *         around it; NOT_FOUND, IO; INVALID: it is a server's state folder.
  */
 weir_status folder_read(const char *path, struct weir_arena *arena, struct folder *out,
                         struct weir_error *err) WEIR_MUST_CHECK;

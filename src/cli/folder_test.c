@@ -100,13 +100,16 @@ START_TEST(a_folder_is_read_with_all_below_it_that_a_job_can_take_along)
     write_file("run.log", "x", 1);
     write_file("token", "x", 1);
     write_file("output/old.txt", "x", 1);
+    write_file("deep/state/weir.db", "x", 1);
+    write_file("deep/state/admin.token", "x", 1);
     link_to("/etc/passwd", "out");
     link_to("../../x", "lib/up");
     link_to("../train.py", "lib/in");
     ck_assert_int_eq(mkfifo(weir_arena_printf(&arena, "%s/pipe", root), 0600), 0);
     ck_assert_int_eq(folder_read(root, &arena, &folder, &err), WEIR_OK);
     ck_assert_uint_eq(folder.tree.n, 6);
-    ck_assert_uint_eq(folder.n_left_out, 5);
+    ck_assert_uint_eq(folder.n_left_out, 6);
+    ck_assert_ptr_null(entry_at(&folder, "deep/state/admin.token"));
     ck_assert_int_eq(entry_at(&folder, "picture.png")->bytes, 6);
     ck_assert_int_eq(entry_at(&folder, "run.sh")->kind, WEIR_TREE_PROGRAM);
     ck_assert_int_eq(entry_at(&folder, "train.py")->kind, WEIR_TREE_FILE);
@@ -114,6 +117,9 @@ START_TEST(a_folder_is_read_with_all_below_it_that_a_job_can_take_along)
     ck_assert_ptr_nonnull(entry_at(&folder, ".gitignore"));
     ck_assert_ptr_null(entry_at(&folder, "run.log"));
     ck_assert_int_eq(folder_read("/nonexistent", &arena, &folder, &err), WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(
+        folder_read(weir_arena_printf(&arena, "%s/deep/state", root), &arena, &folder, &err),
+        WEIR_ERR_INVALID);
     end();
 }
 
