@@ -497,8 +497,7 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(process.communicate(b"still here\n", timeout=20)[0], b"still here\n")
 
         process = self.popen("job", "exec", "echo", "--", "sleep", "6543", stderr=subprocess.PIPE)
-        job = self.jobs["echo"]
-        wait_until(lambda: self.server.get(f"/jobs/{job}/visits")["items"], 20, "it to begin")
+        wait_until(lambda: any("6543" in line for line in self.inside("echo")), 20, "it to begin")
         self.server.kill()
         self.assertEqual(process.wait(timeout=30), 255)
         self.assertIn(b"the server went away", process.stderr.read())
