@@ -160,8 +160,13 @@ if [ $is_long = no ]; then
         system_job=$!
     fi
     # It waits for packages, builds, and then waits as the system tests do.
-    bare_begun=$SECONDS
-    own_session tests/bare_debian.sh >build/check-bare-debian.log 2>&1 &
+    {
+        begun=$SECONDS
+        own_session tests/bare_debian.sh >build/check-bare-debian.log 2>&1
+        rc=$?
+        took $((SECONDS - begun)) "bare-debian"
+        exit $rc
+    } &
     bare_job=$!
     build asan unit-tests && is_asan=yes
     build tsan thread-tests && is_tsan=yes
@@ -178,10 +183,6 @@ if [ $is_long = no ]; then
         [ $is_asan = no ] || run_tests asan asan -j "$jobs" -LE 'slow|browser|system|threads'
     } >build/check-compute.log 2>&1 &
     compute_job=$!
-    wait "$bare_job"
-    bare_rc=$?
-    took $((SECONDS - bare_begun)) "bare-debian"
-    count_step bare-debian $bare_rc
     if [ $is_dev = yes ]; then
         wait "$system_job"
         cat build/check-system.log
@@ -189,6 +190,8 @@ if [ $is_long = no ]; then
     fi
     # One row of each build: they wait for each other's processes and for time more than they compute.
     thread_tests
+    wait "$bare_job"
+    count_step bare-debian $?
     wait "$compute_job"
     cat build/check-compute.log
     [ $is_dev = no ] || count_tests dev
