@@ -122,6 +122,10 @@ class Rollout(unittest.TestCase):
 
     def refuses_what_the_other_takes(self):
         """Said at the push, to who approves, at a deployment by hand; and where all of them approve, the canary finds it."""
+        # A refusal is a disagreement too, and either guard may have seen enough first: here the other one is left out.
+        file = self.server.root / "ion.yaml"
+        file.write_text(ION.replace(" min_judged: 10, max_disagreement: 0.1,", ""))
+        self.server.weir("apply", "-f", str(file))
         changes = "its input x is FP32 [-1,3], before FP32 [-1,4]"
         self.assertIn("weir: warning: version 4 is not compatible with version 3: " + changes, self.push(NARROW))
         self.assertIn("not compatible with version 2, which serves: " + changes, self.candidate(4)["waits_why"])
@@ -136,8 +140,7 @@ class Rollout(unittest.TestCase):
         finally:
             caller.stop()
         self.assertLess(caller.last_failure, time_of_end + 1)
-        # Whichever guard has seen enough first: answers that are no answers are not those of the version that serves, too.
-        self.assertRegex(self.decision(4, "rollback")["rule"], r"refused \(4xx\)|answers were not those")
+        self.assertIn("refused (4xx)", self.decision(4, "rollback")["rule"])
         self.assertTrue(all("HTTP 400" in one for one in caller.failures), caller.failures[:3])
         warning = self.server.weir("deploy", "adder", "--as", "sums", "--mirror", "none", "--traffic", "v2=60,v4=40", "--no-wait")[2]
         self.assertIn("weir: warning: version 4 is not compatible with version 2: " + changes, warning)
