@@ -71,6 +71,9 @@ class Commands(Case):
         status, _, err = self.run_words("--dir", str(here), "--", "./gone")
         self.assertEqual(status, 2, err)
         self.assertIn("did you mean ./go?", err)
+        status, _, err = self.run_words("--dir", str(here), "--", "./elsewhere.sh")
+        self.assertEqual(status, 2, err)
+        self.assertIn("there is no ./elsewhere.sh", err)
         (here / "go").chmod(0o755)
         self.assertIn("went", self.run_words("-f", "--dir", str(here), "--", "./go")[1])
         locked = here / "locked"
