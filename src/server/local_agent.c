@@ -11,12 +11,11 @@
 #include <stdlib.h>
 
 #define LOOK_MS      500
-#define LOOK_SOON_MS 100 /* after a start: whether it has come up */
-#define QUICK_MS                                                                                   \
-    1000 /* from one start to the next: doors wait for it, and by then it holds its lock */
-#define QUICK_STARTS 10 /* then it looks like a crash loop */
-#define BACKOFF_MAX  30000
+#define LOOK_SOON_MS 100  /* after a start: whether it has come up */
+#define PACE_MS      1000 /* from one start to the next: by then it holds its lock */
 #define IS_STABLE_MS 2000 /* an agent that lived so long is no crash loop */
+#define N_TOLD       10   /* starts of a crash loop that are logged one by one, then */
+#define TOLD_EVERY   60   /* every so manyth */
 
 /* How agents get to this machine. */
 static const struct weir_cluster_driver *driver(void)
@@ -36,7 +35,7 @@ struct local_agent {
 
 void local_agent_pace_begin(struct local_agent_pace *pace, int64_t now_ms)
 {
-    *pace = (struct local_agent_pace){.started_ms = now_ms, .next_start_ms = now_ms + QUICK_MS};
+    *pace = (struct local_agent_pace){.started_ms = now_ms, .next_start_ms = now_ms + PACE_MS};
 }
 
 bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t now_ms)
@@ -53,8 +52,7 @@ bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t 
     }
     pace->n_starts++;
     pace->started_ms = now_ms;
-    int n_doubled = WEIR_MIN(WEIR_MAX(pace->n_starts - QUICK_STARTS, 0), 16);
-    pace->next_start_ms = now_ms + WEIR_MIN((int64_t)QUICK_MS << n_doubled, (int64_t)BACKOFF_MAX);
+    pace->next_start_ms = now_ms + PACE_MS;
     return true;
 }
 
@@ -65,6 +63,11 @@ int64_t local_agent_look_ms(const struct local_agent_pace *pace, int64_t now_ms)
     }
     int64_t wait_ms = pace->next_start_ms - now_ms;
     return wait_ms > 0 ? WEIR_MIN(wait_ms, (int64_t)LOOK_MS) : LOOK_MS;
+}
+
+bool local_agent_is_told(const struct local_agent_pace *pace)
+{
+    return pace->n_starts <= N_TOLD || pace->n_starts % TOLD_EVERY == 0;
 }
 
 static bool wait_a_little(struct local_agent *agent)
@@ -85,10 +88,12 @@ static void look(struct local_agent *agent)
     if (!local_agent_is_due(&agent->pace, driver()->is_running(agent->config.dir), now_ms)) {
         return;
     }
-    weir_log(WEIR_LOG_WARN, "agent_restarted", WEIR_KV_STR("dir", agent->config.dir),
-             WEIR_KV_STR("why", "the agent of this machine had ended"),
-             WEIR_KV_INT("not_again_before_ms", agent->pace.next_start_ms - now_ms));
-    if (driver()->start(&agent->config, &err) != WEIR_OK) {
+    if (local_agent_is_told(&agent->pace)) {
+        weir_log(WEIR_LOG_WARN, "agent_restarted", WEIR_KV_STR("dir", agent->config.dir),
+                 WEIR_KV_STR("why", "the agent of this machine had ended"),
+                 WEIR_KV_INT("n_starts", agent->pace.n_starts));
+    }
+    if (driver()->start(&agent->config, &err) != WEIR_OK && local_agent_is_told(&agent->pace)) {
         weir_log(WEIR_LOG_ERROR, "agent_not_started", WEIR_KV_STR("error", err.message));
     }
 }

@@ -1,7 +1,7 @@
 /**
  * The agent of the server's own machine, kept alive: one that has died is started again, at once,
- * but not within 1 s of its own start. From the tenth start on of which none lived for 2 s, that
- * is doubled each time, up to 30 s.
+ * but not within 1 s of its own start. There is no longer back-off: doors wait for it, whoever
+ * kills it, and a start is cheap.
  *
  * What is looked at is the agent's lock: an agent that outlived an earlier server is this one's
  * too. A stopped agent (SIGSTOP) holds its lock and is left alone.
@@ -31,6 +31,9 @@ bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t 
 
 /** Pure: in how many ms to look again whether it runs. */
 int64_t local_agent_look_ms(const struct local_agent_pace *pace, int64_t now_ms);
+
+/** Pure: is the last start worth a line of the log? Of a crash loop one a minute is. */
+bool local_agent_is_told(const struct local_agent_pace *pace);
 
 /** Start the agent, and the thread that watches it. Text is copied. */
 weir_status local_agent_start(const struct weir_cluster_agent *agent, struct local_agent **out,
