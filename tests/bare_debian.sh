@@ -83,12 +83,30 @@ make_root() {
     echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 }
 
+# lend_cache FOLDER: this machine's ccache with its libraries, under no name that is looked for: common.sh names it to CMake.
+# What an earlier run compiled is then not compiled again. Each header's content is compared, so that one whose package is
+# not installed is missed all the same.
+lend_cache() {
+    local program
+    program=$(command -v ccache) || return 0
+    mkdir -p "$1"
+    # shellcheck disable=SC2046 # a list of files is meant
+    cp -L "$program" $(ldd "$program" | grep -oE '/[^ ]+') "$1/"
+    cat >"$1/run" <<'END'
+#!/bin/sh
+cd="${0%/*}"
+exec "$cd"/ld-linux*.so.* --library-path "$cd" "$cd/ccache" "$@"
+END
+    chmod 755 "$1/run"
+}
+
 # copy_sources ROOT: what git knows of the working tree, changes included.
 copy_sources() {
     mkdir -p "$1/src/weir" "$1/check"
     git -c safe.directory="$top" ls-files -z --cached --others --exclude-standard |
         tar --null --files-from=- --ignore-failed-read -cf - 2>/dev/null | tar -C "$1/src/weir" --no-same-owner -xf -
     cp tests/bare/*.sh "$1/check/"
+    lend_cache "$1/check/ccache"
     # The tour's commands, as docs/tour.py plays them.
     { echo 'set -m'; sed -n '/<!-- tour: begin/,/<!-- tour: end/s/^\$ //p' README.md; } >"$1/check/tour_commands.sh"
 }
@@ -120,13 +138,15 @@ inside() {
         mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
         ln -s pts/ptmx "$root/dev/ptmx"
         mount --bind "$cache/archives" "$root/var/cache/apt/archives"
+        mkdir -p "$cache/ccache/${root##*/}" "$root/var/cache/ccache"
+        mount --bind "$cache/ccache/${root##*/}" "$root/var/cache/ccache"
         # As on a machine of its own, this root is the top of its namespace: under chroot alone the kernel
         # allows no user namespaces, and Weir would have to do without id-mapped mounts.
         cd "$root"
         mkdir -p old
         pivot_root . old
         exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-            chroot . /bin/bash -c "umount -l /old && rmdir /old && exec /bin/bash \"\$@\"" inside "$@"' inside "$root" "$cache" "$@" </dev/null
+            CCACHE_DIR=/var/cache/ccache CCACHE_MAXSIZE=1G chroot . /bin/bash -c "umount -l /old && rmdir /old && exec /bin/bash \"\$@\"" inside "$@"' inside "$root" "$cache" "$@" </dev/null
 }
 
 # part NAME ROOT NETWORK COMMAND…: one part of the check; its output is shown if it fails.

@@ -8,7 +8,7 @@ make)
     apt-get update -qq && apt-get install -y -qq --no-install-recommends make sudo >/dev/null || exit 1
     useradd --create-home ada
     echo 'ada ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ada
-    chown -R ada /src/weir
+    chown -R ada /src/weir /var/cache/ccache
     su ada -c "cd /src/weir && nice make CONFIGURE='$QUICKLY'"
     ;;
 run)
