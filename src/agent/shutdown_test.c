@@ -80,6 +80,9 @@ static const char *make_task(int i, const char *script)
 }
 
 static const char polite[] = "echo >../ready; while :; do sleep 0.05; done";
+/* Ends when the first look has been told of. */
+static const char patient[] = "trap 'until [ -e ../../../told ]; do sleep 0.05; done; trap - TERM; "
+                              "kill $$' TERM; echo >../ready; while :; do sleep 0.05; done";
 static const char deaf[] = "trap '' TERM; echo >../ready; while :; do sleep 0.05; done";
 
 static size_t count_processes(const char *dir)
@@ -92,8 +95,11 @@ static size_t count_processes(const char *dir)
 
 static void note_left(void *context, size_t n_left)
 {
+    char told[128];
     (void)context;
     left_seen[n_left_seen++ % 64] = n_left;
+    (void)snprintf(told, sizeof told, "%s/told", root);
+    ck_assert_int_eq(weir_file_write_atomic(told, "", 0, 0600, NULL), WEIR_OK);
 }
 
 static size_t shut_down(int64_t patience_ms, enum weir_lock_end *out_agent)
@@ -121,7 +127,7 @@ START_TEST(agent_and_tasks_end_and_what_nobody_wanted_to_end_is_lost)
     char lock[128];
     enum weir_lock_end agent;
     (void)snprintf(lock, sizeof lock, "%s/lock", root);
-    const char *first = make_task(1, polite), *second = make_task(2, polite);
+    const char *first = make_task(1, patient), *second = make_task(2, patient);
     pid_t holder = spawn("hold", "polite", lock);
     pid_t one = spawn("agent", "--supervise", first), two = spawn("agent", "--supervise", second);
     await(first, "ready");

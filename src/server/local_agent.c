@@ -14,8 +14,8 @@
 #define LOOK_SOON_MS 100  /* after a start: whether it has come up */
 #define PACE_MS      1000 /* from one start to the next: by then it holds its lock */
 #define IS_STABLE_MS 2000 /* an agent that lived so long is no crash loop */
-#define N_TOLD       10   /* starts of a crash loop that are logged one by one, then */
-#define TOLD_EVERY   60   /* every so manyth */
+#define N_TOLD       10   /* starts of a crash loop: each of the first is logged */
+#define TOLD_EVERY   60   /* and of the others one in so many */
 
 /* How agents get to this machine. */
 static const struct weir_cluster_driver *driver(void)
@@ -35,7 +35,7 @@ struct local_agent {
 
 void local_agent_pace_begin(struct local_agent_pace *pace, int64_t now_ms)
 {
-    *pace = (struct local_agent_pace){.started_ms = now_ms, .next_start_ms = now_ms + PACE_MS};
+    *pace = (struct local_agent_pace){.started_ms = now_ms};
 }
 
 bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t now_ms)
@@ -43,26 +43,20 @@ bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t 
     if (is_running) {
         if (now_ms - pace->started_ms >= IS_STABLE_MS) {
             pace->n_starts = 0;
-            pace->next_start_ms = WEIR_MIN(pace->next_start_ms, now_ms);
         }
         return false;
     }
-    if (now_ms < pace->next_start_ms) {
+    if (now_ms < pace->started_ms + PACE_MS) {
         return false;
     }
     pace->n_starts++;
     pace->started_ms = now_ms;
-    pace->next_start_ms = now_ms + PACE_MS;
     return true;
 }
 
 int64_t local_agent_look_ms(const struct local_agent_pace *pace, int64_t now_ms)
 {
-    if (now_ms - pace->started_ms < IS_STABLE_MS) {
-        return LOOK_SOON_MS;
-    }
-    int64_t wait_ms = pace->next_start_ms - now_ms;
-    return wait_ms > 0 ? WEIR_MIN(wait_ms, (int64_t)LOOK_MS) : LOOK_MS;
+    return now_ms - pace->started_ms < IS_STABLE_MS ? LOOK_SOON_MS : LOOK_MS;
 }
 
 bool local_agent_is_told(const struct local_agent_pace *pace)

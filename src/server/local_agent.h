@@ -1,7 +1,7 @@
 /**
  * The agent of the server's own machine, kept alive: one that has died is started again, at once,
- * but not within 1 s of its own start. There is no longer back-off: doors wait for it, whoever
- * kills it, and a start is cheap.
+ * but not within 1 s of its own start. That time does not grow when it dies again and again: doors
+ * wait for it.
  *
  * What is looked at is the agent's lock: an agent that outlived an earlier server is this one's
  * too. A stopped agent (SIGSTOP) holds its lock and is left alone.
@@ -17,10 +17,10 @@
 
 struct local_agent;
 
-/** How often an agent was started of late, and when it may be again. Times are monotonic. */
+/** When an agent was last started, and how often of late. Times are monotonic. */
 struct local_agent_pace {
-    int64_t started_ms, next_start_ms;
-    int n_starts; /**< Since one was last stable. */
+    int64_t started_ms; /**< Of the last start. */
+    int n_starts;       /**< Since one was last stable. */
 };
 
 /** One was started now. */

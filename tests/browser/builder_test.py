@@ -158,6 +158,7 @@ class BuilderTest(WithPage):
     def test_a_policy_of_the_live_graph_opens_its_decisions(self):
         page = self.page
         page.go(f"{ION}/graph")
+        page.has_text('[data-link="training>entrance"] .policy', "rate limit")
         gates = page.texts('[data-link="training>entrance"] .policy')
         self.assertEqual(["rate limit" in gates[0], "v3 passed" in gates[0], "v3 asks" in gates[1]], [True, True, True], gates)
         page.js("""document.querySelectorAll('[data-link="training>entrance"] .policy')[0].click()""")

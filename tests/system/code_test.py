@@ -1,4 +1,5 @@
 """What a job brings along, as a person sees it: a folder by content, a commit, packages, secrets, and what it leaves."""
+import contextlib
 import hashlib
 import http.server
 import json
@@ -256,6 +257,17 @@ class Code(unittest.TestCase):
         self.assertEqual(out.count("no folder"), 4, out)
         self.assertEqual(self.artifacts(self.newest("replaces")["run"]), {})
 
+    def stopped(self, words):
+        """The processes with these words, stopped: what they have done so far stays so. Those that end by themselves are left out."""
+        found = []
+        for pid in self.server.pids(words):
+            stat = pathlib.Path(f"/proc/{pid}/stat")
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                os.kill(pid, signal.SIGSTOP)
+                wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] in "TZX", 20, "it to stop")
+                found.append(pid)
+        return found
+
     def test_a_supervisor_that_is_killed_while_it_fetches_or_sends_is_followed_by_one_that_goes_on(self):
         for i in range(300):
             self.write(f"data/{i % 10}/{i}", f"{i}\n")
@@ -272,10 +284,12 @@ class Code(unittest.TestCase):
                     continue
                 doing = "sending" if (folder / "output.sent").exists() else "fetching"
                 is_begun = (folder / "work/data").exists() if doing == "fetching" else (folder / "output.sent").stat().st_size
-                if kills[doing] < 2 and is_begun and (doing == "sending" or not (folder / "run.json").exists()):
-                    for pid in self.server.pids("--supervise " + str(folder)):
-                        os.kill(pid, signal.SIGKILL)
-                    kills[doing] += 1
+                if kills[doing] < 2 and is_begun:
+                    pids = self.stopped("--supervise " + str(folder))
+                    is_meant = doing == "sending" or not (folder / "run.json").exists()  # with that the program runs
+                    for pid in pids:
+                        os.kill(pid, signal.SIGKILL if is_meant else signal.SIGCONT)
+                    kills[doing] += is_meant and len(pids) > 0
         self.assertTrue(all(kills.values()), kills)
         ended = self.server.get("/jobs/" + job)
         self.assertEqual((ended["state"], ended["attempt"]), ("SUCCEEDED", 1), ended["reason"])
