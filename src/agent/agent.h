@@ -117,8 +117,8 @@ weir_status weir_agent_shares_check(const char *shares, struct weir_error *err) 
 
 /**
  * What `weir agent --supervise DIR` does: start the attempt in DIR, unless it was started before,
- * and write down how it ends. Changes process-wide state (signal mask, subreaper): call it from
- * main.
+ * and write down how it ends. Changes process-wide state (signal mask, subreaper), and keeps DIR/lock
+ * until the process ends: call it from main.
  * @return the exit status of the supervisor: 0, or 1 if it could not even write exit.json.
  */
 int weir_agent_supervise(const char *task_dir);

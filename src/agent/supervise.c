@@ -635,6 +635,6 @@ int weir_agent_supervise(const char *task_dir)
     status = settle(&s);
     contact_close(s.contact);
     weir_arena_fini(&s.arena);
-    close(lock_fd);
+    /* The lock goes with this process: when it is free, nothing of the attempt runs any more. */
     return status == WEIR_OK ? 0 : 1;
 }
