@@ -142,7 +142,7 @@ static weir_status take_command(const struct api_call *call, json_t *order, stru
                                   "$.command[%zu]: expected text, of at most %u bytes in all words",
                                   i, WEIR_VISIT_TEXT_MAX);
         }
-        (void)weir_buf_printf(what, "%s%.*s", i > 0 ? " " : "", WHAT_MAX_BYTES, text);
+        (void)weir_buf_printf(what, "%s%.*s", i > 0 ? " " : "", WHAT_MAX_BYTES + 1, text);
     }
     json_object_set(order, "command", (json_t *)command);
     return WEIR_OK;
@@ -249,6 +249,18 @@ static void answer_visit(struct api_call *call, const struct weir_visit *visit)
                                (json_int_t)visit->since_ms));
 }
 
+/* Between two characters. */
+static void cut_what(struct weir_buf *what)
+{
+    size_t at = WHAT_MAX_BYTES - 4;
+    if (what->len > WHAT_MAX_BYTES) {
+        while (at > 0 && (what->data[at] & 0xc0) == 0x80) {
+            at--;
+        }
+        (void)snprintf(what->data + at, sizeof "...", "...");
+    }
+}
+
 weir_status api_visit_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     WEIR_AUTO(weir_json_auto_free) json_t *order = json_object();
@@ -256,11 +268,9 @@ weir_status api_visit_create(struct api_call *call, struct weir_txn *txn, struct
     struct weir_buf what;
     char id[WEIR_VISIT_ID_BYTES];
     (void)txn;
-    weir_buf_init(&what, WHAT_MAX_BYTES * WEIR_VISIT_WORDS_MAX + PATH_MAX_BYTES);
+    weir_buf_init(&what, (WHAT_MAX_BYTES + 2) * WEIR_VISIT_WORDS_MAX + PATH_MAX_BYTES);
     weir_status status = take_order(&entry, order, &what, err);
-    if (what.len > WHAT_MAX_BYTES) {
-        (void)snprintf(what.data + WHAT_MAX_BYTES - 4, 4, "...");
-    }
+    cut_what(&what);
     char *text = weir_arena_strdup(call->arena, what.len > 0 ? what.data : "");
     weir_buf_fini(&what);
     weir_frame_disarm(text);
@@ -354,13 +364,24 @@ static weir_status append(struct weir_txn *txn, void *context, struct weir_error
     return weir_event_append(txn, context, NULL, err);
 }
 
+/* What a node says of itself is perhaps no text, or cut within a character. */
+static const char *as_text(char *text)
+{
+    bool is_text = weir_text_is_utf8(text);
+    for (char *at = text; !is_text && *at != '\0'; at++) {
+        *at = (*at & 0x80) != 0 ? '?' : *at;
+    }
+    return text;
+}
+
 static const char *how_of(const struct weir_visit_end *end, struct weir_arena *arena)
 {
     return end->has_exit && end->exit_signal != 0
                ? weir_arena_printf(arena, "ended by signal %d", end->exit_signal)
-           : end->has_exit       ? weir_arena_printf(arena, "exit %d", end->exit_status)
-           : end->failed != NULL ? weir_arena_printf(arena, "it did not work: %.200s", end->failed)
-                                 : "its connection ended";
+           : end->has_exit ? weir_arena_printf(arena, "exit %d", end->exit_status)
+           : end->failed != NULL
+               ? as_text(weir_arena_printf(arena, "it did not work: %.200s", end->failed))
+               : "its connection ended";
 }
 
 static void ended(void *context, const struct weir_visit_end *end)
