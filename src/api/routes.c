@@ -235,8 +235,10 @@ const struct api_route api_routes[] = {
     {"GET", API "/jobs/{id}/visits", "List who is inside the tasks of a job", R(JOBS_READ),
      API_READ, 0, NULL, NULL, NULL, 0, api_visit_list},
     {"POST", API "/jobs/{id}/visits",
-     "Go into a task that runs: kind shell, exec, read, write, forward or top", R(JOBS_SUBMIT),
-     API_NONE, 0, NULL, NULL, NULL, 0, api_visit_create},
+     "Go into a task that runs: kind shell, exec, read, write, forward or top; with each right "
+     "that "
+     "its token has",
+     R(JOBS_SUBMIT), API_NONE, 0, NULL, NULL, NULL, 0, api_visit_create},
     {"GET", API "/visits/{id}/stream",
      "Upgrade to weir-visit: a stream of one's own visit, to where it was made for", R(JOBS_SUBMIT),
      API_NONE, API_BYTES_OUT, NULL, NULL, NULL, 0, api_visit_stream},

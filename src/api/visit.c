@@ -5,6 +5,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/service.h"
+#include "control/sender.h"
 #include "job/job.h"
 #include "job/service.h"
 #include "store/event.h"
@@ -73,6 +74,45 @@ static weir_status check_service(const struct entry *entry, struct weir_txn *txn
                                 service.kind, service.name, service.owner);
 }
 
+static weir_status need(const struct weir_job *job, enum weir_right right, const char *why,
+                        struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "to go into job \"%.60s\" needs the right to %s %s, too: %s", job->name,
+                          weir_right_verb(right), weir_right_noun(right), why);
+}
+
+/* Whoever is inside can end it, decide in its place, and act with its token: they may that in other ways, too. */
+static weir_status check_rights(struct weir_txn *txn, const struct weir_job *job,
+                                const struct weir_identity *who, struct weir_arena *arena,
+                                struct weir_error *err)
+{
+    const struct control_sender_of of = {job->id, job->kind, job->ion, job->created_by,
+                                         job->limited_to};
+    const char *name;
+    struct weir_identity sender;
+    bool is_own = job->created_by != NULL && strcmp(job->created_by, who->user.name) == 0;
+    if (!is_own && !weir_identity_may(who, WEIR_RIGHT_JOBS_CANCEL, job->project)) {
+        return need(job, WEIR_RIGHT_JOBS_CANCEL, "it is somebody else's", err);
+    }
+    if (job->is_service && job->ion != NULL &&
+        !weir_identity_may(who, WEIR_RIGHT_IONS_PROMOTE, job->project)) {
+        return need(job, WEIR_RIGHT_IONS_PROMOTE, "what serves an ION can be changed in there",
+                    err);
+    }
+    WEIR_TRY(control_sender_find(txn, &of, arena, &name, &sender, err));
+    for (int i = 0; i < WEIR_RIGHT_COUNT; i++) {
+        enum weir_right right = (enum weir_right)i;
+        bool is_tasks = (weir_role_rights(WEIR_ROLE_WORKER) & weir_rights_of_projects() &
+                         WEIR_RIGHTS_OF(right)) != 0;
+        if (is_tasks && weir_identity_may(&sender, right, job->project) &&
+            !weir_identity_may(who, right, job->project)) {
+            return need(job, right, "its token may that, and is in there", err);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status not_running(const struct weir_job *job, const struct weir_task *task,
                                const struct entry *entry, struct weir_error *err)
 {
@@ -99,6 +139,7 @@ static weir_status find_in(struct weir_txn *txn, void *context, struct weir_erro
     const struct weir_task *task = NULL;
     WEIR_TRY(weir_job_load(txn, call->params[0], call->arena, &state, err));
     WEIR_TRY(check_service(entry, txn, state.job.id, err));
+    WEIR_TRY(check_rights(txn, &state.job, &call->identity, call->arena, err));
     for (size_t i = 0; i < state.n_tasks && task == NULL; i++) {
         task = is_meant(entry, &state.tasks[i]) ? &state.tasks[i] : NULL;
     }
@@ -434,9 +475,14 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
     weir_status status =
         weir_identity_by_id(txn, visit->session, visit->token,
                             weir_clock_now_ms(looking->api->clock), looking->arena, &identity, err);
-    looking->may =
-        status == WEIR_OK && weir_identity_may(&identity, WEIR_RIGHT_JOBS_SUBMIT, visit->project);
-    return status == WEIR_ERR_UNAUTH ? WEIR_OK : status;
+    if (status == WEIR_OK) {
+        struct weir_job job;
+        status = weir_txn_get(txn, &weir_job_resource, visit->job, looking->arena, &job, err);
+        looking->may = status == WEIR_OK &&
+                       weir_identity_may(&identity, WEIR_RIGHT_JOBS_SUBMIT, job.project) &&
+                       check_rights(txn, &job, &identity, looking->arena, err) != WEIR_ERR_DENIED;
+    }
+    return status == WEIR_ERR_UNAUTH || status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
 }
 
 /* A database that does not answer throws nobody out. */

@@ -385,6 +385,14 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(there[1].replace(job, none), not_there[1])
         self.assertEqual(ask(tokens["nan"], f"/jobs/{job}/visits")[0], 404)
         self.assertEqual(ask(tokens["vic"], f"/jobs/{job}/visits", body)[0], 403)
+        # Who may end no job of others goes into none of theirs: from inside it can be ended.
+        server.post("/roles", {"name": "sender", "description": "sends jobs", "rights": ["submit jobs", "read jobs"]})
+        server.post("/users", {"name": "sam", "kind": "person", "role": "member"})
+        server.request("PUT", "/api/v1/projects/default/members/user/sam", {"role": "sender"})
+        sam = server.post("/tokens", {"user": "sam", "name": "t", "role": "member"})["secret"]
+        code, said = ask(sam, f"/jobs/{job}/visits", body)
+        self.assertEqual(code, 403)
+        self.assertIn("the right to cancel jobs, too", said)
         visit = ask(tokens["dan"], f"/jobs/{job}/visits", body)["id"]
         # The visit is its maker's alone, and the task's side is for who has the stream's secret.
         for token, path in ((tokens["nan"], "stream"), (server.token, "stream"), ("", "place"), (tokens["dan"], "place")):
