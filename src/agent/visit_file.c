@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define BYTES 65536
@@ -49,6 +51,11 @@ int visit_file_read(const char *path)
                                   ? "is a folder: one file is copied at a time, or all of it by "
                                     "weir job exec JOB -- tar -c FOLDER | tar -x"
                                   : "is no file");
+    }
+    struct statfs place;
+    if (fstatfs(fd, &place) == 0 &&
+        place.f_type == PROC_SUPER_MAGIC) { /* it tells of who reads it */
+        return complain(path, "is no file, but tells of a process: weir job exec JOB -- cat it");
     }
     return copy(fd, 1) ? 0 : complain(path, strerror(errno));
 }

@@ -153,8 +153,10 @@ static int connect_port(const struct inside_plan *plan)
     const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
                                     .sin6_addr = IN6ADDR_LOOPBACK_INIT,
                                     .sin6_port = htons((uint16_t)plan->order->port)};
+    const struct timeval patience = {.tv_sec = VISIT_PATIENCE_MS / 1000}; /* a full backlog */
     for (int i = 0; i < 2; i++) {
         int fd = socket(i == 0 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         int rc = i == 0 ? connect(fd, (const struct sockaddr *)&v4, sizeof v4)
                         : connect(fd, (const struct sockaddr *)&v6, sizeof v6);
         if (fd >= 0 && rc == 0) {

@@ -22,6 +22,7 @@
 
 #define TICK_MS      1000
 #define SEND_LAST_MS 5000 /* for the last frames */
+#define PIECES_MAX   16   /* of output, before input is looked at again */
 
 struct runner {
     const struct visit_host *host;
@@ -81,7 +82,7 @@ static void write_input(struct runner *r)
     }
     if (r->in_begin == r->in_end) {
         r->in_begin = r->in_end = 0;
-        if (r->is_input_over == true && inside->in_fd >= 0 && r->input != NULL) {
+        if (r->is_input_over && inside->in_fd >= 0 && r->input != NULL) {
             end_input(r);
             free(r->input);
             r->input = NULL;
@@ -92,7 +93,7 @@ static void write_input(struct runner *r)
 static void take_input(struct runner *r)
 {
     size_t len = r->line.frames.len;
-    if (r->is_input_over || r->in_end - r->in_begin + len > WEIR_VISIT_WINDOW) {
+    if (r->input == NULL || r->is_input_over || r->in_end - r->in_begin + len > WEIR_VISIT_WINDOW) {
         r->is_broken = true;
         return;
     }
@@ -171,7 +172,7 @@ static bool read_output(struct runner *r, int fd, enum weir_frame_type type, boo
 static void move_output(struct runner *r)
 {
     bool goes_on = true;
-    while (goes_on) {
+    for (int i = 0; i < PIECES_MAX && goes_on; i++) {
         goes_on = read_output(r, r->inside.out_fd, WEIR_FRAME_OUTPUT, &r->is_output_over);
         goes_on =
             read_output(r, r->inside.errors_fd, WEIR_FRAME_ERRORS, &r->is_errors_over) || goes_on;

@@ -54,7 +54,10 @@ static json_t *look_at(pid_t pid)
     weir_frame_disarm(command);
     long ticks = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
     json_t *shown = json_string(command);
-    shown = shown != NULL ? shown : json_string("?"); /* no UTF-8 */
+    for (char *at = command; shown == NULL && *at != '\0'; at++) { /* no UTF-8, or cut within it */
+        *at = (*at & 0x80) != 0 ? '?' : *at;
+    }
+    shown = shown != NULL ? shown : json_string(command);
     return json_pack("{s:I,s:s%,s:I,s:I,s:I,s:o}", "pid", (json_int_t)pid, "state", &state,
                      (size_t)1, "cpu_ms",
                      (json_int_t)((user + kernel) * 1000 / (unsigned long long)ticks), "rss_bytes",

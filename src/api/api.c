@@ -134,6 +134,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
         return err->status;
     }
     api_forget_resume(api);
+    api_delete_resume(api);
     *out = api;
     return WEIR_OK;
 }

@@ -117,6 +117,10 @@ struct forget api_forget(const struct weir_api *api);
 /** Go on with what a killed server was forgetting. When the API is created. */
 void api_forget_resume(struct weir_api *api);
 
+/** Give back the folders of datasets that a killed server had begun to delete, and had not deleted. When the
+ *  API is created; retention takes the others. */
+void api_delete_resume(struct weir_api *api);
+
 /** Freeze, as far as the freezer takes them, the datasets that have a tombstone in their newest version. */
 void api_freeze_left(struct weir_api *api);
 

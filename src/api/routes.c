@@ -147,8 +147,8 @@ const struct api_route api_routes[] = {
     {"GET", API "/datasets/{name}", "Look at a dataset", R(DATASETS_READ), API_READ, 0, NULL,
      &weir_dataset_resource, NULL, 0, api_get},
     {"DELETE", API "/datasets/{name}",
-     "Delete a dataset with its versions, unless something needs it; force=1: also if versions of "
-     "models were trained on it",
+     "Delete a dataset with its versions, unless something needs it; somebody else's only with the "
+     "right to delete models; force=1: also if versions of models were trained on it",
      R(DATASETS_CHANGE), API_NONE, 0, NULL, NULL, "force", 0, api_dataset_delete},
     {"PUT", API "/datasets/{name}/files/{class}/{file}", "Put a file into an uploaded dataset",
      R(DATASETS_CHANGE), API_NONE, API_UPLOAD | API_FLOW, NULL, NULL, NULL, 64 * MIB,
@@ -212,7 +212,7 @@ const struct api_route api_routes[] = {
      R(JOBS_CANCEL), API_WRITE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_update},
     {"DELETE", API "/jobs/{id}",
      "Delete a job that is over, with its tasks, its run and what that measured, unless something "
-     "needs it",
+     "needs it; somebody else's only with the right to delete models",
      R(JOBS_SUBMIT), API_NONE, 0, NULL, NULL, NULL, 0, api_job_delete},
     {"POST", API "/jobs/{id}/cancel", "Cancel a job", R(JOBS_CANCEL), API_WRITE, API_NOTIFY, NULL,
      &weir_job_resource, NULL, 0, api_job_cancel},
@@ -235,8 +235,10 @@ const struct api_route api_routes[] = {
     {"GET", API "/jobs/{id}/visits", "List who is inside the tasks of a job", R(JOBS_READ),
      API_READ, 0, NULL, NULL, NULL, 0, api_visit_list},
     {"POST", API "/jobs/{id}/visits",
-     "Go into a task that runs: kind shell, exec, read, write, forward or top", R(JOBS_SUBMIT),
-     API_NONE, 0, NULL, NULL, NULL, 0, api_visit_create},
+     "Go into a task that runs: kind shell, exec, read, write, forward or top; with each right "
+     "that "
+     "its token has",
+     R(JOBS_SUBMIT), API_NONE, 0, NULL, NULL, NULL, 0, api_visit_create},
     {"GET", API "/visits/{id}/stream",
      "Upgrade to weir-visit: a stream of one's own visit, to where it was made for", R(JOBS_SUBMIT),
      API_NONE, API_BYTES_OUT, NULL, NULL, NULL, 0, api_visit_stream},

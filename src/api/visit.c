@@ -5,6 +5,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/service.h"
+#include "control/sender.h"
 #include "job/job.h"
 #include "job/service.h"
 #include "store/event.h"
@@ -73,6 +74,45 @@ static weir_status check_service(const struct entry *entry, struct weir_txn *txn
                                 service.kind, service.name, service.owner);
 }
 
+static weir_status need(const struct weir_job *job, enum weir_right right, const char *why,
+                        struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "to go into job \"%.60s\" needs the right to %s %s, too: %s", job->name,
+                          weir_right_verb(right), weir_right_noun(right), why);
+}
+
+/* Whoever is inside can end it, decide in its place, and act with its token: they may that in other ways, too. */
+static weir_status check_rights(struct weir_txn *txn, const struct weir_job *job,
+                                const struct weir_identity *who, struct weir_arena *arena,
+                                struct weir_error *err)
+{
+    const struct control_sender_of of = {job->id, job->kind, job->ion, job->created_by,
+                                         job->limited_to};
+    const char *name;
+    struct weir_identity sender;
+    bool is_own = job->created_by != NULL && strcmp(job->created_by, who->user.name) == 0;
+    if (!is_own && !weir_identity_may(who, WEIR_RIGHT_JOBS_CANCEL, job->project)) {
+        return need(job, WEIR_RIGHT_JOBS_CANCEL, "it is somebody else's", err);
+    }
+    if (job->is_service && job->ion != NULL &&
+        !weir_identity_may(who, WEIR_RIGHT_IONS_PROMOTE, job->project)) {
+        return need(job, WEIR_RIGHT_IONS_PROMOTE, "what serves an ION can be changed in there",
+                    err);
+    }
+    WEIR_TRY(control_sender_find(txn, &of, arena, &name, &sender, err));
+    for (int i = 0; i < WEIR_RIGHT_COUNT; i++) {
+        enum weir_right right = (enum weir_right)i;
+        bool is_tasks = (weir_role_rights(WEIR_ROLE_WORKER) & weir_rights_of_projects() &
+                         WEIR_RIGHTS_OF(right)) != 0;
+        if (is_tasks && weir_identity_may(&sender, right, job->project) &&
+            !weir_identity_may(who, right, job->project)) {
+            return need(job, right, "its token may that, and is in there", err);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status not_running(const struct weir_job *job, const struct weir_task *task,
                                const struct entry *entry, struct weir_error *err)
 {
@@ -99,6 +139,7 @@ static weir_status find_in(struct weir_txn *txn, void *context, struct weir_erro
     const struct weir_task *task = NULL;
     WEIR_TRY(weir_job_load(txn, call->params[0], call->arena, &state, err));
     WEIR_TRY(check_service(entry, txn, state.job.id, err));
+    WEIR_TRY(check_rights(txn, &state.job, &call->identity, call->arena, err));
     for (size_t i = 0; i < state.n_tasks && task == NULL; i++) {
         task = is_meant(entry, &state.tasks[i]) ? &state.tasks[i] : NULL;
     }
@@ -142,7 +183,7 @@ static weir_status take_command(const struct api_call *call, json_t *order, stru
                                   "$.command[%zu]: expected text, of at most %u bytes in all words",
                                   i, WEIR_VISIT_TEXT_MAX);
         }
-        (void)weir_buf_printf(what, "%s%.*s", i > 0 ? " " : "", WHAT_MAX_BYTES, text);
+        (void)weir_buf_printf(what, "%s%.*s", i > 0 ? " " : "", WHAT_MAX_BYTES + 1, text);
     }
     json_object_set(order, "command", (json_t *)command);
     return WEIR_OK;
@@ -249,6 +290,18 @@ static void answer_visit(struct api_call *call, const struct weir_visit *visit)
                                (json_int_t)visit->since_ms));
 }
 
+/* Between two characters. */
+static void cut_what(struct weir_buf *what)
+{
+    size_t at = WHAT_MAX_BYTES - 4;
+    if (what->len > WHAT_MAX_BYTES) {
+        while (at > 0 && (what->data[at] & 0xc0) == 0x80) {
+            at--;
+        }
+        (void)snprintf(what->data + at, sizeof "...", "...");
+    }
+}
+
 weir_status api_visit_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     WEIR_AUTO(weir_json_auto_free) json_t *order = json_object();
@@ -256,11 +309,9 @@ weir_status api_visit_create(struct api_call *call, struct weir_txn *txn, struct
     struct weir_buf what;
     char id[WEIR_VISIT_ID_BYTES];
     (void)txn;
-    weir_buf_init(&what, WHAT_MAX_BYTES * WEIR_VISIT_WORDS_MAX + PATH_MAX_BYTES);
+    weir_buf_init(&what, (WHAT_MAX_BYTES + 2) * WEIR_VISIT_WORDS_MAX + PATH_MAX_BYTES);
     weir_status status = take_order(&entry, order, &what, err);
-    if (what.len > WHAT_MAX_BYTES) {
-        (void)snprintf(what.data + WHAT_MAX_BYTES - 4, 4, "...");
-    }
+    cut_what(&what);
     char *text = weir_arena_strdup(call->arena, what.len > 0 ? what.data : "");
     weir_buf_fini(&what);
     weir_frame_disarm(text);
@@ -354,13 +405,24 @@ static weir_status append(struct weir_txn *txn, void *context, struct weir_error
     return weir_event_append(txn, context, NULL, err);
 }
 
+/* What a node says of itself is perhaps no text, or cut within a character. */
+static const char *as_text(char *text)
+{
+    bool is_text = weir_text_is_utf8(text);
+    for (char *at = text; !is_text && *at != '\0'; at++) {
+        *at = (*at & 0x80) != 0 ? '?' : *at;
+    }
+    return text;
+}
+
 static const char *how_of(const struct weir_visit_end *end, struct weir_arena *arena)
 {
     return end->has_exit && end->exit_signal != 0
                ? weir_arena_printf(arena, "ended by signal %d", end->exit_signal)
-           : end->has_exit       ? weir_arena_printf(arena, "exit %d", end->exit_status)
-           : end->failed != NULL ? weir_arena_printf(arena, "it did not work: %.200s", end->failed)
-                                 : "its connection ended";
+           : end->has_exit ? weir_arena_printf(arena, "exit %d", end->exit_status)
+           : end->failed != NULL
+               ? as_text(weir_arena_printf(arena, "it did not work: %.200s", end->failed))
+               : "its connection ended";
 }
 
 static void ended(void *context, const struct weir_visit_end *end)
@@ -413,9 +475,14 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
     weir_status status =
         weir_identity_by_id(txn, visit->session, visit->token,
                             weir_clock_now_ms(looking->api->clock), looking->arena, &identity, err);
-    looking->may =
-        status == WEIR_OK && weir_identity_may(&identity, WEIR_RIGHT_JOBS_SUBMIT, visit->project);
-    return status == WEIR_ERR_UNAUTH ? WEIR_OK : status;
+    if (status == WEIR_OK) {
+        struct weir_job job;
+        status = weir_txn_get(txn, &weir_job_resource, visit->job, looking->arena, &job, err);
+        looking->may = status == WEIR_OK &&
+                       weir_identity_may(&identity, WEIR_RIGHT_JOBS_SUBMIT, job.project) &&
+                       check_rights(txn, &job, &identity, looking->arena, err) != WEIR_ERR_DENIED;
+    }
+    return status == WEIR_ERR_UNAUTH || status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
 }
 
 /* A database that does not answer throws nobody out. */

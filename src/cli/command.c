@@ -77,6 +77,28 @@ static weir_status name_unknown_option(const struct cli_call *call, weir_status 
                                         weir_arena_strdup(call->arena, err->message), say);
 }
 
+static bool has_flag(const struct cli_call *call, const char *flag)
+{
+    size_t len = strlen(flag);
+    for (int i = 0; i < call->argc && strcmp(call->argv[i], "--") != 0; i++) {
+        if (strncmp(call->argv[i], flag, len) == 0 &&
+            (call->argv[i][len] == '\0' || call->argv[i][len] == '=')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A context that is given as a flag goes before a server of the environment, and its token with it: that server's
+ * token is for no other. */
+static void prefer_flags(const struct cli_call *call)
+{
+    if (has_flag(call, "--context") && !has_flag(call, "--server")) {
+        call->common->server = NULL;
+        call->common->token = has_flag(call, "--token") ? call->common->token : NULL;
+    }
+}
+
 weir_status cli_call_run(struct cli_call *call, struct weir_error *err)
 {
     const struct cli_command *command = call->command;
@@ -96,6 +118,7 @@ weir_status cli_call_run(struct cli_call *call, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(check_words(call, err));
+    prefer_flags(call);
     weir_status status = command->run(call, err);
     weir_client_close(call->client);
     return status;

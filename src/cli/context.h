@@ -2,7 +2,8 @@
  * Contexts: servers that a person uses from this account, each with its token. They lie in one file of the account,
  * contexts.json in $XDG_CONFIG_HOME/weir (~/.config/weir), which only its owner may read.
  *
- * Which server a command talks to: --server, else --context, else --state (each may stand in the environment), else
+ * Which server a command talks to: --server, else --context, else --state (each may stand in the environment; a
+ * --context in the command goes before a server there, and that server's token is not shown to it), else
  * the context that `weir context use` chose, else the state folder of this machine. A context's token goes to that
  * context's server, and to no other.
  */

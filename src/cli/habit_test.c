@@ -257,15 +257,31 @@ START_TEST(a_server_is_kept_used_and_forgotten)
     /* A flag wins; a server that is no context's gets no token of one. */
     EXPECT_REFUSED(9, "127.0.0.1:1/", "get", "projects", "--server", "http://127.0.0.1:1");
     EXPECT_REFUSED(6, "", "get", "projects", "--token", "weir_wrong");
+    EXPECT_REFUSED(2, "names a user before its host", "login", "http://lab:secret@127.0.0.1:1",
+                   "--token", "weir_x");
+    ck_assert_ptr_null(strstr(cli.err, "secret"));
+    EXPECT_REFUSED(2, "expected http", "get", "projects", "--server",
+                   "http://127.0.0.1:1/\r\nX: y");
     EXPECT_EXIT(0, "login", "--env");
     EXPECT_OUT("export MLFLOW_TRACKING_URI='http://127.0.0.1:");
     EXPECT_EXIT(0, "login", "--env", "--project", "default", "-ojson");
     ck_assert_str_eq(json_string_value(json_object_get(cli.json, "WEIR_TOKEN")), token);
     ck_assert_ptr_nonnull(
         strstr(json_string_value(json_object_get(cli.json, "MLFLOW_TRACKING_URI")), "/p/default"));
+    /* What is said in the command wins over what the environment says, which may be of another server. */
+    (void)setenv("WEIR_SERVER", "http://127.0.0.1:1", 1);
+    (void)setenv("WEIR_TOKEN", "weir_of_that", 1);
+    EXPECT_EXIT(0, "get", "projects", "--context", "lab");
+    EXPECT_EXIT(0, "logout", "lab");
+    (void)setenv("WEIR_SERVER", server, 1);
+    (void)unsetenv("WEIR_TOKEN");
+    EXPECT_EXIT(0, "login", server, "--token", token, "--context", "lab");
+    EXPECT_EXIT(0, "logout", "lab");
+    ck_assert_str_eq(cli.out, "lab: logged out\n"); /* not the first that has this server */
+    (void)unsetenv("WEIR_SERVER");
+    EXPECT_EXIT(0, "context", "use", "127.0.0.1");
     EXPECT_EXIT(0, "logout");
     ck_assert_str_eq(cli.out, "127.0.0.1: logged out\n");
-    EXPECT_EXIT(0, "context", "delete", "lab");
     EXPECT_REFUSED(4, "logged in to no server", "logout");
     EXPECT_EXIT(0, "login", server, "--token", token);
     ck_assert_int_eq(chmod(file, 0640), 0);

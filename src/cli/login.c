@@ -232,7 +232,10 @@ static const struct weir_option logout_options[] = {CLI_COMMON_OPTIONS(logout_op
 static weir_status run_logout(struct cli_call *call, struct weir_error *err)
 {
     struct cli_context context;
-    call->common->context = call->n_words > 0 ? call->words[0] : call->common->context;
+    if (call->n_words > 0) { /* that one, whatever the environment says */
+        call->common->context = call->words[0];
+        call->common->server = call->common->token = NULL;
+    }
     WEIR_TRY(cli_context_find(call, &context, err));
     if (context.name == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,

@@ -63,6 +63,27 @@ static weir_status token_of_state_dir(const char *state_dir, char **out, struct 
     return status == WEIR_ERR_NOT_FOUND || status == WEIR_ERR_DENIED ? WEIR_OK : status;
 }
 
+/* "http://lab:8470@elsewhere" is a server called elsewhere: a person reads another, and a password would be printed. */
+static weir_status check_server(const char *server, struct weir_error *err)
+{
+    const char *host = strstr(server, "://");
+    bool is_http = strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0;
+    size_t n = 0;
+    while ((unsigned char)server[n] > ' ' && server[n] != 0x7f) {
+        n++;
+    }
+    if (!is_http || server[n] != '\0') {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "server \"%.*s\": expected http://HOST:PORT or https://HOST:PORT",
+                              (int)n, server);
+    }
+    return memchr(host + 3, '@', strcspn(host + 3, "/")) == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "the server's address names a user before its host: who you are "
+                                "is said by a token (weir login URL --user USER)");
+}
+
 weir_status client_discover(const struct weir_client_config *config, char **out_server,
                             char **out_token, struct weir_error *err)
 {
@@ -83,12 +104,7 @@ weir_status client_discover(const struct weir_client_config *config, char **out_
         /* Never sent to a server that was named: it may not be the one of this folder. */
         status = token_of_state_dir(config->state_dir, &token, err);
     }
-    if (status == WEIR_OK && strncmp(server, "http://", 7) != 0 &&
-        strncmp(server, "https://", 8) != 0) {
-        status =
-            weir_error_set(err, WEIR_ERR_INVALID,
-                           "server \"%s\": expected http://HOST:PORT or https://HOST:PORT", server);
-    }
+    status = status == WEIR_OK ? check_server(server, err) : status;
     if (status != WEIR_OK) {
         free(server);
         free(token);

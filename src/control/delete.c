@@ -1,69 +1,107 @@
 #include "control/delete.h"
 
 #include "control/uses.h"
+#include "deploy/deploy.h"
 #include "ion/ion.h"
 #include "job/job.h"
+#include "job/service.h"
 #include "store/stmt.h"
 #include "store/table.h"
+#include "sweep/sweep.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define OVER "('SUCCEEDED', 'FAILED', 'CANCELLED')"
 
-/** A query of who needs something: its texts are named, the first of them. */
+/**
+ * A query of who needs something. Each row is a key of `noun`, and behind a line break what is said of it; of
+ * what the caller does not see the noun alone is said. Without a noun a row is said as it is.
+ */
 struct use {
+    const struct weir_resource *noun;
     const char *sql, *before, *after;
     bool gives_way; /* to --force */
 };
 
-/* The first text that a query gives; NULL: none. */
-static weir_status first_of(struct control *control, struct weir_txn *txn, const char *sql,
-                            const struct weir_bind *bind, char **out, struct weir_error *err)
+static const char *user_of(struct control *control, struct weir_txn *txn,
+                           const struct weir_resource *noun, char *row)
 {
-    char **texts;
-    size_t n;
-    WEIR_TRY(weir_txn_query_texts(txn, sql, bind, 1, control->arena, &texts, &n, err));
-    *out = n > 0 ? texts[0] : NULL;
-    return WEIR_OK;
+    struct weir_error hidden;
+    char *text = strchr(row, '\n');
+    if (noun == NULL || text == NULL) {
+        return row;
+    }
+    *text++ = '\0';
+    void *record = weir_arena_alloc(control->arena, noun->size);
+    return weir_txn_get(txn, noun, row, control->arena, record, &hidden) == WEIR_OK
+               ? text
+               : weir_arena_printf(control->arena, "a %s of another project", noun->name);
 }
 
-/* Each query has the name as :name, or as :quoted, a text of JSON that begins so. */
+/* Each query has the name as :name, and its folder as :path if it asks for that. */
 static weir_status check_uses(struct control *control, struct weir_txn *txn, const char *what,
-                              const char *name, const struct use *uses, size_t n,
+                              const struct weir_bind binds[2], const struct use *uses, size_t n,
                               struct weir_error *err)
 {
-    const struct weir_bind plain = WEIR_BIND_TEXT("name", name);
-    const struct weir_bind quoted =
-        WEIR_BIND_TEXT("quoted", weir_arena_printf(control->arena, "\"%s", name));
     for (size_t i = 0; i < n; i++) {
-        char *user = NULL;
-        bool is_quoted = strstr(uses[i].sql, ":quoted") != NULL;
-        WEIR_TRY(first_of(control, txn, uses[i].sql, is_quoted ? &quoted : &plain, &user, err));
-        if (user != NULL) {
+        char **rows;
+        size_t n_rows, n_binds = strstr(uses[i].sql, ":path") != NULL ? 2 : 1;
+        WEIR_TRY(weir_txn_query_texts(txn, uses[i].sql, binds, n_binds, control->arena, &rows,
+                                      &n_rows, err));
+        if (n_rows > 0) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "%s is not deleted: %s%s%s", what,
-                                  uses[i].before, user, uses[i].after);
+                                  uses[i].before, user_of(control, txn, uses[i].noun, rows[0]),
+                                  uses[i].after);
         }
     }
     return WEIR_OK;
 }
 
+/* What many hands have worked on goes by whose it is, or who may throw away what a project has made. */
+static weir_status check_owner(const struct control_deleter *by, const char *what,
+                               const char *owner, const char *project, struct weir_error *err)
+{
+    if ((owner != NULL && strcmp(owner, by->actor) == 0) ||
+        weir_identity_may(by->identity, WEIR_RIGHT_MODELS_DELETE, project)) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "%s is not deleted: it is %s's; they may delete it, and who has the "
+                          "right to delete models in project %s",
+                          what, owner != NULL ? owner : "nobody", project);
+}
+
 /* ---- datasets ----------------------------------------------------------------------------------- */
 
-/* Of a specification the name is looked for as a text of its JSON: rather one too many than one too few. */
+/* Does a text at one of these places of a document name the dataset, with a version or not? What is named for
+ * validation has become its folder. */
+#define NAMES(document, places)                                                                    \
+    " instr(" document ", :name) > 0 AND EXISTS (SELECT 1 FROM json_tree(" document ") n"          \
+    " WHERE n.type = 'text' AND (" places ") AND (n.atom IN (:name, :path)"                        \
+    " OR substr(n.atom, 1, length(:name) + 1) = :name || '@'))"
+
+// clang-format off
 static const struct use dataset_uses[] = {
-    {"SELECT name FROM jobs WHERE state NOT IN " OVER " AND instr(spec, :quoted) > 0", "job ",
-     " names it and is not over: wait for it, or `weir job cancel` it, first", false},
-    {"SELECT name FROM sweeps WHERE state IN ('RUNNING', 'PAUSED', 'STOPPING')"
-     " AND instr(document, :quoted) > 0",
-     "sweep ", " names it and is not over: `weir sweep stop` it first", false},
-    {"SELECT CAST(count(*) AS TEXT) FROM dataset_tombstones WHERE dataset = :name GROUP BY dataset",
+    {&weir_job_resource,
+     "SELECT id || char(10) || 'job ' || name FROM jobs WHERE state NOT IN " OVER
+     " AND" NAMES("spec", "n.fullkey IN ('$.dataset', '$.validation') OR n.path = '$.datasets'"),
+     "", " names it and is not over: wait for it, or `weir job cancel` it, first", false},
+    {&weir_sweep_resource,
+     "SELECT id || char(10) || 'sweep ' || name FROM sweeps"
+     " WHERE state IN ('RUNNING', 'PAUSED', 'STOPPING') AND"
+     NAMES("document", "n.fullkey LIKE '%.dataset%' OR n.fullkey LIKE '%.validation%'"),
+     "", " names it and is not over: `weir sweep stop` it first", false},
+    {NULL,
+     "SELECT CAST(count(*) AS TEXT) FROM dataset_tombstones WHERE dataset = :name GROUP BY dataset",
      "people were forgotten in it (", "), and what tells of that is kept", false},
-    {"SELECT model || ' version ' || version FROM model_versions WHERE dataset = :name"
-     " AND deleted_ms = 0 ORDER BY created_ms DESC",
+    {&weir_model_resource,
+     "SELECT model || char(10) || model || ' version ' || version FROM model_versions"
+     " WHERE dataset = :name AND deleted_ms = 0 ORDER BY created_ms DESC",
      "", " was trained on it, and its lineage would end there: delete that first, or say --force",
      true},
 };
+
+// clang-format on
 
 struct naming {
     struct control *control;
@@ -77,37 +115,82 @@ static bool is_named(const char *own, const char *dataset)
     return own != NULL && strncmp(own, dataset, len) == 0 && (own[len] == '\0' || own[len] == '@');
 }
 
+/* Of parameters and options. */
+static bool names(const json_t *value, const char *dataset)
+{
+    static const char *const members[] = {"dataset", "validation", "datasets"};
+    bool is_found = false;
+    const json_t *one;
+    size_t i;
+    for (size_t k = 0; k < WEIR_ARRAY_LEN(members) && !is_found; k++) {
+        const json_t *member = json_object_get(value, members[k]);
+        is_found = is_named(json_string_value(member), dataset);
+        json_array_foreach(member, i, one)
+        {
+            is_found = is_found || is_named(json_string_value(one), dataset);
+        }
+    }
+    return is_found;
+}
+
+static bool text_names(const char *text, const char *dataset)
+{
+    json_t *value = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    bool is_found = names(value, dataset);
+    json_decref(value);
+    return is_found;
+}
+
+static bool pipeline_names(const struct weir_ion_doc_pipeline *pipeline, const char *dataset)
+{
+    return is_named(pipeline->dataset, dataset) || is_named(pipeline->output, dataset) ||
+           is_named(pipeline->gallery_dataset, dataset) || is_named(pipeline->impostors, dataset) ||
+           text_names(pipeline->parameters, dataset);
+}
+
+static bool document_names(const struct weir_ion_doc *doc, const char *dataset)
+{
+    bool is_found = false;
+    for (size_t i = 0; i < doc->n_pipelines && !is_found; i++) {
+        is_found = pipeline_names(&doc->pipelines[i], dataset);
+    }
+    for (size_t i = 0; i < doc->n_links && !is_found; i++) {
+        for (size_t k = 0; k < doc->links[i].policies.n && !is_found; k++) {
+            is_found = text_names(doc->links[i].policies.items[k].text, dataset);
+        }
+    }
+    return is_found;
+}
+
 static weir_status check_document(void *context, const char *ion, const struct weir_ion_doc *doc,
                                   struct weir_error *err)
 {
     const struct naming *naming = context;
-    for (size_t i = 0; i < doc->n_pipelines; i++) {
-        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
-        if (is_named(pipeline->dataset, naming->dataset) ||
-            is_named(pipeline->output, naming->dataset) ||
-            is_named(pipeline->gallery_dataset, naming->dataset) ||
-            is_named(pipeline->impostors, naming->dataset)) {
-            return weir_error_set(
-                err, WEIR_ERR_CONFLICT,
-                "dataset %s is not deleted: %s names it: change that, or `weir delete` it, first",
-                naming->dataset,
-                control_user_of(naming->control, naming->txn, &weir_ion_resource, ion));
-        }
-    }
-    return WEIR_OK;
+    return !document_names(doc, naming->dataset)
+               ? WEIR_OK
+               : weir_error_set(
+                     err, WEIR_ERR_CONFLICT,
+                     "dataset %s is not deleted: %s names it: change that, or `weir delete` it, "
+                     "first",
+                     naming->dataset,
+                     control_user_of(naming->control, naming->txn, &weir_ion_resource, ion));
 }
 
 weir_status control_dataset_delete(struct control *control, struct weir_txn *txn, const char *name,
-                                   bool is_forced, struct weir_dataset *out, struct weir_error *err)
+                                   const struct control_deleter *by, struct weir_dataset *out,
+                                   struct weir_error *err)
 {
     size_t n = WEIR_ARRAY_LEN(dataset_uses);
+    const char *what = weir_arena_printf(control->arena, "dataset %s", name);
     const struct weir_bind bind = WEIR_BIND_TEXT("dataset", name);
     WEIR_TRY(weir_txn_get(txn, &weir_dataset_resource, name, control->arena, out, err));
+    WEIR_TRY(check_owner(by, what, out->created_by, out->project, err));
+    const struct weir_bind binds[] = {WEIR_BIND_TEXT("name", name),
+                                      WEIR_BIND_TEXT("path", out->path)};
     struct naming naming = {control, txn, name};
     WEIR_TRY(control_each_doc(control, txn, check_document, &naming, err));
-    n -= is_forced && dataset_uses[n - 1].gives_way ? 1 : 0;
-    WEIR_TRY(check_uses(control, txn, weir_arena_printf(control->arena, "dataset %s", name), name,
-                        dataset_uses, n, err));
+    n -= by->is_forced && dataset_uses[n - 1].gives_way ? 1 : 0;
+    WEIR_TRY(check_uses(control, txn, what, binds, dataset_uses, n, err));
     WEIR_TRY(weir_txn_exec(txn, "DELETE FROM dataset_versions WHERE dataset = :dataset", &bind, 1,
                            NULL, err));
     WEIR_TRY(weir_txn_exec(txn, "DELETE FROM datasets WHERE name = :dataset", &bind, 1, NULL, err));
@@ -120,34 +203,66 @@ weir_status control_dataset_delete(struct control *control, struct weir_txn *txn
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
+#define IN_REVIEW "('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', 'CANARY', 'AB', 'SERVING')"
+
+/* By the job itself, then by what its runs have left. */
+// clang-format off
 static const struct use job_uses[] = {
-    {"SELECT ion || '/' || name FROM ion_pipelines WHERE job = :name", "pipeline ",
-     " stands on it, and says by it how it is", false},
-    {"SELECT deployment FROM deployment_replicas WHERE job = :name",
-     "it is a replica of deployment ", "", false},
-    {"SELECT name FROM services WHERE job = :name", "it is the last start of service ",
-     ": `weir service delete` it first", false},
-    {"SELECT v.model || ' version ' || v.version FROM runs r JOIN model_versions v ON v.run = r.id"
-     " WHERE r.job = :name",
+    {&weir_ion_resource,
+     "SELECT ion || char(10) || 'pipeline ' || ion || '/' || name FROM ion_pipelines WHERE job = :name",
+     "", " stands on it, and says by it how it is", false},
+    {&weir_ion_resource,
+     "SELECT ion || char(10) || 'ION ' || ion FROM ion_candidates"
+     " WHERE instr(evaluation, :name) > 0 AND state IN " IN_REVIEW,
+     "", " decides by what it measures", false},
+    {&weir_deployment_resource,
+     "SELECT deployment || char(10) || 'deployment ' || deployment FROM deployment_replicas"
+     " WHERE job = :name",
+     "it is a replica of ", "", false},
+    {&weir_service_resource,
+     "SELECT id || char(10) || 'service ' || name FROM services WHERE job = :name",
+     "it is the last start of ", ": `weir delete service` it first", false},
+    {&weir_sweep_resource,
+     "SELECT s.id || char(10) || 'trial ' || t.number || ' of sweep ' || s.name FROM sweep_trials t"
+     " JOIN sweeps s ON s.id = t.sweep WHERE t.job = :name",
+     "it is ", ", which would show nothing of it: `weir delete sweep` that first", false},
+    {&weir_job_resource,
+     "SELECT id || char(10) || 'job ' || name FROM jobs WHERE state NOT IN " OVER
+     " AND (instr(spec, :name) > 0 OR EXISTS"
+     " (SELECT 1 FROM runs r WHERE r.job = :name AND instr(spec, r.id) > 0))",
+     "", " names it, or its run, and is not over: wait for it, or `weir job cancel` it, first", false},
+    {&weir_model_resource,
+     "SELECT v.model || char(10) || v.model || ' version ' || v.version FROM runs r"
+     " JOIN model_versions v ON v.run = r.id OR v.source_run = r.id WHERE r.job = :name",
      "its run made ", ", whose lineage would end there", false},
-    {"SELECT d.dataset || ' version ' || d.version FROM runs r JOIN dataset_versions d"
-     " ON d.run = r.id WHERE r.job = :name",
-     "its run made dataset ", ", whose lineage would end there", false},
+    {&weir_dataset_resource,
+     "SELECT d.dataset || char(10) || 'dataset ' || d.dataset || ' version ' || d.version FROM runs r"
+     " JOIN dataset_versions d ON d.run = r.id WHERE r.job = :name",
+     "its run made ", ", whose lineage would end there", false},
+    {&weir_run_resource,
+     "SELECT o.id || char(10) || 'run ' || o.name FROM runs r JOIN logged_models m ON m.run = r.id"
+     " JOIN run_logged_models u ON u.model = m.id AND u.run <> r.id JOIN runs o ON o.id = u.run"
+     " WHERE r.job = :name",
+     "a model that its run logged is used by ", ", whose lineage would end there", false},
 };
 
+// clang-format on
+
 weir_status control_job_check_unused(struct control *control, struct weir_txn *txn, const char *id,
-                                     struct weir_error *err)
+                                     const struct control_deleter *by, struct weir_error *err)
 {
     struct weir_job job;
+    const struct weir_bind binds[] = {WEIR_BIND_TEXT("name", id), {0}};
     WEIR_TRY(weir_txn_get(txn, &weir_job_resource, id, control->arena, &job, err));
+    const char *what = weir_arena_printf(control->arena, "job %s", job.name);
+    WEIR_TRY(check_owner(by, what, job.created_by, job.project, err));
     if (job.finished_ms == 0) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "job %s is %s: only one that is over is deleted; `weir job cancel` "
                               "ends it",
                               job.name, job.state);
     }
-    WEIR_TRY(check_uses(control, txn, weir_arena_printf(control->arena, "job %s", job.name), id,
-                        job_uses, WEIR_ARRAY_LEN(job_uses), err));
+    WEIR_TRY(check_uses(control, txn, what, binds, job_uses, WEIR_ARRAY_LEN(job_uses), err));
     control_publish(control, "jobs", json_pack("{s:s,s:b}", "id", id, "deleted", 1));
     return control_log(
         control, txn, "jobs", "job_deleted", weir_arena_printf(control->arena, "job/%s", id),

@@ -30,6 +30,7 @@
 #include <stdatomic.h>
 
 #define REQUEST_ARENA_MAX_BYTES ((size_t)64 << 20)
+#define PACKED_MORE_BYTES       ((uint64_t)4096)     /* of a packed body than of what is in it */
 #define DISCARD_MAX_BYTES       ((uint64_t)16 << 20) /* read past a limit so that the 413 arrives */
 #define UPLOAD_PUSH_BYTES       ((uint64_t)32 << 20) /* between requests to write to the disk */
 #define WAIT_MAX_MS             ((int64_t)10 * 60 * 1000)
@@ -98,7 +99,8 @@ struct http_exchange {
     struct weir_buf body;
     bool is_packed;        /* it comes in an encoding that is unpacked */
     struct unpack *unpack; /* of that, once it begins */
-    int upload_fd;         /* -1: none */
+    uint64_t n_packed_bytes;
+    int upload_fd; /* -1: none */
     char *upload_path;
     struct weir_sha256_stream upload_hash;
     char upload_sha256[WEIR_SHA256_TEXT_BYTES];

@@ -80,7 +80,7 @@ static weir_status inflate_all(struct unpack *unpack, const unsigned char *bytes
         if (n > 0 && !take(context, (const char *)piece, n)) {
             return WEIR_OK;
         }
-    } while (stream->avail_in > 0 || stream->avail_out == 0);
+    } while (stream->avail_in > 0 || (stream->avail_out == 0 && !unpack->is_ended));
     return WEIR_OK;
 }
 

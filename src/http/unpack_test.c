@@ -11,6 +11,7 @@
 
 #define PLAIN_BYTES  300000
 #define PACKED_BYTES (2 * PLAIN_BYTES)
+#define PIECE_BYTES  65536
 #define N_BODIES     60
 
 enum form { FORM_GZIP, FORM_ZLIB, FORM_BARE, FORM_MEMBERS, N_FORMS };
@@ -29,6 +30,7 @@ static size_t make_plain(void)
 {
     size_t n = (size_t)weir_rng_below(&rng, 2) == 0 ? (size_t)weir_rng_below(&rng, 300)
                                                     : (size_t)weir_rng_below(&rng, PLAIN_BYTES);
+    n = weir_rng_below(&rng, 4) == 0 ? n / PIECE_BYTES * PIECE_BYTES : n; /* of whole pieces */
     bool is_noise = weir_rng_below(&rng, 3) == 0;
     for (size_t i = 0; i < n; i++) {
         plain[i] = (char)(is_noise ? weir_rng_below(&rng, 256) : i / 1000 % 7 + (i & 3));
@@ -187,6 +189,25 @@ static void admit(void *context, struct weir_http_request *request,
     }
 }
 
+/* The answer to n bytes of `packed` again and again, with no length given. */
+static const char *post_again(const struct weir_http_server *server, size_t n, size_t n_times)
+{
+    static char answer[4096];
+    char size[32];
+    int fd = connect_to(server);
+    send_text(fd, "POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Encoding: "
+                  "gzip\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (size_t i = 0; i < n_times; i++) {
+        (void)snprintf(size, sizeof size, "%s%zx\r\n", i > 0 ? "\r\n" : "", n);
+        send_text(fd, size);
+        ck_assert_int_eq(send(fd, packed, n, MSG_NOSIGNAL), (ssize_t)n);
+    }
+    send_text(fd, "\r\n0\r\n\r\n");
+    read_until(fd, NULL, answer, sizeof answer);
+    close(fd);
+    return answer;
+}
+
 /* The answer to n bytes of `packed`, sent in pieces. */
 static const char *post(const struct weir_http_server *server, const char *headers, size_t n)
 {
@@ -253,6 +274,13 @@ START_TEST(a_packed_body_is_answered_as_a_plain_one_and_has_its_bound)
     expect(answer, "Accept-Encoding: gzip, deflate, identity\r\n");
     expect(answer, "or as one of gzip, deflate");
     expect(post(server, "Content-Encoding: gzip\r\n", 0), "0 bytes");
+    size_t n_all =
+        0; /* members in which nothing is: they have no end that the bound of bytes sets */
+    while (n_all < 20000) {
+        n_all = pack_at(n_all, plain, 0, MAX_WBITS + 16);
+    }
+    expect(post_again(server, n_all, 2), "0 bytes");
+    expect(post_again(server, n_all, 12), "HTTP/1.1 413");
     weir_http_server_stop(server, 1000);
 }
 

@@ -30,6 +30,12 @@ static const char sql_log[] =
 
 static const char sql_service[] = "SELECT count(*) FROM services WHERE id = :id";
 
+static bool is_going(const char *name)
+{
+    size_t len = strlen(name);
+    return len >= sizeof going && strcmp(name + len - (sizeof going - 1), going) == 0;
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 static int64_t bytes_at(int dir_fd, const char *name, int depth)
@@ -176,6 +182,27 @@ static bool is_drained(struct weir_arena *arena, const char *dir)
     return end == 0 || (has_server && slowest >= end);
 }
 
+bool weir_retain_job_has_left(const char *state_dir, const char *job)
+{
+    struct weir_arena arena;
+    bool has_left = false;
+    weir_arena_init(&arena, 0);
+    const char *replicas = weir_arena_printf(&arena, "%s/replicas", state_dir);
+    const char *own = weir_arena_printf(&arena, "%s-", job); /* JOB-RANK */
+    DIR *dir = opendir(replicas);
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL && !has_left;
+         entry = readdir(dir)) {
+        has_left =
+            strncmp(entry->d_name, own, strlen(own)) == 0 && !is_going(entry->d_name) &&
+            !is_drained(&arena, weir_arena_printf(&arena, "%s/%s/outbox", replicas, entry->d_name));
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    weir_arena_fini(&arena);
+    return has_left;
+}
+
 static weir_status judge_replica(struct weir_txn *txn, const struct retain_look *look,
                                  const struct entry *entry, struct weir_error *err)
 {
@@ -312,12 +339,6 @@ static weir_status list_names(struct listing *listing, struct weir_error *err)
     return WEIR_OK;
 }
 
-static bool is_going(const char *name)
-{
-    size_t len = strlen(name);
-    return len >= sizeof going && strcmp(name + len - (sizeof going - 1), going) == 0;
-}
-
 static weir_status judge_all(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct listing *listing = context;
@@ -394,6 +415,32 @@ static weir_status remove_entry(const struct listing *listing, const struct reta
     return weir_dir_remove(away, err);
 }
 
+/* Of datasets that an earlier server was deleting: nobody else takes them. */
+static weir_status remove_gone(const struct retain_look *look, struct weir_error *err)
+{
+    const struct weir_retainer *retainer = look->retainer;
+    const char *datasets =
+        weir_arena_printf(look->arena, "%s/datasets", retainer->config.state_dir);
+    DIR *dir = opendir(datasets);
+    weir_status status = WEIR_OK;
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL;
+         entry != NULL && status == WEIR_OK && !retain_is_stopping(look->retainer);
+         entry = readdir(dir)) {
+        struct stat info;
+        if (strncmp(entry->d_name, WEIR_RETAIN_GONE, sizeof WEIR_RETAIN_GONE - 1) == 0 &&
+            fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (int64_t)info.st_ctim.tv_sec * 1000 + info.st_ctim.tv_nsec / 1000000 <=
+                retainer->since_ms) {
+            status = weir_dir_remove(
+                weir_arena_printf(look->arena, "%s/%s", datasets, entry->d_name), err);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return status;
+}
+
 weir_status retain_folders_sweep(const struct retain_look *look, struct weir_error *err)
 {
     struct listing listing;
@@ -401,6 +448,9 @@ weir_status retain_folders_sweep(const struct retain_look *look, struct weir_err
     int64_t bytes = 0;
     if (look->kind == WEIR_RETAIN_PICTURES) {
         WEIR_TRY(retain_pictures_sweep(look, err));
+    }
+    if (look->kind == WEIR_RETAIN_PARTS) { /* of uploads, as these were */
+        WEIR_TRY(remove_gone(look, err));
     }
     WEIR_TRY(list_entries(look, &listing, &n_going, err));
     if (look->kind == WEIR_RETAIN_REPLICAS) {

@@ -1,5 +1,7 @@
 #include "retain/retain_fixture.h"
 
+#include "retain/retain_private.h"
+
 #include "base/uuid.h"
 
 #include <string.h>
@@ -60,6 +62,22 @@ START_TEST(beyond_their_size_the_checkpoints_that_ended_first_go)
     sweep_round();
     ck_assert(!has("checkpoints/b"));
     ck_assert(has("checkpoints/c/w"));
+}
+
+END_TEST
+
+/* What an earlier server was deleting goes with the first round, and what this one is deleting stays its own. */
+START_TEST(a_dataset_that_was_being_deleted_goes)
+{
+    add_file(in_state("datasets/" WEIR_RETAIN_GONE "1-d/cat/1.jpg"), 10, NOON_MS);
+    add_file(in_state("datasets/d/cat/1.jpg"), 10, NOON_MS);
+    retainer->since_ms = INT64_MIN;
+    sweep_round();
+    ck_assert(has("datasets/" WEIR_RETAIN_GONE "1-d/cat/1.jpg"));
+    retainer->since_ms = weir_time_ms();
+    sweep_round();
+    ck_assert(!has("datasets/" WEIR_RETAIN_GONE "1-d"));
+    ck_assert(has("datasets/d/cat/1.jpg"));
 }
 
 END_TEST
@@ -286,15 +304,13 @@ START_TEST(sizes_are_those_on_the_disk)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("folders", retain_set_up, retain_tear_down,
-                    checkpoints_stay_until_the_training_is_over,
-                    beyond_their_size_the_checkpoints_that_ended_first_go,
-                    kept_for_ever_means_for_ever, a_folder_of_no_known_job_is_left_for_an_hour,
-                    a_removal_that_was_cut_short_is_ended,
-                    a_link_is_removed_and_not_what_it_points_to,
-                    a_replica_s_folder_stays_until_every_decision_was_shipped,
-                    decisions_that_nobody_ships_are_kept_as_long_as_decisions_and_told,
-                    decisions_that_nobody_ships_have_the_bound_of_decisions,
-                    logs_of_attempts_that_are_over_go_by_age_and_size,
-                    packs_of_pictures_go_oldest_first_and_the_next_picture_is_put,
-                    sizes_are_those_on_the_disk)
+WEIR_TEST_MAIN_WITH(
+    "folders", retain_set_up, retain_tear_down, checkpoints_stay_until_the_training_is_over,
+    beyond_their_size_the_checkpoints_that_ended_first_go, a_dataset_that_was_being_deleted_goes,
+    kept_for_ever_means_for_ever, a_folder_of_no_known_job_is_left_for_an_hour,
+    a_removal_that_was_cut_short_is_ended, a_link_is_removed_and_not_what_it_points_to,
+    a_replica_s_folder_stays_until_every_decision_was_shipped,
+    decisions_that_nobody_ships_are_kept_as_long_as_decisions_and_told,
+    decisions_that_nobody_ships_have_the_bound_of_decisions,
+    logs_of_attempts_that_are_over_go_by_age_and_size,
+    packs_of_pictures_go_oldest_first_and_the_next_picture_is_put, sizes_are_those_on_the_disk)

@@ -34,6 +34,10 @@
 #include "blob/pack.h"
 #include "store/store.h"
 
+/** In state_dir/datasets: the folder of a dataset that is being deleted begins so. What an earlier server left of
+ *  such goes with the first round. */
+#define WEIR_RETAIN_GONE ".gone-"
+
 /** No bound: kept for ever, or whatever its size. */
 #define WEIR_RETAIN_ANY ((int64_t)-1)
 
@@ -190,5 +194,8 @@ weir_status weir_retainer_round(struct weir_retainer *retainer,
  */
 weir_status weir_retain_job_remove(struct weir_store *store, const char *id,
                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Has a replica of the job decisions that were never shipped? Whoever ships them asks for the job. */
+bool weir_retain_job_has_left(const char *state_dir, const char *job);
 
 #endif

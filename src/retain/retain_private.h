@@ -17,6 +17,7 @@ struct weir_retainer {
     struct weir_retainer_config config; /**< state_dir: own copy; clock: never NULL. */
     pthread_t thread;
     bool has_thread;
+    int64_t since_ms; /**< Made then, by the system's clock. */
     /* Of the thread that sweeps. */
     int64_t due_mono_ms[WEIR_RETAIN_N];
     struct retain_pace paces[WEIR_RETAIN_N + 1]; /**< Of rows. */

@@ -243,7 +243,7 @@ static void *retainer_main(void *context)
 struct weir_retainer *weir_retainer_create(const struct weir_retainer_config *config)
 {
     struct weir_retainer *retainer = weir_xalloc(sizeof *retainer);
-    *retainer = (struct weir_retainer){.config = *config};
+    *retainer = (struct weir_retainer){.config = *config, .since_ms = weir_time_ms()};
     for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
         retainer->paces[kind].n_entries = retain_rows_entries(kind);
     }

@@ -59,13 +59,20 @@ static struct stream *find_stream(struct place *place, int64_t number)
 static weir_status check_room(const struct weir_visits *visits, const struct weir_visit *wanted,
                               struct weir_error *err)
 {
-    int of_job = 0, of_node = 0;
+    int of_job = 0, of_node = 0, of_who = 0;
     if (visits->is_stopping) {
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "the server is stopping");
     }
     for (const struct place *place = visits->places; place != NULL; place = place->next) {
         of_job += strcmp(place->visit.job, wanted->job) == 0;
         of_node += strcmp(place->visit.node, wanted->node) == 0;
+        of_who += strcmp(place->visit.who, wanted->who) == 0;
+    }
+    if (of_who >= WEIR_VISITS_OF_WHO_MAX) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "you are inside jobs %d times already, which is the most: end one, "
+                              "and try again",
+                              of_who);
     }
     if (of_job >= WEIR_VISITS_OF_JOB_MAX) {
         return weir_error_set(err, WEIR_ERR_LIMIT,
@@ -154,6 +161,15 @@ weir_status weir_visits_get(struct weir_visits *visits, const char *id, const ch
     return is_theirs ? WEIR_OK : not_there(err);
 }
 
+static int streams_of(const struct weir_visits *visits, const char *who)
+{
+    int n = 0;
+    for (const struct place *place = visits->places; place != NULL; place = place->next) {
+        n += strcmp(place->visit.who, who) == 0 ? place->n_streams : 0;
+    }
+    return n;
+}
+
 static struct stream *add_stream(struct weir_visits *visits, struct place *place)
 {
     struct stream *stream = weir_xalloc(sizeof *stream);
@@ -182,11 +198,14 @@ weir_status weir_visits_enter(struct weir_visits *visits, const char *id, const 
     } else if (place->n_made > 0 && place->visit.kind != WEIR_VISIT_FORWARD) {
         status = weir_error_set(err, WEIR_ERR_CONFLICT, "somebody came to this visit already");
     } else if (place->n_streams >= WEIR_VISIT_STREAMS_MAX ||
+               streams_of(visits, who) >= WEIR_STREAMS_OF_WHO_MAX ||
                visits->n_streams >= WEIR_VISITS_STREAMS_MAX) {
         status = weir_error_set(err, WEIR_ERR_LIMIT,
-                                "%d connections go through this visit, %d through all; the most "
-                                "are %d and %d: try again when some have ended",
-                                place->n_streams, visits->n_streams, WEIR_VISIT_STREAMS_MAX,
+                                "%d connections go through this visit, %d through all of yours, %d "
+                                "through all; the most are %d, %d and %d: try again when some have "
+                                "ended",
+                                place->n_streams, streams_of(visits, who), visits->n_streams,
+                                WEIR_VISIT_STREAMS_MAX, WEIR_STREAMS_OF_WHO_MAX,
                                 WEIR_VISITS_STREAMS_MAX);
     } else {
         *out_seat = make_seat(visits, add_stream(visits, place), SIDE_PERSON, arena);

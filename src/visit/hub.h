@@ -23,8 +23,10 @@
 #define WEIR_VISITS_OF_JOB_MAX  64
 #define WEIR_VISITS_OF_NODE_MAX 256
 #define WEIR_VISITS_MAX         1024
-#define WEIR_VISIT_STREAMS_MAX  64 /**< Of one visit at a time. */
+#define WEIR_VISITS_OF_WHO_MAX  128 /**< Of one person, who so never has all places. */
+#define WEIR_VISIT_STREAMS_MAX  64  /**< Of one visit at a time. */
 #define WEIR_VISITS_STREAMS_MAX 1024
+#define WEIR_STREAMS_OF_WHO_MAX 256
 #define WEIR_VISITS_ARRIVE_MS   20000
 #define WEIR_VISITS_LOOK_MS     10000
 

@@ -294,6 +294,29 @@ START_TEST(no_job_has_more_than_its_bound)
 
 END_TEST
 
+START_TEST(no_person_has_all_places)
+{
+    char id[WEIR_VISIT_ID_BYTES], job[] = "j0";
+    struct weir_error err;
+    for (int i = 0; i < WEIR_VISITS_OF_WHO_MAX; i++) {
+        job[1] = (char)('0' + i / (WEIR_VISITS_OF_JOB_MAX / 2));
+        ck_assert_int_eq(begin(WEIR_VISIT_EXEC, job, id, NULL), WEIR_OK);
+    }
+    ck_assert_int_eq(begin(WEIR_VISIT_EXEC, "k", id, &err), WEIR_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "you are inside jobs 128 times"));
+    const struct weir_visit other = {.job = "j0",
+                                     .project = "p",
+                                     .task = "t",
+                                     .label = "worker-0",
+                                     .node = "n1",
+                                     .who = "bob",
+                                     .what = "true",
+                                     .order = order};
+    ck_assert_int_eq(weir_visits_begin(visits, &other, id, &err), WEIR_OK);
+}
+
+END_TEST
+
 START_TEST(a_forwarded_port_has_streams_that_end_with_the_first)
 {
     char id[WEIR_VISIT_ID_BYTES];
@@ -345,6 +368,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_wrong_frame_of_either_side_ends_it, 0, 2);
     tcase_add_test(tcase, a_stream_is_for_who_has_its_secret_and_once);
     tcase_add_test(tcase, no_job_has_more_than_its_bound);
+    tcase_add_test(tcase, no_person_has_all_places);
     tcase_add_test(tcase, a_forwarded_port_has_streams_that_end_with_the_first);
     tcase_add_test(tcase, a_server_that_stops_says_so);
     suite_add_tcase(suite, tcase);

@@ -262,6 +262,7 @@ class InsideTest(unittest.TestCase):
         self.run_weir("job", "exec", "idle", "--", "ln", "-sf", "/etc/shadow", "link")
         for words, said in ((("idle:none", str(root / "x")), "none: No such file"), (("idle:/tmp", str(root / "x")), "is a folder"),
                             (("idle:link", str(root / "x")), "Permission denied"),
+                            (("idle:/proc/self/maps", str(root / "x")), "is no file, but tells of a process"),
                             ((str(root / "here"), "idle:/etc/x"), "denied"), ((str(root), "idle:x"), "is a folder"),
                             (("a", "b"), "JOB[/TASK]:PATH"), (("idle:a", "idle:b"), "JOB[/TASK]:PATH")):
             done = self.run_weir("job", "cp", *words)
@@ -384,6 +385,14 @@ class InsideTest(unittest.TestCase):
         self.assertEqual(there[1].replace(job, none), not_there[1])
         self.assertEqual(ask(tokens["nan"], f"/jobs/{job}/visits")[0], 404)
         self.assertEqual(ask(tokens["vic"], f"/jobs/{job}/visits", body)[0], 403)
+        # Who may end no job of others goes into none of theirs: from inside it can be ended.
+        server.post("/roles", {"name": "sender", "description": "sends jobs", "rights": ["submit jobs", "read jobs"]})
+        server.post("/users", {"name": "sam", "kind": "person", "role": "member"})
+        server.request("PUT", "/api/v1/projects/default/members/user/sam", {"role": "sender"})
+        sam = server.post("/tokens", {"user": "sam", "name": "t", "role": "member"})["secret"]
+        code, said = ask(sam, f"/jobs/{job}/visits", body)
+        self.assertEqual(code, 403)
+        self.assertIn("the right to cancel jobs, too", said)
         visit = ask(tokens["dan"], f"/jobs/{job}/visits", body)["id"]
         # The visit is its maker's alone, and the task's side is for who has the stream's secret.
         for token, path in ((tokens["nan"], "stream"), (server.token, "stream"), ("", "place"), (tokens["dan"], "place")):
@@ -423,6 +432,18 @@ class InsideTest(unittest.TestCase):
         self.body = got.partition(b"\r\n\r\n")[2]
         return int(got.split()[1])
 
+    def test_what_is_said_of_a_visit_is_text_wherever_it_is_cut(self):
+        job, seed = self.jobs["idle"], int.from_bytes(os.urandom(4), "big")
+        print("seed", seed)
+        rng = random.Random(seed)
+        lengths = [398, 399, *rng.sample(range(380, 398), 4)]
+        for n in lengths:
+            visit = self.server.post(f"/jobs/{job}/visits", {"kind": "exec", "command": ["e" * n + rng.choice("é€😀") * 9]})
+            self.assertLessEqual(len(visit["what"].encode()), 400)
+            self.assertIn(visit["id"], [other["id"] for other in self.server.get(f"/jobs/{job}/visits")["items"]])
+        said = [event["message"] for event in self.audit("visit_begun") if ": eeee" in event["message"]]
+        self.assertEqual(len(said), len(lengths))
+
     def test_what_is_no_frame_ends_the_visit(self):
         for sent in (b"\x01\xff\xff\xff\xff", b"\x12\0\0\0\x01x", b"\x63\0\0\0\0", b"\x01\0\0\0\0", os.urandom(64) + b"\x99" * 64):
             visit = self.server.post(f"/jobs/{self.jobs['idle']}/visits", {"kind": "exec", "command": ["sleep", "4321"]})["id"]
@@ -430,6 +451,10 @@ class InsideTest(unittest.TestCase):
         wait_until(lambda: not any("4321" in line for line in self.inside()), 20, "what they began to end")
         visits = self.server.get(f"/jobs/{self.jobs['idle']}/visits")["items"]
         self.assertEqual([visit for visit in visits if "4321" in visit["what"]], [])
+        # A forwarded port's first stream takes no input: its runner breaks off, and does not break down.
+        visit = self.server.post(f"/jobs/{self.jobs['idle']}/visits", {"kind": "forward", "port": 80})["id"]
+        self.assertEqual(self.upgrade(self.server.token, f"/api/v1/visits/{visit}/stream", send=b"\x01\0\0\0\x01x"), 101)
+        self.assertEqual(self.body[:5], b"\x11\0\0\0\0")  # READY: it went on to its end
 
     # ---- the audit ----------------------------------------------------------------------------------
 
