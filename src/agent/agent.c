@@ -1,6 +1,7 @@
 #include "agent/agent_private.h"
 
 #include "agent/own_log.h"
+#include "agent/pace.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -19,8 +20,8 @@
 #define TICK_MS          1000
 #define DIR_MAX_BYTES    800 /* so that every path below it fits into TASK_PATH_BYTES */
 #define LOCK_PATIENCE_MS 2000
-#define MIN_TICK_MS      20 /* events that come in a burst are looked at together */
-#define CHUNKS_PER_TURN  8  /* of one log, before the others and the heartbeat get their turn */
+#define LOCK_TICK_MS     20
+#define CHUNKS_PER_TURN  8 /* of one log, before the others and the heartbeat get their turn */
 
 /* Do what the plan says about one attempt. True: there is more to do at once. */
 static bool act(struct agent *agent, struct attempt *a, unsigned actions)
@@ -133,14 +134,15 @@ static int finder_fd(const struct agent *agent)
 
 static void loop(struct agent *agent)
 {
+    struct pace pace = {0};
     while (!atomic_load(&agent->is_stopping)) {
         int64_t wait_ms = turn(agent);
         struct pollfd fds[] = {{.fd = agent->event_fd, .events = POLLIN},
                                {.fd = agent->inotify_fd, .events = POLLIN},
                                {.fd = finder_fd(agent), .events = POLLIN}};
-        if (wait_ms > 0) {
-            (void)poll(fds, 1, MIN_TICK_MS);
-            (void)poll(fds, WEIR_ARRAY_LEN(fds), (int)WEIR_MIN(wait_ms, (int64_t)60000));
+        if (wait_ms > 0 &&
+            poll(fds, WEIR_ARRAY_LEN(fds), (int)WEIR_MIN(wait_ms, (int64_t)60000)) > 0) {
+            (void)poll(fds, 1, (int)pace_wait_ms(&pace, weir_mono_ms()));
         }
         char events[4096];
         while (read(agent->inotify_fd, events, sizeof events) > 0) {
@@ -219,7 +221,7 @@ static weir_status open_folder(struct agent *agent, struct weir_error *err)
     weir_status status = weir_file_lock(task_path(path, config->dir, "lock"), &agent->lock_fd, err);
     while (status == WEIR_ERR_CONFLICT && weir_mono_ms() < give_up_ms) {
         struct pollfd fd = {.fd = config->stop_fd, .events = POLLIN};
-        (void)poll(&fd, 1, MIN_TICK_MS);
+        (void)poll(&fd, 1, LOCK_TICK_MS);
         status = weir_file_lock(path, &agent->lock_fd, err);
     }
     if (status == WEIR_ERR_CONFLICT) {
