@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PACE_TICK_MS 20 /* of looks in a burst */
-#define PACE_BURST   16 /* looks without a pause, after a quiet time */
+#define PACE_BURST   32 /* looks without a pause, after a quiet time */
 
 /** All zero: nothing was looked at yet. */
 struct pace {

@@ -47,6 +47,12 @@ static void send(struct agent *agent, json_t *tasks)
 void report_use(struct agent *agent)
 {
     int64_t now_ms = weir_mono_ms();
+    if (!report_is_quiet(agent) && atomic_exchange(&agent->is_use_asked, false)) {
+        for (struct attempt *a = agent->attempts; a != NULL; a = a->next) {
+            a->use_due_ms = now_ms;
+        }
+        agent->next_use_ms = now_ms;
+    }
     if (now_ms < agent->next_use_ms || report_is_quiet(agent)) {
         return;
     }
