@@ -10,8 +10,7 @@ reader who follows GET /tasks/ID/log has the line. The reader asks as soon as th
 --cli N: as many of `weir job run --follow -- date` in an empty folder: from the start of the command to its first line, and to
 its end. --tasks N: tasks of a job, each read by a connection of its own; seen is the last of their first lines.
 
-There is no peer here: Debian's slurm-wlm needs munged and users of its own, and its srun writes to a socket of the
-submitter, without a log that is kept.
+Between two jobs it pauses, so that the cluster is idle. No peer is measured beside it.
 """
 import argparse
 import http.client
