@@ -1,6 +1,7 @@
 #include "agent/agent_private.h"
 
 #include "agent/own_log.h"
+#include "agent/pace.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -19,8 +20,8 @@
 #define TICK_MS          1000
 #define DIR_MAX_BYTES    800 /* so that every path below it fits into TASK_PATH_BYTES */
 #define LOCK_PATIENCE_MS 2000
-#define MIN_TICK_MS      20 /* events that come in a burst are looked at together */
-#define CHUNKS_PER_TURN  8  /* of one log, before the others and the heartbeat get their turn */
+#define LOCK_TICK_MS     20
+#define CHUNKS_PER_TURN  8 /* of one log, before the others and the heartbeat get their turn */
 
 /* Do what the plan says about one attempt. True: there is more to do at once. */
 static bool act(struct agent *agent, struct attempt *a, unsigned actions)
@@ -131,20 +132,67 @@ static int finder_fd(const struct agent *agent)
     return agent->finder != NULL ? weir_finder_fd(agent->finder) : -1;
 }
 
+/* Is it one of the files that the agent goes by? Supervisors write others, too. */
+static bool is_of_interest(const struct inotify_event *event)
+{
+    static const char *const records[] = {"run.json", "exit.json", TASK_HELD};
+    const char *name = event->len > 0 ? event->name : "";
+    if ((event->mask & IN_MODIFY) != 0) {
+        return strcmp(name, "log") == 0;
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(records); i++) {
+        if (strcmp(name, records[i]) == 0) {
+            return true;
+        }
+    }
+    return (event->mask & IN_Q_OVERFLOW) != 0;
+}
+
+/* Take the events of files that have come. @return Whether one of them is a reason to look. */
+static bool take_events(const struct agent *agent)
+{
+    _Alignas(struct inotify_event) char events[4096];
+    bool is_news = false;
+    ssize_t n;
+    while ((n = read(agent->inotify_fd, events, sizeof events)) > 0) {
+        for (char *at = events; at < events + n;) {
+            const struct inotify_event *event = (const struct inotify_event *)(const void *)at;
+            is_news = is_news || is_of_interest(event);
+            at += sizeof *event + event->len;
+        }
+    }
+    return is_news;
+}
+
+/* Until something has come, at most so long. @return Whether it has. */
+static bool await_news(const struct agent *agent, int64_t wait_ms)
+{
+    int64_t until_ms = weir_mono_ms() + wait_ms;
+    for (;;) {
+        struct pollfd fds[] = {{.fd = agent->event_fd, .events = POLLIN},
+                               {.fd = finder_fd(agent), .events = POLLIN},
+                               {.fd = agent->inotify_fd, .events = POLLIN}};
+        int64_t left_ms = WEIR_MIN(until_ms - weir_mono_ms(), (int64_t)60000);
+        if (left_ms <= 0 || poll(fds, WEIR_ARRAY_LEN(fds), (int)left_ms) <= 0) {
+            return false;
+        }
+        bool is_file = fds[2].revents != 0 && take_events(agent);
+        if (is_file || fds[0].revents != 0 || fds[1].revents != 0) {
+            return true;
+        }
+    }
+}
+
 static void loop(struct agent *agent)
 {
+    struct pace pace = {0};
     while (!atomic_load(&agent->is_stopping)) {
         int64_t wait_ms = turn(agent);
-        struct pollfd fds[] = {{.fd = agent->event_fd, .events = POLLIN},
-                               {.fd = agent->inotify_fd, .events = POLLIN},
-                               {.fd = finder_fd(agent), .events = POLLIN}};
-        if (wait_ms > 0) {
-            (void)poll(fds, 1, MIN_TICK_MS);
-            (void)poll(fds, WEIR_ARRAY_LEN(fds), (int)WEIR_MIN(wait_ms, (int64_t)60000));
+        if (wait_ms > 0 && await_news(agent, wait_ms)) {
+            struct pollfd fd = {.fd = agent->event_fd, .events = POLLIN};
+            (void)poll(&fd, 1, (int)pace_wait_ms(&pace, weir_mono_ms()));
         }
-        char events[4096];
-        while (read(agent->inotify_fd, events, sizeof events) > 0) {
-        }
+        (void)take_events(agent); /* what came meanwhile is seen with this look */
     }
 }
 
@@ -219,7 +267,7 @@ static weir_status open_folder(struct agent *agent, struct weir_error *err)
     weir_status status = weir_file_lock(task_path(path, config->dir, "lock"), &agent->lock_fd, err);
     while (status == WEIR_ERR_CONFLICT && weir_mono_ms() < give_up_ms) {
         struct pollfd fd = {.fd = config->stop_fd, .events = POLLIN};
-        (void)poll(&fd, 1, MIN_TICK_MS);
+        (void)poll(&fd, 1, LOCK_TICK_MS);
         status = weir_file_lock(path, &agent->lock_fd, err);
     }
     if (status == WEIR_ERR_CONFLICT) {

@@ -25,7 +25,9 @@
  * Exactly once: whoever holds the lock looks for run.json first; where it is, the program is never
  * started again. The program itself waits until run.json is durable. So after any crash between any
  * two steps an attempt has been started once, or not at all and can still be, or (the supervisor
- * died) has been started at most once and is reported as lost. A new try is a new attempt, made by
+ * died) has been started at most once and is reported as lost. Of the other records only those of the end
+ * are waited for: a machine that goes down may leave task.json empty, which is made anew, or run.json,
+ * whose being there is enough. A new try is a new attempt, made by
  * the server. Exits are on disk before they are reported, and are reported until the server has
  * acknowledged them; a folder goes when the server no longer lists its attempt.
  *

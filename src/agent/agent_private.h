@@ -90,6 +90,7 @@ struct agent {
     char *onnxruntime_path; /* absolute, for tasks; NULL: none was named */
     int wake_fd;            /* ends the stop thread */
     atomic_bool is_stopping;
+    atomic_bool is_use_asked; /* the server is new, or was away: it knows of no use of tasks */
 
     struct contact *contact;    /* for supervisors */
     struct weir_finder *finder; /* main thread; NULL: devices are not looked at */

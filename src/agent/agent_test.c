@@ -229,6 +229,36 @@ START_TEST(a_task_is_told_where_the_library_onnxruntime_lies_and_can_read_it)
 
 END_TEST
 
+static void put(const char *key, const char *name, const char *text)
+{
+    char path[TASK_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/tasks/%s", agent_dir, key);
+    ck_assert_int_eq(weir_dir_make(path, 0700, NULL), WEIR_OK);
+    (void)snprintf(path, sizeof path, "%s/tasks/%s/%s", agent_dir, key, name);
+    ck_assert_int_eq(weir_file_write(path, text, strlen(text), 0600, NULL), WEIR_OK);
+}
+
+/* What is not waited for until it is on the disk may be empty, or half, when the machine comes back. */
+START_TEST(records_that_the_machines_end_has_spoiled_are_made_anew_and_nothing_starts_twice)
+{
+    put("fresh.1", "task.json", "");
+    put("half.1", "task.json", "{\"id\":\"half");
+    put("begun.1", "task.json", "");
+    put("begun.1", "run.json", ""); /* that it is there is on the disk before the program begins */
+    struct fake_task *fresh = fake_add("fresh", 1, "echo fresh"),
+                     *half = fake_add("half", 1, "exit 3");
+    struct fake_task *begun = fake_add("begun", 1, script("echo again > $D/again"));
+    start_agent();
+    fake_await(fresh->n_ends > 0 && half->n_ends > 0 && begun->n_ends > 0);
+    ck_assert_str_eq(fresh->state, "exited");
+    ck_assert_str_eq(fresh->log.data, "fresh\n");
+    ck_assert_int_eq(half->exit_code, 3);
+    ck_assert_str_eq(begun->state, "lost");
+    ck_assert(!has_root("again"));
+}
+
+END_TEST
+
 START_TEST(a_task_outlives_its_agent_and_its_end_is_told_by_the_next)
 {
     start_agent();
@@ -604,6 +634,8 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, a_heartbeat_tells_how_full_the_disk_of_the_agents_folder_is);
     tcase_add_test(tcase, a_task_is_told_how_this_node_reaches_the_server);
     tcase_add_test(tcase, a_task_is_told_where_the_library_onnxruntime_lies_and_can_read_it);
+    tcase_add_test(
+        tcase, records_that_the_machines_end_has_spoiled_are_made_anew_and_nothing_starts_twice);
     tcase_add_test(tcase, a_task_outlives_its_agent_and_its_end_is_told_by_the_next);
     tcase_add_test(tcase, the_agent_works_while_the_server_is_away);
     tcase_add_test(tcase, a_task_that_should_stop_is_stopped_with_its_grandchildren);

@@ -52,7 +52,8 @@ static void note_job(struct attempt *a, const json_t *task)
     given_read(task, &a->given);
 }
 
-/* What an earlier agent was told of it. */
+/* What an earlier agent was told of it. A record that the machine's end has spoiled before anything
+ * was started is made anew, as if the making had been interrupted. */
 static void recall_job(struct attempt *a)
 {
     char path[TASK_PATH_BYTES];
@@ -61,6 +62,8 @@ static void recall_job(struct attempt *a)
         WEIR_OK) {
         note_job(a, task);
         json_decref(task);
+    } else if (!task_has(a->dir, "run.json") && !task_has(a->dir, "exit.json")) {
+        (void)unlink(path);
     }
 }
 
@@ -178,7 +181,7 @@ static void bound_disk(const struct agent *agent, json_t *task)
 }
 
 /* Make the folder and its task.json, unless they are there. */
-static weir_status write_task(struct agent *agent, const struct attempt *a, const json_t *task,
+static weir_status write_task(struct agent *agent, struct attempt *a, const json_t *task,
                               struct weir_error *err)
 {
     json_t *cell = NULL;
@@ -213,8 +216,9 @@ static weir_status write_task(struct agent *agent, const struct attempt *a, cons
     char *text = json_dumps(copy, JSON_INDENT(1));
     json_decref(copy);
     weir_status status =
-        weir_file_write_atomic(task_path(path, a->dir, "task.json"), text, strlen(text), 0600, err);
+        weir_file_replace(task_path(path, a->dir, "task.json"), text, strlen(text), 0600, err);
     free(text);
+    a->log_offset = 0; /* it is new: nothing of it was sent */
     return status;
 }
 

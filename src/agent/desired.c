@@ -88,6 +88,9 @@ void *desired_main(void *context)
         int64_t asked_at_ms = weir_mono_ms();
         weir_status status = ask(agent, &asked, &document, &err);
         if (status == WEIR_OK) {
+            if (asked.revision < 0) {
+                atomic_store(&agent->is_use_asked, true);
+            }
             take(agent, document, asked_at_ms, &asked);
             weir_backoff_reset(&backoff);
             n_failures = 0;

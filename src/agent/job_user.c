@@ -63,7 +63,7 @@ static weir_status note(const char *registry, const char *job_dir, uid_t user,
     char path[PATH_BYTES], text[32];
     int len = snprintf(text, sizeof text, "%u", (unsigned)user);
     (void)snprintf(path, sizeof path, "%s/user", job_dir);
-    WEIR_TRY(weir_file_write_atomic(path, text, (size_t)len, 0600, err));
+    WEIR_TRY(weir_file_replace(path, text, (size_t)len, 0600, err));
     (void)snprintf(path, sizeof path, "%s/%u", registry, (unsigned)user);
     return weir_file_write(path, job_dir, strlen(job_dir), 0600, err);
 }

@@ -30,7 +30,7 @@ weir_status launch_write_file(const char *dir, const struct task_pair *file,
     }
     char *path = weir_arena_printf(arena, "%s/work/%s", dir, file->name);
     unsigned mode = strncmp(file->value, "#!", 2) == 0 ? 0700 : 0600; /* a script can be run */
-    return weir_file_write_atomic(path, file->value, strlen(file->value), mode, err);
+    return weir_file_replace(path, file->value, strlen(file->value), mode, err);
 }
 
 weir_status launch_prepare(const char *dir, const struct task *task, struct weir_arena *arena,
@@ -198,15 +198,12 @@ static void tell_walls(const struct child_plan *plan)
     }
 }
 
-/* In the child: become the program; comes back if that fails. */
-static void execute(const struct child_plan *plan, struct launch_failure *failure)
+/* In the child: what the program is to find around it. False: *failure says why not. */
+static bool build(const struct child_plan *plan, struct launch_failure *failure)
 {
     struct weir_error err;
-    sigset_t none;
-    bool is_image = plan->task->image != NULL;
-    uid_t user = plan->task->cell.user != geteuid() ? plan->task->cell.user : 0;
     weir_status status = WEIR_OK;
-    if (is_image) {
+    if (plan->task->image != NULL) {
         status = image_run_build(plan->dir, plan->task, plan->env, plan->arena, &err);
     } else if (plan->task->cell.user != 0) {
         status = walls_build(plan->dir, plan->task, NULL, plan->arena, &err);
@@ -214,8 +211,16 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
     if (status != WEIR_OK) {
         failure->status = status;
         (void)snprintf(failure->message, sizeof failure->message, "%s", err.message);
-        return;
     }
+    return status == WEIR_OK;
+}
+
+/* In the child: become the program; comes back if that fails. */
+static void execute(const struct child_plan *plan, struct launch_failure *failure)
+{
+    sigset_t none;
+    bool is_image = plan->task->image != NULL;
+    uid_t user = plan->task->cell.user != geteuid() ? plan->task->cell.user : 0;
     if (!is_image) {
         tell_walls(plan);
     }
@@ -240,18 +245,21 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
     failure->errno_value = errno;
 }
 
-/* In the child: wait for the word to go. */
+/* In the child: the walls are built while the supervisor writes down who it is; then wait for the word to go. */
 static _Noreturn void child_main(const struct child_plan *plan)
 {
     struct weir_limits limits;
     struct launch_failure failure = {0};
     (void)setsid();
+    launch_be_expendable();
+    bool is_built = build(plan, &failure);
     if (read(plan->barrier_fd, &limits, sizeof limits) != (ssize_t)sizeof limits) {
         _exit(0); /* the supervisor ended, or thought better of it */
     }
     weir_isolation_limit_self(&limits);
-    launch_be_expendable();
-    execute(plan, &failure);
+    if (is_built) {
+        execute(plan, &failure);
+    }
     (void)!write(plan->status_fd, &failure, sizeof failure);
     _exit(127);
 }

@@ -221,7 +221,7 @@ static weir_status start_init(const char *lock, const char *record, int fifo_fd,
     }
     int len =
         snprintf(text, sizeof text, "%d %llu", (int)out->pid, (unsigned long long)out->start_time);
-    return weir_file_write_atomic(record, text, (size_t)len, 0600, err);
+    return weir_file_replace(record, text, (size_t)len, 0600, err);
 }
 
 static weir_status join(const char *job_dir, const char *lock, bool has_network,

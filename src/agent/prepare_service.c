@@ -77,6 +77,6 @@ weir_status prepare_service(struct prepare *prepare, struct weir_error *err)
     prepare_env(prepare, "WEIR_SERVICE_SECRET", weir_arena_strdup(prepare->arena, visits));
     prepare_env(prepare, "WEIR_PORT", weir_arena_printf(prepare->arena, "%d", door->port));
     fill_arguments(prepare, prepare_get_env(prepare, "WEIR_PORT"), path);
-    return weir_file_write_atomic(task_path(text, prepare->dir, "door"), door->address,
-                                  strlen(door->address), 0600, err);
+    return weir_file_replace(task_path(text, prepare->dir, "door"), door->address,
+                             strlen(door->address), 0600, err);
 }

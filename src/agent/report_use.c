@@ -40,6 +40,9 @@ static void send(struct agent *agent, json_t *tasks)
     char *path = weir_client_path(&arena, "/api/v1/nodes/{}/use", &agent->config->node, 1);
     weir_status status = weir_client_call(agent->client, "POST", path, body, NULL, &err);
     report_note(agent, status, &err);
+    if (weir_client_can_retry(status)) { /* it has moved, perhaps: the next one knows nothing yet */
+        atomic_store(&agent->is_use_asked, true);
+    }
     weir_arena_fini(&arena);
     json_decref(body);
 }
@@ -47,6 +50,13 @@ static void send(struct agent *agent, json_t *tasks)
 void report_use(struct agent *agent)
 {
     int64_t now_ms = weir_mono_ms();
+    if (!report_is_quiet(agent) && atomic_exchange(&agent->is_use_asked, false)) {
+        for (struct attempt *a = agent->attempts; a != NULL; a = a->next) {
+            a->use_due_ms =
+                WEIR_MAX(now_ms, a->use_ms + FIRST_AFTER_MS); /* of less nothing can be told */
+        }
+        agent->next_use_ms = now_ms;
+    }
     if (now_ms < agent->next_use_ms || report_is_quiet(agent)) {
         return;
     }

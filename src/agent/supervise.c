@@ -38,6 +38,7 @@
 #define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
 #define DRAIN_PATIENCE_MS    500
 #define SHELL_SIGNAL         128
+#define FIRST_MEASURE_MS     500 /* of its disk: not while it is being started */
 #define FENCED               "stopped itself: its node does not reach the server, and it is fenced"
 
 struct supervisor {
@@ -249,6 +250,7 @@ static void watch(struct supervisor *s, int64_t held_until_ms)
             timeout_ms = WEIR_MIN(timeout_ms, contact_left_ms(s->contact, s->task.fence_ms));
         }
         wait_event(s, timeout_ms);
+        (void)read_log(s); /* first: somebody waits for the line */
         take_signals(s);
         look_for_stop(s);
         look_at_fence(s);
@@ -453,6 +455,7 @@ static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
                                      job_dir != NULL ? task_path(s->tmp, job_dir, "tmp") : NULL},
                             .max_bytes = s->task.disk_max_bytes,
                             .max_files = s->task.files_max,
+                            .next_ms = weir_mono_ms() + FIRST_MEASURE_MS,
                             .members = members_find,
                             .context = &s->members};
     for (size_t i = 0; i < DISK_WATCH_DIRS_MAX && s->disk.dirs[i] != NULL; i++) {

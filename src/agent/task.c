@@ -286,9 +286,12 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     return WEIR_OK;
 }
 
+typedef weir_status (*write_fn)(const char *path, const void *data, size_t len, unsigned mode,
+                                struct weir_error *err);
+
 /* Write a record and drop the reference to it. */
-static weir_status write_record(const char *dir, const char *name, json_t *record,
-                                struct weir_error *err)
+static weir_status write_record_by(write_fn write, const char *dir, const char *name,
+                                   json_t *record, struct weir_error *err)
 {
     char path[TASK_PATH_BYTES];
     char *text = record != NULL ? json_dumps(record, JSON_INDENT(1)) : NULL;
@@ -296,10 +299,15 @@ static weir_status write_record(const char *dir, const char *name, json_t *recor
     if (text == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %s/%s", dir, name);
     }
-    weir_status status =
-        weir_file_write_atomic(task_path(path, dir, name), text, strlen(text), RECORD_MODE, err);
+    weir_status status = write(task_path(path, dir, name), text, strlen(text), RECORD_MODE, err);
     free(text);
     return status;
+}
+
+static weir_status write_record(const char *dir, const char *name, json_t *record,
+                                struct weir_error *err)
+{
+    return write_record_by(weir_file_write_atomic, dir, name, record, err);
 }
 
 static weir_status read_record(const char *dir, const char *name, json_t **out,
@@ -326,12 +334,12 @@ weir_status task_run_write(const char *dir, const struct task_run *run, struct w
     for (size_t i = 0; i < run->group.n_dirs; i++) {
         json_array_append_new(groups, json_string(run->group.dirs[i]));
     }
-    return write_record(dir, "run.json",
-                        json_pack("{s:I, s:I, s:s, s:o, s:I}", "pid", (json_int_t)run->process.pid,
-                                  "start_time", (json_int_t)run->process.start_time, "boot_id",
-                                  run->boot_id, "groups", groups, "time_ms",
-                                  (json_int_t)run->time_ms),
-                        err);
+    json_t *record = json_pack("{s:I, s:I, s:s, s:o, s:I}", "pid", (json_int_t)run->process.pid,
+                               "start_time", (json_int_t)run->process.start_time, "boot_id",
+                               run->boot_id, "groups", groups, "time_ms", (json_int_t)run->time_ms);
+    WEIR_TRY(write_record_by(weir_file_replace, dir, "run.json", record, err));
+    return weir_dir_sync(
+        dir, err); /* that it is there must last; its text means nothing after a restart */
 }
 
 weir_status task_run_read(const char *dir, struct task_run *out, struct weir_error *err)

@@ -409,7 +409,7 @@ static weir_status plan_account(struct walls *w, const char *work)
     char *all = weir_arena_printf(w->arena, "%s%sweir-task:x:%u:%u::%s:/bin/sh\n", text,
                                   len > 0 && text[len - 1] != '\n' ? "\n" : "",
                                   (unsigned)w->cell->user, (unsigned)w->cell->user, work);
-    WEIR_TRY(weir_file_write_atomic(file, all, strlen(all), 0600, w->err));
+    WEIR_TRY(weir_file_replace(file, all, strlen(all), 0600, w->err));
     if (lchown(file, w->cell->user, (gid_t)-1) != 0) { /* nobody else reads it */
         return walls_fail(w, "cannot give its user", file);
     }

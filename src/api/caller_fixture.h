@@ -195,6 +195,7 @@ struct placed_job {
     const char *id, *task, *kind, *node, *spec, *state;
     const char *run;            /**< Is made too; NULL: none. */
     const char *ion, *pipeline; /**< Must be there for a predict job: it is served by this one. */
+    int64_t finished_ms;        /**< 0: it is not over. */
     const char *replica;        /**< Of a deployment, which is this job's from now on. */
 };
 
@@ -222,7 +223,8 @@ static inline weir_status place_in(struct weir_txn *txn, void *context, struct w
                            .run = (char *)placed->run,
                            .created_by = "ann",
                            .created_ms = 1,
-                           .started_ms = 1};
+                           .started_ms = 1,
+                           .finished_ms = placed->finished_ms};
     struct weir_task task = {.id = (char *)placed->task,
                              .job = job.id,
                              .role = "worker",

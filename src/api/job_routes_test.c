@@ -207,6 +207,36 @@ START_TEST(a_log_is_appended_at_its_offset)
 
 END_TEST
 
+static bool waits(const char *task, const char *query)
+{
+    (void)ask("GET " API "/tasks/%s/log%s", task, query);
+    return callers.x->response.kind == ANSWER_WAIT;
+}
+
+START_TEST(who_follows_a_log_is_answered_once_the_job_is_over)
+{
+    static const char other[] = "00000000-0000-4000-8000-0000000000a2";
+    place("command", NULL);
+    place_job(&(struct placed_job){.id = "00000000-0000-4000-8000-0000000000b2",
+                                   .task = other,
+                                   .kind = "command",
+                                   .node = "n",
+                                   .state = "SUCCEEDED",
+                                   .finished_ms = 2});
+    EXPECT(200, "POST " API "/tasks/%s/log?offset=0\n\none\n", other);
+    callers.may_wait = true;
+    ck_assert(waits(TASK, "?wait_s=20"));
+    ck_assert(waits(TASK, "?wait_s=20&until_end=1"));
+    ck_assert(waits(other, "?wait_s=20&offset=4"));
+    ck_assert(!waits(other, "?wait_s=20&offset=4&until_end=1"));
+    ck_assert_uint_eq(callers.x->response.body_len, 0);
+    ck_assert(!waits(other, "?wait_s=20&until_end=1")); /* the end of it first */
+    ck_assert_uint_eq(callers.x->response.body_len, 4);
+    EXPECT(400, "GET " LOG "?wait_s=20&until_end=2");
+}
+
+END_TEST
+
 START_TEST(the_tail_of_a_log_is_its_last_lines)
 {
     place("command", NULL);
@@ -431,14 +461,13 @@ START_TEST(the_agent_gets_the_tasks_with_their_tokens)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("job_routes", set_up, callers_close, a_job_is_as_it_was_submitted,
-                    what_cannot_run_is_refused, secrets_of_a_job_are_shown_to_nobody,
-                    a_job_is_cancelled_once, a_running_job_stops_when_it_is_cancelled,
-                    what_an_agent_reports_moves_the_job, looking_makes_no_file,
-                    a_log_is_appended_at_its_offset, the_tail_of_a_log_is_its_last_lines,
-                    what_is_left_out_of_a_log_is_counted_where_it_was,
-                    attempts_have_logs_of_their_own, a_reader_waits_for_more_of_a_log,
-                    only_what_is_over_is_started_again,
-                    a_training_without_a_checkpoint_cannot_go_on,
-                    a_job_of_an_ion_is_the_ions_to_start, a_node_is_what_its_agent_said_last,
-                    the_agent_gets_the_tasks_with_their_tokens)
+WEIR_TEST_MAIN_WITH(
+    "job_routes", set_up, callers_close, a_job_is_as_it_was_submitted, what_cannot_run_is_refused,
+    secrets_of_a_job_are_shown_to_nobody, a_job_is_cancelled_once,
+    a_running_job_stops_when_it_is_cancelled, what_an_agent_reports_moves_the_job,
+    looking_makes_no_file, a_log_is_appended_at_its_offset,
+    who_follows_a_log_is_answered_once_the_job_is_over, the_tail_of_a_log_is_its_last_lines,
+    what_is_left_out_of_a_log_is_counted_where_it_was, attempts_have_logs_of_their_own,
+    a_reader_waits_for_more_of_a_log, only_what_is_over_is_started_again,
+    a_training_without_a_checkpoint_cannot_go_on, a_job_of_an_ion_is_the_ions_to_start,
+    a_node_is_what_its_agent_said_last, the_agent_gets_the_tasks_with_their_tokens)

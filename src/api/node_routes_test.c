@@ -312,6 +312,23 @@ START_TEST(what_is_kept_and_used_is_told_of_nodes_and_of_jobs)
     ck_assert_double_eq(json_number_value(said("items.0.cpus_used")), 1);
     ck_assert_double_eq(json_number_value(said("items.0.cpus_busy")), 0.25);
     ck_assert_uint_eq(json_array_size(said("items")), 1);
+    /* One that runs and of which nothing was said yet: the sum of the others is not the node's. */
+    place_job(&(struct placed_job){.id = "00000000-0000-4000-8000-0000000000b2",
+                                   .task = "00000000-0000-4000-8000-0000000000a2",
+                                   .kind = "command",
+                                   .node = "n",
+                                   .spec = "{\"argv\":[\"true\"]}"});
+    EXPECT(204, "PUT " API "/tasks/00000000-0000-4000-8000-0000000000a2/status\n\n"
+                "{\"attempt\":1,\"state\":\"running\",\"pid\":7,\"time_ms\":1}");
+    EXPECT(200, "GET " API "/nodes");
+    ck_assert(json_is_null(said("items.0.cpus_busy")));
+    ck_assert(json_is_null(said("items.0.memory_used_bytes")));
+    ck_assert_int_eq(json_integer_value(said("items.0.n_tasks")), 2);
+    EXPECT(204,
+           "POST " NODE "/use\n\n{\"tasks\":[{\"task\":\"00000000-0000-4000-8000-0000000000a2\","
+           "\"attempt\":1,\"cpu_cores\":0.5,\"memory_bytes\":1}]}");
+    EXPECT(200, "GET " API "/nodes");
+    ck_assert_double_eq(json_number_value(said("items.0.cpus_busy")), 0.75);
 }
 
 END_TEST

@@ -121,6 +121,9 @@ START_TEST(guarantees_above_what_the_nodes_have_need_insistence)
                  "guarantees of 5 CPUs in all are more than the 4 CPUs that the nodes have; of "
                  "theirs these do not use: blue (3 CPUs). Take it from them first",
                  "PUT " API "/queues/green\n\n{\"shares\":{\"cpus\":{\"guarantee\":2}}}");
+    EXPECT_ERROR(
+        409, "no other queue has any that it does not use. Guarantee less, add nodes, or insist",
+        "PUT " API "/queues/blue\n\n{\"shares\":{\"cpus\":{\"guarantee\":9}}}");
     EXPECT(404, "DELETE " API "/queues/green");
     EXPECT(200, "PUT " API "/queues/green?force=1\n\n{\"shares\":{\"cpus\":{\"guarantee\":2}}}");
     /* Too much is guaranteed already: less is taken, more is not. */

@@ -307,7 +307,7 @@ const struct api_route api_routes[] = {
      API_READ, API_UPLOAD | API_OWN_JOB | API_FLOW, NULL, NULL, NULL, 0, api_results_put},
     {"GET", API "/tasks/{id}/log",
      "Read a task's log from an offset, waits for more; or its last lines", R(JOBS_READ), API_READ,
-     API_BYTES_OUT, NULL, NULL, "offset wait_s attempt tail", 0, api_task_log_get},
+     API_BYTES_OUT, NULL, NULL, "offset wait_s until_end attempt tail", 0, api_task_log_get},
     {"POST", API "/tasks/{id}/log", "Append to a task's log at an offset", R(NODES_SPEAK), API_NONE,
      API_BYTES_IN | API_OWN_TASK, NULL, NULL, "offset attempt left_out", 4 * MIB,
      api_task_log_append},

@@ -92,7 +92,10 @@ static const struct api_member explanation_members[] = {
     OR_NULL("expected_earliest", "time",
             "It may start from then on, by runs of the like; null: unknown"),
     OR_NULL("expected_latest", "time", "And until then"),
-    OR_NULL("expected_by", "integer", "By so many runs of the job after which it would start"),
+    OR_NULL(
+        "expected_by", "integer",
+        "By so many runs or more of each job that runs: with n, at least n - 1 of n + 1 starts lie "
+        "between the two"),
     ALWAYS("is_kept", "bool", "It has waited for long: what gets free is kept for it"),
     ALWAYS("ahead", "list of text", "Names of the first jobs that go before it in its queue"),
     OR_NULL("code", "text", "Why, for programs: full, queue_limit, gang …"),

@@ -141,6 +141,20 @@ static weir_status end_of(const char *path, int64_t *out, struct weir_error *err
     return WEIR_OK;
 }
 
+/* Is more to come, perhaps, and wanted? Where until_end says so only as long as the job is not over. */
+static weir_status may_wait(struct api_call *call, struct weir_txn *txn, const char *job, bool *out,
+                            struct weir_error *err)
+{
+    int64_t until_end;
+    bool is_over = false;
+    WEIR_TRY(api_query_int(call, "until_end", 0, 0, 1, &until_end, err));
+    if (until_end != 0) {
+        WEIR_TRY(weir_job_is_over(txn, job, &is_over, err));
+    }
+    *out = !is_over && !call->request->is_expired;
+    return WEIR_OK;
+}
+
 static weir_status read_at(struct api_call *call, const char *path, int64_t offset, int64_t wait_s,
                            struct weir_error *err)
 {
@@ -152,7 +166,7 @@ static weir_status read_at(struct api_call *call, const char *path, int64_t offs
     }
     char *chunk = weir_arena_alloc(call->arena, READ_MAX_BYTES + GAP_BYTES);
     WEIR_TRY(read_shown(path, &offset, chunk, READ_MAX_BYTES, &n, err));
-    if (n == 0 && wait_s > 0 && !call->request->is_expired) {
+    if (n == 0 && wait_s > 0) {
         weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
         return WEIR_OK;
     }
@@ -222,6 +236,10 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
                 ? "it has been started once"
                 : weir_arena_printf(call->arena, "the last is %lld", (long long)task.attempt));
     }
+    bool waits = false;
+    if (wait_s > 0) {
+        WEIR_TRY(may_wait(call, txn, task.job, &waits, err));
+    }
     return n_lines >= 0 ? read_tail(call, path, n_lines, err)
-                        : read_at(call, path, offset, wait_s, err);
+                        : read_at(call, path, offset, waits ? wait_s : 0, err);
 }

@@ -17,7 +17,7 @@
 /* By the index of nodes and states. */
 #define TASKS(of)                                                                                  \
     "SELECT " of ", t.node, t.id, t.cpu_millis, t.memory_bytes, t.n_accelerators,"                 \
-    " t.accelerator_milli, j.name, j.project, j.kind, j.created_by"                                \
+    " t.accelerator_milli, j.name, j.project, j.kind, j.created_by, t.state = 'RUNNING'"           \
     " FROM tasks t JOIN jobs j ON j.id = t.job"                                                    \
     " WHERE t.node IN (SELECT name FROM nodes WHERE :node IS NULL OR name = :node)"                \
     " AND t.state IN ('STARTING', 'RUNNING', 'STOPPING') ORDER BY 1"
@@ -36,7 +36,8 @@ enum {
     NAME,
     PROJECT,
     KIND,
-    BY
+    BY,
+    IS_RUNNING
 };
 
 /* Of a node, or of a job. */
@@ -45,7 +46,7 @@ struct load {
     int64_t n_tasks, cpu_millis, small_millis, memory_bytes, accelerator_milli;
     double cpus_busy;
     int64_t memory_used_bytes;
-    bool is_known; /* of some of its tasks their agent said what they use */
+    int64_t n_known, n_unknown; /* tasks of which their agent said what they use; others that run */
     char *name, *project, *kind, *created_by;
 };
 
@@ -62,7 +63,9 @@ static void add_task(const struct api_call *call, struct weir_stmt *row, struct 
                  weir_stmt_text(row, TASK, call->arena), weir_mono_ms(), &use)) {
         load->cpus_busy += use.cpu_cores;
         load->memory_used_bytes += use.memory_bytes;
-        load->is_known = true;
+        load->n_known++;
+    } else {
+        load->n_unknown += weir_stmt_int(row, IS_RUNNING);
     }
 }
 
@@ -108,13 +111,13 @@ static int64_t free_millis(const struct weir_node *node, const struct load *load
     return WEIR_MAX(node->cpu_slots * 1000 - (load->cpu_millis - beside), (int64_t)0);
 }
 
+/* A sum of which a part is missing would be taken for all of it: right after a start of the server, say. */
 static void add_use(json_t *view, const struct load *load)
 {
-    json_object_set_new(view, "cpus_busy",
-                        load->is_known ? json_real(load->cpus_busy) : json_null());
+    bool is_known = load->n_known > 0 && load->n_unknown == 0;
+    json_object_set_new(view, "cpus_busy", is_known ? json_real(load->cpus_busy) : json_null());
     json_object_set_new(view, "memory_used_bytes",
-                        load->is_known ? json_integer((json_int_t)load->memory_used_bytes)
-                                       : json_null());
+                        is_known ? json_integer((json_int_t)load->memory_used_bytes) : json_null());
     json_object_set_new(view, "memory_kept_bytes", json_integer((json_int_t)load->memory_bytes));
     json_object_set_new(view, "accelerators_used", weir_json_milli(load->accelerator_milli));
     json_object_set_new(view, "n_tasks", json_integer((json_int_t)load->n_tasks));

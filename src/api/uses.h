@@ -1,6 +1,6 @@
 /**
  * Uses: what tasks use of their machines, as their agents said it last. In memory, by node; a server that has just
- * started knows nothing until the agents speak, which is within a minute. Any thread. Cost: a hundred bytes for each
+ * started knows nothing until the agents speak, which they do as soon as they have reached it. Any thread. Cost: a hundred bytes for each
  * task that runs.
  */
 #ifndef WEIR_API_USES_H

@@ -113,6 +113,18 @@ weir_status weir_fd_write_all(int fd, const void *data, size_t len, struct weir_
     return WEIR_OK;
 }
 
+weir_status weir_dir_sync(const char *path, struct weir_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    weir_status status = fd >= 0 && fsync(fd) == 0
+                             ? WEIR_OK
+                             : weir_error_set_errno(err, errno, "cannot sync folder %s", path);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return status;
+}
+
 /* A rename is durable only when the folder's own data is. */
 static weir_status sync_folder_of(const char *path, struct weir_error *err)
 {
@@ -124,31 +136,23 @@ static weir_status sync_folder_of(const char *path, struct weir_error *err)
     if (len < 0 || (size_t)len >= sizeof folder) {
         return weir_error_set(err, WEIR_ERR_INVALID, "path too long: %s", path);
     }
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd) != 0) {
-        weir_status status = weir_error_set_errno(err, errno, "cannot sync folder %s", folder);
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        return status;
-    }
-    (void)close(fd);
-    return WEIR_OK;
+    return weir_dir_sync(folder, err);
 }
 
 static weir_status write_and_sync(int fd, const char *path, const void *data, size_t len,
-                                  struct weir_error *err)
+                                  bool is_durable, struct weir_error *err)
 {
     weir_status status = weir_fd_write_all(fd, data, len, err);
     if (status != WEIR_OK) {
         (void)weir_error_prefix(err, "%s: ", path);
         return status;
     }
-    return fsync(fd) == 0 ? WEIR_OK : weir_error_set_errno(err, errno, "cannot sync %s", path);
+    return !is_durable || fsync(fd) == 0 ? WEIR_OK
+                                         : weir_error_set_errno(err, errno, "cannot sync %s", path);
 }
 
-weir_status weir_file_write_atomic(const char *path, const void *data, size_t len, unsigned mode,
-                                   struct weir_error *err)
+static weir_status replace(const char *path, const void *data, size_t len, unsigned mode,
+                           bool is_durable, struct weir_error *err)
 {
     char temporary[PATH_MAX_BYTES], uuid[WEIR_UUID_BYTES];
     weir_uuid_make(uuid);
@@ -160,7 +164,7 @@ weir_status weir_file_write_atomic(const char *path, const void *data, size_t le
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "cannot create %s", temporary);
     }
-    weir_status status = write_and_sync(fd, temporary, data, len, err);
+    weir_status status = write_and_sync(fd, temporary, data, len, is_durable, err);
     (void)close(fd);
     if (status == WEIR_OK && rename(temporary, path) != 0) {
         status = weir_error_set_errno(err, errno, "cannot rename %s to %s", temporary, path);
@@ -169,7 +173,19 @@ weir_status weir_file_write_atomic(const char *path, const void *data, size_t le
         (void)unlink(temporary);
         return status;
     }
-    return sync_folder_of(path, err);
+    return is_durable ? sync_folder_of(path, err) : WEIR_OK;
+}
+
+weir_status weir_file_write_atomic(const char *path, const void *data, size_t len, unsigned mode,
+                                   struct weir_error *err)
+{
+    return replace(path, data, len, mode, true, err);
+}
+
+weir_status weir_file_replace(const char *path, const void *data, size_t len, unsigned mode,
+                              struct weir_error *err)
+{
+    return replace(path, data, len, mode, false, err);
 }
 
 weir_status weir_file_write(const char *path, const void *data, size_t len, unsigned mode,

@@ -35,6 +35,14 @@ weir_status weir_file_write_atomic(const char *path, const void *data, size_t le
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
+ * The same, without waiting for the disk: whoever reads it sees the old file or the new one, also after
+ * a kill at any time. Only when the machine itself goes down soon after may it be empty, or gone: for
+ * what means nothing then, or is made again.
+ */
+weir_status weir_file_replace(const char *path, const void *data, size_t len, unsigned mode,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
  * Make a file anew, neither atomically nor durably: for what can be made again, or is renamed when
  * it is whole. On error no file is left.
  */
@@ -44,6 +52,9 @@ weir_status weir_file_write(const char *path, const void *data, size_t len, unsi
 /** Write all bytes to fd (retrying short writes and EINTR). */
 weir_status weir_fd_write_all(int fd, const void *data, size_t len,
                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Wait until the names in a folder are on the disk, and the removal of others. */
+weir_status weir_dir_sync(const char *path, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** mkdir -p. */
 weir_status weir_dir_make(const char *path, unsigned mode, struct weir_error *err) WEIR_MUST_CHECK;

@@ -113,9 +113,11 @@ START_TEST(a_failed_write_leaves_the_old_file_and_no_other)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
     static char large[4096];
     weir_status status = weir_file_write_atomic(path_of("f"), large, sizeof large, 0600, &err);
+    weir_status replaced = weir_file_replace(path_of("f"), large, sizeof large, 0600, &err);
     weir_status anew = weir_file_write(path_of("g"), large, sizeof large, 0600, &err);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
     ck_assert_int_eq(status, WEIR_ERR_LIMIT);
+    ck_assert_int_eq(replaced, WEIR_ERR_LIMIT);
     ck_assert_int_eq(anew, WEIR_ERR_LIMIT);
     char *data;
     ck_assert_int_eq(weir_file_read(path_of("f"), 10, &arena, &data, NULL, &err), WEIR_OK);

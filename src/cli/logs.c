@@ -205,8 +205,9 @@ static weir_status print_more(struct cli_call *call, const struct printing *how,
     const char *log = cli_path1(call, "/api/v1/tasks/{}/log", task->task);
     bool is_tail = how->tail >= 0 && !task->is_begun;
     char *path = is_tail ? weir_arena_printf(call->arena, "%s?tail=%lld", log, (long long)how->tail)
-                         : weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s", log,
-                                             (long long)task->offset, wait_s);
+                         : weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s%s", log,
+                                             (long long)task->offset, wait_s,
+                                             how->job != NULL ? "&until_end=1" : "");
     if (how->attempt > 0) {
         path = weir_arena_printf(call->arena, "%s&attempt=%lld", path, (long long)how->attempt);
     }

@@ -81,7 +81,7 @@ const struct cli_command cli_top = {
     .summary = "Show what is kept and what is used now, of nodes or of the jobs that run",
     .help = "KEPT is what tasks asked for, FREE what is left for tasks of whole CPUs. BUSY and "
             "USED is what the\ntasks use, as agents said it last (every 10 s, of older tasks every "
-            "minute); \"-\": none has yet.\nJobs that use most come first.",
+            "minute); \"-\": not yet of all that run.\nJobs that use most come first.",
     .flags = CLI_WIDE | CLI_YAML,
     .min_words = 0,
     .max_words = 1,

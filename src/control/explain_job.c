@@ -1,5 +1,6 @@
 /** Why a job waits, and what would help. */
 #include "control/live_private.h"
+#include "control/start_spread.h"
 
 #include "base/clock.h"
 #include "sim/what_if.h"
@@ -242,25 +243,44 @@ static const struct snapshot_job *copy_of(const struct live *live, int32_t row)
     return live->snapshot.tasks[live->rows->jobs[row].first_task].job;
 }
 
-/* Between when and when it may start: by the shortest and the longest of the last runs of the job after
- * which it would. */
+/* A job that runs and will end by itself. */
+static bool is_ending(const struct live *live, int32_t row)
+{
+    const struct weir_sched_job *job = &live->rows->jobs[row];
+    return job->started_ms > 0 && !copy_of(live, row)->state.job.is_service &&
+           live->rows->tasks[job->first_task].state != WEIR_SCHED_PENDING;
+}
+
+/* Between when and when it may start, by the last runs of the jobs that run (start_spread.h). */
 static void tell_spread(const struct explanation *explanation, int64_t expected_ms, json_t *out)
 {
-    const struct live *live = explanation->live;
+    struct live *live = explanation->live;
+    const struct weir_sched_snapshot *rows = live->rows;
+    struct start_spread_job *jobs =
+        WEIR_ARENA_ARRAY(&live->arena, (size_t)rows->n_jobs + 1, struct start_spread_job);
+    struct start_spread spread;
     int32_t after = explanation->wait->after_job;
-    int64_t least_ms, most_ms;
-    if (expected_ms <= 0 || after < 0 || live->rows->jobs[after].started_ms <= 0) {
+    size_t n = 0;
+    if (expected_ms <= 0 || after < 0 || rows->jobs[after].started_ms <= 0) {
         return;
     }
-    int32_t n = run_history_spread(&live->snapshot.history, copy_of(live, after)->work, &least_ms,
-                                   &most_ms);
-    int64_t from_ms = live->rows->jobs[after].started_ms, now_ms = live->rows->now_ms;
-    if (n > 0) {
-        int64_t earliest_ms = WEIR_MAX(WEIR_MIN(from_ms + least_ms, expected_ms), now_ms);
-        json_object_set_new(out, "expected_earliest", time_json(earliest_ms));
-        json_object_set_new(out, "expected_latest",
-                            time_json(WEIR_MAX(from_ms + most_ms, expected_ms)));
-        json_object_set_new(out, "expected_by", json_integer(n));
+    for (int32_t i = 0; i < rows->n_jobs; i++) {
+        const struct weir_sched_job *job = &rows->jobs[i];
+        if (is_ending(live, i)) {
+            struct start_spread_job *to = &jobs[n++];
+            *to = (struct start_spread_job){
+                .started_ms = job->started_ms,
+                .expected_end_ms = weir_sched_job_end_ms(job, rows->now_ms),
+                .limit_ms = job->time_limit_ms > 0 ? job->started_ms + job->time_limit_ms : 0};
+            to->n_runs =
+                run_history_spread(&live->snapshot.history, copy_of(live, i)->work,
+                                   rows->now_ms - job->started_ms, &to->least_ms, &to->most_ms);
+        }
+    }
+    if (start_spread_tell(jobs, n, rows->now_ms, WEIR_MAX(expected_ms, rows->now_ms), &spread)) {
+        json_object_set_new(out, "expected_earliest", time_json(spread.earliest_ms));
+        json_object_set_new(out, "expected_latest", time_json(spread.latest_ms));
+        json_object_set_new(out, "expected_by", json_integer(spread.n_runs));
     }
 }
 

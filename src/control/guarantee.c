@@ -50,7 +50,8 @@ static void sum_capacity(const struct weir_sched_snapshot *rows, const char *con
         const struct weir_sched_node *node = &rows->nodes[i];
         int64_t devices = devices_of(node);
         out->of[WEIR_SCHED_ACCELERATOR] += devices;
-        out->of[WEIR_SCHED_CPU] += node->cpu_milli;
+        /* What it has beside them for small tasks (small.h) is no whole CPU's. */
+        out->of[WEIR_SCHED_CPU] += node->cpu_milli - node->cpu_milli % 1000;
         out->of[WEIR_SCHED_MEMORY] += node->memory_bytes;
         for (int32_t m = 0; m < n_models; m++) {
             bool is_of = node->model != NULL && strcmp(node->model, models[m]) == 0;
@@ -206,6 +207,17 @@ static const char *tell_donors(const struct weir_sched_snapshot *at,
                               amount_text(unused_of(at, best, r, models, used), r, models, arena));
     }
     return text;
+}
+
+bool guarantee_has_donors(const struct weir_sched_snapshot *rows, const struct guarantee_sum *sum,
+                          const struct weir_sched_queue_share *used, const bool *named,
+                          struct weir_arena *arena)
+{
+    const char *models[WEIR_SCHED_MODELS_MAX];
+    struct weir_sched_snapshot at = *rows;
+    (void)weir_sched_models(rows, models);
+    at.now_ms = sum->at_ms;
+    return sum->resource >= 0 && tell_donors(&at, sum, models, used, named, arena)[0] != '\0';
 }
 
 const char *guarantee_tell(const struct weir_sched_snapshot *rows, const struct guarantee_sum *sum,

@@ -7,6 +7,7 @@
  * none. Quotas of times of the week are looked at at each time at which one of them begins or ends, as
  * far as GUARANTEE_TIMES_MAX of them.
  *
+ * Of a node its whole CPUs count, not the room that it has beside them for small tasks.
  * All nodes that the rows have count, also those that are draining or silent: they come back.
  *
  * Pure. Cost: times × queues.
@@ -37,6 +38,11 @@ const struct weir_sched_share *guarantee_share(const struct weir_sched_snapshot 
 
 /** How much of the resource is missing; 0: nothing. */
 int64_t guarantee_missing(const struct guarantee_sum *sum);
+
+/** Does another queue have some of it that it does not use? `used` and `named` as of guarantee_tell. */
+bool guarantee_has_donors(const struct weir_sched_snapshot *rows, const struct guarantee_sum *sum,
+                          const struct weir_sched_queue_share *used, const bool *named,
+                          struct weir_arena *arena);
 
 /**
  * A sentence: of what is too much guaranteed, and from which queues it could be taken, those first

@@ -2,6 +2,8 @@
 #include "control/guarantee.h"
 
 #include "base/test_main.h"
+#include "base/test_seed.h"
+#include "control/small.h"
 
 #include <check.h>
 #include <string.h>
@@ -122,8 +124,84 @@ START_TEST(the_sentence_names_who_uses_the_least_of_theirs)
 
 END_TEST
 
+#define QUEUES_MAX 12
+#define NODES_MAX  6
+
+/* What the parts of a queue are promised, or it itself where that is more; by another way than the code's. */
+static int64_t promised(const struct weir_sched_queue *queues, int32_t n, int32_t of)
+{
+    int64_t parts = 0;
+    for (int32_t q = 0; q < n; q++) {
+        parts += queues[q].parent == of ? promised(queues, n, q) : 0;
+    }
+    int64_t own = of >= 0 ? queues[of].shares[WEIR_SCHED_CPU].quota : 0;
+    return own > parts ? own : parts;
+}
+
+/* Nodes have room for small tasks beside their CPUs, as control/snapshot_rows.c gives it to them. */
+START_TEST(what_is_promised_can_be_placed_whatever_is_small)
+{
+    struct weir_rng rng;
+    uint64_t seed = test_seed(&rng);
+    int n_kept = 0, n_rounds = WEIR_TEST_TIMES(3000, 300);
+    for (int round = 0; round < n_rounds; round++) {
+        struct weir_sched_queue queues[QUEUES_MAX];
+        struct weir_sched_node nodes[NODES_MAX];
+        int32_t n_queues = 1 + (int32_t)weir_rng_below(&rng, QUEUES_MAX);
+        int32_t n_nodes = 1 + (int32_t)weir_rng_below(&rng, NODES_MAX);
+        int64_t n_cpus = 0;
+        for (int32_t i = 0; i < n_nodes; i++) {
+            int64_t own = 1 + (int64_t)weir_rng_below(&rng, 8);
+            int64_t room = (int64_t)weir_rng_below(&rng, CONTROL_SMALL_ROOM_MILLIS + 1);
+            nodes[i] = (struct weir_sched_node){.name = "n", .cpu_milli = own * 1000 + room};
+            n_cpus += own;
+        }
+        for (int32_t q = 0; q < n_queues; q++) {
+            int32_t parent = (int32_t)weir_rng_below(&rng, (uint64_t)q + 1) - 1;
+            queues[q] = queue("q", parent, 0);
+            queues[q].shares[WEIR_SCHED_CPU].quota = (int64_t)weir_rng_below(&rng, 6000);
+        }
+        const struct weir_sched_snapshot rows = {.now_ms = MONDAY,
+                                                 .queues = queues,
+                                                 .n_queues = n_queues,
+                                                 .nodes = nodes,
+                                                 .n_nodes = n_nodes};
+        struct guarantee_sum sum;
+        guarantee_look(&rows, &arena, &sum);
+        int64_t most = promised(queues, n_queues, -1);
+        ck_assert_int_eq(sum.sum.of[WEIR_SCHED_CPU], most); /* to the thousandth */
+        ck_assert_msg((sum.resource < 0) == (most <= n_cpus * 1000),
+                      "%lld promised of %lld CPUs, seed %llu", (long long)most, (long long)n_cpus,
+                      (unsigned long long)seed);
+        n_kept += sum.resource < 0;
+    }
+    ck_assert_int_gt(n_kept, n_rounds / 20);
+    ck_assert_int_lt(n_kept, n_rounds);
+}
+
+END_TEST
+
+START_TEST(only_who_has_some_is_asked_for_it)
+{
+    const struct weir_sched_queue queues[] = {queue("a", -1, 4), queue("b", -1, 5)};
+    const struct weir_sched_node node = {.name = "a", .cpu_milli = 8000};
+    const struct weir_sched_snapshot rows = {
+        .now_ms = MONDAY, .queues = queues, .n_queues = 2, .nodes = &node, .n_nodes = 1};
+    struct weir_sched_queue_share used[2] = {{.allocated = {{0}}}};
+    const bool named[2] = {true, false}; /* b is the one that asks */
+    struct guarantee_sum sum;
+    guarantee_look(&rows, &arena, &sum);
+    ck_assert(guarantee_has_donors(&rows, &sum, used, named, &arena));
+    used[0].allocated.of[WEIR_SCHED_CPU] = 4000;
+    ck_assert(!guarantee_has_donors(&rows, &sum, used, named, &arena));
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("guarantee", set_up, tear_down,
                     departments_count_once_and_parts_above_theirs_count_themselves,
                     slices_of_devices_count_as_parts_of_them,
                     times_of_the_week_add_up_where_they_meet,
+                    what_is_promised_can_be_placed_whatever_is_small,
+                    only_who_has_some_is_asked_for_it,
                     the_sentence_names_who_uses_the_least_of_theirs)

@@ -84,8 +84,8 @@ weir_status control_queue_check(struct weir_txn *txn, const struct control_live 
  *     {"id", "name", "project", "queue", "state", "why", "code", "resource", "need", "have", "since",
  *      "expected_start", "expected_earliest", "expected_latest", "expected_by", "is_kept", "ahead", "n_ahead",
  *      "helps": [{"change", "outcome", "why"}]}
- * The start lies between the earliest and the latest by the last expected_by runs of the job after which
- * it would begin; null: nothing is known. `is_kept`: what gets free is kept for it, since its queue was
+ * The start lies between the earliest and the latest by at least expected_by runs of each of the jobs that run
+ * (start_spread.h says how often); null: of one that must end first nothing is known. `is_kept`: what gets free is kept for it, since its queue was
  * not served for long. `ahead` names the first of the n_ahead jobs that go before it in its queue.
  * `code`, `resource`, `need` and `have` are the planner's (sched/sched.h), null for a job that does not
  * wait for it. `helps` are the changes, of those tried, with which it would start: one more node like

@@ -94,15 +94,19 @@ int64_t run_history_expected_ms(const struct run_history *history, uint64_t work
     return at >= 0 ? history->entries[at].run_ms : 0;
 }
 
-int32_t run_history_spread(const struct run_history *history, uint64_t work, int64_t *out_least_ms,
-                           int64_t *out_most_ms)
+int32_t run_history_spread(const struct run_history *history, uint64_t work, int64_t ran_ms,
+                           int64_t *out_least_ms, int64_t *out_most_ms)
 {
-    int32_t at = find(history, work);
-    int32_t n = at >= 0 ? WEIR_MIN(history->entries[at].n_runs, RUN_HISTORY_RUNS_MAX) : 0;
-    *out_least_ms = *out_most_ms = n > 0 ? history->entries[at].runs_ms[0] : 0;
-    for (int32_t i = 1; i < n; i++) {
-        *out_least_ms = WEIR_MIN(*out_least_ms, history->entries[at].runs_ms[i]);
-        *out_most_ms = WEIR_MAX(*out_most_ms, history->entries[at].runs_ms[i]);
+    int32_t at = find(history, work), n = 0;
+    int32_t n_kept = at >= 0 ? WEIR_MIN(history->entries[at].n_runs, RUN_HISTORY_RUNS_MAX) : 0;
+    *out_least_ms = *out_most_ms = 0;
+    for (int32_t i = 0; i < n_kept; i++) {
+        int64_t run_ms = history->entries[at].runs_ms[i];
+        if (run_ms > ran_ms) {
+            *out_least_ms = n == 0 ? run_ms : WEIR_MIN(*out_least_ms, run_ms);
+            *out_most_ms = WEIR_MAX(*out_most_ms, run_ms);
+            n++;
+        }
     }
     return n;
 }

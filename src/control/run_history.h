@@ -42,9 +42,13 @@ uint64_t run_history_work(const struct weir_job *job);
  *  state, started_ms, finished_ms, revision. */
 void run_history_note(struct run_history *history, const struct weir_job *job);
 
-/** The shortest and the longest of its last runs. @return How many those are; 0: nothing is known. */
-int32_t run_history_spread(const struct run_history *history, uint64_t work, int64_t *out_least_ms,
-                           int64_t *out_most_ms);
+/**
+ * The shortest and the longest of its last runs, of those that were longer than ran_ms: of one that has run for
+ * so long already the others tell nothing.
+ * @return How many those are; 0: nothing is known.
+ */
+int32_t run_history_spread(const struct run_history *history, uint64_t work, int64_t ran_ms,
+                           int64_t *out_least_ms, int64_t *out_most_ms);
 
 /** How long this work is expected to run; 0: nothing is known. */
 int64_t run_history_expected_ms(const struct run_history *history, uint64_t work);

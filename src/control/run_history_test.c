@@ -43,15 +43,18 @@ START_TEST(work_is_expected_to_take_as_long_as_the_last_time)
     const struct weir_job job = {.project = "p", .name = "nightly"},
                           other = {.project = "p", .name = "new"};
     int64_t least, most;
-    ck_assert_int_eq(run_history_spread(&history, run_history_work(&job), &least, &most), 3);
+    ck_assert_int_eq(run_history_spread(&history, run_history_work(&job), 0, &least, &most), 3);
     ck_assert_int_eq(least, 500);
     ck_assert_int_eq(most, 700);
-    ck_assert_int_eq(run_history_spread(&history, run_history_work(&other), &least, &most), 0);
+    ck_assert_int_eq(run_history_spread(&history, run_history_work(&other), 0, &least, &most), 0);
+    ck_assert_int_eq(run_history_spread(&history, run_history_work(&job), 599, &least, &most), 2);
+    ck_assert_int_eq(least, 600);
+    ck_assert_int_eq(run_history_spread(&history, run_history_work(&job), 700, &least, &most), 0);
     for (int i = 0; i < 2 * RUN_HISTORY_RUNS_MAX; i++) { /* The last ones are told, each once. */
         note("p", "nightly", NULL, "SUCCEEDED", 1000 + i, 10 + i);
         note("p", "nightly", NULL, "SUCCEEDED", 1000 + i, 10 + i);
     }
-    ck_assert_int_eq(run_history_spread(&history, run_history_work(&job), &least, &most),
+    ck_assert_int_eq(run_history_spread(&history, run_history_work(&job), 0, &least, &most),
                      RUN_HISTORY_RUNS_MAX);
     ck_assert_int_eq(least, 1000 + RUN_HISTORY_RUNS_MAX);
     ck_assert_int_eq(most, 1000 + 2 * RUN_HISTORY_RUNS_MAX - 1);

@@ -306,22 +306,47 @@ static int64_t small_milli(const struct weir_sched_task *task)
     return task->demand.cpu_milli < CONTROL_SMALL_MILLIS ? task->demand.cpu_milli : 0;
 }
 
-/* What a node has beside its CPUs for small tasks: as much as there are, those that want a node
- * included. So where all tasks are whole CPUs a node has exactly its own. */
+static int by_amount(const void *left, const void *right)
+{
+    int64_t l = *(const int64_t *)left, r = *(const int64_t *)right;
+    return (l > r) - (l < r);
+}
+
+static size_t sort_once(int64_t *amounts, size_t n)
+{
+    size_t n_kept = 0;
+    qsort(amounts, n, sizeof *amounts, by_amount);
+    for (size_t i = 0; i < n; i++) {
+        if (n_kept == 0 || amounts[n_kept - 1] != amounts[i]) {
+            amounts[n_kept++] = amounts[i];
+        }
+    }
+    return n_kept;
+}
+
+/* What a node has beside its CPUs for small tasks, those that want a node included. So where all tasks
+ * are whole CPUs a node has exactly its own. */
 static void open_small_room(struct snapshot *snapshot)
 {
-    int64_t *small =
-        WEIR_ARENA_ARRAY(&snapshot->rows_arena, (size_t)snapshot->n_nodes + 1, int64_t);
-    int64_t wanted = 0;
+    struct weir_arena *arena = &snapshot->rows_arena;
+    int64_t *small = WEIR_ARENA_ARRAY(arena, (size_t)snapshot->n_nodes + 1, int64_t);
+    int64_t *large = WEIR_ARENA_ARRAY(arena, (size_t)snapshot->rows.n_tasks + 1, int64_t);
+    struct small_waits waits = {.large = large};
     for (int32_t t = 0; t < snapshot->rows.n_tasks; t++) {
         const struct weir_sched_task *task = &snapshot->row_tasks[t];
-        *(task->node >= 0 ? &small[task->node] : &wanted) += small_milli(task);
+        *(task->node >= 0 ? &small[task->node] : &waits.small) += small_milli(task);
+        if (task->node < 0 && small_milli(task) == 0 && task->demand.cpu_milli > 0) {
+            large[waits.n_large++] = task->demand.cpu_milli;
+        }
     }
+    waits.n_large = sort_once(large, waits.n_large);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         const struct snapshot_node *node = &snapshot->nodes[i];
-        int64_t room = node->facts.cpu_slots * 1000 +
-                       WEIR_MIN(small[i] + wanted, (int64_t)CONTROL_SMALL_ROOM_MILLIS);
-        snapshot->row_nodes[i].cpu_milli = WEIR_MAX(room, node->used_cpu_milli);
+        const struct small_node has = {.own = node->facts.cpu_slots * 1000,
+                                       .small = small[i],
+                                       .large = node->used_cpu_milli - small[i]};
+        snapshot->row_nodes[i].cpu_milli =
+            WEIR_MAX(has.own + control_small_room(&has, &waits), node->used_cpu_milli);
     }
 }
 

@@ -284,9 +284,13 @@ static weir_status check_guarantees(struct live *live, struct weir_txn *txn,
     live->profile.actions = "";
     live->profile.backfill_depth = live->profile.forecast_depth = 0;
     WEIR_TRY(weir_sched_plan(&change.rows, &live->profile, &plan, err));
-    status = weir_error_set(
-        err, WEIR_ERR_CONFLICT, "%s. Take it from them first, or insist (--force, ?force=1)",
-        guarantee_tell(&change.rows, &after, plan->queues, donors_of(live, &change), &live->arena));
+    const bool *donors = donors_of(live, &change);
+    bool has_donors =
+        guarantee_has_donors(&change.rows, &after, plan->queues, donors, &live->arena);
+    status =
+        weir_error_set(err, WEIR_ERR_CONFLICT, "%s. %s, or insist (--force, ?force=1)",
+                       guarantee_tell(&change.rows, &after, plan->queues, donors, &live->arena),
+                       has_donors ? "Take it from them first" : "Guarantee less, add nodes");
     weir_sched_plan_destroy(plan);
     return status;
 }

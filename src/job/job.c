@@ -367,6 +367,18 @@ weir_status weir_job_started_ms(struct weir_txn *txn, const char *id, int64_t *o
     return weir_txn_query_int(txn, sql_started, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), 0, out, err);
 }
 
+static const char sql_over[] = "SELECT finished_ms > 0 FROM jobs WHERE id = :id";
+
+weir_status weir_job_is_over(struct weir_txn *txn, const char *id, bool *out,
+                             struct weir_error *err)
+{
+    int64_t is_over;
+    WEIR_TRY(
+        weir_txn_query_int(txn, sql_over, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), 1, &is_over, err));
+    *out = is_over != 0;
+    return WEIR_OK;
+}
+
 weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_arena *arena,
                           struct weir_job_state *out, struct weir_error *err)
 {

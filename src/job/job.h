@@ -133,6 +133,10 @@ weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_aren
 weir_status weir_job_started_ms(struct weir_txn *txn, const char *id, int64_t *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Is it over, whichever way? True also of a job that is not there. */
+weir_status weir_job_is_over(struct weir_txn *txn, const char *id, bool *out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Write the job, its tasks, and the events among the actions; count up desired_revision of the
  * nodes that the WAKE_NODE actions name. state->job.revision becomes the new one.

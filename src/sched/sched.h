@@ -215,4 +215,8 @@ weir_status weir_sched_plan(const struct weir_sched_snapshot *snapshot,
 /** Free a plan. NULL is accepted. */
 void weir_sched_plan_destroy(struct weir_sched_plan *plan);
 
+/** When a job that runs probably ends, as plans suppose it: what is expected, at most its limit; of one of which
+ *  nothing is known, or that outlived what was expected, as long again as it has run. After now_ms. */
+int64_t weir_sched_job_end_ms(const struct weir_sched_job *job, int64_t now_ms);
+
 #endif

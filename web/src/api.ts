@@ -745,7 +745,8 @@ export interface Experiment {
 export interface Explanation {
     ahead: string[] // Names of the first jobs that go before it in its queue
     code: string | null // Why, for programs: full, queue_limit, gang …
-    expected_by: number | null // By so many runs of the job after which it would start
+    /** By so many runs or more of each job that runs: with n, at least n - 1 of n + 1 starts lie between the two */
+    expected_by: number | null
     expected_earliest: Time | null // It may start from then on, by runs of the like; null: unknown
     expected_latest: Time | null // And until then
     expected_start: Time | null // Until when, if jobs end as expected

@@ -30,6 +30,11 @@ int64_t run_time_end_ms(const struct weir_sched_job *job, int64_t now_ms)
     return WEIR_MAX(WEIR_MIN(end, limit), now_ms + 1); /* Past its limit it is about to go. */
 }
 
+int64_t weir_sched_job_end_ms(const struct weir_sched_job *job, int64_t now_ms)
+{
+    return run_time_end_ms(job, now_ms);
+}
+
 weir_status run_time_init(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
