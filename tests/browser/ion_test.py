@@ -20,14 +20,22 @@ class HealthTest(WithPage):
         page.button("Table of Drift over time").click()
         self.assertEqual(len(page.all("[aria-label='Drift over time as a table'] tbody tr")), 36)
         page.until(lambda: len(page.all(".worst li")) == 10, "the worst frames")
-        sigmas = [float(one.split()[1]) for one in page.texts(".worst li span:not(.face)")]
+        figures = page.js("return [...document.querySelectorAll('.worst b')].map((b) => b.parentElement.innerText)")
+        self.assertEqual(figures[0], "0.0500 5.3 σ", "the farthest is of hours ago, and no decision of the newest")
+        sigmas = [float(one.split()[1]) for one in figures]
         self.assertEqual(sigmas, sorted(sigmas, reverse=True))
+        page.has_text("[aria-labelledby^=p-worst-frames]", "of 22 reports, last 6 h")
+        page.until(lambda: len(page.all(".worst a img")) == 9, "their pictures, of those that are kept")
+        self.assertFalse(any("/decisions?" in one for one in self.state.reads), "no decision is looked through for them")
+        self.assertEqual(page.texts("[aria-label='Drift by signal'] tbody tr:first-child td:nth-child(4)"), ["< 0.0001"])
+        wide = page.js("const t = document.querySelector(\"[aria-label='Drift by signal'] .cell-line svg\"); const p = t.closest('.panel'); return p.getBoundingClientRect().right - t.getBoundingClientRect().right")
+        self.assertGreaterEqual(wide, 12, "the newest of a course is not at the panel's edge")
 
     def test_a_signal_has_an_address_and_truth_stands_by_group(self):
         page = self.page
         page.go(f"{ION}/health?feature=entrance/contrast&by=camera".replace("/contrast", "%2Fcontrast"))
         page.has_text("main", "contrast: the last report")
-        self.assertEqual(page.all(".worst"), [], "decisions have no contrast")
+        page.until(lambda: len(page.all(".worst li")) == 10, "the worst frames of every signal of frames")
         page.has_text("[aria-labelledby=p-by-the-truth-that-came-later]", "93.0% right")
         self.assertEqual(page.texts("[aria-label='Accuracy by camera'] tbody td")[:4], ["garage", "9", "40", "77.5%"])
         page.has_text("[aria-labelledby=p-business-figures]", "412 1/h")

@@ -148,6 +148,11 @@ export function short(value: Opt<number>): string {
     return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 4)
 }
 
+/** A p-value: what is next to nothing is a bound, since its digits say nothing. */
+export function probability(value: Opt<number>): string {
+    return typeof value === 'number' && value < 0.0001 ? '< 0.0001' : fixed(value, 4)
+}
+
 export function percent(value: Opt<number>, digits = 1): string {
     return typeof value === 'number' && Number.isFinite(value) ? (value * 100).toFixed(digits) + '%' : NONE
 }
