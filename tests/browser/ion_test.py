@@ -12,6 +12,7 @@ class HealthTest(WithPage):
         page.go(f"{ION}/health")
         page.has_text("main .banner", "1 of 5 signals drift")
         page.has_text("main .banner", "1 more is worth a look")
+        self.assertEqual(page.all("main .note"), [], "what the banner says is not said twice")
         self.assertEqual([one.split(",")[0] for one in page.texts("[aria-label='Drift by signal'] tbody .phone-name")], ["brightness", "contrast", "score", "sharpness", "feature:a very long name of one"])
         self.assertEqual(len(page.all(".histogram .live")), 20)
         page.button("Table of brightness, entrance").click()
@@ -156,8 +157,10 @@ class AlertTest(WithPage):
         self.assertEqual((path, json.loads(body)["alert"], json.loads(body)["note"]), ("/api/v1/alert-silences", alert["id"], "the lamp is replaced"))
         page.until(lambda: not page.all("dialog"), "the dialog to close")
         page.go("audit")
+        page.has_text(".page-head", "chain not checked in this visit")
         page.button("Verify").click()
         page.has_text("dialog", "The audit is whole")
+        page.has_text(".page-head", "whole: 82 rows at ")
 
 
 CASES = [HealthTest, AlertTest]

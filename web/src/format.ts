@@ -143,7 +143,8 @@ export function short(value: Opt<number>): string {
         return Math.round(value).toLocaleString('en')
     }
     if (size !== 0 && size < 0.001) {
-        return value.toExponential(1)
+        const rounded = Number(value.toPrecision(2))
+        return size < 1e-6 ? rounded.toExponential() : String(rounded)
     }
     return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 4)
 }

@@ -42,7 +42,7 @@ const COLUMNS: Column<DriftSignal>[] = [
     },
     { id: 'test', name: 'Moved', width: '72px', phone: 'more', render: (one) => words(one.statistic) },
     { id: 'value', name: 'By', width: '68px', isNumber: true, phone: 'more', sort: (one) => -Math.abs(one.value ?? 0), render: (one) => short(one.value) },
-    { id: 'p', name: 'p', width: '72px', isNumber: true, phone: 'more', sort: (one) => one.p_value ?? 1, render: (one) => <b>{probability(one.p_value)}</b> },
+    { id: 'p', name: 'p', width: '88px', isNumber: true, phone: 'more', sort: (one) => one.p_value ?? 1, render: (one) => <b>{probability(one.p_value)}</b> },
     {
         id: 'state',
         name: 'Drift',
@@ -67,7 +67,7 @@ function FarFrame({ ion, frame }: { ion: string; frame: FarFrameRecord }) {
     const inside = (
         <>
             <FrameFace decision={frame.has_picture ? frame.decision : null} name={`Frame ${frame.frame} of ${frame.camera}`} />
-            <span>
+            <span class="nowrap">
                 <b>{short(frame.value)}</b> {frame.sigmas.toFixed(1)} σ
             </span>
             <small class="muted" title={fullTime(frame.time_ms)}>
@@ -75,7 +75,7 @@ function FarFrame({ ion, frame }: { ion: string; frame: FarFrameRecord }) {
             </small>
         </>
     )
-    return <li>{frame.decision ? <a href={href(['ions', ion, 'decisions'], { id: frame.decision })}>{inside}</a> : <span title="Its decision is not kept, or not here yet">{inside}</span>}</li>
+    return <li>{frame.decision ? <a href={href(['ions', ion, 'decisions'], { id: frame.decision })}>{inside}</a> : <span class="far" title="Its decision is not kept, or not here yet">{inside}</span>}</li>
 }
 
 /** Of the whole time: replicas name the farthest frames in each of their reports, and the server those of all reports. */
@@ -182,7 +182,7 @@ function Truth({ health, by }: { health: IonHealth; by: string }) {
                         <p class="panel-body">
                             <b class="big">{percent(accuracy.accuracy)}</b> right · {accuracy.right} of {accuracy.n}, 95 % between {percent(accuracy.low)} and {percent(accuracy.high)}
                         </p>
-                        <div class="table-wrap" tabIndex={0} role="region" aria-label={`Accuracy by ${words(by)}`}>
+                        <div class="table-wrap" tabIndex={0} role="group" aria-label={`Accuracy by ${words(by)}`}>
                             <table>
                                 <thead>
                                     <tr>
@@ -263,8 +263,9 @@ function Health({ ion }: { ion: Ion }) {
 }
 
 function IonHealthTab({ args }: { args: Args }) {
+    const isSaid = (reason: string) => openAlerts.value.some((one) => one.kind === 'drift' && one.subject === `ion/${args['ion']}` && one.message === reason)
     return (
-        <IonTab args={args} tools={<TimeRange fallback={WINDOW} />}>
+        <IonTab args={args} tools={<TimeRange fallback={WINDOW} />} isSaid={isSaid}>
             {(ion) => <Health key={ion.name} ion={ion} />}
         </IonTab>
     )
