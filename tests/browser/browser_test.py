@@ -360,6 +360,12 @@ class TroubleTest(WithPage):
         self.state.publish("alerts", dict(self.state.alerts[0], message="told after it"))
         page.until(lambda: "health/summary" in self.state.reads[-3:], "what follows an alert")
         self.assertEqual(self.state.reads.count("nodes limit=1000"), asked, "a refusal is asked for again")
+        # What is wrong with the request itself is not tried again, either; what a server cannot do now is.
+        for status, is_tried in ((400, False), (503, True)):
+            self.state.faults = {"/api/v1/datasets": (status, "INVALID", "it cannot be read")}
+            page.driver.get(f"{self.server.url}/p/-/datasets")
+            page.has_text(".failed", "it cannot be read")
+            self.assertEqual("by itself in" in page.text(".failed"), is_tried, status)
 
     def test_nothing_can_be_done_while_the_server_is_away(self):
         page = self.page
