@@ -6,7 +6,7 @@ import { apiUrl, get, type Params } from './http'
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hour12: false })
-const DAY = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' }) // the server counts days so
+const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }) // the server counts days so
 const BUCKET_S = 300 // what the server keeps
 const POINTS = 120 // of a chart
 
