@@ -86,7 +86,10 @@ weir_status act_write(struct api_call *call, struct weir_txn *txn, struct weir_e
     if (call->is_audited) {
         return WEIR_OK;
     }
+    /* What the route does, as far as its first clause says it: "Put somebody on a list". */
+    const char *summary = call->route->summary;
     const char *message =
-        weir_arena_printf(call->arena, "%s %.300s", call->request->method, call->request->path);
+        weir_arena_printf(call->arena, "%.*s (%s %.300s)", (int)strcspn(summary, ":;,("), summary,
+                          call->request->method, call->request->path);
     return audit_act(call, txn, kind_of(call), act_subject(call), message, err);
 }

@@ -210,6 +210,18 @@ void api_say_when(const struct api_call *call)
     }
 }
 
+/* Somebody still types what is asked about, and changes nothing by it: that it is wrong is the answer, and no failure
+ * for a browser to report. */
+static bool is_draft(const struct api_call *call, weir_status status)
+{
+    int http_status = weir_status_http(status);
+    bool is_question = call->route != NULL && (call->is_trial || call->route->flags & API_ASKS ||
+                                               strcmp(call->request->method, "GET") == 0);
+    return is_question && http_status >= 400 && http_status < 500 && status != WEIR_ERR_UNAUTH &&
+           status != WEIR_ERR_DENIED &&
+           weir_http_request_header(call->request, "X-Weir-Draft") != NULL;
+}
+
 static void answer_error(struct api_call *call, weir_status status, const struct weir_error *err)
 {
     struct weir_error told = *err;
@@ -217,6 +229,9 @@ static void answer_error(struct api_call *call, weir_status status, const struct
         told.status = status = WEIR_ERR_IO; /* the caller has sent nothing that is damaged */
     }
     weir_http_response_error(call->response, &told);
+    if (is_draft(call, status)) {
+        weir_http_response_as_answer(call->response);
+    }
     api_say_form(call);
     if (status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE) {
         vitals_doubt(call->api->vitals);

@@ -2,6 +2,7 @@
  *  how each signal's p-value went over time. All of it from the reports that are stored. */
 #include "api/answer.h"
 #include "api/args.h"
+#include "api/farthest.h"
 #include "api/functions.h"
 #include "api/ion.h"
 #include "store/table.h"
@@ -27,7 +28,8 @@ struct signal {
     const struct weir_health_report *last;
     json_t *detail; /**< Of the last report; an object. */
     json_t *counts; /**< Live counts, summed over the reports with the same edges and model. */
-    double *cells;  /**< Smallest p-value of each part of the time; NaN: no report. */
+    struct api_farthest farthest;
+    double *cells; /**< Smallest p-value of each part of the time; NaN: no report. */
     int64_t n_windows, n_drifted, n_samples;
     int64_t began_ms; /**< Of the drift that lasts; 0: none does. */
     bool has_ended;   /**< A report without drift was met, going back. */
@@ -110,6 +112,7 @@ static void add_report(struct table *table, const struct weir_health_report *rep
         signal->detail = json_incref(detail);
     }
     add_counts(signal, report, detail);
+    api_farthest_add(&signal->farthest, detail, table->call->arena);
     json_decref(detail);
     signal->n_windows++;
     signal->n_drifted += report->drifted;
@@ -215,16 +218,28 @@ static json_t *signal_view(const struct table *table, const struct signal *signa
     return view;
 }
 
-static json_t *table_view(const struct table *table, const char *ion)
+static weir_status signals_view(const struct table *table, struct weir_txn *txn, const char *ion,
+                                json_t *signals, struct weir_error *err)
 {
-    json_t *signals = json_array(), *times = json_array();
+    for (size_t i = 0; i < table->n; i++) {
+        const struct signal *signal = &table->signals[i];
+        json_t *farthest;
+        WEIR_TRY(api_farthest_view(&signal->farthest, table->call, txn, ion, &farthest, err));
+        json_t *view = signal_view(table, signal);
+        json_object_set_new(view, "farthest", farthest);
+        json_array_append_new(signals, view);
+    }
+    return WEIR_OK;
+}
+
+/* @param signals  Taken. */
+static json_t *table_view(const struct table *table, const char *ion, json_t *signals)
+{
+    json_t *times = json_array();
     for (int64_t i = 0; i < table->n_points; i++) {
         json_array_append_new(
             times,
             time_view(table->since_ms + (table->until_ms - table->since_ms) * i / table->n_points));
-    }
-    for (size_t i = 0; i < table->n; i++) {
-        json_array_append_new(signals, signal_view(table, &table->signals[i]));
     }
     return json_pack("{s:s,s:o,s:o,s:o,s:o,s:b}", "ion", ion, "since_ms",
                      time_view(table->since_ms), "until_ms", time_view(table->until_ms), "times",
@@ -275,8 +290,15 @@ weir_status api_ion_drift(struct api_call *call, struct weir_txn *txn, struct we
     weir_status status =
         read_reports(&table, txn, weir_http_request_query(call->request, "pipeline"), err);
     if (status == WEIR_OK) {
+        json_t *signals = json_array();
         judge(&table);
-        api_answer(call, table_view(&table, call->params[0]));
+        status = signals_view(&table, txn, call->params[0], signals, err);
+        json_t *view = table_view(&table, call->params[0], signals);
+        if (status == WEIR_OK) {
+            api_answer(call, view);
+        } else {
+            json_decref(view);
+        }
     }
     for (size_t i = 0; i < table.n; i++) {
         json_decref(table.signals[i].detail);

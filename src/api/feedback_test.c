@@ -334,6 +334,46 @@ START_TEST(drift_is_a_table_by_p_value_with_histograms_and_its_course)
 
 END_TEST
 
+/* Sixteen frames in four reports; the reports before the span, of another pipeline and of what is no frame count
+ * for nothing. */
+START_TEST(the_farthest_frames_of_a_drift_are_those_of_all_its_reports)
+{
+    char detail[512];
+    EXPECT(200, "GET " API "/decisions/d2");
+    long long of_d2 = json_integer_value(said("frame"));
+    report("h0", "contrast", 0.5, false, 7 * HOUR_MS,
+           "{\"farthest\":[{\"camera\":\"old\",\"frame\":1,\"time_ms\":1,\"value\":9,\"sigmas\":99}"
+           "]}");
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(
+            detail, sizeof detail,
+            "{\"farthest\":[{\"camera\":\"north\",\"frame\":%lld,\"time_ms\":1000,\"value\":0.5,"
+            "\"sigmas\":%d.5},{\"camera\":\"east\",\"frame\":%d,\"time_ms\":2000,\"value\":1,"
+            "\"sigmas\":%d},{\"camera\":\"east\",\"frame\":%d,\"time_ms\":2000,\"value\":1,"
+            "\"sigmas\":%d},{\"camera\":\"west\",\"frame\":%d,\"time_ms\":3,\"value\":1,"
+            "\"sigmas\":1}]}",
+            i == 2 ? of_d2 : 900 + i, i + 3, 2 * i, 20 + i, 2 * i + 1, 10 + i, i);
+        report((char *[]){"h1", "h2", "h3", "h4"}[i], "contrast", 0.5, false, (i + 1) * HOUR_MS,
+               detail);
+    }
+    report("h5", "contrast", 0.5, false, 1000,
+           "{\"farthest\":[7,{\"camera\":\"x\",\"frame\":\"y\"},{\"camera\":null,\"sigmas\":50}]}");
+    EXPECT(200, "GET " DOOR "/drift");
+    const json_t *far = said("signals.0.farthest");
+    ck_assert_uint_eq(json_array_size(far), 10);
+    const double expected[] = {23, 22, 21, 20, 13, 12, 11, 10, 6.5, 5.5};
+    for (size_t i = 0; i < 10; i++) {
+        const json_t *sigmas = json_object_get(json_array_get(far, i), "sigmas");
+        ck_assert_double_eq(json_number_value(sigmas), expected[i]);
+    }
+    ck_assert(json_is_null(said("signals.0.farthest.0.decision")));
+    ck_assert_str_eq(said_text("signals.0.farthest.9.decision"), "d2");
+    ck_assert(json_is_false(said("signals.0.farthest.9.has_picture")));
+    ck_assert_str_eq(said_text("signals.0.farthest.9.time_ms"), "1970-01-01T00:00:01.000Z");
+}
+
+END_TEST
+
 /* ---- features -------------------------------------------------------------------------------- */
 
 #define SHA     "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
@@ -471,6 +511,7 @@ WEIR_TEST_MAIN_WITH("feedback", set_up, callers_close,
                     a_kpi_is_kept_and_the_newest_by_its_time_is_shown,
                     a_kpi_of_a_version_that_the_ion_does_not_know_is_refused,
                     drift_is_a_table_by_p_value_with_histograms_and_its_course,
+                    the_farthest_frames_of_a_drift_are_those_of_all_its_reports,
                     windows_of_any_models_features_are_compared_with_its_baseline,
                     two_windows_of_a_rate_that_differ_are_drift_only_among_the_last_three,
                     a_task_tells_kpis_of_its_own_ion_only)

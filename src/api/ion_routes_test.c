@@ -71,6 +71,10 @@ START_TEST(a_dry_run_says_what_would_come_of_it_and_changes_nothing)
     ck_assert_int_eq(json_integer_value(said("revision")), revision);
     ck_assert_str_eq(said_text("links.0.id"), "learn:see");
     EXPECT_ERROR(400, "$.name", "POST " API "/ions?dry_run=1\n\n{}");
+    EXPECT(200, "POST " API "/ions?dry_run=1\nX-Weir-Draft: 1\n\n{}");
+    ck_assert_str_eq(said_header("X-Weir-Status"), "400");
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "$.name"));
+    EXPECT_ERROR(400, "$.name", "POST " API "/ions\nX-Weir-Draft: 1\n\n{}");
     EXPECT(200, "POST " API "/ions?dry_run=1\n\n{\"name\":\"gate\",\"pipelines\":["
                 "{\"name\":\"learn\",\"type\":\"training\",\"dataset\":\"staff\","
                 "\"model\":\"face-embed\"}]}");

@@ -312,6 +312,13 @@ START_TEST(what_is_kept_and_used_is_told_of_nodes_and_of_jobs)
     ck_assert_double_eq(json_number_value(said("items.0.cpus_used")), 1);
     ck_assert_double_eq(json_number_value(said("items.0.cpus_busy")), 0.25);
     ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT(200, "GET " API "/top/jobs?node=elsewhere");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(200, "GET " API "/nodes");
+    char here[64];
+    (void)snprintf(here, sizeof here, "%s", said_text("items.0.name"));
+    EXPECT(200, "GET " API "/top/jobs?node=%s", here);
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
     /* One that runs and of which nothing was said yet: the sum of the others is not the node's. */
     place_job(&(struct placed_job){.id = "00000000-0000-4000-8000-0000000000b2",
                                    .task = "00000000-0000-4000-8000-0000000000a2",

@@ -387,6 +387,11 @@ weir_status api_run_list(struct api_call *call, struct weir_txn *txn, struct wei
     char *next;
     bool has_any;
     WEIR_TRY(api_query_int(call, "limit", 50, 1, LIST_MAX, &limit, err));
+    WEIR_TRY(api_query_int(call, "skip", 0, 0, INT32_MAX, &search.skip, err));
+    if (search.skip > 0 && search.cursor != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "query parameters skip and cursor: a page begins by one of them");
+    }
     WEIR_TRY(read_columns(call, &columns, err));
     WEIR_TRY(read_orders(call, &search, err));
     WEIR_TRY(api_query_runs(call, txn, &search, &has_any, err));

@@ -58,6 +58,15 @@ static const struct api_member ion_health_members[] = {
     ALWAYS("groups", "list of accuracy group", "The same by group, most errors first"),
     ALWAYS("kpis", "list of kpi", "The newest value of each business figure"),
 };
+static const struct api_member far_frame_members[] = {
+    ALWAYS("camera", "text", "Camera"),
+    ALWAYS("frame", "integer", "Number of the frame"),
+    ALWAYS("time_ms", "time", "When it came"),
+    ALWAYS("value", "number", "What the signal is of it"),
+    ALWAYS("sigmas", "number", "How many deviations of training that is away from its mean"),
+    OR_NULL("decision", "text", "The decision; null: not there yet, or no longer kept"),
+    ALWAYS("has_picture", "bool", "The decision's picture is kept"),
+};
 static const struct api_member signal_members[] = {
     ALWAYS("pipeline", "text", "Pipeline"),
     ALWAYS("signal", "text", "What was compared: score, brightness, feature:NAME …"),
@@ -82,6 +91,8 @@ static const struct api_member signal_members[] = {
     OR_NULL("baseline", "map of any", "Training: edges, counts"),
     OR_NULL("cameras", "list of text", "Which cameras, where that is known"),
     OR_NULL("live", "map of any", "The same of all windows of the span: edges, counts"),
+    ALWAYS("farthest", "list of far frame",
+           "The frames of the span whose value lies farthest from training, at most 10"),
     ALWAYS("cells", "list of any", "Smallest p-value of each part of the time, or null"),
 };
 static const struct api_member ion_drift_members[] = {
@@ -123,6 +134,7 @@ static const struct api_shape shapes[] = {
     SHAPE("live accuracy", NULL, NULL, accuracy_members),
     SHAPE("accuracy group", NULL, NULL, accuracy_group_members),
     SHAPE("ION health", NULL, "GET /api/v1/ions/{name}/health", ion_health_members),
+    SHAPE("far frame", NULL, NULL, far_frame_members),
     SHAPE("drift signal", NULL, NULL, signal_members),
     SHAPE("ION drift", NULL, "GET /api/v1/ions/{name}/drift", ion_drift_members),
     SHAPE("finding", NULL, NULL, finding_members),

@@ -159,7 +159,8 @@ weir_status api_top_jobs(struct api_call *call, struct weir_txn *txn, struct wei
     struct load *loads;
     size_t n;
     json_t *items = json_array();
-    WEIR_TRY(read_loads(call, txn, sql_by_job, NULL, &loads, &n, err));
+    const char *node = weir_http_request_query(call->request, "node");
+    WEIR_TRY(read_loads(call, txn, sql_by_job, node, &loads, &n, err));
     if (n > 0) {
         qsort(loads, n, sizeof *loads, by_use);
     }

@@ -323,6 +323,11 @@ START_TEST(a_run_from_outside_is_found_by_what_it_says_of_itself)
     EXPECT_ERROR(400, "filter, character", "GET " API "/runs/summary?filter=metrics.acc");
     EXPECT_ERROR(400, "filter, character", "GET " API "/runs?filter=metrics.acc");
     EXPECT_ERROR(400, "order, character", "GET " API "/runs?order=color");
+    EXPECT(200, "GET " API "/runs?order=color\nX-Weir-Draft: 1\n");
+    ck_assert_str_eq(said_header("X-Weir-Status"), "400");
+    EXPECT_ERROR(400, "a page begins by one of them", "GET " API "/runs?skip=1&cursor=x");
+    EXPECT(200, "GET " API "/runs?skip=1");
+    ck_assert_uint_eq(json_array_size(said("items")), 0); /* there is one */
     EXPECT(404, "GET " API "/runs?experiment=77");
 }
 

@@ -177,6 +177,8 @@ void weir_http_response_error(struct weir_http_response *response, const struct 
 /** Same, formatted. */
 void weir_http_response_errorf(struct weir_http_response *response, weir_status status,
                                const char *fmt, ...) WEIR_PRINTF(3, 4);
+/** An error that is the answer to a question: sent as 200, and what it is stands in the header X-Weir-Status. */
+void weir_http_response_as_answer(struct weir_http_response *response);
 /** The answer holds a secret: it is never packed, so that its length tells nothing of it (see pack.h). */
 void weir_http_response_keep_plain(struct weir_http_response *response);
 /** The answer, which says why, is one of 415, and names the encodings that the body could have. */

@@ -72,14 +72,20 @@ static bool is_text(const char *content_type)
                                      strncmp(content_type, "text/event-stream", 17) != 0));
 }
 
+bool response_is_whole(const struct http_exchange *x)
+{
+    const struct weir_http_response *response = &x->response;
+    const char *method = x->request.method;
+    return response->kind == ANSWER_READY && response->http_status == 200 &&
+           !response->is_foreign && !response->is_kept_plain && response->body != NULL &&
+           response->body_len >= PACK_MIN_BYTES &&
+           (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
+}
+
 void response_pack(struct http_exchange *x)
 {
     struct weir_http_response *response = &x->response;
-    const char *method = x->request.method;
-    if (response->kind != ANSWER_READY || response->http_status != 200 || response->is_foreign ||
-        response->is_kept_plain || response->body == NULL || response->body_len < PACK_MIN_BYTES ||
-        response->body_len > PACK_MAX_BYTES ||
-        (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) ||
+    if (!response_is_whole(x) || response->body_len > PACK_MAX_BYTES ||
         !is_text(response_header(response, "Content-Type"))) {
         return;
     }

@@ -34,6 +34,9 @@ char *http_gzip(const void *bytes, size_t len, int level, size_t *out_len);
 
 struct http_exchange;
 
+/** Is its answer a whole one (200) to GET or HEAD, in memory, of PACK_MIN_BYTES at least, that holds no secret? */
+bool response_is_whole(const struct http_exchange *x);
+
 /** Pack the exchange's answer if it is one of those above and its client takes it. On a handler thread. */
 void response_pack(struct http_exchange *x);
 

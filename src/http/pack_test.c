@@ -102,12 +102,16 @@ static void answer(void *context, struct weir_http_request *request,
         weir_http_response_asset(response, request, &asset);
     } else if (strcmp(path, "/short") == 0) {
         weir_http_response_text(response, 200, "text/plain", "short\n");
+    } else if (strncmp(path, "/json", 5) == 0) {
+        weir_http_response_text(response, strcmp(path, "/json/error") == 0 ? 409 : 200,
+                                "application/json",
+                                strcmp(path, "/json/short") == 0 ? "{}" : long_text);
     } else {
         weir_http_response_text(response, strcmp(path, "/error") == 0 ? 409 : 200,
                                 strcmp(path, "/picture") == 0 ? "image/png" : "text/plain",
                                 long_text);
     }
-    if (strcmp(path, "/secret") == 0) {
+    if (strcmp(path, "/secret") == 0 || strcmp(path, "/json/secret") == 0) {
         weir_http_response_keep_plain(response);
     }
 }
@@ -161,6 +165,36 @@ START_TEST(answers_are_packed_for_who_takes_it_and_never_others)
 
 END_TEST
 
+START_TEST(json_that_a_client_has_is_not_sent_again_until_it_changes)
+{
+    static const char *const nameless[] = {"GET /long", "GET /json/short", "GET /json/error",
+                                           "GET /json/secret", "POST /json"};
+    char known[160];
+    ask("GET /json", "");
+    HAS("Cache-Control: private, no-cache");
+    HAS(long_text);
+    (void)snprintf(known, sizeof known, TAKES "If-None-Match: %.*s\r\n",
+                   (int)strcspn(strstr(said, "ETag: ") + 6, "\r"), strstr(said, "ETag: ") + 6);
+    ask("GET /json", known);
+    HAS("304");
+    HAS("ETag: W/\"");
+    HAS_NOT("Content-Encoding");
+    ck_assert_ptr_null(strstr(strstr(said, "\r\n\r\n") + 4, "a"));
+    long_text[7] = 'b';
+    ask("GET /json", known);
+    HAS("200");
+    HAS("Content-Encoding: gzip");
+    long_text[7] = 'a';
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(nameless); i++) {
+        ask(nameless[i], known);
+        HAS_NOT("ETag");
+        HAS_NOT("304");
+        HAS("no-store");
+    }
+}
+
+END_TEST
+
 START_TEST(an_asset_is_packed_kept_and_known_again)
 {
     char named[128], etag[160];
@@ -199,6 +233,7 @@ int main(void)
     TCase *with_server = tcase_create("server");
     tcase_add_checked_fixture(with_server, open_server, close_server);
     tcase_add_test(with_server, answers_are_packed_for_who_takes_it_and_never_others);
+    tcase_add_test(with_server, json_that_a_client_has_is_not_sent_again_until_it_changes);
     tcase_add_test(with_server, an_asset_is_packed_kept_and_known_again);
     suite_add_tcase(suite, with_server);
     return weir_test_run(suite);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
+#include "http/known.h"
 #include "http/pack.h"
 
 #include <assert.h>
@@ -271,6 +272,7 @@ static void run_handler(struct http_exchange *x, bool is_late)
         weir_http_response_errorf(&x->response, WEIR_ERR_INTERNAL, "%s %s has no answer",
                                   x->request.method, x->request.path);
     }
+    response_name(x);
     response_pack(x);
     pthread_mutex_lock(&server->lock);
     hand_back(x, phase);

@@ -254,6 +254,14 @@ void weir_http_response_errorf(struct weir_http_response *response, weir_status 
     weir_http_response_error(response, &error);
 }
 
+void weir_http_response_as_answer(struct weir_http_response *response)
+{
+    char status[16];
+    (void)snprintf(status, sizeof status, "%d", response->http_status);
+    response->http_status = 200;
+    weir_http_response_header(response, "X-Weir-Status", status);
+}
+
 void weir_http_response_keep_plain(struct weir_http_response *response)
 {
     response->is_kept_plain = true;

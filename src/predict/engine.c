@@ -38,7 +38,8 @@ static void note_health(struct engine *engine, const struct stage_frame *at)
     const struct decision *decision = at->decision;
     struct model *model = at->serving->model;
     struct health *health = engine->config.health;
-    struct health_values values = {.camera = at->frame->camera, .time_ms = at->frame->received_ms};
+    struct health_values values = {
+        .camera = at->frame->camera, .frame = at->frame->number, .time_ms = at->frame->received_ms};
     for (size_t i = 0; i < MODEL_N_SIGNALS; i++) {
         values.of[i] = NAN;
     }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "client/client.h"
 #include "predict/camera_watch.h"
+#include "predict/farthest.h"
 #include "predict/intake.h"
 #include "stats/stats.h"
 
@@ -31,7 +32,8 @@ struct sample {
 
 struct signal {
     struct weir_monitor monitor;
-    int64_t reported_ns; /**< 0: never. */
+    struct farthest farthest; /**< Since the last report. */
+    int64_t reported_ns;      /**< 0: never. */
 };
 
 /** What is counted of frames that came again. */
@@ -76,6 +78,9 @@ static void watch(struct health *health, enum model_signal i, double threshold)
     if (weir_monitor_init(&signal->monitor, asked, baseline, threshold, &config, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "health_signal_not_watched", WEIR_KV_STR("signal", asked->name),
                  WEIR_KV_STR("reason", err.message));
+    }
+    if (signal->monitor.is_watched) {
+        farthest_init(&signal->farthest, &signal->monitor.drift.baseline, asked->far_out > 0);
     }
 }
 
@@ -153,17 +158,19 @@ static void add_distances(json_t *detail, const struct weir_histogram *baseline,
     json_object_set_new(detail, "limits", limits);
 }
 
-static void report(struct health *health, const struct weir_monitor *monitor,
+static void report(struct health *health, struct signal *signal,
                    const struct weir_monitor_report *found)
 {
+    const struct weir_monitor *monitor = &signal->monitor;
     const struct weir_drift_report *window = &found->window;
     const struct weir_histogram *baseline = &monitor->drift.baseline, *live = &monitor->drift.ended;
     json_t *detail = json_pack(
-        "{s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "window", (json_int_t)window->i_window, "effect",
-        window->effect, "live_mean", window->live_mean, "live_stddev", window->live_stddev,
-        "baseline_mean", window->baseline_mean, "baseline_stddev", window->baseline_stddev, "level",
-        found->level, "live", weir_histogram_counts_json(live), "baseline",
-        weir_histogram_counts_json(baseline));
+        "{s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o,s:o}", "window", (json_int_t)window->i_window,
+        "effect", window->effect, "live_mean", window->live_mean, "live_stddev",
+        window->live_stddev, "baseline_mean", window->baseline_mean, "baseline_stddev",
+        window->baseline_stddev, "level", found->level, "live", weir_histogram_counts_json(live),
+        "baseline", weir_histogram_counts_json(baseline), "farthest",
+        farthest_take(&signal->farthest));
     add_distances(detail, baseline, live);
     tell(health, &(struct told){.signal = monitor->signal->name,
                                 .statistic = found->statistic,
@@ -185,12 +192,17 @@ static bool is_due(int64_t *reported_ns, bool is_change)
     return true;
 }
 
-static void add_value(struct health *health, struct signal *signal, double value)
+static void add_value(struct health *health, struct signal *signal, const struct sample *sample,
+                      double value)
 {
     struct weir_monitor_report found;
+    if (weir_monitor_wants(&signal->monitor, value)) {
+        farthest_add(&signal->farthest, sample->camera, sample->values.frame,
+                     sample->values.time_ms, value);
+    }
     if (weir_monitor_add(&signal->monitor, value, &found) &&
         is_due(&signal->reported_ns, found.is_change)) {
-        report(health, &signal->monitor, &found);
+        report(health, signal, &found);
     }
 }
 
@@ -290,7 +302,7 @@ static void look_at(struct health *health, const struct sample *sample)
     }
     look_for_equal(health, camera, &sample->values);
     for (size_t i = 0; i < MODEL_N_SIGNALS && sample->values.is_due; i++) {
-        add_value(health, &health->signals[i], sample->values.of[i]);
+        add_value(health, &health->signals[i], sample, sample->values.of[i]);
     }
 }
 

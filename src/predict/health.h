@@ -19,7 +19,8 @@
  * for ten times as long as it takes to be called frozen (10 s at least) is forgotten.
  *
  * A report goes to the server when a drift begins or ends, and after every window, but of one signal
- * once in 10 s at most. Everything begins anew when model or threshold change.
+ * once in 10 s at most. It names the frames since the one before whose value lies farthest from training
+ * (farthest.h). Everything begins anew when model or threshold change.
  *
  * The engine only leaves values in a bounded mailbox; tests and reports happen on health's own
  * thread. A full mailbox drops values, a server that is away loses reports.
@@ -39,6 +40,7 @@ void health_stop(struct health *health);
 /** What is known of a frame. */
 struct health_values {
     const char *camera;
+    int64_t frame; /**< Its number. */
     int64_t time_ms;
     double of[MODEL_N_SIGNALS]; /**< If is_due; NaN: not known. */
     uint64_t digest;            /**< Of the picture; if has_digest. */

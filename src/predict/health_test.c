@@ -1,6 +1,7 @@
 /* Drift: a replica reports when light changes, when a classifier is less sure, when a camera froze. */
 #include "predict/health.h"
 
+#include "predict/farthest.h"
 #include "predict/model.h"
 #include "predict/test_support.h"
 #include "stats/stats.h"
@@ -125,6 +126,14 @@ START_TEST(a_change_of_light_is_reported_once_it_is_confirmed)
     const json_t *ks = json_object_get(json_object_get(detail, "distances"), "ks");
     ck_assert_double_gt(json_number_value(ks), json_number_value(json_object_get(
                                                    json_object_get(detail, "limits"), "ks")));
+    const json_t *far = json_object_get(detail, "farthest");
+    ck_assert_uint_eq(json_array_size(far), FARTHEST_MAX);
+    for (size_t i = 0; i < FARTHEST_MAX; i++) {
+        const json_t *frame = json_array_get(far, i);
+        ck_assert_int_ge(test_int(frame, "frame"), 5); /* of the brighter rounds */
+        ck_assert(strncmp(test_text(frame, "camera"), "cam-", 4) == 0);
+        ck_assert_double_gt(json_number_value(json_object_get(frame, "sigmas")), 1);
+    }
     json_decref(reports);
     replica_stop(replica);
     test_server_stop(server);

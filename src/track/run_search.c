@@ -195,6 +195,7 @@ static struct weir_search_page page_of(const struct weir_run_search *search)
 {
     return (struct weir_search_page){.rows = &run_rows,
                                      .cursor = search->cursor,
+                                     .skip = search->skip,
                                      .limit = search->limit,
                                      .max_bytes = search->max_bytes};
 }
@@ -271,7 +272,7 @@ static weir_status walk(struct weir_txn *txn, const struct weir_run_search *sear
 {
     struct weir_search_sql sql;
     bool can;
-    if (search->filter != NULL || search->n_orders != 1 ||
+    if (search->filter != NULL || search->skip > 0 || search->n_orders != 1 ||
         search->orders[0].entity != WEIR_SEARCH_METRIC) {
         return WEIR_OK;
     }

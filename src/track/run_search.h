@@ -25,6 +25,7 @@ struct weir_run_search {
     size_t n_orders;
     enum weir_view view;
     const char *cursor; /**< *out_next of the page before; NULL: from the start. */
+    int64_t skip;       /**< Runs that come before the page: to begin anywhere; with no cursor. */
     size_t limit;
     bool with_texts;  /**< Read `parameters` and `summary` of the records, too. */
     size_t max_bytes; /**< End the page with the row whose texts pass this; 0: none. */
@@ -40,7 +41,7 @@ struct weir_run_row {
  * @param out_next  NULL after the last.
  * @return INVALID for a cursor of another search; LIMIT.
  * Cost: of the page, ordered by start or, without a filter and in experiments that have an eighth of all
- *       runs or more, by one metric; else of all runs that fit.
+ *       runs or more, by one metric; else of all runs that fit. Runs that are skipped are walked past.
  */
 weir_status weir_run_search(struct weir_txn *txn, const struct weir_run_search *search,
                             struct weir_arena *arena, struct weir_run_row **out, size_t *out_n,

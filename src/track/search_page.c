@@ -7,6 +7,10 @@ weir_status weir_search_page_limit(const struct weir_search_page *page, struct w
 {
     weir_search_sql_put(sql, " LIMIT ?");
     weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)page->limit + 1));
+    if (page->skip > 0) {
+        weir_search_sql_put(sql, " OFFSET ?");
+        weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, page->skip));
+    }
     return weir_search_sql_check(sql, err);
 }
 

@@ -36,6 +36,7 @@ struct weir_search_page {
     const struct weir_search_rows *rows;
     struct weir_search_columns columns; /**< The order; none where the SQL has one of its own. */
     const char *cursor;                 /**< `next` of the page before; NULL: the first. */
+    int64_t skip;                       /**< Rows before it that are passed over; 0: none. */
     size_t limit;                       /**< Items; 1 at least. */
     size_t max_bytes; /**< End the page with the item that passes this; 0: never. */
     /* What weir_search_page_read has read, in the arena of the SQL. */

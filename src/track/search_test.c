@@ -358,6 +358,8 @@ static weir_status look(struct weir_txn *txn, const char *text, const bool fits[
         }
     }
     qsort(expected, n_expected, sizeof expected[0], in_order); /* NOLINT: pointers are sorted */
+    search.skip = below(3) == 0 ? (int64_t)below(N_RUNS) : 0; /* from anywhere, and on from there */
+    n_read = WEIR_MIN((size_t)search.skip, n_expected);
     do {
         struct weir_run_row *rows;
         size_t n;
@@ -369,6 +371,7 @@ static weir_status look(struct weir_txn *txn, const char *text, const bool fits[
                 "%s, order %d: at %zu got %s", text, order_what, n_read, rows[i].record.id);
         }
         search.cursor = next;
+        search.skip = 0;
     } while (search.cursor != NULL);
     ck_assert_msg(n_read == n_expected, "%s: %zu of %zu", text, n_read, n_expected);
     return WEIR_OK;

@@ -36,6 +36,25 @@ from fake_server import COOKIE, CSRF, DIST, LINK
 from fixture import ION, SCREENS, WithPage
 
 SKIPPED = 77
+
+# What readers stumble over: a control whose name is not what is written on it, a slider that tells no value, places of one
+# kind and name, a head without words, a link within a text that only its colour tells.
+READERS_JS = r"""
+const said = (e) => e.innerText.replace(/\s+/g, ' ').trim().toLowerCase()
+const short = (found) => found.map((e) => e.outerHTML.slice(0, 120))
+const all = (css) => [...document.querySelectorAll(css)].filter((e) => e.checkVisibility())
+const places = all('nav, aside, form[role], section[aria-labelledby], section[aria-label], [role=region], [role=search]').map((e) => [
+    e.getAttribute('role') ?? e.tagName, e.getAttribute('aria-label') ?? document.getElementById(e.getAttribute('aria-labelledby'))?.innerText].join(' '))
+const isInText = (a) => [...a.parentElement.childNodes].some((one) => one.nodeType === 3 && one.textContent.trim().length > 1)
+return {
+    'not named as it reads': short(all('button[aria-label], a[aria-label], summary[aria-label]').filter((e) => /[a-z]{2}/.test(said(e)) && !e.ariaLabel.toLowerCase().includes(said(e)))),
+    'no value': short(all('[role=separator][tabindex], [role=slider], [role=progressbar]').filter((e) => e.getAttribute('aria-valuenow') === null)),
+    'the same place twice': places.filter((one, i) => places.indexOf(one) !== i),
+    'a head without words': short([...document.querySelectorAll('th')].filter((e) => e.textContent.trim() === '')),
+    'only its colour tells the link': short(all('main p > a:not([class]), .panel-head .window > a').filter((a) => isInText(a) && !getComputedStyle(a).textDecorationLine.includes('underline'))),
+}
+"""
+
 class LiveTest(WithPage):
     def setUp(self):
         super().setUp()
@@ -341,6 +360,12 @@ class TroubleTest(WithPage):
         self.state.publish("alerts", dict(self.state.alerts[0], message="told after it"))
         page.until(lambda: "health/summary" in self.state.reads[-3:], "what follows an alert")
         self.assertEqual(self.state.reads.count("nodes limit=1000"), asked, "a refusal is asked for again")
+        # What is wrong with the request itself is not tried again, either; what a server cannot do now is.
+        for status, is_tried in ((400, False), (503, True)):
+            self.state.faults = {"/api/v1/datasets": (status, "INVALID", "it cannot be read")}
+            page.driver.get(f"{self.server.url}/p/-/datasets")
+            page.has_text(".failed", "it cannot be read")
+            self.assertEqual("by itself in" in page.text(".failed"), is_tried, status)
 
     def test_nothing_can_be_done_while_the_server_is_away(self):
         page = self.page
@@ -446,6 +471,8 @@ class AccessTest(WithPage):
             ids = self.page.js("return [...document.querySelectorAll('[id]')].map((e) => e.id)")
             self.assertEqual(sorted(ids), sorted(set(ids)), screen)
             self.assertEqual(len(self.page.all("h1")), 1, screen)
+            for what, found in self.page.js(READERS_JS).items():
+                self.assertEqual(found, [], f"{screen}: {what}")
 
     def test_no_screen_scrolls_sideways_on_a_phone(self):
         page = self.page

@@ -13,7 +13,6 @@ PROBLEMS, EFFECTS, CHANGES = "[aria-labelledby=p-problems]", "[aria-labelledby=p
 class BuilderTest(WithPage):
     def setUp(self):
         super().setUp()
-        self.may_fail_requests = True  # a refused dry run is an answer too
         self.page.resize(1440, 1000)
 
     def fill(self, name, value):

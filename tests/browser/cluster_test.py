@@ -1,6 +1,7 @@
 """The cluster and its people: who holds which device, what is out, and what can be done about it."""
 
 import json
+import time
 
 import fake_data as made
 from fixture import WithPage
@@ -32,9 +33,13 @@ class ClusterTest(WithPage):
 
     def test_a_node_is_drained_after_a_question_that_says_who_is_there(self):
         page = self.page
+        for job in self.state.jobs:
+            job.update(time_limit_ms=3_600_000, started_ms=made.rfc3339(time.time() - 60))
         page.go("nodes")
         page.one('[data-node="rack1-a"] .node-disk button').click()
         page.has_text("dialog", "1 job runs there")
+        page.has_text("dialog li", "building-security.training")
+        page.has_text("dialog", "It is empty at ")
         page.one("dialog button.primary").click()
         method, path, *_, body = self.last_request()
         self.assertEqual((method, path, json.loads(body)), ("PATCH", "/api/v1/nodes/rack1-a", {"is_draining": True}))
@@ -249,6 +254,20 @@ class AuditTest(WithPage):
         self.assertIn("451 of 451", page.text(".panel-foot"), "and the login, which is of the audit")
         page.go("audit?from=-1h")
         page.until(lambda: "30 of 30" in page.text(".panel-foot") or "31 of 31" in page.text(".panel-foot"), "an hour: " + page.text(".panel-foot"))
+
+    def test_tasks_are_no_people_and_have_their_jobs_name(self):
+        page = self.page
+        job = self.state.jobs[0]
+        task = {"topic": "jobs", "kind": "models_register", "severity": "info", "subject": "model/x", "message": "made by a program", "time_ms": made.rfc3339(time.time())}
+        self.state.events.append({**task, "seq": 2000, "actor": "task/01a2235b-4900-4000-8000-000000000001", "data": {"job": job["id"], "created_by": "ada"}})
+        self.state.events.append({**task, "seq": 2001, "actor": "worker", "data": None, "message": "also by a program"})
+        page.go("audit")
+        page.has_text("table.rows", "login")
+        self.assertNotIn("by a program", page.text("table.rows"))
+        page.go("audit?who=all")
+        page.has_text("table.rows", "also by a program")
+        page.has_text("table.rows", f"job {job['name']}"[:14])
+        self.assertNotIn("01a2235b", page.text("table.rows"))
 
     def test_a_filter_asks_the_server_and_the_log_can_be_had_as_a_file(self):
         page = self.page

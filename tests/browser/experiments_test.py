@@ -11,6 +11,23 @@ from track_test import WithRuns
 BEST = "metrics.val/acc"
 
 
+class HeadTest(WithRuns):
+    def test_the_first_click_on_a_head_puts_the_best_first(self):
+        page = self.page
+        page.go("experiments/fashion?cols=metrics.val/acc,metrics.val/loss")
+        page.one("table.rows [data-row]")
+        for name, sort in (("val/acc", "-metrics.val/acc"), ("val/loss", "metrics.val/loss")):
+            page.one(f'th[data-column="metrics.{name}"] a').click()
+            page.until(lambda: f"sort={sort}" in page.address().replace("%2F", "/"), f"{sort} in {page.address()}")
+
+    def test_experiments_of_one_name_have_their_projects_mark(self):
+        page = self.page
+        self.state.more_experiments = [{"id": 9, "name": "Default", "project": "speech"}]
+        page.go("experiments")
+        page.until(lambda: len(page.all('ul[aria-label="Experiments"] .own')) == 4, "a mark for each of them")
+        self.assertEqual(sum("of speech" in one for one in page.texts('ul[aria-label="Experiments"] li')), 1)
+
+
 class GroupTest(WithRuns):
     def runs(self):
         return [self.state.many.run(i) for i in range(self.n)]
@@ -89,6 +106,18 @@ class ManyGroupedTest(WithRuns):
         pages = [one for one in self.state.searches if "by" not in one]
         self.assertLess(len(pages), 6, "pages as far as one looks, not all")
         self.assertLess(len(page.all("table.rows tr")), 90)
+
+    def test_the_bar_tells_where_one_is_and_the_end_is_one_press_away(self):
+        page = self.page
+        page.go("experiments/fashion")
+        page.until(lambda: page.js("return document.querySelector('table.rows').offsetHeight") > 99_000 * 28, "a place for each run")
+        page.has_text("[aria-label='Runs of the experiment'] .panel-foot", "100,000 runs")
+        self.state.searches.clear()
+        page.js("window.scrollTo(0, document.documentElement.scrollHeight)")
+        page.one(f'[data-row="{self.id_of(1)}"]')
+        self.assertLess(len([one for one in self.state.searches if "skip" in one or "cursor" in one]), 4, "the last page, and none between")
+        page.js("window.scrollTo(0, 50000 * 28)")
+        page.until(lambda: page.all("tr[data-row]"), "those in the middle")
 
 
 class ColumnTest(WithRuns):
@@ -343,4 +372,4 @@ class PhoneTest(WithRuns):
         self.assertLessEqual(page.overflow_px(), 0)
 
 
-CASES = [GroupTest, ManyGroupedTest, ColumnTest, WidthTest, RegisterTest, LineageTest, ArtifactTest, PhoneTest]
+CASES = [HeadTest, GroupTest, ManyGroupedTest, ColumnTest, WidthTest, RegisterTest, LineageTest, ArtifactTest, PhoneTest]

@@ -16,6 +16,14 @@ def histogram(mean, deviation, n):
     return {"edges": edges, "counts": [round(n * one / sum(weights)) for one in weights], "mean": mean}
 
 
+def farthest(state, begin):
+    """Frames of the whole time, the farthest first: of decisions that the stand-in still has, and one of which nothing is kept."""
+    kept = [one for one in state.decisions if one["image"]][:9]
+    frames = [{"camera": one["camera"], "frame": one["frame"], "time_ms": one["time_ms"], "decision": one["id"], "has_picture": True} for one in kept]
+    frames.insert(0, {"camera": "garage", "frame": 7, "time_ms": made.rfc3339(begin), "decision": None, "has_picture": False})
+    return [{**one, "value": 0.05 + 0.001 * i, "sigmas": 5.3 - 0.2 * i} for i, one in enumerate(frames)]
+
+
 def signal(name, state, p, began, rng):
     shift = {"drifts": 0.24, "watch": 0.06}.get(state, 0.01)
     cells = [None if i % 11 == 7 else max(p, 1e-6) * rng.uniform(1, 2) if state == "drifts" and i > 24 else rng.uniform(0.02, 1) for i in range(POINTS)]
@@ -26,12 +34,12 @@ def signal(name, state, p, began, rng):
             "baseline": histogram(0.58, 0.1, 54_960), "cameras": ["garage"] if state == "drifts" else None, "live": histogram(0.58 - shift, 0.12, 18_612), "cells": cells}
 
 
-def drift(is_empty):
+def drift(state, is_empty):
     rng = random.Random(7)
     now = time.time()
-    rows = [] if is_empty else [("brightness", "drifts", 0.0004), ("contrast", "watch", 0.0041), ("score", "none", 0.22), ("sharpness", "none", 0.41), ("feature:a-very-long-name-of-one", "none", 0.9)]
+    rows = [] if is_empty else [("brightness", "drifts", 0.0000004), ("contrast", "watch", 0.0041), ("score", "none", 0.22), ("sharpness", "none", 0.41), ("feature:a-very-long-name-of-one", "none", 0.9)]
     return {"ion": made.ION, "since_ms": made.rfc3339(now - 6 * 3600), "until_ms": made.rfc3339(now), "is_cut": False,
-            "times": [made.rfc3339(now - 6 * 3600 + 600 * i) for i in range(POINTS)], "signals": [signal(name, state, p, now - 5400, rng) for name, state, p in rows]}
+            "times": [made.rfc3339(now - 6 * 3600 + 600 * i) for i in range(POINTS)], "signals": [{**signal(name, word, p, now - 5400, rng), "farthest": [] if ":" in name else farthest(state, now - 5 * 3600)} for name, word, p in rows]}
 
 
 def accuracy(n, right, **more):
@@ -153,7 +161,7 @@ def find(state, parts, query):
     if parts[2] == "comparison":
         return comparison(query.get("version"))
     if parts[2] == "drift":
-        return drift(is_empty=parts[1] != made.ION)
+        return drift(state, is_empty=parts[1] != made.ION)
     if parts[2] == "revisions":
         return [{"id": f"{parts[1]}:4", "ion": parts[1], "revision": 4, "actor": "admin", "time_ms": made.rfc3339(0), "document": made.document()}]
     if parts[2] == "health":

@@ -72,6 +72,7 @@ class State:
         self.custom_roles = {}
         self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
         self.rights = list(fake_share.RIGHTS)
+        self.own_projects = {}  # rights in single projects
         self.role = "admin"
         self.began = time.time() - 100
         self.served, self.deployments, self.blobs, self.asked = {}, [], {}, []
@@ -83,6 +84,7 @@ class State:
         self.kept = {}  # ages that a project has set, by kind
         self.secrets = {} if is_empty else {"HF_TOKEN": "mara", "WANDB": "admin"}  # who set each
         self.many, self.searches, self.experiment_tags = None, [], {}
+        self.more_experiments = []
         self.artifacts, self.uploads = {}, {}  # run → path → bytes, None: deleted; parts of files on their way
         self.lets = threading.Event()  # what comes as a file's part waits for it
         self.lets.set()
@@ -389,7 +391,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the reader went to another page while it waited
 
     def error(self, status, code, message):
-        self.answer(status, {"error": {"status": code, "message": message}})
+        is_draft = status == 400 and self.headers.get("X-Weir-Draft") is not None
+        self.answer(200 if is_draft else status, {"error": {"status": code, "message": message}}, headers=[("X-Weir-Status", str(status))] if is_draft else [])
 
     def is_refused(self, path):
         if self.state.is_down:
@@ -479,7 +482,7 @@ class Handler(BaseHTTPRequestHandler):
     def find(self, path, parts, query):
         state = self.state
         fixed = {
-            "session": {"user": "admin", "role": state.role, "csrf": CSRF, "version": "0.1.0", "projects": {}, "rights": state.rights},
+            "session": {"user": "admin", "role": state.role, "csrf": CSRF, "version": "0.1.0", "projects": state.own_projects, "rights": state.rights},
             "users": state.users, "groups": state.groups, "tokens": state.tokens, "sessions": state.sessions, "devices": state.devices,
             "projects": state.projects,
             "health/summary": state.health(),
@@ -545,6 +548,9 @@ class Handler(BaseHTTPRequestHandler):
             return {"items": made.metrics(parts[1], state.step if is_last else STEPS) + state.more_metrics, "next": None}
         if parts[0] == "jobs" and parts[-1] == "tasks":
             return list(state.tasks.get(parts[1], []))
+        if path == "top/jobs":
+            there = {job for job, tasks in state.tasks.items() if any(one["node"] == query.get("node") and one["state"] not in ("EXITED", "LOST") for one in tasks)}
+            return [{key: one[key] for key in ("id", "name", "project", "kind")} for one in state.jobs if one["id"] in there]
         if parts[0] == "jobs" and len(parts) == 2:
             return next((one for one in state.jobs if one["id"] == parts[1]), None)
         return None

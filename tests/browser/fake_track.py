@@ -121,6 +121,7 @@ def curve(run_id, key, most):
 def experiments(state):
     rows = [{"id": i, "project": "default", "name": name, "tags": {}, "artifact_location": None, "created_by": "admin", "created_ms": made.rfc3339(0), "updated_ms": made.rfc3339(i),
              "deleted_ms": None, "n_runs": state.many.n if name == "fashion" and state.many else len(state.runs) if i == 0 else 0} for name, i in EXPERIMENTS if i == 0 or state.many]
+    rows += [{**rows[0], "n_runs": 0, **one} for one in state.more_experiments]
     for row in rows:
         row["tags"] = {key: value for key, value in state.experiment_tags.get(str(row["id"]), {}).items() if value is not None}
     return rows
@@ -137,7 +138,7 @@ def problem(path, query):
 def page(state, query):
     """GET /runs with a filter, an order or a page of many."""
     comparisons, _ = parse(query.get("filter", ""))
-    limit, begin = int(query.get("limit", 100)), int(query.get("cursor", 0))
+    limit, begin = int(query.get("limit", 100)), int(query.get("cursor") or query.get("skip", 0))
     is_deleted = query.get("view") == "deleted"
     if not state.many or query.get("experiment") in ("0", "2"):
         mine = [] if query.get("experiment") == "2" else [{"lifecycle": "active", "params": {}, "tags": {}, **run} for run in state.runs[::-1]]

@@ -12,6 +12,7 @@ class HealthTest(WithPage):
         page.go(f"{ION}/health")
         page.has_text("main .banner", "1 of 5 signals drift")
         page.has_text("main .banner", "1 more is worth a look")
+        self.assertEqual(page.all("main .note"), [], "what the banner says is not said twice")
         self.assertEqual([one.split(",")[0] for one in page.texts("[aria-label='Drift by signal'] tbody .phone-name")], ["brightness", "contrast", "score", "sharpness", "feature:a very long name of one"])
         self.assertEqual(len(page.all(".histogram .live")), 20)
         page.button("Table of brightness, entrance").click()
@@ -20,14 +21,22 @@ class HealthTest(WithPage):
         page.button("Table of Drift over time").click()
         self.assertEqual(len(page.all("[aria-label='Drift over time as a table'] tbody tr")), 36)
         page.until(lambda: len(page.all(".worst li")) == 10, "the worst frames")
-        sigmas = [float(one.split()[1]) for one in page.texts(".worst li span:not(.face)")]
+        figures = page.js("return [...document.querySelectorAll('.worst b')].map((b) => b.parentElement.innerText)")
+        self.assertEqual(figures[0], "0.0500 5.3 σ", "the farthest is of hours ago, and no decision of the newest")
+        sigmas = [float(one.split()[1]) for one in figures]
         self.assertEqual(sigmas, sorted(sigmas, reverse=True))
+        page.has_text("[aria-labelledby^=p-worst-frames]", "of 22 reports, last 6 h")
+        page.until(lambda: len(page.all(".worst a img")) == 9, "their pictures, of those that are kept")
+        self.assertFalse(any("/decisions?" in one for one in self.state.reads), "no decision is looked through for them")
+        self.assertEqual(page.texts("[aria-label='Drift by signal'] tbody tr:first-child td:nth-child(4)"), ["< 0.0001"])
+        wide = page.js("const t = document.querySelector(\"[aria-label='Drift by signal'] .cell-line svg\"); const p = t.closest('.panel'); return p.getBoundingClientRect().right - t.getBoundingClientRect().right")
+        self.assertGreaterEqual(wide, 12, "the newest of a course is not at the panel's edge")
 
     def test_a_signal_has_an_address_and_truth_stands_by_group(self):
         page = self.page
         page.go(f"{ION}/health?feature=entrance/contrast&by=camera".replace("/contrast", "%2Fcontrast"))
         page.has_text("main", "contrast: the last report")
-        self.assertEqual(page.all(".worst"), [], "decisions have no contrast")
+        page.until(lambda: len(page.all(".worst li")) == 10, "the worst frames of every signal of frames")
         page.has_text("[aria-labelledby=p-by-the-truth-that-came-later]", "93.0% right")
         self.assertEqual(page.texts("[aria-label='Accuracy by camera'] tbody td")[:4], ["garage", "9", "40", "77.5%"])
         page.has_text("[aria-labelledby=p-business-figures]", "412 1/h")
@@ -148,8 +157,10 @@ class AlertTest(WithPage):
         self.assertEqual((path, json.loads(body)["alert"], json.loads(body)["note"]), ("/api/v1/alert-silences", alert["id"], "the lamp is replaced"))
         page.until(lambda: not page.all("dialog"), "the dialog to close")
         page.go("audit")
+        page.has_text(".page-head", "chain not checked in this visit")
         page.button("Verify").click()
         page.has_text("dialog", "The audit is whole")
+        page.has_text(".page-head", "whole: 82 rows at ")
 
 
 CASES = [HealthTest, AlertTest]

@@ -2,6 +2,7 @@
 
 import json
 
+import fake_data as made
 from fixture import WithPage
 
 
@@ -22,7 +23,7 @@ class QueueTest(WithPage):
         self.assertEqual(labels[0], "default uses 2 devices of a limit of 2, guarantee 1, borrows 1")
         self.assertEqual(labels[1], "speech uses 0 devices of a limit of none, guarantee 1, waits for 1")
         widths = page.js("return [...document.querySelector('[data-row=default] .bar').children].map((e) => e.style.width)")
-        self.assertEqual(widths, ["50%", "50%", "0%"])
+        self.assertEqual(widths, ["50%", "50%"])
         self.assertEqual(page.js("return document.querySelector('[data-row=default] .tick').style.left"), "50%")
 
     def test_a_guarantee_is_changed_after_one_has_seen_who_is_affected(self):
@@ -130,6 +131,16 @@ class JobActTest(WithPage):
 
 
 class SubmitTest(WithPage):
+    def test_a_form_offers_the_projects_in_which_one_may(self):
+        page = self.page
+        with self.state.lock:
+            self.state.rights, self.state.own_projects = ["read projects", "read jobs", "read queues"], {"speech": ["submit jobs", "read jobs"]}
+            self.state.projects.append({"name": "speech", "description": None, "created_ms": made.rfc3339(1)})
+        page.driver.refresh()
+        page.one(".topbar")
+        page.go("jobs/new", project="default")
+        page.until(lambda: page.texts("#job-project option") == ["speech"], f"speech alone, not {page.texts('#job-project option')}")
+
     def test_a_kind_that_the_page_never_heard_of_has_its_form(self):
         page = self.page
         page.go("jobs/new?kind=quantum")
@@ -212,6 +223,10 @@ class UsageTest(WithPage):
         self.assertEqual((cells["device hours"], cells["guaranteed"], cells["borrowed"], cells["idle while held"], cells["busy"]), ("30", "20", "10", "6", "90%"))
         page.until(lambda: page.all(".stacked-bars .column"), "the bars")
         self.assertIn("default 15, speech 6", page.js("return document.querySelector('.stacked-bars .column').title").replace(", default", " default"))
+        self.assertEqual(page.js("return [...document.querySelectorAll('.bars-axis small')].map((e) => e.textContent.trim())"), ["50 h", "25", "0"], "the bars have an axis")
+        self.assertRegex(page.text(".stacked-bars .column small"), r"[A-Z][a-z]{2}", "a day as the rest of the page has it")
+        heights = page.js("return [...document.querySelectorAll('.strip > div')].map((e) => Math.round(e.querySelector('.big').getBoundingClientRect().top))")
+        self.assertEqual(len(set(heights)), 1, "figures stand in a line")
         address = page.one("a[download]").get_attribute("href")
         self.assertIn("/api/v1/usage?by=project&from=", address)
         self.assertIn("format=csv", address)
@@ -220,11 +235,16 @@ class UsageTest(WithPage):
 
     def test_use_over_time_has_a_table_and_keeps_its_gaps(self):
         page = self.page
+        page.watch_labels()
         page.go("queues")
         page.until(lambda: len(page.all(".chart-panel canvas")) == 2, "two charts")
         page.button("Table of Devices in use").click()
         rows = page.js("return [...document.querySelectorAll('.chart-table tbody tr')].map((e) => [...e.cells].slice(1).map((cell) => cell.innerText))")
         self.assertEqual(rows, [["2", "0"], ["2", "0.1667"], ["–", "–"], ["2", "0.5000"]])
+        hours = {one[-5:] for one in page.labels() if one[-3:] == ":00"}
+        self.assertGreaterEqual(len(hours), 6, f"the axis is of the 24 h that are asked for: {hours}")
+        waits = page.js("return [...document.querySelectorAll('.quota')].map((e) => [e.getAttribute('aria-label'), e.querySelector('.waits') !== null])")
+        self.assertTrue(waits and all(("waits for" in label) == has for label, has in waits), f"what waits for nothing has no stub: {waits}")
 
 
 class SecretTest(WithPage):

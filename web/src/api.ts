@@ -699,6 +699,7 @@ export interface DriftSignal {
     distances: Record<string, number> | null // ks, psi, js … of the last window
     drifted: boolean // A confirmed drift, by the last report
     effect: number | null // Size of the difference, whatever the number of values
+    farthest: FarFrame[] // The frames of the span whose value lies farthest from training, at most 10
     live: Record<string, unknown> | null // The same of all windows of the span: edges, counts
     live_mean: number | null // Mean of the last window
     live_stddev: number | null // Its standard deviation
@@ -763,6 +764,16 @@ export interface Explanation {
     since: Time | null // Since when
     state: string // State of the job
     why: string | null // Why it waits, in a sentence
+}
+
+export interface FarFrame {
+    camera: string // Camera
+    decision: string | null // The decision; null: not there yet, or no longer kept
+    frame: number // Number of the frame
+    has_picture: boolean // The decision's picture is kept
+    sigmas: number // How many deviations of training that is away from its mean
+    time_ms: Time // When it came
+    value: number // What the signal is of it
 }
 
 /** GET /feedback */

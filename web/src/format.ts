@@ -143,9 +143,15 @@ export function short(value: Opt<number>): string {
         return Math.round(value).toLocaleString('en')
     }
     if (size !== 0 && size < 0.001) {
-        return value.toExponential(1)
+        const rounded = Number(value.toPrecision(2))
+        return size < 1e-6 ? rounded.toExponential() : String(rounded)
     }
     return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 4)
+}
+
+/** A p-value: what is next to nothing is a bound, since its digits say nothing. */
+export function probability(value: Opt<number>): string {
+    return typeof value === 'number' && value < 0.0001 ? '< 0.0001' : fixed(value, 4)
 }
 
 export function percent(value: Opt<number>, digits = 1): string {

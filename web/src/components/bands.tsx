@@ -1,4 +1,5 @@
 /** Curves of many runs as a band for each group: the median, and round it where half of them are, or all. */
+import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import type { Run } from '../api'
@@ -53,7 +54,7 @@ function spreadAt(spreads: readonly Spread[], index: number | null): Spread | un
     return index === null ? [...spreads].reverse().find((one) => one.median !== null) : spreads[index]
 }
 
-export function Bands(props: { title: string; groups: readonly BandGroup[]; x: string; reach: Reach; isLog: boolean; window: string }) {
+export function Bands(props: { title: string; groups: readonly BandGroup[]; x: string; reach: Reach; isLog: boolean; window: string; foot?: ComponentChildren }) {
     const { groups, x, reach, isLog } = props
     const [cursor, setCursor] = useState<number | null>(null)
     const { places, spreads, data } = useMemo(() => {
@@ -69,6 +70,7 @@ export function Bands(props: { title: string; groups: readonly BandGroup[]; x: s
     return (
         <ChartWithTable
             title={props.title}
+            foot={props.foot}
             window={[x === 'time' ? xText(at) : `${x} ${xText(at)}`, `median and ${reach === 'range' ? 'least to greatest' : 'quartiles'} of ${groups.reduce((sum, one) => sum + one.runs.length, 0)} runs`, props.window].filter(Boolean).join(' · ')}
             heads={[sentence(x), ...groups.flatMap((group) => ['median', lower!, upper!].map((head) => named(group, head)))]}
             rows={() => places.map((place, i) => [xText(place), ...spreads.flatMap((one) => [short(one[i]!.median), short(one[i]!.low), short(one[i]!.high)])]).reverse().slice(0, TABLE_ROWS)}

@@ -216,11 +216,14 @@ function Denied({ message }: { message: string }) {
     )
 }
 
+/** The request itself is wrong: not that somebody else has to wait, or be waited for. */
+const isFinal = (httpStatus: number) => httpStatus >= 400 && httpStatus < 500 && ![408, 409, 425, 429].includes(httpStatus)
+
 /** What the server said, and a retry that comes by itself too. What was there before stays, with its time. */
 export function Failed({ resource }: { resource: Resource<unknown> }) {
     const error = resource.error.value
     const isLost = connection.value.state === 'lost'
-    const isOver = error === null || resource.isDenied
+    const isOver = error === null || resource.isDenied || isFinal(error.httpStatus) // asking again changes nothing
     const left = Math.max(0, Math.ceil(RETRY_S - (now.value - resource.failedAt) / 1000))
     useEffect(() => {
         if (!isOver && !isLost && left === 0) {
@@ -247,9 +250,11 @@ export function Failed({ resource }: { resource: Resource<unknown> }) {
             <button type="button" class="button small" onClick={() => void resource.load()} disabled={resource.loading.value}>
                 Try again
             </button>
-            <small class="muted" aria-hidden="true">
-                by itself in {left} s
-            </small>
+            {!isOver && (
+                <small class="muted" aria-hidden="true">
+                    by itself in {left} s
+                </small>
+            )}
         </div>
     )
 }

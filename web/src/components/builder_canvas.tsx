@@ -241,7 +241,7 @@ function Canvas({ dagre, ...props }: Props & { dagre: Dagre }) {
                                     style={{ left: `${middle.x}px`, top: `${middle.y}px` }}
                                     data-link={id}
                                     aria-pressed={chosen === id}
-                                    aria-label={`Link from ${edge.from} to ${edge.to}: ${isBare ? carried : chain.map((one) => words(kindOf(one))).join(', then ')}`}
+                                    aria-label={`Link from ${edge.from} to ${edge.to}: ${carried}`}
                                     onClick={() => props.onChoose(id)}
                                     onKeyDown={(event) => {
                                         if (!isReadOnly && (event.key === 'Delete' || event.key === 'Backspace')) {

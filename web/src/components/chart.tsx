@@ -1,4 +1,5 @@
 /** Line charts with uPlot, in the page's colours: curves of one run, or of several laid over each other. */
+import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import type { Metric } from '../api'
@@ -94,7 +95,7 @@ function ChartTable({ title, x, nameOf, keys, data }: { title: string; x: string
     const steps = data[0]
     const rows = Array.from({ length: Math.min(TABLE_ROWS, steps.length) }, (_, i) => steps.length - 1 - i)
     return (
-        <div class="table-wrap chart-table" tabIndex={0} role="region" aria-label={`${title} as a table`}>
+        <div class="table-wrap chart-table" tabIndex={0} role="group" aria-label={`${title} as a table`}>
             <table class="dense">
                 <thead>
                     <tr>
@@ -123,7 +124,7 @@ function ChartTable({ title, x, nameOf, keys, data }: { title: string; x: string
     )
 }
 
-export function Chart(props: { title: string; points: Metric[]; keys: string[]; over?: Overlay; window?: string }) {
+export function Chart(props: { title: string; points: Metric[]; keys: string[]; over?: Overlay; window?: string; foot?: ComponentChildren }) {
     const { over } = props
     const x = over?.x ?? 'step'
     const nameOf = over?.nameOf ?? ((key: string) => seriesName(key, props.title))
@@ -154,6 +155,7 @@ export function Chart(props: { title: string; points: Metric[]; keys: string[]; 
             </p>
             <div ref={host} role="img" aria-label={`${props.title} by ${x}`} hidden={isTable} />
             {isTable && <ChartTable title={props.title} x={x} nameOf={nameOf} keys={props.keys} data={data} />}
+            {props.foot}
         </figure>
     )
 }

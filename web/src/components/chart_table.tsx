@@ -12,6 +12,7 @@ export function ChartWithTable(props: {
     heads: readonly string[]
     rows: () => readonly (readonly (string | number)[])[]
     children: ComponentChildren
+    foot?: ComponentChildren
 }) {
     const [isTable, setTable] = useState(false)
     return (
@@ -25,7 +26,7 @@ export function ChartWithTable(props: {
             </figcaption>
             {props.legend && <p class="legend">{props.legend}</p>}
             {isTable ? (
-                <div class="table-wrap chart-table" tabIndex={0} role="region" aria-label={`${props.title} as a table`}>
+                <div class="table-wrap chart-table" tabIndex={0} role="group" aria-label={`${props.title} as a table`}>
                     <table class="dense">
                         <thead>
                             <tr>
@@ -52,6 +53,7 @@ export function ChartWithTable(props: {
             ) : (
                 props.children
             )}
+            {props.foot}
         </figure>
     )
 }

@@ -58,7 +58,7 @@ export function ComparisonPanel({ one }: { one: AbComparison }) {
             <p class="panel-note">
                 <Standing one={one} />
             </p>
-            <div class="table-wrap" tabIndex={0} role="region" aria-label={`${one.metric} by version`}>
+            <div class="table-wrap" tabIndex={0} role="group" aria-label={`${one.metric} by version`}>
                 <table class="plain inset">
                     <thead>
                         <tr>

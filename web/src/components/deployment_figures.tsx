@@ -19,7 +19,7 @@ export function FiguresTable({ deployment, log, error }: { deployment: Deploymen
     return (
         <Panel title="By version" window={log.samples.length > 1 ? 'last 60 s, as far as this page looked; totals since the server started' : 'totals since the server started'}>
             {error && <p class="failed" role="alert">{error}</p>}
-            <div class="table-wrap" tabIndex={0} role="region" aria-label="Figures by version">
+            <div class="table-wrap" tabIndex={0} role="group" aria-label="Figures by version">
                 <table class="plain inset">
                     <thead>
                         <tr>

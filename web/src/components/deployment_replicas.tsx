@@ -59,7 +59,7 @@ export function ReplicasPanel({ deployment }: { deployment: Deployment }) {
                     {deployment.replicas_min === 0 ? 'The next request starts one, and waits for it.' : 'One is about to be made.'}
                 </Empty>
             ) : (
-                <div class="table-wrap" tabIndex={0} role="region" aria-label="Replicas">
+                <div class="table-wrap" tabIndex={0} role="group" aria-label="Replicas">
                     <table class="plain inset">
                         <thead>
                             <tr>

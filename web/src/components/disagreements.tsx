@@ -109,7 +109,7 @@ function Confusions({ of }: { of: Comparison }) {
     const items = (Array.isArray(of.confusions) ? of.confusions : []) as Confusion[]
     return items.length === 0 ? null : (
         <Panel title="Taken for" window="the most frequent wrong answers">
-            <div class="table-wrap" tabIndex={0} role="region" aria-label="Taken for">
+            <div class="table-wrap" tabIndex={0} role="group" aria-label="Taken for">
                 <table>
                     <thead>
                         <tr>

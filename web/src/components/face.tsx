@@ -116,6 +116,12 @@ export function Face({ decision, size }: { decision: Decision; size: 'small' | '
     )
 }
 
+/** The picture of a decision of which only the identifier is known; null: there is none. */
+export function FrameFace({ decision, name }: { decision: string | null; name: string }) {
+    const url = useImage(decision === null ? null : { key: decision, path: `/decisions/${segment(decision)}/image` })
+    return <span class="face large">{url ? <img src={url} alt={name} decoding="sync" /> : <Icon name="camera" size={48} />}</span>
+}
+
 /** A picture of a dataset, by its SHA-256. */
 export function Picture({ sha256, name }: { sha256: string; name: string }) {
     const url = useImage({ key: sha256, path: `/blobs/${sha256}` })

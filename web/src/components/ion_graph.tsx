@@ -261,12 +261,11 @@ function LinkLabel({ ion, link, box, direction }: { ion: Ion; link: Link; box: B
                             class={`policy ${isOn ? 'is-on' : ''}`}
                             href={hrefWith({ link: key, policy: isOn ? '' : one.policy })}
                             title={one.why || undefined}
-                            aria-label={`Policy of the link from ${link.from} to ${link.to}: ${words(one.policy)}${one.fact ? `, ${one.fact}` : ''}`}
                         >
                             <PolicyDiamond policy={one.policy} tone={one.tone} />
                             <span>
-                                <b>{words(one.policy)}</b>
-                                <span class="muted">{one.fact}</span>
+                                <span class="hidden">{`Policy of the link from ${link.from} to ${link.to}: `}</span>
+                                <b>{words(one.policy)}</b> <span class="muted">{one.fact}</span>
                             </span>
                         </a>
                     )

@@ -62,10 +62,10 @@ export function Waiting({ ion }: { ion: Ion }) {
 }
 
 /** Why it is not well: the server's sentence. */
-function Reason({ ion }: { ion: Ion }) {
+function Reason({ ion, isSaid }: { ion: Ion; isSaid: (reason: string) => boolean }) {
     const verdict = verdictOf(ion)
     const since = sinceOf(ion, verdict)
-    if (!verdict.reason) {
+    if (!verdict.reason || isSaid(verdict.reason)) {
         return null
     }
     return (
@@ -90,7 +90,7 @@ function badgeOf(screen: Screen, args: Args): ComponentChildren {
     return badge && badge.count > 0 && <Count count={badge.count} tone={badge.tone} what={badge.what} />
 }
 
-function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
+function Head({ ion, tools, isSaid = () => false }: { ion: Ion; tools: ComponentChildren; isSaid?: (reason: string) => boolean }) {
     const verdict = verdictOf(ion)
     const shown = current.value
     return (
@@ -123,7 +123,7 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                 {tools}
                 <IonActs ion={ion} />
             </PageHead>
-            <Reason ion={ion} />
+            <Reason ion={ion} isSaid={isSaid} />
             <Tabs
                 label={`Parts of ${ion.name}`}
                 items={tabsOf('ion').map((screen) => ({
@@ -138,8 +138,8 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
     )
 }
 
-/** A tab of an ION: its head, and below it what the tab shows. */
-export function IonTab(props: { args: Args; tools?: ComponentChildren; children: (ion: Ion) => ComponentChildren }) {
+/** A tab of an ION: its head, and below it what the tab shows. @param isSaid The tab itself says this reason: the head does not. */
+export function IonTab(props: { args: Args; tools?: ComponentChildren; isSaid?: (reason: string) => boolean; children: (ion: Ion) => ComponentChildren }) {
     const name = props.args['ion']
     return (
         <Loaded resource={ions} rows={6}>
@@ -147,7 +147,7 @@ export function IonTab(props: { args: Args; tools?: ComponentChildren; children:
                 const ion = all.find((one) => one.name === name)
                 return ion ? (
                     <>
-                        <Head ion={ion} tools={props.tools} />
+                        <Head ion={ion} tools={props.tools} {...(props.isSaid ? { isSaid: props.isSaid } : {})} />
                         {props.children(ion)}
                     </>
                 ) : (

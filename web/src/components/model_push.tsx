@@ -1,7 +1,8 @@
 /** The form that makes a model version of a file. */
 import { useMemo, useState } from 'preact/hooks'
 import { bytes } from '../format'
-import { project, projects } from '../state/project'
+import { project } from '../state/project'
+import { projectsThatMay } from '../state/rights'
 import { labelsOf, newId, push, ruleOf, type Step } from '../state/push'
 import { go, href } from '../state/route'
 import { Progress } from './basics'
@@ -75,7 +76,9 @@ export function PushForm({ model, onClose }: { model: string; onClose: () => voi
     const id = useMemo(newId, [])
     const [name, setName] = useState(model)
     const [alias, setAlias] = useState('')
-    const [owner, setOwner] = useState(project.value ?? projects.value[0] ?? 'default')
+    const open = projectsThatMay('register models')
+    const [picked, setOwner] = useState('')
+    const owner = picked || (open[0] ?? project.value ?? 'default')
     const [file, setFile] = useState<globalThis.File>()
     const [labels, setLabels] = useState<globalThis.File>()
     const [rule, setRule] = useState<Texts>({})
@@ -120,7 +123,7 @@ export function PushForm({ model, onClose }: { model: string; onClose: () => voi
                     <label class="field">
                         <span>Project</span>
                         <select class="input" name="project" value={owner} onChange={(event) => setOwner(event.currentTarget.value)}>
-                            {projects.value.map((one) => (
+                            {(open.length > 0 ? open : [owner]).map((one) => (
                                 <option key={one}>{one}</option>
                             ))}
                         </select>

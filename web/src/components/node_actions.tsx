@@ -1,8 +1,9 @@
 /** What can be done to a node: drain it, let it take tasks again, label and taint it, take it out; and how one joins. */
 import { useRef, useState } from 'preact/hooks'
-import type { Node, NodeJoin } from '../api'
-import { dayMinute } from '../format'
-import { call, messageOf, segment, send } from '../state/http'
+import type { BusyJobs, Job, Node, NodeJoin } from '../api'
+import { counted, dayMinute, millis } from '../format'
+import { call, get, messageOf, segment, send } from '../state/http'
+import { useResource } from '../state/resource'
 import { go, href } from '../state/route'
 import { nodes } from '../state/store'
 import { Command } from './basics'
@@ -16,13 +17,60 @@ async function change(node: Node, body: Record<string, unknown>): Promise<void> 
     await nodes.load()
 }
 
-/** What runs there when it is read: whoever asks at once may be quicker than the list of devices. undefined: not known yet. */
+/** What runs there when it is read: whoever asks at once may be quicker than the lists. undefined: not known yet. */
 type CountTasks = () => number | undefined
 
-function DrainText({ count }: { count: CountTasks }) {
-    const n = count()
-    const there = n === undefined ? 'What runs there may end there.' : n === 0 ? 'Nothing runs there.' : `${n} ${n === 1 ? 'job runs' : 'jobs run'} there, and may end there.`
-    return <p>It takes no new tasks. {there} Resume takes it back.</p>
+const NAMED = 8 // jobs in the question
+
+interface Work {
+    id: string
+    name: string
+    since: string | null
+    untilMs: number // NaN: nobody knows
+}
+
+/** The jobs whose tasks are on a node, as far as one sees them, and when they end at the latest, where they have a limit of time. */
+async function workOn(node: string): Promise<{ all: number; named: Work[] }> {
+    const { items } = await get<BusyJobs>('/top/jobs', { node })
+    const named = await Promise.all(
+        items.slice(0, NAMED).map(async ({ id, name }) => {
+            const job = await get<Job>(`/jobs/${segment(id)}`)
+            return { id, name, since: job.started_ms, untilMs: job.time_limit_ms > 0 ? millis(job.started_ms) + job.time_limit_ms : NaN }
+        }),
+    )
+    return { all: items.length, named }
+}
+
+function DrainText({ node, count }: { node: Node; count: CountTasks }) {
+    const found = useResource(`work:${node.name}`, () => workOn(node.name))
+    const work = found.data.value?.named
+    const n = found.data.value ? Math.max(found.data.value.all, count() ?? 0) : count()
+    const more = (n ?? 0) - (work?.length ?? 0)
+    const ends = work?.map((one) => one.untilMs) ?? []
+    const there = n === undefined ? 'What runs there may end there.' : n === 0 ? 'Nothing runs there: it is empty at once.' : `${n} ${n === 1 ? 'job runs' : 'jobs run'} there, and may end there:`
+    return (
+        <>
+            <p>It takes no new tasks. {there}</p>
+            {work && work.length > 0 && (
+                <>
+                    <ul class="plain-list">
+                        {work.map((one) => (
+                            <li key={one.id}>
+                                <a href={href('jobs', { job: one.id })}>{one.name}</a>{' '}
+                                <span class="muted">
+                                    {one.since ? `since ${dayMinute(one.since)}` : 'starts'}
+                                    {Number.isNaN(one.untilMs) ? ', without a limit of time' : `, until ${dayMinute(one.untilMs)} at the latest`}
+                                </span>
+                            </li>
+                        ))}
+                        {more > 0 && <li class="muted">and {counted(more, 'other')}</li>}
+                    </ul>
+                    <p>{more > 0 || ends.some(Number.isNaN) ? 'It is empty when the last of them ends; nobody can say when.' : `It is empty at ${dayMinute(Math.max(...ends))} at the latest.`}</p>
+                </>
+            )}
+            <p>Resume takes it back.</p>
+        </>
+    )
 }
 
 function RemoveText({ count }: { count: CountTasks }) {
@@ -39,7 +87,7 @@ function RemoveText({ count }: { count: CountTasks }) {
 export function drainQuestion(node: Node, count: CountTasks): Question {
     return {
         title: `Drain ${node.name}?`,
-        text: <DrainText count={count} />,
+        text: <DrainText node={node} count={count} />,
         confirm: `Drain ${node.name}`,
         done: `${node.name} drains`,
         act: () => change(node, { is_draining: true }),

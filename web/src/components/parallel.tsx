@@ -112,7 +112,7 @@ export function Parallel(props: { title: string; window: string; axes: readonly 
             }
         >
             <div class="table-wrap">
-                <svg ref={svg} class="parallel" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${props.title}, ${axes.map((axis) => axis.name).join(', ')}`} onPointerMove={move} onPointerUp={drop}>
+                <svg ref={svg} class="parallel" style={{ '--faint': Math.max(0.06, Math.min(0.25, 12 / strands.length)) }} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${props.title}, ${axes.map((axis) => axis.name).join(', ')}`} onPointerMove={move} onPointerUp={drop}>
                     {/* Those with a colour last, above the others. */}
                     {[false, true].map((isToned) =>
                         strands.map((one, k) =>

@@ -15,7 +15,7 @@ export function QuotaBar(props: { used: number; guarantee: number; waiting?: num
             <span class="bar">
                 <i style={{ width: part(own) }} />
                 <i class="hatch" style={{ width: part(used - own) }} />
-                <i class="waits" style={{ width: part(Math.min(waiting, whole - used)) }} />
+                {waiting > 0 && used < whole && <i class="waits" style={{ width: part(Math.min(waiting, whole - used)) }} />}
             </span>
             {guarantee > 0 && Number.isFinite(guarantee) && <i class="tick" style={{ left: part(guarantee) }} />}
         </span>

@@ -54,7 +54,7 @@ export function rowsOf(text: string, divider: string): string[][] {
 function TableOf({ text, divider }: { text: string; divider: string }) {
     const [head = [], ...rows] = rowsOf(text, divider)
     return (
-        <div class="table-wrap preview" tabIndex={0} role="region" aria-label="Beginning of the table">
+        <div class="table-wrap preview" tabIndex={0} role="group" aria-label="Beginning of the table">
             <table class="dense">
                 <thead>
                     <tr>

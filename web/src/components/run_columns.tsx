@@ -1,6 +1,7 @@
 /** Columns of a list of runs: attributes, and what was logged; figures of one of them have bars after their size. */
 import type { Run } from '../api'
 import { NONE, short, span } from '../format'
+import { goodEnd } from '../state/curves'
 import { param } from '../state/route'
 import { Heading, type Rows } from '../state/rows'
 import { now } from '../state/store'
@@ -72,6 +73,7 @@ export function columnsOf(ids: readonly string[], barred: [string, [number, numb
                     name: key,
                     width: bounds ? '116px' : family === 'metrics' ? '76px' : isNumber ? '64px' : '84px',
                     isNumber,
+                    isBestLast: family === 'metrics' && goodEnd(key) > 0,
                     sort: () => 0,
                     ...(bounds ? { phone: 'more' as const } : {}),
                     render: (run) => (family === 'metrics' ? <MetricCell value={run.metrics?.[key]} bounds={bounds} /> : <span title={run[family]?.[key]}>{run[family]?.[key] ?? NONE}</span>),

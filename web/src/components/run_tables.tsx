@@ -26,7 +26,7 @@ function Pairs(props: { title: string; heads: string[]; rows: [string, ...Compon
             window={word === '' ? props.rows.length : `${found.length} of ${props.rows.length}`}
             aside={props.rows.length > 12 && <input type="search" class="input small" placeholder="Find" aria-label={`Find in ${props.title.toLowerCase()}`} value={word} onInput={(event) => setWord(event.currentTarget.value)} />}
         >
-            <div class="table-wrap" tabIndex={0} role="region" aria-label={props.title}>
+            <div class="table-wrap" tabIndex={0} role="group" aria-label={props.title}>
                 <table class="dense parameters">
                     <thead>
                         <tr>
@@ -150,7 +150,7 @@ export function SystemNow({ job }: { job: Job | undefined }) {
     const mine = job ? [...accelerators.value.values()].flat().filter((one) => holdersOf(one).some((holder) => holder.name === job.name)) : []
     return mine.length === 0 ? null : (
         <Panel title="Devices now" window={`${mine.length}`}>
-            <div class="table-wrap" tabIndex={0} role="region" aria-label="Devices now">
+            <div class="table-wrap" tabIndex={0} role="group" aria-label="Devices now">
                 <table class="dense">
                     <thead>
                         <tr>

@@ -65,7 +65,7 @@ function Decisions({ replay }: { replay: Replay }) {
                     <Icon name="check" /> Each policy would have said the same.
                 </p>
             ) : (
-                <div class="table-wrap" tabIndex={0} role="region" aria-label="Decisions that would be others">
+                <div class="table-wrap" tabIndex={0} role="group" aria-label="Decisions that would be others">
                     <table>
                         <thead>
                             <tr>
@@ -98,7 +98,7 @@ function Drift({ replay }: { replay: Replay }) {
             {drift.signals.length === 0 ? (
                 <p class="quiet">No decision of the span has a value with a baseline.</p>
             ) : (
-                <div class="table-wrap" tabIndex={0} role="region" aria-label="First alarms">
+                <div class="table-wrap" tabIndex={0} role="group" aria-label="First alarms">
                     <table>
                         <thead>
                             <tr>

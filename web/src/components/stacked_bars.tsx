@@ -10,13 +10,19 @@ export interface Part {
     values: readonly number[]
 }
 
+/** The next number whose half is a short one, too. */
+function roundUp(value: number): number {
+    const unit = 10 ** Math.floor(Math.log10(value))
+    return [1, 2, 4, 5, 6, 8, 10].map((one) => one * unit).find((one) => one >= value * 0.9999) ?? value
+}
+
 const LABELS = 6 // below the bars; the others have theirs on hover
 
 export function StackedBars(props: { title: string; window: string; labels: readonly string[]; parts: readonly Part[]; unit: string; top?: number | undefined }) {
     const { labels, parts } = props
     const [isTable, setTable] = useState(false)
     const totals = labels.map((_, i) => parts.reduce((sum, part) => sum + (part.values[i] ?? 0), 0))
-    const top = Math.max(props.top ?? 0, ...totals, 1e-9)
+    const top = roundUp(Math.max(props.top ?? 0, ...totals, 1e-9))
     const every = Math.ceil(labels.length / LABELS)
     const textOf = (i: number) => `${labels[i]}: ${short(totals[i])} ${props.unit}${parts.map((part) => (part.values[i] ? `, ${part.name} ${short(part.values[i])}` : '')).join('')}`
     return (
@@ -35,12 +41,9 @@ export function StackedBars(props: { title: string; window: string; labels: read
                         {part.name}
                     </span>
                 ))}
-                <span class="muted">
-                    full height: {short(top)} {props.unit}
-                </span>
             </p>
             {isTable ? (
-                <div class="table-wrap chart-table" tabIndex={0} role="region" aria-label={`${props.title} as a table`}>
+                <div class="table-wrap chart-table" tabIndex={0} role="group" aria-label={`${props.title} as a table`}>
                     <table class="dense">
                         <thead>
                             <tr>
@@ -71,6 +74,14 @@ export function StackedBars(props: { title: string; window: string; labels: read
                     </table>
                 </div>
             ) : (
+                <div class="stacked-plot">
+                <div class="bars-axis muted" aria-hidden="true">
+                    {[top, top / 2, 0].map((value) => (
+                        <small key={value}>
+                            {short(value)} {value === top && props.unit}
+                        </small>
+                    ))}
+                </div>
                 <div class="stacked-bars" role="img" aria-label={`${props.title}, ${props.window}`}>
                     {labels.map((label, i) => (
                         <div key={i} class="column" title={textOf(i)}>
@@ -82,6 +93,7 @@ export function StackedBars(props: { title: string; window: string; labels: read
                             <small class="muted">{i % every === 0 && labels.length - i > every / 2 ? label : ''}</small>
                         </div>
                     ))}
+                </div>
                 </div>
             )}
         </figure>

@@ -24,6 +24,8 @@ export interface Column<T> {
     /** What it is sorted by; absent: it is not. */
     sort?: (row: T) => string | number
     isNumber?: boolean
+    /** What is best is the greatest: the first click on the head sorts from there. */
+    isBestLast?: boolean
     width?: string
     /** Whether a phone shows it, and where: the name, the state at the right, the rest below; acts at the edge. */
     phone?: 'name' | 'state' | 'more' | 'acts'
@@ -52,7 +54,8 @@ function useSorted<T>(rows: Rows<T>, columns: readonly Column<T>[], isInOrder: b
 function Head<T>({ column, table, width }: { column: Column<T>; table: string | undefined; width: string | undefined }) {
     const current = param('sort')
     const isSorted = current.replace(/^-/, '') === column.id
-    const next = current === column.id ? `-${column.id}` : isSorted ? '' : column.id
+    const [first, second] = column.isBestLast ? [`-${column.id}`, column.id] : [column.id, `-${column.id}`]
+    const next = current === first ? second : isSorted ? '' : first
     return (
         <th
             scope="col"
@@ -67,7 +70,7 @@ function Head<T>({ column, table, width }: { column: Column<T>; table: string | 
                     {isSorted && <span class="sort" aria-hidden="true">{current.startsWith('-') ? ' ↓' : ' ↑'}</span>}
                 </a>
             ) : (
-                column.name
+                column.name || <span class="hidden">{column.id}</span>
             )}
             {table && <Grip table={table} id={column.id} name={column.name} px={parseInt(width ?? column.width ?? '180')} />}
         </th>
@@ -187,7 +190,7 @@ export function Table<T>(props: {
         }
     }, [])
     return (
-        <div class="table-wrap" tabIndex={0} role="region" aria-label={props.label}>
+        <div class="table-wrap" tabIndex={0} role="group" aria-label={props.label}>
             <table style={isPhone ? undefined : isSet ? { width: whole } : { minWidth: props.widths ? whole : `${props.minPx ?? 0}px` }} class={`rows ${props.isDense ? 'dense' : ''} ${props.hrefOf ? 'opens' : ''}`} aria-label={props.label} aria-rowcount={rows.length + 1}>
                 <thead>
                     <tr>

@@ -30,7 +30,7 @@ function stacked(lines: readonly Line[]): (number | null)[][] {
     return sums
 }
 
-function options(width: number, height: number, lines: readonly Line[], isStacked: boolean, top: number | undefined, onCursor: (index: number | null) => void): uPlot.Options {
+function options(width: number, height: number, lines: readonly Line[], isStacked: boolean, top: number | undefined, within: readonly [number, number] | undefined, onCursor: (index: number | null) => void): uPlot.Options {
     const font = `12px ${css('--font')}`
     const axis = { stroke: css('--muted'), font, grid: { stroke: css('--grid'), width: 1 }, ticks: { show: false } }
     const drawn = isStacked ? [...lines].reverse() : lines
@@ -40,7 +40,7 @@ function options(width: number, height: number, lines: readonly Line[], isStacke
         padding: [8, RIGHT_PX, 0, 0],
         cursor: { points: { show: !isStacked, size: 7 }, drag: { x: false, y: false } },
         legend: { show: false },
-        scales: { x: { time: true, range: spanOf(ALONE.seconds) }, y: { range: (_u, _min, max) => [0, Math.max(top ?? 0, max, 1) * 1.05] } },
+        scales: { x: { time: true, range: within ? () => [within[0] / 1000, within[1] / 1000] : spanOf(ALONE.seconds) }, y: { range: (_u, _min, max) => [0, Math.max(top ?? 0, max, 1) * 1.05] } },
         axes: [
             { ...axis, size: 26, space: 96, values: (_u, ticks) => ticks.map((tick) => dayMinute(tick * 1000).replace(/^\w+ (\d+ \w+ )/, '$1')) },
             { ...axis, size: 48, values: (_u, ticks) => ticks.map((tick) => short(tick)) },
@@ -72,6 +72,8 @@ export function TimeChart(props: {
     times: readonly number[]
     lines: readonly Line[]
     isStacked?: boolean
+    /** The time that is asked for, in milliseconds since 1970: the axis shows all of it. Absent: from the first sample to the last. */
+    within?: readonly [number, number]
     /** Where the scale ends at least: what there is at all. */
     top?: number
     heightPx?: number
@@ -83,8 +85,8 @@ export function TimeChart(props: {
         () => [times.map((time) => time / 1000), ...(isStacked ? stacked(lines).reverse() : lines.map((line) => [...line.values]))],
         [times, lines],
     )
-    const shape = `${lines.map((line) => line.name + line.colour).join()} ${props.top ?? ''} ${Math.min(2, times.length)}`
-    const host = usePlot(heightPx, data, shape, (width) => options(width, heightPx, lines, isStacked, props.top, setCursor))
+    const shape = `${lines.map((line) => line.name + line.colour).join()} ${props.top ?? ''} ${Math.min(2, times.length)} ${props.within?.join() ?? ''}`
+    const host = usePlot(heightPx, data, shape, (width) => options(width, heightPx, lines, isStacked, props.top, props.within, setCursor))
     const at = times[cursor ?? times.length - 1]
     return (
         <figure class="panel chart-panel">
@@ -107,7 +109,7 @@ export function TimeChart(props: {
             {times.length === 0 && <p class="quiet">No figures yet.</p>}
             <div ref={host} role="img" aria-label={`${props.title}, ${props.window}`} hidden={isTable || times.length === 0} />
             {isTable && times.length > 0 && (
-                <div class="table-wrap chart-table" tabIndex={0} role="region" aria-label={`${props.title} as a table`}>
+                <div class="table-wrap chart-table" tabIndex={0} role="group" aria-label={`${props.title} as a table`}>
                     <table class="dense">
                         <thead>
                             <tr>

@@ -72,7 +72,7 @@ export function VerdictChart({ title, buckets, window: span }: { title: string; 
                     </span>
                 </p>
                 {isTable ? (
-                    <div class="table-wrap chart-table" tabIndex={0} role="region" aria-label={`${title} as a table`}>
+                    <div class="table-wrap chart-table" tabIndex={0} role="group" aria-label={`${title} as a table`}>
                         <table class="dense">
                             <thead>
                                 <tr>

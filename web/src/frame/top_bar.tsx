@@ -163,9 +163,9 @@ export function TopBar() {
                 <span>Weir</span>
             </a>
             <ProjectSwitch />
-            <button type="button" class="search" onClick={() => openPalette('')} aria-label="Search, or run a command Ctrl K" aria-haspopup="dialog">
+            <button type="button" class="search" onClick={() => openPalette('')} aria-haspopup="dialog">
                 <Icon name="search" />
-                <span>Search, or run a command</span>
+                <span>Search, or run a command</span>{' '}
                 <kbd>Ctrl K</kbd>
             </button>
             <span class="push" />

@@ -10,9 +10,9 @@ import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { momentOf, rangeText, TimeRange } from '../components/time_range'
 import { toast } from '../components/toast'
-import { counted, dayTime, fullTime, NONE, words } from '../format'
+import { clockTime, counted, dayTime, fullTime, NONE, words } from '../format'
 import type { Screen } from '../screen'
-import { auditCsv, auditPage, download, START, type Place, type Wanted } from '../state/audit'
+import { auditCsv, auditPage, download, isPerson, START, type Place, type Wanted } from '../state/audit'
 import { get, messageOf, session } from '../state/http'
 import { hrefWith, param } from '../state/route'
 import { jobs, now, runs } from '../state/store'
@@ -37,9 +37,30 @@ function addressOf(event: WeirEvent): string {
     return String(data['address'] ?? data['from'] ?? '') || NONE
 }
 
+/** Who did it, by name: of a task its job's, and in whose name it works. */
+function Actor({ event }: { event: WeirEvent }) {
+    const { actor } = event
+    const data = (event.data ?? {}) as Record<string, unknown>
+    if (isPerson(actor)) {
+        return <b>{actor}</b>
+    }
+    if (actor === 'system' || !actor) {
+        return <span class="muted">{actor ? 'weir' : NONE}</span>
+    }
+    if (!actor.includes('/') && !actor.includes('-')) {
+        return <span class="muted">{actor}</span>
+    }
+    const job = typeof data['job'] === 'string' ? jobs.data.value?.find((one) => one.id === data['job'])?.name : undefined
+    return (
+        <span class="muted" title={[actor, typeof data['created_by'] === 'string' ? `for ${data['created_by']}` : ''].filter(Boolean).join(', ')}>
+            {job ? `job ${job}` : actor.startsWith('task/') ? 'a task' : 'a replica'}
+        </span>
+    )
+}
+
 const COLUMNS: Column<WeirEvent>[] = [
     { id: 'when', name: 'When', width: '148px', phone: 'state', render: (event) => <time class="muted" title={fullTime(event.time_ms)}>{dayTime(event.time_ms)}</time> },
-    { id: 'who', name: 'Who', width: '112px', phone: 'more', render: (event) => (event.actor === 'system' ? <span class="muted">weir</span> : <b>{event.actor ?? NONE}</b>) },
+    { id: 'who', name: 'Who', width: '112px', phone: 'more', render: (event) => <Actor event={event} /> },
     { id: 'did', name: 'Did', width: '148px', phone: 'more', render: (event) => words(event.kind) },
     { id: 'what', name: 'What', width: '200px', render: (event) => <Subject subject={event.subject} /> },
     { id: 'why', name: 'In words', phone: 'name', render: (event) => <span title={event.message}><Sentence text={event.message} /></span> },
@@ -76,10 +97,13 @@ interface Held {
 function Verify() {
     const [isBusy, setBusy] = useState(false)
     const [found, setFound] = useState<VerifiedAudit | null>(null)
+    const [last, setLast] = useState<{ isWhole: boolean; nRows: number; at: number } | null>(null)
     const run = async () => {
         setBusy(true)
         try {
-            setFound(await get<VerifiedAudit>('/audit/verify'))
+            const answer = await get<VerifiedAudit>('/audit/verify')
+            setFound(answer)
+            setLast({ isWhole: answer.is_whole, nRows: answer.chains.reduce((n, chain) => n + chain.n_rows, 0), at: Date.now() })
         } catch (failure) {
             toast(messageOf(failure), 'bad')
         } finally {
@@ -88,6 +112,12 @@ function Verify() {
     }
     return (
         <>
+            {/* Each row is read for it: on a click, not with each look at the page. */}
+            {last ? (
+                <State tone={last.isWhole ? 'good' : 'bad'}>{`${last.isWhole ? 'whole' : 'altered'}: ${counted(last.nRows, 'row')} at ${clockTime(last.at)}`}</State>
+            ) : (
+                <span class="small muted desk">chain not checked in this visit</span>
+            )}
             <button type="button" class="button" disabled={isBusy} onClick={() => void run()}>
                 <Icon name="lock" /> {isBusy ? 'Verifying…' : 'Verify'}
             </button>

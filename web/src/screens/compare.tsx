@@ -2,6 +2,7 @@
  * Why is one better: figures and parameters side by side, curves laid over each other, and all that match in one picture.
  * More runs than one can tell apart are bands: of all of them, or of those with the same value of a parameter.
  */
+import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { List, Metric, Run } from '../api'
 import { Choices, Empty, Loaded, PageHead, Panel } from '../components/basics'
@@ -54,12 +55,13 @@ const idsNow = () => param('runs').split(',').filter(Boolean).slice(0, RUNS_MAX)
 const params = (run: Run): Record<string, string> => ({ ...Object.fromEntries(Object.entries(run.parameters ?? {}).map(([key, value]) => [key, String(value)])), ...run.params })
 
 /** Of each name that one of them has: its value in each, and whether they differ; those that differ first. */
-function paramRows(runs: readonly Run[]): { key: string; values: (string | undefined)[]; isSame: boolean }[] {
+function paramRows(runs: readonly Run[]): { key: string; values: (string | undefined)[]; isSame: boolean; isNumber: boolean }[] {
     const all = runs.map(params)
     const keys = [...new Set(all.flatMap((one) => Object.keys(one)))]
     const rows = keys.map((key) => {
         const values = all.map((one) => one[key])
-        return { key, values, isSame: values.every((value) => value === values[0]) }
+        const isNumber = values.every((value) => value === undefined || (value.trim() !== '' && !Number.isNaN(Number(value))))
+        return { key, values, isSame: values.every((value) => value === values[0]), isNumber }
     })
     return [...rows.filter((row) => !row.isSame), ...rows.filter((row) => row.isSame)]
 }
@@ -75,7 +77,7 @@ function Figures({ runs, metrics }: { runs: readonly Run[]; metrics: readonly st
     const without = (id: string) => hrefWith({ runs: idsNow().filter((one) => one !== id).join() })
     return (
         <Panel title="Figures" window="last values · parameters that differ are bold, equal ones grey">
-            <div class={`table-wrap ${isMany(runs) ? 'many' : ''}`} tabIndex={0} role="region" aria-label="Runs side by side">
+            <div class={`table-wrap ${isMany(runs) ? 'many' : ''}`} tabIndex={0} role="group" aria-label="Runs side by side">
                 <table class="dense compare">
                     <thead>
                         <tr>
@@ -86,7 +88,7 @@ function Figures({ runs, metrics }: { runs: readonly Run[]; metrics: readonly st
                                 </th>
                             ))}
                             {rows.map((row) => (
-                                <th key={row.key} scope="col">
+                                <th key={row.key} scope="col" class={row.isNumber ? 'num' : ''}>
                                     {row.key}
                                 </th>
                             ))}
@@ -116,7 +118,7 @@ function Figures({ runs, metrics }: { runs: readonly Run[]; metrics: readonly st
                                     )
                                 })}
                                 {rows.map((row) => (
-                                    <td key={row.key}>{row.isSame ? <span class="muted">{row.values[i] ?? NONE}</span> : <b>{row.values[i] ?? NONE}</b>}</td>
+                                    <td key={row.key} class={row.isNumber ? 'num' : ''}>{row.isSame ? <span class="muted">{row.values[i] ?? NONE}</span> : <b>{row.values[i] ?? NONE}</b>}</td>
                                 ))}
                                 <td class="num">{run.started_ms ? span(run.started_ms, run.finished_ms, now.value) : NONE}</td>
                                 <td class="muted">{dayTime(run.started_ms ?? run.created_ms)}</td>
@@ -171,13 +173,13 @@ function drawn(curve: readonly Metric[], weight: number): Metric[] {
     return smoothed(curve, weight).map((point) => ({ ...point, step: placeOf(point, begin) }))
 }
 
-function Banded({ runs, metric, curves, weight, isLog, said }: { runs: readonly Run[]; metric: string; curves: readonly Metric[][]; weight: number; isLog: boolean; said: string }) {
+function Banded({ runs, metric, curves, weight, isLog, said, foot }: { runs: readonly Run[]; metric: string; curves: readonly Metric[][]; weight: number; isLog: boolean; said: string; foot: ComponentChildren }) {
     const [by, x] = [param('by'), param('x')]
     const groups = useMemo(() => {
         const points = new Map(runs.map((run, i) => [run, drawn(curves[i]!, weight).flatMap((one): Point[] => (one.value === null ? [] : [[one.step, one.value]])).sort((a, b) => a[0] - b[0])]))
         return bandsOf(runs).map((band) => ({ name: band.name, runs: band.items, curves: band.items.map((run) => points.get(run)!) }))
     }, [curves, by, x, weight])
-    return <Bands title={metric} groups={groups} x={(X[x] ?? X['']!).unit} reach={param('band') === 'range' ? 'range' : 'quartiles'} isLog={isLog} window={said} />
+    return <Bands title={metric} groups={groups} x={(X[x] ?? X['']!).unit} reach={param('band') === 'range' ? 'range' : 'quartiles'} isLog={isLog} window={said} foot={foot} />
 }
 
 function Overlaid({ runs, metric }: { runs: readonly Run[]; metric: string }) {
@@ -199,19 +201,19 @@ function Overlaid({ runs, metric }: { runs: readonly Run[]; metric: string }) {
     const toggled = isLog ? param('log').split(',').filter((one) => one !== metric) : [...param('log').split(',').filter(Boolean), metric]
     return (
         <Loaded resource={curves}>
-            {(found) => (
-                <div>
-                    {isMany(runs) ? (
-                        <Banded runs={runs} metric={metric} curves={found} weight={weight} isLog={isLog} said={said} />
-                    ) : (
-                        <Chart title={metric} keys={ids} points={points} window={said} over={{ nameOf: (id) => names.get(id) ?? id, x: x.unit, isLog, group: 'compare' }} />
-                    )}
+            {(found) => {
+                const foot = (
                     <p class="under-chart small">
                         <a href={hrefWith({ log: toggled.join() })}>{isLog ? 'Linear scale' : 'Log scale'}</a>
                         <a href={hrefWith({ metrics: chosenMetrics(runs).filter((one) => one !== metric).join() || '-' })}>Take away</a>
                     </p>
-                </div>
-            )}
+                )
+                return isMany(runs) ? (
+                    <Banded runs={runs} metric={metric} curves={found} weight={weight} isLog={isLog} said={said} foot={foot} />
+                ) : (
+                    <Chart title={metric} keys={ids} points={points} window={said} foot={foot} over={{ nameOf: (id) => names.get(id) ?? id, x: x.unit, isLog, group: 'compare' }} />
+                )
+            }}
         </Loaded>
     )
 }

@@ -20,7 +20,8 @@ import type { Args, Screen } from '../screen'
 import { csvOf, download } from '../state/audit'
 import { goodEnd, interest } from '../state/curves'
 import { call, get, send } from '../state/http'
-import { inProject, project, projectList, projects } from '../state/project'
+import { inProject, ownerClass, project, projectList } from '../state/project'
+import { projectsThatMay } from '../state/rights'
 import { useResource } from '../state/resource'
 import { go, href, hrefWith, param, setQuery } from '../state/route'
 import { Heading } from '../state/rows'
@@ -352,7 +353,7 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
                         />
                     )}
                     <footer class="panel-foot">
-                        <span>{by ? (found.isWhole ? '' : 'scroll loads more groups') : `${short(rows.length)}${found.isWhole ? '' : ' so far · scroll loads more'}`}</span>
+                        <span>{by ? (found.isWhole ? '' : 'scroll loads more groups') : matching === undefined ? `${short(rows.length)} so far · scroll loads more` : counted(matching, 'run')}</span>
                         <span class="push">
                             <button type="button" class="button small" onClick={() => void writeFile(wanted, experiment?.name ?? 'runs').catch((failure: Error) => toast(failure.message, 'bad'))}>
                                 Download CSV
@@ -420,7 +421,7 @@ function NewExperiment() {
                 <Form
                     title="New experiment"
                     confirm="Make it"
-                    fields={[{ name: 'name', label: 'Name' }, { name: 'project', label: 'Project', options: project.value ? [project.value] : projects.value }]}
+                    fields={[{ name: 'name', label: 'Name' }, { name: 'project', label: 'Project', options: projectsThatMay('change experiments') }]}
                     act={async (values) => {
                         await call('POST', '/experiments', values)
                         await experiments.load()
@@ -435,11 +436,17 @@ function NewExperiment() {
 
 function ExperimentList({ current }: { current: Experiment | undefined }) {
     const list = (experiments.data.value ?? []).filter(inProject)
-    const item = (name: string, address: string, isCurrent: boolean, n: number | undefined, title?: string, isTwin = false) => (
+    const hasSeveral = new Set(list.map((one) => one.project)).size > 1
+    const item = (name: string, address: string, isCurrent: boolean, n: number | undefined, owner?: string, isTwin = false) => (
         <li key={address} class={isCurrent ? 'sel' : ''}>
-            <a class="clip" href={address} aria-current={isCurrent ? 'true' : undefined} title={title}>
+            <a class="clip" href={address} aria-current={isCurrent ? 'true' : undefined} title={owner && `${name} of ${owner}`}>
+                {hasSeveral && owner && (
+                    <span class={`own ${ownerClass(owner)}`}>
+                        <i />
+                    </span>
+                )}
                 {name}
-                {isTwin && <small class="muted"> of {title}</small>}
+                {isTwin && <small class="muted"> of {owner}</small>}
             </a>
             <span class="push small muted">{n === undefined ? '' : short(n)}</span>
         </li>

@@ -279,7 +279,7 @@ function Runs() {
                     mine.length === 0 ? (
                         <p class="quiet">No runs yet.</p>
                     ) : (
-                        <div class="table-wrap" tabIndex={0} role="region" aria-label="Runs">
+                        <div class="table-wrap" tabIndex={0} role="group" aria-label="Runs">
                             <table class="dense">
                                 <thead>
                                     <tr>
@@ -335,7 +335,7 @@ function Serving({ all }: { all: Ion[] }) {
             {serving.length === 0 ? (
                 <p class="quiet">No ION has a prediction pipeline yet.</p>
             ) : (
-                <div class="table-wrap" tabIndex={0} role="region" aria-label="Predictions">
+                <div class="table-wrap" tabIndex={0} role="group" aria-label="Predictions">
                     <table class="dense">
                         <thead>
                             <tr>

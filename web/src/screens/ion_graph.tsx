@@ -132,9 +132,11 @@ function historyColumns(ion: Ion): Column<PolicyDecision>[] {
     ]
 }
 
+const HISTORY_PAGES = 10 // of 100: a link that has not had a version for long is looked for, too
+
 /** Why which version is where: what the policy of the chosen link said of each version. */
 function History({ ion }: { ion: Ion }) {
-    const history = useResource(`policy:${ion.name}`, () => getAll<PolicyDecision>(`/ions/${segment(ion.name)}/policy-decisions`))
+    const history = useResource(`policy:${ion.name}`, () => getAll<PolicyDecision>(`/ions/${segment(ion.name)}/policy-decisions`, {}, HISTORY_PAGES))
     useEffect(() => history.loadSoon(), [candidatesVersion.value])
     const chosen = param('link')
     const link = ion.links.find((one) => `${one.from}>${one.to}` === chosen)

@@ -1,24 +1,20 @@
 /** What drifts, since when, and what it costs: signals by p-value, training beside live, over time, the worst frames; and the truth that came later. */
-import type { Decision, DriftSignal, Ion, IonDrift, IonHealth } from '../api'
+import type { DriftSignal, FarFrame as FarFrameRecord, Ion, IonDrift, IonHealth } from '../api'
 import { Choices, Empty, Facts, Loaded, Panel, When } from '../components/basics'
 import { HeatMap, OverlaidHistogram } from '../components/drift_charts'
-import { Face } from '../components/face'
+import { FrameFace } from '../components/face'
 import { ionActions, IonTab } from '../components/ion_head'
 import { Spark } from '../components/spark'
 import { State, type Tone } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { momentOf, rangeText, TimeRange } from '../components/time_range'
-import { clockTime, counted, dayMinute, NONE, percent, plainValue, plural, short, words } from '../format'
+import { rangeText, TimeRange } from '../components/time_range'
+import { counted, dayMinute, dayTime, fullTime, percent, plainValue, plural, probability, short, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { signalKey, useDrift, useLiveHealth } from '../state/drift'
-import { getAll } from '../state/http'
-import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
 import { alerts, ions, jobs, openAlerts } from '../state/store'
 
 const WINDOW = '-6h'
-const LOOKED_AT = 500 // decisions that the worst frames are chosen from
-const WORST = 10
 const GROUPS = ['camera', 'truth', 'decided', 'model_version', 'pipeline', 'day']
 
 const STATES: Record<string, { word: string; tone: Tone }> = {
@@ -46,7 +42,7 @@ const COLUMNS: Column<DriftSignal>[] = [
     },
     { id: 'test', name: 'Moved', width: '72px', phone: 'more', render: (one) => words(one.statistic) },
     { id: 'value', name: 'By', width: '68px', isNumber: true, phone: 'more', sort: (one) => -Math.abs(one.value ?? 0), render: (one) => short(one.value) },
-    { id: 'p', name: 'p', width: '72px', isNumber: true, phone: 'more', sort: (one) => one.p_value ?? 1, render: (one) => <b>{short(one.p_value)}</b> },
+    { id: 'p', name: 'p', width: '88px', isNumber: true, phone: 'more', sort: (one) => one.p_value ?? 1, render: (one) => <b>{probability(one.p_value)}</b> },
     {
         id: 'state',
         name: 'Drift',
@@ -57,7 +53,7 @@ const COLUMNS: Column<DriftSignal>[] = [
     {
         id: 'line',
         name: 'Course',
-        width: '96px',
+        width: '112px',
         render: (one) => (
             <span class="cell-line">
                 <Spark counts={line(one)} />
@@ -66,48 +62,31 @@ const COLUMNS: Column<DriftSignal>[] = [
     },
 ]
 
-/** How far a decision's own figure lies from training; null: the decision has none for that signal. */
-function distanceOf(decision: Decision, signal: DriftSignal): { value: number; sigmas: number } | null {
-    const value = signal.signal === 'brightness' ? decision.brightness : signal.signal === 'score' ? decision.score : null
-    const [mean, deviation] = [signal.baseline_mean, signal.baseline_stddev]
-    return typeof value === 'number' && typeof mean === 'number' && typeof deviation === 'number' && deviation > 0 ? { value, sigmas: Math.abs(value - mean) / deviation } : null
+/** A frame of the farthest: its picture and figures, and the decision it led to, where that is kept. */
+function FarFrame({ ion, frame }: { ion: string; frame: FarFrameRecord }) {
+    const inside = (
+        <>
+            <FrameFace decision={frame.has_picture ? frame.decision : null} name={`Frame ${frame.frame} of ${frame.camera}`} />
+            <span class="nowrap">
+                <b>{short(frame.value)}</b> {frame.sigmas.toFixed(1)} σ
+            </span>
+            <small class="muted" title={fullTime(frame.time_ms)}>
+                {frame.camera} · {dayTime(frame.time_ms)}
+            </small>
+        </>
+    )
+    return <li>{frame.decision ? <a href={href(['ions', ion, 'decisions'], { id: frame.decision })}>{inside}</a> : <span class="far" title="Its decision is not kept, or not here yet">{inside}</span>}</li>
 }
 
-function WorstFrames({ ion, signal, from, to }: { ion: string; signal: DriftSignal; from: string; to: string }) {
-    const iso = (ms: number | null) => (ms === null ? undefined : new Date(ms).toISOString())
-    const frames = useResource(`worst:${ion}:${signalKey(signal)}:${from}:${to}:${signal.time_ms}`, () =>
-        getAll<Decision>('/decisions', { ion, pipeline: signal.pipeline, since: iso(momentOf(from, Date.now())), until: iso(momentOf(to, Date.now())), limit: LOOKED_AT }),
-    )
+/** Of the whole time: replicas name the farthest frames in each of their reports, and the server those of all reports. */
+function WorstFrames({ ion, signal, span }: { ion: string; signal: DriftSignal; span: string }) {
     return (
-        <Panel title={`Worst frames: ${words(signal.signal)}, ${signal.pipeline}`} window={`farthest from training · of the newest ${frames.data.value?.length ?? NONE} decisions`}>
-            <Loaded resource={frames}>
-                {(all) => {
-                    const far = all
-                        .map((decision) => ({ decision, ...distanceOf(decision, signal) }))
-                        .filter((one): one is { decision: Decision; value: number; sigmas: number } => one.sigmas !== undefined)
-                        .sort((a, b) => b.sigmas - a.sigmas)
-                        .slice(0, WORST)
-                    return far.length === 0 ? (
-                        <p class="quiet">No decision of this time has a {words(signal.signal)}.</p>
-                    ) : (
-                        <ul class="worst">
-                            {far.map(({ decision, value, sigmas }) => (
-                                <li key={decision.id}>
-                                    <a href={href(['ions', ion, 'decisions'], { id: decision.id })}>
-                                        <Face decision={decision} size="large" />
-                                        <span>
-                                            <b>{short(value)}</b> {sigmas.toFixed(1)} σ
-                                        </span>
-                                        <small class="muted">
-                                            {decision.camera} · {clockTime(decision.time_ms)}
-                                        </small>
-                                    </a>
-                                </li>
-                            ))}
-                        </ul>
-                    )
-                }}
-            </Loaded>
+        <Panel title={`Worst frames: ${words(signal.signal)}, ${signal.pipeline}`} window={`farthest from training · of ${counted(signal.n_windows, 'report')}, ${span}`}>
+            <ul class="worst">
+                {signal.farthest.map((frame) => (
+                    <FarFrame key={`${frame.camera} ${frame.frame}`} ion={ion} frame={frame} />
+                ))}
+            </ul>
         </Panel>
     )
 }
@@ -180,7 +159,7 @@ function Drift({ ion, drift, from, to }: { ion: Ion; drift: IonDrift; from: stri
                     <HeatMap drift={drift} chosen={signalKey(chosen)} span={span} />
                 </div>
             </div>
-            {['brightness', 'score'].includes(chosen.signal) && <WorstFrames ion={ion.name} signal={chosen} from={from} to={to} />}
+            {chosen.farthest.length > 0 && <WorstFrames ion={ion.name} signal={chosen} span={span} />}
         </>
     )
 }
@@ -203,7 +182,7 @@ function Truth({ health, by }: { health: IonHealth; by: string }) {
                         <p class="panel-body">
                             <b class="big">{percent(accuracy.accuracy)}</b> right · {accuracy.right} of {accuracy.n}, 95 % between {percent(accuracy.low)} and {percent(accuracy.high)}
                         </p>
-                        <div class="table-wrap" tabIndex={0} role="region" aria-label={`Accuracy by ${words(by)}`}>
+                        <div class="table-wrap" tabIndex={0} role="group" aria-label={`Accuracy by ${words(by)}`}>
                             <table>
                                 <thead>
                                     <tr>
@@ -284,8 +263,9 @@ function Health({ ion }: { ion: Ion }) {
 }
 
 function IonHealthTab({ args }: { args: Args }) {
+    const isSaid = (reason: string) => openAlerts.value.some((one) => one.kind === 'drift' && one.subject === `ion/${args['ion']}` && one.message === reason)
     return (
-        <IonTab args={args} tools={<TimeRange fallback={WINDOW} />}>
+        <IonTab args={args} tools={<TimeRange fallback={WINDOW} />} isSaid={isSaid}>
             {(ion) => <Health key={ion.name} ion={ion} />}
         </IonTab>
     )

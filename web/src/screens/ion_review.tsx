@@ -47,7 +47,7 @@ function Measures({ candidate, live }: { candidate: IonCandidate; live: IonCandi
         return <p class="quiet">Nothing was measured on it.</p>
     }
     return (
-        <div class="table-wrap" tabIndex={0} role="region" aria-label="Measures">
+        <div class="table-wrap" tabIndex={0} role="group" aria-label="Measures">
             <table>
                 <thead>
                     <tr>

@@ -14,7 +14,7 @@ import type { Args, Screen } from '../screen'
 import { accelerators, devices } from '../state/devices'
 import { call, get, getAll, messageOf, segment } from '../state/http'
 import { CODE, commandOf, documentOf, optionsOf, RESOURCES, requestOf, textsOf, yamlOf, type JobDocument, type Option, type Texts } from '../state/job_form'
-import { may } from '../state/rights'
+import { projectsThatMay } from '../state/rights'
 import { project, projectList, projects } from '../state/project'
 import { amountOf, capacityOf, models, plainAmount, queues, shareOf } from '../state/queues'
 import { Resource, useResource } from '../state/resource'
@@ -107,8 +107,10 @@ function Submit({ all, from, again }: { all: Kind[]; from: JobBefore | undefined
     const kind = usable.find((one) => one.name === (param('kind') || from?.kind || USUAL)) ?? usable[0]
     const options = optionsOf(kind)
     const [name, setName] = useState(from?.name ?? '')
-    const open = projects.value.filter((one) => may('submit jobs', one)) // where the caller may submit
-    const [owner, setOwner] = useState(from?.project ?? project.value ?? open[0] ?? projects.value[0] ?? 'default')
+    const open = projectsThatMay('submit jobs')
+    const [picked, setOwner] = useState('')
+    const first = open.find((one) => one === from?.project) ?? open[0] // worked out anew: the list of projects may come later
+    const owner = picked || (first ?? project.value ?? projects.value[0] ?? 'default')
     const [restarts, setRestarts] = useState(from?.max_restarts ? String(from.max_restarts) : '')
     const [texts, setTexts] = useState<Texts>(from ? textsOf(options, (from.spec ?? {}) as Record<string, unknown>) : {})
     const [touched, setTouched] = useState<ReadonlySet<string>>(new Set())
@@ -191,7 +193,7 @@ function Submit({ all, from, again }: { all: Kind[]; from: JobBefore | undefined
                                 <div class="field">
                                     <label for="job-project">Project</label>
                                     <select id="job-project" class="input" name="project" value={owner} onChange={(event) => setOwner(event.currentTarget.value)}>
-                                        {[...new Set([owner, ...open])].map((one) => (
+                                        {(open.length > 0 ? open : [owner]).map((one) => (
                                             <option key={one}>{one}</option>
                                         ))}
                                     </select>

@@ -1,6 +1,6 @@
 /** One machine: its devices and who has them, what runs, its network and disks, what happened to it, and what can be done. */
 import { useEffect } from 'preact/hooks'
-import type { Device, Job, Node, Task, WeirEvent } from '../api'
+import type { BusyJob, BusyJobs, Device, Node, Task, WeirEvent } from '../api'
 import { Ago, Empty, Facts, Loaded, Owner, PageHead, Panel } from '../components/basics'
 import { EventList } from '../components/event_list'
 import { DrainButton, Marks, MarksButton, RemoveButton } from '../components/node_actions'
@@ -13,12 +13,9 @@ import { get, getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href } from '../state/route'
 import { jobs, nodes, now } from '../state/store'
-import { isOver } from '../components/job_acts'
 import { coresOf, Devices, diskOf, DiskMeter, isSilent, jobsOn, nodeState, wrongWith } from './nodes'
 
 const REFRESH_S = 5
-const JOBS_MAX = 60 // whose tasks are asked for
-
 /** The single values of what the agent reported; lists and objects need more than a line. */
 function inventoryFacts(node: Node): [string, string][] {
     return Object.entries(node.inventory ?? {})
@@ -87,7 +84,7 @@ const PARTS: Column<Device>[] = [
 ]
 
 interface Placed {
-    job: Job
+    job: BusyJob
     task: Task
 }
 
@@ -112,22 +109,23 @@ const TASKS: Column<Placed>[] = [
     { id: 'for', name: 'Runs for', width: '88px', isNumber: true, render: (one) => (one.task.started_ms ? span(one.task.started_ms, null, now.value) : NONE) },
 ]
 
-/** Tasks of the jobs that run and that the caller sees. */
-async function tasksOn(name: string): Promise<Placed[]> {
-    const open = (jobs.data.peek() ?? []).filter((job) => !isOver(job.state) && job.state !== 'PENDING').slice(0, JOBS_MAX)
-    const found = await Promise.all(open.map(async (job) => (await getAll<Task>(`/jobs/${segment(job.id)}/tasks`, { limit: 500 })).map((task) => ({ job, task }))))
-    return found.flat().filter(({ task }) => task.node === name && !['EXITED', 'LOST'].includes(task.state))
+const JOBS_MAX = 60 // whose tasks are asked for
+
+/** Tasks of the jobs that have some there and that the caller sees, and of how many more jobs there are. */
+async function tasksOn(name: string): Promise<{ placed: Placed[]; nMore: number }> {
+    const { items } = await get<BusyJobs>('/top/jobs', { node: name })
+    const found = await Promise.all(items.slice(0, JOBS_MAX).map(async (job) => (await getAll<Task>(`/jobs/${segment(job.id)}/tasks`, { limit: 1000 }, 10)).map((task) => ({ job, task }))))
+    return { placed: found.flat().filter(({ task }) => task.node === name && !['EXITED', 'LOST'].includes(task.state)), nMore: Math.max(0, items.length - JOBS_MAX) }
 }
 
 function Tasks({ node }: { node: Node }) {
-    const count = (jobs.data.value ?? []).filter((job) => !isOver(job.state)).length
     const tasks = useResource(`tasks-on:${node.name}`, () => tasksOn(node.name))
     useEffect(() => tasks.loadSoon(), [jobs.data.value])
     const hidden = [...new Set((devices.data.value ?? []).filter((one) => one.node === node.name).flatMap((one) => holdersOf(one).filter(({ job }) => !job).map(({ name }) => name)))]
     return (
-        <Panel title="Tasks" window={count > JOBS_MAX ? `of ${JOBS_MAX} of ${count} jobs` : 'of the jobs that you see'} foot={hidden.length > 0 ? `Its devices are also held by: ${hidden.join(', ')}` : undefined}>
+        <Panel title="Tasks" window={tasks.data.value?.nMore ? `of the ${JOBS_MAX} jobs that use most; ${tasks.data.value.nMore} more are there` : 'of the jobs that you see'} foot={hidden.length > 0 ? `Its devices are also held by: ${hidden.join(', ')}` : undefined}>
             <Loaded resource={tasks} rows={3}>
-                {(found) => (found.length === 0 ? <p class="panel-body quiet">Nothing runs there.</p> : <Table label={`Tasks on ${node.name}`} rows={found} columns={TASKS} keyOf={(one) => one.task.id} hrefOf={(one) => href('jobs', { job: one.job.id, task: one.task.id })} isDense />)}
+                {({ placed }) => (placed.length === 0 ? <p class="quiet">Nothing runs there that you see.</p> : <Table label={`Tasks on ${node.name}`} rows={placed} columns={TASKS} keyOf={(one) => one.task.id} hrefOf={(one) => href('jobs', { job: one.job.id, task: one.task.id })} isDense />)}
             </Loaded>
         </Panel>
     )
@@ -138,7 +136,7 @@ function Happened({ name }: { name: string }) {
     return (
         <Panel title="What happened" window="newest first" foot={<a href={href('events', { q: `subject:node/${name}` })}>All of it</a>}>
             <Loaded resource={log} rows={3}>
-                {(items) => (items.length === 0 ? <p class="panel-body quiet">Nothing is written of it.</p> : <EventList events={items} />)}
+                {(items) => (items.length === 0 ? <p class="quiet">Nothing is written of it.</p> : <EventList events={items} />)}
             </Loaded>
         </Panel>
     )
@@ -186,7 +184,7 @@ function Found({ node }: { node: Node }) {
                 <Tasks node={node} />
                 <Panel title="What it has" window="processors, memory, disks, network, accelerators">
                     <Loaded resource={whole} rows={4}>
-                        {(found) => ((found.devices ?? []).length === 0 ? <p class="panel-body quiet">Its agent has told no devices.</p> : <Table label={`Devices of ${node.name}`} rows={found.devices ?? []} columns={PARTS} keyOf={(device) => String(device.idx)} isDense />)}
+                        {(found) => ((found.devices ?? []).length === 0 ? <p class="quiet">Its agent has told no devices.</p> : <Table label={`Devices of ${node.name}`} rows={found.devices ?? []} columns={PARTS} keyOf={(device) => String(device.idx)} isDense />)}
                     </Loaded>
                 </Panel>
                 <div class="grid g2">

@@ -14,7 +14,8 @@ import { ago, duration, fullTime, millis, NONE, plural, sentence, spanOf } from 
 import type { Screen } from '../screen'
 import { shellWords } from '../state/job_form'
 import { call, messageOf, segment, send } from '../state/http'
-import { inProject, project, projectList, projects } from '../state/project'
+import { inProject, project, projectList } from '../state/project'
+import { projectsThatMay } from '../state/rights'
 import { href, hrefWith, param } from '../state/route'
 import { jobs, now } from '../state/store'
 import { services } from '../state/services'
@@ -169,7 +170,7 @@ function Start({ kind, onClose }: { kind: 'notebook' | 'service'; onClose: () =>
             confirm={isNotebook ? 'Start the notebook' : 'Start the service'}
             fields={[
                 { name: 'name', label: 'Name, once in the project: one that has stopped comes back with its folder', value: kind },
-                { name: 'project', label: 'Project', options: project.value ? [project.value] : projects.value },
+                { name: 'project', label: 'Project', options: projectsThatMay('submit jobs') },
                 ...(isNotebook ? [] : [{ name: 'argv', label: 'Program; it listens on $WEIR_PORT, or on the port below' }, { name: 'port', label: 'Port', isOptional: true }]),
                 { name: 'gpus', label: 'Accelerators', isOptional: true },
                 { name: 'memory', label: 'Memory, as 16GiB', isOptional: true },

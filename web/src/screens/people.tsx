@@ -135,7 +135,7 @@ function ProjectPanel({ project, members, again }: { project: Project; members: 
             }
         >
             {members.length === 0 ? (
-                <p class="panel-body quiet">Only roles of the whole platform reach it.</p>
+                <p class="quiet">Only roles of the whole platform reach it.</p>
             ) : (
                 <ul class="list" aria-label={`Who may do what in ${project.name}`}>
                     {members.map((one) => (
@@ -232,7 +232,7 @@ function GroupPanel({ group, team, again }: { group: TeamGroup; team: Team; agai
             }
         >
             {group.members.length === 0 ? (
-                <p class="panel-body quiet">Nobody is in it.</p>
+                <p class="quiet">Nobody is in it.</p>
             ) : (
                 <ul class="list" aria-label={`Who is in ${group.name}`}>
                     {group.members.map((one) => (

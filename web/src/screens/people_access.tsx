@@ -215,7 +215,7 @@ export function Matrix() {
                             </Act>
                         }
                     >
-                        <div class="table-wrap" tabIndex={0} role="region" aria-label="Roles and rights">
+                        <div class="table-wrap" tabIndex={0} role="group" aria-label="Roles and rights">
                             <table class="dense matrix">
                                 <thead>
                                     <tr>

@@ -90,9 +90,9 @@ function Secrets({ project }: { project: Project }) {
             <Loaded resource={secrets}>
                 {(all) =>
                     !isAllowed ? (
-                        <p class="panel-body quiet">You may not see which secrets it has: that takes the right to change secrets.</p>
+                        <p class="quiet">You may not see which secrets it has: that takes the right to change secrets.</p>
                     ) : all.length === 0 ? (
-                        <p class="panel-body quiet">
+                        <p class="quiet">
                             None yet. A job gets one by its name: <Command text={`weir job run --project ${project.name} --secret NAME -- COMMAND`} />
                         </p>
                     ) : (

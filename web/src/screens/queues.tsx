@@ -177,9 +177,10 @@ function OverTime({ what }: { what: 'accelerators' | 'cpus' }) {
             {(found) => {
                 const window = `${unit} · ${duration(found.stepS * 1000)} means · ${span}`
                 const owned = [...found.queues].sort((a, b) => a.queue.localeCompare(b.queue))
+                const within = [fromMs, toMs] as const
                 return found.times.length < 2 ? (
                     <div class="panel">
-                        <p class="panel-body quiet">Use over time is sampled every 30 s, and drawn from the second step of 5 min on.</p>
+                        <p class="quiet">Use over time is sampled every 30 s, and drawn from the second step of 5 min on.</p>
                     </div>
                 ) : (
                     <>
@@ -187,6 +188,7 @@ function OverTime({ what }: { what: 'accelerators' | 'cpus' }) {
                             title={`${sentence(unit)} in use`}
                             window={window}
                             times={found.times}
+                            within={within}
                             lines={owned.map((one) => ({ name: one.queue, values: one.used, colour: colourOf(one.project) }))}
                             isStacked
                             top={capacityOf(what)}
@@ -195,6 +197,7 @@ function OverTime({ what }: { what: 'accelerators' | 'cpus' }) {
                             title={`${sentence(unit)} waited for`}
                             window={window}
                             times={found.times}
+                            within={within}
                             lines={owned.map((one) => ({ name: one.queue, values: one.waiting, colour: colourOf(one.project) }))}
                         />
                     </>

@@ -12,8 +12,9 @@ import { is, State, StateWord, type Tone } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { counted, dayTime, millis, NONE, plainValue, plural, short, span } from '../format'
 import type { Args, Screen } from '../screen'
-import { call, get, getAll, messageOf, segment, send } from '../state/http'
-import { inProject, project, projectList, projects } from '../state/project'
+import { askDraft, call, get, getAll, messageOf, segment, send } from '../state/http'
+import { inProject, project, projectList } from '../state/project'
+import { projectsThatMay } from '../state/rights'
 import { useResource } from '../state/resource'
 import { go, href, hrefWith, param } from '../state/route'
 import { now } from '../state/store'
@@ -77,13 +78,13 @@ const EXAMPLE = {
 
 /** The document of a sweep, looked at by the server before it begins. */
 function NewSweep({ onClose }: { onClose: () => void }) {
-    const [text, setText] = useState(() => writeYaml({ ...EXAMPLE, project: project.value ?? projects.value[0] ?? 'default' }).lines.join('\n'))
+    const [text, setText] = useState(() => writeYaml({ ...EXAMPLE, project: projectsThatMay('submit jobs')[0] ?? project.value ?? 'default' }).lines.join('\n'))
     const [said, setSaid] = useState<{ tone: 'good' | 'bad'; text: string } | null>(null)
     const [isBusy, setBusy] = useState(false)
     const post = async (isDry: boolean) => {
         setBusy(true)
         try {
-            const made = await call<Sweep>('POST', `/sweeps${isDry ? '?dry_run=1' : ''}`, readYaml(text))
+            const made = await (isDry ? askDraft<Sweep>('/sweeps?dry_run=1', readYaml(text)) : call<Sweep>('POST', '/sweeps', readYaml(text)))
             if (isDry) {
                 setSaid({ tone: 'good', text: `It is right: ${counted(made.n_trials, 'trial')} at most, chosen by ${made.method}.` })
             } else {
@@ -203,7 +204,7 @@ function Rungs({ trials, document }: { trials: readonly Trial[]; document: Docum
     const n = Math.min(RUNGS_MAX, Math.max(0, ...trials.map((trial) => rungsOf(trial).length)))
     return n === 0 ? null : (
         <Panel title="Rungs" window={`amounts of work at which trials are compared; one in ${eta} goes on`}>
-            <div class="table-wrap" tabIndex={0} role="region" aria-label="Rungs">
+            <div class="table-wrap" tabIndex={0} role="group" aria-label="Rungs">
                 <table class="dense rungs">
                     <thead>
                         <tr>

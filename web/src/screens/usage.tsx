@@ -76,6 +76,9 @@ function columns(by: string, whole: number): Column<UsageRow>[] {
     ]
 }
 
+/** Days are the server's, and as one's own only where the clock is UTC. */
+const isUtc = () => new Date(now.peek()).getTimezoneOffset() === 0
+
 function Bars({ found, span }: { found: ClusterUsage; span: Span }) {
     const names = project.value ? [project.value] : found.items.slice(0, PARTS_MAX).map((row) => row.key ?? '').filter(Boolean)
     const days = useResource(`days:${names.join()} ${span.fromMs} ${span.toMs}`, () => hoursByDay(names, span, !project.value))
@@ -86,7 +89,7 @@ function Bars({ found, span }: { found: ClusterUsage; span: Span }) {
             {(one) => (
                 <StackedBars
                     title="Device hours"
-                    window={`per ${isHourly ? 'hour' : 'day, by UTC'} · ${rangeText(param('from') || USUAL, param('to'), '')} · the devices of now could give ${short(top)}`}
+                    window={`per ${isHourly ? 'hour' : isUtc() ? 'day' : 'day of UTC'} · ${rangeText(param('from') || USUAL, param('to'), '')} · the devices of now could give ${short(top)}`}
                     labels={one.labels}
                     parts={one.parts.map((part) => ({ ...part, colour: colourOf(part.name) }))}
                     unit="h"

@@ -1,6 +1,7 @@
 /** Who did what: acts of people from all topics and, for admins, logins and refusals; by pages, back to the begin of a time. */
 import type { List, WeirEvent } from '../api'
 import { millis } from '../format'
+import type { Opt } from '../types'
 import { get } from './http'
 
 const PAGE = 200
@@ -32,11 +33,14 @@ export interface Page {
 
 export const START: Place = { acts: '', access: '' }
 
-const NO_PEOPLE: unknown[] = [null, 'system', 'agent']
+const NO_PEOPLE = new Set(['', 'system', 'agent', 'worker', 'policy', 'others', 'nobody'])
+
+/** A task ("task/ID"), of before a replica's own identifier, and what Weir does by itself are nobody. */
+export const isPerson = (actor: Opt<string>): boolean => !NO_PEOPLE.has(actor ?? '') && !/^task\/|^[0-9a-f]{8}-[0-9a-f]{4}-/.test(actor ?? '')
 
 function isWanted(event: WeirEvent, wanted: Wanted): boolean {
     const at = millis(event.time_ms)
-    return (wanted.from === null || at >= wanted.from) && (wanted.to === null || at < wanted.to) && (wanted.hasSystem || !NO_PEOPLE.includes(event.actor))
+    return (wanted.from === null || at >= wanted.from) && (wanted.to === null || at < wanted.to) && (wanted.hasSystem || isPerson(event.actor))
 }
 
 /** The next events of one list that match: about a page of them, or the end. */

@@ -1,7 +1,7 @@
 /** The document that somebody draws: its steps back, its places on the canvas, kept in this browser; and what the server says of it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AppliedIon } from '../api'
-import { call, messageOf } from './http'
+import { askDraft, messageOf } from './http'
 import { appliedForm, type IonDoc } from './ion_doc'
 
 export interface Places {
@@ -132,7 +132,7 @@ export function usePlan(doc: IonDoc, isWanted: boolean): Checked {
         const asked = text
         let found: Omit<Checked, 'check'>
         try {
-            found = { plan: await call<AppliedIon>('POST', '/ions?dry_run=1', JSON.parse(asked)), problem: '', at: Date.now(), isChecking: false }
+            found = { plan: await askDraft<AppliedIon>('/ions?dry_run=1', JSON.parse(asked)), problem: '', at: Date.now(), isChecking: false }
         } catch (error) {
             found = { plan: null, problem: messageOf(error), at: Date.now(), isChecking: false }
         }

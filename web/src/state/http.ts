@@ -41,6 +41,11 @@ export function apiUrl(path: string, params: Params = {}): string {
     return BASE + path + (text ? '?' + text : '')
 }
 
+/** What is asked while somebody types may be wrong: the server then says so in an answer, which a browser does not report as a failure. */
+export const DRAFT = { 'X-Weir-Draft': '1' }
+
+const statusOf = (response: Response) => Number(response.headers.get('X-Weir-Status') ?? response.status)
+
 async function errorOf(response: Response): Promise<ApiError> {
     let code = `HTTP ${response.status}`
     let message = response.statusText || 'the server gave no reason'
@@ -51,7 +56,7 @@ async function errorOf(response: Response): Promise<ApiError> {
     } catch {
         // Not one of our error bodies (a proxy in between): the status line has to do.
     }
-    return new ApiError(response.status, code, message)
+    return new ApiError(statusOf(response), code, message)
 }
 
 /** fetch that throws ApiError for anything but 2xx. The caller may pass its own signal for long polls. */
@@ -72,14 +77,14 @@ export async function request(path: string, init: RequestInit = {}, timeoutMs = 
     if (response.status === 401) {
         auth.value = 'signed-out'
     }
-    if (!response.ok) {
+    if (statusOf(response) >= 400) {
         throw await errorOf(response)
     }
     return response
 }
 
-export async function get<T>(path: string, params: Params = {}): Promise<T> {
-    const response = await request(apiUrl(path, params), { headers: { Accept: 'application/json' } })
+export async function get<T>(path: string, params: Params = {}, more: Record<string, string> = {}): Promise<T> {
+    const response = await request(apiUrl(path, params), { headers: { Accept: 'application/json', ...more } })
     return (await response.json()) as T
 }
 
@@ -114,6 +119,12 @@ async function post(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, b
 
 export async function send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<void> {
     await post(method, path, body)
+}
+
+/** A question about what somebody types: nothing is changed, and that it is wrong is an answer. */
+export async function askDraft<T>(path: string, body: unknown): Promise<T> {
+    const headers = { ...csrf(), ...DRAFT, 'Content-Type': 'application/json' }
+    return (await (await request(apiUrl(path), { method: 'POST', headers, body: JSON.stringify(body) })).json()) as T
 }
 
 /** As send(), and what the server answers. */

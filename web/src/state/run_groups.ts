@@ -5,7 +5,7 @@
 import { computed, signal, type ReadonlySignal } from '@preact/signals'
 import type { Run, RunGroup, RunGroups } from '../api'
 import type { Opt } from '../types'
-import { ApiError, get } from './http'
+import { ApiError, DRAFT, get } from './http'
 import { Heading } from './rows'
 import { nameInGrammar, paramsOf, RunPages, splitColumn, type Found, type Wanted } from './tracking'
 
@@ -92,7 +92,7 @@ export class GroupedRuns {
         const old = this.list.peek()
         try {
             const { experiment, project, filter, view } = paramsOf(this.wanted)
-            const answer = await get<RunGroups>('/runs/groups', { experiment, project, filter, view, by: nameInGrammar(this.by), metric: this.metric, limit: PAGE, cursor: old?.next })
+            const answer = await get<RunGroups>('/runs/groups', { experiment, project, filter, view, by: nameInGrammar(this.by), metric: this.metric, limit: PAGE, cursor: old?.next }, DRAFT)
             this.list.value = { groups: [...(old?.groups ?? []), ...answer.items], next: answer.next, tookMs: old?.tookMs ?? performance.now() - began }
         } catch (error) {
             this.failed.value = error instanceof ApiError ? error : new ApiError(-1, 'PAGE', String(error))

@@ -5,7 +5,7 @@
 import { signal } from '@preact/signals'
 import type { Experiment, List, Metric, Run, RunSummary } from '../api'
 import type { Opt } from '../types'
-import { get, getAll, ApiError } from './http'
+import { ApiError, DRAFT, get, getAll } from './http'
 import { Resource } from './resource'
 import { inProject } from './project'
 import type { Rows } from './rows'
@@ -37,7 +37,7 @@ export const NOTE_TAG = 'mlflow.note.content'
 /** How many runs there are, and the names of what was logged of the newest of them. */
 export function summaryOf(wanted: Pick<Wanted, 'experiment' | 'project' | 'filter' | 'isDeleted'>): Promise<RunSummary> {
     const { experiment, project, filter, view } = paramsOf({ ...wanted, sort: '', columns: [] })
-    return get<RunSummary>('/runs/summary', { experiment, project, filter, view })
+    return get<RunSummary>('/runs/summary', { experiment, project, filter, view }, DRAFT)
 }
 
 /** What one asks for; each part as the server takes it. */
@@ -77,20 +77,14 @@ interface FoundRuns extends Found {
     rows: readonly (Run | undefined)[]
 }
 
-/** Part of the list: where it begins, how many rows it has, and what the server calls its begin. */
-interface Page {
-    start: number
-    n: number
-    cursor: Opt<string | number>
-    isHere: boolean
-}
-
 type News = Partial<Run> & { id: string }
 
 export class RunPages {
     readonly found = signal<FoundRuns | null>(null)
     readonly error = signal<ApiError | null>(null)
-    private pages: Page[] = [{ start: 0, n: 0, cursor: undefined, isHere: false }] // the last of them may not have been fetched
+    private here = new Set<number>() // pages that are held, by their number: each is PAGE rows
+    private end = Infinity // how many there are, once the last of them has come
+    private cursors = new Map<number, string>() // where a page begins, once the one before it has come
     private view: [number, number] = [0, 0]
     private isBusy = false
     private isOver = false
@@ -125,10 +119,13 @@ export class RunPages {
     private async count(): Promise<void> {
         try {
             const { n } = await summaryOf(this.wanted)
-            if (this.found.peek() !== null) {
-                this.set({ matching: n })
-            }
+            const found = this.found.peek()
             this.matching = n
+            if (found !== null) {
+                const rows = [...found.rows]
+                this.stretch(rows)
+                this.set({ rows, matching: n })
+            }
         } catch {
             this.matching = undefined // the rows say what is wrong
         }
@@ -152,10 +149,15 @@ export class RunPages {
         this.set({ rows })
     }
 
-    /** The page that is wanted next, if any. */
-    private next(): Page | undefined {
+    /** The page that is wanted next, if any: one in view, or a little after it. */
+    private next(): number | undefined {
         const [first, last] = this.view
-        return this.pages.find((page) => !page.isHere && page.start <= last + AHEAD && (page.n === 0 || page.start + page.n > first))
+        for (let page = Math.floor(first / PAGE); page <= Math.floor((last + AHEAD) / PAGE); page++) {
+            if (!this.here.has(page) && page * PAGE < this.end) {
+                return page
+            }
+        }
+        return undefined
     }
 
     private async work(): Promise<void> {
@@ -174,35 +176,51 @@ export class RunPages {
         }
     }
 
-    private async fetch(page: Page): Promise<void> {
+    /** One page: behind the one before it, or, where that is not known, by how many rows come before it. */
+    private async fetch(page: number): Promise<void> {
         const began = performance.now()
-        const list = await get<List<Run>>('/runs', { ...paramsOf(this.wanted), limit: PAGE, cursor: page.cursor })
+        const items: Run[] = []
+        let cursor: Opt<string> = this.cursors.get(page)
+        const skip = cursor === undefined ? page * PAGE : 0
+        do {
+            const list: List<Run> = await get<List<Run>>('/runs', { ...paramsOf(this.wanted), limit: PAGE - items.length, cursor, skip: items.length === 0 && skip > 0 ? skip : undefined }, DRAFT)
+            items.push(...list.items)
+            cursor = list.next === null ? null : String(list.next)
+        } while (cursor !== null && items.length < PAGE)
         const old = this.found.peek()
         const rows = [...(old?.rows ?? [])]
-        const isLast = page === this.pages.at(-1)
-        const next = list.next ?? null
-        page.isHere = true
-        if (isLast) {
-            page.n = list.items.length
-            if (next !== null) {
-                this.pages.push({ start: page.start + page.n, n: 0, cursor: next, isHere: false })
-            }
+        const isEnd = cursor === null || cursor === undefined
+        if (isEnd) {
+            this.end = page * PAGE + items.length
+            rows.length = Math.min(rows.length, this.end) // fewer than there were
+        } else {
+            this.cursors.set(page + 1, String(cursor))
         }
-        for (let i = 0; i < page.n; i++) {
-            rows[page.start + i] = list.items[i] // one that has gone since stays empty
+        while (items.length > 0 && rows.length < page * PAGE + items.length) {
+            rows.push(undefined)
         }
+        items.forEach((run, i) => (rows[page * PAGE + i] = run))
+        this.here.add(page)
         this.drop(rows)
-        this.set({ rows, isWhole: isLast ? next === null : (old?.isWhole ?? false), matching: this.matching, ...(old ? {} : { tookMs: performance.now() - began }) })
+        this.stretch(rows)
+        this.set({ rows, isWhole: isEnd || (old?.isWhole ?? false), matching: this.matching, ...(old ? {} : { tookMs: performance.now() - began }) })
+    }
+
+    /** As many places as there are rows, once that is known: the bar of the page then tells where one is, and End leads to the end. */
+    private stretch(rows: (Run | undefined)[]): void {
+        while (rows.length < Math.min(this.end, this.matching ?? 0)) {
+            rows.push(undefined)
+        }
     }
 
     /** The pages that lie farthest from what is in view go; their rows are fetched again when they come back. */
     private drop(rows: (Run | undefined)[]): void {
         const middle = (this.view[0] + this.view[1]) / 2
-        const far = (page: Page) => Math.abs(page.start + page.n / 2 - middle)
-        const here = this.pages.filter((page) => page.isHere).sort((a, b) => far(b) - far(a))
-        for (const page of here.slice(0, Math.max(0, here.length - KEEP_PAGES))) {
-            page.isHere = false
-            rows.fill(undefined, page.start, page.start + page.n)
+        const far = (page: number) => Math.abs(page * PAGE + PAGE / 2 - middle)
+        const byFar = [...this.here].sort((a, b) => far(b) - far(a))
+        for (const page of byFar.slice(0, Math.max(0, byFar.length - KEEP_PAGES))) {
+            this.here.delete(page)
+            rows.fill(undefined, page * PAGE, (page + 1) * PAGE)
         }
     }
 }

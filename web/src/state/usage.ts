@@ -6,6 +6,7 @@ import { apiUrl, get, type Params } from './http'
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hour12: false })
+const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }) // the server counts days so
 const BUCKET_S = 300 // what the server keeps
 const POINTS = 120 // of a chart
 
@@ -51,7 +52,7 @@ export async function hoursByDay(projects: readonly string[], span: Span, isAll:
     const parts = projects.map((name, i) => ({ name, values: place(each[i]!) }))
     const rest = place(whole!).map((value, i) => Math.max(0, value - parts.reduce((sum, part) => sum + part.values[i]!, 0)))
     const isRest = rest.some((value) => value > 0.01)
-    const labels = Array.from({ length: count }, (_, i) => (isHourly ? HOUR.format(first + i * step) : new Date(first + i * step).toISOString().slice(5, 10)))
+    const labels = Array.from({ length: count }, (_, i) => (isHourly ? HOUR.format(first + i * step) : DAY.format(first + i * step)))
     return { labels, parts: isRest ? [...parts, { name: 'others', values: rest }] : parts }
 }
 

@@ -1,7 +1,7 @@
 /** Asks the scheduler what a change would do, while somebody makes up the change: the last question counts. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { WhatIf } from '../api'
-import { call } from './http'
+import { askDraft } from './http'
 
 const PAUSE_MS = 250 // a hand that still moves is not asked about
 
@@ -26,7 +26,7 @@ export function useWhatIf(change: Record<string, unknown> | null): Asked {
         const timer = window.setTimeout(async () => {
             let next: Asked
             try {
-                next = { answer: await call<WhatIf>('POST', '/what-if', JSON.parse(text)), error: null, isAsking: false }
+                next = { answer: await askDraft<WhatIf>('/what-if', JSON.parse(text)), error: null, isAsking: false }
             } catch (error) {
                 next = { answer: undefined, error, isAsking: false }
             }
