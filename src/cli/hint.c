@@ -448,7 +448,7 @@ static const struct {
     {"job run", "--retries", "--restarts N"},
     {"job run", "--volume", "--dir DIR, or a dataset: weir dataset put NAME DIR"},
     {"job run", "--rm", "nothing: jobs go as their project keeps them"},
-    {"logs", "--since", "-n N: lines are kept without times"},
+    {"logs", "--since-time", "--since TIME"},
     {"logs", "--lines", "-n N"},
     {"logs", "--container", "nothing: all tasks are printed, each with its name"},
     {"", "--namespace", "--project NAME"},

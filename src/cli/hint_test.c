@@ -56,7 +56,7 @@ static const struct {
     {"tag x y", "`weir model alias NAME ALIAS VERSION`"},
     {"volume create x", "`weir dataset create NAME`"},
     {"compose up", "`weir apply -f FILE`"},
-    {"logs --since 10m x", "lines are kept without times"},
+    {"logs --since-time x y", "here it is --since TIME"},
     /* kubectl */
     {"get jobs", IT_IS_DONE},
     {"get jobs,projects", IT_IS_DONE},
