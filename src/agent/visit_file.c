@@ -16,7 +16,7 @@ static void complain(void *context, const char *path, const char *why)
 
 static void on_end(int signal_number)
 {
-    weir_copy_abandon();
+    weir_copy_abandon(); // NOLINT(bugprone-signal-handler): it is made for that, and calls unlinkat alone
     _exit(128 + signal_number);
 }
 
