@@ -1,5 +1,6 @@
 #include "agent/log_sink.h"
 
+#include "base/clock.h"
 #include "base/macros.h"
 
 #include <stdlib.h>
@@ -52,8 +53,8 @@ static bool write_waiting(struct log_sink *sink)
     if (sink->n_waiting == 0) {
         return true;
     }
-    (void)weir_rolling_write(&sink->file, sink->end - (int64_t)sink->n_waiting, sink->waiting,
-                             sink->n_waiting, &n, NULL);
+    (void)weir_rolling_write(&sink->file, sink->end - (int64_t)sink->n_waiting, weir_time_ms(),
+                             sink->waiting, sink->n_waiting, &n, NULL);
     sink->n_waiting -= n;
     memmove(sink->waiting, sink->waiting + n, sink->n_waiting);
     return sink->n_waiting == 0;
@@ -63,7 +64,7 @@ void log_sink_write(struct log_sink *sink, const char *bytes, size_t len)
 {
     size_t n = 0;
     if (write_waiting(sink)) {
-        (void)weir_rolling_write(&sink->file, sink->end, bytes, len, &n, NULL);
+        (void)weir_rolling_write(&sink->file, sink->end, weir_time_ms(), bytes, len, &n, NULL);
     }
     sink->end += (int64_t)len;
     if (n < len) {

@@ -3,7 +3,7 @@
  * newest lines.
  *
  * The task is never held up by its log. What a full disk does not take is remembered, the last 64 KiB of
- * it, and written when there is room again; the rest is left out.
+ * it, and written when there is room again; the rest is left out. A line has the time of this writing.
  */
 #ifndef WEIR_AGENT_LOG_SINK_H
 #define WEIR_AGENT_LOG_SINK_H

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define LOG_FAILURES_MAX 3
+#define LOG_TIMES_MAX    128 /* of one chunk: they stand in the URL */
+#define LOG_TIME_BYTES   40
 
 bool report_is_quiet(const struct agent *agent)
 {
@@ -235,13 +237,33 @@ static void note_log(struct agent *agent, struct attempt *a, weir_status status,
     }
 }
 
+/* When its lines came: ",BYTES:MS" each, as far behind the one before it, the first behind the chunk's begin and
+ * 1970. What has more of them is made shorter. */
+static char *log_times(const char *log, struct weir_rolling_part *part, struct weir_arena *arena)
+{
+    struct weir_rolling_time times[LOG_TIMES_MAX], before = {part->from, 0};
+    struct weir_buf text;
+    size_t n = weir_rolling_times(log, part, times, LOG_TIMES_MAX);
+    weir_buf_init(&text, LOG_TIMES_MAX * LOG_TIME_BYTES);
+    for (size_t i = 0; i < n; i++) {
+        (void)weir_buf_printf(&text, "%s%lld:%lld", i > 0 ? "," : "&times=",
+                              (long long)(times[i].position - before.position),
+                              (long long)(times[i].time_ms - before.time_ms));
+        before = times[i];
+    }
+    char *copy = weir_arena_memdup(arena, text.data != NULL ? text.data : "", text.len);
+    weir_buf_fini(&text);
+    return copy;
+}
+
 /* Where a chunk goes: what the server has ends at log_offset, and some of what came then may be gone. */
-static char *log_url(const struct attempt *a, int64_t from, struct weir_arena *arena)
+static char *log_url(const struct attempt *a, int64_t from, const char *times,
+                     struct weir_arena *arena)
 {
     const char *id = a->id;
     char *base = weir_client_path(arena, "/api/v1/tasks/{}/log", &id, 1);
-    char *url = weir_arena_printf(arena, "%s?offset=%lld&attempt=%lld", base, (long long)from,
-                                  (long long)a->number);
+    char *url = weir_arena_printf(arena, "%s?offset=%lld&attempt=%lld%s", base, (long long)from,
+                                  (long long)a->number, times);
     int64_t n_left_out = a->log_offset >= 0 ? from - a->log_offset : 0;
     return n_left_out > 0 ? weir_arena_printf(arena, "%s&left_out=%lld", url, (long long)n_left_out)
                           : url;
@@ -265,7 +287,8 @@ weir_status report_log(struct agent *agent, struct attempt *a, bool *out_more)
         return WEIR_OK;
     }
     weir_arena_init(&arena, 0);
-    const char *path = log_url(a, part.from, &arena);
+    const char *times = log_times(log, &part, &arena);
+    const char *path = log_url(a, part.from, times, &arena);
     json_t *answer = NULL;
     int http_status = 0;
     weir_status status = weir_client_call_raw(agent->client, "POST", path, "text/plain", chunk,

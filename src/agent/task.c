@@ -4,6 +4,7 @@
 #include "agent/walls_dev.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/rolling.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -271,7 +272,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(read_int(object, "hold_ms", 0, 0, (int64_t)24 * 3600000, &task.hold_ms, err));
     WEIR_TRY(read_int(object, "stop_grace_ms", TASK_STOP_GRACE_MS, 0, 3600000, &task.stop_grace_ms,
                       err));
-    WEIR_TRY(read_int(object, "log_max_bytes", TASK_LOG_MAX_BYTES, 1 << 18, (int64_t)1 << 40,
+    WEIR_TRY(read_int(object, "log_max_bytes", TASK_LOG_MAX_BYTES, 1 << 18, WEIR_ROLLING_MAX_BYTES,
                       &task.log_max_bytes, err));
     WEIR_TRY(read_argv(object, arena, &task, err));
     WEIR_TRY(read_pairs(object, "env", arena, &task.env, &task.n_env, err));

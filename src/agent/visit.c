@@ -51,7 +51,6 @@ weir_status visit_order_read(const json_t *object, struct weir_arena *arena,
         .rows = json_integer_value(json_object_get(object, "rows")),
         .columns = json_integer_value(json_object_get(object, "columns")),
         .port = json_integer_value(json_object_get(object, "port")),
-        .mode = json_integer_value(json_object_get(object, "mode")),
         .has_tty = json_is_true(json_object_get(object, "tty")),
     };
 

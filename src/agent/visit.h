@@ -32,7 +32,7 @@ struct visit_host {
 /** What one stream is for; text lies in the arena it was read into. */
 struct visit_order {
     const char *id, *kind, *secret, *server, *ca_file, *term, *path;
-    int64_t stream, rows, columns, port, mode;
+    int64_t stream, rows, columns, port;
     bool has_tty;
     char **command; /**< NULL at the end; NULL: none. */
 };
@@ -74,8 +74,9 @@ weir_status visit_inside_start(const struct visit_host *host, const struct visit
 struct weir_line;
 _Noreturn void visit_top(const struct visit_host *host, struct weir_line *line);
 
-/* visit_file.c: in the walls, as the task's user, with standard input and output. The exit status. */
+/* visit_file.c: a copy (visit/copy.h), in the walls, as the task's user, to standard output or from standard input. The
+ * exit status: 1 if something is left out, which standard error tells. */
 int visit_file_read(const char *path);
-int visit_file_write(const char *path, mode_t mode);
+int visit_file_write(const char *path);
 
 #endif

@@ -228,9 +228,8 @@ static _Noreturn void be_inside(struct inside_plan *plan)
     }
     if (strcmp(order->kind, "read") == 0 || strcmp(order->kind, "write") == 0) {
         close(plan->said_fd); /* it goes on */
-        _exit(strcmp(order->kind, "read") == 0
-                  ? visit_file_read(order->path)
-                  : visit_file_write(order->path, (mode_t)order->mode));
+        _exit(strcmp(order->kind, "read") == 0 ? visit_file_read(order->path)
+                                               : visit_file_write(order->path));
     }
     execute(plan);
     fail(plan, order->command != NULL ? order->command[0] : "a shell", true);

@@ -251,6 +251,46 @@ START_TEST(the_tail_of_a_log_is_its_last_lines)
 
 END_TEST
 
+START_TEST(lines_of_a_log_have_times_and_are_found_by_them)
+{
+    place("command", NULL);
+    /* "one" and "two" at 12:00:00, the begin of "three" a second later, its end and "four" at 12:00:03 */
+    EXPECT(200, "POST " LOG "?offset=0&times=0:1790000000000,8:1000\n\none\ntwo\nthr");
+    EXPECT(200, "POST " LOG "?offset=11&times=0:1790000003000\n\nee\nfour");
+    expect_log("?since=2026-09-21T14:13:20Z", "one\ntwo\nthree\nfour", "18");
+    expect_log("?since=2026-09-21T14:13:20.001Z", "three\nfour", "18");
+    expect_log("?since=2026-09-21T14:13:21.001Z", "four", "18");
+    expect_log("?since=2026-09-21T14:13:24Z", "", "18");
+    expect_log("?since=2026-09-21T14:13:20Z&tail=1", "four", "18");
+    expect_log("?since=2026-09-21T14:13:21.001Z&tail=9", "four", "18");
+    expect_log("?times=1",
+               "2026-09-21T14:13:20.000Z one\n2026-09-21T14:13:20.000Z two\n"
+               "2026-09-21T14:13:21.000Z three\n2026-09-21T14:13:23.000Z four",
+               "18");
+    expect_log("?times=1&offset=9", "hree\n2026-09-21T14:13:23.000Z four", "18");
+    expect_log("?times=1&tail=1", "2026-09-21T14:13:23.000Z four", "18");
+    expect_log("?times=1&offset=18", "", "18");
+    expect_log("?last_s=1", "", "18");
+    expect_log("?last_s=3000000000", "one\ntwo\nthree\nfour", "18");
+    EXPECT_ERROR(400, "give one of the two", "GET " LOG "?since=2026-09-21T14:13:20Z&last_s=1");
+    EXPECT_ERROR(400, "expected a time like", "GET " LOG "?since=yesterday");
+    const char *const bad[] = {"0", "0:", "x:1", "0:-1", "-1:5", "99:1", "0:1;1:1"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
+        EXPECT_ERROR(400, "parameter times", "POST " LOG "?offset=18&times=%s\n\nx\n", bad[i]);
+    }
+    /* Behind what is left out, and of an agent that knows no times: it comes now. */
+    EXPECT(200, "POST " LOG "?offset=118&left_out=100\n\nfive\n");
+    expect_log("?last_s=60", "five\n", "123");
+    EXPECT(200, "GET " LOG "?times=1&offset=14");
+    const char *left_out = "2026-09-21T14:13:23.000Z four", *text = callers.x->response.body;
+    ck_assert_mem_eq(text, left_out, strlen(left_out));
+    EXPECT(200, "GET " LOG "?times=1&offset=18");
+    left_out = "\n- [weir: 100 bytes of output are left out here]\n20";
+    ck_assert_mem_eq(callers.x->response.body, left_out, strlen(left_out));
+}
+
+END_TEST
+
 /* An agent whose node keeps no more than its newest lines, and readers that come at any time. */
 START_TEST(what_is_left_out_of_a_log_is_counted_where_it_was)
 {
@@ -467,6 +507,7 @@ WEIR_TEST_MAIN_WITH(
     a_running_job_stops_when_it_is_cancelled, what_an_agent_reports_moves_the_job,
     looking_makes_no_file, a_log_is_appended_at_its_offset,
     who_follows_a_log_is_answered_once_the_job_is_over, the_tail_of_a_log_is_its_last_lines,
+    lines_of_a_log_have_times_and_are_found_by_them,
     what_is_left_out_of_a_log_is_counted_where_it_was, attempts_have_logs_of_their_own,
     a_reader_waits_for_more_of_a_log, only_what_is_over_is_started_again,
     a_training_without_a_checkpoint_cannot_go_on, a_job_of_an_ion_is_the_ions_to_start,

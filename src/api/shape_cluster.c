@@ -236,7 +236,6 @@ static const struct api_member new_visit_members[] = {
     MAY_MISS("columns", "integer", "Its size"),
     MAY_MISS("port", "integer", "Of forward"),
     MAY_MISS("path", "text", "Of read and write: a file, absolute or of the task's folder"),
-    MAY_MISS("mode", "integer", "Of write: the rights of a new file"),
 };
 
 static const struct api_shape shapes[] = {

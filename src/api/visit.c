@@ -217,15 +217,11 @@ static weir_status take_path(const struct api_call *call, json_t *order, struct 
                              struct weir_error *err)
 {
     const char *path;
-    int64_t mode;
     WEIR_TRY(api_body_text(call, "path", &path, err));
-    WEIR_TRY(api_body_int(call, "mode", 0644, &mode, err));
-    if (path == NULL || path[0] == '\0' || strlen(path) >= PATH_MAX_BYTES || mode < 0 ||
-        mode > 0777) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.path, $.mode: expected a path of a file");
+    if (path == NULL || path[0] == '\0' || strlen(path) >= PATH_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.path: expected a path of a file");
     }
     json_object_set_new(order, "path", json_string(path));
-    json_object_set_new(order, "mode", json_integer(mode));
     (void)weir_buf_printf(what, "%s", path);
     return WEIR_OK;
 }
@@ -234,8 +230,8 @@ static weir_status take_path(const struct api_call *call, json_t *order, struct 
 static weir_status take_order(struct entry *entry, json_t *order, struct weir_buf *what,
                               struct weir_error *err)
 {
-    static const char *const fields[] = {"task", "kind",    "command", "tty",  "term", "rows",
-                                         "port", "columns", "path",    "mode", NULL};
+    static const char *const fields[] = {"task", "kind", "command", "tty",  "term",
+                                         "rows", "port", "columns", "path", NULL};
     const struct api_call *call = entry->call;
     const char *kind;
     int64_t port;

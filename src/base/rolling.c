@@ -1,4 +1,4 @@
-#include "base/rolling.h"
+#include "base/rolling_private.h"
 
 #include "base/file.h"
 #include "base/macros.h"
@@ -12,50 +12,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEGMENTS_MAX   16
 #define NAME_DIGITS    16
 #define LINE_MAX_BYTES ((int64_t)64 << 10)
 #define TRIES_MAX      8 /* of a read whose segment is gone when it comes */
 
-/* The folder, and a segment in it. */
-struct place {
-    char path[PATH_MAX];
-};
-
-static const char *tail_of(struct place *place, const char *path)
+static const char *tail_of(struct rolling_place *place, const char *path)
 {
     (void)snprintf(place->path, sizeof place->path, "%s.tail", path);
     return place->path;
 }
 
-static const char *part_of(struct place *place, const char *path, int64_t start)
+const char *rolling_part_path(struct rolling_place *place, const char *path, int64_t start)
 {
-    (void)snprintf(place->path, sizeof place->path, "%s.tail/%0*llx", path, NAME_DIGITS,
+    if (start == 0) {
+        (void)snprintf(place->path, sizeof place->path, "%s", path);
+    } else {
+        (void)snprintf(place->path, sizeof place->path, "%s.tail/%0*llx", path, NAME_DIGITS,
+                       (unsigned long long)start);
+    }
+    return place->path;
+}
+
+const char *rolling_times_path(struct rolling_place *place, const char *path, int64_t start)
+{
+    (void)snprintf(place->path, sizeof place->path, "%s.tail/%0*llx.times", path, NAME_DIGITS,
                    (unsigned long long)start);
     return place->path;
 }
 
 /* ---- what is there ------------------------------------------------------------------------------- */
 
-/* parts[0] is the beginning, the others are in order. */
-struct parts {
-    struct {
-        int64_t start, size;
-    } parts[SEGMENTS_MAX + 1];
-
-    size_t n;
-};
-
-static int64_t size_of(const char *path)
+int64_t rolling_size(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 ? (int64_t)info.st_size : 0;
 }
 
 /* In order; of too many the oldest is not seen. */
-static void insert(struct parts *parts, int64_t start)
+static void insert(struct rolling_parts *parts, int64_t start)
 {
-    if (parts->n > SEGMENTS_MAX) {
+    if (parts->n > ROLLING_SEGMENTS_MAX) {
         if (start < parts->parts[1].start) {
             return;
         }
@@ -70,11 +66,11 @@ static void insert(struct parts *parts, int64_t start)
 }
 
 /* Sizes are asked when all names are known: what is before another part grows no more. */
-static void look(const char *path, struct parts *out)
+void rolling_look(const char *path, struct rolling_parts *out)
 {
-    struct place place;
+    struct rolling_place place;
     DIR *dir = opendir(tail_of(&place, path));
-    *out = (struct parts){.n = 1};
+    *out = (struct rolling_parts){.n = 1};
     for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
          entry = readdir(dir)) {
         char *end;
@@ -86,9 +82,9 @@ static void look(const char *path, struct parts *out)
     if (dir != NULL) {
         closedir(dir);
     }
-    out->parts[0].size = size_of(path);
+    out->parts[0].size = rolling_size(path);
     for (size_t i = 1; i < out->n; i++) {
-        out->parts[i].size = size_of(part_of(&place, path, out->parts[i].start));
+        out->parts[i].size = rolling_size(rolling_part_path(&place, path, out->parts[i].start));
     }
 }
 
@@ -97,32 +93,39 @@ static void look(const char *path, struct parts *out)
 /* -1, and errno. */
 static int open_part(struct weir_rolling *file, int64_t start)
 {
-    struct place place;
+    struct rolling_place place;
     char last = '\n';
     file->is_head = start == 0;
     file->start = start;
-    file->fd = open(file->is_head ? file->path : part_of(&place, file->path, start),
+    file->fd = open(rolling_part_path(&place, file->path, start),
                     O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     file->size = file->fd >= 0 ? (int64_t)lseek(file->fd, 0, SEEK_END) : 0;
     if (file->size > 0) {
         (void)!pread(file->fd, &last, 1, (off_t)file->size - 1);
     }
     file->ends_a_line = last == '\n';
+    rolling_times_close(file);
+    if (file->fd >= 0) {
+        rolling_times_open(file);
+    }
     return file->fd;
 }
 
 weir_status weir_rolling_open(struct weir_rolling *file, const char *path, int64_t max_bytes,
                               struct weir_error *err)
 {
-    struct parts parts;
-    int64_t max = WEIR_MAX(max_bytes, WEIR_ROLLING_MIN_BYTES);
-    *file = (struct weir_rolling){
-        .fd = -1, .head_max_bytes = max - 3 * (max / 24), .segment_max_bytes = max / 24};
+    struct rolling_parts parts;
+    int64_t max = WEIR_MIN(WEIR_MAX(max_bytes, WEIR_ROLLING_MIN_BYTES), WEIR_ROLLING_MAX_BYTES);
+    *file = (struct weir_rolling){.fd = -1,
+                                  .times_fd = -1,
+                                  .time_ms = INT64_MIN,
+                                  .head_max_bytes = max - 3 * (max / 24),
+                                  .segment_max_bytes = max / 24};
     if (strlen(path) >= sizeof file->path) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "%.100s…: the path is too long", path);
     }
     (void)snprintf(file->path, sizeof file->path, "%s", path);
-    look(path, &parts);
+    rolling_look(path, &parts);
     return open_part(file, parts.parts[parts.n - 1].start) >= 0
                ? WEIR_OK
                : weir_error_set_errno(err, errno, "cannot write %s", path);
@@ -143,35 +146,47 @@ static int64_t soft_max(const struct weir_rolling *file, int64_t max)
  * are short of that, the oldest of them and the new one, these are never more than three. */
 static void make_room(const struct weir_rolling *file)
 {
-    struct place place;
-    struct parts parts;
-    int64_t sum = 0, enough = soft_max(file, file->segment_max_bytes);
-    look(file->path, &parts);
+    struct rolling_place place;
+    struct rolling_parts parts;
+    int64_t disk[ROLLING_SEGMENTS_MAX + 1], sum = 0,
+                                            enough = soft_max(file, file->segment_max_bytes);
+    rolling_look(file->path, &parts);
     for (size_t i = 1; i < parts.n; i++) {
-        sum += parts.parts[i].size;
+        disk[i] = parts.parts[i].size +
+                  rolling_size(rolling_times_path(&place, file->path, parts.parts[i].start));
+        sum += disk[i];
     }
     for (size_t i = 1; i < parts.n; i++) {
-        sum -= parts.parts[i].size;
-        bool is_left = sum < enough && parts.n - i < SEGMENTS_MAX;
+        sum -= disk[i];
+        bool is_left = sum < enough && parts.n - i < ROLLING_SEGMENTS_MAX;
         if (is_left && parts.parts[i].size > 0) {
             return;
         }
-        (void)unlink(part_of(&place, file->path, parts.parts[i].start));
+        (void)unlink(rolling_part_path(&place, file->path, parts.parts[i].start));
+        (void)unlink(rolling_times_path(&place, file->path, parts.parts[i].start));
     }
+}
+
+bool rolling_make_folder(const char *path)
+{
+    struct rolling_place place;
+    return mkdir(tail_of(&place, path), 0700) == 0 || errno == EEXIST;
 }
 
 static bool begin_part(struct weir_rolling *file, int64_t position)
 {
-    struct place place;
     if (file->fd >= 0) {
         close(file->fd);
         file->fd = -1;
     }
     make_room(file);
-    if (mkdir(tail_of(&place, file->path), 0700) != 0 && errno != EEXIST) {
-        return false;
-    }
-    return open_part(file, position) >= 0;
+    return rolling_make_folder(file->path) && open_part(file, position) >= 0;
+}
+
+/* With its times, of which there may soon be one more. */
+static int64_t disk_size(const struct weir_rolling *file)
+{
+    return file->size + file->times_bytes + ROLLING_TIME_BYTES;
 }
 
 /* Has the part its bytes? Where a line ends near its maximum, it ends there. */
@@ -179,21 +194,23 @@ static bool is_full(const struct weir_rolling *file, int64_t *out_max, int64_t *
 {
     *out_max = file->is_head ? file->head_max_bytes : file->segment_max_bytes;
     *out_soft = soft_max(file, *out_max);
-    return file->size >= *out_max || (file->size > *out_soft && file->ends_a_line);
+    int64_t size = disk_size(file);
+    return size >= *out_max || (size > *out_soft && file->ends_a_line);
 }
 
 /* Of the bytes so many go into this part. */
 static size_t share_of(const struct weir_rolling *file, const char *bytes, size_t len, int64_t max,
                        int64_t soft)
 {
-    size_t n = (size_t)WEIR_MIN((int64_t)len, max - file->size);
-    size_t skip = (size_t)WEIR_MAX((int64_t)0, soft - file->size);
+    int64_t size = file->size + file->times_bytes;
+    size_t n = (size_t)WEIR_MIN((int64_t)len, max - size);
+    size_t skip = (size_t)WEIR_MAX((int64_t)0, soft - size);
     const char *end = skip < n ? memchr(bytes + skip, '\n', n - skip) : NULL;
     return end != NULL ? (size_t)(end - bytes) + 1 : n;
 }
 
-weir_status weir_rolling_write(struct weir_rolling *file, int64_t position, const void *bytes,
-                               size_t len, size_t *out_n, struct weir_error *err)
+weir_status weir_rolling_write(struct weir_rolling *file, int64_t position, int64_t time_ms,
+                               const void *bytes, size_t len, size_t *out_n, struct weir_error *err)
 {
     const char *text = bytes;
     int64_t max, soft;
@@ -208,6 +225,7 @@ weir_status weir_rolling_write(struct weir_rolling *file, int64_t position, cons
             return weir_error_set_errno(err, errno, "cannot write behind %s", file->path);
         }
         (void)is_full(file, &max, &soft);
+        rolling_times_note(file, time_ms, text + *out_n, len - *out_n);
         size_t share = share_of(file, text + *out_n, len - *out_n, max, soft);
         ssize_t n = write(file->fd, text + *out_n, share);
         if (n < 0 && errno == EINTR) {
@@ -234,16 +252,14 @@ static void sync_file(const char *path, int flags)
 
 void weir_rolling_sync(const struct weir_rolling *file)
 {
-    struct place place;
-    struct parts parts;
-    look(file->path, &parts);
-    sync_file(file->path, 0);
-    for (size_t i = 1; i < parts.n; i++) {
-        sync_file(part_of(&place, file->path, parts.parts[i].start), 0);
+    struct rolling_place place;
+    struct rolling_parts parts;
+    rolling_look(file->path, &parts);
+    for (size_t i = 0; i < parts.n; i++) {
+        sync_file(rolling_part_path(&place, file->path, parts.parts[i].start), 0);
+        sync_file(rolling_times_path(&place, file->path, parts.parts[i].start), 0);
     }
-    if (parts.n > 1) {
-        sync_file(tail_of(&place, file->path), O_DIRECTORY);
-    }
+    sync_file(tail_of(&place, file->path), O_DIRECTORY);
 }
 
 void weir_rolling_close(struct weir_rolling *file)
@@ -252,6 +268,7 @@ void weir_rolling_close(struct weir_rolling *file)
         close(file->fd);
         file->fd = -1;
     }
+    rolling_times_close(file);
     if (!file->is_head) { /* it is as old as the newest of its bytes */
         (void)utimensat(AT_FDCWD, file->path, NULL, 0);
     }
@@ -262,11 +279,11 @@ void weir_rolling_close(struct weir_rolling *file)
 weir_status weir_rolling_read(const char *path, int64_t position, void *out, size_t size,
                               struct weir_rolling_part *part, struct weir_error *err)
 {
-    struct place place;
-    struct parts parts;
+    struct rolling_place place;
+    struct rolling_parts parts;
     for (int i_try = 0; i_try < TRIES_MAX; i_try++) {
         size_t i = 0;
-        look(path, &parts);
+        rolling_look(path, &parts);
         int64_t end = parts.parts[parts.n - 1].start + parts.parts[parts.n - 1].size;
         while (i < parts.n && parts.parts[i].start + parts.parts[i].size <= position) {
             i++;
@@ -276,8 +293,7 @@ weir_status weir_rolling_read(const char *path, int64_t position, void *out, siz
             return WEIR_OK;
         }
         int64_t from = WEIR_MAX(position, parts.parts[i].start);
-        int fd =
-            open(i == 0 ? path : part_of(&place, path, parts.parts[i].start), O_RDONLY | O_CLOEXEC);
+        int fd = open(rolling_part_path(&place, path, parts.parts[i].start), O_RDONLY | O_CLOEXEC);
         ssize_t n =
             fd >= 0 ? pread(fd, out, size, (off_t)(from - parts.parts[i].start)) : (ssize_t)-1;
         int errno_value = errno;

@@ -102,6 +102,24 @@ static int64_t follow(int64_t position, int64_t end, int64_t kept)
     return part.from + (int64_t)part.n;
 }
 
+/* When the line came that begins there; 0: none does. */
+static int64_t line_times[STREAM_BYTES];
+static int64_t now_ms, newest_ms;
+
+/* Of a write: a clock that mostly stands, sometimes goes on, and is set back now and then. */
+static int64_t note_times(int64_t position, size_t len)
+{
+    now_ms += below(3) == 0 ? below(below(30) == 0 ? 1000000 : 5) : 0;
+    int64_t time_ms = below(100) == 0 ? now_ms - below(5000) : now_ms;
+    for (int64_t at = position; at < position + (int64_t)len; at++) {
+        if (at == 0 || stream[at - 1] == '\n') {
+            newest_ms = WEIR_MAX(newest_ms, time_ms);
+            line_times[at] = newest_ms;
+        }
+    }
+    return time_ms;
+}
+
 /* Some bytes, sometimes behind a gap, sometimes by another process. */
 static void write_some(struct weir_rolling *file, int64_t max, int64_t *position)
 {
@@ -118,8 +136,9 @@ static void write_some(struct weir_rolling *file, int64_t max, int64_t *position
         gaps[n_gaps++].to = *position;
     }
     size_t len = (size_t)below(below(20) == 0 ? 6000 : 400);
-    ck_assert_int_eq(weir_rolling_write(file, *position, stream + *position, len, &n, NULL),
-                     WEIR_OK);
+    int64_t time_ms = note_times(*position, len);
+    ck_assert_int_eq(
+        weir_rolling_write(file, *position, time_ms, stream + *position, len, &n, NULL), WEIR_OK);
     ck_assert_uint_eq(n, len);
     *position += (int64_t)len;
 }
@@ -130,7 +149,7 @@ START_TEST(readers_see_true_lines_in_order_and_always_the_newest)
     make_stream();
     struct weir_rolling file;
     int64_t max = WEIR_ROLLING_MIN_BYTES + below(1 << 16), position = 0, end = 0;
-    int64_t kept = max / 32, readers[N_READERS] = {0};
+    int64_t kept = max / 40, readers[N_READERS] = {0};
     n_gaps = 0;
     ck_assert_int_eq(weir_rolling_open(&file, path, max, NULL), WEIR_OK);
     while (position + 16000 < (int64_t)sizeof stream) {
@@ -168,8 +187,8 @@ START_TEST(a_reader_of_the_beginning_is_told_how_much_is_left_out)
     weir_rng_init(&rng, 1, 0);
     make_stream();
     ck_assert_int_eq(weir_rolling_open(&file, path, 1 << 16, NULL), WEIR_OK);
-    ck_assert_int_eq(weir_rolling_write(&file, 0, stream, 500000, &n, NULL), WEIR_OK);
-    ck_assert_int_eq(weir_rolling_write(&file, 499999, stream, 1, &n, NULL), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_rolling_write(&file, 0, 1, stream, 500000, &n, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_rolling_write(&file, 499999, 1, stream, 1, &n, NULL), WEIR_ERR_INVALID);
     weir_rolling_close(&file);
     int64_t position = 0, n_left_out = 0, n_read = 0;
     do {
@@ -181,11 +200,75 @@ START_TEST(a_reader_of_the_beginning_is_told_how_much_is_left_out)
     } while (part.n > 0);
     ck_assert_int_eq(position, 500000);
     ck_assert_int_eq(n_left_out + n_read, 500000);
-    ck_assert_int_eq(n_read, bytes_in(dir));
-    ck_assert_int_gt(n_read, (1 << 16) * 7 / 8 - 700 + (1 << 16) / 32);
+    int64_t n_times = bytes_in(dir) - n_read; /* each part has one, and what that is counted from */
+    ck_assert(n_times % 16 == 0 && n_times >= 32 && n_times <= 64);
+    ck_assert_int_gt(n_read, (1 << 16) * 7 / 8 - 700 + (1 << 16) / 40);
     ck_assert_int_eq(weir_rolling_read("/nonexistent/x", 5, bytes, 1, &part, NULL), WEIR_OK);
     ck_assert_uint_eq(part.n, 0);
     ck_assert_int_eq(part.end, 0);
+}
+
+END_TEST
+
+/* What is kept of the lines and their times, read in pieces, each with few of the times. */
+static void read_times(int64_t *out, size_t *out_n)
+{
+    static char bytes[20000];
+    struct weir_rolling_time times[20];
+    struct weir_rolling_part part = {0};
+    for (int64_t position = 0, end = 1; position < end; position = part.from + (int64_t)part.n) {
+        size_t size = (size_t)below(sizeof bytes) + 1, i = 0, max = (size_t)below(20) + 1;
+        ck_assert_int_eq(weir_rolling_read(path, position, bytes, size, &part, NULL), WEIR_OK);
+        size_t n = weir_rolling_times(path, &part, times, max);
+        ck_assert_uint_le(n, max);
+        end = part.end;
+        for (int64_t at = part.from; at < part.from + (int64_t)part.n; at++) {
+            while (i < n && times[i].position <= at) {
+                i++;
+            }
+            if (line_times[at] != 0) {
+                ck_assert_uint_gt(i, 0);
+                ck_assert_int_eq(times[i - 1].time_ms, line_times[at]);
+                out[(*out_n)++] = at;
+            }
+        }
+    }
+}
+
+START_TEST(lines_since_a_time_are_those_that_are_as_young_and_kept)
+{
+    static int64_t kept[STREAM_BYTES];
+    (void)test_seed(&rng);
+    make_stream();
+    struct weir_rolling file;
+    int64_t max = WEIR_ROLLING_MIN_BYTES + below(1 << 18), position = 0;
+    size_t n_kept = 0;
+    n_gaps = 0;
+    now_ms = newest_ms = 1790000000000;
+    memset(line_times, 0, sizeof line_times);
+    int64_t first_ms = now_ms;
+    ck_assert_int_eq(weir_rolling_open(&file, path, max, NULL), WEIR_OK);
+    while (position + 16000 < (int64_t)sizeof stream) {
+        write_some(&file, max, &position);
+    }
+    weir_rolling_close(&file);
+    ck_assert_int_le(bytes_in(dir), max);
+    read_times(kept, &n_kept);
+    ck_assert_uint_gt(n_kept, 100);
+    for (int i = 0; i < 2000; i++) {
+        int64_t since = below(2) == 0 ? line_times[kept[below((int64_t)n_kept)]] + below(3) - 1
+                                      : first_ms - 5 + below(newest_ms - first_ms + 10);
+        size_t k = 0;
+        int64_t found;
+        bool has_times;
+        while (k < n_kept && line_times[kept[k]] < since) {
+            k++;
+        }
+        ck_assert_int_eq(weir_rolling_find_time(path, since, &found, &has_times, NULL), WEIR_OK);
+        ck_assert(has_times);
+        /* Of the last line there may be no byte yet: then it begins at the end. */
+        ck_assert_int_eq(found, k < n_kept ? kept[k] : position);
+    }
 }
 
 END_TEST
@@ -200,7 +283,8 @@ static void write_all(uint64_t seed)
     }
     for (size_t at = 0; at < sizeof stream; at += n) {
         size_t some = (size_t)below(2000) + 1, len = WEIR_MIN(some, sizeof stream - at);
-        if (weir_rolling_write(&file, (int64_t)at, stream + at, len, &n, NULL) != WEIR_OK) {
+        if (weir_rolling_write(&file, (int64_t)at, (int64_t)at, stream + at, len, &n, NULL) !=
+            WEIR_OK) {
             _exit(1);
         }
     }
@@ -222,7 +306,7 @@ START_TEST(a_reader_beside_the_writer_misses_nothing_that_is_there)
         ck_assert_int_eq(weir_rolling_read(path, position, bytes, sizeof bytes, &part, NULL),
                          WEIR_OK);
         ck_assert_int_eq(memcmp(bytes, stream + part.from, part.n), 0);
-        ck_assert(part.from == position || part.from <= part.end - (1 << 16) / 32);
+        ck_assert(part.from == position || part.from <= part.end - (1 << 16) / 40);
         position = part.from + (int64_t)part.n;
     }
     ck_assert_int_eq(waitpid(writer, &status, 0), writer);
@@ -238,6 +322,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, start, stop);
     tcase_add_test(tcase, readers_see_true_lines_in_order_and_always_the_newest);
+    tcase_add_test(tcase, lines_since_a_time_are_those_that_are_as_young_and_kept);
     tcase_add_test(tcase, a_reader_beside_the_writer_misses_nothing_that_is_there);
     tcase_add_test(tcase, a_reader_of_the_beginning_is_told_how_much_is_left_out);
     suite_add_tcase(suite, tcase);

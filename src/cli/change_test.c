@@ -251,6 +251,17 @@ START_TEST(a_job_is_submitted_from_a_file)
     ck_assert_str_eq(printed("project"), "lab");
     write_file("bad.yaml", "name: j\nkind: command\nspec: {argv: []}\n");
     EXPECT_REFUSED(2, "bad.yaml: ", "job", "submit", "-f", "bad.yaml");
+    write_file(
+        "big.yaml",
+        "name: big\nkind: command\nspec: {argv: [\"true\"], cpus: 8, memory_max_bytes: 99}\n");
+    EXPECT_EXIT(0, "job", "submit", "-f", "big.yaml", "--cpus", "500m", "--memory", "2G", "-ojson");
+    const json_t *spec = json_object_get(cli.json, "spec"),
+                 *asked = json_object_get(spec, "resources");
+    ck_assert_ptr_null(json_object_get(spec, "cpus"));
+    ck_assert(json_number_value(json_object_get(asked, "cpus")) == 0.5);
+    ck_assert_str_eq(json_string_value(json_object_get(asked, "memory")), "2G");
+    EXPECT_REFUSED(2, "memory", "job", "submit", "-f", "big.yaml", "--memory", "lots");
+    EXPECT_REFUSED(2, "`weir job submit -f FILE`", "train", "--model", "lenet", "--cpus=2");
     EXPECT_EXIT(0, "job", "cancel", "j");
     EXPECT_OUT("is cancelled");
     EXPECT_REFUSED(7, "only trainings", "job", "resume", "j");

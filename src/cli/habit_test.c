@@ -71,6 +71,27 @@ START_TEST(a_reason_is_told_once_and_each_other_one_when_it_comes)
 
 END_TEST
 
+START_TEST(what_is_waited_for_may_be_a_version_an_ion_or_an_end)
+{
+    static const char versions[] = "{\"items\":[{\"version\":3},{\"version\":2}]}";
+    answer(API "/datasets", versions);
+    EXPECT_EXIT(0, "wait", "dataset-version", "faces@3", "--timeout=1ms");
+    ck_assert_str_eq(cli.out, "dataset-version faces@3 is FROZEN\n");
+    EXPECT_EXIT(0, "wait", "dataset-version/faces");
+    EXPECT_EXIT(9, "wait", "dataset-version/faces@4", "--timeout=1ms");
+    ck_assert_ptr_nonnull(strstr(cli.err, "waits: the newest version is 3"));
+    EXPECT_EXIT(2, "wait", "dataset-version/faces@x");
+    answer(API "/ions", "{\"pipelines\":[{\"type\":\"prediction\",\"state\":\"SERVING\"}]}");
+    EXPECT_EXIT(0, "wait", "ion", "i", "--for", "serving");
+    EXPECT_EXIT(9, "wait", "ion", "i", "--for", "deleted", "--timeout=1ms");
+    cli.script_path = NULL;
+    EXPECT_EXIT(0, "wait", "ion", "none", "--for=delete");
+    ck_assert_str_eq(cli.out, "ion none is not there\n");
+    EXPECT_EXIT(0, "wait", "job/none", "--for=deleted");
+}
+
+END_TEST
+
 /* Each command that waits, and the answer that makes it: none of them is silent. */
 START_TEST(all_that_wait_say_why)
 {
@@ -102,6 +123,16 @@ START_TEST(all_that_wait_say_why)
          API "/nodes",
          "{\"name\":\"n\",\"state\":\"down\",\"unhealthy\":\"no room\"}",
          9},
+        {{"wait", "ion/i", "--for=condition=ready", "--timeout=1ms"},
+         API "/ions",
+         "{\"pipelines\":[{\"type\":\"training\",\"state\":\"RUNNING\",\"state_reason\":\"no "
+         "room\"},"
+         "{\"type\":\"prediction\",\"state\":\"WAITING\"}]}",
+         9},
+        {{"wait", "notebook/aaaaaaaaaaaaaaaaaaaaaaaaaa", "--timeout=1ms"},
+         API "/services",
+         "{\"items\":[]}",
+         4},
     };
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(waits); i++) {
@@ -125,9 +156,9 @@ START_TEST(a_wait_ends_as_what_is_waited_for)
     EXPECT_EXIT(0, "wait", JOB);
     EXPECT_REFUSED(5, "is SUCCEEDED and will not be RUNNING", "wait", JOB, "--for", "RUNNING");
     EXPECT_EXIT(0, "wait", JOB, "--for", "succeeded");
-    EXPECT_REFUSED(2, "--for gone: expected one of", "wait", JOB, "--for", "gone");
+    EXPECT_REFUSED(2, "--for dunno: expected one of", "wait", JOB, "--for", "dunno");
     EXPECT_REFUSED(2, "--timeout: expected a time", "wait", JOB, "--timeout", "soon");
-    EXPECT_REFUSED(7, "nothing can be waited for of a user", "wait", "user/ann");
+    EXPECT_REFUSED(7, "can be waited for of a user", "wait", "user/ann");
     EXPECT_REFUSED(2, "there is no noun", "wait", "thing", "x");
 }
 
@@ -459,6 +490,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("habit", set_up, tear_down,
                     a_reason_is_told_once_and_each_other_one_when_it_comes, all_that_wait_say_why,
+                    what_is_waited_for_may_be_a_version_an_ion_or_an_end,
                     a_wait_ends_as_what_is_waited_for,
                     whatever_makes_something_takes_the_project_it_is_for,
                     who_has_one_project_need_not_name_it, who_has_several_is_asked_which,

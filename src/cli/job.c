@@ -38,7 +38,8 @@ weir_status cli_job_post(struct cli_call *call, const char *path, const json_t *
 struct submit_options {
     struct cli_common common;
     struct job_ask ask;
-    char *file, *project;
+    char *file, *project, *memory;
+    int64_t cpu_millis;
 };
 
 static const struct weir_option submit_options[] = {
@@ -47,8 +48,35 @@ static const struct weir_option submit_options[] = {
              "The job: {name, kind, spec} as YAML"),
     WEIR_OPT(submit_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
              "Whose job it is, if the file does not say"),
+    WEIR_OPT(submit_options, cpu_millis, "cpus", 0, CPUS, "-1", -1, 4096, "N",
+             "CPUs of each task: 2, 0.5 or 500m (else what the file says)"),
+    WEIR_OPT(submit_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
+             "Most memory of each task, which is kept for it: 512M, 2G"),
     JOB_ASK_OPTIONS(submit_options),
 };
+
+/* In place of what the file says, which has two ways of saying it. */
+static weir_status ask_for_more(const struct submit_options *options, json_t *spec,
+                                struct weir_error *err)
+{
+    WEIR_TRY(job_ask_add(&options->ask, spec, err));
+    if (options->cpu_millis < 0 && options->memory == NULL) {
+        return WEIR_OK;
+    }
+    json_t *resources = json_object_get(spec, "resources");
+    resources = json_is_object(resources) ? json_incref(resources) : json_object();
+    if (options->cpu_millis >= 0) {
+        (void)json_object_del(spec, "cpus");
+        (void)json_object_del(spec, "cpu_slots");
+        json_object_set_new(resources, "cpus", weir_json_milli(options->cpu_millis));
+    }
+    if (options->memory != NULL) {
+        (void)json_object_del(spec, "memory_max_bytes");
+        json_object_set_new(resources, "memory", json_string(options->memory));
+    }
+    json_object_set_new(spec, "resources", resources);
+    return WEIR_OK;
+}
 
 static weir_status run_submit(struct cli_call *call, struct weir_error *err)
 {
@@ -67,7 +95,7 @@ static weir_status run_submit(struct cli_call *call, struct weir_error *err)
     }
     json_t *spec = json_object_get(body, "spec");
     const char *project = json_string_value(json_object_get(body, "project"));
-    weir_status status = json_is_object(spec) ? job_ask_add(&options->ask, spec, err) : WEIR_OK;
+    weir_status status = json_is_object(spec) ? ask_for_more(options, spec, err) : WEIR_OK;
     if (status == WEIR_OK) {
         status = cli_connect(call, err);
     }

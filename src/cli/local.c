@@ -200,13 +200,28 @@ weir_status cli_exec_worker(struct cli_call *call, const char *role, int i_first
 
 static weir_status run_train(struct cli_call *call, struct weir_error *err)
 {
+    static const char *const of_jobs[] = {"--cpus",    "--memory",          "--gpus",
+                                          "--project", "--hold-on-failure", "--follow"};
+    for (int i = 0; i < call->argc; i++) {
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(of_jobs); k++) {
+            size_t len = strlen(of_jobs[k]);
+            if (strncmp(call->argv[i], of_jobs[k], len) == 0 &&
+                (call->argv[i][len] == '\0' || call->argv[i][len] == '=')) {
+                return weir_error_set(err, WEIR_ERR_INVALID,
+                                      "%s is of jobs: `weir train` trains on this machine, in "
+                                      "--workers N processes. As a job: `weir job submit -f FILE`, "
+                                      "with a file as docs/howto/train-your-own-data.md has it",
+                                      of_jobs[k]);
+            }
+        }
+    }
     return cli_exec_worker(call, "train", 0, err);
 }
 
 const struct cli_command cli_train = {
     .name = "train",
     .usage = "--model M --data DIR [--workers N] [--parameter-servers P] …",
-    .summary = "Train a model on this machine (as a job: weir job submit)",
+    .summary = "Train a model on this machine (as a job, with --cpus, --memory: weir job submit)",
     .flags = CLI_RAW,
     .run = run_train,
 };

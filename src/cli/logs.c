@@ -3,6 +3,7 @@
 #include "cli/wait.h"
 
 #include "base/clock.h"
+#include "base/quantity.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct logs_options {
     struct cli_common common;
     bool is_following, is_raw, ignores_case, is_previous, has_times;
     int64_t tail, attempt;
-    char *grep;
+    char *grep, *since;
 };
 
 static const struct weir_option logs_options[] = {
@@ -38,7 +39,9 @@ static const struct weir_option logs_options[] = {
     WEIR_OPT(logs_options, is_previous, "previous", 'p', BOOL, NULL, 0, 0, NULL,
              "Of the start before the last one"),
     WEIR_OPT(logs_options, has_times, "timestamps", 't', BOOL, NULL, 0, 0, NULL,
-             "With -f: when each line came, in front of it"),
+             "When each line came, in front of it, by the clock of its node"),
+    WEIR_OPT(logs_options, since, "since", 0, TEXT, NULL, 0, 0, "TIME",
+             "Only lines since then: 10m, 2h ago, or a time like 2026-01-31T12:00:00Z"),
 };
 
 struct followed {
@@ -122,21 +125,18 @@ struct printing {
     const char *job; /* NULL: of an ION, which goes on for ever */
     bool is_following, is_raw, has_times;
     int64_t tail, attempt;
+    const char *since;      /* "&last_s=600" or "&since=…", of the first question; "": all */
     const regex_t *pattern; /* NULL: every line */
     struct cli_wait *wait;  /* of the job that is followed */
 };
 
-/* One whole line, without its end. */
-static void print_line(const struct printing *how, const struct followed *task, char *line,
+/* One whole line, without its end. The time in front of it is not searched. */
+static void print_line(const struct printing *how, const struct followed *task, const char *line,
                        bool has_label)
 {
-    char when[WEIR_TIME_TEXT_BYTES] = "";
-    if (how->has_times) {
-        weir_time_format(weir_time_ms(), when);
-    }
-    if (regexec(how->pattern, line, 0, NULL, 0) == 0) {
-        printf("%s%s%s%s%s\n", when, how->has_times ? " " : "", has_label ? task->label : "",
-               has_label ? " | " : "", line);
+    const char *text = how->has_times ? strchr(line, ' ') : NULL;
+    if (regexec(how->pattern, text != NULL ? text + 1 : line, 0, NULL, 0) == 0) {
+        printf("%s%s%s\n", has_label ? task->label : "", has_label ? " | " : "", line);
     }
 }
 
@@ -195,6 +195,28 @@ static void print_chunk(const struct followed *task, const char *text, size_t le
     (void)fflush(stdout);
 }
 
+/* Where the next of a log is: at first from the lines on that are wanted, which is not waited for. */
+static const char *path_of_more(struct cli_call *call, const struct printing *how,
+                                const struct followed *task, const char *wait_s)
+{
+    char *path = cli_path1(call, "/api/v1/tasks/{}/log", task->task);
+    bool is_picked = how->tail >= 0 || how->since[0] != '\0';
+    if (!is_picked || task->is_begun) {
+        path = weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s%s", path,
+                                 (long long)task->offset, wait_s,
+                                 how->job != NULL ? "&until_end=1" : "");
+    } else if (how->tail >= 0) {
+        path = weir_arena_printf(call->arena, "%s?tail=%lld%s", path, (long long)how->tail,
+                                 how->since);
+    } else {
+        path = weir_arena_printf(call->arena, "%s?offset=0%s", path, how->since);
+    }
+    if (how->attempt > 0) {
+        path = weir_arena_printf(call->arena, "%s&attempt=%lld", path, (long long)how->attempt);
+    }
+    return how->has_times ? weir_arena_printf(call->arena, "%s&times=1", path) : path;
+}
+
 static weir_status print_more(struct cli_call *call, const struct printing *how,
                               struct followed *task, const char *wait_s, bool has_label,
                               bool *out_had_more, struct weir_error *err)
@@ -202,15 +224,7 @@ static weir_status print_more(struct cli_call *call, const struct printing *how,
     struct weir_buf chunk;
     int64_t next;
     weir_buf_init(&chunk, CHUNK_MAX_BYTES);
-    const char *log = cli_path1(call, "/api/v1/tasks/{}/log", task->task);
-    bool is_tail = how->tail >= 0 && !task->is_begun;
-    char *path = is_tail ? weir_arena_printf(call->arena, "%s?tail=%lld", log, (long long)how->tail)
-                         : weir_arena_printf(call->arena, "%s?offset=%lld&wait_s=%s%s", log,
-                                             (long long)task->offset, wait_s,
-                                             how->job != NULL ? "&until_end=1" : "");
-    if (how->attempt > 0) {
-        path = weir_arena_printf(call->arena, "%s&attempt=%lld", path, (long long)how->attempt);
-    }
+    const char *path = path_of_more(call, how, task, wait_s);
     weir_status status = weir_client_get_bytes(call->client, path, &chunk, &next, err);
     if (status == WEIR_OK) {
         if (!how->is_raw && isatty(STDOUT_FILENO) == 1) {
@@ -277,7 +291,8 @@ weir_status cli_follow_job(struct cli_call *call, const char *job, struct weir_e
 {
     struct followed *followed = WEIR_ARENA_ARRAY(call->arena, TASKS_MAX, struct followed);
     struct cli_wait wait = {0};
-    const struct printing how = {.job = job, .is_following = true, .tail = -1, .wait = &wait};
+    const struct printing how = {
+        .job = job, .is_following = true, .tail = -1, .since = "", .wait = &wait};
     size_t n = 0;
     WEIR_TRY(add_tasks(call, job, followed, TASKS_MAX, &n, err));
     return print_logs(call, &how, followed, n, err);
@@ -290,7 +305,7 @@ static weir_status search_logs(struct cli_call *call, struct printing *how,
     const struct logs_options *options = call->options;
     regex_t pattern;
     char why[160];
-    int rc = regcomp(&pattern, options->grep != NULL ? options->grep : "",
+    int rc = regcomp(&pattern, options->grep,
                      REG_EXTENDED | REG_NOSUB | (options->ignores_case ? REG_ICASE : 0));
     if (rc != 0) {
         (void)regerror(rc, &pattern, why, sizeof why);
@@ -311,11 +326,6 @@ static weir_status check_options(struct cli_call *call, const struct followed *f
                                  int64_t *attempt, struct weir_error *err)
 {
     const struct logs_options *options = call->options;
-    if (options->has_times && !options->is_following) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "--timestamps: lines are kept without times; with -f those that come "
-                              "get theirs");
-    }
     if (options->is_previous && options->attempt > 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "--previous or --attempt? Give one of the two");
@@ -330,12 +340,36 @@ static weir_status check_options(struct cli_call *call, const struct followed *f
                : WEIR_OK;
 }
 
+/* "10m" are so long ago by the server's clock. */
+static weir_status read_since(struct cli_call *call, const char *text, const char **out,
+                              struct weir_error *err)
+{
+    int64_t ms;
+    *out = "";
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    if (weir_span_parse(text, &ms)) {
+        *out = weir_arena_printf(call->arena, "&last_s=%lld", (long long)((ms + 999) / 1000));
+        return WEIR_OK;
+    }
+    *out = cli_path1(call, "&since={}", text);
+    return weir_time_parse(text, &ms) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "--since: expected how long ago, as in 10m or 2h, or a time like "
+                                "2026-01-31T12:00:00Z, got \"%.40s\"",
+                                text);
+}
+
 static weir_status run_logs(struct cli_call *call, struct weir_error *err)
 {
     const struct logs_options *options = call->options;
     struct followed *followed = WEIR_ARENA_ARRAY(call->arena, TASKS_MAX, struct followed);
     size_t n = 0;
     char *job;
+    const char *since;
+    WEIR_TRY(read_since(call, options->since, &since, err));
     WEIR_TRY(find_tasks(call, call->words[0], followed, TASKS_MAX, &n, &job, err));
     if (n == 0) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s has no task yet", call->words[0]);
@@ -349,16 +383,19 @@ static weir_status run_logs(struct cli_call *call, struct weir_error *err)
                            .is_raw = options->is_raw,
                            .has_times = options->has_times,
                            .tail = options->tail,
+                           .since = since,
                            .attempt = attempt};
-    return options->grep != NULL || options->has_times ? search_logs(call, &how, followed, n, err)
-                                                       : print_logs(call, &how, followed, n, err);
+    return options->grep != NULL ? search_logs(call, &how, followed, n, err)
+                                 : print_logs(call, &how, followed, n, err);
 }
 
 const struct cli_command cli_logs = {
     .name = "logs",
-    .usage = "[-f] [-n N] [-g PATTERN [-i]] [--attempt N | --previous] [--timestamps] [--raw] JOB "
-             "| ION | "
-             "ION/PIPELINE",
+    .usage =
+        "[-f] [-n N] [--since TIME] [-g PATTERN [-i]] [--attempt N | --previous] [--timestamps] "
+        "[--raw] JOB "
+        "| ION | "
+        "ION/PIPELINE",
     .summary = "Print what tasks have logged",
     .min_words = 1,
     .max_words = 1,

@@ -151,6 +151,25 @@ const struct cli_noun *cli_noun_split(struct weir_arena *arena, const char *word
     return cli_noun_find(weir_arena_memdup(arena, word, (size_t)(slash - word)));
 }
 
+/* What other programs call what there is. */
+static const struct {
+    const char *word, *noun;
+} abroad[] = {
+    {"po", "jobs"},
+    {"pods", "jobs"},
+    {"pod", "jobs"},
+    {"deploy", "deployments"},
+    {"no", "nodes"},
+    {"ns", "projects"},
+    {"namespaces", "projects"},
+    {"svc", "services"},
+    {"gpus", "devices"},
+    {"notebooks", "services kind=notebook"},
+    {"people", "users"},
+    {"partitions", "queues"},
+    {"trainings", "jobs kind=train"},
+};
+
 weir_status cli_noun_unknown(const char *name, struct weir_error *err)
 {
     struct weir_nearest nearest = {0};
@@ -158,6 +177,13 @@ weir_status cli_noun_unknown(const char *name, struct weir_error *err)
     if (strcmp(name, "all") == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "say what: `weir get ions,jobs,services,deployments`");
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(abroad); i++) {
+        if (strcmp(name, abroad[i].word) == 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "there is no noun \"%s\"; `weir get %s` lists what comes nearest",
+                                  name, abroad[i].noun);
+        }
     }
     for (size_t i = 0; i < cli_n_nouns; i++) {
         weir_nearest_see(&nearest, name, strlen(name), cli_nouns[i].plural);

@@ -45,6 +45,12 @@ class Jobs(unittest.TestCase):
         self.assertIn("hello from 0", out)
         self.assertEqual(self.server.weir("logs", "-g", "^HELLO.*[0-9]$", "-i", job)[1], "hello from 0\n")
         self.assertEqual(self.server.weir("logs", "--grep", "nothing", job)[1], "")
+        stamped = self.server.weir("logs", "--timestamps", job)[1].splitlines()
+        first, second = [line.split(" ", 1) for line in stamped]
+        self.assertEqual((first[1], second[1]), ("hello from 0", "again"))
+        self.assertEqual(self.server.weir("logs", "--since", first[0], job)[1], "hello from 0\nagain\n")
+        self.assertEqual(self.server.weir("logs", "--since", "1h", "--tail", "1", "-t", "-g", "^again$", job)[1], stamped[1] + "\n")
+        self.assertEqual(self.server.weir("logs", "--since", "2999-01-01T00:00:00Z", job)[1], "")
         self.assertEqual(self.server.weir("logs", "--grep", "(", job, check=False)[0], 2)
 
     def test_the_last_lines_of_a_log_can_be_had_alone(self):
