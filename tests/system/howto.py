@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""howto.py [--in-order] [PAGE …]: plays the commands of how-to pages as a person would who reads them.
+"""howto.py [--in-order] [--times] [PAGE …]: plays the commands of how-to pages as a person would who reads them.
+
+With --in-order all are played against one server, one after the other, and a page goes on behind what fails; --times
+says what each command took.
 
 A page is played from top to bottom in one bash session, in a fresh folder, against a server. What becomes of each
 fenced block:
@@ -91,6 +94,7 @@ class Result:
     quiet_s: float = 0
     quiet_command: str = ""
     problems: list = dataclasses.field(default_factory=list)
+    commands: list = dataclasses.field(default_factory=list)  # (seconds, command)
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -205,10 +209,11 @@ def check_shown(shown, printed):
             if left:
                 left.pop(0)  # rows are examples
             continue
-        cut = line.split("…")[0].split() if "…" in line else None
+        if "…" in line:  # any words from there on
+            form = form_of(line.split("…")[0].rpartition(" ")[0])
         while left:
-            has = left.pop(0)
-            if form_of(has) == form or (cut is not None and len(cut) < 2 and has.split()[:len(cut)] == cut):
+            has = form_of(left.pop(0))
+            if has == form or ("…" in line and has[:len(form)] == form):
                 break
         else:
             raise Stale(f"the page shows {line!r}, which was not printed:\n{printed}")
@@ -377,8 +382,10 @@ class Player:
             played = f"python3 {shlex.quote(__file__)} --at-terminal {shlex.quote(step.notes['types'])} {shlex.quote(command)}"
         else:
             played = command
+        begun = time.monotonic()
         status, self.output, quiet = self.session.run(played)
         self.result.played += 1
+        self.result.commands.append((time.monotonic() - begun, step.text))
         if quiet > self.result.quiet_s:
             self.result.quiet_s, self.result.quiet_command = quiet, step.text
         following = self.steps[self.steps.index(step) + 1:][:1]
@@ -494,6 +501,8 @@ def main():
     try:
         for path in paths:
             results.append(Player(path, server).play(is_strict=not is_in_order))
+            if "--times" in words:
+                print("\n".join(f"{seconds:7.2f} s  {' '.join(command.split())[:120]}" for seconds, command in results[-1].commands))
             print("\n".join(results[-1].problems) or f"{path.name}: {results[-1].played} played", flush=True)
     finally:
         if server is not None:

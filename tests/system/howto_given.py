@@ -26,7 +26,7 @@ def png(rows):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
-def people(folder, *names, photos=3):
+def people(folder, *names, photos=6):
     """A folder of photos for each person."""
     for name in names:
         photographs(pathlib.Path(folder) / name, name, photos)
