@@ -57,6 +57,8 @@ NEEDS = {  # a block that needs one is played where it is
     "system": ("changes of the whole machine", lambda: False),
     "jupyter": ("Jupyter", lambda: shutil.which("jupyter-notebook")),
     "streamlit": ("Streamlit", lambda: shutil.which("streamlit")),
+    "mpi": ("mpirun, and two nodes of many CPUs", lambda: False),
+    "spark": ("Spark", lambda: False),
     "sshd": ("an ssh server", lambda: False),
 }
 NOTES = ("file", "part", "shown", "form", "needs", "goes on", "types", "fails")
@@ -309,7 +311,8 @@ class Player:
         self.stand_ins()
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
         environment |= {"PATH": f"{BIN}:{environment['PATH']}", "HOME": str(folder), "WEIR_STATE": str(self.server.state), "ROOT": str(ROOT),
-                        "HOWTO_GIVEN": str(pathlib.Path(__file__).with_name("howto_given.py")), "LC_ALL": "C.UTF-8"}
+                        "HOWTO_GIVEN": str(pathlib.Path(__file__).with_name("howto_given.py")), "LC_ALL": "C.UTF-8",
+                        "WEIR_LIBRARIES": str(BIN.parent / "src/mlops")}
         self.session = Session(folder, environment)
         try:
             for step in self.steps:
@@ -428,12 +431,13 @@ class Player:
     def do_part(self, step):
         name = step.notes["part"]
         path = self.here_now() / name if (self.here_now() / name).exists() else ROOT / name
-        left = [line.strip() for line in path.read_text().splitlines()]
-        for line in step.text.splitlines():
-            if line.strip() and line.strip() != "…":
-                if line.strip() not in left:
-                    raise Stale(f"{name} has no line {line.strip()!r} there")
-                left = left[left.index(line.strip()) + 1:]
+        plain = [re.sub(r"\s+#.*", "", line).strip() for line in [*path.read_text().splitlines(), *step.text.splitlines()]]
+        n = len(path.read_text().splitlines())
+        left, wanted = plain[:n], [line for line in plain[n:] if line and "…" not in line]
+        for line in wanted:
+            if line not in left:
+                raise Stale(f"{name} has no line {line!r} there")
+            left = left[left.index(line) + 1:]
 
     def do_shown(self, step):
         check_shown(self.here(step.text), self.output)

@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import random
+import socket
 import struct
 import sys
 import zipfile
@@ -105,6 +106,12 @@ def web(folder):
         server.serve_forever()
 
 
+def port():
+    """A port that is free."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1])
+
+
 if __name__ == "__main__":
-    made = {function.__name__: function for function in (people, photographs, classes, picture, classifier, model, wheel, web)}
+    made = {function.__name__: function for function in (people, photographs, classes, picture, classifier, model, wheel, web, port)}
     made[sys.argv[1]](*sys.argv[2:])
