@@ -65,7 +65,7 @@ NOTES = ("file", "part", "shown", "form", "needs", "goes on", "types", "fails")
 ALONE = ("server", "given", "for", "until", "stop")
 MARK = re.compile(rb"\x01(\d+)\x01")
 LOOP = """set -m
-given() { python3 "$HOWTO_GIVEN" "$@"; }
+. "$ROOT/tests/system/howto_given.sh"
 while IFS= read -r -d '' -u 9 command; do
     eval "$command" </dev/null 9<&-
     printf '\\001%d\\001' $?
@@ -311,8 +311,7 @@ class Player:
         self.stand_ins()
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
         environment |= {"PATH": f"{BIN}:{environment['PATH']}", "HOME": str(folder), "WEIR_STATE": str(self.server.state), "ROOT": str(ROOT),
-                        "HOWTO_GIVEN": str(pathlib.Path(__file__).with_name("howto_given.py")), "LC_ALL": "C.UTF-8",
-                        "WEIR_LIBRARIES": str(BIN.parent / "src/mlops")}
+                        "LC_ALL": "C.UTF-8", "WEIR_LIBRARIES": str(BIN.parent / "src/mlops")}
         self.session = Session(folder, environment)
         try:
             for step in self.steps:

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 
 import harness
-from harness import onnx_model, small_model
+from harness import onnx_model
 
 sys.path.insert(0, str(harness.ROOT / "bench"))
 from serving import drawn_face  # noqa: E402
@@ -66,9 +66,9 @@ def classifier(file, n_classes, seed=1):
         {"w": ((3, n), [dice.uniform(-1, 1) for _ in range(3 * n)])}, ("x", (None, 3, 224, 224)), ("y", (None, n))))
 
 
-def model(file, name="y"):
-    """An ONNX file that adds 1 to four numbers."""
-    pathlib.Path(file).write_bytes(small_model(name, (None, 4)))
+def model(file, name="one"):
+    """An ONNX file that adds 1 to four numbers. Another name is another file."""
+    pathlib.Path(file).write_bytes(onnx_model([("Add", ["x", name], "y")], {name: ((), [1])}, ("x", (None, 4)), ("y", (None, 4))))
 
 
 def wheel(folder, name):
