@@ -63,8 +63,10 @@ NEEDS = {  # a block that needs one is played where it is
 }
 NOTES = ("file", "part", "shown", "form", "needs", "goes on", "types", "fails")
 ALONE = ("server", "given", "for", "until", "stop")
+PLAYED_ELSEWHERE = "tour"  # by docs/tour.py, and in a bare Debian
 MARK = re.compile(rb"\x01(\d+)\x01")
-LOOP = """set -m
+LOOP = """exec 9<&0 </dev/null
+set -m
 . "$ROOT/tests/system/howto_given.sh"
 while IFS= read -r -d '' -u 9 command; do
     eval "$command" </dev/null 9<&-
@@ -112,7 +114,10 @@ def steps_of(text, page):
                 i += 1
             body = "\n".join(lines[begun:i + 1]).strip()[4:].rpartition("-->")[0].strip()
             word, _, rest = body.partition(":")
-            if word in ALONE:
+            if word == PLAYED_ELSEWHERE:
+                while "tour: end" not in lines[i]:
+                    i += 1
+            elif word in ALONE:
                 found.append(Step(word, rest.strip(), begun + 1))
             elif word in NOTES:
                 notes[word] = rest.strip()
@@ -228,16 +233,15 @@ class Session:
 
     def __init__(self, folder, environment):
         self.folder = folder
-        reader, self.commands = os.pipe()
-        self.process = subprocess.Popen(
-            ["bash", "-c", f"exec 9<&{reader} {reader}<&-\n{LOOP}"], cwd=folder, env=environment, pass_fds=[reader], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-        os.close(reader)
-        self.longest = 0
+        self.process = subprocess.Popen(["bash", "-c", LOOP], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, start_new_session=True, bufsize=0)
 
     def run(self, command, limit_s=300):
         """(status, output, the longest time without output) of one command of the session."""
-        os.write(self.commands, command.encode() + b"\0")
+        try:
+            self.process.stdin.write(command.encode() + b"\0")
+        except BrokenPipeError:
+            raise Stale(f"the session has ended before: {command}") from None
         got, begun, last, quiet = b"", time.monotonic(), time.monotonic(), 0
         while not (mark := MARK.search(got)):
             ready = select.select([self.process.stdout], [], [], 1)[0]
@@ -254,7 +258,7 @@ class Session:
         return int(mark[1]), text, quiet
 
     def close(self):
-        os.close(self.commands)
+        self.process.stdin.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -475,6 +479,14 @@ def weir_calls(command):
     return found
 
 
+def play(path, server=None, is_strict=True):
+    """What a page came to, also if it cannot be played at all."""
+    try:
+        return Player(path, server).play(is_strict)
+    except Stale as error:
+        return Result(path.name, problems=[str(error)])
+
+
 def table(results):
     lines = [f"{'page':34} {'played':>6} {'not':>4} {'wall s':>7} {'quiet s':>7}  the quietest command"]
     for result in results:
@@ -503,7 +515,7 @@ def main():
     results = []
     try:
         for path in paths:
-            results.append(Player(path, server).play(is_strict=not is_in_order))
+            results.append(play(path, server, is_strict=not is_in_order))
             if "--times" in words:
                 print("\n".join(f"{seconds:7.2f} s  {' '.join(command.split())[:120]}" for seconds, command in results[-1].commands))
             print("\n".join(results[-1].problems) or f"{path.name}: {results[-1].played} played", flush=True)
