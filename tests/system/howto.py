@@ -24,7 +24,7 @@ Comments above a block, which readers do not see:
 
 Comments of their own:
 
-    <!-- server: FLAGS -->  the page's server has these; "none": the page starts it
+    <!-- server: FLAGS -->  the page's server has these; "own": none but it is the page's alone; "none": the page starts it
     <!-- given: COMMANDS -->what the reader has: made before they read on
     <!-- for: WORD = COMMAND -->  what COMMAND prints stands for WORD from here on
     <!-- until: COMMAND --> the reader waits until this succeeds
@@ -47,7 +47,7 @@ import subprocess
 import sys
 import time
 
-from harness import BIN, ROOT, WEIR, Server
+from harness import BIN, ROOT, WEIR, HttpError, Server
 
 QUIET_S = 60
 NEEDS = {  # a block that needs one is played where it is
@@ -248,6 +248,7 @@ class Session:
             now = time.monotonic()
             quiet = max(quiet, now - last)
             if quiet > QUIET_S or now - begun > limit_s:
+                self.interrupt()
                 raise Stale(f"silent for {quiet:.0f} s, begun {now - begun:.0f} s ago: {command}\n{got.decode(errors='replace')}")
             if ready:
                 part = os.read(self.process.stdout.fileno(), 65536)
@@ -256,6 +257,14 @@ class Session:
                 got, last = got + part, now
         text = re.sub(r"^\[\d+\][+-]? .*\n", "", got[:mark.start()].decode(errors="replace"), flags=re.M)  # of the shell's jobs
         return int(mark[1]), text, quiet
+
+    def interrupt(self):
+        """Ends what runs, so that the next command can be given."""
+        for pid in pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                (os.kill if os.getpgid(int(pid)) == self.process.pid else os.killpg)(int(pid), signal.SIGTERM)
+        while not MARK.search(os.read(self.process.stdout.fileno(), 65536) or b"\x010\x01"):
+            pass
 
     def close(self):
         self.process.stdin.close()
@@ -304,11 +313,11 @@ class Player:
         self.goes_on, self.output, self.result = [], "", Result(self.page)
 
     def play(self, is_strict=True):
-        begun = time.monotonic()
+        begun, self.is_strict = time.monotonic(), is_strict
         if self.is_own:
             self.server = Server()
             if self.flags != "none":
-                self.server.start("--services-listen", "127.0.0.1:0", *shlex.split(self.flags))
+                self.server.start("--services-listen", "127.0.0.1:0", *shlex.split(self.flags.removeprefix("own")))
         folder = self.server.root / self.page.removesuffix(".md")
         folder.mkdir()
         self.folder = folder
@@ -397,6 +406,8 @@ class Player:
         following = self.steps[self.steps.index(step) + 1:][:1]
         is_refused = "fails" in step.notes and is_last or bool(
             following and following[0].kind == "shown" and following[0].text.startswith("weir: "))
+        if not self.is_strict and re.search("exists already|there is nothing to change", self.output):
+            return  # of a page before
         if (status != 0) != is_refused:
             raise Stale(f"{step.text}: {status}\n{self.output}")
         if "fails" in step.notes and is_last and not re.search(step.notes["fails"], self.output):
@@ -448,7 +459,10 @@ class Player:
     def do_request(self, step):
         head, _, body = step.text.partition("\n")
         method, path = self.here(head).split()
-        self.output = json.dumps(self.server.request(method, path, json.loads(self.here(body)) if body.strip() else None))
+        try:
+            self.output = json.dumps(self.server.request(method, path, json.loads(self.here(body)) if body.strip() else None))
+        except (OSError, HttpError) as error:
+            raise Stale(f"{head}: {error}") from None
         self.result.played += 1
 
     def do_needs(self, step):

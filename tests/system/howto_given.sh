@@ -2,8 +2,9 @@
 
 given() { python3 "$ROOT/tests/system/howto_given.py" "$@"; }
 
-# dataset NAME FOLDER: a version of it.
-dataset() { weir dataset create "$1" && weir dataset put "$1" "$2" && weir dataset freeze "$1"; }
+# dataset NAME FOLDER: a version of it; there may be one already, as there may be a project.
+dataset() { weir dataset create "$1" || weir get dataset "$1" && weir dataset put "$1" "$2" && weir dataset freeze "$1"; }
+project() { weir project create "$1" || weir get project "$1"; }
 
 # soon COMMAND…: until it succeeds, some seconds at most.
 soon() {
