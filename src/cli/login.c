@@ -173,9 +173,12 @@ static weir_status keep_server(struct cli_call *call, struct weir_error *err)
         cli_print_change(json_pack("{s:s,s:s,s:O}", "context", context.name, "server",
                                    context.server, "user", json_object_get(session, "user")));
     } else if (status == WEIR_OK) {
-        printf("%s: you are %s at %s; commands go there from now on (see `weir context` and `weir "
-               "logout`)\n",
-               context.name, cli_text(call, session, "user"), context.server);
+        bool has_state = common->state != NULL && common->state[0] != '\0';
+        printf(
+            "%s: you are %s at %s; commands go there from now on%s (see `weir context` and `weir "
+            "logout`)\n",
+            context.name, cli_text(call, session, "user"), context.server,
+            has_state ? ", where neither WEIR_STATE nor --state is given" : "");
     }
     json_decref(session);
     free((char *)context.ca_file);

@@ -25,8 +25,9 @@ static weir_status read_terminal(int fd, const char *prompt, char *out, size_t s
     }
     silent = before;
     silent.c_lflag &= ~(tcflag_t)ECHO;
-    (void)!write(fd, prompt, strlen(prompt));
+    /* What is typed when the prompt is seen is neither shown nor thrown away. */
     (void)tcsetattr(fd, TCSAFLUSH, &silent);
+    (void)!write(fd, prompt, strlen(prompt));
     while (n + 1 < size && read(fd, &byte, 1) == 1 && byte != '\n') {
         out[n++] = byte;
     }

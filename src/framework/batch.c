@@ -67,6 +67,8 @@ static weir_status plan_batch(struct job_plan *plan, struct weir_error *err)
     WEIR_TRY(weir_kind_read(plan->kind, job->spec, "$.spec", plan->arena, &read, err));
     int64_t n_tasks = ((const struct job_batch *)read.options)->tasks;
     WEIR_TRY(job_plan_room(plan, n_tasks, err));
+    plan->request.is_array =
+        n_tasks > 1; /* each has shards of its own, and needs none of the others */
     for (int64_t rank = 0; rank < n_tasks; rank++) {
         json_t *spec = job_plan_spec(plan);
         json_object_set_new(spec, "rank", json_integer((json_int_t)rank));
@@ -91,9 +93,9 @@ static const struct weir_job_ops ops = {
 
 const struct weir_kind weir_job_batch = {
     .name = "batch",
-    .doc = "The answers of a model for every picture of a dataset version, as files: tasks that "
-           "start together share them. It is tracked as a run, and one that is started again goes "
-           "on from the shards that are there.",
+    .doc = "The answers of a model for every picture of a dataset version, as files: tasks share "
+           "them, each of which starts when there is room for it. It is tracked as a run, and one "
+           "that is started again goes on from the shards that are there.",
     WEIR_KIND_OPTIONS(job_batch, options),
     WEIR_KIND_WORDS(words),
     .ops = &ops,

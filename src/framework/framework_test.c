@@ -122,7 +122,7 @@ START_TEST(tasks_times_text_is_bounded)
 
 END_TEST
 
-START_TEST(a_batch_prediction_is_a_gang_of_equal_tasks_with_what_was_found)
+START_TEST(tasks_of_a_batch_prediction_are_equal_and_start_each_on_its_own)
 {
     weir_arena_init(&arena, 0);
     WEIR_AUTO(weir_json_auto_free)
@@ -136,6 +136,7 @@ START_TEST(a_batch_prediction_is_a_gang_of_equal_tasks_with_what_was_found)
     ck_assert_int_eq(weir_framework_plan(&job, &arena, &launches, &n_launches, &request, &err),
                      WEIR_OK);
     ck_assert_uint_eq(n_launches, 3);
+    ck_assert(request.is_array);
     ck_assert_int_eq(launches[2].cpu_millis, 2000);
     ck_assert_str_eq(spec_member(2, "rank"), "2");
     ck_assert_str_eq(spec_member(2, "threads"), "2");
@@ -221,6 +222,6 @@ END_TEST
 WEIR_TEST_MAIN("framework", job_kinds_keep_the_laws_of_registries,
                a_training_is_a_gang_of_workers_then_servers,
                the_model_of_a_tracked_training_is_kept_unless_it_goes_elsewhere,
-               a_batch_prediction_is_a_gang_of_equal_tasks_with_what_was_found,
+               tasks_of_a_batch_prediction_are_equal_and_start_each_on_its_own,
                an_elastic_training_is_one_task_that_starts_its_workers, a_command_keeps_its_words,
                what_cannot_be_started_says_why, tasks_times_text_is_bounded)

@@ -696,9 +696,11 @@ def check_links(path, text):
 
 
 def check_shell(path, text, commands, worker):
-    """Commands in shell blocks exist and have the options they are given."""
+    """Commands in shell blocks, and those that the text of a page names, exist and have the options they are given."""
     where = path.relative_to(ROOT)
-    for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.S | re.M):
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.S | re.M)
+    named = [] if path.name == "CHANGELOG.md" else [" ".join(span.split()) for span in re.findall(r"`(weir [^`]+)`", prose)]
+    for block in re.findall(r"^ *```(?:sh|console)\n(.*?)^ *```", text, re.S | re.M) + named:
         block = block.replace("\\\n", " ")
         for line in re.findall(r"(?:^|[|;&(] *)(?:\$ )?(?:build/)?weir ([a-z][^\n|;&)]*)", block, re.M):
             line = re.sub(r"\"[^\"]*\"|'[^']*'", "", line.split(" #")[0])

@@ -34,29 +34,43 @@ def wait_until(condition, seconds, what):
         time.sleep(0.05)
 
 
-def small_model(name="y", shape=(1, 4)):
-    """The bytes of a real ONNX model, y = x + 1 of floats: nothing else becomes a version. Another name is another file."""
-    def field(number, value):
-        if isinstance(value, int):
-            return varint(number << 3) + varint(value)
-        value = value.encode() if isinstance(value, str) else value
-        return varint(number << 3 | 2) + varint(len(value)) + value
+def proto_field(number, value):
+    """A field of a Protocol Buffers message: an integer, or bytes or text by its length."""
+    if isinstance(value, int):
+        return proto_varint(number << 3) + proto_varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return proto_varint(number << 3 | 2) + proto_varint(len(value)) + value
 
-    def varint(value):
-        more = bytearray()
-        while value > 127:
-            more.append(value & 127 | 128)
-            value >>= 7
-        return bytes(more) + bytes([value])
+
+def proto_varint(value):
+    more = bytearray()
+    while value > 127:
+        more.append(value & 127 | 128)
+        value >>= 7
+    return bytes(more) + bytes([value])
+
+
+def onnx_model(nodes, constants, given, taken):
+    """The bytes of an ONNX model of floats. nodes: (operator, inputs, output); constants: name → (shape, floats);
+    given and taken, its input and its output: (name, shape), None for a size that is free."""
+    field = proto_field
 
     def port(label, dims):
         sizes = b"".join(field(1, field(2, "n") if size is None else field(1, size)) for size in dims)
         return field(1, label) + field(2, field(1, field(1, 1) + field(2, sizes)))
 
-    one = field(2, 1) + field(8, "one") + field(9, struct.pack("<f", 1))
-    node = field(1, "x") + field(1, "one") + field(2, name) + field(4, "Add")
-    graph = field(1, node) + field(2, "g") + field(5, one) + field(11, port("x", shape)) + field(12, port(name, shape))
+    graph = b"".join(field(1, b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, operator))
+                     for operator, inputs, output in nodes) + field(2, "g")
+    for name, (shape, values) in constants.items():
+        dims = b"".join(field(1, size) for size in shape)
+        graph += field(5, dims + field(2, 1) + field(8, name) + field(9, struct.pack(f"<{len(values)}f", *values)))
+    graph += field(11, port(*given)) + field(12, port(*taken))
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
+
+
+def small_model(name="y", shape=(1, 4)):
+    """The bytes of a real ONNX model, y = x + 1 of floats: nothing else becomes a version. Another name is another file."""
+    return onnx_model([("Add", ["x", "one"], name)], {"one": ((), [1])}, ("x", shape), (name, shape))
 
 
 class HttpError(Exception):

@@ -8,9 +8,7 @@ import os
 import pathlib
 import pty
 import random
-import re
 import select
-import shlex
 import signal
 import socket
 import struct
@@ -20,7 +18,7 @@ import threading
 import time
 import unittest
 
-from harness import BIN, ROOT, WEIR, HttpError, Server, main, wait_until
+from harness import WEIR, HttpError, Server, main, wait_until
 
 VISITS = int(os.environ.get("WEIR_VISITS", "8"))  # at once
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
@@ -349,52 +347,6 @@ class InsideTest(unittest.TestCase):
         rows = json.loads(self.run_weir("job", "top", "echo", "-o", "json").stdout)
         self.assertTrue(any("python" in row["command"] and row["rss_bytes"] > 1 << 20 for row in rows), rows)
         self.assertIn(b"CPU %", self.run_weir("job", "top", "echo/0").stdout)
-
-    def test_the_how_to_is_as_it_says(self):
-        """Every command of docs/howto/look-into-a-job.md, in its order."""
-        text = (ROOT / "docs/howto/look-into-a-job.md").read_text()
-        lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
-        self.assertGreater(len(lines), 12)
-        folder = self.server.root / "how-to"
-        folder.mkdir()
-        os.environ["WEIR_STATE"] = str(self.server.state)
-        self.addCleanup(os.environ.pop, "WEIR_STATE")
-        os.environ["PATH"] = f"{BIN}:{os.environ['PATH']}"
-        for line in lines:
-            words = shlex.split(line)
-            name = words[3] if len(words) > 3 else ""
-            if words[1:3] == ["job", "shell"]:
-                terminal = Terminal(WEIR, *words[1:])
-                self.addCleanup(terminal.kill)
-                terminal.expect(b"$ ")
-                terminal.type(b"cat loss; exit\n")
-                self.assertEqual(terminal.end(), 0)
-                self.assertIn(b"0.25", terminal.text)
-            elif words[1:3] == ["job", "forward"]:
-                local, port = words[4].split(":")
-                process = self.popen(*words[1:4], f"0:{port}", stdout=subprocess.PIPE)  # as it is printed but for a port that is free here
-                local = int(process.stdout.readline().split()[0].split(b":")[1])
-                wait_until(lambda: self.answers(local), 20, "the page")
-                process.send_signal(signal.SIGINT)
-                self.assertEqual(process.wait(timeout=20), 0)
-            else:
-                done = subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
-                self.assertEqual((done.returncode, done.stderr), (0, ""), line)
-                if words[1:3] == ["job", "run"]:
-                    job = next(job for job in self.server.get("/jobs")["items"] if job["name"] == name)["id"]
-                    wait_until(lambda: self.server.get(f"/jobs/{job}")["state"] == "RUNNING" and (
-                        name != "frail" or "is held until" in (self.server.get(f"/jobs/{job}")["reason"] or "")), 30, line)
-                    if name == "train":
-                        wait_until(lambda: b"0.25" in self.run_weir("job", "exec", "train", "--", "cat", "loss").stdout, 20, "its file")
-        self.assertEqual((folder / "loss").read_text(), "0.25\n")
-        self.assertEqual((folder / "whole/loss").read_text(), "0.25\n")
-        for name in ("train", "page"):
-            self.server.weir("job", "cancel", name)
-
-    def answers(self, port):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
-            return b" 200 " in connection.recv(100)
 
     # ---- who may ------------------------------------------------------------------------------------
 

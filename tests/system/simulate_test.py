@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""simulate_test.py: the commands of docs/howto/replay-a-month.md on examples/scheduler."""
+"""simulate_test.py: the figures of docs/howto/replay-a-month.md's commands on examples/scheduler, and wrong use."""
 import json
 import os
 import pathlib

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""howto_given.py WHAT …: makes what the reader of a how-to page has already, of the smallest kind (see howto.py)."""
+import http.server
+import io
+import os
+import pathlib
+import random
+import socket
+import struct
+import sys
+import zipfile
+import zlib
+
+import harness
+from harness import onnx_model
+
+sys.path.insert(0, str(harness.ROOT / "bench"))
+from serving import drawn_face  # noqa: E402
+
+
+def png(rows):
+    """Grey pixels as a PNG."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0)
+    data = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def people(folder, *names, photos=6):
+    """A folder of photos for each person."""
+    for name in names:
+        photographs(pathlib.Path(folder) / name, name, photos)
+
+
+def photographs(folder, name, photos=3):
+    """Photos of one person."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for photo in range(int(photos)):
+        (folder / f"{photo}.pgm").write_bytes(drawn_face(zlib.crc32(name.encode()), photo, 32))
+
+
+def classes(folder, pictures, *names, side=28):
+    """A folder with so many pictures for each class: bars of an own width."""
+    for number, name in enumerate(names):
+        place = pathlib.Path(folder) / name
+        place.mkdir(parents=True, exist_ok=True)
+        for picture in range(int(pictures)):
+            dice = random.Random(f"{name} {picture}")
+            phase = dice.randint(0, 3)
+            (place / f"{picture:04}.png").write_bytes(png([[(200 if (x + phase) // (number + 1) % 2 else 40) + dice.randint(0, 15)
+                                                            for x in range(side)] for _ in range(side)]))
+
+
+def picture(file, side=64):
+    """One picture."""
+    pathlib.Path(file).write_bytes(png([[(x * y) % 256 for x in range(int(side))] for y in range(int(side))]))
+
+
+def classifier(file, n_classes, seed=1):
+    """An ONNX file that takes coloured pictures and gives probabilities."""
+    dice, n = random.Random(int(seed)), int(n_classes)
+    pathlib.Path(file).write_bytes(onnx_model(
+        [("GlobalAveragePool", ["x"], "p"), ("Flatten", ["p"], "f"), ("MatMul", ["f", "w"], "z"), ("Softmax", ["z"], "y")],
+        {"w": ((3, n), [dice.uniform(-1, 1) for _ in range(3 * n)])}, ("x", (None, 3, 224, 224)), ("y", (None, n))))
+
+
+def model(file, name="one"):
+    """An ONNX file that adds 1 to four numbers. Another name is another file."""
+    pathlib.Path(file).write_bytes(onnx_model([("Add", ["x", name], "y")], {name: ((), [1])}, ("x", (None, 4)), ("y", (None, 4))))
+
+
+def wheel(folder, name):
+    """A package for pip that has one empty module."""
+    info, out = f"{name}-1.0.dist-info", io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(f"{name}.py", "")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", f"{name}.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    (pathlib.Path(folder) / f"{name}-1.0-py3-none-any.whl").write_bytes(out.getvalue())
+
+
+class Listener(http.server.SimpleHTTPRequestHandler):
+    """Gives the files of its folder, and takes whatever is sent."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def web(folder):
+    """The address of a web server of this folder, which lives as long as the page is played."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *words: Listener(*words, directory=folder))
+    print(f"http://127.0.0.1:{server.server_address[1]}", flush=True)
+    if os.fork() == 0:
+        for fd in (0, 1, 2):
+            os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+        server.serve_forever()
+
+
+def port():
+    """A port that is free."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1])
+
+
+if __name__ == "__main__":
+    made = {function.__name__: function for function in (people, photographs, classes, picture, classifier, model, wheel, web, port)}
+    made[sys.argv[1]](*sys.argv[2:])
