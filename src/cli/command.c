@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include "cli/context.h"
+#include "cli/document.h"
 #include "cli/hint.h"
 
 #include <stdlib.h>
@@ -30,7 +31,9 @@ void cli_print_help(const struct cli_command *command)
 {
     printf("%s\n\nUsage: weir %s %s\n", command->summary, command->name, command->usage);
     if (command->help != NULL) {
-        printf("\n%s\n", command->help);
+        putchar('\n');
+        cli_document_write(stdout, command->help);
+        putchar('\n');
     }
     if (command->n_options > 0) {
         printf("\nOptions:\n");
@@ -107,8 +110,10 @@ int cli_call_end(struct cli_call *call, weir_status status, struct weir_error *e
         status = weir_error_set(err, WEIR_ERR_IO, "cannot write to standard output");
     }
     if (status != WEIR_OK) {
-        (void)fprintf(stderr, "weir: %s\n",
-                      err->message[0] != '\0' ? err->message : weir_status_text(status));
+        (void)fputs("weir: ", stderr);
+        cli_document_write(stderr,
+                           err->message[0] != '\0' ? err->message : weir_status_text(status));
+        (void)fputc('\n', stderr);
     }
     weir_arena_fini(call->arena);
     return status == WEIR_OK ? call->exit_status : weir_status_exit(status);

@@ -187,6 +187,18 @@ START_TEST(explain_says_what_members_mean_and_why_a_job_waits)
     ck_assert_str_eq(json_string_value(json_object_get(cli.json, "state")), "RUNNING");
     EXPECT_REFUSED(7, "only a job can be explained by name", "explain", "node", "n");
     EXPECT_REFUSED(2, "there is no noun", "explain", "frobs");
+    /* A word of the glossary: with a record's members, with a kind, alone, and without a server. */
+    EXPECT_EXIT(0, "explain", "candidates");
+    EXPECT_OUT("candidate: a model version that a link may deploy\n\ncandidate, as `weir get");
+    EXPECT_EXIT(0, "explain", "sources");
+    EXPECT_OUT("where frames come from\n");
+    EXPECT_OUT("directory");
+    EXPECT_EXIT(0, "explain", "impostor");
+    EXPECT_EXIT(0, "explain", "impostor", "--server", "http://127.0.0.1:1");
+    EXPECT_OUT("impostor, impostor set: a person who is not enrolled");
+    EXPECT_EXIT(0, "explain", "impostor", "-ojson");
+    ck_assert_ptr_nonnull(json_object_get(cli.json, "meaning"));
+    EXPECT_EXIT(9, "explain", "source", "--server", "http://127.0.0.1:1");
 }
 
 END_TEST
