@@ -4,6 +4,7 @@
 #include "cli/document.h"
 #include "cli/hint.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,6 +132,25 @@ char *cli_state_dir(struct weir_arena *arena, const char *given)
     return weir_arena_printf(arena, "%s/.local/share/weir", home);
 }
 
+/* Who names authorities wants the server's certificate looked at: that nobody does is said. */
+static weir_status check_authorities(const struct cli_common *common, struct weir_error *err)
+{
+    if (common->ca_file == NULL) {
+        return WEIR_OK;
+    }
+    if (access(common->ca_file, R_OK) != 0) {
+        return weir_error_set_errno(err, errno, "--ca-file %s cannot be read", common->ca_file);
+    }
+    if (common->server != NULL && strncmp(common->server, "http://", 7) == 0) {
+        (void)fprintf(
+            stderr,
+            "weir: --ca-file changes nothing with %s: it is not encrypted, and who answers "
+            "there proves nothing\n",
+            common->server);
+    }
+    return WEIR_OK;
+}
+
 weir_status cli_connect(struct cli_call *call, struct weir_error *err)
 {
     const struct cli_common *common = call->common;
@@ -139,6 +159,7 @@ weir_status cli_connect(struct cli_call *call, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(cli_context_find(call, &context, err));
+    WEIR_TRY(check_authorities(common, err));
     struct weir_client_config config = {
         .server = common->server != NULL ? common->server : context.server,
         .token = common->token != NULL ? common->token : context.token,
