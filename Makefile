@@ -5,7 +5,7 @@ JOBS    ?= $(shell nproc)
 # Options for CMake, the first time that it configures.
 CONFIGURE ?=
 
-.PHONY: all run tools check check-long install clean build-deps format
+.PHONY: all run tools check check-long install uninstall clean build-deps format
 
 all: build-deps ## Build the optimised programs: weir, weir-worker, weir-demo
 	@test -f build/release/build.ninja || cmake --preset release $(CONFIGURE)
@@ -35,8 +35,14 @@ check-long: build-deps ## Tests that take long: kills, swaps, fuzzing, accuracy 
 	@packaging/install-deps.sh packaging/check-deps.txt
 	@tests/check.sh --long
 
-install: all ## Install under PREFIX (default /usr/local)
-	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+install: all ## Install under PREFIX (default /usr/local): programs, manual, documents, completion, units of systemd
+	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX) >build/install.log || { tail -n 3 build/install.log; exit 1; }
+	@echo "Weir is in $(DESTDIR)$(PREFIX): weir help, man weir, $(PREFIX)/share/doc/weir/README.md"
+
+uninstall: ## Remove what the last `make install` installed
+	@test -f build/release/install_manifest.txt || { echo "build/release/install_manifest.txt is not there: nothing was installed from here"; exit 1; }
+	@sed 's|^|$(DESTDIR)|' build/release/install_manifest.txt | xargs -d '\n' rm -f
+	@for folder in share/weir share/doc/weir; do ! test -d $(DESTDIR)$(PREFIX)/$$folder || find $(DESTDIR)$(PREFIX)/$$folder -type d -empty -delete; done
 
 format: ## Bring every C file into the house format
 	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i

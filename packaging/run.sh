@@ -32,7 +32,7 @@ until grep -q "\"pid\": *$server[,}]" "$state/server.json" 2>/dev/null; do
 done
 
 if [ $is_interrupted = no ]; then
-    echo "The console (this link works once):"
+    echo "Weir runs. Its console:"
     build/weir login --state "$state"
     cat <<END
 

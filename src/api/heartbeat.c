@@ -103,8 +103,10 @@ static weir_status read_node(struct api_call *call, struct weir_node *node, stru
     }
     node->name = weir_arena_strdup(call->arena, call->params[0]);
     if (!weir_name_is_valid(node->name)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "node \"%.60s\": not a name (a-z 0-9 . _ -)",
-                              node->name);
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "node \"%.60s\": not a name (1 to 63 of a-z 0-9 . _ -, first a letter or digit)",
+            node->name);
     }
     node->disk_id = weir_arena_strdup(call->arena, disk_id);
     node->agent_version = weir_arena_strdup(call->arena, version);

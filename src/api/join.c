@@ -61,8 +61,10 @@ weir_status api_node_join(struct api_call *call, struct weir_txn *txn, struct we
     node = node != NULL ? node : "";
     WEIR_TRY(weir_node_join_take(txn, shown, node, call->now_ms, call->arena, err));
     if (!weir_name_is_valid(node)) { /* the transaction is given up: the token stays good */
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.node: \"%.80s\" is no name (a-z 0-9 . _ -)",
-                              node);
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$.node: \"%.80s\" is no name (1 to 63 of a-z 0-9 . _ -, first a letter or digit)",
+            node);
     }
     WEIR_TRY(weir_node_count_tokens(txn, node, &n_tokens, err));
     if (n_tokens > 0) {

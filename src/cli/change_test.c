@@ -147,6 +147,23 @@ START_TEST(a_file_is_applied)
 
 END_TEST
 
+START_TEST(the_only_training_need_not_be_named)
+{
+    apply_door();
+    EXPECT_EXIT(0, "trigger", "door");
+    EXPECT_OUT("door/learn: training is wanted\n");
+    write_file("two.yaml",
+               "kind: ion\nname: two\npipelines:\n  - {name: a, type: training, dataset: staff, "
+               "model: face-embed}\n  - {name: b, type: training, dataset: staff, model: "
+               "face-embed}\n");
+    EXPECT_EXIT(0, "apply", "-f", "two.yaml");
+    EXPECT_REFUSED(2, "a, b: say which pipeline, `weir trigger two PIPELINE`", "trigger", "two");
+    EXPECT_EXIT(0, "trigger", "two", "b");
+    EXPECT_REFUSED(4, "gate", "trigger", "gate");
+}
+
+END_TEST
+
 /* Whoever asks for JSON gets some, whatever the command. */
 START_TEST(every_change_answers_in_json)
 {
@@ -414,7 +431,8 @@ END_TEST
 WEIR_TEST_MAIN_WITH("change", set_up, tear_down, users_are_made_changed_and_deleted,
                     a_tokens_secret_is_printed_once,
                     a_node_is_drained_marked_and_joined_by_one_command_each,
-                    a_login_link_is_printed_alone, a_file_is_applied, every_change_answers_in_json,
+                    a_login_link_is_printed_alone, a_file_is_applied,
+                    the_only_training_need_not_be_named, every_change_answers_in_json,
                     reviews_say_what_there_is_to_do, a_command_takes_the_files_of_its_folder_along,
                     a_command_without_files_takes_none, a_job_is_submitted_from_a_file,
                     a_folder_becomes_a_dataset, a_models_file_is_fetched_whole,

@@ -1,8 +1,10 @@
 #include "cli/command.h"
 
 #include "cli/context.h"
+#include "cli/document.h"
 #include "cli/hint.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +32,9 @@ void cli_print_help(const struct cli_command *command)
 {
     printf("%s\n\nUsage: weir %s %s\n", command->summary, command->name, command->usage);
     if (command->help != NULL) {
-        printf("\n%s\n", command->help);
+        putchar('\n');
+        cli_document_write(stdout, command->help);
+        putchar('\n');
     }
     if (command->n_options > 0) {
         printf("\nOptions:\n");
@@ -130,8 +134,10 @@ int cli_call_end(struct cli_call *call, weir_status status, struct weir_error *e
         status = weir_error_set(err, WEIR_ERR_IO, "cannot write to standard output");
     }
     if (status != WEIR_OK) {
-        (void)fprintf(stderr, "weir: %s\n",
-                      err->message[0] != '\0' ? err->message : weir_status_text(status));
+        (void)fputs("weir: ", stderr);
+        cli_document_write(stderr,
+                           err->message[0] != '\0' ? err->message : weir_status_text(status));
+        (void)fputc('\n', stderr);
     }
     weir_arena_fini(call->arena);
     return status == WEIR_OK ? call->exit_status : weir_status_exit(status);
@@ -149,6 +155,25 @@ char *cli_state_dir(struct weir_arena *arena, const char *given)
     return weir_arena_printf(arena, "%s/.local/share/weir", home);
 }
 
+/* Who names authorities wants the server's certificate looked at: that nobody does is said. */
+static weir_status check_authorities(const struct cli_common *common, struct weir_error *err)
+{
+    if (common->ca_file == NULL) {
+        return WEIR_OK;
+    }
+    if (access(common->ca_file, R_OK) != 0) {
+        return weir_error_set_errno(err, errno, "--ca-file %s cannot be read", common->ca_file);
+    }
+    if (common->server != NULL && strncmp(common->server, "http://", 7) == 0) {
+        (void)fprintf(
+            stderr,
+            "weir: --ca-file changes nothing with %s: it is not encrypted, and who answers "
+            "there proves nothing\n",
+            common->server);
+    }
+    return WEIR_OK;
+}
+
 weir_status cli_connect(struct cli_call *call, struct weir_error *err)
 {
     const struct cli_common *common = call->common;
@@ -157,6 +182,7 @@ weir_status cli_connect(struct cli_call *call, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(cli_context_find(call, &context, err));
+    WEIR_TRY(check_authorities(common, err));
     struct weir_client_config config = {
         .server = common->server != NULL ? common->server : context.server,
         .token = common->token != NULL ? common->token : context.token,

@@ -57,6 +57,7 @@ struct cli_call {
     int argc; /**< Everything behind the command, unparsed. */
     char **argv;
     struct weir_client *client; /**< Opened by cli_connect. */
+    bool has_exact_times;       /**< Tables show times as they are: what is printed stays. */
     int exit_status; /**< Of the program, if the command itself went well: that of a followed job.
                       */
 };
@@ -162,8 +163,8 @@ void cli_print_object(const struct cli_call *call, const json_t *object);
 /** Member as text: strings as they are, null as "-", else compact JSON. In the arena. */
 char *cli_text(const struct cli_call *call, const json_t *object, const char *member);
 
-/** Member as a table shows it: sizes and exits as people say them, identifiers short, lists and objects of
- *  plain values without brackets, all else as cli_text. In the arena. */
+/** Member as a table shows it: sizes and exits as people say them, identifiers short, times as "5 min ago" where
+ *  -o wide has the exact ones, lists and objects of plain values without brackets, all else as cli_text. In the arena. */
 char *cli_cell_text(const struct cli_call *call, const json_t *object, const char *member);
 
 /** Print what the tasks of a job write until it is over (logs.c). */

@@ -1,4 +1,5 @@
 /** weir explain: what members mean, why a job is as it is, and what kinds there are. */
+#include "cli/document.h"
 #include "cli/noun.h"
 #include "cli/role.h"
 
@@ -263,11 +264,44 @@ static weir_status explain_kinds(struct cli_call *call, const char *noun, const 
     return status;
 }
 
+/* Is it one of those of which there are kinds, as the usage lists them? */
+static bool has_kinds(const char *usage, const char *word)
+{
+    size_t len = strlen(word);
+    const char *at = strstr(usage, word);
+    while (at != NULL &&
+           (at == usage || strchr(" |", at[-1]) == NULL || strchr(" |", at[len]) == NULL)) {
+        at = strstr(at + 1, word);
+    }
+    return at != NULL;
+}
+
+/* A word that is no noun of the server's: a kind, or a word of the glossary, which needs no server. */
+static weir_status explain_word(struct cli_call *call, const char *meaning, struct weir_error *err)
+{
+    const char *word = call->words[0];
+    weir_status status = explain_kinds(call, word, call->n_words > 1 ? call->words[1] : NULL, err);
+    if (status == WEIR_OK || meaning == NULL || has_kinds(call->command->usage, word)) {
+        return status;
+    }
+    if (cli_is_json(call)) {
+        json_t *answer = json_pack("{s:s}", "meaning", meaning);
+        cli_print_json(answer);
+        json_decref(answer);
+    }
+    return WEIR_OK;
+}
+
 static weir_status run_explain(struct cli_call *call, struct weir_error *err)
 {
     const struct cli_noun *noun = cli_noun_find(call->words[0]);
+    const char *meaning =
+        call->n_words == 1 ? cli_document_meaning(call->arena, call->words[0]) : NULL;
+    if (meaning != NULL && !cli_is_json(call)) {
+        printf("%s\n%s", meaning, noun != NULL ? "\n" : "");
+    }
     if (noun == NULL) {
-        return explain_kinds(call, call->words[0], call->n_words > 1 ? call->words[1] : NULL, err);
+        return explain_word(call, meaning, err);
     }
     if (call->n_words == 1 && strcmp(call->words[0], "roles") == 0) {
         return role_explain_all(call, err);
@@ -286,13 +320,17 @@ static weir_status run_explain(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_explain = {
     .name = "explain",
-    .usage = "NOUN | roles | job JOB | "
+    .usage = "WORD | NOUN | roles | job JOB | "
              "source|sink|stage|trigger|restart|policy|job-kind|driver|receiver|alert-action|"
              "sweep-method|sweep-parameter "
              "[KIND]",
-    .summary =
-        "Say what the members of a record mean, why a job waits or failed, or what a kind is",
+    .summary = "Say what a word or the members of a record mean, why a job waits or failed, or "
+               "what a kind is",
     .help =
+        "weir explain candidate says what Weir means by that word: any word of docs/glossary.md; "
+        "no server is needed.\n"
+        "weir explain dataset says it of one that there are records of, and what its members "
+        "mean.\n"
         "weir explain sources lists the sources of frames that there are, weir explain source "
         "http says\n"
         "what that one is and which options it takes; so for sinks, stages, triggers, restarts, "

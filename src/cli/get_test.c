@@ -77,6 +77,37 @@ START_TEST(every_noun_is_listed_in_every_form)
 
 END_TEST
 
+START_TEST(a_table_says_how_long_ago_and_wide_the_time)
+{
+    static const struct {
+        int64_t ago_ms;
+        const char *text;
+    } times[] = {{0, "0 s ago"},           {119500, "119 s ago"},   {150000, "2 min ago"},
+                 {7140000, "119 min ago"}, {7300000, "2 h ago"},    {172700000, "47 h ago"},
+                 {172900000, "2 d ago"},   {-3500, "in 3 s"},       {-200000, "in 3 min"},
+                 {-8000000, "in 2 h"},     {-900000000, "in 10 d"}, {34560000000, "400 d ago"}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(times); i++) {
+        char exact[WEIR_TIME_TEXT_BYTES], body[256];
+        weir_time_format(weir_time_ms() - times[i].ago_ms, exact);
+        (void)snprintf(body, sizeof body,
+                       "{\"items\":[{\"id\":\"x\",\"name\":\"a\",\"created_ms\":\"%s\"}]}", exact);
+        cli.script_path = API "/jobs";
+        cli.script_body = body;
+        cli.script_status = 200;
+        EXPECT_EXIT(0, "get", "jobs");
+        EXPECT_OUT(times[i].text);
+        ck_assert_ptr_null(strstr(cli.out, exact));
+        EXPECT_EXIT(0, "get", "jobs", "-o", "wide");
+        EXPECT_OUT(exact);
+        EXPECT_EXIT(0, "get", "jobs", "-o", "json");
+        EXPECT_OUT(exact);
+        cli.script_path = NULL;
+    }
+}
+
+END_TEST
+
 START_TEST(a_table_cuts_identifiers_and_wide_does_not)
 {
     EXPECT_EXIT(0, "get", "jobs");
@@ -187,6 +218,18 @@ START_TEST(explain_says_what_members_mean_and_why_a_job_waits)
     ck_assert_str_eq(json_string_value(json_object_get(cli.json, "state")), "RUNNING");
     EXPECT_REFUSED(7, "only a job can be explained by name", "explain", "node", "n");
     EXPECT_REFUSED(2, "there is no noun", "explain", "frobs");
+    /* A word of the glossary: with a record's members, with a kind, alone, and without a server. */
+    EXPECT_EXIT(0, "explain", "candidates");
+    EXPECT_OUT("candidate: a model version that a link may deploy\n\ncandidate, as `weir get");
+    EXPECT_EXIT(0, "explain", "sources");
+    EXPECT_OUT("where frames come from\n");
+    EXPECT_OUT("directory");
+    EXPECT_EXIT(0, "explain", "impostor");
+    EXPECT_EXIT(0, "explain", "impostor", "--server", "http://127.0.0.1:1");
+    EXPECT_OUT("impostor, impostor set: a person who is not enrolled");
+    EXPECT_EXIT(0, "explain", "impostor", "-ojson");
+    ck_assert_ptr_nonnull(json_object_get(cli.json, "meaning"));
+    EXPECT_EXIT(9, "explain", "source", "--server", "http://127.0.0.1:1");
 }
 
 END_TEST
@@ -243,6 +286,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("get", set_up, cli_close, every_noun_is_listed_in_every_form,
                     a_table_cuts_identifiers_and_wide_does_not,
+                    a_table_says_how_long_ago_and_wide_the_time,
                     columns_are_aligned_and_no_terminal_is_steered,
                     filters_and_limits_are_the_lists,
                     one_is_found_by_name_and_by_a_part_of_its_identifier,

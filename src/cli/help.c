@@ -1,9 +1,11 @@
 #include "cli/help.h"
 
+#include "cli/document.h"
 #include "cli/hint.h"
 #include "cli/noun.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* What a person needs first, in the order in which they need it. */
 static const char *const first[] = {
@@ -143,21 +145,36 @@ void cli_help_print(FILE *file)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(groups); i++) {
         print_names(file, i);
     }
-    (void)fprintf(file, "\n`weir help all` says what each does, `weir help COMMAND` tells more; "
-                        "weir(1) tells all.\n");
+    (void)fputs(
+        "\n`weir help jobs` (or another group, or all) says what each does, `weir help "
+        "COMMAND` tells more,\n`weir explain WORD` says what a word means; weir(1) tells all.\n",
+        file);
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    const char *dir = cli_document_dir(&arena);
+    if (dir != NULL) {
+        (void)fprintf(file, "Where to begin: %s/README.md\n", dir);
+    }
+    weir_arena_fini(&arena);
 }
 
-static void print_all(void)
+/* Each command of the group whose title begins with this word, whatever its case; "" are all. */
+static bool print_groups(const char *word)
 {
-    size_t width = width_of_names();
+    size_t width = width_of_names(), n_printed = 0, len = strlen(word);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(groups); i++) {
-        printf("%s%s\n", i > 0 ? "\n" : "", groups[i].title);
+        const char *title = groups[i].title;
+        if (len > 0 && (len != first_word_len(title) || strncasecmp(title, word, len) != 0)) {
+            continue;
+        }
+        printf("%s%s\n", n_printed++ > 0 ? "\n" : "", title);
         for (size_t k = 0; k < cli_n_commands; k++) {
             if (is_shown(cli_commands[k]) && is_in_group(i, cli_commands[k]->name)) {
                 print_one(stdout, cli_commands[k], width);
             }
         }
     }
+    return n_printed > 0;
 }
 
 /* The commands of one first word. */
@@ -190,9 +207,7 @@ weir_status cli_help_on(int argc, char **argv, struct weir_error *err)
         cli_print_help(command);
     } else if (argc == 1 && cli_is_group(argv[0])) {
         print_family(argv[0]);
-    } else if (strcmp(argv[0], "all") == 0) {
-        print_all();
-    } else {
+    } else if (argc > 1 || !print_groups(strcmp(argv[0], "all") == 0 ? "" : argv[0])) {
         return cli_unknown_command(argc, argv, err);
     }
     return WEIR_OK;

@@ -14,7 +14,8 @@ bool cli_help_is_first(size_t i_command);
 void cli_help_print(FILE *file);
 
 /**
- * Help on what the words name: nothing, "all", a command, those whose first word it is. Prints it.
+ * Help on what the words name: nothing, "all", a command, those whose first word it is, a group by its title's first
+ * word ("ions"). Prints it.
  * @return INVALID with what was probably meant, and nothing printed.
  */
 weir_status cli_help_on(int argc, char **argv, struct weir_error *err) WEIR_MUST_CHECK;

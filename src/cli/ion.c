@@ -198,9 +198,40 @@ struct plain_options {
 
 static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
 
+/* The pipeline that trains, where an ION has one only. */
+static weir_status find_training(struct cli_call *call, const char *ion, const char **out,
+                                 struct weir_error *err)
+{
+    json_t *record;
+    const json_t *pipeline;
+    size_t i;
+    const char *all = NULL, *name = NULL;
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/ions/{}", ion), NULL, &record, err));
+    json_array_foreach(json_object_get(record, "pipelines"), i, pipeline)
+    {
+        if (strcmp(cli_text(call, pipeline, "type"), "training") == 0) {
+            name = cli_text(call, pipeline, "name");
+            all = all == NULL ? name : weir_arena_printf(call->arena, "%s, %s", all, name);
+        }
+    }
+    json_decref(record);
+    if (name == NULL || name != all) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID, "%s has %s%s: say which pipeline, `weir trigger %s PIPELINE`",
+            ion, name == NULL ? "no pipeline that trains" : "several pipelines that train: ",
+            name == NULL ? "" : all, ion);
+    }
+    *out = name;
+    return WEIR_OK;
+}
+
 static weir_status run_trigger(struct cli_call *call, struct weir_error *err)
 {
-    json_t *body = json_pack("{s:s}", "pipeline", call->words[1]), *answer;
+    const char *pipeline = call->n_words > 1 ? call->words[1] : NULL;
+    if (pipeline == NULL) {
+        WEIR_TRY(find_training(call, call->words[0], &pipeline, err));
+    }
+    json_t *body = json_pack("{s:s}", "pipeline", pipeline), *answer;
     weir_status status =
         cli_rest(call, "POST", cli_path1(call, "/api/v1/ions/{}/trigger", call->words[0]), body,
                  &answer, err);
@@ -209,7 +240,7 @@ static weir_status run_trigger(struct cli_call *call, struct weir_error *err)
     if (cli_is_json(call)) {
         cli_print_json(answer);
     } else {
-        printf("%s/%s: training is wanted\n", call->words[0], call->words[1]);
+        printf("%s/%s: training is wanted\n", call->words[0], pipeline);
     }
     json_decref(answer);
     return WEIR_OK;
@@ -217,9 +248,10 @@ static weir_status run_trigger(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_trigger = {
     .name = "trigger",
-    .usage = "ION PIPELINE",
+    .usage = "ION [PIPELINE]",
     .summary = "Start a training of an ION now",
-    .min_words = 2,
+    .help = "Without PIPELINE: the one that trains, if the ION has one only.",
+    .min_words = 1,
     .max_words = 2,
     CLI_OPTIONS(plain_options, plain_options),
     .run = run_trigger,

@@ -1,6 +1,7 @@
 /** Printing: tables, objects, JSON. */
 #include "cli/find.h"
 
+#include "base/clock.h"
 #include "base/uuid.h"
 
 #include <ctype.h>
@@ -142,6 +143,30 @@ static char *list_text(const struct cli_call *call, const json_t *value)
     return text != NULL ? text : weir_arena_strdup(call->arena, "-");
 }
 
+/* "5 min ago", "in 2 h": a time of a table whose exact ones -o wide shows; NULL: it is none. */
+static char *distance_text(const struct cli_call *call, const char *member, const json_t *value)
+{
+    static const struct {
+        int64_t ms;
+        const char *unit;
+    } units[] = {{INT64_C(86400000), "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}};
+
+    size_t len = strlen(member);
+    int64_t time_ms, unit = WEIR_ARRAY_LEN(units) - 1;
+    if (len < 3 || strcmp(member + len - 3, "_ms") != 0 || !json_is_string(value) ||
+        (call->command->flags & CLI_WIDE) == 0 || is_wide(call) || call->has_exact_times ||
+        weir_time_parse(json_string_value(value), &time_ms) != WEIR_OK) {
+        return NULL;
+    }
+    int64_t ago_ms = weir_time_ms() - time_ms, far_ms = ago_ms < 0 ? -ago_ms : ago_ms;
+    for (int64_t i = unit; i-- > 0;) {
+        unit = far_ms >= 2 * units[i].ms ? i : unit; /* 100 min rather than 1 h */
+    }
+    long long n = (long long)(far_ms / units[unit].ms);
+    return weir_arena_printf(call->arena, ago_ms < 0 ? "in %lld %s" : "%lld %s ago", n,
+                             units[unit].unit);
+}
+
 char *cli_cell_text(const struct cli_call *call, const json_t *item, const char *member)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -154,6 +179,10 @@ char *cli_cell_text(const struct cli_call *call, const json_t *item, const char 
     if (json_is_array(value) || json_is_object(value)) {
         char *list = list_text(call, value);
         return list != NULL ? list : cli_text(call, item, member);
+    }
+    char *distance = distance_text(call, member, value);
+    if (distance != NULL) {
+        return distance;
     }
     if (json_is_string(value) && weir_uuid_is_valid(json_string_value(value)) && !is_wide(call)) {
         return weir_arena_strdup(call->arena, cli_short_id(json_string_value(value)));

@@ -83,6 +83,13 @@ START_TEST(help_on_a_first_word_lists_the_commands_that_begin_with_it)
         }
         ck_assert_str_eq(cli.err, "");
     }
+    /* A group of the list is named by its title's first word, as it stands there or not. */
+    static const char *const groups[] = {"IONs", "ions", "data", "People"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(groups); i++) {
+        EXPECT_EXIT(0, "help", groups[i]);
+        ck_assert_int_eq(strstr(cli.out, "  reject ") != NULL, i < 2);
+        ck_assert_int_eq(strstr(cli.out, "  model push ") != NULL, i == 2);
+    }
     /* A word that is a command too has its own help. */
     EXPECT_EXIT(0, "server", "--help");
     EXPECT_OUT("Usage: weir server [");

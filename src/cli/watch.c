@@ -113,6 +113,7 @@ weir_status cli_watch(struct cli_call *call, const struct cli_noun *noun, cli_wa
         json_t *list;
         weir_arena_init(&arena, 0);
         turn.arena = &arena;
+        turn.has_exact_times = true;
         status = load(context, &turn, &list, err);
         if (status == WEIR_OK) {
             look(&turn, &watch, list);

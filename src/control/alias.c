@@ -150,8 +150,8 @@ weir_status control_alias_set(struct control *control, struct weir_txn *txn, con
     if (!control_alias_is_valid(alias)) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
-            "alias \"%.*s\": expected a name (A-Z a-z 0-9 . _ -) that is no version's", SHOWN_MAX,
-            alias);
+            "alias \"%.*s\": expected a name (1 to 255 of A-Z a-z 0-9 . _ -) that is no version's",
+            SHOWN_MAX, alias);
     }
     WEIR_TRY(version == 0 ? weir_txn_delete(txn, &weir_model_alias_resource, id, err)
                           : put_alias(control, txn, id, &shares, alias, version, err));

@@ -306,8 +306,10 @@ static weir_status load_or_new(struct control *control, struct weir_txn *txn, co
                                     name, out->deployment.model, SHOWN_MAX, model, name);
     }
     if (!weir_name_is_valid(name)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "deployment \"%.*s\": not a name (a-z 0-9 . _ -)", SHOWN_MAX, name);
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "deployment \"%.*s\": not a name (1 to 63 of a-z 0-9 . _ -, first a letter or digit)",
+            SHOWN_MAX, name);
     }
     if (model == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.model: missing (%s)", missing.message);

@@ -303,6 +303,14 @@ static weir_status set_options(struct transfer *t, struct weir_error *err)
     return set_headers(t, err);
 }
 
+/* Length of the scheme, host and port that a URL begins with. */
+static size_t origin_len(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host != NULL ? host + 3 : url;
+    return (size_t)(host - url) + strcspn(host, "/?#");
+}
+
 static weir_status curl_failure(const struct transfer *t, CURLcode code, struct weir_error *err)
 {
     const char *url = t->call->url;
@@ -310,8 +318,9 @@ static weir_status curl_failure(const struct transfer *t, CURLcode code, struct 
     switch (code) {
     case CURLE_COULDNT_CONNECT:
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
-                              "cannot reach %s: is the server running? Start it with `weir server`",
-                              url);
+                              "cannot reach %.*s: is the server running? Start it with `weir "
+                              "server`",
+                              (int)origin_len(url), url);
     case CURLE_COULDNT_RESOLVE_HOST:
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
                               "cannot reach %s: this host name is not known", url);

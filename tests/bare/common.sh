@@ -54,3 +54,42 @@ await() {
         sleep 0.2
     done
 }
+
+# check_install FOLDER: `make install DESTDIR=FOLDER` brings what the README says, and all that help, units and manual pages
+# name is there. In the sources' folder.
+check_install() {
+    local to=$1 top=$1/usr/local page name path
+    make install DESTDIR="$to" CONFIGURE="$QUICKLY" || fail "make install"
+    for page in man/*.scd; do
+        name=$(basename "$page" .scd)
+        grep -q '^\.TH ' "$top/share/man/man${name##*.}/$name" || fail "$name is no manual page"
+    done
+    "$top/bin/weir" --version >/dev/null && "$top/bin/weir" doctor --help >/dev/null || fail "the installed weir does not run"
+    bash -n "$top/share/bash-completion/completions/weir" || fail "the completion for bash is none"
+    for path in bin/weir-worker bin/weir-demo share/zsh/site-functions/_weir share/weir/examples/building-security/ion.yaml \
+        share/weir/python/weir_mlops.py lib/libweir_mlops.so include/weir_mlops.h share/doc/weir/examples/models/lenet.yaml; do
+        [ -s "$top/$path" ] || fail "$path is not installed"
+    done
+    # As a program that is installed finds its documents: beside it. A unit and a manual page name the prefix's.
+    { "$top/bin/weir" help
+      "$top/bin/weir" help all | awk '/^  /' | cut -c3- | sed 's/   *.*//' | while read -r name; do
+          # shellcheck disable=SC2086 # a command's words
+          "$top/bin/weir" help $name
+      done; } | grep -oE "$top/[][A-Za-z0-9_./-]*[a-z]" | sort -u >"$to/named"
+    grep -q 'share/doc/weir/README.md' "$to/named" && grep -q '/docs/reference/' "$to/named" || fail "help names no document"
+    { sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$top"/lib/systemd/system/weir-*.service
+      sed -n 's,^Documentation=man:\(.*\)(\([0-9]\)),/usr/local/share/man/man\2/\1.\2,p' "$top"/lib/systemd/system/weir-*.service
+      sed 's/\\f[A-Z]//g; s/\\&//g; s/\\//g' "$top"/share/man/man*/* | grep -oE '/usr/local/share/[A-Za-z0-9_./-]*[a-z]'; } | sort -u | sed "s|^|$to|" >>"$to/named"
+    [ "$(grep -c . "$to/named")" -ge 20 ] || fail "few paths are named: $(cat "$to/named")"
+    while read -r path; do [ -s "$path" ] || fail "$path is named and not there"; done <"$to/named"
+    # Pages link each other, and files beside them, as in the sources.
+    find "$top/share/doc/weir" -name '*.md' ! -path '*/bench/*' ! -name architecture.md | while read -r page; do
+        grep -oE '\]\([^)# ]+' "$page" | cut -c3- | grep -v : | while read -r path; do
+            [ -e "$(dirname "$page")/$path" ] || echo "$page: $path"
+        done
+    done | grep . && fail "links of the installed documents lead nowhere"
+    rm "$to/named"
+    make uninstall DESTDIR="$to"
+    path=$(find "$to" ! -type d) && [ -z "$path" ] || fail "make uninstall left $path"
+    echo "make install: everything that is named is there"
+}

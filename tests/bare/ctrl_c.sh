@@ -10,6 +10,13 @@ make run >/run.out 2>&1 &
 run=$!
 await 300 "the first live decision" grep -q 'first live decision' /run.out
 
+# What it says that one can type works.
+sed -n 's/^    \(weir [^#]*[^# ]\) *#.*/\1/p' /run.out >/said.sh
+[ "$(wc -l </said.sh)" -ge 3 ] || fail "it names few commands: $(cat /said.sh)"
+while read -r said; do
+    PATH=$PWD/build:$PATH bash -c "$said" >/said.out 2>&1 </dev/null || fail "$said: $(cat /said.out)"
+done </said.sh
+
 mkdir -m 777 /door2 # open to the replica, whose task has a user of its own
 sed 's/^name: building-security/name: door2/; s/steps: [0-9]*/steps: 20/; s,@WORK@,/door2,' \
     examples/building-security/ion.yaml >/door2/ion.yaml

@@ -9,3 +9,4 @@ apt-get install -y -qq --no-install-recommends make >/dev/null
 cd /src/weir
 nice make CONFIGURE="$QUICKLY"
 build/weir --version
+check_install /src/installed

@@ -9,7 +9,7 @@ make)
     useradd --create-home ada
     echo 'ada ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ada
     chown -R ada /src/weir /var/cache/ccache
-    su ada -c "cd /src/weir && nice make CONFIGURE='$QUICKLY'"
+    su ada -c "cd /src/weir && nice make CONFIGURE='$QUICKLY' && . /check/common.sh && check_install /home/ada/installed"
     ;;
 run)
     remember

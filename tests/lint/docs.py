@@ -695,6 +695,24 @@ def check_links(path, text):
             complain(where, f"{name} does not exist")
 
 
+# Words of the product that who comes new does not know, or knows as something else.
+EVERYDAY_USES = r"\b(?:in|into|out of|puts?) service\b|\bsystem services?\b|\b[Ss]ymbolic links?\b|\bfreeze windows?\b|\ba link that\b"
+PRODUCT_WORDS = ("ION", "link", "policy", "candidate", "gallery", "impostor", "freeze", "service", "snapshot", "queue", "guarantee")
+
+
+def check_first_use(path, text):
+    """The first use of such a word explains it: it stands in *italics* there, beside what it means, or leads to the glossary."""
+    prose = re.sub(rf"^```.*?^```|^#.*?$|<!--.*?-->|`[^`\n]*`|{EVERYDAY_USES}", lambda match: " " * len(match[0]), text, flags=re.S | re.M)
+    explained = [match.span() for match in re.finditer(r"\[[^][]*\]\([^)\s]*glossary\.md[^)\s]*\)|(?<![*\w])\*[^*\n]+\*(?!\*)", prose)]
+    prose = re.sub(r"\]\([^)\s]*\)", lambda match: " " * len(match[0]), prose)
+    for word in PRODUCT_WORDS:
+        form = rf"{word[:-1]}(?:y|ies)" if word.endswith("y") else rf"(?:{word}|{word[0].upper()}{word[1:]})(?:s|\b)"
+        first = re.search(rf"\b{form}\b", prose)
+        if first and not any(begin <= first.start() < end for begin, end in explained):
+            complain(f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, first.start()) + 1}",
+                     f"\"{first[0]}\" is used before it is explained: say what it is, the word in *italics*, or lead to glossary.md")
+
+
 def check_shell(path, text, commands, worker):
     """Commands in shell blocks, and those that the text of a page names, exist and have the options they are given."""
     where = path.relative_to(ROOT)
@@ -733,6 +751,8 @@ def main():
     check_domains(load_depends())
     for path, text in documents():
         check_links(path, text)
+        if path.parent.name == "howto" or path == ROOT / "README.md":
+            check_first_use(path, text)
         check_shell(path, text, commands, worker)
     for problem in problems:
         print(problem)
