@@ -34,6 +34,7 @@ struct waitable {
     const char *last;          /**< Those that do not become another by themselves. */
     const char *(*waits)(const json_t *);
     const char *(*state)(const json_t *); /**< Where no member has it; else NULL. */
+    int64_t comes_ms;                     /**< As of cli_awaited. */
 };
 
 static const char *sweep_waits(const json_t *sweep)
@@ -115,18 +116,18 @@ static const char *version_waits(const json_t *versions)
 static const struct waitable waitables[] = {
     {"job", "state",
      OVER " PENDING STARTING RUNNING RESTARTING STOPPING SUCCEEDED FAILED CANCELLED",
-     "SUCCEEDED FAILED CANCELLED", cli_job_waits, NULL},
+     "SUCCEEDED FAILED CANCELLED", cli_job_waits, NULL, 0},
     {"deployment", "state", SETTLED " DEPLOYING SERVING IDLE FAILED", "", cli_deployment_waits,
-     NULL},
+     NULL, 10000},
     {"service", "state", "RUNNING STARTING STOPPING STOPPED FAILED " OVER, "STOPPED FAILED",
-     cli_service_waits, NULL},
+     cli_service_waits, NULL, 0},
     {"sweep", "state", OVER " RUNNING PAUSED STOPPING SUCCEEDED FAILED CANCELLED",
-     "SUCCEEDED FAILED CANCELLED", sweep_waits, NULL},
+     "SUCCEEDED FAILED CANCELLED", sweep_waits, NULL, 0},
     {"run", "status", OVER " SCHEDULED RUNNING FINISHED FAILED KILLED", "FINISHED FAILED KILLED",
-     cli_job_waits, NULL},
-    {"node", "state", "ready", "", node_waits, NULL},
-    {"ion", NULL, "SERVING", "", ion_waits, ion_state},
-    {"dataset-version", NULL, FROZEN, "", version_waits, version_state},
+     cli_job_waits, NULL, 0},
+    {"node", "state", "ready", "", node_waits, NULL, 0},
+    {"ion", NULL, "SERVING", "", ion_waits, ion_state, 0},
+    {"dataset-version", NULL, FROZEN, "", version_waits, version_state, 0},
 };
 
 /* Is this one of the words, whatever its case? */
@@ -332,6 +333,7 @@ static weir_status wait_for(struct cli_call *call, const struct cli_noun *noun, 
     WEIR_TRY(find_waitable(noun, &wanted.what, err));
     wanted.state = state_of_word(call, wanted.what, options->state);
     awaited.waits = wanted.what->waits;
+    awaited.comes_ms = wanted.what->comes_ms;
     if (!is_among(wanted.what->states, wanted.state)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "--for %.40s: expected one of %s or " DELETED,
                               wanted.state, wanted.what->states);

@@ -152,6 +152,9 @@ START_TEST(a_wait_ends_as_what_is_waited_for)
     ck_assert_str_eq(cli.out, "deployment d is SERVING\n");
     answer(API "/deployments", "{\"state\":\"FAILED\",\"is_settled\":true,\"reason\":\"broken\"}");
     EXPECT_REFUSED(9, "deployment d is FAILED: broken", "wait", "deployment", "d");
+    cli.script_status = 404;
+    EXPECT_EXIT(4, "wait", "deployment/d", "--timeout=100ms");
+    ck_assert_ptr_nonnull(strstr(cli.err, "deployment d waits: it is not there yet\n"));
     answer(API "/jobs", "{\"name\":\"t\",\"state\":\"SUCCEEDED\"}");
     EXPECT_EXIT(0, "wait", JOB);
     EXPECT_REFUSED(5, "is SUCCEEDED and will not be RUNNING", "wait", JOB, "--for", "RUNNING");
@@ -286,7 +289,7 @@ START_TEST(a_server_is_kept_used_and_forgotten)
     EXPECT_REFUSED(4, "there is no context \"lub\"; there are 127.0.0.1, lab", "get", "projects",
                    "--context", "lub");
     /* A flag wins; a server that is no context's gets no token of one. */
-    EXPECT_REFUSED(9, "127.0.0.1:1/", "get", "projects", "--server", "http://127.0.0.1:1");
+    EXPECT_REFUSED(9, "127.0.0.1:1:", "get", "projects", "--server", "http://127.0.0.1:1");
     EXPECT_REFUSED(6, "", "get", "projects", "--token", "weir_wrong");
     EXPECT_REFUSED(2, "names a user before its host", "login", "http://lab:secret@127.0.0.1:1",
                    "--token", "weir_x");

@@ -88,11 +88,18 @@ weir_status cli_wait_for(struct cli_call *call, const struct cli_awaited *awaite
                          struct weir_error *err)
 {
     struct cli_wait wait = {.what = awaited->what};
-    int64_t until_ms = weir_mono_ms() + awaited->timeout_ms;
+    int64_t begin_ms = weir_mono_ms(), until_ms = begin_ms + awaited->timeout_ms;
+    int64_t comes_ms = awaited->timeout_ms > 0 ? WEIR_MIN(awaited->comes_ms, awaited->timeout_ms)
+                                               : awaited->comes_ms;
     int pause_ms = LOOK_FIRST_MS;
     json_t *record = NULL;
     for (;;) {
         weir_status status = cli_rest(call, "GET", awaited->path, NULL, &record, err);
+        if (status == WEIR_ERR_NOT_FOUND && weir_mono_ms() < begin_ms + comes_ms) {
+            cli_wait_tell(call, &wait, "it is not there yet");
+            (void)poll(NULL, 0, pause_ms);
+            continue;
+        }
         if (status != WEIR_OK) {
             return status;
         }
