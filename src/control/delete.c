@@ -233,7 +233,9 @@ static const struct use job_uses[] = {
      "", " names it, or its run, and is not over: wait for it, or `weir job cancel` it, first", false},
     {&weir_model_resource,
      "SELECT v.model || char(10) || v.model || ' version ' || v.version FROM runs r"
-     " JOIN model_versions v ON v.run = r.id OR v.source_run = r.id WHERE r.job = :name",
+     " JOIN model_versions v ON v.run = r.id WHERE r.job = :name UNION ALL"
+     " SELECT v.model || char(10) || v.model || ' version ' || v.version FROM runs r"
+     " JOIN model_versions v ON v.source_run = r.id WHERE r.job = :name",
      "its run made ", ", whose lineage would end there", false},
     {&weir_dataset_resource,
      "SELECT d.dataset || char(10) || 'dataset ' || d.dataset || ' version ' || d.version FROM runs r"

@@ -272,7 +272,7 @@ static weir_status walk(struct weir_txn *txn, const struct weir_run_search *sear
 {
     struct weir_search_sql sql;
     bool can;
-    if (search->filter != NULL || search->skip > 0 || search->n_orders != 1 ||
+    if (search->filter != NULL || search->n_orders != 1 ||
         search->orders[0].entity != WEIR_SEARCH_METRIC) {
         return WEIR_OK;
     }

@@ -158,6 +158,10 @@ class Server:
                 return text if raw else json.loads(text) if text else None
         except urllib.error.HTTPError as error:
             raise HttpError(error.code, error.read().decode(errors="replace"), dict(error.headers)) from None
+        except urllib.error.URLError as error:
+            if self.process is None or self.process.poll() is None:
+                raise
+            raise urllib.error.URLError(f"{error.reason}; the server ended with {self.process.returncode}: {self.log_text()}") from None
 
     def get(self, path):
         return self.request("GET", "/api/v1" + path)

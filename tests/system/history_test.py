@@ -215,7 +215,7 @@ FILTERS = {
     "verdict": ["grant", "deny"], "person": ["p7", "none"], "label": ["none"], "since": ["2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"],
     "until": ["2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"], "decided": ["none"], "truth": ["none"], "deployment": ["none", "other"],
     "subject": ["job/past", "none"], "topic": ["jobs", "audit", "models"], "severity": ["info", "warning", "error", "critical"],
-    "actor": ["admin", "none"], "receiver": ["r", "none"], "rule": ["none"], "alert": ["past-1", "none"], "event": ["raised", "ended"],
+    "actor": ["admin", "none"], "receiver": ["r", "none"], "rule": ["none"], "alert": ["past-1", "none"], "event": ["raised", "ended"], "skip": ["100"],
 }
 
 

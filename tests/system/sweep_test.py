@@ -20,6 +20,7 @@ N_TRIALS = int(os.environ.get("WEIR_TRIALS", "16"))
 # A training in small, of shell and curl alone: it falls by a power law to where x says, reports each step to its run, tries again while
 # the server is away, and keeps how far it is in a file of its own, so that a start after a kill goes on. Each start is noted.
 TRIAL = r"""
+set -e  # a kill may hit what computes a value, too
 state=WORK/trial.$WEIR_TRIAL
 step=$(cat $state 2>/dev/null || echo 0)
 echo "$WEIR_TRIAL $WEIR_JOB $WEIR_ATTEMPT $step" >>WORK/starts
