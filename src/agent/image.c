@@ -1,6 +1,7 @@
 #include "agent/image.h"
 
 #include "agent/image_oci.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "client/client.h"
@@ -15,15 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BLOB_PREFIX "sha256:"
-#define HEX_DIGITS  64
-#define LOCK_SUFFIX ".lock"
-#define TICK_MS     500
+#define BLOB_PREFIX   "sha256:"
+#define HEX_DIGITS    64
+#define LOCK_SUFFIX   ".lock"
+#define TICK_MS       500
+#define TELL_EVERY_MS 10000
 
 static bool is_blob(const char *name)
 {
@@ -194,21 +197,25 @@ static weir_status download(const struct image_source *source, const char *file,
 
 /* The lock is held. What an earlier try left goes first. */
 static weir_status make(const struct image_source *source, const char *path, const char *dir,
-                        struct weir_arena *arena, struct weir_error *err)
+                        struct image_progress *progress, struct weir_arena *arena,
+                        struct weir_error *err)
 {
-    struct image_bounds bounds = {.max_entries = IMAGE_ENTRIES_MAX};
+    struct image_bounds *bounds = &progress->bounds;
     char *making = weir_arena_printf(arena, "%s.tmp", dir);
     char *archive = weir_arena_printf(arena, "%s/archive", making);
     int64_t total = 0, free_bytes = 0;
     WEIR_TRY(weir_dir_remove(making, err));
     WEIR_TRY(weir_dir_make(making, 0755, err));
     if (path == NULL) {
+        (void)snprintf(progress->archive, sizeof progress->archive, "%s", archive);
+        progress->phase = IMAGE_IS_FETCHED;
         WEIR_TRY(download(source, archive, err));
     }
     WEIR_TRY(weir_disk_space(making, &total, &free_bytes, err));
-    bounds.max_bytes = free_bytes / 2;
+    *bounds = (struct image_bounds){.max_entries = IMAGE_ENTRIES_MAX, .max_bytes = free_bytes / 2};
+    progress->phase = IMAGE_IS_UNPACKED;
     weir_status status =
-        image_oci_unpack(path != NULL ? path : archive, making, &bounds, arena, err);
+        image_oci_unpack(path != NULL ? path : archive, making, bounds, arena, err);
     if (status != WEIR_OK) {
         struct weir_error ignored;
         if (weir_dir_remove(making, &ignored) != WEIR_OK) {
@@ -222,8 +229,8 @@ static weir_status make(const struct image_source *source, const char *path, con
                                     : weir_error_set_errno(err, errno, "cannot rename %s", making);
 }
 
-weir_status image_fetch(const struct image_source *source, struct weir_arena *arena,
-                        struct weir_error *err)
+weir_status image_fetch(const struct image_source *source, struct image_progress *progress,
+                        struct weir_arena *arena, struct weir_error *err)
 {
     char *path = NULL, *key = NULL, *images = images_dir(source, arena);
     int fd = -1;
@@ -232,7 +239,8 @@ weir_status image_fetch(const struct image_source *source, struct weir_arena *ar
     char *dir = weir_arena_printf(arena, "%s/%s", images, key);
     WEIR_TRY(lock(weir_arena_printf(arena, "%s" LOCK_SUFFIX, dir), LOCK_EX, &fd, err));
     mode_t umask_before = umask(0022);
-    weir_status status = weir_path_is_dir(dir) ? WEIR_OK : make(source, path, dir, arena, err);
+    weir_status status =
+        weir_path_is_dir(dir) ? WEIR_OK : make(source, path, dir, progress, arena, err);
     (void)umask(umask_before);
     close(fd);
     return status;
@@ -266,7 +274,8 @@ struct said {
     struct weir_error err;
 };
 
-static _Noreturn void fetch_and_say(const struct image_source *source, struct weir_arena *arena,
+static _Noreturn void fetch_and_say(const struct image_source *source,
+                                    struct image_progress *progress, struct weir_arena *arena,
                                     int fd)
 {
     struct said said = {.status = WEIR_OK};
@@ -274,20 +283,47 @@ static _Noreturn void fetch_and_say(const struct image_source *source, struct we
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    said.status = image_fetch(source, arena, &said.err);
+    said.status = image_fetch(source, progress, arena, &said.err);
     (void)!write(fd, &said, sizeof said);
     _exit(0);
 }
 
-static weir_status wait_for(pid_t child, int fd, bool (*is_stopped)(void *context), void *context,
-                            struct weir_error *err)
+/* Figures that its child is just changing: any of the last moment will do. */
+static void tell(const struct image_watch *watch, const struct image_progress *progress)
+{
+    char text[160];
+    struct stat info;
+    double mib = 1 << 20;
+    switch (progress->phase) {
+    case IMAGE_WAITS:
+        (void)snprintf(text, sizeof text, "another task of this node is unpacking it");
+        break;
+    case IMAGE_IS_FETCHED:
+        (void)snprintf(text, sizeof text, "fetching it, %.1f MiB so far",
+                       stat(progress->archive, &info) == 0 ? (double)info.st_size / mib : 0.0);
+        break;
+    case IMAGE_IS_UNPACKED:
+        (void)snprintf(text, sizeof text, "unpacking it, %lld files and %.1f MiB so far",
+                       (long long)progress->bounds.entries, (double)progress->bounds.bytes / mib);
+        break;
+    }
+    watch->tell(watch->context, text);
+}
+
+static weir_status wait_for(pid_t child, int fd, const struct image_watch *watch,
+                            const struct image_progress *progress, struct weir_error *err)
 {
     struct said said;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     bool is_over = false, is_cancelled = false;
+    int64_t tell_ms = weir_mono_ms() + watch->tell_after_ms;
     while (!is_over && !is_cancelled) {
         is_over = poll(&ready, 1, TICK_MS) > 0;
-        is_cancelled = !is_over && is_stopped(context);
+        is_cancelled = !is_over && watch->is_stopped(watch->context);
+        if (!is_over && watch->tell != NULL && weir_mono_ms() >= tell_ms) {
+            tell(watch, progress);
+            tell_ms = weir_mono_ms() + TELL_EVERY_MS;
+        }
     }
     ssize_t n = is_over ? read(fd, &said, sizeof said) : 0;
     (void)kill(child, SIGKILL);
@@ -303,27 +339,48 @@ static weir_status wait_for(pid_t child, int fd, bool (*is_stopped)(void *contex
     return said.status;
 }
 
-weir_status image_get(const struct image_source *source, bool (*is_stopped)(void *context),
-                      void *context, struct weir_arena *arena, char **out_dir, int *out_lock_fd,
-                      struct weir_error *err)
+/* Shared with the child. NULL: no memory. */
+static struct image_progress *progress_map(void)
+{
+    void *at = mmap(NULL, sizeof(struct image_progress), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return at != MAP_FAILED ? at : NULL;
+}
+
+static weir_status fetch_in_child(const struct image_source *source,
+                                  const struct image_watch *watch, struct image_progress *progress,
+                                  struct weir_arena *arena, struct weir_error *err)
 {
     int said[2];
-    if (image_hold(source, arena, out_dir, out_lock_fd, err) == WEIR_OK) {
-        return WEIR_OK;
-    }
     if (pipe2(said, O_CLOEXEC) != 0) {
         return weir_error_set_errno(err, errno, "cannot fetch the task's image");
     }
     pid_t child = fork();
     if (child == 0) {
         close(said[0]);
-        fetch_and_say(source, arena, said[1]);
+        fetch_and_say(source, progress, arena, said[1]);
     }
     int errno_value = errno;
     close(said[1]);
     weir_status status =
-        child > 0 ? wait_for(child, said[0], is_stopped, context, err)
+        child > 0 ? wait_for(child, said[0], watch, progress, err)
                   : weir_error_set_errno(err, errno_value, "cannot fetch the task's image");
     close(said[0]);
+    return status;
+}
+
+weir_status image_get(const struct image_source *source, const struct image_watch *watch,
+                      struct weir_arena *arena, char **out_dir, int *out_lock_fd,
+                      struct weir_error *err)
+{
+    if (image_hold(source, arena, out_dir, out_lock_fd, err) == WEIR_OK) {
+        return WEIR_OK;
+    }
+    struct image_progress *progress = progress_map();
+    if (progress == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "cannot fetch the task's image: no memory");
+    }
+    weir_status status = fetch_in_child(source, watch, progress, arena, err);
+    (void)munmap(progress, sizeof *progress);
     return status == WEIR_OK ? image_hold(source, arena, out_dir, out_lock_fd, err) : status;
 }

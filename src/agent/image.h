@@ -10,10 +10,12 @@
 #ifndef WEIR_AGENT_IMAGE_H
 #define WEIR_AGENT_IMAGE_H
 
+#include "agent/image_layer.h"
 #include "base/arena.h"
 #include "base/status.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define IMAGES_KEPT       8
 #define IMAGE_ENTRIES_MAX 1000000
@@ -30,14 +32,23 @@ struct image_source {
 /** Is it "sha256:" and 64 hexadecimal digits, or a name without "/": letters, digits and "._-+"? */
 bool image_name_is_good(const char *name);
 
+enum image_phase { IMAGE_WAITS, IMAGE_IS_FETCHED, IMAGE_IS_UNPACKED };
+
+/** How far an image is, written by who fetches it. Zero at first. */
+struct image_progress {
+    enum image_phase phase; /**< IMAGE_WAITS: somebody else on this machine is at it. */
+    struct image_bounds bounds;
+    char archive[4096]; /**< What is fetched grows there. */
+};
+
 /**
  * Make sure that the image is here; that may take minutes, so do it in a process of its own. A
  * process that is killed leaves what the next one removes.
  * @return NOT_FOUND for a name or a blob that is not there; INVALID for a bad name; as
  *         image_oci_unpack; as weir_client_blob_get.
  */
-weir_status image_fetch(const struct image_source *source, struct weir_arena *arena,
-                        struct weir_error *err) WEIR_MUST_CHECK;
+weir_status image_fetch(const struct image_source *source, struct image_progress *progress,
+                        struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Keep it as long as *out_lock_fd is open.
@@ -47,13 +58,21 @@ weir_status image_fetch(const struct image_source *source, struct weir_arena *ar
 weir_status image_hold(const struct image_source *source, struct weir_arena *arena, char **out_dir,
                        int *out_lock_fd, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Who waits for an image: asked and told every half second, by the thread that waits. */
+struct image_watch {
+    bool (*is_stopped)(void *context);
+    /** How far it is: "fetching it, 120.0 MiB so far". After tell_after_ms, then every 10 s. NULL: nobody asks. */
+    void (*tell)(void *context, const char *how_far);
+    int64_t tell_after_ms;
+    void *context;
+};
+
 /**
- * image_fetch in a child of this process, and image_hold. Between, every half second, is_stopped is
- * asked; if it says true the child is killed.
+ * image_fetch in a child of this process, and image_hold. If the watch says that it is stopped the child is killed.
  * @return CANCELLED if it was stopped; else as those.
  */
-weir_status image_get(const struct image_source *source, bool (*is_stopped)(void *context),
-                      void *context, struct weir_arena *arena, char **out_dir, int *out_lock_fd,
+weir_status image_get(const struct image_source *source, const struct image_watch *watch,
+                      struct weir_arena *arena, char **out_dir, int *out_lock_fd,
                       struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -22,6 +22,7 @@
 #define RECORD_MAX_BYTES ((size_t)1 << 20)
 #define LEFT_MAX         4096
 #define OCI_VERSION      "1.0.2"
+#define TELL_AFTER_MS    2000 /* most images are here sooner */
 
 char *image_run_program(struct weir_arena *arena)
 {
@@ -48,10 +49,25 @@ static const char *find_pair(const struct task_pair *pairs, size_t n, const char
     return NULL;
 }
 
-static bool is_stopped(void *context)
+/* Whose image is fetched. */
+struct waiting {
+    const char *dir, *image;
+    struct log_sink *log;
+};
+
+static bool is_to_stop(void *context)
 {
+    const struct waiting *waiting = context;
     int64_t grace_ms;
-    return task_stop_read(context, &grace_ms);
+    return task_stop_read(waiting->dir, &grace_ms);
+}
+
+static void tell(void *context, const char *how_far)
+{
+    const struct waiting *waiting = context;
+    char line[400];
+    int len = snprintf(line, sizeof line, "weir: image \"%.80s\": %s\n", waiting->image, how_far);
+    log_sink_write(waiting->log, line, (size_t)len);
 }
 
 /* The variables that the image sets. */
@@ -75,9 +91,15 @@ static weir_status read_env(const char *image_dir, struct task *task, struct wei
     return WEIR_OK;
 }
 
-weir_status image_run_get(const char *dir, struct task *task, struct weir_arena *arena,
-                          int *out_lock_fd, struct weir_error *err)
+weir_status image_run_get(const char *dir, struct task *task, struct log_sink *log,
+                          struct weir_arena *arena, int *out_lock_fd, struct weir_error *err)
 {
+    struct waiting waiting = {dir, task->image, log};
+    const struct image_watch watch = {.is_stopped = is_to_stop,
+                                      .tell = tell,
+                                      .tell_after_ms = TELL_AFTER_MS,
+                                      .context = &waiting};
+
     const struct image_source source = {
         .name = task->image,
         .agent_dir = task->cell.agent_dir,
@@ -99,8 +121,7 @@ weir_status image_run_get(const char *dir, struct task *task, struct weir_arena 
                               task->image);
     }
     char *image_dir = NULL;
-    WEIR_TRY(image_get(&source, is_stopped, (void *)(uintptr_t)dir, arena, &image_dir, out_lock_fd,
-                       err));
+    WEIR_TRY(image_get(&source, &watch, arena, &image_dir, out_lock_fd, err));
     task->image_dir = image_dir;
     return read_env(image_dir, task, arena, err);
 }

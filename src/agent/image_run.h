@@ -16,6 +16,7 @@
 #ifndef WEIR_AGENT_IMAGE_RUN_H
 #define WEIR_AGENT_IMAGE_RUN_H
 
+#include "agent/log_sink.h"
 #include "agent/task.h"
 #include "base/arena.h"
 #include "base/status.h"
@@ -24,11 +25,13 @@
 char *image_run_program(struct weir_arena *arena);
 
 /**
- * In the supervisor: fetch and hold the task's image; its folder and variables go to the task.
+ * In the supervisor: fetch and hold the task's image; its folder and variables go to the task. How far that
+ * is, is said in the task's log.
  * @return UNSUPPORTED with what this node lacks; as image_get.
  */
-weir_status image_run_get(const char *dir, struct task *task, struct weir_arena *arena,
-                          int *out_lock_fd, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status image_run_get(const char *dir, struct task *task, struct log_sink *log,
+                          struct weir_arena *arena, int *out_lock_fd,
+                          struct weir_error *err) WEIR_MUST_CHECK;
 
 /** In the child, in place of walls_build. `env` ends with NULL. */
 weir_status image_run_build(const char *dir, const struct task *task, char *const env[],

@@ -5,8 +5,11 @@
 #include "base/macros.h"
 #include "base/test_main.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,7 +98,8 @@ static bool never(void *context)
 
 static weir_status get(char **out_dir, int *out_fd, struct weir_error *err)
 {
-    return image_get(&source, never, NULL, &arena, out_dir, out_fd, err);
+    return image_get(&source, &(struct image_watch){.is_stopped = never}, &arena, out_dir, out_fd,
+                     err);
 }
 
 START_TEST(an_image_is_unpacked_once_and_kept_while_it_is_held)
@@ -212,7 +216,8 @@ START_TEST(it_can_be_stopped)
     ck_assert_int_eq(mkfifo(path_of("images/fifo"), 0600), 0);
     source.name = "tiny";
     /* Whether it ends by itself or is stopped first: it ends, and says why. */
-    weir_status status = image_get(&source, at_once, NULL, &arena, &image, &fd, &err);
+    weir_status status =
+        image_get(&source, &(struct image_watch){.is_stopped = at_once}, &arena, &image, &fd, &err);
     ck_assert(status == WEIR_ERR_CANCELLED || status == WEIR_ERR_CORRUPT);
     source.name = "fifo";
     ck_assert_int_eq(get(&image, &fd, &err), WEIR_ERR_NOT_FOUND);
@@ -220,5 +225,40 @@ START_TEST(it_can_be_stopped)
 
 END_TEST
 
+static char told[200];
+
+static void note_told(void *context, const char *how_far)
+{
+    (void)context;
+    (void)snprintf(told, sizeof told, "%s", how_far);
+}
+
+static bool once_told(void *context)
+{
+    (void)context;
+    return told[0] != '\0';
+}
+
+/* Who waits is told what for: here somebody else holds the image's lock. */
+START_TEST(who_waits_is_told_how_far_it_is)
+{
+    struct weir_error err;
+    char *image = NULL, path[PATH_MAX];
+    int fd = -1;
+    ck_assert_int_eq(get(&image, &fd, &err), WEIR_OK);
+    close(fd);
+    (void)snprintf(path, sizeof path, "%s.lock", image);
+    ck_assert_int_eq(weir_dir_remove(image, &err), WEIR_OK);
+    int other = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(flock(other, LOCK_SH), 0); /* image_hold may look, nobody may make it */
+    const struct image_watch watch = {.is_stopped = once_told, .tell = note_told};
+    ck_assert_int_eq(image_get(&source, &watch, &arena, &image, &fd, &err), WEIR_ERR_CANCELLED);
+    ck_assert_str_eq(told, "another task of this node is unpacking it");
+    close(other);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("agent image", start, stop, an_image_is_unpacked_once_and_kept_while_it_is_held,
-                    what_is_no_whole_image_is_named, names_lead_nowhere, it_can_be_stopped)
+                    what_is_no_whole_image_is_named, names_lead_nowhere, it_can_be_stopped,
+                    who_waits_is_told_how_far_it_is)

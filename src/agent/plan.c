@@ -24,8 +24,10 @@ unsigned agent_plan(enum plan_desired desired, const struct plan_seen *seen)
     unsigned actions = 0;
     if (!seen->has_exit) {
         actions |= plan_alive(desired, seen);
-        if (seen->has_run) {
+        if (seen->has_run || seen->is_supervised) { /* before it runs its supervisor writes there */
             actions |= PLAN_SHIP_LOG;
+        }
+        if (seen->has_run) {
             actions |= seen->reported < PLAN_REPORTED_RUNNING ? PLAN_REPORT_RUNNING : 0;
         }
         return actions;

@@ -49,6 +49,7 @@ struct supervisor {
     struct namespaces ns;
     struct members members;
     struct log_sink log;
+    int64_t log_bytes; /* of one that is not started */
     int log_fd, signal_fd, inotify_fd, image_fd;
     pid_t pid;
     bool is_over; /* the task's own process has ended */
@@ -391,6 +392,7 @@ static weir_status write_not_started(const struct supervisor *s, int exit_code, 
     struct task_exit record = {.is_lost = s->is_interrupted || task_is_interrupted(s->dir),
                                .exit_code = exit_code,
                                .signal = signal_number,
+                               .log_bytes = s->log_bytes,
                                .time_ms = weir_time_ms()};
     (void)snprintf(record.message, sizeof record.message, "%s", message);
     return ending_write(s->dir, &record);
@@ -495,11 +497,35 @@ static weir_status check_fence(struct supervisor *s, struct weir_error *err)
     return s->is_interrupted ? weir_error_set(err, WEIR_ERR_PEER, FENCED) : WEIR_OK;
 }
 
+/* The log is open. */
+static weir_status start_logged(struct supervisor *s, struct launch *launch, struct weir_error *err)
+{
+    char mark[TASK_MARK_BYTES];
+    struct weir_isolation isolation = {0};
+    if (s->task.image != NULL) { /* held until this process ends */
+        WEIR_TRY(image_run_get(s->dir, &s->task, &s->log, &s->arena, &s->image_fd, err));
+    }
+    if (s->task.is_isolated) {
+        weir_isolation_probe(&isolation);
+    }
+    s->task.limits.io_path = s->dir;
+    weir_group_create(&isolation, task_mark(mark, s->dir), &s->task.limits, &s->group);
+    WEIR_TRY(check_fence(s, err));
+    WEIR_TRY(launch_fork(s->dir, &s->task, &s->ns, &s->arena, launch, err));
+    s->pid = launch->pid;
+    s->log_fd = launch->log_fd;
+    weir_status status = record_run(s, launch, err);
+    if (status != WEIR_OK) {
+        s->log_fd = -1;
+        launch_abandon(launch);
+    }
+    return status;
+}
+
 static weir_status start(struct supervisor *s, const json_t *document, struct launch *launch,
                          struct weir_error *err)
 {
-    char path[TASK_PATH_BYTES], mark[TASK_MARK_BYTES];
-    struct weir_isolation isolation = {0};
+    char path[TASK_PATH_BYTES];
     s->members = (struct members){.dir = s->dir, .group = &s->group, .ns = &s->ns};
     WEIR_TRY(watch_disk(s, err));
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
@@ -513,30 +539,10 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
                               "what its tasks are not separated by");
     }
     WEIR_TRY(open_events(s, err));
-    if (s->task.image != NULL) { /* held until this process ends */
-        WEIR_TRY(image_run_get(s->dir, &s->task, &s->arena, &s->image_fd, err));
-    }
-    if (s->task.is_isolated) {
-        weir_isolation_probe(&isolation);
-    }
-    s->task.limits.io_path = s->dir;
-    weir_group_create(&isolation, task_mark(mark, s->dir), &s->task.limits, &s->group);
     WEIR_TRY(log_sink_open(&s->log, task_path(path, s->dir, "log"), s->task.log_max_bytes, err));
-    weir_status status = check_fence(s, err);
-    if (status == WEIR_OK) {
-        status = launch_fork(s->dir, &s->task, &s->ns, &s->arena, launch, err);
-    }
-    if (status == WEIR_OK) {
-        s->pid = launch->pid;
-        s->log_fd = launch->log_fd;
-        status = record_run(s, launch, err);
-        if (status != WEIR_OK) {
-            s->log_fd = -1;
-            launch_abandon(launch);
-        }
-    }
+    weir_status status = start_logged(s, launch, err);
     if (status != WEIR_OK) {
-        (void)log_sink_close(&s->log);
+        s->log_bytes = log_sink_close(&s->log);
     }
     return status;
 }
