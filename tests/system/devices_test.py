@@ -104,8 +104,8 @@ class Devices(unittest.TestCase):
         model = self.submit("model", "", {"accelerators": 1, "accelerator_model": "Y9"})
         wait_until(lambda: "needs 1 × Y9, and no node" in (self.job(model)["reason"] or ""), 10, "the other reason")
         limit = self.submit("limit", "trap 'echo asked; exit 3' TERM; while :; do sleep 0.1; done",
-                            {"cpus": 1}, time_limit=1)
-        self.assertIn("its time limit of 1 s is over", self.await_state(limit, "FAILED")["reason"])
+                            {"cpus": 1}, time_limit=3)  # its trap is set by then
+        self.assertIn("its time limit of 3 s is over", self.await_state(limit, "FAILED")["reason"])
         self.assertIn("asked", self.log(limit))
         self.assertEqual(len(self.tasks(six)[0]["devices"].split(",")), 6)
         self.assertEqual(sum(device["holders"] == "six/0" for device in self.devices()), 6)
