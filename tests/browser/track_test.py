@@ -104,6 +104,7 @@ class ExperimentTest(WithRuns):
         page.button("Set the tag", "dialog").click()
         page.until(lambda: len(self.sent("PATCH")) == 2, "both runs to be tagged")
         self.assertEqual(sorted(self.sent("PATCH")), sorted((f"/api/v1/runs/{one}", {"tags": {"good": "yes"}}) for one in ids))
+        page.until(lambda: "pick" not in page.address(), "the choice to end with the act")
         page.go(f"experiments/fashion?pick={','.join(ids)}")
         page.has_text(".chosen-bar", "2 chosen")
         page.button("Delete").click()
