@@ -18,7 +18,7 @@
  * folder if that exists there.
  *
  * A rank gets its number, the rendezvous, the secret, `env`, and the launcher's variables that
- * begin with WEIR_ or UCX_ in its environment. To other hosts they travel over standard input,
+ * begin with WEIR_ or MESSAGE_ in its environment. To other hosts they travel over standard input,
  * never on a command line. Standard input stays open as long as the launcher lives. When it closes,
  * weir_spawn_join's thread ends the rank, so that no rank outlives its launcher on any host.
  * Standard output is the launcher's. Each line on standard error is forwarded as "rank 3: …".

@@ -179,7 +179,7 @@ START_TEST(a_rank_without_memory_says_so_and_the_group_meets_again)
         /* A newcomer whose first words (in two pieces) cannot be kept is dropped, and calls again.
          */
         int most = victim == 0 ? 2 * (layout->size - 1) : 0;
-        /* Where a host has no memory to share all go by UCX alone. */
+        /* Where a host has no memory to share all go by messages alone. */
         most += layout->n_hosts > 1 ? 4 : 0;
         /* What comes early and cannot be kept waits in its socket; a goodbye need not be said. */
         most += layout->n_hosts > 1 || strcmp(layout->transport, "tcp") == 0 ? 8 : 0;

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "comm/core/host.h"
 #include "comm/core/sum.h"
-#include "comm/transport/ucx/ucx_private.h"
+#include "comm/transport/message/message_private.h"
 
 #include <stdarg.h>
 #include <unistd.h>
@@ -121,7 +121,7 @@ static weir_status find_hosts(struct weir_comm *comm, struct rendezvous *rdv,
         comm->n_hosts += first == r;
     }
     if (preference < PREFER_TCP) {
-        comm->fabric = has_rdma ? &ucx_ucp_fabric : &ucx_tcp_fabric;
+        comm->fabric = has_rdma ? &ucx_fabric : &tcp_fabric;
     }
     return WEIR_OK;
 }
@@ -199,9 +199,8 @@ static weir_status open_messages(struct weir_comm *comm, const struct weir_comm_
                                  struct rendezvous *rdv, bool can_share, struct weir_error *err)
 {
     WEIR_TRY(share_plan(comm, config, rdv, err));
-    const struct comm_transport *transport =
-        comm->fabric == &ucx_tcp_fabric ? &comm_tcp_transport : &comm_ucx_transport;
-    return open_transport(comm, can_share ? &comm_hier_transport : transport, rdv, err);
+    return open_transport(comm, can_share ? &comm_hier_transport : &comm_message_transport, rdv,
+                          err);
 }
 
 static weir_status choose_transport(struct weir_comm *comm, const struct weir_comm_config *config,
@@ -210,7 +209,7 @@ static weir_status choose_transport(struct weir_comm *comm, const struct weir_co
 {
     comm->n_hosts = 1;
     comm->ucx_kind = preference > PREFER_UCX ? preference_names[preference] : NULL;
-    comm->fabric = preference >= PREFER_UCX ? &ucx_ucp_fabric : &ucx_tcp_fabric;
+    comm->fabric = preference >= PREFER_UCX ? &ucx_fabric : &tcp_fabric;
     if (rdv != NULL) {
         WEIR_TRY(find_hosts(comm, rdv, preference, config->host, err));
     }
@@ -276,7 +275,7 @@ weir_status comm_build(const struct weir_comm_config *config, struct rendezvous 
         return status;
     }
     weir_log(WEIR_LOG_DEBUG, "comm_created", WEIR_KV_INT("rank", comm->rank),
-             WEIR_KV_INT("size", comm->size), WEIR_KV_STR("transport", comm->transport->name));
+             WEIR_KV_INT("size", comm->size), WEIR_KV_STR("transport", weir_comm_transport(comm)));
     *out = comm;
     return WEIR_OK;
 }
@@ -345,7 +344,7 @@ int weir_comm_n_workers(const struct weir_comm *comm)
 
 const char *weir_comm_transport(const struct weir_comm *comm)
 {
-    return comm->transport->name;
+    return comm->transport == &comm_message_transport ? comm->fabric->name : comm->transport->name;
 }
 
 /* ---- failure -------------------------------------------------------------------------------- */

@@ -61,8 +61,7 @@ struct comm_transport {
 };
 
 extern const struct comm_transport comm_shm_transport;
-extern const struct comm_transport comm_ucx_transport;
-extern const struct comm_transport comm_tcp_transport;
+extern const struct comm_transport comm_message_transport;
 extern const struct comm_transport comm_hier_transport;
 
 /** A queued operation: an all-reduce of buf; or, with work.gradients, a shared step of a range. */
@@ -76,9 +75,9 @@ struct weir_comm {
     int rank, size, n_workers;
     uint64_t timeout_ns;
     const struct comm_transport *transport;
-    void *state;                     /**< The transport's. */
-    const struct ucx_fabric *fabric; /**< What carries messages, where there are any. */
-    const char *ucx_kind;            /**< "rc", "dc": what UCX is limited to; else NULL. */
+    void *state;                         /**< The transport's. */
+    const struct message_fabric *fabric; /**< What carries messages, where there are any. */
+    const char *ucx_kind;                /**< "rc", "dc": what UCX is limited to; else NULL. */
     int n_hosts, host_of[WEIR_COMM_MAX_RANKS]; /**< The first rank on each rank's host. */
     struct comm_plan plan, first_plan;         /**< For messages: current; as created. */
     enum comm_wire wire;

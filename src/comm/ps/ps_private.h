@@ -1,6 +1,6 @@
 /**
  * Inside the parameter server: what its workers and servers (ps_worker.c, ps_server.c), which are
- * the same for all transports, need of a transport (shm/shm_ps.c, ucx/ucx_ps.c).
+ * the same for all transports, need of a transport (shm/shm_ps.c, message/message_ps.c).
  *
  * Three things travel. Every worker sends each *control message* (enum ps_op) to every server, and
  * the servers acknowledge that it was carried out. Each worker announces a *round*: what its next

@@ -1,20 +1,20 @@
 /*
- * The transport for hosts that hold several ranks: UCX between all ranks, and a group in shared
+ * The transport for hosts that hold several ranks: messages between all ranks, and a group in shared
  * memory of those of each host (`local`). For an all-reduce the ranks of a host add up in shared
- * memory, into the buffer of the first of them, the leader; the leaders all-reduce by UCX; and the
- * others copy the leader's. Everything else goes by UCX.
+ * memory, into the buffer of the first of them, the leader; the leaders all-reduce by messages; and the
+ * others copy the leader's. Everything else goes by messages.
  *
  * Order of a sum: per host in rank order, then over the hosts as the leaders' algorithm has it.
  *
- * Failure: whoever finds out tells all ranks by UCX (ucx_fail) and breaks its local group, so that
+ * Failure: whoever finds out tells all ranks by message (message_fail) and breaks its local group, so that
  * those who sleep there wake up. These use the notice that they received, and else what they saw:
  * "the leader gave up" is never the whole truth. To that end those who
  * wait for the leaders' exchange wait for longer than it can take, and a leader never for longer
  * than the deadline: else the other leaders would take it for late.
  */
 #include "comm/core/sum.h"
+#include "comm/transport/message/message_private.h"
 #include "comm/transport/shm/shm_private.h"
-#include "comm/transport/ucx/ucx_private.h"
 
 #include "base/log.h"
 
@@ -23,15 +23,15 @@ enum {
     EXCHANGE_EXTRA_MS = 4000, /**< A leader at its deadline asks around and tells the others. */
 };
 
-struct ucx_hosts {
-    struct weir_comm *local; /**< NULL: memory cannot be shared on some host: UCX alone. */
+struct message_hosts {
+    struct weir_comm *local; /**< NULL: memory cannot be shared on some host: messages alone. */
     int n_local, ranks[WEIR_COMM_MAX_RANKS]; /**< Of local's ranks in the whole group. */
-    struct ucx_group leaders;                /**< Of use on a leader only. */
+    struct message_group leaders;            /**< Of use on a leader only. */
 };
 
-static struct ucx_hosts *hosts_of(const struct weir_comm *comm)
+static struct message_hosts *hosts_of(const struct weir_comm *comm)
 {
-    return ((struct ucx_state *)comm->state)->hosts;
+    return ((struct message_state *)comm->state)->hosts;
 }
 
 static bool is_leader(const struct weir_comm *comm)
@@ -42,7 +42,7 @@ static bool is_leader(const struct weir_comm *comm)
 /* ---- life ----------------------------------------------------------------------------------- */
 
 /* A parameter server takes part in no collective: it is alone. */
-static void find_members(const struct weir_comm *comm, struct ucx_hosts *hosts)
+static void find_members(const struct weir_comm *comm, struct message_hosts *hosts)
 {
     bool is_server = comm->rank >= comm->n_workers;
     for (int r = 0; r < comm->n_workers; r++) {
@@ -61,7 +61,7 @@ static void find_members(const struct weir_comm *comm, struct ucx_hosts *hosts)
     }
 }
 
-static weir_status open_local(struct weir_comm *comm, struct ucx_hosts *hosts,
+static weir_status open_local(struct weir_comm *comm, struct message_hosts *hosts,
                               struct rendezvous *rdv, struct weir_error *err)
 {
     int self = 0;
@@ -82,7 +82,7 @@ static weir_status open_local(struct weir_comm *comm, struct ucx_hosts *hosts,
 }
 
 /* All share memory, or none. */
-static weir_status agree(struct weir_comm *comm, struct ucx_hosts *hosts, bool is_shared,
+static weir_status agree(struct weir_comm *comm, struct message_hosts *hosts, bool is_shared,
                          struct rendezvous *rdv, struct weir_error *err)
 {
     struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
@@ -99,12 +99,12 @@ static weir_status agree(struct weir_comm *comm, struct ucx_hosts *hosts, bool i
 
 static weir_status hier_open(struct weir_comm *comm, struct rendezvous *rdv, struct weir_error *err)
 {
-    WEIR_TRY(comm_ucx_transport.open(comm, rdv, err));
-    struct ucx_hosts *hosts = calloc(1, sizeof *hosts);
+    WEIR_TRY(comm_message_transport.open(comm, rdv, err));
+    struct message_hosts *hosts = calloc(1, sizeof *hosts);
     if (hosts == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
     }
-    ((struct ucx_state *)comm->state)->hosts = hosts;
+    ((struct message_state *)comm->state)->hosts = hosts;
     find_members(comm, hosts);
     weir_status status = open_local(comm, hosts, rdv, err);
     if (status != WEIR_OK && !(hosts->local != NULL && hosts->local->is_refused_by_all)) {
@@ -115,19 +115,19 @@ static weir_status hier_open(struct weir_comm *comm, struct rendezvous *rdv, str
 
 static void hier_close(struct weir_comm *comm)
 {
-    struct ucx_hosts *hosts = comm->state == NULL ? NULL : hosts_of(comm);
-    /* UCX first: what it has registered is the local group's memory. */
-    comm_ucx_transport.close(comm);
+    struct message_hosts *hosts = comm->state == NULL ? NULL : hosts_of(comm);
+    /* Messages first: what it has registered is the local group's memory. */
+    comm_message_transport.close(comm);
     if (hosts != NULL) {
         weir_comm_destroy(hosts->local);
-        ucx_group_fini(&hosts->leaders);
+        message_group_fini(&hosts->leaders);
         free(hosts);
     }
 }
 
 static void hier_interrupt(struct weir_comm *comm)
 {
-    comm_ucx_transport.interrupt(comm);
+    comm_message_transport.interrupt(comm);
     if (hosts_of(comm)->local != NULL) {
         comm_shm_transport.interrupt(hosts_of(comm)->local);
     }
@@ -146,15 +146,15 @@ static weir_status break_local(struct weir_comm *comm, weir_status status)
 /* The local group failed. */
 static weir_status fail_with_local(struct weir_comm *comm)
 {
-    struct ucx_hosts *hosts = hosts_of(comm);
-    struct ucx_state *ucx = comm->state;
+    struct message_hosts *hosts = hosts_of(comm);
+    struct message_state *state = comm->state;
     struct shm_state *shm = hosts->local->state;
     int rank = -1;
     unsigned why = atomic_load(&shm->header->fault) >> 16;
     /* A rank that died or is late was detected here. One that gave up or left has sent its
      * reason, which is on its way. */
     bool is_hearsay = why == SHM_GAVE_UP || why == SHM_LEFT;
-    weir_status notified = ucx_poll_notice(ucx, is_hearsay ? NEWS_MS : 0);
+    weir_status notified = message_poll_notice(state, is_hearsay ? NEWS_MS : 0);
     if (notified != WEIR_OK) {
         return break_local(comm, notified);
     }
@@ -167,7 +167,7 @@ static weir_status fail_with_local(struct weir_comm *comm)
     const char *what = status == WEIR_ERR_INVALID ? "disagrees on the size of the operation"
                        : why < WEIR_ARRAY_LEN(texts) && texts[why] != NULL ? texts[why]
                                                                            : "failed";
-    status = ucx_fail(ucx, status, rank < 0 ? comm->rank : hosts->ranks[rank], what);
+    status = message_fail(state, status, rank < 0 ? comm->rank : hosts->ranks[rank], what);
     return break_local(comm, status);
 }
 
@@ -175,10 +175,10 @@ static weir_status fail_with_local(struct weir_comm *comm)
 
 static weir_status hier_alloc(struct weir_comm *comm, size_t bytes, void **out)
 {
-    struct ucx_hosts *hosts = hosts_of(comm);
+    struct message_hosts *hosts = hosts_of(comm);
     void *memory = NULL;
     if (hosts->local == NULL) {
-        return ucx_alloc(comm, bytes, out);
+        return message_alloc(comm, bytes, out);
     }
     weir_status status = shm_alloc(hosts->local, bytes, &memory);
     if (status != WEIR_OK && comm_failed(hosts->local) != WEIR_OK) {
@@ -186,9 +186,9 @@ static weir_status hier_alloc(struct weir_comm *comm, size_t bytes, void **out)
     }
     int64_t n_failed = status != WEIR_OK;
     if (n_failed == 0 && is_leader(comm)) {
-        n_failed = ucx_register(comm->state, memory, bytes) != WEIR_OK;
+        n_failed = message_register(comm->state, memory, bytes) != WEIR_OK;
     }
-    WEIR_TRY(ucx_allreduce(comm, &n_failed, 1, WEIR_COMM_I64));
+    WEIR_TRY(message_allreduce(comm, &n_failed, 1, WEIR_COMM_I64));
     if (n_failed > 0) {
         return WEIR_ERR_NOMEM;
     }
@@ -199,14 +199,14 @@ static weir_status hier_alloc(struct weir_comm *comm, size_t bytes, void **out)
 static weir_status exchange(struct weir_comm *comm, void *buf, size_t n_elems,
                             enum weir_comm_type type)
 {
-    struct ucx_state *ucx = comm->state;
+    struct message_state *state = comm->state;
     if (!is_leader(comm)) {
-        ucx->n_ops++; /* so that the next operation of all ranks has the same number everywhere */
+        state->n_ops++; /* so that the next operation of all ranks has the same number everywhere */
         return WEIR_OK;
     }
     const struct comm_rule *rule =
         comm_plan_choose(&comm->plan, n_elems * weir_comm_type_size(type));
-    return ucx_reduce(ucx, &hosts_of(comm)->leaders, rule, comm->wire, buf, n_elems, type);
+    return message_reduce(state, &hosts_of(comm)->leaders, rule, comm->wire, buf, n_elems, type);
 }
 
 static weir_status hier_allreduce(struct weir_comm *comm, void *buf, size_t n_elems,
@@ -214,11 +214,11 @@ static weir_status hier_allreduce(struct weir_comm *comm, void *buf, size_t n_el
 {
     struct weir_comm *local = hosts_of(comm)->local;
     if (local == NULL) {
-        return ucx_allreduce(comm, buf, n_elems, type);
+        return message_allreduce(comm, buf, n_elems, type);
     }
     if (n_elems > SIZE_MAX / weir_comm_type_size(type)) {
-        return break_local(comm, ucx_fail(comm->state, WEIR_ERR_INVALID, comm->rank,
-                                          "asked for an impossible size"));
+        return break_local(comm, message_fail(comm->state, WEIR_ERR_INVALID, comm->rank,
+                                              "asked for an impossible size"));
     }
     local->timeout_ns = comm->timeout_ns;
     if (shm_reduce(local, buf, n_elems, type) != WEIR_OK) {
@@ -237,7 +237,7 @@ static weir_status hier_allreduce(struct weir_comm *comm, void *buf, size_t n_el
     return WEIR_OK;
 }
 
-/* By UCX; a rank that fails there wakes those of its host that still sleep in the call before. */
+/* By messages; a rank that fails there wakes those of its host that still sleep in the call before. */
 static weir_status woken(struct weir_comm *comm, weir_status status)
 {
     if (status != WEIR_OK && hosts_of(comm)->local != NULL) {
@@ -249,90 +249,90 @@ static weir_status woken(struct weir_comm *comm, weir_status status)
 static weir_status hier_reduce_scatter(struct weir_comm *comm, void *buf, size_t n_elems,
                                        enum weir_comm_type type)
 {
-    return woken(comm, ucx_reduce_scatter(comm, buf, n_elems, type));
+    return woken(comm, message_reduce_scatter(comm, buf, n_elems, type));
 }
 
 static weir_status hier_allgather(struct weir_comm *comm, void *buf, size_t n_elems,
                                   enum weir_comm_type type)
 {
-    return woken(comm, ucx_allgather(comm, buf, n_elems, type));
+    return woken(comm, message_allgather(comm, buf, n_elems, type));
 }
 
 static weir_status hier_broadcast(struct weir_comm *comm, void *buf, size_t bytes, int root)
 {
-    return woken(comm, ucx_broadcast(comm, buf, bytes, root));
+    return woken(comm, message_broadcast(comm, buf, bytes, root));
 }
 
 static weir_status hier_barrier(struct weir_comm *comm)
 {
-    return woken(comm, ucx_barrier(comm));
+    return woken(comm, message_barrier(comm));
 }
 
 /* ---- parameter servers: workers' calls; servers are alone ----------------------------------- */
 
 static weir_status hier_ps_open(struct weir_comm *comm, const struct ps_layout *layout)
 {
-    return woken(comm, ucx_ps_transport.open(comm, layout));
+    return woken(comm, message_ps_transport.open(comm, layout));
 }
 
 static weir_status hier_ps_broadcast(struct weir_comm *comm, const struct ps_control *control)
 {
-    return woken(comm, ucx_ps_transport.broadcast(comm, control));
+    return woken(comm, message_ps_transport.broadcast(comm, control));
 }
 
 static weir_status hier_ps_is_acked(struct weir_comm *comm, bool *out)
 {
-    return woken(comm, ucx_ps_transport.is_acked(comm, out));
+    return woken(comm, message_ps_transport.is_acked(comm, out));
 }
 
 static weir_status hier_ps_begin(struct weir_comm *comm, const struct ps_round *round)
 {
-    return woken(comm, ucx_ps_transport.begin(comm, round));
+    return woken(comm, message_ps_transport.begin(comm, round));
 }
 
 static weir_status hier_ps_push(struct weir_comm *comm, size_t i_piece, float *piece, bool has_data)
 {
-    return woken(comm, ucx_ps_transport.push(comm, i_piece, piece, has_data));
+    return woken(comm, message_ps_transport.push(comm, i_piece, piece, has_data));
 }
 
 static weir_status hier_ps_poll(struct weir_comm *comm, size_t i_piece, enum ps_poll_state *out,
                                 uint64_t *out_ns)
 {
-    return woken(comm, ucx_ps_transport.poll(comm, i_piece, out, out_ns));
+    return woken(comm, message_ps_transport.poll(comm, i_piece, out, out_ns));
 }
 
 static weir_status hier_ps_idle(struct weir_comm *comm, size_t i_piece, uint64_t until_ns,
                                 uint64_t deadline_ns)
 {
-    return woken(comm, ucx_ps_transport.idle(comm, i_piece, until_ns, deadline_ns));
+    return woken(comm, message_ps_transport.idle(comm, i_piece, until_ns, deadline_ns));
 }
 
 static int hier_ps_event_fd(struct weir_comm *comm)
 {
-    return ucx_ps_transport.event_fd(comm);
+    return message_ps_transport.event_fd(comm);
 }
 
 static weir_status hier_ps_next(struct weir_comm *comm, int awaited, uint64_t deadline_ns,
                                 struct ps_event *out)
 {
-    return ucx_ps_transport.next(comm, awaited, deadline_ns, out);
+    return message_ps_transport.next(comm, awaited, deadline_ns, out);
 }
 
 static weir_status hier_ps_reply(struct weir_comm *comm, int worker, size_t i_piece,
                                  const float *weights, bool is_copied)
 {
-    return ucx_ps_transport.reply(comm, worker, i_piece, weights, is_copied);
+    return message_ps_transport.reply(comm, worker, i_piece, weights, is_copied);
 }
 
 static weir_status hier_ps_add_up(struct weir_comm *comm, double *sums, size_t n_sums,
                                   uint64_t deadline_ns)
 {
-    return ucx_ps_transport.add_up(comm, sums, n_sums, deadline_ns);
+    return message_ps_transport.add_up(comm, sums, n_sums, deadline_ns);
 }
 
 static weir_status hier_ps_done(struct weir_comm *comm, const struct ps_control *control)
 {
-    return ucx_ps_transport.done(comm, control);
+    return message_ps_transport.done(comm, control);
 }
 
 static const struct ps_transport hier_ps_transport = {.open = hier_ps_open,
@@ -350,12 +350,12 @@ static const struct ps_transport hier_ps_transport = {.open = hier_ps_open,
 
 static int hier_event_fd(struct weir_comm *comm)
 {
-    return comm_ucx_transport.event_fd(comm);
+    return comm_message_transport.event_fd(comm);
 }
 
 static void hier_progress(struct weir_comm *comm)
 {
-    comm_ucx_transport.progress(comm);
+    comm_message_transport.progress(comm);
 }
 
 const struct comm_transport comm_hier_transport = {

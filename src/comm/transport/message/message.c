@@ -1,4 +1,4 @@
-#include "comm/transport/ucx/ucx_private.h"
+#include "comm/transport/message/message_private.h"
 
 #include "comm/core/host.h"
 
@@ -6,10 +6,10 @@
 
 enum { SPINS_MOST = 256 /**< Rounds of progress before sleeping. */ };
 
-static weir_status allocate_buffers(struct ucx_state *ucx, struct weir_error *err)
+static weir_status allocate_buffers(struct message_state *state, struct weir_error *err)
 {
-    ucx->requests = calloc(4 * (size_t)ucx->comm->size, sizeof *ucx->requests);
-    if (ucx->requests == NULL) {
+    state->requests = calloc(4 * (size_t)state->comm->size, sizeof *state->requests);
+    if (state->requests == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator's buffers");
     }
     return WEIR_OK;
@@ -24,105 +24,111 @@ static int n_ranks_here(const struct weir_comm *comm)
     return n;
 }
 
-static weir_status ucx_open(struct weir_comm *comm, struct rendezvous *rdv, struct weir_error *err)
+static weir_status message_open(struct weir_comm *comm, struct rendezvous *rdv,
+                                struct weir_error *err)
 {
-    struct ucx_state *ucx = calloc(1, sizeof *ucx);
-    if (ucx == NULL) {
+    struct message_state *state = calloc(1, sizeof *state);
+    if (state == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
     }
-    comm->state = ucx;
-    ucx->comm = comm;
-    ucx->fabric = comm->fabric;
-    ucx->event_fd = ucx->first_broken = -1;
-    ucx->n_spins = 2;
-    ucx->n_spins_most = n_ranks_here(comm) <= comm_n_cores() ? SPINS_MOST : 2;
-    ucx->workers = (struct ucx_group){.n_ranks = comm->n_workers, .self = comm->rank};
+    comm->state = state;
+    state->comm = comm;
+    state->fabric = comm->fabric;
+    state->event_fd = state->first_broken = -1;
+    state->n_spins = 2;
+    state->n_spins_most = n_ranks_here(comm) <= comm_n_cores() ? SPINS_MOST : 2;
+    state->workers = (struct message_group){.n_ranks = comm->n_workers, .self = comm->rank};
     for (int r = 0; r < comm->n_workers; r++) {
-        ucx->workers.ranks[r] = r;
+        state->workers.ranks[r] = r;
     }
-    WEIR_TRY(ucx->fabric->open(ucx, err));
-    WEIR_TRY(allocate_buffers(ucx, err));
+    WEIR_TRY(state->fabric->open(state, err));
+    WEIR_TRY(allocate_buffers(state, err));
     if (rdv == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(ucx->fabric->connect(ucx, rdv, err));
-    weir_status status = ucx_expect_notice(ucx);
+    WEIR_TRY(state->fabric->connect(state, rdv, err));
+    weir_status status = message_expect_notice(state);
     if (status == WEIR_OK) {
-        status = ucx_meet(ucx, comm->size);
+        status = message_meet(state, comm->size);
     }
-    ucx->n_ops = 0; /* servers take part in this one only */
+    state->n_ops = 0; /* servers take part in this one only */
     if (status != WEIR_OK) {
         (void)weir_comm_failure(comm, NULL, err);
     }
     return status;
 }
 
-static void free_memories(struct ucx_state *ucx)
+static void free_memories(struct message_state *state)
 {
-    for (int i = 0; i < ucx->n_memories; i++) {
-        if (ucx->memories[i].handle != NULL) {
-            ucx->fabric->unmap(ucx, ucx->memories[i].handle);
+    for (int i = 0; i < state->n_memories; i++) {
+        if (state->memories[i].handle != NULL) {
+            state->fabric->unmap(state, state->memories[i].handle);
         }
-        if (!ucx->memories[i].is_borrowed) {
-            (void)munmap(ucx->memories[i].base, ucx->memories[i].bytes);
+        if (!state->memories[i].is_borrowed) {
+            (void)munmap(state->memories[i].base, state->memories[i].bytes);
         }
     }
-    free(ucx->memories);
+    free(state->memories);
 }
 
-static void ucx_close(struct weir_comm *comm)
+static void message_close(struct weir_comm *comm)
 {
-    struct ucx_state *ucx = comm->state;
-    if (ucx == NULL) {
+    struct message_state *state = comm->state;
+    if (state == NULL) {
         return;
     }
-    if (ucx->fabric_state != NULL) {
+    if (state->fabric_state != NULL) {
         if (comm_failed(comm) == WEIR_OK && comm->size > 1) {
-            ucx_send_goodbye(ucx);
+            message_send_goodbye(state);
         }
-        ucx_close_connections(ucx);
+        message_close_connections(state);
     }
-    free_memories(ucx);
-    ucx->fabric->close(ucx);
-    ucx_group_fini(&ucx->workers);
-    ucx_ps_close(ucx);
-    free(ucx->requests);
-    free(ucx);
+    free_memories(state);
+    state->fabric->close(state);
+    message_group_fini(&state->workers);
+    message_ps_close(state);
+    free(state->requests);
+    free(state);
     comm->state = NULL;
 }
 
 /* The waiting thread looks at the failure when it wakes up. */
-static void ucx_interrupt(struct weir_comm *comm)
+static void message_interrupt(struct weir_comm *comm)
 {
-    struct ucx_state *ucx = comm->state;
+    struct message_state *state = comm->state;
     (void)comm_fail(comm, WEIR_ERR_CANCELLED, comm->rank, "the communicator is being destroyed");
-    ucx->fabric->signal(ucx);
+    state->fabric->signal(state);
 }
 
-static int ucx_event_fd(struct weir_comm *comm)
+static int message_event_fd(struct weir_comm *comm)
 {
-    const struct ucx_state *ucx = comm->state;
-    return ucx->fabric->works_while_idle ? ucx->event_fd : -1;
+    const struct message_state *state = comm->state;
+    return state->fabric->works_while_idle ? state->event_fd : -1;
 }
 
 /* Take what has come, reply to what other ranks need from the fabric itself, and arm the descriptor
  * for the next time. */
-static void ucx_progress(struct weir_comm *comm)
+static void message_progress(struct weir_comm *comm)
 {
-    struct ucx_state *ucx = comm->state;
+    struct message_state *state = comm->state;
     do {
-        while (ucx->fabric->progress(ucx)) {
+        while (state->fabric->progress(state)) {
         }
-    } while (!ucx->fabric->arm(ucx));
+    } while (!state->fabric->arm(state));
 }
 
-// clang-format off
-#define OPERATIONS                                                                                 \
-    .open = ucx_open, .close = ucx_close, .interrupt = ucx_interrupt, .alloc = ucx_alloc,          \
-    .allreduce = ucx_allreduce, .reduce_scatter = ucx_reduce_scatter,                              \
-    .allgather = ucx_allgather, .broadcast = ucx_broadcast, .barrier = ucx_barrier,                \
-    .ps = &ucx_ps_transport, .event_fd = ucx_event_fd, .progress = ucx_progress
-// clang-format on
-
-const struct comm_transport comm_ucx_transport = {.name = "ucx", OPERATIONS};
-const struct comm_transport comm_tcp_transport = {.name = "tcp", OPERATIONS};
+const struct comm_transport comm_message_transport = {
+    .name = "message",
+    .open = message_open,
+    .close = message_close,
+    .interrupt = message_interrupt,
+    .alloc = message_alloc,
+    .allreduce = message_allreduce,
+    .reduce_scatter = message_reduce_scatter,
+    .allgather = message_allgather,
+    .broadcast = message_broadcast,
+    .barrier = message_barrier,
+    .ps = &message_ps_transport,
+    .event_fd = message_event_fd,
+    .progress = message_progress,
+};

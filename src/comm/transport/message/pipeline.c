@@ -1,4 +1,4 @@
-#include "comm/transport/ucx/ucx_private.h"
+#include "comm/transport/message/message_private.h"
 
 #include "comm/core/half.h"
 #include "comm/core/sum.h"
@@ -13,8 +13,8 @@ struct flight {
 };
 
 struct reduction {
-    struct ucx_state *ucx;
-    struct ucx_group *group;
+    struct message_state *state;
+    struct message_group *group;
     const struct comm_schedule *schedules[2];
     uint8_t *buf;
     size_t n_elems, elem_bytes, wire_bytes; /**< Bytes of an element; of one that is sent. */
@@ -23,12 +23,12 @@ struct reduction {
     size_t n_requests;          /**< Of a flight. */
     enum weir_comm_type type;
     enum comm_wire wire;
-    enum ucx_half half;
+    enum message_half half;
     int first_stage;
     uint32_t n_op;
     uint64_t deadline_ns;
     int window; /**< Blocks on their way at once. */
-    struct flight flights[UCX_MOST_FLIGHTS];
+    struct flight flights[MESSAGE_MOST_FLIGHTS];
 };
 
 /* ---- where things are ----------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static struct comm_slice range_of(const struct reduction *red, const struct flig
                                   const struct comm_step *step)
 {
     int n_slices = schedule_of(red, flight)->n_slices;
-    if (red->half != UCX_WHOLE) {
+    if (red->half != MESSAGE_WHOLE) {
         /* The next piece of a slice of the whole array. */
         struct comm_slice slice = comm_slice(red->n_elems, n_slices, step->first);
         size_t skip = WEIR_MIN(flight->i_block * red->slice_elems, slice.n);
@@ -73,7 +73,7 @@ static struct comm_slice range_of(const struct reduction *red, const struct flig
                                .n = last.first + last.n - first.first};
 }
 
-static struct ucx_request *requests_of(const struct reduction *red, const struct flight *flight)
+static struct message_request *requests_of(const struct reduction *red, const struct flight *flight)
 {
     return red->group->requests + (size_t)(flight - red->flights) * red->n_requests;
 }
@@ -99,7 +99,7 @@ static weir_status post_receives(struct reduction *red, struct flight *flight)
 {
     int n_steps;
     const struct comm_step *steps = steps_of(red, flight, &n_steps);
-    struct ucx_request *requests = requests_of(red, flight);
+    struct message_request *requests = requests_of(red, flight);
     uint8_t *in = in_scratch(red, flight);
     for (int i = 0; i < n_steps; i++) {
         struct comm_slice range = range_of(red, flight, &steps[i]);
@@ -108,9 +108,9 @@ static weir_status post_receives(struct reduction *red, struct flight *flight)
             continue;
         }
         bool is_in_place = steps[i].action == COMM_TAKE && !is_narrow(red);
-        WEIR_TRY(ucx_receive(red->ucx, red->group->ranks[steps[i].peer],
-                             is_in_place ? at(red, range) : in, bytes, red->n_op,
-                             ucx_part(UCX_REDUCE, flight->i_block), &requests[i]));
+        WEIR_TRY(message_receive(red->state, red->group->ranks[steps[i].peer],
+                                 is_in_place ? at(red, range) : in, bytes, red->n_op,
+                                 message_part(MESSAGE_REDUCE, flight->i_block), &requests[i]));
         in += is_in_place ? 0 : aligned(bytes);
     }
     return WEIR_OK;
@@ -132,7 +132,7 @@ static weir_status post_sends(struct reduction *red, struct flight *flight)
 {
     int n_steps, i_last = -1;
     const struct comm_step *steps = steps_of(red, flight, &n_steps);
-    struct ucx_request *requests = requests_of(red, flight);
+    struct message_request *requests = requests_of(red, flight);
     uint8_t *out = in_scratch(red, flight) + red->in_bytes;
     const uint8_t *message = NULL;
     for (int i = 0; i < n_steps; i++) {
@@ -148,15 +148,16 @@ static weir_status post_sends(struct reduction *red, struct flight *flight)
             out += aligned(bytes);
         }
         i_last = i;
-        WEIR_TRY(ucx_send(red->ucx, red->group->ranks[steps[i].peer], message, bytes, red->n_op,
-                          ucx_part(UCX_REDUCE, flight->i_block), &requests[i]));
+        WEIR_TRY(message_send(red->state, red->group->ranks[steps[i].peer], message, bytes,
+                              red->n_op, message_part(MESSAGE_REDUCE, flight->i_block),
+                              &requests[i]));
     }
     return WEIR_OK;
 }
 
 static weir_status begin_stage(struct reduction *red, struct flight *flight)
 {
-    memset(requests_of(red, flight), 0, red->n_requests * sizeof(struct ucx_request));
+    memset(requests_of(red, flight), 0, red->n_requests * sizeof(struct message_request));
     WEIR_TRY(post_receives(red, flight));
     return post_sends(red, flight);
 }
@@ -251,7 +252,7 @@ static void finish_stage(struct reduction *red, struct flight *flight)
 
 static int end_stage(const struct reduction *red, const struct flight *flight)
 {
-    return red->half == UCX_REDUCE_SCATTER ? 1 : schedule_of(red, flight)->n_stages;
+    return red->half == MESSAGE_REDUCE_SCATTER ? 1 : schedule_of(red, flight)->n_stages;
 }
 
 /* Let a flight go on for as long as it need not wait. */
@@ -261,7 +262,7 @@ static weir_status advance(struct reduction *red, struct flight *flight, bool *o
         bool is_over = false;
         int n_steps;
         (void)steps_of(red, flight, &n_steps);
-        WEIR_TRY(ucx_test_all(red->ucx, requests_of(red, flight), (size_t)n_steps, &is_over));
+        WEIR_TRY(message_test_all(red->state, requests_of(red, flight), (size_t)n_steps, &is_over));
         if (!is_over) {
             return WEIR_OK;
         }
@@ -278,12 +279,12 @@ static weir_status advance(struct reduction *red, struct flight *flight, bool *o
 static weir_status wait_for_any(struct reduction *red, size_t i_oldest, unsigned *n_idle)
 {
     struct flight *flight = &red->flights[i_oldest % (size_t)red->window];
-    struct ucx_request *requests = requests_of(red, flight);
+    struct message_request *requests = requests_of(red, flight);
     size_t i = 0;
     while (i + 1 < red->n_requests && requests[i].handle == NULL) {
         i++;
     }
-    return ucx_idle(red->ucx, &requests[i], red->deadline_ns, n_idle);
+    return message_idle(red->state, &requests[i], red->deadline_ns, n_idle);
 }
 
 /* Blocks start in order, at most `window` of them behind the oldest that is not done. */
@@ -309,14 +310,14 @@ static weir_status run(struct reduction *red)
             WEIR_TRY(wait_for_any(red, i_oldest, &n_idle));
         }
     }
-    return comm_failed(red->ucx->comm);
+    return comm_failed(red->state->comm);
 }
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
 static weir_status find_schedules(struct reduction *red, enum comm_algorithm algorithm)
 {
-    struct ucx_group *group = red->group;
+    struct message_group *group = red->group;
     for (int variant = 0; variant < 2; variant++) {
         struct comm_schedule *schedule = &group->schedules[algorithm][variant];
         if (schedule->n_ranks == 0) {
@@ -334,13 +335,14 @@ static void choose_sizes(struct reduction *red, size_t chunk_bytes)
 {
     const struct comm_schedule *schedule = red->schedules[0];
     size_t n_slices = (size_t)schedule->n_slices, n_largest = (size_t)schedule->n_largest;
-    size_t most_scratch = UCX_SCRATCH_BYTES / UCX_LEAST_FLIGHTS / (size_t)red->group->n_ranks;
+    size_t most_scratch =
+        MESSAGE_SCRATCH_BYTES / MESSAGE_LEAST_FLIGHTS / (size_t)red->group->n_ranks;
     size_t most = WEIR_MIN(chunk_bytes, most_scratch) / red->wire_bytes / n_largest + 1;
     size_t n_blocks = red->n_elems / (most * n_slices) + 1;
     red->slice_elems = (red->n_elems / n_blocks / n_slices / ALIGN + 1) * ALIGN;
     red->block_elems = red->slice_elems * n_slices;
     red->n_blocks = red->n_elems / red->block_elems + (red->n_elems % red->block_elems != 0);
-    if (red->half != UCX_WHOLE) {
+    if (red->half != MESSAGE_WHOLE) {
         size_t longest = 0;
         for (int i = 0; i < schedule->n_slices; i++) {
             longest = WEIR_MAX(longest, comm_slice(red->n_elems, schedule->n_slices, i).n);
@@ -358,14 +360,14 @@ static void choose_sizes(struct reduction *red, size_t chunk_bytes)
     red->out_bytes = is_narrow(red) ? red->out_bytes : 0;
     /* As many as give the network enough to carry: of many ranks few. */
     size_t sent_bytes = (size_t)schedule->most_out * red->slice_elems * red->wire_bytes;
-    size_t window = red->ucx->fabric->window_bytes / WEIR_MAX(sent_bytes, (size_t)1);
-    window = WEIR_MIN(window, (size_t)UCX_MOST_FLIGHTS);
-    red->window = (int)WEIR_MAX(window, (size_t)UCX_LEAST_FLIGHTS);
+    size_t window = red->state->fabric->window_bytes / WEIR_MAX(sent_bytes, (size_t)1);
+    window = WEIR_MIN(window, (size_t)MESSAGE_MOST_FLIGHTS);
+    red->window = (int)WEIR_MAX(window, (size_t)MESSAGE_LEAST_FLIGHTS);
 }
 
 static weir_status take_memory(struct reduction *red)
 {
-    struct ucx_group *group = red->group;
+    struct message_group *group = red->group;
     size_t bytes = (size_t)red->window * (red->in_bytes + red->out_bytes);
     size_t n_requests = (size_t)red->window * red->n_requests;
     if (group->scratch_bytes < bytes) {
@@ -384,42 +386,43 @@ static weir_status take_memory(struct reduction *red)
 
 static weir_status reduce(struct reduction *red, const struct comm_rule *rule)
 {
-    struct ucx_state *ucx = red->ucx;
+    struct message_state *state = red->state;
     bool is_sent_narrow =
         red->type == WEIR_COMM_F32 && red->wire != COMM_WIRE_F32 && rule->algorithm != COMM_FLAT;
     red->elem_bytes = weir_comm_type_size(red->type);
     red->wire_bytes = is_sent_narrow ? 2 : red->elem_bytes;
-    red->n_op = ucx->n_ops++;
-    red->deadline_ns = comm_deadline_ns(ucx->comm);
+    red->n_op = state->n_ops++;
+    red->deadline_ns = comm_deadline_ns(state->comm);
     if (red->group->n_ranks == 1 || red->n_elems == 0) {
         return WEIR_OK;
     }
     weir_status status = find_schedules(red, (enum comm_algorithm)rule->algorithm);
     if (status == WEIR_OK) {
-        red->first_stage = red->half == UCX_ALL_GATHER ? 1 : 0;
-        choose_sizes(red, rule->chunk_bytes > 0 ? rule->chunk_bytes : ucx->fabric->chunk_bytes);
+        red->first_stage = red->half == MESSAGE_ALL_GATHER ? 1 : 0;
+        choose_sizes(red, rule->chunk_bytes > 0 ? rule->chunk_bytes : state->fabric->chunk_bytes);
         status = take_memory(red);
     }
     if (status != WEIR_OK) {
-        return ucx_fail(ucx, status, ucx->comm->rank, "has no memory for an all-reduce");
+        return message_fail(state, status, state->comm->rank, "has no memory for an all-reduce");
     }
     return run(red);
 }
 
-weir_status ucx_reduce(struct ucx_state *ucx, struct ucx_group *group, const struct comm_rule *rule,
-                       enum comm_wire wire, void *buf, size_t n_elems, enum weir_comm_type type)
+weir_status message_reduce(struct message_state *state, struct message_group *group,
+                           const struct comm_rule *rule, enum comm_wire wire, void *buf,
+                           size_t n_elems, enum weir_comm_type type)
 {
     struct reduction red = {
-        .ucx = ucx, .group = group, .buf = buf, .n_elems = n_elems, .type = type, .wire = wire};
+        .state = state, .group = group, .buf = buf, .n_elems = n_elems, .type = type, .wire = wire};
     return reduce(&red, rule);
 }
 
-weir_status ucx_reduce_half(struct ucx_state *ucx, struct ucx_group *group, enum ucx_half half,
-                            enum comm_wire wire, void *buf, size_t n_elems,
-                            enum weir_comm_type type)
+weir_status message_reduce_half(struct message_state *state, struct message_group *group,
+                                enum message_half half, enum comm_wire wire, void *buf,
+                                size_t n_elems, enum weir_comm_type type)
 {
     static const struct comm_rule direct = {.algorithm = COMM_DIRECT};
-    struct reduction red = {.ucx = ucx,
+    struct reduction red = {.state = state,
                             .group = group,
                             .buf = buf,
                             .n_elems = n_elems,
@@ -429,7 +432,7 @@ weir_status ucx_reduce_half(struct ucx_state *ucx, struct ucx_group *group, enum
     return reduce(&red, &direct);
 }
 
-void ucx_group_fini(struct ucx_group *group)
+void message_group_fini(struct message_group *group)
 {
     for (int i = 0; i < COMM_N_ALGORITHMS; i++) {
         comm_schedule_fini(&group->schedules[i][0]);

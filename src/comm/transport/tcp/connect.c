@@ -40,7 +40,7 @@ struct joiner {
 };
 
 struct meeting {
-    struct ucx_state *ucx;
+    struct message_state *state;
     struct rendezvous *rdv;
     int listen_fd;
     struct address_notice own;
@@ -89,7 +89,7 @@ static bool take_few(int fd, void *bytes, size_t n, bool *out_is_over)
 
 static weir_status adopt(struct meeting *meeting, int rank, int fd, struct weir_error *err)
 {
-    struct tcp *tcp = tcp_of(meeting->ucx);
+    struct tcp *tcp = tcp_of(meeting->state);
     struct tcp_peer *peer = &tcp->peers[rank];
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
     int on = 1, idle_s = KEEPALIVE_IDLE_S, interval_s = KEEPALIVE_INTERVAL_S;
@@ -106,7 +106,7 @@ static weir_status adopt(struct meeting *meeting, int rank, int fd, struct weir_
     }
     peer->fd = fd;
     peer->events = event.events;
-    meeting->ucx->peers[rank].is_connected = true;
+    meeting->state->peers[rank].is_connected = true;
     return WEIR_OK;
 }
 
@@ -117,7 +117,7 @@ static bool wait_for_reply(const struct meeting *meeting, int rank, int fd)
     uint8_t expected[WIRE_MAC_BYTES], reply[WIRE_MAC_BYTES];
     uint64_t deadline_ns = soon(meeting, REPLY_MS);
     bool is_over = false;
-    mac_of_host(meeting, rank, meeting->ucx->comm->rank, expected);
+    mac_of_host(meeting, rank, meeting->state->comm->rank, expected);
     while (!take_few(fd, reply, sizeof reply, &is_over)) {
         struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
         if (is_over || weir_mono_ns() >= deadline_ns ||
@@ -133,8 +133,8 @@ static weir_status call_at(struct meeting *meeting, int rank, const char *addres
 {
     uint8_t hello[HELLO_BYTES];
     struct wire_writer writer = {.data = hello, .cap = sizeof hello};
-    wire_put_u32(&writer, (uint32_t)meeting->ucx->comm->rank);
-    mac_of_caller(meeting, rank, meeting->ucx->comm->rank, hello + writer.len);
+    wire_put_u32(&writer, (uint32_t)meeting->state->comm->rank);
+    mac_of_caller(meeting, rank, meeting->state->comm->rank, hello + writer.len);
     weir_status status = address_connect(address, soon(meeting, TRY_MS), out_fd, err);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "rank %d does not reply at %s", rank, address);
@@ -193,10 +193,10 @@ static int handle_joiner(struct meeting *meeting, int fd, bool *out_is_over)
     }
     struct wire_reader reader = {.data = hello, .left = sizeof hello};
     uint32_t upper = wire_get_u32(&reader);
-    int self = meeting->ucx->comm->rank;
+    int self = meeting->state->comm->rank;
     *out_is_over = true;
-    if (upper <= (uint32_t)self || upper >= (uint32_t)meeting->ucx->comm->size ||
-        meeting->ucx->peers[upper].is_connected) {
+    if (upper <= (uint32_t)self || upper >= (uint32_t)meeting->state->comm->size ||
+        meeting->state->peers[upper].is_connected) {
         return -1;
     }
     mac_of_caller(meeting, self, (int)upper, mac);
@@ -262,12 +262,12 @@ static weir_status wait_for_joiners(struct meeting *meeting, struct weir_error *
 
 static weir_status take_in(struct meeting *meeting, struct weir_error *err)
 {
-    const struct weir_comm *comm = meeting->ucx->comm;
+    const struct weir_comm *comm = meeting->state->comm;
     meeting->n_missing = comm->size - 1 - comm->rank;
     while (meeting->n_missing > 0) {
         if (weir_mono_ns() >= meeting->rdv->deadline_ns) {
             int rank = comm->rank + 1;
-            while (meeting->ucx->peers[rank].is_connected) {
+            while (meeting->state->peers[rank].is_connected) {
                 rank++;
             }
             return weir_error_set(err, WEIR_ERR_TIMEOUT, "rank %d did not connect to rank %d", rank,
@@ -306,7 +306,7 @@ static void prefer_rendezvous(struct meeting *meeting)
 static weir_status prepare(struct meeting *meeting, struct weir_error *err)
 {
     static const struct address_rendezvous anywhere = {.is_file = true};
-    meeting->others = calloc((size_t)meeting->ucx->comm->size, sizeof *meeting->others);
+    meeting->others = calloc((size_t)meeting->state->comm->size, sizeof *meeting->others);
     if (meeting->others == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the addresses of the ranks");
     }
@@ -331,7 +331,7 @@ static weir_status exchange(struct meeting *meeting, struct weir_error *err)
         status = rendezvous_exchange(meeting->rdv, text.data, text.len, table, err);
     }
     weir_buf_fini(&text);
-    for (int r = 0; r < meeting->ucx->comm->size && status == WEIR_OK; r++) {
+    for (int r = 0; r < meeting->state->comm->size && status == WEIR_OK; r++) {
         status =
             address_notice_parse((const char *)table[r].data, table[r].len, &meeting->others[r]);
         if (status != WEIR_OK) {
@@ -345,15 +345,15 @@ static weir_status meet(struct meeting *meeting, struct weir_error *err)
 {
     WEIR_TRY(prepare(meeting, err));
     WEIR_TRY(exchange(meeting, err));
-    for (int r = 0; r < meeting->ucx->comm->rank; r++) {
+    for (int r = 0; r < meeting->state->comm->rank; r++) {
         WEIR_TRY(call(meeting, r, err));
     }
     return take_in(meeting, err);
 }
 
-weir_status tcp_connect(struct ucx_state *ucx, struct rendezvous *rdv, struct weir_error *err)
+weir_status tcp_connect(struct message_state *state, struct rendezvous *rdv, struct weir_error *err)
 {
-    struct meeting meeting = {.ucx = ucx, .rdv = rdv, .listen_fd = -1};
+    struct meeting meeting = {.state = state, .rdv = rdv, .listen_fd = -1};
     weir_status status = meet(&meeting, err);
     for (int i = 0; i < meeting.n_joiners; i++) {
         (void)close(meeting.joiners[i].fd);

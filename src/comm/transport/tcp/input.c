@@ -8,7 +8,7 @@
 
 static bool is_notice(uint64_t tag)
 {
-    return (tag >> 24 & 0xff) == UCX_NOTICE;
+    return (tag >> 24 & 0xff) == MESSAGE_NOTICE;
 }
 
 static void append_kept(struct tcp_kept *kept, struct tcp_kept ***end)
@@ -35,10 +35,10 @@ static struct tcp_kept *take_kept(struct tcp_kept **list, struct tcp_kept ***end
     return NULL;
 }
 
-static struct ucx_request *take_receive(struct tcp_peer *peer, uint64_t tag)
+static struct message_request *take_receive(struct tcp_peer *peer, uint64_t tag)
 {
-    for (struct ucx_request **at = &peer->receives; *at != NULL; at = &(*at)->behind) {
-        struct ucx_request *request = *at;
+    for (struct message_request **at = &peer->receives; *at != NULL; at = &(*at)->behind) {
+        struct message_request *request = *at;
         if (request->tag == tag) {
             *at = request->behind;
             if (request->behind == NULL) {
@@ -83,8 +83,8 @@ static bool keep(struct tcp_peer *peer)
         peer->bytes <= SIZE_MAX - sizeof *kept ? malloc(sizeof *kept + peer->bytes) : NULL;
     if (kept == NULL) {
         /* A receive for what is behind would wait in vain. */
-        for (struct ucx_request *i = peer->receives; i != NULL; i = i->behind) {
-            i->outcome = UCX_NOMEM;
+        for (struct message_request *i = peer->receives; i != NULL; i = i->behind) {
+            i->outcome = MESSAGE_NOMEM;
         }
         peer->receives = NULL;
         peer->receives_end = &peer->receives;
@@ -116,7 +116,7 @@ static void begin_message(struct tcp_peer *peer)
         if (peer->receive->bytes == peer->bytes) {
             peer->into = peer->receive->into;
         } else {
-            peer->receive->outcome = UCX_TRUNCATED;
+            peer->receive->outcome = MESSAGE_TRUNCATED;
             peer->receive = NULL;
         }
         return;
@@ -135,7 +135,7 @@ static void take_notice(struct tcp *tcp, struct tcp_peer *peer)
     }
     if (tcp->notice_receive != NULL) {
         memcpy(tcp->notice_receive->into, &peer->notice, sizeof peer->notice);
-        tcp->notice_receive->outcome = UCX_DONE;
+        tcp->notice_receive->outcome = MESSAGE_DONE;
         tcp->notice_receive = NULL;
         return;
     }
@@ -152,7 +152,7 @@ static void take_notice(struct tcp *tcp, struct tcp_peer *peer)
 static void end_message(struct tcp *tcp, struct tcp_peer *peer)
 {
     if (peer->receive != NULL) {
-        peer->receive->outcome = UCX_DONE;
+        peer->receive->outcome = MESSAGE_DONE;
     }
     if (is_notice(peer->tag)) {
         take_notice(tcp, peer);
@@ -228,30 +228,30 @@ static ssize_t read_into_place(struct tcp_peer *peer, size_t *out_direct)
     return readv(peer->fd, parts, n_parts);
 }
 
-bool tcp_read(struct ucx_state *ucx, struct tcp_peer *peer)
+bool tcp_read(struct message_state *state, struct tcp_peer *peer)
 {
     size_t direct = 0;
     if (peer->phase == TCP_STALLED) {
-        tcp_watch(ucx, peer, peer->events & ~(uint32_t)EPOLLIN);
+        tcp_watch(state, peer, peer->events & ~(uint32_t)EPOLLIN);
         return false;
     }
     ssize_t n = read_into_place(peer, &direct);
     if (n <= 0) {
         if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-            tcp_peer_broke(ucx, peer);
+            tcp_peer_broke(state, peer);
         }
         return n == 0;
     }
     size_t n_direct = WEIR_MIN((size_t)n, direct);
     peer->n_come += n_direct;
     peer->input_end += (size_t)n - n_direct;
-    digest(tcp_of(ucx), peer);
+    digest(tcp_of(state), peer);
     return true;
 }
 
 /* ---- receives ------------------------------------------------------------------------------- */
 
-static enum ucx_outcome receive_notice(struct tcp *tcp, struct ucx_request *request)
+static enum message_outcome receive_notice(struct tcp *tcp, struct message_request *request)
 {
     struct tcp_kept *kept = take_kept(&tcp->notices, &tcp->notices_end, 0, 0);
     if (kept == NULL) {
@@ -259,14 +259,14 @@ static enum ucx_outcome receive_notice(struct tcp *tcp, struct ucx_request *requ
     } else {
         memcpy(request->into, kept->data, kept->bytes);
         free(kept);
-        request->outcome = UCX_DONE;
+        request->outcome = MESSAGE_DONE;
     }
     request->handle = request; /* tested, even if it is over */
-    return UCX_PENDING;
+    return MESSAGE_PENDING;
 }
 
 /* What came before its receive: all of it, or the beginning. */
-static void hand_over(struct tcp_peer *peer, struct tcp_kept *kept, struct ucx_request *request)
+static void hand_over(struct tcp_peer *peer, struct tcp_kept *kept, struct message_request *request)
 {
     bool is_coming = kept == peer->keeping;
     size_t n = is_coming ? peer->n_come : kept->bytes;
@@ -279,19 +279,19 @@ static void hand_over(struct tcp_peer *peer, struct tcp_kept *kept, struct ucx_r
         peer->into = fits ? request->into : NULL;
         peer->receive = fits ? request : NULL;
     }
-    request->outcome = !fits ? UCX_TRUNCATED : is_coming ? UCX_PENDING : UCX_DONE;
+    request->outcome = !fits ? MESSAGE_TRUNCATED : is_coming ? MESSAGE_PENDING : MESSAGE_DONE;
     peer->kept_bytes -= kept->bytes;
     free(kept);
 }
 
-enum ucx_outcome tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
-                             struct ucx_request *request)
+enum message_outcome tcp_receive(struct message_state *state, void *buf, uint64_t tag,
+                                 uint64_t mask, struct message_request *request)
 {
-    struct tcp *tcp = tcp_of(ucx);
+    struct tcp *tcp = tcp_of(state);
     request->tag = tag;
     request->into = buf;
-    request->outcome = UCX_PENDING;
-    if (request->rank == UCX_ANYBODY) {
+    request->outcome = MESSAGE_PENDING;
+    if (request->rank == MESSAGE_ANYBODY) {
         return receive_notice(tcp, request);
     }
     struct tcp_peer *peer = &tcp->peers[request->rank];
@@ -307,24 +307,24 @@ enum ucx_outcome tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uin
         begin_message(peer);
         digest(tcp, peer);
         if (peer->phase != TCP_STALLED) {
-            tcp_watch(ucx, peer, peer->events | EPOLLIN);
+            tcp_watch(state, peer, peer->events | EPOLLIN);
         }
     }
-    if (request->outcome == UCX_PENDING) {
+    if (request->outcome == MESSAGE_PENDING) {
         request->handle = request;
     }
     return request->outcome;
 }
 
-void tcp_cancel(struct ucx_state *ucx, struct ucx_request *request)
+void tcp_cancel(struct message_state *state, struct message_request *request)
 {
-    struct tcp *tcp = tcp_of(ucx);
-    if (request->outcome != UCX_PENDING) {
+    struct tcp *tcp = tcp_of(state);
+    if (request->outcome != MESSAGE_PENDING) {
         return;
     }
     if (request == tcp->notice_receive) {
         tcp->notice_receive = NULL;
-    } else if (request->rank != UCX_ANYBODY) {
+    } else if (request->rank != MESSAGE_ANYBODY) {
         struct tcp_peer *peer = &tcp->peers[request->rank];
         if (peer->receive == request) {
             peer->receive = NULL;
@@ -333,5 +333,5 @@ void tcp_cancel(struct ucx_state *ucx, struct ucx_request *request)
             (void)take_receive(peer, request->tag);
         }
     }
-    request->outcome = UCX_LOST;
+    request->outcome = MESSAGE_LOST;
 }

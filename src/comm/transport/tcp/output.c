@@ -13,11 +13,11 @@ enum { ACKNOWLEDGED_MS = 1 /**< Between looks whether what was sent has arrived.
 
 /* A notice without a waiting thread: it has its own memory, freed when it is sent. */
 struct aside {
-    struct ucx_request request;
-    struct ucx_notice notice;
+    struct message_request request;
+    struct message_notice notice;
 };
 
-static void enqueue(struct tcp_peer *peer, struct ucx_request *request)
+static void enqueue(struct tcp_peer *peer, struct message_request *request)
 {
     request->behind = NULL;
     *peer->sends_end = request;
@@ -26,14 +26,14 @@ static void enqueue(struct tcp_peer *peer, struct ucx_request *request)
 
 static void dequeue(struct tcp_peer *peer)
 {
-    struct ucx_request *first = peer->sends;
+    struct message_request *first = peer->sends;
     peer->sends = first->behind;
     if (peer->sends == NULL) {
         peer->sends_end = &peer->sends;
     }
     peer->n_sent = 0;
-    first->outcome = UCX_DONE;
-    if (first->rank == UCX_ANYBODY) {
+    first->outcome = MESSAGE_DONE;
+    if (first->rank == MESSAGE_ANYBODY) {
         free(first); /* an aside */
     }
 }
@@ -41,29 +41,29 @@ static void dequeue(struct tcp_peer *peer)
 void tcp_drop_output(struct tcp_peer *peer)
 {
     while (peer->sends != NULL) {
-        struct ucx_request *first = peer->sends;
-        bool is_aside = first->rank == UCX_ANYBODY;
+        struct message_request *first = peer->sends;
+        bool is_aside = first->rank == MESSAGE_ANYBODY;
         dequeue(peer);
         if (!is_aside) {
-            first->outcome = UCX_LOST;
+            first->outcome = MESSAGE_LOST;
         }
     }
 }
 
 /* Sending failed. What the other side sent before it went may tell why. */
-static void become_mute(struct ucx_state *ucx, struct tcp_peer *peer)
+static void become_mute(struct message_state *state, struct tcp_peer *peer)
 {
     peer->is_mute = true;
     tcp_drop_output(peer);
-    while (peer->fd >= 0 && tcp_read(ucx, peer)) {
+    while (peer->fd >= 0 && tcp_read(state, peer)) {
     }
-    ucx_peer_broke(ucx, peer->rank);
+    message_peer_broke(state, peer->rank);
 }
 
 /* The rest of the first in the queue. False if the socket is full or broken. */
-static bool write_first(struct ucx_state *ucx, struct tcp_peer *peer)
+static bool write_first(struct message_state *state, struct tcp_peer *peer)
 {
-    const struct ucx_request *first = peer->sends;
+    const struct message_request *first = peer->sends;
     uint64_t header[2] = {htole64(first->tag), htole64((uint64_t)first->bytes)};
     struct iovec parts[2];
     struct msghdr message = {.msg_iov = parts};
@@ -80,7 +80,7 @@ static bool write_first(struct ucx_state *ucx, struct tcp_peer *peer)
     ssize_t n = sendmsg(peer->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {
         if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) {
-            become_mute(ucx, peer);
+            become_mute(state, peer);
         }
         return false;
     }
@@ -92,56 +92,57 @@ static bool write_first(struct ucx_state *ucx, struct tcp_peer *peer)
     return true;
 }
 
-bool tcp_write(struct ucx_state *ucx, struct tcp_peer *peer)
+bool tcp_write(struct message_state *state, struct tcp_peer *peer)
 {
     bool has_written = false;
-    while (peer->fd >= 0 && peer->sends != NULL && write_first(ucx, peer)) {
+    while (peer->fd >= 0 && peer->sends != NULL && write_first(state, peer)) {
         has_written = true;
     }
     if (peer->fd >= 0) {
         uint32_t others = peer->events & ~(uint32_t)EPOLLOUT;
-        tcp_watch(ucx, peer, peer->sends != NULL ? others | EPOLLOUT : others);
+        tcp_watch(state, peer, peer->sends != NULL ? others | EPOLLOUT : others);
     }
     return has_written;
 }
 
-enum ucx_outcome tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
-                          struct ucx_request *request)
+enum message_outcome tcp_send(struct message_state *state, const void *buf, uint64_t tag,
+                              struct message_request *request)
 {
-    struct tcp_peer *peer = &tcp_of(ucx)->peers[request->rank];
+    struct tcp_peer *peer = &tcp_of(state)->peers[request->rank];
     if (peer->fd < 0 || peer->is_mute) {
-        return UCX_LOST;
+        return MESSAGE_LOST;
     }
     bool is_first = peer->sends == NULL;
     request->tag = tag;
     request->from = buf;
-    request->outcome = UCX_PENDING;
+    request->outcome = MESSAGE_PENDING;
     enqueue(peer, request);
     if (is_first) {
-        (void)tcp_write(ucx, peer);
+        (void)tcp_write(state, peer);
     }
-    if (request->outcome == UCX_PENDING) {
+    if (request->outcome == MESSAGE_PENDING) {
         request->handle = request;
     }
     return request->outcome;
 }
 
-void tcp_send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice, uint64_t tag)
+void tcp_send_aside(struct message_state *state, int rank, const struct message_notice *notice,
+                    uint64_t tag)
 {
-    struct tcp_peer *peer = &tcp_of(ucx)->peers[rank];
+    struct tcp_peer *peer = &tcp_of(state)->peers[rank];
     struct aside *aside = peer->fd < 0 || peer->is_mute ? NULL : calloc(1, sizeof *aside);
     if (aside == NULL) {
         return;
     }
     aside->notice = *notice;
-    aside->request = (struct ucx_request){.rank = UCX_ANYBODY,
-                                          .bytes = sizeof aside->notice,
-                                          .tag = tag,
-                                          .from = (const uint8_t *)&aside->notice};
+    aside->request = (struct message_request){.rank = MESSAGE_ANYBODY,
+                                              .bytes = sizeof aside->notice,
+                                              .tag = tag,
+                                              .from = (const uint8_t *)&aside->notice};
     bool is_first = peer->sends == NULL;
     enqueue(peer, &aside->request);
     if (is_first) {
-        (void)tcp_write(ucx, peer);
+        (void)tcp_write(state, peer);
     }
 }
 
@@ -153,20 +154,20 @@ static bool has_unsent(const struct tcp_peer *peer)
            (peer->sends != NULL || (ioctl(peer->fd, SIOCOUTQ, &n_bytes) == 0 && n_bytes > 0));
 }
 
-void tcp_broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
-                   uint64_t deadline_ns)
+void tcp_broadcast(struct message_state *state, const struct message_notice *notice, uint64_t tag,
+                   int except, uint64_t deadline_ns)
 {
-    struct tcp *tcp = tcp_of(ucx);
+    struct tcp *tcp = tcp_of(state);
     unsigned n_idle = 0;
     for (int r = 0; r < tcp->n_peers; r++) {
-        if (r != except && ucx->peers[r].is_connected && !ucx->peers[r].is_broken) {
-            tcp_send_aside(ucx, r, notice, tag);
+        if (r != except && state->peers[r].is_connected && !state->peers[r].is_broken) {
+            tcp_send_aside(state, r, notice, tag);
         }
     }
     for (int r = 0; r < tcp->n_peers; r++) {
         while (r != except && has_unsent(&tcp->peers[r]) && weir_mono_ns() < deadline_ns) {
             uint64_t soon_ns = weir_mono_ns() + ACKNOWLEDGED_MS * UINT64_C(1000000);
-            ucx_progress_or_sleep(ucx, WEIR_MIN(soon_ns, deadline_ns), &n_idle);
+            message_progress_or_sleep(state, WEIR_MIN(soon_ns, deadline_ns), &n_idle);
         }
     }
 }

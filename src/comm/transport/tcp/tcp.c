@@ -14,7 +14,7 @@ enum {
 
 /* ---- connections ---------------------------------------------------------------------------- */
 
-void tcp_watch(struct ucx_state *ucx, struct tcp_peer *peer, uint32_t events)
+void tcp_watch(struct message_state *state, struct tcp_peer *peer, uint32_t events)
 {
     if (events != peer->events) {
         struct epoll_event event = {.events = events, .data.u32 = (uint32_t)peer->rank};
@@ -23,12 +23,12 @@ void tcp_watch(struct ucx_state *ucx, struct tcp_peer *peer, uint32_t events)
         int change = events == 0         ? EPOLL_CTL_DEL
                      : peer->events == 0 ? EPOLL_CTL_ADD
                                          : EPOLL_CTL_MOD;
-        (void)epoll_ctl(tcp_of(ucx)->epoll_fd, change, peer->fd, &event);
+        (void)epoll_ctl(tcp_of(state)->epoll_fd, change, peer->fd, &event);
         peer->events = events;
     }
 }
 
-static void close_peer(struct ucx_state *ucx, struct tcp_peer *peer)
+static void close_peer(struct message_state *state, struct tcp_peer *peer)
 {
     if (peer->fd >= 0) {
         (void)close(peer->fd);
@@ -36,9 +36,9 @@ static void close_peer(struct ucx_state *ucx, struct tcp_peer *peer)
         peer->events = 0;
     }
     tcp_drop_output(peer);
-    for (struct ucx_request *i = ucx->active; i != NULL; i = i->next) {
-        if (i->rank == peer->rank && i->outcome == UCX_PENDING) {
-            i->outcome = UCX_LOST;
+    for (struct message_request *i = state->active; i != NULL; i = i->next) {
+        if (i->rank == peer->rank && i->outcome == MESSAGE_PENDING) {
+            i->outcome = MESSAGE_LOST;
         }
     }
     peer->receives = NULL;
@@ -47,39 +47,39 @@ static void close_peer(struct ucx_state *ucx, struct tcp_peer *peer)
     peer->into = NULL;
 }
 
-void tcp_peer_broke(struct ucx_state *ucx, struct tcp_peer *peer)
+void tcp_peer_broke(struct message_state *state, struct tcp_peer *peer)
 {
-    close_peer(ucx, peer);
-    ucx_peer_broke(ucx, peer->rank);
+    close_peer(state, peer);
+    message_peer_broke(state, peer->rank);
 }
 
-static void disconnect(struct ucx_state *ucx, uint64_t deadline_ns)
+static void disconnect(struct message_state *state, uint64_t deadline_ns)
 {
-    struct tcp *tcp = tcp_of(ucx);
+    struct tcp *tcp = tcp_of(state);
     (void)deadline_ns;
     for (int r = 0; r < tcp->n_peers; r++) {
-        close_peer(ucx, &tcp->peers[r]);
-        ucx->peers[r].is_connected = false;
+        close_peer(state, &tcp->peers[r]);
+        state->peers[r].is_connected = false;
     }
 }
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static enum ucx_outcome test(struct ucx_request *request)
+static enum message_outcome test(struct message_request *request)
 {
     return request->outcome;
 }
 
-static bool has_come(const struct ucx_request *request)
+static bool has_come(const struct message_request *request)
 {
-    return request->outcome == UCX_DONE;
+    return request->outcome == MESSAGE_DONE;
 }
 
 /* ---- progress ------------------------------------------------------------------------------- */
 
-static bool handle(struct ucx_state *ucx, const struct epoll_event *event)
+static bool handle(struct message_state *state, const struct epoll_event *event)
 {
-    struct tcp *tcp = tcp_of(ucx);
+    struct tcp *tcp = tcp_of(state);
     if (event->data.u32 == WAKE) {
         uint64_t count;
         (void)!read(tcp->wake_fd, &count, sizeof count);
@@ -88,49 +88,49 @@ static bool handle(struct ucx_state *ucx, const struct epoll_event *event)
     struct tcp_peer *peer = &tcp->peers[event->data.u32];
     bool has_moved = false;
     if (peer->fd >= 0 && (event->events & (uint32_t)EPOLLOUT) != 0) {
-        has_moved = tcp_write(ucx, peer);
+        has_moved = tcp_write(state, peer);
     }
     if (peer->fd >= 0 && (event->events & ~(uint32_t)EPOLLOUT) != 0) {
-        has_moved = tcp_read(ucx, peer) || has_moved;
+        has_moved = tcp_read(state, peer) || has_moved;
     }
     return has_moved;
 }
 
-static bool progress(struct ucx_state *ucx)
+static bool progress(struct message_state *state)
 {
     struct epoll_event events[MOST_EVENTS];
     bool has_moved = false;
-    int n = epoll_wait(tcp_of(ucx)->epoll_fd, events, MOST_EVENTS, 0);
+    int n = epoll_wait(tcp_of(state)->epoll_fd, events, MOST_EVENTS, 0);
     for (int i = 0; i < n; i++) {
-        has_moved = handle(ucx, &events[i]) || has_moved;
+        has_moved = handle(state, &events[i]) || has_moved;
     }
     return has_moved;
 }
 
 /* The descriptor of all of them is readable as long as there is something to do. */
-static bool arm(struct ucx_state *ucx)
+static bool arm(struct message_state *state)
 {
-    (void)ucx;
+    (void)state;
     return true;
 }
 
-static void wake(struct ucx_state *ucx)
+static void wake(struct message_state *state)
 {
     uint64_t one = 1;
-    (void)!write(tcp_of(ucx)->wake_fd, &one, sizeof one);
+    (void)!write(tcp_of(state)->wake_fd, &one, sizeof one);
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-static void *register_memory(struct ucx_state *ucx, void *base, size_t bytes)
+static void *register_memory(struct message_state *state, void *base, size_t bytes)
 {
-    (void)ucx, (void)base, (void)bytes;
+    (void)state, (void)base, (void)bytes;
     return NULL; /* the kernel copies */
 }
 
-static void unregister_memory(struct ucx_state *ucx, void *registered)
+static void unregister_memory(struct message_state *state, void *registered)
 {
-    (void)ucx, (void)registered;
+    (void)state, (void)registered;
 }
 
 static void init_peer(struct tcp_peer *peer, int rank)
@@ -141,9 +141,9 @@ static void init_peer(struct tcp_peer *peer, int rank)
     peer->kept_end = &peer->kept;
 }
 
-static weir_status open_fabric(struct ucx_state *ucx, struct weir_error *err)
+static weir_status open_fabric(struct message_state *state, struct weir_error *err)
 {
-    size_t n_peers = (size_t)ucx->comm->size;
+    size_t n_peers = (size_t)state->comm->size;
     struct tcp *tcp = calloc(1, sizeof *tcp + n_peers * sizeof tcp->peers[0]);
     if (tcp == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
@@ -154,10 +154,10 @@ static weir_status open_fabric(struct ucx_state *ucx, struct weir_error *err)
         init_peer(&tcp->peers[r], r);
     }
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = WAKE};
-    ucx->fabric_state = tcp;
+    state->fabric_state = tcp;
     tcp->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     tcp->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    ucx->event_fd = tcp->epoll_fd;
+    state->event_fd = tcp->epoll_fd;
     if (tcp->epoll_fd < 0 || tcp->wake_fd < 0 ||
         epoll_ctl(tcp->epoll_fd, EPOLL_CTL_ADD, tcp->wake_fd, &event) != 0) {
         return weir_error_set_errno(err, errno, "no descriptors for the communicator");
@@ -165,14 +165,14 @@ static weir_status open_fabric(struct ucx_state *ucx, struct weir_error *err)
     return WEIR_OK;
 }
 
-static void close_fabric(struct ucx_state *ucx)
+static void close_fabric(struct message_state *state)
 {
-    struct tcp *tcp = tcp_of(ucx);
+    struct tcp *tcp = tcp_of(state);
     if (tcp == NULL) {
         return;
     }
     for (int r = 0; r < tcp->n_peers; r++) {
-        close_peer(ucx, &tcp->peers[r]);
+        close_peer(state, &tcp->peers[r]);
         tcp_drop_input(tcp, &tcp->peers[r]);
     }
     if (tcp->wake_fd >= 0) {
@@ -182,10 +182,10 @@ static void close_fabric(struct ucx_state *ucx)
         (void)close(tcp->epoll_fd);
     }
     free(tcp);
-    ucx->fabric_state = NULL;
+    state->fabric_state = NULL;
 }
 
-const struct ucx_fabric ucx_tcp_fabric = {
+const struct message_fabric tcp_fabric = {
     .name = "tcp",
     .window_bytes = WINDOW_BYTES,
     .chunk_bytes = CHUNK_BYTES,

@@ -18,7 +18,7 @@
 #ifndef WEIR_COMM_TCP_PRIVATE_H
 #define WEIR_COMM_TCP_PRIVATE_H
 
-#include "comm/transport/ucx/ucx_private.h"
+#include "comm/transport/message/message_private.h"
 
 enum {
     TCP_KEPT_BYTES = 8 << 20,
@@ -47,69 +47,71 @@ struct tcp_peer {
     uint32_t events; /**< Watched for. */
     bool is_mute;    /**< Sending failed: what it sent before is still to be read. */
 
-    struct ucx_request *sends, **sends_end; /**< Not in the socket yet; the first perhaps partly. */
-    size_t n_sent;                          /**< Of the first, its header included. */
+    struct message_request *sends,
+        **sends_end; /**< Not in the socket yet; the first perhaps partly. */
+    size_t n_sent;   /**< Of the first, its header included. */
 
-    struct ucx_request *receives, **receives_end; /**< Receives that wait for their message. */
-    struct tcp_kept *kept, **kept_end;            /**< Complete, but the last while it comes. */
+    struct message_request *receives, **receives_end; /**< Receives that wait for their message. */
+    struct tcp_kept *kept, **kept_end;                /**< Complete, but the last while it comes. */
     size_t kept_bytes;
 
     enum tcp_phase phase;
     uint64_t tag;
-    size_t bytes, n_come;        /**< Of the payload. */
-    uint8_t *into;               /**< NULL: discarded. */
-    struct ucx_request *receive; /**< Its receive; or */
-    struct tcp_kept *keeping;    /**< kept. */
-    struct ucx_notice notice;    /**< Notices are small and come in between. */
+    size_t bytes, n_come;            /**< Of the payload. */
+    uint8_t *into;                   /**< NULL: discarded. */
+    struct message_request *receive; /**< Its receive; or */
+    struct tcp_kept *keeping;        /**< kept. */
+    struct message_notice notice;    /**< Notices are small and come in between. */
     size_t input_first, input_end;
     uint8_t input[TCP_INPUT_BYTES];
 };
 
 struct tcp {
     int epoll_fd, wake_fd;
-    struct ucx_request *notice_receive;      /**< NULL: none is posted. */
+    struct message_request *notice_receive;  /**< NULL: none is posted. */
     struct tcp_kept *notices, **notices_end; /**< Not received yet. */
     int n_peers;
     struct tcp_peer peers[];
 };
 
-static inline struct tcp *tcp_of(const struct ucx_state *ucx)
+static inline struct tcp *tcp_of(const struct message_state *state)
 {
-    return ucx->fabric_state;
+    return state->fabric_state;
 }
 
 /** connect.c: connect all ranks; the descriptors are non-blocking and watched. */
-weir_status tcp_connect(struct ucx_state *ucx, struct rendezvous *rdv,
+weir_status tcp_connect(struct message_state *state, struct rendezvous *rdv,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Watch a peer's descriptor for these events (EPOLLIN, EPOLLOUT); 0: for none. */
-void tcp_watch(struct ucx_state *ucx, struct tcp_peer *peer, uint32_t events);
+void tcp_watch(struct message_state *state, struct tcp_peer *peer, uint32_t events);
 
 /** The connection is gone: pending messages are lost. */
-void tcp_peer_broke(struct ucx_state *ucx, struct tcp_peer *peer);
+void tcp_peer_broke(struct message_state *state, struct tcp_peer *peer);
 
 /* ---- input.c, output.c ---------------------------------------------------------------------- */
 
 /** Read what has arrived, at most about one message. @return Whether anything happened. */
-bool tcp_read(struct ucx_state *ucx, struct tcp_peer *peer);
+bool tcp_read(struct message_state *state, struct tcp_peer *peer);
 
-/** ucx_fabric.receive, .cancel */
-enum ucx_outcome tcp_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
-                             struct ucx_request *request);
-void tcp_cancel(struct ucx_state *ucx, struct ucx_request *request);
+/** message_fabric.receive, .cancel */
+enum message_outcome tcp_receive(struct message_state *state, void *buf, uint64_t tag,
+                                 uint64_t mask, struct message_request *request);
+void tcp_cancel(struct message_state *state, struct message_request *request);
 
 /** Free kept messages. */
 void tcp_drop_input(struct tcp *tcp, struct tcp_peer *peer);
 
 /** Write what the socket takes. @return Whether anything happened. */
-bool tcp_write(struct ucx_state *ucx, struct tcp_peer *peer);
+bool tcp_write(struct message_state *state, struct tcp_peer *peer);
 
-/** ucx_fabric.send, .send_aside, .broadcast */
-enum ucx_outcome tcp_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
-                          struct ucx_request *request);
-void tcp_send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice, uint64_t tag);
-void tcp_broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag, int except,
-                   uint64_t deadline_ns);
+/** message_fabric.send, .send_aside, .broadcast */
+enum message_outcome tcp_send(struct message_state *state, const void *buf, uint64_t tag,
+                              struct message_request *request);
+void tcp_send_aside(struct message_state *state, int rank, const struct message_notice *notice,
+                    uint64_t tag);
+void tcp_broadcast(struct message_state *state, const struct message_notice *notice, uint64_t tag,
+                   int except, uint64_t deadline_ns);
 
 /** Remove queued messages. */
 void tcp_drop_output(struct tcp_peer *peer);

@@ -1,5 +1,5 @@
 /* The fabric UCX: tag messages over whatever UCX finds, RDMA above all. */
-#include "comm/transport/ucx/ucx_private.h"
+#include "comm/transport/message/message_private.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -46,30 +46,30 @@ static void push_log_handler(void)
     ucs_log_push_handler(forward_log);
 }
 
-static struct ucp *ucp_of(const struct ucx_state *ucx)
+static struct ucp *ucp_of(const struct message_state *state)
 {
-    return ucx->fabric_state;
+    return state->fabric_state;
 }
 
 static void on_endpoint_error(void *argument, ucp_ep_h ep, ucs_status_t status)
 {
-    struct ucx_state *ucx = argument;
+    struct message_state *state = argument;
     (void)status;
-    for (int r = 0; r < ucx->comm->size; r++) {
-        if (ucp_of(ucx)->eps[r] == ep) {
-            ucx_peer_broke(ucx, r);
+    for (int r = 0; r < state->comm->size; r++) {
+        if (ucp_of(state)->eps[r] == ep) {
+            message_peer_broke(state, r);
         }
     }
 }
 
-static weir_status ucx_problem(const struct ucx_state *ucx, ucs_status_t status, const char *what,
-                               struct weir_error *err)
+static weir_status ucx_problem(const struct message_state *state, ucs_status_t status,
+                               const char *what, struct weir_error *err)
 {
-    if (ucx->comm->ucx_kind != NULL &&
+    if (state->comm->ucx_kind != NULL &&
         (status == UCS_ERR_NO_DEVICE || status == UCS_ERR_UNREACHABLE)) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "%s: no device here carries transport \"%s\"; use auto or tcp", what,
-                              ucx->comm->ucx_kind);
+                              state->comm->ucx_kind);
     }
     return weir_error_set(err, status == UCS_ERR_NO_MEMORY ? WEIR_ERR_NOMEM : WEIR_ERR_IO, "%s: %s",
                           what, ucs_status_string(status));
@@ -90,15 +90,15 @@ bool ucx_has_rdma(void)
     return has_device;
 }
 
-static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
+static weir_status open_context(struct message_state *state, struct weir_error *err)
 {
-    struct ucp *ucp = ucp_of(ucx);
+    struct ucp *ucp = ucp_of(state);
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     ucp_config_t *config = NULL;
     (void)pthread_once(&once, push_log_handler);
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK) {
-        return ucx_problem(ucx, status, "reading UCX's configuration", err);
+        return ucx_problem(state, status, "reading UCX's configuration", err);
     }
     /* The default, 20 s, is how long a lost host goes unnoticed on fabrics without connections. */
     (void)ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s");
@@ -107,31 +107,31 @@ static weir_status open_context(struct ucx_state *ucx, struct weir_error *err)
          * window bounds what comes before. */
         (void)ucp_config_modify(config, "RNDV_THRESH", "inf");
     }
-    if (ucx->comm->ucx_kind != NULL) {
+    if (state->comm->ucx_kind != NULL) {
         char transports[32];
-        (void)snprintf(transports, sizeof transports, "%s,self", ucx->comm->ucx_kind);
+        (void)snprintf(transports, sizeof transports, "%s,self", state->comm->ucx_kind);
         (void)ucp_config_modify(config, "TLS", transports);
     }
     ucp_params_t params = {.field_mask =
                                UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
                            .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
-                           .estimated_num_eps = (size_t)ucx->comm->size};
+                           .estimated_num_eps = (size_t)state->comm->size};
     status = ucp_init(&params, config, &ucp->context);
     ucp_config_release(config);
     if (status != UCS_OK) {
-        return ucx_problem(ucx, status, "starting UCX", err);
+        return ucx_problem(state, status, "starting UCX", err);
     }
     /* Serialized: several threads, one at a time (the communicator's execution lock). */
     ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                   .thread_mode = UCS_THREAD_MODE_SERIALIZED};
     status = ucp_worker_create(ucp->context, &worker, &ucp->worker);
     if (status == UCS_OK) {
-        status = ucp_worker_get_efd(ucp->worker, &ucx->event_fd);
+        status = ucp_worker_get_efd(ucp->worker, &state->event_fd);
     }
-    return status == UCS_OK ? WEIR_OK : ucx_problem(ucx, status, "starting a UCX worker", err);
+    return status == UCS_OK ? WEIR_OK : ucx_problem(state, status, "starting a UCX worker", err);
 }
 
-static weir_status connect_to(struct ucx_state *ucx, int rank, const uint8_t *address,
+static weir_status connect_to(struct message_state *state, int rank, const uint8_t *address,
                               struct weir_error *err)
 {
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
@@ -139,14 +139,14 @@ static weir_status connect_to(struct ucx_state *ucx, int rank, const uint8_t *ad
                                             UCP_EP_PARAM_FIELD_ERR_HANDLER,
                               .address = (const ucp_address_t *)(const void *)address,
                               .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-                              .err_handler = {.cb = on_endpoint_error, .arg = ucx}};
-    struct ucp *ucp = ucp_of(ucx);
+                              .err_handler = {.cb = on_endpoint_error, .arg = state}};
+    struct ucp *ucp = ucp_of(state);
     ucs_status_t status = ucp_ep_create(ucp->worker, &params, &ucp->eps[rank]);
-    ucx->peers[rank].is_connected = status == UCS_OK;
+    state->peers[rank].is_connected = status == UCS_OK;
     if (status != UCS_OK) {
         ucp->eps[rank] = NULL;
-        (void)ucx_problem(ucx, status, "connecting", err);
-        return weir_error_prefix(err, "rank %d to rank %d by UCX: ", ucx->comm->rank, rank);
+        (void)ucx_problem(state, status, "connecting", err);
+        return weir_error_prefix(err, "rank %d to rank %d by UCX: ", state->comm->rank, rank);
     }
     return WEIR_OK;
 }
@@ -181,19 +181,19 @@ static weir_status keep_addresses(const struct weir_comm *comm,
     return WEIR_OK;
 }
 
-static weir_status exchange_addresses(struct ucx_state *ucx, struct rendezvous *rdv,
+static weir_status exchange_addresses(struct message_state *state, struct rendezvous *rdv,
                                       struct addresses *out, struct weir_error *err)
 {
     ucp_address_t *own = NULL;
     size_t own_bytes = 0;
-    ucs_status_t ucs = ucp_worker_get_address(ucp_of(ucx)->worker, &own, &own_bytes);
+    ucs_status_t ucs = ucp_worker_get_address(ucp_of(state)->worker, &own, &own_bytes);
     if (ucs != UCS_OK) {
-        return ucx_problem(ucx, ucs, "asking UCX for an address", err);
+        return ucx_problem(state, ucs, "asking UCX for an address", err);
     }
     struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
     weir_status status = rendezvous_exchange(rdv, own, own_bytes, table, err);
-    ucp_worker_release_address(ucp_of(ucx)->worker, own);
-    return status == WEIR_OK ? keep_addresses(ucx->comm, table, out, err) : status;
+    ucp_worker_release_address(ucp_of(state)->worker, own);
+    return status == WEIR_OK ? keep_addresses(state->comm, table, out, err) : status;
 }
 
 /*
@@ -201,18 +201,18 @@ static weir_status exchange_addresses(struct ucx_state *ucx, struct rendezvous *
  * takes: a rank that leaves while another connects to it can make UCX 1.13 abort that one's process
  * (an assertion of its TCP connection manager).
  */
-static weir_status connect_all(struct ucx_state *ucx, struct rendezvous *rdv,
+static weir_status connect_all(struct message_state *state, struct rendezvous *rdv,
                                struct weir_error *err)
 {
     struct addresses addresses = {.bytes = NULL};
     struct rendezvous_blob ready[WEIR_COMM_MAX_RANKS];
-    weir_status status = exchange_addresses(ucx, rdv, &addresses, err);
+    weir_status status = exchange_addresses(state, rdv, &addresses, err);
     if (status == WEIR_OK) {
         status = rendezvous_exchange(rdv, "", 0, ready, err);
     }
-    for (int r = 0; r < ucx->comm->size && status == WEIR_OK; r++) {
-        if (r != ucx->comm->rank) {
-            status = connect_to(ucx, r, addresses.bytes + addresses.at[r], err);
+    for (int r = 0; r < state->comm->size && status == WEIR_OK; r++) {
+        if (r != state->comm->rank) {
+            status = connect_to(state, r, addresses.bytes + addresses.at[r], err);
         }
     }
     free(addresses.bytes);
@@ -221,49 +221,49 @@ static weir_status connect_all(struct ucx_state *ucx, struct rendezvous *rdv,
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static enum ucx_outcome outcome_of(ucs_status_t status)
+static enum message_outcome outcome_of(ucs_status_t status)
 {
     switch (status) {
     case UCS_OK:
-        return UCX_DONE;
+        return MESSAGE_DONE;
     case UCS_INPROGRESS:
-        return UCX_PENDING;
+        return MESSAGE_PENDING;
     case UCS_ERR_MESSAGE_TRUNCATED:
-        return UCX_TRUNCATED;
+        return MESSAGE_TRUNCATED;
     case UCS_ERR_NO_MEMORY:
-        return UCX_NOMEM;
+        return MESSAGE_NOMEM;
     default:
-        return UCX_LOST;
+        return MESSAGE_LOST;
     }
 }
 
-static enum ucx_outcome started(struct ucx_request *request, ucs_status_ptr_t handle)
+static enum message_outcome started(struct message_request *request, ucs_status_ptr_t handle)
 {
     if (UCS_PTR_IS_PTR(handle)) {
         request->handle = handle;
-        return UCX_PENDING;
+        return MESSAGE_PENDING;
     }
     return outcome_of(UCS_PTR_STATUS(handle));
 }
 
-static enum ucx_outcome start_send(struct ucx_state *ucx, const void *buf, uint64_t tag,
-                                   struct ucx_request *request)
+static enum message_outcome start_send(struct message_state *state, const void *buf, uint64_t tag,
+                                       struct message_request *request)
 {
     static const ucp_request_param_t plain = {.op_attr_mask = 0};
-    return started(request, ucp_tag_send_nbx(ucp_of(ucx)->eps[request->rank], buf, request->bytes,
+    return started(request, ucp_tag_send_nbx(ucp_of(state)->eps[request->rank], buf, request->bytes,
                                              tag, &plain));
 }
 
-static enum ucx_outcome start_receive(struct ucx_state *ucx, void *buf, uint64_t tag, uint64_t mask,
-                                      struct ucx_request *request)
+static enum message_outcome start_receive(struct message_state *state, void *buf, uint64_t tag,
+                                          uint64_t mask, struct message_request *request)
 {
     /* Always by request: its end tells how many bytes came. */
     static const ucp_request_param_t by_request = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
-    return started(request, ucp_tag_recv_nbx(ucp_of(ucx)->worker, buf, request->bytes, tag, mask,
+    return started(request, ucp_tag_recv_nbx(ucp_of(state)->worker, buf, request->bytes, tag, mask,
                                              &by_request));
 }
 
-static enum ucx_outcome test(struct ucx_request *request)
+static enum message_outcome test(struct message_request *request)
 {
     ucp_tag_recv_info_t info = {.length = request->bytes};
     ucs_status_t status = request->is_receive ? ucp_tag_recv_request_test(request->handle, &info)
@@ -271,17 +271,18 @@ static enum ucx_outcome test(struct ucx_request *request)
     if (status != UCS_INPROGRESS) {
         ucp_request_free(request->handle);
     }
-    return status == UCS_OK && info.length != request->bytes ? UCX_TRUNCATED : outcome_of(status);
+    return status == UCS_OK && info.length != request->bytes ? MESSAGE_TRUNCATED
+                                                             : outcome_of(status);
 }
 
-static bool has_come(const struct ucx_request *request)
+static bool has_come(const struct message_request *request)
 {
     return ucp_request_check_status(request->handle) == UCS_OK;
 }
 
-static void cancel(struct ucx_state *ucx, struct ucx_request *request)
+static void cancel(struct message_state *state, struct message_request *request)
 {
-    ucp_request_cancel(ucp_of(ucx)->worker, request->handle);
+    ucp_request_cancel(ucp_of(state)->worker, request->handle);
 }
 
 static void free_sent(void *handle, ucs_status_t status, void *context)
@@ -291,118 +292,118 @@ static void free_sent(void *handle, ucs_status_t status, void *context)
     ucp_request_free(handle);
 }
 
-static void send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *notice,
+static void send_aside(struct message_state *state, int rank, const struct message_notice *notice,
                        uint64_t tag)
 {
     static const ucp_request_param_t unattended = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK,
                                                    .cb.send = free_sent};
-    (void)ucp_tag_send_nbx(ucp_of(ucx)->eps[rank], notice, sizeof *notice, tag, &unattended);
+    (void)ucp_tag_send_nbx(ucp_of(state)->eps[rank], notice, sizeof *notice, tag, &unattended);
 }
 
 /* Progress until `handle` (of a send, close or flush) is over or the time is; frees it. */
-static void finish(struct ucx_state *ucx, ucs_status_ptr_t handle, uint64_t deadline_ns)
+static void finish(struct message_state *state, ucs_status_ptr_t handle, uint64_t deadline_ns)
 {
     unsigned n_idle = 0;
     if (!UCS_PTR_IS_PTR(handle)) {
         return;
     }
     while (ucp_request_check_status(handle) == UCS_INPROGRESS && weir_mono_ns() < deadline_ns) {
-        ucx_progress_or_sleep(ucx, deadline_ns, &n_idle);
+        message_progress_or_sleep(state, deadline_ns, &n_idle);
     }
     ucp_request_free(handle);
 }
 
 /* Sent means handed to UCX; only a flush hands it to the wire before the close drops it. One by
  * one: that of all ends with the first that fails. */
-static void broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, uint64_t tag,
-                      int except, uint64_t deadline_ns)
+static void broadcast(struct message_state *state, const struct message_notice *notice,
+                      uint64_t tag, int except, uint64_t deadline_ns)
 {
     static const ucp_request_param_t plain = {.op_attr_mask = 0};
-    struct ucp *ucp = ucp_of(ucx);
+    struct ucp *ucp = ucp_of(state);
     ucs_status_ptr_t sends[WEIR_COMM_MAX_RANKS], flushes[WEIR_COMM_MAX_RANKS];
     if (except < 0) {
         /* Behind what takes several messages to deliver, too. A rank that reports a fault does
          * not wait for that. */
-        finish(ucx, ucp_worker_flush_nbx(ucp->worker, &plain), deadline_ns);
+        finish(state, ucp_worker_flush_nbx(ucp->worker, &plain), deadline_ns);
     }
-    for (int r = 0; r < ucx->comm->size; r++) {
-        bool is_notified = r != except && ucp->eps[r] != NULL && !ucx->peers[r].is_broken;
+    for (int r = 0; r < state->comm->size; r++) {
+        bool is_notified = r != except && ucp->eps[r] != NULL && !state->peers[r].is_broken;
         sends[r] = flushes[r] = NULL;
         if (is_notified) {
             sends[r] = ucp_tag_send_nbx(ucp->eps[r], notice, sizeof *notice, tag, &plain);
             flushes[r] = ucp_ep_flush_nbx(ucp->eps[r], &plain);
         }
     }
-    for (int r = 0; r < ucx->comm->size; r++) {
-        finish(ucx, sends[r], deadline_ns);
-        finish(ucx, flushes[r], deadline_ns);
+    for (int r = 0; r < state->comm->size; r++) {
+        finish(state, sends[r], deadline_ns);
+        finish(state, flushes[r], deadline_ns);
     }
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-static bool progress(struct ucx_state *ucx)
+static bool progress(struct message_state *state)
 {
-    return ucp_worker_progress(ucp_of(ucx)->worker) != 0;
+    return ucp_worker_progress(ucp_of(state)->worker) != 0;
 }
 
-static bool arm(struct ucx_state *ucx)
+static bool arm(struct message_state *state)
 {
-    return ucp_worker_arm(ucp_of(ucx)->worker) == UCS_OK;
+    return ucp_worker_arm(ucp_of(state)->worker) == UCS_OK;
 }
 
-static void wake(struct ucx_state *ucx)
+static void wake(struct message_state *state)
 {
-    (void)ucp_worker_signal(ucp_of(ucx)->worker);
+    (void)ucp_worker_signal(ucp_of(state)->worker);
 }
 
-static void disconnect(struct ucx_state *ucx, uint64_t deadline_ns)
+static void disconnect(struct message_state *state, uint64_t deadline_ns)
 {
     static const ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                               .flags = UCP_EP_CLOSE_FLAG_FORCE};
     ucs_status_ptr_t closing[WEIR_COMM_MAX_RANKS];
-    for (int r = 0; r < ucx->comm->size; r++) {
-        ucp_ep_h *ep = &ucp_of(ucx)->eps[r];
+    for (int r = 0; r < state->comm->size; r++) {
+        ucp_ep_h *ep = &ucp_of(state)->eps[r];
         closing[r] = *ep == NULL ? NULL : ucp_ep_close_nbx(*ep, &force);
         *ep = NULL;
-        ucx->peers[r].is_connected = false;
+        state->peers[r].is_connected = false;
     }
-    for (int r = 0; r < ucx->comm->size; r++) {
-        finish(ucx, closing[r], deadline_ns);
+    for (int r = 0; r < state->comm->size; r++) {
+        finish(state, closing[r], deadline_ns);
     }
 }
 
-static void *register_memory(struct ucx_state *ucx, void *base, size_t bytes)
+static void *register_memory(struct message_state *state, void *base, size_t bytes)
 {
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
                                                  UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                    .address = base,
                                    .length = bytes};
     ucp_mem_h handle = NULL;
-    return ucp_mem_map(ucp_of(ucx)->context, &params, &handle) == UCS_OK ? handle : NULL;
+    return ucp_mem_map(ucp_of(state)->context, &params, &handle) == UCS_OK ? handle : NULL;
 }
 
-static void unregister_memory(struct ucx_state *ucx, void *handle)
+static void unregister_memory(struct message_state *state, void *handle)
 {
-    (void)ucp_mem_unmap(ucp_of(ucx)->context, handle);
+    (void)ucp_mem_unmap(ucp_of(state)->context, handle);
 }
 
-static weir_status open_fabric(struct ucx_state *ucx, struct weir_error *err)
+static weir_status open_fabric(struct message_state *state, struct weir_error *err)
 {
-    ucx->fabric_state = calloc(1, sizeof(struct ucp));
-    if (ucx->fabric_state == NULL) {
+    state->fabric_state = calloc(1, sizeof(struct ucp));
+    if (state->fabric_state == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
     }
-    weir_status status = open_context(ucx, err);
+    weir_status status = open_context(state, err);
     if (status != WEIR_OK) {
-        ucx->fabric->close(ucx);
+        state->fabric->close(state);
     }
     return status;
 }
 
-static void close_fabric(struct ucx_state *ucx)
+static void close_fabric(struct message_state *state)
 {
-    struct ucp *ucp = ucp_of(ucx);
+    struct ucp *ucp = ucp_of(state);
     if (ucp == NULL) {
         return;
     }
@@ -413,10 +414,10 @@ static void close_fabric(struct ucx_state *ucx)
         ucp_cleanup(ucp->context);
     }
     free(ucp);
-    ucx->fabric_state = NULL;
+    state->fabric_state = NULL;
 }
 
-const struct ucx_fabric ucx_ucp_fabric = {
+const struct message_fabric ucx_fabric = {
     .name = "ucx",
     .works_while_idle = true,
     .window_bytes = WINDOW_BYTES,
