@@ -1,21 +1,50 @@
-# Every outside library, found once, here. A missing one names its Debian package.
+# Every outside library, found once, here. A missing one names its Debian package. libraries.def becomes the program's own
+# table of them (base/library.h).
 include(CheckIncludeFile)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 set(WEIR_MISSING "")
+set(WEIR_LIBRARIES_DEF ${CMAKE_BINARY_DIR}/generated/libraries.def)
+set(WEIR_LIBRARIES "")
 
-# weir_dep(NAME pkg-config-module debian-package): imported target weir_dep_NAME.
+# weir_note_library(NAME VERSION PACKAGE DOC): a line for libraries.def. An empty VERSION: it is not there. An empty DOC:
+# there is no build without it.
+macro(weir_note_library name version package doc)
+  if("${version}" STREQUAL "")
+    string(APPEND WEIR_LIBRARIES "WEIR_LIBRARY(\"${name}\", NULL, \"${package}\", \"${doc}\")\n")
+  elseif("${doc}" STREQUAL "")
+    string(APPEND WEIR_LIBRARIES "WEIR_LIBRARY(\"${name}\", \"${version}\", \"${package}\", NULL)\n")
+  else()
+    string(APPEND WEIR_LIBRARIES "WEIR_LIBRARY(\"${name}\", \"${version}\", \"${package}\", \"${doc}\")\n")
+  endif()
+endmacro()
+
+# weir_dep(NAME pkg-config-module debian-package [OPTIONAL "what it brings"]): imported target weir_dep_NAME. An optional
+# one that is missing has no target: what needs it is compiled out by file. It is looked for again once a package that
+# brings files for pkg-config has been installed.
 function(weir_dep name module package)
+  cmake_parse_arguments(arg "" "OPTIONAL" "" ${ARGN})
   pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
   if(${name}_FOUND)
     message(STATUS "found    ${module} ${${name}_VERSION}")
     add_library(weir_dep_${name} INTERFACE)
     target_link_libraries(weir_dep_${name} INTERFACE PkgConfig::${name})
+  elseif(arg_OPTIONAL)
+    message(STATUS "without  ${module} (Debian package ${package}): ${arg_OPTIONAL}")
+    pkg_get_variable(path pkg-config pc_path)
+    string(REPLACE ":" ";" path "${path}")
+    foreach(folder IN LISTS path)
+      if(IS_DIRECTORY ${folder})
+        set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder})
+      endif()
+    endforeach()
   else()
     message(STATUS "MISSING  ${module}: Debian package ${package}")
     set(WEIR_MISSING "${WEIR_MISSING} ${package}" PARENT_SCOPE)
   endif()
+  weir_note_library(${name} "${${name}_VERSION}" ${package} "${arg_OPTIONAL}")
+  set(WEIR_LIBRARIES "${WEIR_LIBRARIES}" PARENT_SCOPE)
 endfunction()
 
 weir_dep(jansson jansson libjansson-dev)
@@ -28,19 +57,22 @@ weir_dep(curl libcurl libcurl4-openssl-dev)
 weir_dep(jpeg libjpeg libjpeg62-turbo-dev)
 weir_dep(png libpng libpng-dev)
 weir_dep(zlib zlib zlib1g-dev)
-weir_dep(ucx ucx libucx-dev)
+weir_dep(ucx ucx libucx-dev OPTIONAL "messages between hosts over RDMA")
 
 # Debian's CMake configuration of oneDNN wants the OpenCL development files: look for the files.
 find_path(DNNL_INCLUDE dnnl.h)
 find_library(DNNL_LIBRARY dnnl)
 if(DNNL_INCLUDE AND DNNL_LIBRARY)
-  file(STRINGS ${DNNL_INCLUDE}/oneapi/dnnl/dnnl_version.h line REGEX "define DNNL_VERSION_MAJOR")
-  string(REGEX MATCH "[0-9]+" DNNL_MAJOR "${line}")
+  file(STRINGS ${DNNL_INCLUDE}/oneapi/dnnl/dnnl_version.h lines REGEX "define DNNL_VERSION_(MAJOR|MINOR|PATCH)")
+  string(REGEX MATCHALL "[0-9]+" lines "${lines}")
+  list(GET lines 0 DNNL_MAJOR)
+  list(JOIN lines "." DNNL_VERSION)
+  weir_note_library(dnnl "${DNNL_VERSION}" libdnnl-dev "")
   if(NOT DNNL_MAJOR MATCHES "^[23]$")
     message(FATAL_ERROR "oneDNN ${DNNL_MAJOR}.x found: Weir knows the C API of 2.x (Debian 12) and 3.x (Debian 13)")
   endif()
   set(WEIR_DNNL_MAJOR ${DNNL_MAJOR})
-  message(STATUS "found    oneDNN ${DNNL_MAJOR}.x")
+  message(STATUS "found    oneDNN ${DNNL_VERSION}")
   add_library(weir_dep_dnnl INTERFACE)
   target_include_directories(weir_dep_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE})
   target_link_libraries(weir_dep_dnnl INTERFACE ${DNNL_LIBRARY})
@@ -52,6 +84,7 @@ endif()
 if(WEIR_MISSING)
   message(FATAL_ERROR "Libraries are missing. Install them with: apt-get install${WEIR_MISSING}")
 endif()
+file(CONFIGURE OUTPUT ${WEIR_LIBRARIES_DEF} CONTENT "${WEIR_LIBRARIES}" @ONLY)
 
 # Only tests need it; without it the tests are left out, and said so.
 pkg_check_modules(check QUIET IMPORTED_TARGET check)

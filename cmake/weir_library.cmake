@@ -91,15 +91,24 @@ function(weir_library name)
     "weir_${name};${depends};${libs}" "${test_depends}")
 endfunction()
 
-# weir_kinds(OUT FILE PATTERN): the source files of the kinds that FILE lists, a line WEIR_KIND(name)
-# each (base/kind.h). PATTERN is the path of a kind's file with @ in place of its name.
+# weir_kinds(OUT FILE PATTERN [ABSENT FILE]): the source files of the kinds that FILE lists, a line WEIR_KIND(name) each
+# (base/kind.h). PATTERN is the path of a kind's file with @ in place of its name. A line WEIR_KIND_WITH(library, name)
+# stands for the same where the optional library is there (cmake/deps.cmake); elsewhere ABSENT is taken in its place, a
+# template that says @kind@ for the name. Without ABSENT the files need no library.
 function(weir_kinds out file pattern)
+  cmake_parse_arguments(arg "" "ABSENT" "" ${ARGN})
   set(sources "")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${file})
-  file(STRINGS ${CMAKE_SOURCE_DIR}/src/${file} lines REGEX "^WEIR_KIND\\([a-z0-9_]+\\)$")
+  file(STRINGS ${CMAKE_SOURCE_DIR}/src/${file} lines REGEX "^WEIR_KIND(_WITH)?\\([a-z0-9_, ]+\\)$")
   foreach(line IN LISTS lines)
-    string(REGEX REPLACE "^WEIR_KIND\\((.*)\\)$" "\\1" kind ${line})
+    string(REGEX REPLACE "^[A-Z_]+" "" words ${line})
+    string(REGEX MATCHALL "[a-z0-9_]+" words ${words})
+    list(POP_BACK words kind)
     string(REPLACE "@" ${kind} source ${pattern})
+    if(arg_ABSENT AND words AND NOT TARGET weir_dep_${words})
+      set(source ${CMAKE_CURRENT_BINARY_DIR}/${kind}_absent.c)
+      configure_file(${arg_ABSENT} ${source} @ONLY)
+    endif()
     list(APPEND sources ${source})
   endforeach()
   set(${out} ${sources} PARENT_SCOPE)

@@ -1,4 +1,5 @@
 /** weir-worker: what does the numerical work. The first word chooses the role. */
+#include "base/library.h"
 #include "batch/batch.h"
 #include "batch/measure.h"
 #include "bench/bench.h"
@@ -72,7 +73,7 @@ int main(int argc, char **argv)
     }
     bool is_help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
     if (strcmp(name, "--version") == 0) {
-        (void)printf("weir-worker " WEIR_VERSION "\n");
+        weir_version_print("weir-worker");
         return 0;
     }
     print_roles(is_help ? stdout : stderr);

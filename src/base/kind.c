@@ -1,5 +1,6 @@
 #include "base/kind.h"
 
+#include "base/library.h"
 #include "base/macros.h"
 #include "base/names.h"
 #include "base/options_private.h"
@@ -38,6 +39,17 @@ static const char *spoken(const struct weir_registry *registry, char out[NOUN_BY
     return out;
 }
 
+static weir_status need_library(const struct weir_registry *registry, const struct weir_kind *kind,
+                                const char *where, struct weir_error *err)
+{
+    char noun[NOUN_BYTES], what[256];
+    if (kind->library == NULL) {
+        return WEIR_OK;
+    }
+    (void)snprintf(what, sizeof what, "%s: %s %s", where, spoken(registry, noun), kind->name);
+    return weir_library_need(kind->library, what, err);
+}
+
 weir_status weir_registry_find(const struct weir_registry *registry, const char *name,
                                const char *where, const struct weir_kind **out,
                                struct weir_error *err)
@@ -48,7 +60,7 @@ weir_status weir_registry_find(const struct weir_registry *registry, const char 
     const struct weir_kind *found = weir_registry_get(registry, name);
     if (found != NULL) {
         *out = found;
-        return WEIR_OK;
+        return need_library(registry, found, where, err);
     }
     for (size_t i = 0; i < registry->n_kinds; i++) {
         const char *other = registry->kinds[i]->name;

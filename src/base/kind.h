@@ -8,7 +8,8 @@
  * known and not there yet, which are refused as such and not as a typing error.
  *
  * A domain lists its kinds in NOUNs.def, one line each: `WEIR_KIND(directory)`. The registry is made
- * of it, and the build takes the kinds' files from it (weir_kinds in cmake/weir_library.cmake).
+ * of it, and the build takes the kinds' files from it (weir_kinds in cmake/weir_library.cmake). A kind that needs an
+ * optional library is listed as `WEIR_KIND_WITH(library, name)`, and its description names the library.
  *
  *     static const struct weir_option options[] = {
  *         WEIR_OPT_JSON(weir_source_directory, path, "path", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
@@ -41,10 +42,15 @@ struct weir_kind {
                              where another domain has them (base/kind.h is used by both). */
     const struct weir_kind_words *words; /**< Or NULL. */
     size_t n_words;
+    const char
+        *library; /**< Optional library that its domain does it with (base/library.h), or NULL. */
 };
 
 #define WEIR_KIND_OPTIONS(strct, table)                                                            \
     .options = (table), .n_options = WEIR_ARRAY_LEN(table), .options_bytes = sizeof(struct strct)
+
+/** A line of a list of kinds: one whose file is compiled only where the library is there. */
+#define WEIR_KIND_WITH(library, name) WEIR_KIND(name)
 
 #define WEIR_KIND_WORDS(table) .words = (table), .n_words = WEIR_ARRAY_LEN(table)
 
@@ -71,7 +77,8 @@ struct weir_configured {
 /**
  * The kind of that name.
  * @param where  Where the name stands, for the message: "$.source.kind", "--driver".
- * @return UNSUPPORTED for a planned name; INVALID for any other, with the nearest and all.
+ * @return UNSUPPORTED for a planned name, and for a kind whose library is not in this build; INVALID for any other
+ *         name, with the nearest and all.
  */
 weir_status weir_registry_find(const struct weir_registry *registry, const char *name,
                                const char *where, const struct weir_kind **out,

@@ -4,6 +4,7 @@
 #include "cli/help.h"
 #include "cli/hint.h"
 
+#include "base/library.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -46,7 +47,7 @@ int weir_cli_main(int argc, char **argv)
         return weir_status_exit(WEIR_ERR_INVALID);
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
-        printf("weir %s\n", WEIR_VERSION);
+        weir_version_print("weir");
         return 0;
     }
     struct weir_arena arena;

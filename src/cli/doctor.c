@@ -4,6 +4,7 @@
 #include "agent/isolation.h"
 #include "agent/walls.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "device/device.h"
 
 #include <errno.h>
@@ -203,6 +204,14 @@ static void check_worker(struct doctor *doctor)
          is_there ? NULL : "build it with `make`, or install both programs into one folder");
 }
 
+static void check_libraries(struct doctor *doctor)
+{
+    const char *absent = weir_libraries_text(false, doctor->call->arena);
+    find(doctor, FINE, "libraries", weir_libraries_text(true, doctor->call->arena),
+         absent[0] == '\0' ? NULL
+                           : weir_arena_printf(doctor->call->arena, "built without %s", absent));
+}
+
 /* One line for each kind of device that is found, and one for each that is bad. */
 static void check_devices(struct doctor *doctor)
 {
@@ -244,9 +253,10 @@ static void check_devices(struct doctor *doctor)
 static void check_accelerators(struct doctor *doctor)
 {
     bool has_nvidia = weir_path_exists("/dev/nvidia0");
-    find(doctor, has_nvidia ? NOTE : FINE, "accelerators",
-         has_nvidia ? "an NVIDIA GPU" : "none: the CPU computes",
-         has_nvidia ? "this version computes on the CPU; GPUs are not supported yet" : NULL);
+    find(doctor, FINE, "accelerators", has_nvidia ? "an NVIDIA GPU" : "none: the CPU computes",
+         has_nvidia ? "trainings take it with --backend cuda, which names what lacks of NVIDIA's "
+                      "libraries"
+                    : NULL);
 }
 
 /* Over a network, and in the clear? */
@@ -331,9 +341,9 @@ static void check_platform(struct doctor *doctor)
 }
 
 static void (*const checks[])(struct doctor *doctor) = {
-    check_processor,    check_memory,  check_huge_pages, check_shared_memory, check_files,
-    check_accelerators, check_devices, check_isolation,  check_walls,         check_state,
-    check_worker,       check_server,  check_platform,
+    check_processor,    check_memory,    check_huge_pages, check_shared_memory, check_files,
+    check_accelerators, check_devices,   check_isolation,  check_walls,         check_state,
+    check_worker,       check_libraries, check_server,     check_platform,
 };
 
 static weir_status run_doctor(struct cli_call *call, struct weir_error *err)
