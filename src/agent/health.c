@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,41 +16,24 @@
 #define COMMAND_TIMEOUT_MS 30000
 #define DISK_LEAST_BYTES   ((int64_t)256 << 20)
 
-extern char **environ;
-
 /* ---- the command of this node's people -------------------------------------------------------- */
 
 static void start_command(struct agent *agent, int64_t now_ms)
 {
     struct health_command *health = &agent->health;
-    char *const argv[] = {"sh", "-c", (char *)agent->config->health_command, NULL};
+    char *const argv[] = {"/bin/sh", "-c", (char *)agent->config->health_command, NULL};
+    struct weir_error ignored;
     int fds[2];
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
     health->due_ms = now_ms + COMMAND_EVERY_MS;
     if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
         return;
     }
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    (void)posix_spawnattr_init(&attributes);
     /* A session of its own: what it starts ends with it. */
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-                                                    POSIX_SPAWN_SETSIGDEF);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setsigdefault(&attributes, &all);
-    (void)posix_spawn_file_actions_init(&files);
-    int rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(&files, fds[1], 1);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(&files, fds[1], 2);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    rc = rc != 0 ? rc : posix_spawn(&health->child, "/bin/sh", &files, &attributes, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&files);
-    (void)posix_spawnattr_destroy(&attributes);
+    const struct weir_spawn spawn = {
+        .argv = argv, .out = fds[1], .said = fds[1], .place = WEIR_SPAWN_SESSION};
+    weir_status status = weir_spawn_start(&spawn, &health->child, &ignored);
     (void)close(fds[1]);
-    if (rc != 0) {
-        health->child = 0;
+    if (status != WEIR_OK) {
         (void)close(fds[0]);
         return;
     }

@@ -4,12 +4,12 @@
 #include "cli/program_files.h"
 
 #include "base/file.h"
+#include "base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define DOCUMENT_MAX_BYTES ((size_t)1 << 20)
@@ -272,17 +272,13 @@ static weir_status write_draft(struct cli_call *call, const json_t *document, ch
 /* $VISUAL or $EDITOR may have options: the shell splits them. */
 static weir_status run_editor(const char *path, struct weir_error *err)
 {
-    int how;
-    pid_t child = fork();
-    if (child == 0) {
-        (void)execl("/bin/sh", "sh", "-c", "exec ${VISUAL:-${EDITOR:-vi}} \"$1\"", "sh", path,
-                    (char *)NULL);
-        _exit(127);
-    }
-    if (child < 0 || waitpid(child, &how, 0) < 0) {
-        return weir_error_set_errno(err, errno, "cannot start an editor");
-    }
-    return WIFEXITED(how) && WEXITSTATUS(how) == 0
+    char *const argv[] = {"/bin/sh", "-c",         "exec ${VISUAL:-${EDITOR:-vi}} \"$1\"",
+                          "sh",      (char *)path, NULL};
+    const struct weir_spawn spawn = {
+        .argv = argv, .in = WEIR_SPAWN_OWN, .out = WEIR_SPAWN_OWN, .said = WEIR_SPAWN_OWN};
+    pid_t child;
+    WEIR_TRY(weir_spawn_start(&spawn, &child, err));
+    return weir_spawn_wait(child) == 0
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_CANCELLED,
                                 "the editor ended with an error, and nothing was changed: $EDITOR "

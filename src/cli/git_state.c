@@ -1,33 +1,16 @@
 #include "cli/git_state.h"
 
 #include "base/buf.h"
+#include "base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 4096
 #define WORDS_MAX      24
 #define HEX            "0123456789abcdef"
-
-extern char **environ;
-
-static bool spawn(char *const argv[], int out_fd, pid_t *out)
-{
-    posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init(&actions) != 0) {
-        return false;
-    }
-    (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
-    (void)posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    int rc = posix_spawnp(out, argv[0], &actions, NULL, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return rc == 0;
-}
 
 static void read_all(int fd, struct weir_buf *out, bool *out_is_full)
 {
@@ -44,21 +27,22 @@ static void read_all(int fd, struct weir_buf *out, bool *out_is_full)
 /* Run git and take what it prints. False if it fails; *out_is_full: it printed more than `out` may hold. */
 static bool run(char *const argv[], struct weir_buf *out, bool *out_is_full)
 {
-    int fds[2], status = -1;
+    int fds[2];
     pid_t pid;
+    struct weir_error ignored;
     *out_is_full = false;
     if (pipe2(fds, O_CLOEXEC) != 0) {
         return false;
     }
-    bool is_begun = spawn(argv, fds[1], &pid);
+    const struct weir_spawn spawn = {.argv = argv, .out = fds[1]};
+    bool is_begun = weir_spawn_start(&spawn, &pid, &ignored) == WEIR_OK;
     close(fds[1]);
     if (is_begun) {
         read_all(fds[0], out, out_is_full);
     }
     close(fds[0]);
-    while (is_begun && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return is_begun && !*out_is_full && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    bool is_well = is_begun && weir_spawn_wait(pid) == 0;
+    return is_well && !*out_is_full;
 }
 
 /* git in `dir`; what a repository's own settings would have it execute is not executed. */

@@ -5,20 +5,16 @@
 #include "agent/shutdown.h"
 #include "base/file.h"
 #include "base/record.h"
+#include "base/spawn.h"
 #include "cluster/cluster.h"
 
-#include <errno.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define TOKEN_MAX_BYTES   256
 #define RECORD_MAX_BYTES  ((size_t)64 << 10)
 #define LEAVE_PATIENCE_MS 60000
-
-extern char **environ;
 
 struct join_options {
     struct cli_common common;
@@ -86,14 +82,11 @@ static bool has_systemd(void)
 static weir_status systemctl(const char *verb, struct weir_error *err)
 {
     char *const argv[] = {"systemctl", (char *)verb, "--now", "weir-agent.service", NULL};
+    const struct weir_spawn spawn = {
+        .argv = argv, .in = WEIR_SPAWN_OWN, .out = WEIR_SPAWN_OWN, .said = WEIR_SPAWN_OWN};
     pid_t pid;
-    int status, rc = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-    if (rc != 0) {
-        return weir_error_set_errno(err, rc, "cannot run systemctl");
-    }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0
+    WEIR_TRY(weir_spawn_start(&spawn, &pid, err));
+    return weir_spawn_wait(pid) == 0
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_UNAVAILABLE,
                                 "systemctl %s weir-agent.service failed: is Weir installed (`make "

@@ -8,81 +8,13 @@
 #include "cluster/cluster.h"
 
 #include "base/file.h"
+#include "base/spawn.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define OPTIONS_MAX_BYTES ((size_t)1 << 20)
-
-/* What the grandchild needs; made before the fork, after which only system calls are safe. */
-struct exec_plan {
-    char *const *argv;
-    const char *log_path;
-    int status_fd; /* closed by a successful exec; else gets its errno */
-};
-
-static _Noreturn void exec_agent(const struct exec_plan *plan)
-{
-    sigset_t none;
-    int log_fd = open(plan->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)signal(SIGPIPE, SIG_DFL);
-    if (log_fd >= 0 && null_fd >= 0 && dup2(null_fd, 0) >= 0 && dup2(log_fd, 1) >= 0 &&
-        dup2(log_fd, 2) >= 0) {
-        /* Nothing of the server's stays open in the agent: sockets, the database. */
-        if (plan->status_fd > 3) {
-            (void)close_range(3, (unsigned)plan->status_fd - 1, 0);
-        }
-        (void)close_range((unsigned)plan->status_fd + 1, ~0U, 0);
-        (void)execv("/proc/self/exe", plan->argv);
-    }
-    int errno_value = errno;
-    (void)!write(plan->status_fd, &errno_value, sizeof errno_value);
-    _exit(127);
-}
-
-/* Two forks: the agent must be nobody's child, so that nobody's end reaps or signals it. */
-static weir_status spawn_detached(const char *log_path, char *const *argv, struct weir_error *err)
-{
-    int status_fds[2];
-    if (pipe2(status_fds, O_CLOEXEC) != 0) {
-        return weir_error_set_errno(err, errno, "cannot start the agent");
-    }
-    struct exec_plan plan = {.argv = argv, .log_path = log_path, .status_fd = status_fds[1]};
-    pid_t child = fork();
-    if (child == 0) {
-        (void)setsid();
-        pid_t grandchild = fork();
-        if (grandchild == 0) {
-            exec_agent(&plan);
-        }
-        int errno_value = errno;
-        if (grandchild < 0) {
-            (void)!write(plan.status_fd, &errno_value, sizeof errno_value);
-        }
-        _exit(0);
-    }
-    int errno_value = child < 0 ? errno : 0;
-    close(status_fds[1]);
-    if (child > 0) {
-        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-        }
-        ssize_t n;
-        do {
-            n = read(status_fds[0], &errno_value, sizeof errno_value); /* 0: it runs */
-        } while (n < 0 && errno == EINTR);
-    }
-    close(status_fds[0]);
-    return errno_value == 0 ? WEIR_OK
-                            : weir_error_set_errno(err, errno_value, "cannot start the agent");
-}
 
 static bool is_running(const char *dir)
 {
@@ -171,7 +103,12 @@ static weir_status start_agent(const struct weir_cluster_agent *agent, struct we
     char *options = options_text(argv, arena);
     WEIR_TRY(weir_file_write_atomic(weir_arena_printf(arena, "%s/options", agent->dir), options,
                                     strlen(options), 0600, err));
-    return spawn_detached(weir_arena_printf(arena, "%s/agent.log", agent->dir), argv, err);
+    const struct weir_spawn spawn = {.program = "/proc/self/exe",
+                                     .argv = argv,
+                                     .log = weir_arena_printf(arena, "%s/agent.log", agent->dir),
+                                     .place = WEIR_SPAWN_DETACHED};
+    pid_t none;
+    return weir_spawn_start(&spawn, &none, err);
 }
 
 static weir_status start(const struct weir_cluster_agent *agent, struct weir_error *err)

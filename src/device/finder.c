@@ -4,12 +4,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,6 @@
 #define ERROR_BYTES   200
 #define READ_BYTES    ((size_t)64 << 10)
 #define READS_MAX     32 /* in one look */
-
-extern char **environ;
 
 /** What is known of one provider. */
 struct known {
@@ -226,34 +224,19 @@ static bool update_signature(struct weir_finder *finder)
 static void start_child(struct weir_finder *finder, int64_t now_ms)
 {
     int fds[2];
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
+    struct weir_error err;
     finder->not_before_ms = now_ms + finder->config.retry_ms;
     if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
         return;
     }
     (void)fcntl(fds[1], F_SETFL, 0); /* the child waits for its reader */
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setsigdefault(&attributes, &all);
-    (void)posix_spawn_file_actions_init(&files);
-    int rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(&files, fds[1], 1);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    rc = rc != 0 ? rc
-                 : posix_spawn(&finder->child, finder->config.argv[0], &files, &attributes,
-                               finder->config.argv, environ);
-    (void)posix_spawn_file_actions_destroy(&files);
-    (void)posix_spawnattr_destroy(&attributes);
+    const struct weir_spawn spawn = {
+        .argv = finder->config.argv, .out = fds[1], .said = WEIR_SPAWN_OWN};
+    weir_status status = weir_spawn_start(&spawn, &finder->child, &err);
     (void)close(fds[1]);
-    if (rc != 0) {
-        finder->child = 0;
+    if (status != WEIR_OK) {
         (void)close(fds[0]);
-        weir_log(WEIR_LOG_ERROR, "devices_not_looked_at", WEIR_KV_INT("errno", rc));
+        weir_log(WEIR_LOG_ERROR, "devices_not_looked_at", WEIR_KV_STR("error", err.message));
         return;
     }
     finder->fd = fds[0];

@@ -3,23 +3,19 @@
 #include "gang/wire.h"
 
 #include "base/options.h"
+#include "base/spawn.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define COMMANDS_MAX 64 /* at once; more wait on the board */
 #define PAUSE_MS     500
-
-extern char **environ;
 
 /** A command that runs, with the thread that waits for its end. */
 struct command {
@@ -40,14 +36,11 @@ static void destroy(struct command *command)
 static int run(const char *text)
 {
     char *const argv[] = {"sh", "-c", (char *)text, NULL};
+    const struct weir_spawn spawn = {
+        .argv = argv, .in = WEIR_SPAWN_OWN, .out = WEIR_SPAWN_OWN, .said = WEIR_SPAWN_OWN};
     pid_t pid;
-    int status = 0;
-    if (posix_spawnp(&pid, "sh", NULL, NULL, argv, environ) != 0) {
-        return WEIR_EXIT_NOT_RUN;
-    }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return weir_spawn_start(&spawn, &pid, NULL) == WEIR_OK ? weir_spawn_wait(pid)
+                                                           : WEIR_EXIT_NOT_RUN;
 }
 
 /* Off the board first, so that nobody takes it for new; then its end. */

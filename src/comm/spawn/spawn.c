@@ -249,8 +249,7 @@ static weir_status start_rank(struct spawn *spawn, int rank, struct weir_error *
                                       .program = spawn->program,
                                       .argv = spawn->config->argv,
                                       .env = env};
-    weir_status status =
-        spawn_start(&start, &spawn->old_mask, &child->pid, &child->in_fd, &child->err_fd, err);
+    weir_status status = spawn_start(&start, &child->pid, &child->in_fd, &child->err_fd, err);
     free(env);
     spawn->n_alive += status == WEIR_OK;
     return status;

@@ -22,11 +22,11 @@ struct spawn_start {
 
 /**
  * spawn_start.c: start a rank. Its standard input is one end of a new stream, its standard error a
- * new pipe. It leads a process group of its own and has the signal mask `mask`.
+ * new pipe. It leads a process group of its own.
  *
  * @return NOT_FOUND if ssh, srun or the program is missing; IO; NOMEM.
  */
-weir_status spawn_start(const struct spawn_start *start, const void *mask, int *out_pid,
-                        int *out_in_fd, int *out_err_fd, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status spawn_start(const struct spawn_start *start, int *out_pid, int *out_in_fd,
+                        int *out_err_fd, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

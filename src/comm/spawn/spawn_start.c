@@ -3,11 +3,10 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -162,53 +161,38 @@ static weir_status open_channels(struct channels *channels, struct weir_error *e
     return WEIR_OK;
 }
 
-static weir_status not_started(const struct spawn_start *start, int code, struct weir_error *err)
+static weir_status not_started(const struct spawn_start *start, struct weir_error *err)
 {
-    if (code == ENOENT && start->by != NULL) {
-        bool is_ssh = strcmp(start->by, "ssh") == 0;
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "%s is not in PATH, and starts the ranks %s; install %s", start->by,
-                              is_ssh ? "on other hosts" : "of a Slurm allocation",
-                              is_ssh ? "openssh-client" : "slurm-client");
-    }
-    return weir_error_set_errno(err, code, "cannot start %s",
-                                start->by != NULL ? start->by : start->program);
+    bool is_ssh = strcmp(start->by, "ssh") == 0;
+    return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                          "%s is not in PATH, and starts the ranks %s; install %s", start->by,
+                          is_ssh ? "on other hosts" : "of a Slurm allocation",
+                          is_ssh ? "openssh-client" : "slurm-client");
 }
 
 static weir_status launch(const struct spawn_start *start, char *const *argv,
-                          const struct channels *channels, const sigset_t *mask, int *out_pid,
-                          struct weir_error *err)
+                          const struct channels *channels, int *out_pid, struct weir_error *err)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
     const char *const none[] = {NULL};
     char **env = merge_env(start->by == NULL ? start->env : none);
-    if (env == NULL || posix_spawn_file_actions_init(&actions) != 0) {
-        free(env);
+    if (env == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to start a rank");
     }
-    pid_t pid = 0;
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    (void)posix_spawnattr_setpgroup(&attributes, 0);
-    (void)posix_spawnattr_setsigmask(&attributes, mask);
-    (void)posix_spawn_file_actions_adddup2(&actions, channels->in[1], STDIN_FILENO);
-    int code = posix_spawn_file_actions_adddup2(&actions, channels->err[1], STDERR_FILENO);
-    if (code == 0) {
-        const char *program = start->by != NULL ? start->by : start->program;
-        code = start->by != NULL ? posix_spawnp(&pid, program, &actions, &attributes, argv, env)
-                                 : posix_spawn(&pid, program, &actions, &attributes, argv, env);
-    }
-    (void)posix_spawnattr_destroy(&attributes);
-    (void)posix_spawn_file_actions_destroy(&actions);
+    const struct weir_spawn spawn = {.program = start->by != NULL ? start->by : start->program,
+                                     .argv = argv,
+                                     .env = env,
+                                     .in = channels->in[1],
+                                     .out = WEIR_SPAWN_OWN,
+                                     .said = channels->err[1],
+                                     .place = WEIR_SPAWN_GROUP};
+    weir_status status = weir_spawn_start(&spawn, out_pid, err);
     free(env);
-    *out_pid = pid;
-    return code == 0 ? WEIR_OK : not_started(start, code, err);
+    return status == WEIR_ERR_NOT_FOUND && start->by != NULL ? not_started(start, err) : status;
 }
 
 /** As launch, with the command line of ssh or srun around the program's. */
 static weir_status launch_over(const struct spawn_start *start, const struct channels *channels,
-                               const sigset_t *mask, int *out_pid, struct weir_error *err)
+                               int *out_pid, struct weir_error *err)
 {
     struct weir_buf script, command;
     bool is_ssh = strcmp(start->by, "ssh") == 0;
@@ -221,7 +205,7 @@ static weir_status launch_over(const struct spawn_start *start, const struct cha
         char *argv[] = {
             "ssh",        "-x", "-T", "-o", "BatchMode=yes", (char *)(uintptr_t)start->host,
             command.data, NULL};
-        status = launch(start, argv, channels, mask, out_pid, err);
+        status = launch(start, argv, channels, out_pid, err);
     } else {
         char *argv[] = {"srun",
                         "--nodes=1",
@@ -235,21 +219,21 @@ static weir_status launch_over(const struct spawn_start *start, const struct cha
                         "-c",
                         script.data,
                         NULL};
-        status = launch(start, argv, channels, mask, out_pid, err);
+        status = launch(start, argv, channels, out_pid, err);
     }
     weir_buf_fini(&script);
     weir_buf_fini(&command);
     return status;
 }
 
-weir_status spawn_start(const struct spawn_start *start, const void *mask, int *out_pid,
-                        int *out_in_fd, int *out_err_fd, struct weir_error *err)
+weir_status spawn_start(const struct spawn_start *start, int *out_pid, int *out_in_fd,
+                        int *out_err_fd, struct weir_error *err)
 {
     struct channels channels;
     weir_status status = open_channels(&channels, err);
     if (status == WEIR_OK) {
-        status = start->by == NULL ? launch(start, start->argv, &channels, mask, out_pid, err)
-                                   : launch_over(start, &channels, mask, out_pid, err);
+        status = start->by == NULL ? launch(start, start->argv, &channels, out_pid, err)
+                                   : launch_over(start, &channels, out_pid, err);
     }
     close_fd(&channels.in[1]);
     close_fd(&channels.err[1]);
