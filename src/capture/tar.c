@@ -1,6 +1,7 @@
 #include "capture/tar.h"
 
 #include "base/grow.h"
+#include "base/tar.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,16 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES  ((size_t)256 << 10)
-#define PAX_MAX_BYTES ((uint64_t)4 << 10)
-
-/* The header of a member, as POSIX has it. */
-struct header {
-    char name[100], mode[8], uid[8], gid[8], size[12], time[12], sum[8], type, link[100], magic[6],
-        version[2], user[32], group[32], major[8], minor[8], prefix[155], unused[12];
-};
-
-_Static_assert(sizeof(struct header) == TAR_BLOCK_BYTES, "a header is a block");
+#define BUFFER_BYTES ((size_t)256 << 10)
 
 bool tar_name_is_valid(const char *name)
 {
@@ -99,19 +91,8 @@ static void fill_octal(char *field, size_t size, uint64_t value)
     field[size - 1] = '\0';
 }
 
-static unsigned sum_of(const struct header *header)
-{
-    const unsigned char *bytes = (const unsigned char *)header;
-    unsigned sum = 0;
-    for (size_t i = 0; i < sizeof *header; i++) {
-        bool is_sum = i >= offsetof(struct header, sum) && i < offsetof(struct header, type);
-        sum += is_sum ? ' ' : bytes[i];
-    }
-    return sum;
-}
-
 /* Split at a "/" so that both parts fit. */
-static bool fill_name(struct header *header, const char *name)
+static bool fill_name(struct weir_tar_header *header, const char *name)
 {
     size_t len = strlen(name);
     if (len <= sizeof header->name) {
@@ -130,7 +111,7 @@ static bool fill_name(struct header *header, const char *name)
 }
 
 static void fill_header(const struct tar_writer *writer, const char *name, char type,
-                        uint64_t bytes, struct header *out)
+                        uint64_t bytes, struct weir_tar_header *out)
 {
     memset(out, 0, sizeof *out);
     if (!fill_name(out, name)) {
@@ -140,19 +121,19 @@ static void fill_header(const struct tar_writer *writer, const char *name, char 
     fill_octal(out->uid, sizeof out->uid, 0);
     fill_octal(out->gid, sizeof out->gid, 0);
     fill_octal(out->size, sizeof out->size, bytes);
-    fill_octal(out->time, sizeof out->time, (uint64_t)WEIR_MAX(writer->time_s, 0));
+    fill_octal(out->mtime, sizeof out->mtime, (uint64_t)WEIR_MAX(writer->time_s, 0));
     out->type = type;
     memcpy(out->magic, "ustar", sizeof out->magic);
     memcpy(out->version, "00", sizeof out->version);
-    fill_octal(out->sum, sizeof out->sum - 1, sum_of(out));
-    out->sum[sizeof out->sum - 1] = ' ';
+    fill_octal(out->checksum, sizeof out->checksum - 1, weir_tar_sum(out));
+    out->checksum[sizeof out->checksum - 1] = ' ';
 }
 
 /* "LENGTH path=NAME\n", whose length counts its own digits. */
 static weir_status put_pax(struct tar_writer *writer, const char *name, struct weir_error *err)
 {
     char record[TAR_NAME_MAX_BYTES + 32];
-    struct header header;
+    struct weir_tar_header header;
     size_t rest = strlen(" path=\n") + strlen(name), len = rest + 2;
     len = rest + (len >= 100 ? 3 : 2);
     (void)snprintf(record, sizeof record, "%zu path=%s\n", len, name);
@@ -164,7 +145,7 @@ static weir_status put_pax(struct tar_writer *writer, const char *name, struct w
 
 weir_status tar_begin(struct tar_writer *writer, const char *name, struct weir_error *err)
 {
-    struct header header = {0};
+    struct weir_tar_header header = {0};
     if (!tar_name_is_valid(name)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "\"%.80s\" is no name for a member", name);
     }
@@ -192,7 +173,7 @@ weir_status tar_write(struct tar_writer *writer, const void *data, size_t len,
 
 weir_status tar_end(struct tar_writer *writer, struct tar_made *out, struct weir_error *err)
 {
-    struct header header;
+    struct weir_tar_header header;
     unsigned char hash[crypto_hash_sha256_BYTES];
     WEIR_TRY(pad(writer, err));
     WEIR_TRY(flush(writer, err));
@@ -258,185 +239,106 @@ void tar_abandon(struct tar_writer *writer)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct reader {
-    int fd;
-    uint64_t file_bytes, offset;
+struct list {
     struct weir_arena *arena;
     struct tar_member *members;
     size_t n, cap;
-    char *long_name; /* that a pax header gives the next member; NULL: none */
+    int fd;
+    uint64_t file_bytes, offset; /* of what is read next */
 };
 
-static weir_status wrong(const struct reader *reader, const char *what, struct weir_error *err)
+static weir_status wrong(const struct list *list, const char *what, struct weir_error *err)
 {
     return weir_error_set(err, WEIR_ERR_INVALID, "the tar is not one of Weir's: at byte %llu %s",
-                          (unsigned long long)reader->offset, what);
+                          (unsigned long long)list->offset, what);
 }
 
-static weir_status read_at(const struct reader *reader, uint64_t offset, void *out, size_t len,
-                           struct weir_error *err)
+/* A weir_tar_source. */
+static weir_status read_file(void *context, void *out, size_t len, size_t *out_n,
+                             struct weir_error *err)
 {
-    char *bytes = out;
-    while (len > 0) {
-        ssize_t n = pread(reader->fd, bytes, len, (off_t)offset);
-        if (n < 0 && errno == EINTR) {
-            continue;
+    struct list *list = context;
+    size_t n = (size_t)WEIR_MIN((uint64_t)len, list->file_bytes - list->offset);
+    *out_n = n;
+    for (size_t done = 0; out != NULL && done < n;) {
+        ssize_t got = pread(list->fd, (char *)out + done, n - done, (off_t)(list->offset + done));
+        if (got < 0 && errno != EINTR) {
+            return weir_error_set_errno(err, errno, "reading the tar");
         }
-        if (n <= 0) {
-            return n == 0 ? wrong(reader, "it ends too early", err)
-                          : weir_error_set_errno(err, errno, "reading the tar");
-        }
-        bytes += n;
-        offset += (uint64_t)n;
-        len -= (size_t)n;
+        n = got == 0 ? done : n; /* it has become shorter */
+        done += got > 0 ? (size_t)got : 0;
+        *out_n = n;
     }
+    list->offset += n;
     return WEIR_OK;
 }
 
-/* Octal digits that a blank, a NUL or the field's end ends. Of GNU's binary form: false. */
-static bool read_octal(const char *field, size_t size, uint64_t *out)
-{
-    uint64_t value = 0;
-    size_t i = 0;
-    while (i < size && field[i] == ' ') {
-        i++;
-    }
-    size_t first = i;
-    while (i < size && field[i] >= '0' && field[i] <= '7') {
-        value = value * 8 + (uint64_t)(field[i++] - '0');
-    }
-    *out = value;
-    return i > first && i - first <= 12 && (i == size || field[i] == ' ' || field[i] == '\0');
-}
-
-static bool is_zero(const struct header *header)
-{
-    const char *bytes = (const char *)header;
-    for (size_t i = 0; i < sizeof *header; i++) {
-        if (bytes[i] != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static char *name_of(const struct reader *reader, const struct header *header)
-{
-    if (reader->long_name != NULL) {
-        return reader->long_name;
-    }
-    char *name =
-        header->prefix[0] != '\0'
-            ? weir_arena_printf(reader->arena, "%.*s/%.*s", (int)sizeof header->prefix,
-                                header->prefix, (int)sizeof header->name, header->name)
-            : weir_arena_printf(reader->arena, "%.*s", (int)sizeof header->name, header->name);
-    return name;
-}
-
-/* The records of a pax header: "LENGTH KEY=VALUE\n". Only the path is used; a size is refused, since it
- * would be another than the header's. */
-static weir_status read_pax(struct reader *reader, uint64_t bytes, struct weir_error *err)
-{
-    if (bytes > PAX_MAX_BYTES) {
-        return wrong(reader, "its pax header is too long", err);
-    }
-    char *text = weir_arena_alloc(reader->arena, (size_t)bytes + 1);
-    WEIR_TRY(read_at(reader, reader->offset, text, (size_t)bytes, err));
-    for (size_t at = 0; at < bytes;) {
-        char *end;
-        unsigned long len = strtoul(text + at, &end, 10);
-        size_t digits = (size_t)(end - (text + at));
-        if (text[at] < '1' || text[at] > '9' || *end != ' ' || len > bytes - at ||
-            len < digits + 3 || text[at + len - 1] != '\n') {
-            return wrong(reader, "its pax header is malformed", err);
-        }
-        char *record = text + at + digits + 1;
-        text[at + len - 1] = '\0';
-        if (strncmp(record, "path=", 5) == 0) {
-            reader->long_name = record + 5;
-        } else if (strncmp(record, "size=", 5) == 0) {
-            return wrong(reader, "a pax header gives a size", err);
-        }
-        at += len;
-    }
-    return WEIR_OK;
-}
-
-static weir_status add_member(struct reader *reader, char *name, uint64_t bytes,
+static weir_status add_member(struct list *list, const struct weir_tar_entry *entry,
                               struct weir_error *err)
 {
-    name += strncmp(name, "./", 2) == 0 ? 2 : 0;
+    const char *name = entry->path + (strncmp(entry->path, "./", 2) == 0 ? 2 : 0);
     if (!tar_name_is_valid(name)) {
-        return wrong(reader, "is a name that no member may have", err);
+        return wrong(list, "is a name that no member may have", err);
     }
-    if (reader->n == TAR_MEMBERS_MAX) {
-        return wrong(reader, "are more members than it may have", err);
+    if (list->n == TAR_MEMBERS_MAX) {
+        return wrong(list, "are more members than it may have", err);
     }
-    for (size_t i = 0; i < reader->n; i++) {
-        if (strcmp(reader->members[i].name, name) == 0) {
-            return wrong(reader, "is a member's name for the second time", err);
+    for (size_t i = 0; i < list->n; i++) {
+        if (strcmp(list->members[i].name, name) == 0) {
+            return wrong(list, "is a member's name for the second time", err);
         }
     }
-    weir_arena_grow(reader->arena, &reader->members, sizeof *reader->members, reader->n,
-                    &reader->cap);
-    reader->members[reader->n++] = (struct tar_member){name, reader->offset, bytes};
+    weir_arena_grow(list->arena, &list->members, sizeof *list->members, list->n, &list->cap);
+    list->members[list->n++] =
+        (struct tar_member){weir_arena_strdup(list->arena, name), entry->offset, entry->bytes};
     return WEIR_OK;
 }
 
-/* What stands behind a header, whose bytes are known to be in the file. */
-static weir_status read_member(struct reader *reader, const struct header *header, uint64_t bytes,
-                               struct weir_error *err)
+static weir_status take_entry(struct list *list, const struct weir_tar_entry *entry,
+                              struct weir_error *err)
 {
-    switch (header->type) {
-    case 'x':
-        return read_pax(reader, bytes, err);
-    case 'g': /* of pax, for all members: a comment, as git writes it */
-        return WEIR_OK;
+    switch (entry->type) {
     case '5':
-        return bytes == 0 ? WEIR_OK : wrong(reader, "is a folder with content", err);
+        return entry->bytes == 0 ? WEIR_OK : wrong(list, "is a folder with content", err);
     case '0':
-    case '\0': {
-        char *name = name_of(reader, header);
-        reader->long_name = NULL;
-        return add_member(reader, name, bytes, err);
-    }
+    case '\0':
+        return add_member(list, entry, err);
     default:
-        return wrong(reader, "is a link, a device, or another thing that is no file", err);
+        return wrong(list, "is a link, a device, or another thing that is no file", err);
+    }
+}
+
+static weir_status list_all(struct list *list, struct weir_tar *tar, struct weir_error *err)
+{
+    const struct weir_tar_entry *entry;
+    for (size_t n = 0;; n++) {
+        weir_status status = weir_tar_next(tar, &entry, err);
+        if (status == WEIR_ERR_CORRUPT) {
+            char what[WEIR_ERROR_MESSAGE_BYTES];
+            (void)snprintf(what, sizeof what, "%s", err->message);
+            return wrong(list, what, err);
+        }
+        WEIR_TRY(status);
+        if (entry == NULL) {
+            return weir_tar_is_ended(tar) ? WEIR_OK : wrong(list, "it ends without its end", err);
+        }
+        if (n > (size_t)2 * TAR_MEMBERS_MAX) {
+            return wrong(list, "are more entries than it may have", err);
+        }
+        WEIR_TRY(take_entry(list, entry, err));
+        WEIR_TRY(weir_arena_check(list->arena, "tar", err));
     }
 }
 
 weir_status tar_list(int fd, uint64_t file_bytes, struct weir_arena *arena, struct tar_member **out,
                      size_t *out_n, struct weir_error *err)
 {
-    struct reader reader = {.fd = fd, .file_bytes = file_bytes, .arena = arena};
-    struct header header;
-    uint64_t bytes, sum;
-    for (size_t n_headers = 0;; n_headers++) {
-        if (file_bytes - reader.offset < TAR_BLOCK_BYTES) {
-            return wrong(&reader, "it ends without its end", err);
-        }
-        WEIR_TRY(read_at(&reader, reader.offset, &header, sizeof header, err));
-        if (is_zero(&header)) {
-            break;
-        }
-        if (n_headers > (size_t)3 * TAR_MEMBERS_MAX) {
-            return wrong(&reader, "are more headers than it may have", err);
-        }
-        if (memcmp(header.magic, "ustar", 5) != 0 ||
-            !read_octal(header.sum, sizeof header.sum, &sum) || sum != sum_of(&header) ||
-            !read_octal(header.size, sizeof header.size, &bytes)) {
-            return wrong(&reader, "is no header", err);
-        }
-        reader.offset += TAR_BLOCK_BYTES;
-        uint64_t padded = (bytes + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;
-        if (padded > file_bytes - reader.offset) {
-            return wrong(&reader, "begins a member that is longer than the file", err);
-        }
-        WEIR_TRY(read_member(&reader, &header, bytes, err));
-        WEIR_TRY(weir_arena_check(arena, "tar", err));
-        reader.offset += padded;
-    }
-    *out = reader.members;
-    *out_n = reader.n;
-    return WEIR_OK;
+    struct list list = {.fd = fd, .file_bytes = file_bytes, .arena = arena};
+    struct weir_error own;
+    struct weir_tar *tar = weir_tar_open(read_file, &list);
+    weir_status status = list_all(&list, tar, err != NULL ? err : &own);
+    weir_tar_close(tar);
+    *out = list.members;
+    *out_n = list.n;
+    return status;
 }

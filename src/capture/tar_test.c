@@ -191,17 +191,23 @@ START_TEST(hostile_archives_are_refused)
 
 END_TEST
 
-START_TEST(a_pax_header_gives_a_name_and_nothing_else)
+START_TEST(a_pax_header_gives_a_name_and_a_size)
 {
     static const struct {
         const char *record;
         weir_status status;
     } records[] = {
-        {"15 path=f/long\n", WEIR_OK},         {"17 path=../hosts\n", WEIR_ERR_INVALID},
-        {"12 size=100\n", WEIR_ERR_INVALID},   {"99 path=f/long\n", WEIR_ERR_INVALID},
-        {"0 path=f/long\n", WEIR_ERR_INVALID}, {"path=f\n", WEIR_ERR_INVALID},
-        {"3 p\n", WEIR_ERR_INVALID},           {"15 path=f/longX", WEIR_ERR_INVALID},
-        {"17 comment=hello\n", WEIR_OK},       {"-5 path=f/long\n", WEIR_ERR_INVALID},
+        {"15 path=f/long\n", WEIR_OK},
+        {"17 path=../hosts\n", WEIR_ERR_INVALID},
+        {"12 size=100\n", WEIR_OK},
+        {"13 size=9999\n", WEIR_ERR_INVALID},
+        {"99 path=f/long\n", WEIR_ERR_INVALID},
+        {"0 path=f/long\n", WEIR_ERR_INVALID},
+        {"path=f\n", WEIR_ERR_INVALID},
+        {"3 p\n", WEIR_ERR_INVALID},
+        {"15 path=f/longX", WEIR_ERR_INVALID},
+        {"17 comment=hello\n", WEIR_OK},
+        {"-5 path=f/long\n", WEIR_ERR_INVALID},
     };
 
     static char bytes[6 * TAR_BLOCK_BYTES];
@@ -218,6 +224,7 @@ START_TEST(a_pax_header_gives_a_name_and_nothing_else)
         ck_assert_msg(status == records[i].status, "%s: %s", records[i].record, err.message);
         if (status == WEIR_OK) {
             ck_assert_str_eq(members[0].name, i == 0 ? "f/long" : "short");
+            ck_assert_uint_eq(members[0].bytes, strstr(records[i].record, "size") ? 100 : 0);
         }
     }
 }
@@ -260,12 +267,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {what_is_written_is_read_again,
-                                  what_does_not_fit_leaves_no_file,
-                                  names_that_lead_elsewhere_are_none,
-                                  hostile_archives_are_refused,
-                                  a_pax_header_gives_a_name_and_nothing_else,
-                                  a_changed_byte_never_leads_out_of_the_file};
+    const TTest *const tests[] = {
+        what_is_written_is_read_again,        what_does_not_fit_leaves_no_file,
+        names_that_lead_elsewhere_are_none,   hostile_archives_are_refused,
+        a_pax_header_gives_a_name_and_a_size, a_changed_byte_never_leads_out_of_the_file};
     return weir_test_run(
         weir_test_suite_with("tar", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));
 }
