@@ -4,6 +4,7 @@
 #include "api/call.h"
 #include "api/functions.h"
 #include "api/health.h"
+#include "control/vitals.h"
 #include "gateway/figures.h"
 #include "http/http.h"
 #include "job/job.h"
@@ -74,6 +75,22 @@ static weir_status collect_http(struct api_call *call, struct weir_txn *txn,
         if (strcmp(all[i].name, metric->name) == 0) {
             one(out, (double)all[i].value);
         }
+    }
+    return WEIR_OK;
+}
+
+static weir_status collect_engine(struct api_call *call, struct weir_txn *txn,
+                                  const struct api_metric *metric, struct exposition *out,
+                                  struct weir_error *err)
+{
+    struct vitals_part parts[VITALS_PARTS_MAX];
+    size_t n = vitals_parts(call->api->vitals, parts);
+    (void)txn;
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        bool is_time = strcmp(metric->name, "weir_engine_seconds_total") == 0;
+        exposition_sample(out, metric->labels, &parts[i].name,
+                          is_time ? (double)parts[i].spent_us / 1e6 : (double)parts[i].n);
     }
     return WEIR_OK;
 }
@@ -176,6 +193,10 @@ const struct api_metric api_metrics[] = {
      NULL, collect_http},
     {"weir_http_queued_requests", "gauge", "Requests that wait for a thread", "",
      NULL, collect_http},
+    {"weir_engine_seconds_total", "counter", "Time that the parts of the engine's rounds took", "part",
+     NULL, collect_engine},
+    {"weir_engine_runs_total", "counter", "Times that the parts of the engine's rounds ran", "part",
+     NULL, collect_engine},
     {"weir_health", "gauge", "1 for how the platform is: ok, waiting, degraded or down", "status",
      NULL, collect_health},
     {"weir_alerts", "gauge", "Alerts that are not resolved", "kind severity state",

@@ -53,26 +53,123 @@ static weir_status add_samples(struct work *work, struct weir_txn *txn, struct w
     return weir_queue_history_add(txn, samples, n, work->control.now_ms, err);
 }
 
-/* The account (job/usage.h), and who was heard of. */
-static void keep_account(struct work *work)
+/* ---- parts of a round ------------------------------------------------------------------------ */
+
+/* Each returns when the next round is due for it, by the wall clock. */
+#define NEVER INT64_MAX
+
+static int64_t look_for_trouble(struct work *work)
+{
+    const struct engine *engine = work->engine;
+    const struct weir_watch_seen about = {
+        .now_ms = work->control.now_ms,
+        .since_ms = engine->watch.since_ms,
+        .n_silent = engine->watch.cut_ms != 0 ? engine->watch.n_silent : 0,
+        .n_heard = engine->watch.n_heard,
+        .away_ms = engine->away_ms,
+        .back_ms = engine->back_ms};
+    watcher_look(&work->engine->watcher, &about, weir_mono_ms());
+    return NEVER;
+}
+
+static int64_t send_alerts(struct work *work)
+{
+    alerter_look(&work->engine->alerter);
+    return NEVER;
+}
+
+static int64_t freeze_datasets(struct work *work)
+{
+    int64_t now_ms = work->control.now_ms;
+    return preparer_look(&work->engine->preparer, now_ms) ? now_ms + FREEZE_LOOK_MS : NEVER;
+}
+
+static int64_t run_sweeps(struct work *work)
+{
+    int64_t now_ms = work->control.now_ms, in_ms = sweeper_look(&work->engine->sweeper, now_ms);
+    return now_ms + WEIR_MIN(in_ms, (int64_t)ENGINE_IDLE_MAX_MS);
+}
+
+static int64_t run_deployments(struct work *work)
+{
+    engine_run_deployments(work);
+    return NEVER;
+}
+
+static int64_t end_idle(struct work *work)
+{
+    engine_hold_idle(work);
+    engine_stop_idle_services(work);
+    return NEVER;
+}
+
+static int64_t count_use(struct work *work)
+{
+    if (scheduler_snapshot(work->engine->scheduler)->n_pending > 0) {
+        (void)work_write(work, count_waiting);
+    }
+    (void)work_write(work, count_running);
+    return NEVER;
+}
+
+static int64_t note_heard(struct work *work)
+{
+    (void)work_write(work, keep_heard);
+    return NEVER;
+}
+
+static int64_t sample_queues(struct work *work)
+{
+    (void)work_write(work, add_samples);
+    return NEVER;
+}
+
+static int64_t expire(struct work *work)
 {
     struct engine *engine = work->engine;
-    int64_t now_ms = weir_mono_ms();
-    if (now_ms >= engine->next_count_mono_ms) {
-        if (scheduler_snapshot(engine->scheduler)->n_pending > 0) {
-            (void)work_write(work, count_waiting);
-        }
-        (void)work_write(work, count_running);
-        engine->next_count_mono_ms = now_ms + COUNT_EVERY_MS;
+    (void)work_write(work, expire_identities);
+    aside_sweep(&engine->aside, weir_mono_ms());
+    aside_sweep(&engine->sweeper.aside, weir_mono_ms());
+    return NEVER;
+}
+
+/* In this order: what one part writes the next ones find. IONs start and stop sweeps, deployments and jobs; actions of
+ * the outbox (a job that is stopped, files that go) come from all of these; jobs are placed when nothing of this round
+ * can make another; the account is of what then runs. */
+static const struct part {
+    const char *name; /* in /metrics */
+    int64_t (*look)(struct work *work);
+    int64_t every_ms; /* 0: in each round */
+} parts[] = {
+    {"trouble", look_for_trouble, 0},
+    {"alerts", send_alerts, 0},
+    {"ions", engine_run_ions, 0},
+    {"datasets", freeze_datasets, 0},
+    {"sweeps", run_sweeps, 0},
+    {"deployments", run_deployments, 0},
+    {"outbox", engine_run_outbox, 0},
+    {"idle", end_idle, IDLE_LOOK_EVERY_MS},
+    {"jobs", engine_run_jobs, 0},
+    {"use", count_use, COUNT_EVERY_MS},
+    {"heard", note_heard, WEIR_HEARD_EVERY_MS},
+    {"queues", sample_queues, WEIR_QUEUE_SAMPLE_MS},
+    {"expire", expire, EXPIRE_EVERY_MS},
+};
+
+_Static_assert(WEIR_ARRAY_LEN(parts) <= ENGINE_PARTS_MAX, "there is no room for their times");
+
+static int64_t run_part(struct work *work, size_t i)
+{
+    struct engine *engine = work->engine;
+    uint64_t begin_ns = weir_mono_ns();
+    if (weir_mono_ms() < engine->due_mono_ms[i]) {
+        return NEVER;
     }
-    if (now_ms >= engine->next_heard_mono_ms) {
-        (void)work_write(work, keep_heard);
-        engine->next_heard_mono_ms = now_ms + WEIR_HEARD_EVERY_MS;
-    }
-    if (now_ms >= engine->next_sample_mono_ms) {
-        (void)work_write(work, add_samples);
-        engine->next_sample_mono_ms = now_ms + WEIR_QUEUE_SAMPLE_MS;
-    }
+    int64_t due_ms = parts[i].look(work);
+    engine->due_mono_ms[i] = weir_mono_ms() + parts[i].every_ms;
+    vitals_spent(engine->config.vitals, parts[i].name,
+                 (int64_t)((weir_mono_ns() - begin_ns) / 1000));
+    return due_ms;
 }
 
 /* One round over everything. Returns when the next one is due. */
@@ -94,39 +191,14 @@ static int64_t run_round(struct engine *engine)
     }
     engine->work = &work;
     vitals_round(engine->config.vitals);
-    const struct weir_watch_seen about = {
-        .now_ms = work.control.now_ms,
-        .since_ms = engine->watch.since_ms,
-        .n_silent = engine->watch.cut_ms != 0 ? engine->watch.n_silent : 0,
-        .n_heard = engine->watch.n_heard,
-        .away_ms = engine->away_ms,
-        .back_ms = engine->back_ms};
-    watcher_look(&engine->watcher, &about, weir_mono_ms());
-    alerter_look(&engine->alerter);
-    int64_t due = engine_run_ions(&work);
-    if (preparer_look(&engine->preparer, work.control.now_ms)) {
-        due = WEIR_MIN(due, work.control.now_ms + FREEZE_LOOK_MS);
-    }
-    int64_t sweeps_in = sweeper_look(&engine->sweeper, work.control.now_ms);
-    due = WEIR_MIN(due, work.control.now_ms + WEIR_MIN(sweeps_in, (int64_t)ENGINE_IDLE_MAX_MS));
-    engine_run_deployments(&work);
-    int64_t outbox_due = engine_run_outbox(&work);
-    if (weir_mono_ms() >= engine->next_idle_mono_ms) {
-        engine_hold_idle(&work);
-        engine_stop_idle_services(&work);
-        engine->next_idle_mono_ms = weir_mono_ms() + IDLE_LOOK_EVERY_MS;
-    }
-    int64_t jobs_due = engine_run_jobs(&work);
-    keep_account(&work);
-    if (weir_mono_ms() >= engine->next_expire_mono_ms) {
-        (void)work_write(&work, expire_identities);
-        aside_sweep(&engine->aside, weir_mono_ms());
-        aside_sweep(&engine->sweeper.aside, weir_mono_ms());
-        engine->next_expire_mono_ms = weir_mono_ms() + EXPIRE_EVERY_MS;
+    int64_t due_ms = NEVER;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(parts); i++) {
+        int64_t part_ms = run_part(&work, i);
+        due_ms = WEIR_MIN(due_ms, part_ms);
     }
     json_decref(work.control.publish);
     weir_arena_fini(&arena);
-    return WEIR_MIN(due, WEIR_MIN(outbox_due, jobs_due));
+    return due_ms;
 }
 
 /* Wait for a notification, or until `due_ms` of the wall clock, but never long: a clock that is set

@@ -18,7 +18,8 @@
 
 #include <pthread.h>
 
-#define ENGINE_IDLE_MAX_MS  1000                /**< A round is never further off. */
+#define ENGINE_IDLE_MAX_MS  1000 /**< A round is never further off. */
+#define ENGINE_PARTS_MAX    16
 #define WORK_UNIT_MAX_BYTES ((size_t)256 << 20) /**< Of one job or ION in memory. */
 
 struct engine {
@@ -32,8 +33,9 @@ struct engine {
     struct presence *presence;
     int64_t next_nodes_mono_ms;
     int64_t away_ms, back_ms; /**< The last time that the server did not run (weir_watch_seen). */
-    int64_t next_expire_mono_ms, next_idle_mono_ms, next_observe_mono_ms, next_count_mono_ms,
-        next_sample_mono_ms, next_heard_mono_ms;
+    int64_t next_observe_mono_ms;
+    int64_t due_mono_ms
+        [ENGINE_PARTS_MAX]; /**< Of the parts of a round that have a pace of their own. */
     struct watcher watcher;
     struct alerter alerter;
     struct preparer preparer;

@@ -109,6 +109,37 @@ void vitals_note(struct vitals *vitals, enum vitals_act act, weir_status status,
     pthread_mutex_unlock(&vitals->lock);
 }
 
+void vitals_spent(struct vitals *vitals, const char *part, int64_t us)
+{
+    size_t i = 0;
+    if (vitals == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&vitals->lock);
+    while (i < vitals->n_parts && strcmp(vitals->parts[i].name, part) != 0) {
+        i++;
+    }
+    if (i < VITALS_PARTS_MAX) {
+        vitals->n_parts = WEIR_MAX(vitals->n_parts, i + 1);
+        vitals->parts[i].name = part;
+        vitals->parts[i].n++;
+        vitals->parts[i].spent_us += us;
+    }
+    pthread_mutex_unlock(&vitals->lock);
+}
+
+size_t vitals_parts(struct vitals *vitals, struct vitals_part *out)
+{
+    if (vitals == NULL) {
+        return 0;
+    }
+    pthread_mutex_lock(&vitals->lock);
+    size_t n = vitals->n_parts;
+    memcpy(out, vitals->parts, n * sizeof *out);
+    pthread_mutex_unlock(&vitals->lock);
+    return n;
+}
+
 /* ---- what is found --------------------------------------------------------------------------- */
 
 struct finding_of {

@@ -22,6 +22,15 @@
 /** What the engine does again and again. */
 enum vitals_act { VITALS_PLAN, VITALS_LOOK, VITALS_ACT_N };
 
+/** A part of the engine's rounds, and what it has taken since the start. */
+struct vitals_part {
+    const char *name; /**< Constant. */
+    int64_t n;        /**< Times that it ran. */
+    int64_t spent_us;
+};
+
+#define VITALS_PARTS_MAX 24
+
 struct vitals {
     struct weir_store *store; /**< Borrowed, as all of these. */
     struct weir_blobs *blobs; /**< May be NULL. */
@@ -30,6 +39,8 @@ struct vitals {
     int64_t round_mono_ms, next_probe_mono_ms;
     int64_t failing_mono_ms[VITALS_ACT_N]; /**< Since when; 0: the last one went well. */
     char failed[VITALS_ACT_N][WEIR_ERROR_MESSAGE_BYTES];
+    struct vitals_part parts[VITALS_PARTS_MAX];
+    size_t n_parts;
     char unwritten[WEIR_ERROR_MESSAGE_BYTES]; /**< Why the last probe wrote no file; "": it did. */
 };
 
@@ -46,6 +57,12 @@ void vitals_doubt(struct vitals *vitals);
 /** One of its acts ended so. NULL is accepted. */
 void vitals_note(struct vitals *vitals, enum vitals_act act, weir_status status,
                  const struct weir_error *err);
+
+/** A part of a round has run for so long. NULL is accepted. */
+void vitals_spent(struct vitals *vitals, const char *part, int64_t us);
+
+/** The parts so far, at most VITALS_PARTS_MAX, in the order in which they first ran. NULL vitals: none. @return How many. */
+size_t vitals_parts(struct vitals *vitals, struct vitals_part *out);
 
 /** What is wrong, added to `out`; text lies in the arena. Cost: a few system calls. NULL vitals: nothing is. */
 void vitals_find(struct vitals *vitals, struct weir_arena *arena, struct weir_watch_findings *out);
