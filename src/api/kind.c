@@ -5,7 +5,7 @@
 #include "api/functions.h"
 
 #include "base/names.h"
-#include "cluster/cluster.h"
+#include "cluster/driver.h"
 #include "endpoint/endpoint.h"
 #include "endpoint/stage.h"
 #include "framework/framework.h"

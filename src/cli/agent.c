@@ -14,8 +14,8 @@
 
 struct agent_options {
     struct cli_common common;
-    char *dir, *node, *address, *token_file, *isolation, *driver, *supervise, *shares, *images,
-        *devices, *health_command, *onnxruntime;
+    char *dir, *node, *address, *token_file, *isolation, *supervise, *shares, *images, *devices,
+        *health_command, *onnxruntime;
     bool is_finding;
     int64_t cpu_slots, pids_max, task_users, disk_max, files_max, io_max;
 };
@@ -62,8 +62,6 @@ static const struct weir_option agent_options[] = {
              "OCI images that jobs may name: archives and layouts [DIR/oci]"),
     WEIR_OPT(agent_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
              "First of the 4096 user numbers that jobs are given"),
-    WEIR_OPT(agent_options, driver, "driver", 0, TEXT, "local", 0, 0, "NAME",
-             "How the node is reached: `weir explain drivers`"),
     WEIR_OPT(agent_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
              "Authorities that the agent and its tasks trust for https (else the system's)"),
     WEIR_OPT(agent_options, devices, "devices", 0, TEXT, NULL, 0, 0, "FILE",
@@ -99,8 +97,7 @@ static void find_devices(const char *declared)
 static weir_status run_agent(struct cli_call *call, struct weir_error *err)
 {
     const struct agent_options *options = call->options;
-    const struct weir_kind *driver; /* the node is here: the agent only checks that it is known */
-    (void)umask(077);               /* folders of tasks hold secrets of their jobs */
+    (void)umask(077); /* folders of tasks hold secrets of their jobs */
     if (options->supervise != NULL) {
         exit(weir_agent_supervise(options->supervise));
     }
@@ -108,7 +105,6 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         find_devices(options->devices);
         return WEIR_OK;
     }
-    WEIR_TRY(weir_registry_find(&weir_drivers, options->driver, "--driver", &driver, err));
     if (options->common.server == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "which server? weir agent --server URL");
     }

@@ -7,6 +7,7 @@
 #include "base/record.h"
 #include "base/spawn.h"
 #include "cluster/cluster.h"
+#include "cluster/local_agent.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -126,18 +127,17 @@ static weir_status start_agent(const struct join *join, const char **out_how,
         *out_how = "runs as weir-agent.service";
         return systemctl("enable", err);
     }
-    const struct weir_cluster_driver *driver = weir_driver_local.ops;
-    const struct weir_cluster_agent agent = {.dir = options->dir,
-                                             .server = join->server,
-                                             .ca_file = options->common.ca_file,
-                                             .node = join->node,
-                                             .cpu_slots = options->cpu_slots,
-                                             .shares = options->shares};
-    *out_how = driver->is_running(options->dir)
+    const struct weir_local_agent agent = {.dir = options->dir,
+                                           .server = join->server,
+                                           .ca_file = options->common.ca_file,
+                                           .node = join->node,
+                                           .cpu_slots = options->cpu_slots,
+                                           .shares = options->shares};
+    *out_how = weir_local_agent_is_running(options->dir)
                    ? "runs"
                    : "was started (no systemd here: start it again after a reboot, with the same "
                      "command)";
-    return driver->start(&agent, err);
+    return weir_local_agent_start(&agent, err);
 }
 
 /* ---- join ------------------------------------------------------------------------------------ */

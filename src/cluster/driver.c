@@ -1,4 +1,4 @@
-#include "cluster/cluster.h"
+#include "cluster/driver.h"
 
 static const struct weir_kind *const drivers[] = {
 #define WEIR_KIND(name) &weir_driver_##name,
@@ -9,7 +9,7 @@ static const struct weir_kind *const drivers[] = {
 const struct weir_registry weir_drivers = {
     .noun = "driver",
     .plural = "drivers",
-    .doc = "How an agent gets to a node.",
+    .doc = "Who supplies nodes.",
     .kinds = drivers,
     .n_kinds = WEIR_ARRAY_LEN(drivers),
     .planned = WEIR_WORDS("slurm", "kubernetes"),

@@ -1,144 +1,103 @@
 /*
- * The driver of the server's own machine. The agent is a detached process, which outlives the
- * server: `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N [--ca-file=FILE]
- * [--task-users=N] [--onnxruntime=PATH] [--share=DIR …]`, where PROGRAM is the one that runs now. It holds the lock of its
- * folder while it runs (is_running takes and frees the lock for a moment if none does), its log is
- * DIR/agent.log, its options are noted in DIR/options, the server's address in DIR/server.url.
+ * The driver of the machine on which it runs: one pool with one node, whose agent is a process beside this one. It has
+ * room for one allocation, whatever its tag: the agent of its folder (cluster/local_agent.h), which outlives us.
  */
 #include "cluster/cluster.h"
+#include "cluster/driver.h"
+#include "cluster/local_agent.h"
 
 #include "base/file.h"
-#include "base/spawn.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define OPTIONS_MAX_BYTES ((size_t)1 << 20)
+#define POOL "local"
 
-static bool is_running(const char *dir)
+static weir_status check(const void *options, struct weir_arena *arena, const char **out_missing,
+                         struct weir_error *err)
 {
-    char path[4096];
-    int fd = -1;
-    (void)snprintf(path, sizeof path, "%s/lock", dir);
-    weir_status status = weir_file_lock(path, &fd, NULL);
-    if (status == WEIR_OK) {
-        (void)close(fd);
-    }
-    return status == WEIR_ERR_CONFLICT;
+    const struct weir_local_agent *agent = options;
+    (void)err;
+    *out_missing = weir_path_exists(agent->dir) && access(agent->dir, W_OK) != 0
+                       ? weir_arena_printf(arena, "the folder %s cannot be written", agent->dir)
+                       : NULL;
+    return WEIR_OK;
 }
 
-static size_t count_lines(const char *text)
+static weir_status list(const void *options, struct weir_arena *arena, struct weir_pool **out,
+                        size_t *out_n, struct weir_error *err)
 {
-    size_t n = text != NULL;
-    for (const char *at = text; at != NULL && (at = strchr(at, '\n')) != NULL; at++) {
-        n++;
-    }
-    return n;
+    const struct weir_local_agent *agent = options;
+    json_t *inventory = weir_cluster_inventory(agent->cpu_slots);
+    const json_t *accelerators =
+        json_object_get(json_object_get(inventory, "inventory"), "accelerators");
+    const char *model =
+        json_string_value(json_object_get(json_array_get(accelerators, 0), "model"));
+    (void)err;
+    struct weir_pool *pool = WEIR_ARENA_ARRAY(arena, 1, struct weir_pool);
+    *pool = (struct weir_pool){
+        .name = POOL,
+        .cpu_slots = json_integer_value(json_object_get(inventory, "cpu_slots")),
+        .memory_bytes = json_integer_value(json_object_get(inventory, "memory_bytes")),
+        .n_accelerators = (int64_t)json_array_size(accelerators),
+        .accelerator = weir_arena_strdup(arena, model),
+        .max_nodes = 1,
+        .weight = 1};
+    json_decref(inventory);
+    *out = pool;
+    *out_n = 1;
+    return WEIR_OK;
 }
 
-static char **make_argv(const struct weir_cluster_agent *agent, const char *node,
-                        struct weir_arena *arena)
+static weir_status request(const void *options, const struct weir_node_request *request,
+                           struct weir_error *err)
 {
-    char **argv = WEIR_ARENA_ARRAY(arena, count_lines(agent->shares) + 10, char *);
-    size_t n = 0;
-    argv[n++] = weir_arena_strdup(arena, "weir");
-    argv[n++] = weir_arena_strdup(arena, "agent");
-    argv[n++] = weir_arena_printf(arena, "--dir=%s", agent->dir);
-    argv[n++] = weir_arena_printf(arena, "--server=%s", agent->server);
-    argv[n++] = weir_arena_printf(arena, "--node=%s", node);
-    argv[n++] = weir_arena_printf(arena, "--cpu-slots=%lld", (long long)agent->cpu_slots);
-    if (agent->ca_file != NULL) {
-        argv[n++] = weir_arena_printf(arena, "--ca-file=%s", agent->ca_file);
+    if (strcmp(request->pool, POOL) != 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "this machine has the pool " POOL " alone, not \"%s\"",
+                              request->pool);
     }
-    if (agent->task_users > 0) {
-        argv[n++] = weir_arena_printf(arena, "--task-users=%lld", (long long)agent->task_users);
+    if (request->n_nodes != 1) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "this machine is one node, not %lld",
+                              (long long)request->n_nodes);
     }
-    if (agent->onnxruntime != NULL) {
-        argv[n++] = weir_arena_printf(arena, "--onnxruntime=%s", agent->onnxruntime);
+    if (request->time_ms != 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "this machine's node has no end: it is there until it is released");
     }
-    for (const char *at = agent->shares; at != NULL && *at != '\0';) {
-        size_t len = strcspn(at, "\n");
-        argv[n++] = weir_arena_printf(arena, "--share=%.*s", (int)len, at);
-        at += len;
-        at += *at == '\n';
-    }
-    return argv;
+    return weir_local_agent_start(options, err);
 }
 
-/* What an agent is started with, but for its folder and server: in lines. */
-static char *options_text(char *const *argv, struct weir_arena *arena)
+static weir_status poll(const void *options, const char *tag, struct weir_arena *arena,
+                        struct weir_allocation *out, struct weir_error *err)
 {
-    char *text = weir_arena_strdup(arena, "");
-    for (size_t i = 4; argv[i] != NULL; i++) {
-        text = weir_arena_printf(arena, "%s%s\n", text, argv[i]);
+    const struct weir_local_agent *agent = options;
+    (void)tag;
+    (void)err;
+    if (!weir_local_agent_is_running(agent->dir)) {
+        *out = (struct weir_allocation){.state = WEIR_ALLOCATION_ENDED,
+                                        .why = "the agent of this machine had ended"};
+        return WEIR_OK;
     }
-    return text;
+    const char **nodes = WEIR_ARENA_ARRAY(arena, 1, const char *);
+    nodes[0] =
+        agent->node != NULL ? weir_arena_strdup(arena, agent->node) : weir_cluster_node_name(arena);
+    *out = (struct weir_allocation){.state = WEIR_ALLOCATION_RUNNING, .nodes = nodes, .n_nodes = 1};
+    return WEIR_OK;
 }
 
-static char **argv_of(const struct weir_cluster_agent *agent, struct weir_arena *arena)
+static weir_status release(const void *options, const char *tag, struct weir_error *err)
 {
-    return make_argv(agent, agent->node != NULL ? agent->node : weir_cluster_node_name(arena),
-                     arena);
+    const struct weir_local_agent *agent = options;
+    (void)tag;
+    return weir_local_agent_end(agent->dir, err);
 }
 
-static bool differs_from_noted(const struct weir_cluster_agent *agent)
-{
-    struct weir_arena arena;
-    char *noted;
-    size_t len;
-    weir_arena_init(&arena, 0);
-    char *path = weir_arena_printf(&arena, "%s/options", agent->dir);
-    bool differs = weir_file_read(path, OPTIONS_MAX_BYTES, &arena, &noted, &len, NULL) == WEIR_OK &&
-                   strcmp(noted, options_text(argv_of(agent, &arena), &arena)) != 0;
-    weir_arena_fini(&arena);
-    return differs;
-}
-
-/* Write down what it is given, and start it. */
-static weir_status start_agent(const struct weir_cluster_agent *agent, struct weir_arena *arena,
-                               struct weir_error *err)
-{
-    char **argv = argv_of(agent, arena);
-    char *options = options_text(argv, arena);
-    WEIR_TRY(weir_file_write_atomic(weir_arena_printf(arena, "%s/options", agent->dir), options,
-                                    strlen(options), 0600, err));
-    const struct weir_spawn spawn = {.program = "/proc/self/exe",
-                                     .argv = argv,
-                                     .log = weir_arena_printf(arena, "%s/agent.log", agent->dir),
-                                     .place = WEIR_SPAWN_DETACHED};
-    pid_t none;
-    return weir_spawn_start(&spawn, &none, err);
-}
-
-static weir_status start(const struct weir_cluster_agent *agent, struct weir_error *err)
-{
-    struct weir_arena arena;
-    weir_arena_init(&arena, 0);
-    char *url_path = weir_arena_printf(&arena, "%s/server.url", agent->dir);
-    weir_status status = weir_dir_make(agent->dir, 0700, err);
-    if (status == WEIR_OK) {
-        status = weir_file_write_atomic(url_path, agent->server, strlen(agent->server), 0600, err);
-    }
-    if (status == WEIR_ERR_NOSPACE && weir_path_exists(url_path)) {
-        /* No inode for a new file may be free: the old one has its own. */
-        status = weir_file_write(url_path, agent->server, strlen(agent->server), 0600, err);
-    }
-    if (status == WEIR_OK && !is_running(agent->dir)) {
-        status = start_agent(agent, &arena, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
-}
-
-static const struct weir_cluster_driver driver = {
-    .start = start,
-    .is_running = is_running,
-    .differs = differs_from_noted,
-};
+static const struct weir_driver_ops ops = {
+    .check = check, .list = list, .request = request, .poll = poll, .release = release};
 
 const struct weir_kind weir_driver_local = {
     .name = "local",
-    .doc = "The server's own machine: the agent is a process that outlives the server.",
-    .ops = &driver,
+    .doc = "The server's own machine: its agent is a process that outlives the server.",
+    .ops = &ops,
 };

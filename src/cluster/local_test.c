@@ -1,8 +1,11 @@
 #include "cluster/cluster.h"
+#include "cluster/driver.h"
+#include "cluster/local_agent.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/kind_laws.h"
+#include "base/macros.h"
 #include "base/record.h"
 #include "base/test_main.h"
 
@@ -111,8 +114,9 @@ START_TEST(drivers_keep_the_laws_of_registries)
 {
     kind_laws_check(&weir_drivers);
     for (size_t i = 0; i < weir_drivers.n_kinds; i++) {
-        const struct weir_cluster_driver *ops = weir_drivers.kinds[i]->ops;
-        ck_assert(ops->start != NULL && ops->is_running != NULL && ops->differs != NULL);
+        const struct weir_driver_ops *ops = weir_drivers.kinds[i]->ops;
+        ck_assert(ops->check != NULL && ops->list != NULL && ops->request != NULL &&
+                  ops->poll != NULL && ops->release != NULL);
     }
 }
 
@@ -128,22 +132,21 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     (void)snprintf(started, sizeof started, "%s/started", dir);
     (void)snprintf(end, sizeof end, "%s/end", dir);
     (void)snprintf(lock, sizeof lock, "%s/lock", dir);
-    const struct weir_cluster_driver *driver = weir_driver_local.ops;
-    struct weir_cluster_agent agent = {.dir = dir,
-                                       .server = "http://a:1",
-                                       .ca_file = "ca.pem",
-                                       .node = "n1",
-                                       .shares = "/a:rw\n/b",
-                                       .onnxruntime = "/o"};
-    ck_assert_int_eq(driver->start(&agent, NULL), WEIR_OK);
+    struct weir_local_agent agent = {.dir = dir,
+                                     .server = "http://a:1",
+                                     .ca_file = "ca.pem",
+                                     .node = "n1",
+                                     .shares = "/a:rw\n/b",
+                                     .onnxruntime = "/o"};
+    ck_assert_int_eq(weir_local_agent_start(&agent, NULL), WEIR_OK);
     await_path(started);
-    ck_assert(driver->is_running(dir));
+    ck_assert(weir_local_agent_is_running(dir));
     agent.server = "http://a:2";
-    ck_assert(!driver->differs(&agent));
+    ck_assert(!weir_local_agent_differs(&agent));
     agent.shares = "/a:rw";
-    ck_assert(driver->differs(&agent));
+    ck_assert(weir_local_agent_differs(&agent));
     for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(driver->start(&agent, NULL), WEIR_OK);
+        ck_assert_int_eq(weir_local_agent_start(&agent, NULL), WEIR_OK);
     }
     struct weir_arena arena;
     char *text;
@@ -169,11 +172,79 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     }
     ck_assert_int_ge(fd, 0);
     (void)close(fd);
-    ck_assert(!driver->is_running(dir));
+    ck_assert(!weir_local_agent_is_running(dir));
     ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
 }
 
 END_TEST
+
+START_TEST(this_machine_is_a_pool_of_one_node)
+{
+    static const struct {
+        struct weir_node_request request;
+        weir_status status;
+    } refused[] = {
+        {{.tag = "a", .pool = "gpus", .n_nodes = 1}, WEIR_ERR_NOT_FOUND},
+        {{.tag = "a", .pool = "local", .n_nodes = 2}, WEIR_ERR_LIMIT},
+        {{.tag = "a", .pool = "local", .n_nodes = 1, .time_ms = 1}, WEIR_ERR_UNSUPPORTED}};
+    const struct weir_driver_ops *driver = weir_driver_local.ops;
+    const struct weir_node_request request = {.tag = "a", .pool = "local", .n_nodes = 1};
+    char dir[] = "/tmp/weir-local-XXXXXX", started[64];
+    const char *missing;
+    struct weir_arena arena;
+    struct weir_error err;
+    struct weir_pool *pools;
+    struct weir_allocation allocation;
+    size_t n;
+    weir_arena_init(&arena, 0);
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    (void)snprintf(started, sizeof started, "%s/started", dir);
+    const struct weir_local_agent agent = {
+        .dir = dir, .server = "http://a:1", .node = "n1", .cpu_slots = 7};
+    ck_assert_int_eq(driver->check(&agent, &arena, &missing, &err), WEIR_OK);
+    ck_assert_ptr_null(missing);
+    ck_assert_int_eq(driver->list(&agent, &arena, &pools, &n, &err), WEIR_OK);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_int_eq(pools[0].cpu_slots, 7);
+    ck_assert_int_eq(pools[0].max_nodes, 1);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(refused); i++) {
+        ck_assert_int_eq(driver->request(&agent, &refused[i].request, &err), refused[i].status);
+    }
+    ck_assert_int_eq(driver->poll(&agent, "a", &arena, &allocation, &err), WEIR_OK);
+    ck_assert_int_eq(allocation.state, WEIR_ALLOCATION_ENDED);
+    for (int i = 0; i < 2; i++) { /* twice asks for nothing twice */
+        ck_assert_int_eq(driver->request(&agent, &request, &err), WEIR_OK);
+        await_path(started);
+    }
+    ck_assert_int_eq(driver->poll(&agent, "a", &arena, &allocation, &err), WEIR_OK);
+    ck_assert_int_eq(allocation.state, WEIR_ALLOCATION_RUNNING);
+    ck_assert_uint_eq(allocation.n_nodes, 1);
+    ck_assert_str_eq(allocation.nodes[0], "n1");
+    for (int i = 0; i < 2; i++) {
+        weir_status status = driver->release(&agent, "a", &err);
+        ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    }
+    ck_assert(!weir_local_agent_is_running(dir));
+    weir_arena_fini(&arena);
+    ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
+}
+
+END_TEST
+
+/* Stands in for `weir agent stop`: returns when the agent has ended. */
+static int end_agent(const char *dir)
+{
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/end", dir);
+    if (weir_file_write_atomic(path, "", 0, 0600, NULL) != WEIR_OK) {
+        return 1;
+    }
+    int64_t give_up_ms = weir_mono_ms() + 20000;
+    while (weir_local_agent_is_running(dir) && weir_mono_ms() < give_up_ms) {
+        (void)usleep(1000);
+    }
+    return weir_local_agent_is_running(dir);
+}
 
 /* Stands in for the agent: holds the lock, says what it was told, ends when `end` appears. */
 static int be_agent(int argc, char **argv)
@@ -206,13 +277,15 @@ static int be_agent(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc > 3 && strcmp(argv[1], "agent") == 0) {
-        return be_agent(argc, argv);
+        bool is_end = strcmp(argv[2], "stop") == 0;
+        return is_end ? end_agent(argv[3] + strlen("--dir=")) : be_agent(argc, argv);
     }
     const TTest *const tests[] = {the_inventory_says_what_the_system_says,
                                   a_cpu_quota_counts_as_whole_processors,
                                   accelerators_are_listed_by_their_address,
                                   a_node_name_is_a_name_and_other_drivers_say_no,
                                   drivers_keep_the_laws_of_registries,
+                                  this_machine_is_a_pool_of_one_node,
                                   one_agent_is_started_detached_however_often_it_is_asked_for};
     return weir_test_run(weir_test_suite("local", tests, WEIR_ARRAY_LEN(tests)));
 }

@@ -5,6 +5,7 @@
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "cluster/driver.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,15 +18,28 @@
 #define N_TOLD       10   /* starts of a crash loop: each of the first is logged */
 #define TOLD_EVERY   60   /* and of the others one in so many */
 
-/* How agents get to this machine. */
-static const struct weir_cluster_driver *driver(void)
+/* This machine as a node, by the driver that supplies it. */
+static const struct weir_node_request wanted = {.tag = "own", .pool = "local", .n_nodes = 1};
+
+static const struct weir_driver_ops *driver(void)
 {
     return weir_driver_local.ops;
 }
 
+static bool is_running(const struct weir_local_agent *agent)
+{
+    struct weir_arena arena;
+    struct weir_allocation allocation;
+    struct weir_error ignored;
+    weir_arena_init(&arena, 0);
+    weir_status status = driver()->poll(agent, wanted.tag, &arena, &allocation, &ignored);
+    weir_arena_fini(&arena);
+    return status == WEIR_OK ? allocation.state == WEIR_ALLOCATION_RUNNING : false;
+}
+
 struct local_agent {
     struct weir_arena arena;
-    struct weir_cluster_agent config;
+    struct weir_local_agent config;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t woken;
@@ -79,7 +93,7 @@ static void look(struct local_agent *agent)
 {
     struct weir_error err = {0};
     int64_t now_ms = weir_mono_ms();
-    if (!local_agent_is_due(&agent->pace, driver()->is_running(agent->config.dir), now_ms)) {
+    if (!local_agent_is_due(&agent->pace, is_running(&agent->config), now_ms)) {
         return;
     }
     if (local_agent_is_told(&agent->pace)) {
@@ -87,7 +101,8 @@ static void look(struct local_agent *agent)
                  WEIR_KV_STR("why", "the agent of this machine had ended"),
                  WEIR_KV_INT("n_starts", agent->pace.n_starts));
     }
-    if (driver()->start(&agent->config, &err) != WEIR_OK && local_agent_is_told(&agent->pace)) {
+    if (driver()->request(&agent->config, &wanted, &err) != WEIR_OK &&
+        local_agent_is_told(&agent->pace)) {
         weir_log(WEIR_LOG_ERROR, "agent_not_started", WEIR_KV_STR("error", err.message));
     }
 }
@@ -101,16 +116,16 @@ static void *watch_main(void *context)
     return NULL;
 }
 
-weir_status local_agent_start(const struct weir_cluster_agent *config, struct local_agent **out,
+weir_status local_agent_start(const struct weir_local_agent *config, struct local_agent **out,
                               struct weir_error *err)
 {
-    if (driver()->is_running(config->dir) && driver()->differs(config)) {
+    if (is_running(config) && weir_local_agent_differs(config)) {
         weir_log(WEIR_LOG_WARN, "agent_keeps_options", WEIR_KV_STR("dir", config->dir),
                  WEIR_KV_STR("why", "this machine's agent still runs, with the options of an "
                                     "earlier server: `weir server stop --tasks` ends it, and the "
                                     "next start gives it these"));
     }
-    weir_status status = driver()->start(config, err);
+    weir_status status = driver()->request(config, &wanted, err);
     if (status != WEIR_OK && status != WEIR_ERR_NOSPACE) {
         return status;
     }

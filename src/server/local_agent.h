@@ -10,7 +10,7 @@
 #define WEIR_SERVER_LOCAL_AGENT_H
 
 #include "base/status.h"
-#include "cluster/cluster.h"
+#include "cluster/local_agent.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ int64_t local_agent_look_ms(const struct local_agent_pace *pace, int64_t now_ms)
 bool local_agent_is_told(const struct local_agent_pace *pace);
 
 /** Start the agent, and the thread that watches it. Text is copied. */
-weir_status local_agent_start(const struct weir_cluster_agent *agent, struct local_agent **out,
+weir_status local_agent_start(const struct weir_local_agent *agent, struct local_agent **out,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /** End the watching; the agent goes on. NULL is accepted. */

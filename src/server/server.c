@@ -405,14 +405,14 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
     if (!server->config->has_agent) {
         return WEIR_OK;
     }
-    struct weir_cluster_agent agent = {.dir = path_in(server, "agent"),
-                                       .server = server->url,
-                                       .ca_file = server->config->ca_file,
-                                       .node = server->config->node,
-                                       .cpu_slots = server->config->cpu_slots,
-                                       .shares = server->config->shares,
-                                       .onnxruntime = server->onnxruntime,
-                                       .task_users = server->config->task_users};
+    struct weir_local_agent agent = {.dir = path_in(server, "agent"),
+                                     .server = server->url,
+                                     .ca_file = server->config->ca_file,
+                                     .node = server->config->node,
+                                     .cpu_slots = server->config->cpu_slots,
+                                     .shares = server->config->shares,
+                                     .onnxruntime = server->onnxruntime,
+                                     .task_users = server->config->task_users};
     if (server->config->renew_agent != NULL) {
         server->config->renew_agent(agent.dir);
     }
