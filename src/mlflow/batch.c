@@ -3,115 +3,56 @@
  * numbers as JSON has them, no parameters and tags. A tree of 5,000 values for 1,000 metrics takes longer
  * than storing them. Whatever looks otherwise, right or wrong, is left to the parser that knows it all.
  */
+#include "base/json_scan.h"
 #include "mlflow/call.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define METRICS_MAX 1000
 
-struct scan {
-    const char *at, *end; /* a NUL stands at the end */
+struct batch_scan {
+    struct weir_json_scan json;
     struct weir_arena *arena;
     const char *key; /* the name of the last metric, which mostly comes again */
     size_t key_len;
 };
 
-static char next(struct scan *scan)
+static bool is_name(const struct weir_json_text *text, const char *name)
 {
-    while (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' || *scan->at == '\r') {
-        scan->at++;
-    }
-    return *scan->at;
+    return strlen(name) == text->len && memcmp(text->bytes, name, text->len) == 0;
 }
 
-static bool take(struct scan *scan, char c)
+static bool take_number(struct batch_scan *scan, double *out)
 {
-    if (next(scan) != c || c == '\0') {
-        return false;
-    }
-    scan->at++;
-    return true;
+    struct weir_json_number number;
+    bool is_good = weir_json_scan_number(&scan->json, true, &number) == WEIR_OK;
+    *out = is_good ? number.value : 0;
+    return is_good && isfinite(*out);
 }
 
-/* "text" of plain ASCII. */
-static bool take_text(struct scan *scan, const char **out, size_t *out_len)
+static bool take_int(struct batch_scan *scan, int64_t *out)
 {
-    if (!take(scan, '"')) {
-        return false;
-    }
-    const char *begin = scan->at;
-    while (*scan->at >= 0x20 && *scan->at != '"' && *scan->at != '\\' && *scan->at != 0x7f) {
-        scan->at++;
-    }
-    *out = begin;
-    *out_len = (size_t)(scan->at - begin);
-    return *scan->at++ == '"';
+    struct weir_json_number number;
+    bool is_good = weir_json_scan_number(&scan->json, true, &number) == WEIR_OK &&
+                   number.is_integer && number.magnitude <= INT64_MAX;
+    *out = !is_good             ? 0
+           : number.is_negative ? -(int64_t)number.magnitude
+                                : (int64_t)number.magnitude;
+    return is_good;
 }
 
-/* Only what JSON takes as a number: strtod takes more. */
-static size_t number_len(const char *text, bool *out_is_integer)
+static bool take_key(struct batch_scan *scan, char **out)
 {
-    const char *p = text + (*text == '-');
-    size_t n_digits = strspn(p, "0123456789");
-    *out_is_integer = true;
-    if (n_digits == 0 || (*p == '0' && n_digits > 1)) {
-        return 0;
-    }
-    p += n_digits;
-    if (*p == '.') {
-        size_t n_after = strspn(p + 1, "0123456789");
-        *out_is_integer = false;
-        p = n_after > 0 ? p + 1 + n_after : text;
-    }
-    if (p != text && (*p == 'e' || *p == 'E')) {
-        p += 1 + (p[1] == '-' || p[1] == '+');
-        size_t n_exponent = strspn(p, "0123456789");
-        *out_is_integer = false;
-        p = n_exponent > 0 ? p + n_exponent : text;
-    }
-    return (size_t)(p - text);
-}
-
-static bool take_number(struct scan *scan, double *out)
-{
-    bool is_integer;
-    (void)next(scan);
-    size_t len = number_len(scan->at, &is_integer);
-    *out = strtod(scan->at, NULL);
-    scan->at += len;
-    return len > 0 && isfinite(*out);
-}
-
-static bool take_int(struct scan *scan, int64_t *out)
-{
-    bool is_integer;
-    (void)next(scan);
-    size_t len = number_len(scan->at, &is_integer);
-    errno = 0;
-    *out = strtoll(scan->at, NULL, 10);
-    scan->at += len;
-    return len > 0 && is_integer && errno == 0;
-}
-
-static bool is_name(const char *text, size_t len, const char *name)
-{
-    return strlen(name) == len && memcmp(text, name, len) == 0;
-}
-
-static bool take_key(struct scan *scan, char **out)
-{
-    const char *text;
-    size_t len;
+    struct weir_json_text text;
     struct weir_error ignored;
-    if (!take_text(scan, &text, &len)) {
+    if (weir_json_scan_text_raw(&scan->json, &text) != WEIR_OK) {
         return false;
     }
-    if (scan->key == NULL || scan->key_len != len || memcmp(scan->key, text, len) != 0) {
-        scan->key = weir_arena_memdup(scan->arena, text, len);
-        scan->key_len = len;
+    if (scan->key == NULL || scan->key_len != text.len ||
+        memcmp(scan->key, text.bytes, text.len) != 0) {
+        scan->key = weir_arena_memdup(scan->arena, text.bytes, text.len);
+        scan->key_len = text.len;
         if (mlflow_check_key(scan->arena, "key", scan->key, &ignored) != WEIR_OK) {
             return false;
         }
@@ -120,24 +61,20 @@ static bool take_key(struct scan *scan, char **out)
     return true;
 }
 
-static bool take_metric(struct scan *scan, struct weir_metric *out)
+static bool take_metric(struct batch_scan *scan, struct weir_metric *out)
 {
+    struct weir_json_text name;
     unsigned seen = 0;
     *out = (struct weir_metric){0};
-    if (!take(scan, '{')) {
+    if (weir_json_scan_enter(&scan->json, '{') != WEIR_OK) {
         return false;
     }
-    do {
-        const char *name;
-        size_t len;
-        if (!take_text(scan, &name, &len) || !take(scan, ':')) {
-            return false;
-        }
-        unsigned bit = is_name(name, len, "key")         ? 1
-                       : is_name(name, len, "value")     ? 2
-                       : is_name(name, len, "timestamp") ? 4
-                       : is_name(name, len, "step")      ? 8
-                                                         : 0;
+    while (weir_json_scan_member_raw(&scan->json, &name)) {
+        unsigned bit = is_name(&name, "key")         ? 1
+                       : is_name(&name, "value")     ? 2
+                       : is_name(&name, "timestamp") ? 4
+                       : is_name(&name, "step")      ? 8
+                                                     : 0;
         bool is_good = bit != 0 && (seen & bit) == 0 &&
                        (bit == 1   ? take_key(scan, &out->key)
                         : bit == 2 ? take_number(scan, &out->value)
@@ -146,62 +83,67 @@ static bool take_metric(struct scan *scan, struct weir_metric *out)
             return false;
         }
         seen |= bit;
-    } while (take(scan, ','));
-    return take(scan, '}') && (seen & 7) == 7 && out->time_ms >= 0;
+    }
+    return scan->json.status == WEIR_OK && (seen & 7) == 7 && out->time_ms >= 0;
 }
 
-static bool take_metrics(struct scan *scan, struct mlflow_batch *out)
+static bool take_metrics(struct batch_scan *scan, struct mlflow_batch *out)
 {
     out->metrics = WEIR_ARENA_ARRAY(scan->arena, METRICS_MAX, struct weir_metric);
-    if (!take(scan, '[')) {
+    if (weir_json_scan_enter(&scan->json, '[') != WEIR_OK) {
         return false;
     }
-    do {
+    while (weir_json_scan_element(&scan->json)) {
         if (out->n == METRICS_MAX || !take_metric(scan, &out->metrics[out->n])) {
             return false;
         }
         out->n++;
-    } while (take(scan, ','));
-    return take(scan, ']');
+    }
+    return scan->json.status == WEIR_OK;
 }
 
-static bool take_batch(struct scan *scan, struct mlflow_batch *out)
+/* A list of parameters or tags, which has to be empty. */
+static bool take_nothing(struct batch_scan *scan)
 {
-    if (!take(scan, '{')) {
+    return weir_json_scan_enter(&scan->json, '[') == WEIR_OK &&
+           !weir_json_scan_element(&scan->json) && scan->json.status == WEIR_OK;
+}
+
+static bool take_member(struct batch_scan *scan, const struct weir_json_text *name,
+                        struct mlflow_batch *out)
+{
+    struct weir_json_text id;
+    if (is_name(name, "run_id") && out->run_id == NULL) {
+        bool is_good = weir_json_scan_text_raw(&scan->json, &id) == WEIR_OK && id.len > 0;
+        out->run_id = is_good ? weir_arena_memdup(scan->arena, id.bytes, id.len) : NULL;
+        return is_good;
+    }
+    if (is_name(name, "metrics") && out->n == 0) {
+        return take_metrics(scan, out);
+    }
+    return (is_name(name, "params") || is_name(name, "tags")) && take_nothing(scan);
+}
+
+static bool take_batch(struct batch_scan *scan, struct mlflow_batch *out)
+{
+    struct weir_json_text name;
+    if (weir_json_scan_enter(&scan->json, '{') != WEIR_OK) {
         return false;
     }
-    do {
-        const char *name, *id;
-        size_t len, id_len;
-        if (!take_text(scan, &name, &len) || !take(scan, ':')) {
+    while (weir_json_scan_member_raw(&scan->json, &name)) {
+        if (!take_member(scan, &name, out)) {
             return false;
         }
-        if (is_name(name, len, "run_id") && out->run_id == NULL) {
-            if (!take_text(scan, &id, &id_len) || id_len == 0) {
-                return false;
-            }
-            out->run_id = weir_arena_memdup(scan->arena, id, id_len);
-        } else if (is_name(name, len, "metrics") && out->n == 0) {
-            if (!take_metrics(scan, out)) {
-                return false;
-            }
-        } else if (is_name(name, len, "params") || is_name(name, len, "tags")) {
-            if (!take(scan, '[') || !take(scan, ']')) {
-                return false;
-            }
-        } else {
-            return false;
-        }
-    } while (take(scan, ','));
-    return take(scan, '}') && next(scan) == '\0' && scan->at == scan->end && out->run_id != NULL &&
-           out->n > 0;
+    }
+    return weir_json_scan_end(&scan->json) == WEIR_OK && out->run_id != NULL && out->n > 0;
 }
 
 struct mlflow_batch *weir_mlflow_scan_batch(const struct weir_http_request *request,
                                             struct weir_arena *arena)
 {
     struct mlflow_batch *batch = WEIR_ARENA_NEW(arena, struct mlflow_batch);
-    struct scan scan = {
-        .at = request->body, .end = request->body + request->body_len, .arena = arena};
+    struct batch_scan scan = {.arena = arena};
+    struct weir_error ignored;
+    weir_json_scan_init(&scan.json, request->body, request->body_len, &ignored);
     return request->body_len > 0 && take_batch(&scan, batch) ? batch : NULL;
 }

@@ -25,12 +25,12 @@ static weir_status put(const struct serve_port *ports, size_t n_ports, struct oi
                           tensor->name);
 }
 
-static weir_status read_tensors(struct json_scan *scan, struct weir_arena *arena,
+static weir_status read_tensors(struct weir_json_scan *scan, struct weir_arena *arena,
                                 const struct serve_port *ports, size_t n_ports,
                                 struct weir_tensor **slots)
 {
-    WEIR_TRY(json_scan_enter(scan, '['));
-    while (json_scan_element(scan)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '['));
+    while (weir_json_scan_element(scan)) {
         struct oip_tensor tensor;
         WEIR_TRY(oip_tensor_read(scan, arena, NULL, &tensor));
         WEIR_TRY(put(ports, n_ports, &tensor, slots, scan->err));
@@ -39,24 +39,24 @@ static weir_status read_tensors(struct json_scan *scan, struct weir_arena *arena
 }
 
 /* One case, whose tensors the caller releases. */
-static weir_status read_case(struct json_scan *scan, struct weir_arena *arena,
+static weir_status read_case(struct weir_json_scan *scan, struct weir_arena *arena,
                              const struct serve_model *model, struct weir_tensor **in,
                              struct weir_tensor **expected, double *tolerance)
 {
     const char *key;
     *tolerance = NAN; /* none is named */
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, arena, &key)) {
-        struct json_number number;
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, arena, &key)) {
+        struct weir_json_number number;
         if (strcmp(key, "inputs") == 0) {
             WEIR_TRY(read_tensors(scan, arena, model->inputs, model->n_inputs, in));
         } else if (strcmp(key, "outputs") == 0) {
             WEIR_TRY(read_tensors(scan, arena, model->outputs, model->n_outputs, expected));
         } else if (strcmp(key, "tolerance") == 0) {
-            WEIR_TRY(json_scan_number(scan, true, &number));
+            WEIR_TRY(weir_json_scan_number(scan, true, &number));
             *tolerance = number.value;
         } else {
-            WEIR_TRY(json_scan_skip(scan, NULL));
+            WEIR_TRY(weir_json_scan_skip(scan, NULL));
         }
     }
     return scan->status;
@@ -162,7 +162,7 @@ static weir_status run_and_compare(struct serve_model *model, struct weir_tensor
     return status;
 }
 
-static weir_status check_case(struct json_scan *scan, struct weir_arena *arena,
+static weir_status check_case(struct weir_json_scan *scan, struct weir_arena *arena,
                               struct serve_model *model, struct weir_error *err)
 {
     struct weir_tensor *in[SERVE_PORTS_MAX] = {0}, *expected[SERVE_PORTS_MAX] = {0};
@@ -176,12 +176,12 @@ static weir_status check_case(struct json_scan *scan, struct weir_arena *arena,
     return status;
 }
 
-static weir_status check_cases(struct json_scan *scan, struct weir_arena *arena,
+static weir_status check_cases(struct weir_json_scan *scan, struct weir_arena *arena,
                                struct serve_model *model, struct weir_error *err)
 {
     size_t n = 0;
-    WEIR_TRY(json_scan_enter(scan, '['));
-    while (json_scan_element(scan)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '['));
+    while (weir_json_scan_element(scan)) {
         if (n++ == GOLDEN_CASES_MAX) {
             return weir_error_set(err, WEIR_ERR_LIMIT, "golden: at most %d cases",
                                   GOLDEN_CASES_MAX);
@@ -198,13 +198,13 @@ weir_status golden_check(struct serve_model *model, const char *text, size_t len
                          struct weir_error *err)
 {
     struct weir_arena arena;
-    struct json_scan scan;
+    struct weir_json_scan scan;
     weir_arena_init(&arena, 0);
-    json_scan_init(&scan, text, len, err);
-    weir_status status = json_scan_peek(&scan) == '[' ? check_cases(&scan, &arena, model, err)
-                                                      : check_case(&scan, &arena, model, err);
+    weir_json_scan_init(&scan, text, len, err);
+    weir_status status = weir_json_scan_peek(&scan) == '[' ? check_cases(&scan, &arena, model, err)
+                                                           : check_case(&scan, &arena, model, err);
     if (status == WEIR_OK) {
-        status = json_scan_end(&scan);
+        status = weir_json_scan_end(&scan);
     }
     weir_arena_fini(&arena);
     return status;
@@ -215,15 +215,15 @@ weir_status golden_first(struct serve_model *model, const char *text, size_t len
 {
     struct weir_tensor *expected[SERVE_PORTS_MAX] = {0};
     struct weir_arena arena;
-    struct json_scan scan;
+    struct weir_json_scan scan;
     double tolerance;
     memset(in, 0, SERVE_PORTS_MAX * sizeof(struct weir_tensor *));
     weir_arena_init(&arena, 0);
-    json_scan_init(&scan, text, len, err);
+    weir_json_scan_init(&scan, text, len, err);
     weir_status status = WEIR_OK;
-    if (json_scan_peek(&scan) == '[') {
-        status = json_scan_enter(&scan, '[');
-        if (status == WEIR_OK && !json_scan_element(&scan)) {
+    if (weir_json_scan_peek(&scan) == '[') {
+        status = weir_json_scan_enter(&scan, '[');
+        if (status == WEIR_OK && !weir_json_scan_element(&scan)) {
             status = weir_error_set(err, WEIR_ERR_INVALID, "golden: there is no case");
         }
     }

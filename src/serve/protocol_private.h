@@ -2,7 +2,7 @@
 #ifndef WEIR_SERVE_PROTOCOL_PRIVATE_H
 #define WEIR_SERVE_PROTOCOL_PRIVATE_H
 
-#include "serve/json_scan.h"
+#include "base/json_scan.h"
 #include "serve/protocol.h"
 
 /** The rows of the request's model, and of its version if it names one: at least one. NOT_FOUND. */

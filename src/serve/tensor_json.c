@@ -46,7 +46,7 @@ static void *next_elem(struct tensor_fill *fill)
     return fill->data + at;
 }
 
-static weir_status no_memory(struct json_scan *scan)
+static weir_status no_memory(struct weir_json_scan *scan)
 {
     scan->status = weir_error_set(scan->err, WEIR_ERR_NOMEM, "no memory for the request's tensors");
     return scan->status;
@@ -54,14 +54,14 @@ static weir_status no_memory(struct json_scan *scan)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-static weir_status read_float(struct tensor_fill *fill, struct json_scan *scan, void *to)
+static weir_status read_float(struct tensor_fill *fill, struct weir_json_scan *scan, void *to)
 {
-    struct json_number number;
+    struct weir_json_number number;
     bool is_double = fill->dtype == WEIR_DTYPE_DOUBLE;
-    if (json_scan_peek(scan) == 'n' && json_scan_null(scan)) {
+    if (weir_json_scan_peek(scan) == 'n' && weir_json_scan_null(scan)) {
         number.value = (double)NAN;
     } else {
-        WEIR_TRY(json_scan_number(scan, is_double, &number));
+        WEIR_TRY(weir_json_scan_number(scan, is_double, &number));
     }
     if (fill->dtype == WEIR_DTYPE_FLOAT) {
         float value = (float)number.value;
@@ -73,7 +73,7 @@ static weir_status read_float(struct tensor_fill *fill, struct json_scan *scan, 
 }
 
 /* A number that was written with a fraction or an exponent may still be an integer: 3.0. */
-static bool integer_of(const struct json_number *number, uint64_t *out_magnitude)
+static bool integer_of(const struct weir_json_number *number, uint64_t *out_magnitude)
 {
     double magnitude = fabs(number->value);
     *out_magnitude = number->magnitude;
@@ -86,15 +86,15 @@ static bool integer_of(const struct json_number *number, uint64_t *out_magnitude
     return true;
 }
 
-static weir_status read_integer(struct tensor_fill *fill, struct json_scan *scan, void *to)
+static weir_status read_integer(struct tensor_fill *fill, struct weir_json_scan *scan, void *to)
 {
-    struct json_number number;
+    struct weir_json_number number;
     uint64_t magnitude;
     size_t n_bits = 8 * weir_dtype_bytes(fill->dtype);
     bool is_signed = weir_dtype_class(fill->dtype) == WEIR_DTYPE_IS_SIGNED;
-    WEIR_TRY(json_scan_number(scan, true, &number));
+    WEIR_TRY(weir_json_scan_number(scan, true, &number));
     if (!integer_of(&number, &magnitude)) {
-        return json_scan_fail(scan, "an integer before it");
+        return weir_json_scan_fail(scan, "an integer before it");
     }
     uint64_t most = is_signed ? ((uint64_t)1 << (n_bits - 1)) - 1 : UINT64_MAX >> (64 - n_bits);
     bool is_negative = number.is_negative && magnitude > 0;
@@ -102,62 +102,63 @@ static weir_status read_integer(struct tensor_fill *fill, struct json_scan *scan
         char expected[96];
         (void)snprintf(expected, sizeof expected, "an integer before it that fits into %s",
                        weir_dtype_name(fill->dtype));
-        return json_scan_fail(scan, expected);
+        return weir_json_scan_fail(scan, expected);
     }
     int64_t value = (int64_t)(is_negative ? 0 - magnitude : magnitude);
     weir_elems_from_i64(fill->dtype, &value, !is_signed, to, 1);
     return WEIR_OK;
 }
 
-static weir_status read_bool(struct json_scan *scan, void *to)
+static weir_status read_bool(struct weir_json_scan *scan, void *to)
 {
-    struct json_number number;
+    struct weir_json_number number;
     bool value;
-    char next = json_scan_peek(scan);
+    char next = weir_json_scan_peek(scan);
     if (next == '0' || next == '1') {
-        WEIR_TRY(json_scan_number(scan, true, &number));
+        WEIR_TRY(weir_json_scan_number(scan, true, &number));
         if (number.value != 0 && number.value != 1) {
-            return json_scan_fail(scan, "true or false before it");
+            return weir_json_scan_fail(scan, "true or false before it");
         }
         value = number.value == 1;
     } else {
-        WEIR_TRY(json_scan_bool(scan, &value));
+        WEIR_TRY(weir_json_scan_bool(scan, &value));
     }
     *(unsigned char *)to = value;
     return WEIR_OK;
 }
 
 /* {"b64": "…"}: its bytes, decoded in place. */
-static weir_status read_b64(struct tensor_fill *fill, struct json_scan *scan, struct json_text *out)
+static weir_status read_b64(struct tensor_fill *fill, struct weir_json_scan *scan,
+                            struct weir_json_text *out)
 {
     const char *key;
-    struct json_text text = {0};
+    struct weir_json_text text = {0};
     bool is_there = false;
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, fill->arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, fill->arena, &key)) {
         if (strcmp(key, "b64") != 0 || is_there) {
-            return json_scan_fail(scan, "{\"b64\": \"…\"} and no other member");
+            return weir_json_scan_fail(scan, "{\"b64\": \"…\"} and no other member");
         }
-        WEIR_TRY(json_scan_text(scan, fill->arena, &text));
+        WEIR_TRY(weir_json_scan_text(scan, fill->arena, &text));
         is_there = true;
     }
     WEIR_TRY(scan->status);
     char *bytes = weir_arena_alloc(fill->arena, text.len + 1);
     if (!is_there || weir_base64_decode(text.bytes, bytes, text.len, &out->len) != WEIR_OK) {
-        return json_scan_fail(scan, "base64 before it");
+        return weir_json_scan_fail(scan, "base64 before it");
     }
     out->bytes = bytes;
     return WEIR_OK;
 }
 
-static weir_status read_string(struct tensor_fill *fill, struct json_scan *scan, void *to)
+static weir_status read_string(struct tensor_fill *fill, struct weir_json_scan *scan, void *to)
 {
     struct weir_tensor_string string = {0};
-    struct json_text text;
-    if (json_scan_peek(scan) == '{') {
+    struct weir_json_text text;
+    if (weir_json_scan_peek(scan) == '{') {
         WEIR_TRY(read_b64(fill, scan, &text));
     } else {
-        WEIR_TRY(json_scan_text(scan, fill->arena, &text));
+        WEIR_TRY(weir_json_scan_text(scan, fill->arena, &text));
     }
     if (text.len > 0) {
         string.bytes = malloc(text.len);
@@ -171,7 +172,7 @@ static weir_status read_string(struct tensor_fill *fill, struct json_scan *scan,
     return WEIR_OK;
 }
 
-static weir_status read_elem(struct tensor_fill *fill, struct json_scan *scan)
+static weir_status read_elem(struct tensor_fill *fill, struct weir_json_scan *scan)
 {
     weir_status status;
     void *to = next_elem(fill);
@@ -193,7 +194,7 @@ static weir_status read_elem(struct tensor_fill *fill, struct json_scan *scan)
         status = read_string(fill, scan, to);
         break;
     default:
-        status = json_scan_fail(scan, "a tensor of a type that JSON can hold");
+        status = weir_json_scan_fail(scan, "a tensor of a type that JSON can hold");
     }
     fill->n_elems += status == WEIR_OK;
     return status;
@@ -202,39 +203,40 @@ static weir_status read_elem(struct tensor_fill *fill, struct json_scan *scan)
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
 /* At `depth` there are elements: all of them are there. */
-static weir_status set_rank(struct tensor_fill *fill, struct json_scan *scan, int32_t depth)
+static weir_status set_rank(struct tensor_fill *fill, struct weir_json_scan *scan, int32_t depth)
 {
     if (fill->rank < 0) {
         fill->rank = depth;
     }
     return fill->rank == depth ? WEIR_OK
-                               : json_scan_fail(scan, "elements at one depth of arrays only");
+                               : weir_json_scan_fail(scan, "elements at one depth of arrays only");
 }
 
-static weir_status set_dim(struct tensor_fill *fill, struct json_scan *scan, int32_t depth,
+static weir_status set_dim(struct tensor_fill *fill, struct weir_json_scan *scan, int32_t depth,
                            int64_t dim)
 {
     if (!fill->has_dim[depth]) {
         fill->has_dim[depth] = true;
         fill->dims[depth] = dim;
     }
-    return fill->dims[depth] == dim ? WEIR_OK
-                                    : json_scan_fail(scan, "arrays of one depth of equal length");
+    return fill->dims[depth] == dim
+               ? WEIR_OK
+               : weir_json_scan_fail(scan, "arrays of one depth of equal length");
 }
 
 /* Recursion is bounded: at most WEIR_TENSOR_RANK_MAX deep. */
-static weir_status read_nested(struct tensor_fill *fill, struct json_scan *scan, int32_t depth)
+static weir_status read_nested(struct tensor_fill *fill, struct weir_json_scan *scan, int32_t depth)
 {
     int64_t n = 0;
-    if (json_scan_peek(scan) != '[') {
+    if (weir_json_scan_peek(scan) != '[') {
         WEIR_TRY(set_rank(fill, scan, depth));
         return read_elem(fill, scan);
     }
     if (depth == WEIR_TENSOR_RANK_MAX) {
-        return json_scan_fail(scan, "a tensor of at most 8 dimensions");
+        return weir_json_scan_fail(scan, "a tensor of at most 8 dimensions");
     }
-    WEIR_TRY(json_scan_enter(scan, '['));
-    while (json_scan_element(scan)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '['));
+    while (weir_json_scan_element(scan)) {
         WEIR_TRY(read_nested(fill, scan, depth + 1));
         n++;
     }
@@ -245,12 +247,12 @@ static weir_status read_nested(struct tensor_fill *fill, struct json_scan *scan,
     return set_dim(fill, scan, depth, n);
 }
 
-weir_status tensor_fill_value(struct tensor_fill *fill, struct json_scan *scan)
+weir_status tensor_fill_value(struct tensor_fill *fill, struct weir_json_scan *scan)
 {
     return read_nested(fill, scan, 0);
 }
 
-weir_status tensor_fill_row(struct tensor_fill *fill, struct json_scan *scan)
+weir_status tensor_fill_row(struct tensor_fill *fill, struct weir_json_scan *scan)
 {
     WEIR_TRY(read_nested(fill, scan, 1));
     fill->n_rows++;

@@ -18,7 +18,7 @@
 #define WEIR_SERVE_TENSOR_JSON_H
 
 #include "base/buf.h"
-#include "serve/json_scan.h"
+#include "base/json_scan.h"
 #include "tensor/tensor.h"
 
 struct tensor_fill {
@@ -36,10 +36,11 @@ void tensor_fill_init(struct tensor_fill *fill, enum weir_dtype dtype, struct we
 void tensor_fill_fini(struct tensor_fill *fill);
 
 /** Reads a value: the whole tensor. NOMEM, or the scan's error. */
-weir_status tensor_fill_value(struct tensor_fill *fill, struct json_scan *scan) WEIR_MUST_CHECK;
+weir_status tensor_fill_value(struct tensor_fill *fill,
+                              struct weir_json_scan *scan) WEIR_MUST_CHECK;
 
 /** Reads one row more of a tensor whose first dimension counts them; all have the first's shape. */
-weir_status tensor_fill_row(struct tensor_fill *fill, struct json_scan *scan) WEIR_MUST_CHECK;
+weir_status tensor_fill_row(struct tensor_fill *fill, struct weir_json_scan *scan) WEIR_MUST_CHECK;
 
 /** Has all that was read, by _value or by _row. */
 weir_status tensor_fill_take(struct tensor_fill *fill, struct weir_tensor **out,

@@ -26,13 +26,13 @@ static struct weir_tensor *read_tensor(enum weir_dtype dtype, const char *text,
                                        struct weir_error *err)
 {
     struct tensor_fill fill;
-    struct json_scan scan;
+    struct weir_json_scan scan;
     struct weir_tensor *tensor = NULL;
-    json_scan_init(&scan, text, strlen(text), err);
+    weir_json_scan_init(&scan, text, strlen(text), err);
     tensor_fill_init(&fill, dtype, &arena);
     weir_status status = tensor_fill_value(&fill, &scan);
     if (status == WEIR_OK) {
-        status = json_scan_end(&scan);
+        status = weir_json_scan_end(&scan);
     }
     if (status == WEIR_OK) {
         status = tensor_fill_take(&fill, &tensor, err);
@@ -188,17 +188,17 @@ START_TEST(doubles_are_read_as_the_c_library_reads_them)
     weir_rng_init(&rng, 2, 0);
     for (int i = 0; i < WEIR_TEST_TIMES(200000, 20000); i++) {
         char text[64];
-        struct json_scan scan;
-        struct json_number number;
+        struct weir_json_scan scan;
+        struct weir_json_number number;
         struct weir_error err;
         (void)snprintf(text, sizeof text, "%" PRIu64 ".%" PRIu64 "e%d", weir_rng_below(&rng, 1000),
                        weir_rng_u64(&rng) >> weir_rng_below(&rng, 60),
                        (int)weir_rng_below(&rng, 660) - 330);
-        json_scan_init(&scan, text, strlen(text), &err);
-        ck_assert_int_eq(json_scan_number(&scan, true, &number), WEIR_OK);
+        weir_json_scan_init(&scan, text, strlen(text), &err);
+        ck_assert_int_eq(weir_json_scan_number(&scan, true, &number), WEIR_OK);
         ck_assert_msg(number.value == strtod(text, NULL), "%s", text);
-        json_scan_init(&scan, text, strlen(text), &err);
-        ck_assert_int_eq(json_scan_number(&scan, false, &number), WEIR_OK);
+        weir_json_scan_init(&scan, text, strlen(text), &err);
+        ck_assert_int_eq(weir_json_scan_number(&scan, false, &number), WEIR_OK);
         ck_assert_msg((float)number.value == (float)strtod(text, NULL), "%s", text);
     }
 }
@@ -216,19 +216,19 @@ START_TEST(jansson_reads_what_is_written_and_skips_as_far)
                                   "[{\"a\":{\"b\":1}},2]"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
         char text[128];
-        struct json_scan scan;
-        struct json_text span;
+        struct weir_json_scan scan;
+        struct weir_json_text span;
         struct weir_error err = {0};
         (void)snprintf(text, sizeof text, "[%s,7]", texts[i]);
-        json_scan_init(&scan, text, strlen(text), &err);
-        ck_assert_int_eq(json_scan_enter(&scan, '['), WEIR_OK);
-        ck_assert(json_scan_element(&scan));
-        ck_assert_msg(json_scan_skip(&scan, &span) == WEIR_OK, "%s: %s", text, err.message);
+        weir_json_scan_init(&scan, text, strlen(text), &err);
+        ck_assert_int_eq(weir_json_scan_enter(&scan, '['), WEIR_OK);
+        ck_assert(weir_json_scan_element(&scan));
+        ck_assert_msg(weir_json_scan_skip(&scan, &span) == WEIR_OK, "%s: %s", text, err.message);
         ck_assert_uint_eq(span.len, strlen(texts[i]));
-        ck_assert(json_scan_element(&scan));
-        ck_assert_int_eq(json_scan_skip(&scan, NULL), WEIR_OK);
-        ck_assert(!json_scan_element(&scan));
-        ck_assert_int_eq(json_scan_end(&scan), WEIR_OK);
+        ck_assert(weir_json_scan_element(&scan));
+        ck_assert_int_eq(weir_json_scan_skip(&scan, NULL), WEIR_OK);
+        ck_assert(!weir_json_scan_element(&scan));
+        ck_assert_int_eq(weir_json_scan_end(&scan), WEIR_OK);
     }
 }
 
@@ -251,10 +251,10 @@ START_TEST(the_shape_that_a_request_says_is_checked)
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
         struct tensor_fill fill;
-        struct json_scan scan;
+        struct weir_json_scan scan;
         struct weir_error err = {0};
         struct weir_tensor *tensor = NULL;
-        json_scan_init(&scan, cases[i].text, strlen(cases[i].text), &err);
+        weir_json_scan_init(&scan, cases[i].text, strlen(cases[i].text), &err);
         tensor_fill_init(&fill, WEIR_DTYPE_FLOAT, &arena);
         ck_assert_int_eq(tensor_fill_value(&fill, &scan), WEIR_OK);
         weir_status status = tensor_fill_take_as(&fill, "x", 2, cases[i].dims, &tensor, &err);

@@ -48,22 +48,22 @@ static weir_status set_columns(struct table *table, const char *const *names, si
                  : weir_error_set(err, WEIR_ERR_INVALID, "the table has no columns");
 }
 
-static weir_status read_names(struct json_scan *scan, struct weir_arena *arena, const char ***out,
-                              size_t *out_n)
+static weir_status read_names(struct weir_json_scan *scan, struct weir_arena *arena,
+                              const char ***out, size_t *out_n)
 {
     const char **names = NULL;
     size_t n = 0, cap = 0;
-    struct json_text text;
-    WEIR_TRY(json_scan_enter(scan, '['));
-    while (json_scan_element(scan)) {
-        if (json_scan_peek(scan) == '"') {
-            WEIR_TRY(json_scan_text(scan, arena, &text));
+    struct weir_json_text text;
+    WEIR_TRY(weir_json_scan_enter(scan, '['));
+    while (weir_json_scan_element(scan)) {
+        if (weir_json_scan_peek(scan) == '"') {
+            WEIR_TRY(weir_json_scan_text(scan, arena, &text));
         } else {
-            WEIR_TRY(json_scan_skip(scan, &text)); /* pandas numbers columns without names */
+            WEIR_TRY(weir_json_scan_skip(scan, &text)); /* pandas numbers columns without names */
             text.bytes = weir_arena_memdup(arena, text.bytes, text.len);
         }
         if (n == COLUMNS_MAX) {
-            return json_scan_fail(scan, "at most 65,536 columns");
+            return weir_json_scan_fail(scan, "at most 65,536 columns");
         }
         weir_arena_grow(arena, &names, sizeof *names, n, &cap);
         names[n++] = text.bytes;
@@ -76,45 +76,45 @@ static weir_status read_names(struct json_scan *scan, struct weir_arena *arena, 
 /* A row of a table: an array with a value for each column. */
 static weir_status read_cells(struct table *table)
 {
-    struct json_scan *scan = table->rows->scan;
+    struct weir_json_scan *scan = table->rows->scan;
     size_t i = 0;
     if (table->is_matrix) {
         return tensor_fill_row(&table->rows->fills[0], scan);
     }
-    WEIR_TRY(json_scan_enter(scan, '['));
-    while (json_scan_element(scan)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '['));
+    while (weir_json_scan_element(scan)) {
         if (i == table->n_columns) {
-            return json_scan_fail(scan, "as many values in a row as there are columns");
+            return weir_json_scan_fail(scan, "as many values in a row as there are columns");
         }
         WEIR_TRY(tensor_fill_row(&table->rows->fills[table->inputs[i++]], scan));
     }
     return scan->status == WEIR_OK && i < table->n_columns
-               ? json_scan_fail(scan, "as many values in a row as there are columns")
+               ? weir_json_scan_fail(scan, "as many values in a row as there are columns")
                : scan->status;
 }
 
 /* {"columns": […], "data": [[…], …]}, in any order. */
 static weir_status read_split(struct rows *rows)
 {
-    struct json_scan *scan = rows->scan, at_data = {0};
+    struct weir_json_scan *scan = rows->scan, at_data = {0};
     struct weir_arena *arena = rows->infer->arena;
     struct table table = {.rows = rows};
     const char *key, **names = NULL;
     size_t n_names = 0;
-    struct json_text data = {0};
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, arena, &key)) {
+    struct weir_json_text data = {0};
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, arena, &key)) {
         if (strcmp(key, "columns") == 0) {
             WEIR_TRY(read_names(scan, arena, &names, &n_names));
         } else if (strcmp(key, "data") == 0) {
-            WEIR_TRY(json_scan_skip(scan, &data));
+            WEIR_TRY(weir_json_scan_skip(scan, &data));
         } else {
-            WEIR_TRY(json_scan_skip(scan, NULL));
+            WEIR_TRY(weir_json_scan_skip(scan, NULL));
         }
     }
     WEIR_TRY(scan->status);
     if (data.bytes == NULL) {
-        return json_scan_fail(scan, "\"data\" in dataframe_split");
+        return weir_json_scan_fail(scan, "\"data\" in dataframe_split");
     }
     if (names != NULL) {
         WEIR_TRY(set_columns(&table, names, n_names, scan->err));
@@ -125,8 +125,8 @@ static weir_status read_split(struct rows *rows)
     at_data.at = data.bytes;
     at_data.end = data.bytes + data.len;
     rows->scan = &at_data;
-    weir_status status = json_scan_enter(&at_data, '[');
-    while (status == WEIR_OK && json_scan_element(&at_data)) {
+    weir_status status = weir_json_scan_enter(&at_data, '[');
+    while (status == WEIR_OK && weir_json_scan_element(&at_data)) {
         status = read_cells(&table);
     }
     rows->scan = scan;
@@ -139,32 +139,32 @@ static weir_status read_split(struct rows *rows)
 static weir_status read_record_row(struct rows *rows, const char ***names, size_t *n_names,
                                    size_t *cap, bool is_first)
 {
-    struct json_scan *scan = rows->scan;
+    struct weir_json_scan *scan = rows->scan;
     struct tensor_fill *fill = &rows->fills[0];
     const char *key;
     size_t i = 0;
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, rows->infer->arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, rows->infer->arena, &key)) {
         if (is_first && i < COLUMNS_MAX) {
             weir_arena_grow(rows->infer->arena, names, sizeof **names, i, cap);
             (*names)[i] = key;
             *n_names = i + 1;
         } else if (i >= *n_names || strcmp((*names)[i], key) != 0) {
-            return json_scan_fail(scan, "the same members in each record, in the same order");
+            return weir_json_scan_fail(scan, "the same members in each record, in the same order");
         }
         WEIR_TRY(tensor_fill_row(fill, scan));
         i++;
     }
     return scan->status == WEIR_OK && i < *n_names
-               ? json_scan_fail(scan, "the same members in each record")
+               ? weir_json_scan_fail(scan, "the same members in each record")
                : scan->status;
 }
 
 /* What was filled as one value after the other has rows of n_columns. */
-static weir_status fold(struct tensor_fill *fill, size_t n_columns, struct json_scan *scan)
+static weir_status fold(struct tensor_fill *fill, size_t n_columns, struct weir_json_scan *scan)
 {
     if (n_columns == 0 || fill->rank != 1) {
-        return json_scan_fail(scan, "single values in the records");
+        return weir_json_scan_fail(scan, "single values in the records");
     }
     fill->rank = 2;
     fill->dims[0] = fill->n_rows / (int64_t)n_columns;
@@ -175,25 +175,25 @@ static weir_status fold(struct tensor_fill *fill, size_t n_columns, struct json_
 /* Is the first member of the first record an input's name? Then all are. */
 static bool has_inputs(const struct rows *rows)
 {
-    struct json_scan ahead = *rows->scan;
+    struct weir_json_scan ahead = *rows->scan;
     struct weir_error ignored;
     const char *key;
     size_t i_input;
     ahead.err = NULL;
-    return json_scan_peek(&ahead) == '{' && json_scan_enter(&ahead, '{') == WEIR_OK &&
-           json_scan_member(&ahead, rows->infer->arena, &key) &&
+    return weir_json_scan_peek(&ahead) == '{' && weir_json_scan_enter(&ahead, '{') == WEIR_OK &&
+           weir_json_scan_member(&ahead, rows->infer->arena, &key) &&
            infer_find_input(rows->infer, key, &i_input, &ignored) == WEIR_OK;
 }
 
 /* [{"a": 1, "b": 2}, …] */
 static weir_status read_records(struct rows *rows)
 {
-    struct json_scan *scan = rows->scan;
+    struct weir_json_scan *scan = rows->scan;
     const char **names = NULL;
     size_t n_names = 0, cap = 0;
     bool is_first = true, is_matrix = false;
-    WEIR_TRY(json_scan_enter(scan, '['));
-    while (json_scan_element(scan)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '['));
+    while (weir_json_scan_element(scan)) {
         if (is_first) {
             is_matrix = rows->infer->signature->n_inputs == 1 && !has_inputs(rows);
         }
@@ -220,24 +220,24 @@ static weir_status read_member(struct rows *rows, const char *key, int *n_tables
     for (size_t i = 0; i < WEIR_ARRAY_LEN(forms); i++) {
         if (strcmp(forms[i].key, key) == 0) {
             if ((*n_tables)++ > 0) {
-                return json_scan_fail(rows->scan, "one of dataframe_split, dataframe_records, "
-                                                  "instances and inputs");
+                return weir_json_scan_fail(rows->scan, "one of dataframe_split, dataframe_records, "
+                                                       "instances and inputs");
             }
             return forms[i].read(rows);
         }
     }
-    return json_scan_skip(rows->scan, NULL);
+    return weir_json_scan_skip(rows->scan, NULL);
 }
 
 static weir_status read_json(struct rows *rows, struct weir_error *err)
 {
     const char *key;
     int n_tables = 0;
-    WEIR_TRY(json_scan_enter(rows->scan, '{'));
-    while (json_scan_member(rows->scan, rows->infer->arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(rows->scan, '{'));
+    while (weir_json_scan_member(rows->scan, rows->infer->arena, &key)) {
         WEIR_TRY(read_member(rows, key, &n_tables));
     }
-    WEIR_TRY(json_scan_end(rows->scan));
+    WEIR_TRY(weir_json_scan_end(rows->scan));
     return n_tables == 1
                ? rows_take(rows, err)
                : weir_error_set(err, WEIR_ERR_INVALID,
@@ -248,7 +248,7 @@ static weir_status read_json(struct rows *rows, struct weir_error *err)
 static weir_status read_invocations(const struct protocol_request *request, struct infer *infer,
                                     struct weir_error *err)
 {
-    struct json_scan scan;
+    struct weir_json_scan scan;
     struct rows rows;
     if (protocol_is_picture(request)) {
         WEIR_TRY(protocol_read_picture(request->body, request->body_len, infer, err));
@@ -258,7 +258,7 @@ static weir_status read_invocations(const struct protocol_request *request, stru
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "text/csv is not supported: send JSON");
     }
     WEIR_TRY(protocol_check_json(request, err));
-    json_scan_init(&scan, request->body, request->body_len, err);
+    weir_json_scan_init(&scan, request->body, request->body_len, err);
     rows_init(&rows, infer, &scan);
     weir_status status = read_json(&rows, err);
     rows_fini(&rows);

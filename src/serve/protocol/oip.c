@@ -16,7 +16,7 @@
 /* ---- requests -------------------------------------------------------------------------------- */
 
 struct reading {
-    struct json_scan scan;
+    struct weir_json_scan scan;
     struct infer *infer;
     struct oip_raw raw;
     bool is_all_binary;                 /* parameters.binary_data_output */
@@ -25,24 +25,25 @@ struct reading {
 
 static weir_status read_request_parameters(struct reading *reading)
 {
-    struct json_scan *scan = &reading->scan;
+    struct weir_json_scan *scan = &reading->scan;
     const char *key;
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, reading->infer->arena, &key)) {
-        struct json_number number;
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, reading->infer->arena, &key)) {
+        struct weir_json_number number;
         if (strcmp(key, "binary_data_output") == 0) {
-            WEIR_TRY(json_scan_bool(scan, &reading->is_all_binary));
+            WEIR_TRY(weir_json_scan_bool(scan, &reading->is_all_binary));
         } else if (strcmp(key, "timeout") == 0) {
-            WEIR_TRY(json_scan_number(scan, true, &number));
+            WEIR_TRY(weir_json_scan_number(scan, true, &number));
             if (!number.is_integer || number.is_negative || number.magnitude > INT32_MAX) {
-                return json_scan_fail(scan, "timeout before it: a number of microseconds");
+                return weir_json_scan_fail(scan, "timeout before it: a number of microseconds");
             }
             reading->infer->timeout_us = (int64_t)number.magnitude;
         } else if (strcmp(key, "sequence_id") == 0) { /* sent by clients that want one only */
-            return json_scan_fail(scan, "sequence_id before it: sequences are not supported, an "
-                                        "answer depends on its own request alone");
+            return weir_json_scan_fail(scan,
+                                       "sequence_id before it: sequences are not supported, an "
+                                       "answer depends on its own request alone");
         } else {
-            WEIR_TRY(json_scan_skip(scan, NULL));
+            WEIR_TRY(weir_json_scan_skip(scan, NULL));
         }
     }
     return scan->status;
@@ -50,9 +51,9 @@ static weir_status read_request_parameters(struct reading *reading)
 
 static weir_status read_inputs(struct reading *reading)
 {
-    struct json_scan *scan = &reading->scan;
-    WEIR_TRY(json_scan_enter(scan, '['));
-    while (json_scan_element(scan)) {
+    struct weir_json_scan *scan = &reading->scan;
+    WEIR_TRY(weir_json_scan_enter(scan, '['));
+    while (weir_json_scan_element(scan)) {
         struct oip_tensor tensor;
         size_t i_input;
         WEIR_TRY(oip_tensor_read(scan, reading->infer->arena, &reading->raw, &tensor));
@@ -69,24 +70,24 @@ static weir_status read_inputs(struct reading *reading)
 static weir_status read_output_parameters(struct reading *reading, struct infer_output *output,
                                           bool *has_own_form)
 {
-    struct json_scan *scan = &reading->scan;
+    struct weir_json_scan *scan = &reading->scan;
     const char *key;
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, reading->infer->arena, &key)) {
-        struct json_number number;
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, reading->infer->arena, &key)) {
+        struct weir_json_number number;
         if (strcmp(key, "binary_data") == 0) {
-            WEIR_TRY(json_scan_bool(scan, &output->is_binary));
+            WEIR_TRY(weir_json_scan_bool(scan, &output->is_binary));
             *has_own_form = true;
         } else if (strcmp(key, "classification") == 0) {
-            WEIR_TRY(json_scan_number(scan, true, &number));
+            WEIR_TRY(weir_json_scan_number(scan, true, &number));
             if (!number.is_integer || number.is_negative || number.magnitude > INT32_MAX) {
-                return json_scan_fail(scan, "classification before it: a number of classes");
+                return weir_json_scan_fail(scan, "classification before it: a number of classes");
             }
             output->n_classes = (int64_t)number.magnitude;
         } else if (strncmp(key, "shared_memory", 13) == 0) {
-            return json_scan_fail(scan, "no shared memory: tensors are in the answer");
+            return weir_json_scan_fail(scan, "no shared memory: tensors are in the answer");
         } else {
-            WEIR_TRY(json_scan_skip(scan, NULL));
+            WEIR_TRY(weir_json_scan_skip(scan, NULL));
         }
     }
     return scan->status;
@@ -94,20 +95,20 @@ static weir_status read_output_parameters(struct reading *reading, struct infer_
 
 static weir_status read_output(struct reading *reading)
 {
-    struct json_scan *scan = &reading->scan;
+    struct weir_json_scan *scan = &reading->scan;
     struct infer *infer = reading->infer;
     struct infer_output output = {0};
     bool has_own_form = false;
     const char *key;
-    struct json_text name = {0};
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, infer->arena, &key)) {
+    struct weir_json_text name = {0};
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, infer->arena, &key)) {
         if (strcmp(key, "name") == 0) {
-            WEIR_TRY(json_scan_text(scan, infer->arena, &name));
+            WEIR_TRY(weir_json_scan_text(scan, infer->arena, &name));
         } else if (strcmp(key, "parameters") == 0) {
             WEIR_TRY(read_output_parameters(reading, &output, &has_own_form));
         } else {
-            WEIR_TRY(json_scan_skip(scan, NULL));
+            WEIR_TRY(weir_json_scan_skip(scan, NULL));
         }
     }
     WEIR_TRY(scan->status);
@@ -126,8 +127,8 @@ static weir_status read_output(struct reading *reading)
 
 static weir_status read_outputs(struct reading *reading)
 {
-    WEIR_TRY(json_scan_enter(&reading->scan, '['));
-    while (json_scan_element(&reading->scan)) {
+    WEIR_TRY(weir_json_scan_enter(&reading->scan, '['));
+    while (weir_json_scan_element(&reading->scan)) {
         WEIR_TRY(read_output(reading));
     }
     return reading->scan.status;
@@ -135,11 +136,11 @@ static weir_status read_outputs(struct reading *reading)
 
 static weir_status read_members(struct reading *reading)
 {
-    struct json_scan *scan = &reading->scan;
-    struct json_text text;
+    struct weir_json_scan *scan = &reading->scan;
+    struct weir_json_text text;
     const char *key;
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, reading->infer->arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, reading->infer->arena, &key)) {
         if (strcmp(key, "inputs") == 0) {
             WEIR_TRY(read_inputs(reading));
         } else if (strcmp(key, "outputs") == 0) {
@@ -147,13 +148,13 @@ static weir_status read_members(struct reading *reading)
         } else if (strcmp(key, "parameters") == 0) {
             WEIR_TRY(read_request_parameters(reading));
         } else if (strcmp(key, "id") == 0) {
-            WEIR_TRY(json_scan_text(scan, reading->infer->arena, &text));
+            WEIR_TRY(weir_json_scan_text(scan, reading->infer->arena, &text));
             reading->infer->id = text.bytes;
         } else {
-            WEIR_TRY(json_scan_skip(scan, NULL));
+            WEIR_TRY(weir_json_scan_skip(scan, NULL));
         }
     }
-    return json_scan_end(scan);
+    return weir_json_scan_end(scan);
 }
 
 static weir_status read_json(const struct protocol_request *request, struct infer *infer,
@@ -164,7 +165,7 @@ static weir_status read_json(const struct protocol_request *request, struct infe
     struct reading reading = {
         .infer = infer,
         .raw = {.at = request->body + json_len, .left = request->body_len - json_len}};
-    json_scan_init(&reading.scan, request->body, json_len, err);
+    weir_json_scan_init(&reading.scan, request->body, json_len, err);
     WEIR_TRY(read_members(&reading));
     if (reading.raw.left > 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%zu bytes behind the JSON belong to no input",

@@ -13,66 +13,67 @@ struct reading {
     int32_t rank; /* -1: no shape yet */
     int64_t dims[WEIR_TENSOR_RANK_MAX];
     int64_t raw_bytes; /* -1: none */
-    struct json_text data;
+    struct weir_json_text data;
     struct tensor_fill fill;
     bool is_filled;
 };
 
-static weir_status read_shape(struct json_scan *scan, struct reading *reading)
+static weir_status read_shape(struct weir_json_scan *scan, struct reading *reading)
 {
-    struct json_number number;
-    WEIR_TRY(json_scan_enter(scan, '['));
+    struct weir_json_number number;
+    WEIR_TRY(weir_json_scan_enter(scan, '['));
     reading->rank = 0;
-    while (json_scan_element(scan)) {
-        WEIR_TRY(json_scan_number(scan, true, &number));
+    while (weir_json_scan_element(scan)) {
+        WEIR_TRY(weir_json_scan_number(scan, true, &number));
         if (!number.is_integer || (number.is_negative && number.magnitude > 0) ||
             number.magnitude > INT64_MAX) {
-            return json_scan_fail(scan, "a dimension before it: an integer from 0 on");
+            return weir_json_scan_fail(scan, "a dimension before it: an integer from 0 on");
         }
         if (reading->rank == WEIR_TENSOR_RANK_MAX) {
-            return json_scan_fail(scan, "a shape of at most 8 dimensions");
+            return weir_json_scan_fail(scan, "a shape of at most 8 dimensions");
         }
         reading->dims[reading->rank++] = (int64_t)number.magnitude;
     }
     return scan->status;
 }
 
-static weir_status read_parameters(struct json_scan *scan, struct weir_arena *arena,
+static weir_status read_parameters(struct weir_json_scan *scan, struct weir_arena *arena,
                                    struct reading *reading)
 {
     const char *key;
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, arena, &key)) {
         if (strcmp(key, "binary_data_size") == 0) {
-            struct json_number number;
-            WEIR_TRY(json_scan_number(scan, true, &number));
+            struct weir_json_number number;
+            WEIR_TRY(weir_json_scan_number(scan, true, &number));
             if (!number.is_integer || number.is_negative || number.magnitude > INT64_MAX) {
-                return json_scan_fail(scan, "binary_data_size before it: a number of bytes");
+                return weir_json_scan_fail(scan, "binary_data_size before it: a number of bytes");
             }
             reading->raw_bytes = (int64_t)number.magnitude;
         } else if (strncmp(key, "shared_memory", 13) == 0) {
-            return json_scan_fail(scan, "no shared memory: tensors are in the request");
+            return weir_json_scan_fail(scan, "no shared memory: tensors are in the request");
         } else {
-            WEIR_TRY(json_scan_skip(scan, NULL));
+            WEIR_TRY(weir_json_scan_skip(scan, NULL));
         }
     }
     return scan->status;
 }
 
-static weir_status read_datatype(struct json_scan *scan, struct weir_arena *arena,
+static weir_status read_datatype(struct weir_json_scan *scan, struct weir_arena *arena,
                                  struct reading *reading)
 {
-    struct json_text text;
-    WEIR_TRY(json_scan_text(scan, arena, &text));
+    struct weir_json_text text;
+    WEIR_TRY(weir_json_scan_text(scan, arena, &text));
     reading->datatype = text.bytes;
     reading->dtype = signature_dtype_of(text.bytes);
     return reading->dtype != WEIR_DTYPE_NONE
                ? WEIR_OK
-               : json_scan_fail(scan, "a datatype before it: BOOL, UINT8 to UINT64, INT8 to INT64, "
-                                      "FP16, FP32, FP64, BF16 or BYTES");
+               : weir_json_scan_fail(scan,
+                                     "a datatype before it: BOOL, UINT8 to UINT64, INT8 to INT64, "
+                                     "FP16, FP32, FP64, BF16 or BYTES");
 }
 
-static weir_status fill_from(struct json_scan *scan, struct weir_arena *arena,
+static weir_status fill_from(struct weir_json_scan *scan, struct weir_arena *arena,
                              struct reading *reading)
 {
     tensor_fill_init(&reading->fill, reading->dtype, arena);
@@ -80,12 +81,12 @@ static weir_status fill_from(struct json_scan *scan, struct weir_arena *arena,
     return tensor_fill_value(&reading->fill, scan);
 }
 
-static weir_status read_member(struct json_scan *scan, struct weir_arena *arena, const char *key,
-                               struct reading *reading)
+static weir_status read_member(struct weir_json_scan *scan, struct weir_arena *arena,
+                               const char *key, struct reading *reading)
 {
-    struct json_text text;
+    struct weir_json_text text;
     if (strcmp(key, "name") == 0) {
-        WEIR_TRY(json_scan_text(scan, arena, &text));
+        WEIR_TRY(weir_json_scan_text(scan, arena, &text));
         reading->name = text.bytes;
         return WEIR_OK;
     }
@@ -99,16 +100,16 @@ static weir_status read_member(struct json_scan *scan, struct weir_arena *arena,
         return read_parameters(scan, arena, reading);
     }
     if (strcmp(key, "data") != 0) {
-        return json_scan_skip(scan, NULL);
+        return weir_json_scan_skip(scan, NULL);
     }
     if (reading->is_filled || reading->data.bytes != NULL) {
-        return json_scan_fail(scan, "\"data\" once");
+        return weir_json_scan_fail(scan, "\"data\" once");
     }
     return reading->dtype != WEIR_DTYPE_NONE ? fill_from(scan, arena, reading)
-                                             : json_scan_skip(scan, &reading->data);
+                                             : weir_json_scan_skip(scan, &reading->data);
 }
 
-static weir_status take_raw(struct json_scan *scan, struct oip_raw *raw,
+static weir_status take_raw(struct weir_json_scan *scan, struct oip_raw *raw,
                             const struct reading *reading, struct weir_tensor **out)
 {
     if (raw == NULL || (uint64_t)reading->raw_bytes > raw->left) {
@@ -125,7 +126,7 @@ static weir_status take_raw(struct json_scan *scan, struct oip_raw *raw,
                         (size_t)reading->raw_bytes, out, scan->err);
 }
 
-static weir_status make_tensor(struct json_scan *scan, struct weir_arena *arena,
+static weir_status make_tensor(struct weir_json_scan *scan, struct weir_arena *arena,
                                struct oip_raw *raw, struct reading *reading,
                                struct weir_tensor **out)
 {
@@ -141,7 +142,7 @@ static weir_status make_tensor(struct json_scan *scan, struct weir_arena *arena,
         return take_raw(scan, raw, reading, out);
     }
     if (reading->data.bytes != NULL) {
-        struct json_scan inner = *scan;
+        struct weir_json_scan inner = *scan;
         inner.at = reading->data.bytes;
         inner.end = reading->data.bytes + reading->data.len;
         WEIR_TRY(fill_from(&inner, arena, reading));
@@ -154,13 +155,13 @@ static weir_status make_tensor(struct json_scan *scan, struct weir_arena *arena,
                                scan->err);
 }
 
-weir_status oip_tensor_read(struct json_scan *scan, struct weir_arena *arena, struct oip_raw *raw,
-                            struct oip_tensor *out)
+weir_status oip_tensor_read(struct weir_json_scan *scan, struct weir_arena *arena,
+                            struct oip_raw *raw, struct oip_tensor *out)
 {
     struct reading reading = {.rank = -1, .raw_bytes = -1};
     const char *key;
-    weir_status status = json_scan_enter(scan, '{');
-    while (status == WEIR_OK && json_scan_member(scan, arena, &key)) {
+    weir_status status = weir_json_scan_enter(scan, '{');
+    while (status == WEIR_OK && weir_json_scan_member(scan, arena, &key)) {
         status = read_member(scan, arena, key, &reading);
     }
     status = status != WEIR_OK ? status : scan->status;

@@ -3,7 +3,7 @@
 #define WEIR_SERVE_PROTOCOL_OIP_TENSOR_H
 
 #include "base/buf.h"
-#include "serve/json_scan.h"
+#include "base/json_scan.h"
 #include "serve/signature.h"
 
 /** The raw bytes behind the JSON, given out to inputs in their order. */
@@ -23,8 +23,8 @@ struct oip_tensor {
  * @param raw  NULL: there are no binary tensors.
  * @return INVALID, naming the tensor; LIMIT, NOMEM.
  */
-weir_status oip_tensor_read(struct json_scan *scan, struct weir_arena *arena, struct oip_raw *raw,
-                            struct oip_tensor *out) WEIR_MUST_CHECK;
+weir_status oip_tensor_read(struct weir_json_scan *scan, struct weir_arena *arena,
+                            struct oip_raw *raw, struct oip_tensor *out) WEIR_MUST_CHECK;
 
 /** Elements from their bytes: little endian; of strings, a length of 4 bytes before each. The
  *  tensor's strings are copied. INVALID: the bytes are not just as many. */

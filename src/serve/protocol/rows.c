@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void rows_init(struct rows *rows, struct infer *infer, struct json_scan *scan)
+void rows_init(struct rows *rows, struct infer *infer, struct weir_json_scan *scan)
 {
     *rows = (struct rows){.infer = infer, .scan = scan};
     for (size_t i = 0; i < infer->signature->n_inputs; i++) {
@@ -34,11 +34,11 @@ static bool takes_pictures(const struct rows *rows, size_t i_input)
 /* Does an object begin here whose first member is "b64"? The scan stays where it is. */
 static bool is_b64(const struct rows *rows)
 {
-    struct json_scan ahead = *rows->scan;
+    struct weir_json_scan ahead = *rows->scan;
     const char *key;
     ahead.err = NULL;
-    return json_scan_peek(&ahead) == '{' && json_scan_enter(&ahead, '{') == WEIR_OK &&
-           json_scan_member(&ahead, rows->infer->arena, &key) && strcmp(key, "b64") == 0;
+    return weir_json_scan_peek(&ahead) == '{' && weir_json_scan_enter(&ahead, '{') == WEIR_OK &&
+           weir_json_scan_member(&ahead, rows->infer->arena, &key) && strcmp(key, "b64") == 0;
 }
 
 /* Decoded on its own, as a row beside those that were read before. */
@@ -61,22 +61,22 @@ static weir_status add_picture(struct rows *rows, const void *bytes, size_t len)
 
 static weir_status read_picture(struct rows *rows)
 {
-    struct json_scan *scan = rows->scan;
+    struct weir_json_scan *scan = rows->scan;
     struct weir_arena *arena = rows->infer->arena;
-    struct json_text text = {0};
+    struct weir_json_text text = {0};
     const char *key;
     size_t len;
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, arena, &key)) {
         if (strcmp(key, "b64") != 0) {
-            return json_scan_fail(scan, "{\"b64\": \"…\"} and no other member");
+            return weir_json_scan_fail(scan, "{\"b64\": \"…\"} and no other member");
         }
-        WEIR_TRY(json_scan_text(scan, arena, &text));
+        WEIR_TRY(weir_json_scan_text(scan, arena, &text));
     }
     WEIR_TRY(scan->status);
     char *bytes = weir_arena_alloc(arena, text.len + 1);
     if (weir_base64_decode(text.bytes, bytes, text.len, &len) != WEIR_OK) {
-        return json_scan_fail(scan, "base64 before it");
+        return weir_json_scan_fail(scan, "base64 before it");
     }
     return add_picture(rows, bytes, len);
 }
@@ -108,16 +108,17 @@ static weir_status read_row_of(struct rows *rows, size_t i_input)
 
 weir_status rows_read_instance(struct rows *rows)
 {
-    struct json_scan *scan = rows->scan;
+    struct weir_json_scan *scan = rows->scan;
     const char *key;
     size_t i_input;
-    if (json_scan_peek(scan) != '{' || is_b64(rows)) {
+    if (weir_json_scan_peek(scan) != '{' || is_b64(rows)) {
         return rows->infer->signature->n_inputs == 1
                    ? read_row_of(rows, 0)
-                   : json_scan_fail(scan, "an object with a value for each of the model's inputs");
+                   : weir_json_scan_fail(scan,
+                                         "an object with a value for each of the model's inputs");
     }
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, rows->infer->arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, rows->infer->arena, &key)) {
         WEIR_TRY(infer_find_input(rows->infer, key, &i_input, scan->err));
         WEIR_TRY(read_row_of(rows, i_input));
     }
@@ -126,8 +127,8 @@ weir_status rows_read_instance(struct rows *rows)
 
 weir_status rows_read_instances(struct rows *rows)
 {
-    WEIR_TRY(json_scan_enter(rows->scan, '['));
-    while (json_scan_element(rows->scan)) {
+    WEIR_TRY(weir_json_scan_enter(rows->scan, '['));
+    while (weir_json_scan_element(rows->scan)) {
         WEIR_TRY(rows_read_instance(rows));
     }
     return rows->scan->status;
@@ -140,23 +141,24 @@ static weir_status read_column(struct rows *rows, size_t i_input)
         return read_picture(rows);
     }
     if (fill->rank >= 0) {
-        return json_scan_fail(rows->scan, "each input once");
+        return weir_json_scan_fail(rows->scan, "each input once");
     }
     return tensor_fill_value(fill, rows->scan);
 }
 
 weir_status rows_read_columns(struct rows *rows)
 {
-    struct json_scan *scan = rows->scan;
+    struct weir_json_scan *scan = rows->scan;
     const char *key;
     size_t i_input;
-    if (json_scan_peek(scan) != '{' || is_b64(rows)) {
+    if (weir_json_scan_peek(scan) != '{' || is_b64(rows)) {
         return rows->infer->signature->n_inputs == 1
                    ? read_column(rows, 0)
-                   : json_scan_fail(scan, "an object with a tensor for each of the model's inputs");
+                   : weir_json_scan_fail(scan,
+                                         "an object with a tensor for each of the model's inputs");
     }
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, rows->infer->arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, rows->infer->arena, &key)) {
         WEIR_TRY(infer_find_input(rows->infer, key, &i_input, scan->err));
         WEIR_TRY(read_column(rows, i_input));
     }

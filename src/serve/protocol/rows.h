@@ -15,13 +15,13 @@
 /** Rows on the way to the model's inputs. */
 struct rows {
     struct infer *infer;
-    struct json_scan *scan;
+    struct weir_json_scan *scan;
     struct tensor_fill fills[SERVE_PORTS_MAX];
     struct weir_tensor **pictures; /**< One a row, of the picture's input. */
     size_t n_pictures, cap_pictures;
 };
 
-void rows_init(struct rows *rows, struct infer *infer, struct json_scan *scan);
+void rows_init(struct rows *rows, struct infer *infer, struct weir_json_scan *scan);
 void rows_fini(struct rows *rows);
 
 /** Reads the array of rows. */

@@ -11,27 +11,28 @@ enum { FORM_ROWS, FORM_COLUMNS };
 
 /* ---- predict --------------------------------------------------------------------------------- */
 
-static weir_status check_signature_name(struct json_scan *scan, struct weir_arena *arena)
+static weir_status check_signature_name(struct weir_json_scan *scan, struct weir_arena *arena)
 {
-    struct json_text name;
-    WEIR_TRY(json_scan_text(scan, arena, &name));
+    struct weir_json_text name;
+    WEIR_TRY(weir_json_scan_text(scan, arena, &name));
     return name.len == 0 || strcmp(name.bytes, "serving_default") == 0
                ? WEIR_OK
-               : json_scan_fail(scan, "signature_name \"serving_default\" before it: there is no "
-                                      "other");
+               : weir_json_scan_fail(scan,
+                                     "signature_name \"serving_default\" before it: there is no "
+                                     "other");
 }
 
 static weir_status read_members(struct rows *rows, bool *has_tensors)
 {
-    struct json_scan *scan = rows->scan;
+    struct weir_json_scan *scan = rows->scan;
     struct weir_arena *arena = rows->infer->arena;
     const char *key;
-    WEIR_TRY(json_scan_enter(scan, '{'));
-    while (json_scan_member(scan, arena, &key)) {
+    WEIR_TRY(weir_json_scan_enter(scan, '{'));
+    while (weir_json_scan_member(scan, arena, &key)) {
         bool is_rows = strcmp(key, "instances") == 0;
         if (is_rows || strcmp(key, "inputs") == 0) {
             if (*has_tensors) {
-                return json_scan_fail(scan, "\"instances\" or \"inputs\", not both");
+                return weir_json_scan_fail(scan, "\"instances\" or \"inputs\", not both");
             }
             *has_tensors = true;
             rows->infer->form = is_rows ? FORM_ROWS : FORM_COLUMNS;
@@ -39,20 +40,20 @@ static weir_status read_members(struct rows *rows, bool *has_tensors)
         } else if (strcmp(key, "signature_name") == 0) {
             WEIR_TRY(check_signature_name(scan, arena));
         } else {
-            WEIR_TRY(json_scan_skip(scan, NULL));
+            WEIR_TRY(weir_json_scan_skip(scan, NULL));
         }
     }
-    return json_scan_end(scan);
+    return weir_json_scan_end(scan);
 }
 
 static weir_status read_predict(const struct protocol_request *request, struct infer *infer,
                                 struct weir_error *err)
 {
-    struct json_scan scan;
+    struct weir_json_scan scan;
     struct rows rows;
     bool has_tensors = false;
     WEIR_TRY(protocol_check_json(request, err));
-    json_scan_init(&scan, request->body, request->body_len, err);
+    weir_json_scan_init(&scan, request->body, request->body_len, err);
     rows_init(&rows, infer, &scan);
     weir_status status = read_members(&rows, &has_tensors);
     if (status == WEIR_OK && !has_tensors) {

@@ -12,19 +12,19 @@
 static weir_status read_only_ready(const struct protocol_request *request, bool *out,
                                    struct weir_error *err)
 {
-    struct json_scan scan;
+    struct weir_json_scan scan;
     const char *key;
     *out = false;
     if (request->body_len == 0) {
         return WEIR_OK;
     }
-    json_scan_init(&scan, request->body, request->body_len, err);
-    WEIR_TRY(json_scan_enter(&scan, '{'));
-    while (json_scan_member(&scan, request->arena, &key)) {
-        WEIR_TRY(strcmp(key, "ready") == 0 ? json_scan_bool(&scan, out)
-                                           : json_scan_skip(&scan, NULL));
+    weir_json_scan_init(&scan, request->body, request->body_len, err);
+    WEIR_TRY(weir_json_scan_enter(&scan, '{'));
+    while (weir_json_scan_member(&scan, request->arena, &key)) {
+        WEIR_TRY(strcmp(key, "ready") == 0 ? weir_json_scan_bool(&scan, out)
+                                           : weir_json_scan_skip(&scan, NULL));
     }
-    return json_scan_end(&scan);
+    return weir_json_scan_end(&scan);
 }
 
 static const char *state_text(enum version_state state)

@@ -1,4 +1,4 @@
-#include "serve/json_scan.h"
+#include "base/json_scan.h"
 
 #include "base/json.h"
 
@@ -20,13 +20,14 @@ static const long double wide_powers[NARROW_POWER_MAX + 1] = {
     1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
     1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
 
-void json_scan_init(struct json_scan *scan, const char *text, size_t len, struct weir_error *err)
+void weir_json_scan_init(struct weir_json_scan *scan, const char *text, size_t len,
+                         struct weir_error *err)
 {
-    *scan = (struct json_scan){
+    *scan = (struct weir_json_scan){
         .begin = text, .at = text, .end = text + len, .is_first = true, .err = err};
 }
 
-weir_status json_scan_fail(struct json_scan *scan, const char *expected)
+weir_status weir_json_scan_fail(struct weir_json_scan *scan, const char *expected)
 {
     if (scan->status == WEIR_OK) {
         scan->status =
@@ -36,7 +37,7 @@ weir_status json_scan_fail(struct json_scan *scan, const char *expected)
     return scan->status;
 }
 
-static void skip_blanks(struct json_scan *scan)
+static void skip_blanks(struct weir_json_scan *scan)
 {
     while (scan->at < scan->end &&
            (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' || *scan->at == '\r')) {
@@ -44,35 +45,35 @@ static void skip_blanks(struct json_scan *scan)
     }
 }
 
-char json_scan_peek(struct json_scan *scan)
+char weir_json_scan_peek(struct weir_json_scan *scan)
 {
     skip_blanks(scan);
     return scan->status == WEIR_OK && scan->at < scan->end ? *scan->at : '\0';
 }
 
-static bool take(struct json_scan *scan, char wanted)
+static bool take(struct weir_json_scan *scan, char wanted)
 {
-    if (json_scan_peek(scan) != wanted) {
+    if (weir_json_scan_peek(scan) != wanted) {
         return false;
     }
     scan->at++;
     return true;
 }
 
-weir_status json_scan_enter(struct json_scan *scan, char bracket)
+weir_status weir_json_scan_enter(struct weir_json_scan *scan, char bracket)
 {
     if (!take(scan, bracket)) {
-        return json_scan_fail(scan, bracket == '{' ? "an object" : "an array");
+        return weir_json_scan_fail(scan, bracket == '{' ? "an object" : "an array");
     }
-    if (++scan->depth > JSON_SCAN_DEPTH_MAX) {
-        return json_scan_fail(scan, "at most 64 levels of arrays and objects");
+    if (++scan->depth > WEIR_JSON_SCAN_DEPTH_MAX) {
+        return weir_json_scan_fail(scan, "at most 64 levels of arrays and objects");
     }
     scan->is_first = true;
     return WEIR_OK;
 }
 
 /* Is there something before the closing bracket? */
-static bool go_on(struct json_scan *scan, char bracket)
+static bool go_on(struct weir_json_scan *scan, char bracket)
 {
     if (scan->status != WEIR_OK) {
         return false;
@@ -83,40 +84,53 @@ static bool go_on(struct json_scan *scan, char bracket)
         return false;
     }
     if (!scan->is_first && !take(scan, ',')) {
-        (void)json_scan_fail(scan, bracket == '}' ? "',' or '}'" : "',' or ']'");
+        (void)weir_json_scan_fail(scan, bracket == '}' ? "',' or '}'" : "',' or ']'");
         return false;
     }
     scan->is_first = false;
     return true;
 }
 
-bool json_scan_member(struct json_scan *scan, struct weir_arena *arena, const char **out_key)
+bool weir_json_scan_member(struct weir_json_scan *scan, struct weir_arena *arena,
+                           const char **out_key)
 {
-    struct json_text key;
-    if (!go_on(scan, '}') || json_scan_text(scan, arena, &key) != WEIR_OK) {
+    struct weir_json_text key;
+    if (!go_on(scan, '}') || weir_json_scan_text(scan, arena, &key) != WEIR_OK) {
         return false;
     }
     if (!take(scan, ':')) {
-        (void)json_scan_fail(scan, "':'");
+        (void)weir_json_scan_fail(scan, "':'");
         return false;
     }
     *out_key = key.bytes;
     return true;
 }
 
-bool json_scan_element(struct json_scan *scan)
+bool weir_json_scan_member_raw(struct weir_json_scan *scan, struct weir_json_text *out_key)
+{
+    if (!go_on(scan, '}') || weir_json_scan_text_raw(scan, out_key) != WEIR_OK) {
+        return false;
+    }
+    if (!take(scan, ':')) {
+        (void)weir_json_scan_fail(scan, "':'");
+        return false;
+    }
+    return true;
+}
+
+bool weir_json_scan_element(struct weir_json_scan *scan)
 {
     return go_on(scan, ']');
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static bool is_digit(const struct json_scan *scan)
+static bool is_digit(const struct weir_json_scan *scan)
 {
     return scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9';
 }
 
-static bool take_word(struct json_scan *scan, const char *word)
+static bool take_word(struct weir_json_scan *scan, const char *word)
 {
     size_t len = strlen(word);
     if ((size_t)(scan->end - scan->at) < len || memcmp(scan->at, word, len) != 0) {
@@ -134,27 +148,29 @@ struct digits {
     bool is_cut, has_point, has_exponent;
 };
 
-static bool take_digits(struct json_scan *scan, struct digits *digits, bool is_fraction)
+static bool take_digits(struct weir_json_scan *scan, struct digits *digits, bool is_fraction)
 {
-    const char *start = scan->at;
-    while (is_digit(scan)) {
-        unsigned digit = (unsigned)(*scan->at - '0');
-        if (digits->n_digits < MANTISSA_DIGITS ||
-            (digits->n_digits == MANTISSA_DIGITS && !is_fraction &&
-             digits->mantissa <= (UINT64_MAX - digit) / 10)) {
-            digits->mantissa = digits->mantissa * 10 + digit;
-            digits->n_digits += digits->mantissa != 0;
-            digits->exponent -= is_fraction;
+    const char *at = scan->at;
+    struct digits d = *digits; /* in registers: a write through a pointer could be to the text */
+    for (; at < scan->end && *at >= '0' && *at <= '9'; at++) {
+        unsigned digit = (unsigned)(*at - '0');
+        if (d.n_digits < MANTISSA_DIGITS || (d.n_digits == MANTISSA_DIGITS && !is_fraction &&
+                                             d.mantissa <= (UINT64_MAX - digit) / 10)) {
+            d.mantissa = d.mantissa * 10 + digit;
+            d.n_digits += d.mantissa != 0;
+            d.exponent -= is_fraction;
         } else {
-            digits->is_cut = digits->is_cut || digit != 0;
-            digits->exponent += !is_fraction;
+            d.is_cut = d.is_cut || digit != 0;
+            d.exponent += !is_fraction;
         }
-        scan->at++;
     }
-    return scan->at > start;
+    bool has_any = at > scan->at;
+    *digits = d;
+    scan->at = at;
+    return has_any;
 }
 
-static bool take_exponent(struct json_scan *scan, struct digits *digits)
+static bool take_exponent(struct weir_json_scan *scan, struct digits *digits)
 {
     bool is_negative = false;
     int64_t exponent = 0;
@@ -176,7 +192,7 @@ static bool take_exponent(struct json_scan *scan, struct digits *digits)
     return true;
 }
 
-static bool take_number(struct json_scan *scan, struct digits *digits)
+static bool take_number(struct weir_json_scan *scan, struct digits *digits)
 {
     bool has_zero = is_digit(scan) && *scan->at == '0';
     const char *start = scan->at;
@@ -194,12 +210,12 @@ static bool take_number(struct json_scan *scan, struct digits *digits)
 }
 
 /* By the C library: exact for any digits. */
-static weir_status slow_value(struct json_scan *scan, const char *start, double *out)
+static weir_status slow_value(struct weir_json_scan *scan, const char *start, double *out)
 {
     char text[NUMBER_MAX_BYTES];
     size_t len = (size_t)(scan->at - start);
     if (len >= sizeof text) {
-        return json_scan_fail(scan, "a number of at most 1000 digits");
+        return weir_json_scan_fail(scan, "a number of at most 1000 digits");
     }
     memcpy(text, start, len);
     text[len] = '\0';
@@ -207,8 +223,8 @@ static weir_status slow_value(struct json_scan *scan, const char *start, double 
     return WEIR_OK;
 }
 
-static weir_status value_of(struct json_scan *scan, const char *start, const struct digits *digits,
-                            bool is_exact, double *out)
+static weir_status value_of(struct weir_json_scan *scan, const char *start,
+                            const struct digits *digits, bool is_exact, double *out)
 {
     int64_t exponent = digits->exponent;
     if (digits->mantissa == 0 && !digits->is_cut) {
@@ -228,7 +244,8 @@ static weir_status value_of(struct json_scan *scan, const char *start, const str
     return WEIR_OK;
 }
 
-weir_status json_scan_number(struct json_scan *scan, bool is_exact, struct json_number *out)
+weir_status weir_json_scan_number(struct weir_json_scan *scan, bool is_exact,
+                                  struct weir_json_number *out)
 {
     struct digits digits = {0};
     double value;
@@ -240,23 +257,24 @@ weir_status json_scan_number(struct json_scan *scan, bool is_exact, struct json_
     scan->at += is_negative;
     const char *start = scan->at;
     if (take_word(scan, "Infinity")) {
-        *out = (struct json_number){.value = is_negative ? -(double)INFINITY : (double)INFINITY,
-                                    .is_negative = is_negative};
+        *out =
+            (struct weir_json_number){.value = is_negative ? -(double)INFINITY : (double)INFINITY,
+                                      .is_negative = is_negative};
         return WEIR_OK;
     }
     if (!is_negative && take_word(scan, "NaN")) {
-        *out = (struct json_number){.value = (double)NAN};
+        *out = (struct weir_json_number){.value = (double)NAN};
         return WEIR_OK;
     }
     if (!take_number(scan, &digits)) {
-        return json_scan_fail(scan, "a number");
+        return weir_json_scan_fail(scan, "a number");
     }
     WEIR_TRY(value_of(scan, start, &digits, is_exact, &value));
-    *out = (struct json_number){.value = is_negative ? -value : value,
-                                .magnitude = digits.mantissa,
-                                .is_integer = !digits.has_point && !digits.has_exponent &&
-                                              digits.exponent == 0,
-                                .is_negative = is_negative};
+    *out = (struct weir_json_number){.value = is_negative ? -value : value,
+                                     .magnitude = digits.mantissa,
+                                     .is_integer = !digits.has_point && !digits.has_exponent &&
+                                                   digits.exponent == 0,
+                                     .is_negative = is_negative};
     return WEIR_OK;
 }
 
@@ -272,7 +290,7 @@ static int hex_of(char digit)
 }
 
 /* Four hexadecimal digits; -1: there are none. */
-static int32_t take_hex(struct json_scan *scan)
+static int32_t take_hex(struct weir_json_scan *scan)
 {
     int32_t code = 0;
     if (scan->end - scan->at < 4) {
@@ -309,7 +327,7 @@ static char *put_utf8(char *to, uint32_t code)
 }
 
 /* Behind "\u". */
-static char *take_unicode(struct json_scan *scan, char *to)
+static char *take_unicode(struct weir_json_scan *scan, char *to)
 {
     int32_t code = take_hex(scan);
     if (code >= 0xd800 && code < 0xdc00 && take_word(scan, "\\u")) {
@@ -323,7 +341,7 @@ static char *take_unicode(struct json_scan *scan, char *to)
 }
 
 /* Behind a backslash; NULL: that is no escape. */
-static char *take_escape(struct json_scan *scan, char *to)
+static char *take_escape(struct weir_json_scan *scan, char *to)
 {
     static const char from[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     if (scan->at >= scan->end) {
@@ -342,16 +360,17 @@ static char *take_escape(struct json_scan *scan, char *to)
 }
 
 /* The bytes between the quotes; the scan stands behind them. */
-static weir_status take_quoted(struct json_scan *scan, struct json_text *out, bool *out_has_escape)
+static weir_status take_quoted(struct weir_json_scan *scan, struct weir_json_text *out,
+                               bool *out_has_escape)
 {
     if (!take(scan, '"')) {
-        return json_scan_fail(scan, "a string");
+        return weir_json_scan_fail(scan, "a string");
     }
     const char *start = scan->at;
     *out_has_escape = false;
     while (scan->at < scan->end && *scan->at != '"') {
         if ((unsigned char)*scan->at < 0x20) {
-            return json_scan_fail(scan, "no control character in a string");
+            return weir_json_scan_fail(scan, "no control character in a string");
         }
         if (*scan->at == '\\') {
             *out_has_escape = true;
@@ -360,22 +379,23 @@ static weir_status take_quoted(struct json_scan *scan, struct json_text *out, bo
         scan->at += scan->at < scan->end;
     }
     if (scan->at >= scan->end) {
-        return json_scan_fail(scan, "the string's end");
+        return weir_json_scan_fail(scan, "the string's end");
     }
-    *out = (struct json_text){.bytes = start, .len = (size_t)(scan->at - start)};
+    *out = (struct weir_json_text){.bytes = start, .len = (size_t)(scan->at - start)};
     scan->at++;
     return WEIR_OK;
 }
 
-weir_status json_scan_text(struct json_scan *scan, struct weir_arena *arena, struct json_text *out)
+weir_status weir_json_scan_text(struct weir_json_scan *scan, struct weir_arena *arena,
+                                struct weir_json_text *out)
 {
-    struct json_text raw;
+    struct weir_json_text raw;
     bool has_escape;
     WEIR_TRY(take_quoted(scan, &raw, &has_escape));
     char *text = weir_arena_memdup(arena, raw.bytes, raw.len);
     size_t len = raw.len;
     if (has_escape) {
-        struct json_scan inner = *scan;
+        struct weir_json_scan inner = *scan;
         char *to = text;
         inner.at = raw.bytes;
         inner.end = raw.bytes + raw.len;
@@ -388,25 +408,41 @@ weir_status json_scan_text(struct json_scan *scan, struct weir_arena *arena, str
             }
         }
         if (to == NULL) {
-            return json_scan_fail(scan, "only escapes of JSON in the string before it");
+            return weir_json_scan_fail(scan, "only escapes of JSON in the string before it");
         }
         *to = '\0';
         len = (size_t)(to - text);
     }
     for (const char *part = text; part <= text + len; part += strlen(part) + 1) {
         if (!weir_text_is_utf8(part)) {
-            return json_scan_fail(scan, "UTF-8 in the string before it");
+            return weir_json_scan_fail(scan, "UTF-8 in the string before it");
         }
     }
-    *out = (struct json_text){.bytes = text, .len = len};
+    *out = (struct weir_json_text){.bytes = text, .len = len};
+    return WEIR_OK;
+}
+
+weir_status weir_json_scan_text_raw(struct weir_json_scan *scan, struct weir_json_text *out)
+{
+    bool is_plain = take(scan, '"');
+    const char *start = scan->at;
+    while (is_plain && scan->at < scan->end && *scan->at != '"') {
+        is_plain = *scan->at >= 0x20 && *scan->at < 0x7f && *scan->at != '\\';
+        scan->at++;
+    }
+    if (!is_plain || scan->at >= scan->end) {
+        return weir_json_scan_fail(scan, "a string of ASCII without escapes");
+    }
+    *out = (struct weir_json_text){.bytes = start, .len = (size_t)(scan->at - start)};
+    scan->at++;
     return WEIR_OK;
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-weir_status json_scan_bool(struct json_scan *scan, bool *out)
+weir_status weir_json_scan_bool(struct weir_json_scan *scan, bool *out)
 {
-    char next = json_scan_peek(scan);
+    char next = weir_json_scan_peek(scan);
     if (next == 't' && take_word(scan, "true")) {
         *out = true;
         return WEIR_OK;
@@ -415,47 +451,47 @@ weir_status json_scan_bool(struct json_scan *scan, bool *out)
         *out = false;
         return WEIR_OK;
     }
-    return json_scan_fail(scan, "true or false");
+    return weir_json_scan_fail(scan, "true or false");
 }
 
-bool json_scan_null(struct json_scan *scan)
+bool weir_json_scan_null(struct weir_json_scan *scan)
 {
-    return json_scan_peek(scan) == 'n' && take_word(scan, "null");
+    return weir_json_scan_peek(scan) == 'n' && take_word(scan, "null");
 }
 
-static weir_status skip_scalar(struct json_scan *scan, char first)
+static weir_status skip_scalar(struct weir_json_scan *scan, char first)
 {
-    struct json_text text;
+    struct weir_json_text text;
     struct digits digits = {0};
     bool flag;
     if (first == '"') {
         return take_quoted(scan, &text, &flag);
     }
     if (first == 't' || first == 'f') {
-        return json_scan_bool(scan, &flag);
+        return weir_json_scan_bool(scan, &flag);
     }
-    if (json_scan_null(scan) || take_word(scan, "NaN")) {
+    if (weir_json_scan_null(scan) || take_word(scan, "NaN")) {
         return WEIR_OK;
     }
     scan->at += first == '-' && scan->at < scan->end;
     return take_word(scan, "Infinity") || take_number(scan, &digits)
                ? WEIR_OK
-               : json_scan_fail(scan, "a value");
+               : weir_json_scan_fail(scan, "a value");
 }
 
 /* Arrays and objects are walked with a stack of bits: which of them is an object. */
-weir_status json_scan_skip(struct json_scan *scan, struct json_text *out)
+weir_status weir_json_scan_skip(struct weir_json_scan *scan, struct weir_json_text *out)
 {
     int base = scan->depth;
     uint64_t are_objects = 0;
-    struct json_text key;
+    struct weir_json_text key;
     bool has_escape;
-    char first = json_scan_peek(scan);
+    char first = weir_json_scan_peek(scan);
     const char *start = scan->at;
     for (bool is_over = false; !is_over && scan->status == WEIR_OK;) {
-        first = json_scan_peek(scan);
+        first = weir_json_scan_peek(scan);
         if (first == '{' || first == '[') {
-            WEIR_TRY(json_scan_enter(scan, first));
+            WEIR_TRY(weir_json_scan_enter(scan, first));
             are_objects = are_objects << 1 | (first == '{');
         } else {
             WEIR_TRY(skip_scalar(scan, first));
@@ -469,22 +505,22 @@ weir_status json_scan_skip(struct json_scan *scan, struct json_text *out)
         if (scan->depth > base && (are_objects & 1) != 0) {
             WEIR_TRY(take_quoted(scan, &key, &has_escape));
             if (!take(scan, ':')) {
-                return json_scan_fail(scan, "':'");
+                return weir_json_scan_fail(scan, "':'");
             }
         }
     }
     if (out != NULL && scan->status == WEIR_OK) {
-        *out = (struct json_text){.bytes = start, .len = (size_t)(scan->at - start)};
+        *out = (struct weir_json_text){.bytes = start, .len = (size_t)(scan->at - start)};
     }
     return scan->status;
 }
 
-weir_status json_scan_end(struct json_scan *scan)
+weir_status weir_json_scan_end(struct weir_json_scan *scan)
 {
     if (scan->status == WEIR_OK) {
         skip_blanks(scan);
         if (scan->at != scan->end) {
-            return json_scan_fail(scan, "nothing more");
+            return weir_json_scan_fail(scan, "nothing more");
         }
     }
     return scan->status;
