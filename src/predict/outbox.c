@@ -11,7 +11,6 @@
 
 #define RETRY_MS         200
 #define CLOSE_PATIENCE   5
-#define COMPLAIN_MS      10000
 #define GROUP_MAX_BYTES  ((size_t)(OUTBOX_QUEUE_MAX + 1) * (OUTBOX_RECORD_MAX_BYTES + 16))
 #define PICTURE_MAX      ((size_t)256 << 10)
 #define RECORD_ROOM      2048 /**< Bytes of log that one remembered record may take at most, rather. */
@@ -61,15 +60,6 @@ static weir_status recover_index(struct outbox *outbox, struct weir_error *err)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-static void complain(struct outbox *outbox, const struct weir_error *err)
-{
-    int64_t now_ms = weir_mono_ms();
-    if (outbox->complained_ms == 0 || now_ms - outbox->complained_ms >= COMPLAIN_MS) {
-        outbox->complained_ms = now_ms;
-        weir_log(WEIR_LOG_ERROR, "outbox_not_writable", WEIR_KV_STR("reason", err->message));
-    }
-}
-
 /* Keep the picture and name it in the record. A picture that cannot be kept is left out. */
 static void finish_picture(struct outbox *outbox, struct outbox_item *item)
 {
@@ -115,13 +105,14 @@ static bool write_group(struct outbox *outbox, uint64_t *out_position)
         struct weir_error err = {0};
         if (outbox_log_append(outbox->log, outbox->group.data, outbox->group.len, out_position,
                               &err) == WEIR_OK) {
-            if (outbox->complained_ms != 0) {
-                outbox->complained_ms = 0;
+            if (weir_complaint_end(&outbox->not_writable)) {
                 weir_log_event(WEIR_LOG_INFO, "outbox_writable_again");
             }
             return true;
         }
-        complain(outbox, &err);
+        if (weir_complaint_is_due(&outbox->not_writable, NULL)) {
+            weir_log(WEIR_LOG_ERROR, "outbox_not_writable", WEIR_KV_STR("reason", err.message));
+        }
         struct timespec deadline = weir_deadline_after(RETRY_MS);
         pthread_mutex_lock(&outbox->lock);
         if (!outbox->is_closing) {

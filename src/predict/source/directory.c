@@ -1,6 +1,7 @@
 #include "predict/source.h"
 
 #include "base/clock.h"
+#include "base/complaint.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -28,7 +29,6 @@
     2000 /**< A file that may still be written to is whole when quiet for so long.                 \
           */
 #define PUT_WAIT_MS 100
-#define COMPLAIN_MS 10000
 #define PATH_BYTES  4400
 
 #define CAMERA_EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
@@ -42,7 +42,7 @@ struct source {
     int inotify_fd, wake_fd, root_watch;
     struct camera_list list;
     int64_t rescan_ms; /**< Monotonic: when to look at everything again. */
-    _Atomic int64_t complained_ms;
+    struct weir_complaint complaint;
     int64_t look_ms; /**< Monotonic: when to look for files that are no frames. */
     json_t *told_of; /**< Cameras that have been warned of: an object used as a set. */
     pthread_mutex_t lock;
@@ -71,16 +71,9 @@ bool source_frame_number(const char *file_name, int64_t *out)
     return true;
 }
 
-static bool may_complain(struct source *source)
-{
-    int64_t now_ms = weir_mono_ms(), last_ms = atomic_load(&source->complained_ms);
-    return (last_ms == 0 || now_ms - last_ms >= COMPLAIN_MS) &&
-           atomic_compare_exchange_strong(&source->complained_ms, &last_ms, now_ms);
-}
-
 static void complain(struct source *source, const char *event, const char *path, int errno_value)
 {
-    if (may_complain(source)) {
+    if (weir_complaint_is_due(&source->complaint, NULL)) {
         weir_log(WEIR_LOG_WARN, event, WEIR_KV_STR("path", path),
                  WEIR_KV_STR("reason", strerror(errno_value)));
     }
