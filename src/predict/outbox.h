@@ -4,7 +4,7 @@
  *     outbox_open(&config, &outbox, err);                 // what an earlier process left is there
  *     outbox_put(outbox, &item);                          // the engine; returns at once
  *     … on_durable(context, tickets, n)                   // the writer, after fdatasync
- *     outbox_reader_next(reader, 200, 1000, &batch, err); // the shipper and each sink
+ *     outbox_reader_next(reader, 200, 1000, &batch, err); // each consumer (consumer.h)
  *     outbox_reader_done(reader);
  *
  * One writer thread takes what was put since its last write, finishes pictures, appends the records

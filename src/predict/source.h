@@ -57,9 +57,6 @@ struct source_ops {
 #include "endpoint/sources.def"
 #undef WEIR_KIND
 
-/** The code of a kind of weir_sources. */
-const struct source_ops *source_ops_of(const struct weir_kind *kind);
-
 /** "000123.jpg" → 123; false for a name that is no frame. Pure. */
 bool source_frame_number(const char *file_name, int64_t *out);
 
