@@ -35,36 +35,6 @@ void weir_post_signature(const char *secret, const char *time, const char *body,
     sodium_memzero(&state, sizeof state);
 }
 
-weir_status weir_post_check_url(const char *url, const char *place, struct weir_error *err)
-{
-    const char *host = strncmp(url, "http://", 7) == 0    ? url + 7
-                       : strncmp(url, "https://", 8) == 0 ? url + 8
-                                                          : NULL;
-    size_t host_len = host != NULL ? strcspn(host, "/?#") : 0;
-    bool is_plain = true;
-    for (const char *p = url; *p != '\0'; p++) {
-        is_plain = is_plain && *p > ' ' && *p != 0x7f;
-    }
-    if (host_len == 0 || !is_plain || memchr(host, '@', host_len) != NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s: expected http://HOST… or https://HOST…, without blanks and "
-                              "without a user or password in it",
-                              place);
-    }
-    return WEIR_OK;
-}
-
-weir_status weir_post_check_token(const char *token, const char *place, struct weir_error *err)
-{
-    for (const char *p = token != NULL ? token : ""; *p != '\0'; p++) {
-        if (*p <= ' ' || *p >= 0x7f) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "%s: expected a word of ASCII letters and signs", place);
-        }
-    }
-    return WEIR_OK;
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 weir_status weir_poster_open(struct weir_poster **out, struct weir_error *err)

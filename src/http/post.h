@@ -68,14 +68,6 @@ weir_status weir_poster_post(struct weir_poster *poster, const struct weir_post 
                              struct weir_arena *arena, struct weir_post_answer *answer,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Must be http or https, with a host; without user, password, blanks and control characters. */
-weir_status weir_post_check_url(const char *url, const char *place,
-                                struct weir_error *err) WEIR_MUST_CHECK;
-
-/** A token goes into a header: nothing may end that. NULL is accepted. */
-weir_status weir_post_check_token(const char *token, const char *place,
-                                  struct weir_error *err) WEIR_MUST_CHECK;
-
 /** Pure. */
 void weir_post_signature(const char *secret, const char *time, const char *body, size_t body_len,
                          char out[WEIR_POST_SIGNATURE_BYTES]);

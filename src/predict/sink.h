@@ -14,6 +14,8 @@
  *          without its end (a kill in the middle of a write) cuts it off; its writer writes it
  *          again. The file has a bound (rotated_file.h): what it held becomes PATH.1, PATH.2 …,
  *          and the oldest goes. While the file cannot be written the sink waits and tries again.
+ *   webhook  A POST of each batch as JSON, signed (http/post.h). The receiver tells decisions that come
+ *          again by their identifiers.
  */
 #ifndef WEIR_PREDICT_SINK_H
 #define WEIR_PREDICT_SINK_H

@@ -1,6 +1,7 @@
 #include "notify/receiver.h"
 
 #include "base/clock.h"
+#include "base/url.h"
 #include "http/post.h"
 #include "notify/notify.h"
 
@@ -29,7 +30,7 @@ static const struct weir_option options_of[] = {
 static weir_status check(const void *options, struct weir_error *err)
 {
     const struct weir_receiver_alertmanager *manager = options;
-    WEIR_TRY(weir_post_check_token(manager->token, "$.options.token", err));
+    WEIR_TRY(weir_url_check_token(manager->token, "$.options.token", err));
     if ((manager->user != NULL) != (manager->password_file != NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.options: user and password_file belong together");
@@ -39,7 +40,7 @@ static weir_status check(const void *options, struct weir_error *err)
                               "$.options: a user or a token, not both: there is one header "
                               "Authorization");
     }
-    return weir_post_check_url(manager->url, "$.options.url", err);
+    return weir_url_check(manager->url, "$.options.url", err);
 }
 
 static const char *text_of(const json_t *object, const char *member)

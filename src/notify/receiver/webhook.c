@@ -1,5 +1,6 @@
 #include "notify/receiver.h"
 
+#include "base/url.h"
 #include "http/post.h"
 
 struct weir_receiver_webhook {
@@ -20,8 +21,8 @@ static const struct weir_option options_of[] = {
 static weir_status check(const void *options, struct weir_error *err)
 {
     const struct weir_receiver_webhook *webhook = options;
-    WEIR_TRY(weir_post_check_token(webhook->token, "$.options.token", err));
-    return weir_post_check_url(webhook->url, "$.options.url", err);
+    WEIR_TRY(weir_url_check_token(webhook->token, "$.options.token", err));
+    return weir_url_check(webhook->url, "$.options.url", err);
 }
 
 static weir_status send_to(const struct weir_receiver_send *send, struct weir_error *err)
