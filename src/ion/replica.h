@@ -32,7 +32,11 @@ struct weir_ion_replica {
     int64_t
         frames_ignored; /**< Given to its source now, and no frames: wrong names, wrong places. */
     char *why_ignored;  /**< What is wrong with the first of them: a sentence. */
-    int64_t time_ms;    /**< When it reported. */
+    /** JSON: is its source connected, since when, and the last error: {"connected", "since", "error"}. */
+    char *source;
+    char *
+        consumers; /**< JSON: who takes its decisions, [{"name", "connected", "since", "error", …}]. */
+    int64_t time_ms; /**< When it reported. */
 };
 
 #define WEIR_REPLICA_STARTING "STARTING"

@@ -1,11 +1,11 @@
 #include "predict/consumer.h"
 
-#include "base/clock.h"
 #include "base/complaint.h"
 #include "base/deadline.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "client/client.h"
+#include "predict/contact.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,27 +29,23 @@ struct consumer {
     size_t most;    /**< To give at once. */
     struct weir_backoff backoff;
     struct weir_complaint complaint;
+    /* For people. */
+    struct contact contact;
+    _Atomic int64_t n_taken, n_refused;
     /* Under lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_abandoned; /**< Stop now. */
     bool has_ended;    /**< The thread. */
-    int64_t since_ms, n_taken, n_refused;
-    char error[WEIR_ERROR_MESSAGE_BYTES]; /**< "": the last try did not fail. */
 };
 
 /* ---- one batch ------------------------------------------------------------------------------- */
 
-static void note(struct consumer *consumer, const char *error, size_t n_taken, size_t n_refused)
+static void count(struct consumer *consumer, size_t n_taken, size_t n_refused)
 {
-    pthread_mutex_lock(&consumer->lock);
-    if ((error[0] == '\0') != (consumer->error[0] == '\0')) {
-        consumer->since_ms = weir_time_ms();
-    }
-    (void)snprintf(consumer->error, sizeof consumer->error, "%s", error);
-    consumer->n_taken += (int64_t)n_taken;
-    consumer->n_refused += (int64_t)n_refused;
-    pthread_mutex_unlock(&consumer->lock);
+    contact_is_good(&consumer->contact);
+    atomic_fetch_add(&consumer->n_taken, (int64_t)n_taken);
+    atomic_fetch_add(&consumer->n_refused, (int64_t)n_refused);
 }
 
 /* Half of them next time; one alone is set aside, and then all are given together again. */
@@ -65,7 +61,7 @@ static weir_status take_refusal(struct consumer *consumer, size_t n, struct weir
     WEIR_TRY(refused_put(consumer->config.refused, decision, reason, err));
     consumer->n_dealt++;
     consumer->most = BATCH_MAX;
-    note(consumer, "", 0, 1);
+    count(consumer, 0, 1);
     return WEIR_OK;
 }
 
@@ -85,7 +81,7 @@ static weir_status deliver_some(struct consumer *consumer, int64_t *out_retry_ms
     }
     WEIR_TRY(status);
     consumer->n_dealt += outcome.n;
-    note(consumer, "", outcome.n, 0);
+    count(consumer, outcome.n, 0);
     weir_backoff_reset(&consumer->backoff);
     return WEIR_OK;
 }
@@ -137,7 +133,7 @@ static void wait_for_retry(struct consumer *consumer, int64_t wait_ms)
 static void bear_failure(struct consumer *consumer, int64_t retry_ms, const struct weir_error *err)
 {
     int64_t backoff_ms = weir_backoff_next_ms(&consumer->backoff);
-    note(consumer, err->message, 0, 0);
+    contact_is_lost(&consumer->contact, err->message);
     if (weir_complaint_is_due(&consumer->complaint, NULL)) {
         weir_log(WEIR_LOG_WARN, consumer->config.ops->waits_event,
                  WEIR_KV_STR("reason", err->message));
@@ -189,6 +185,7 @@ static void consumer_free(struct consumer *consumer)
     json_decref(consumer->batch);
     pthread_cond_destroy(&consumer->changed);
     pthread_mutex_destroy(&consumer->lock);
+    contact_fini(&consumer->contact);
     free(consumer);
 }
 
@@ -221,8 +218,8 @@ weir_status consumer_start(const struct consumer_config *config, struct consumer
 {
     struct consumer *consumer = weir_xalloc(sizeof *consumer);
     *consumer = (struct consumer){.config = *config,
-                                  .backoff = {.base_ms = RETRY_MIN_MS, .max_ms = RETRY_MAX_MS},
-                                  .since_ms = weir_time_ms()};
+                                  .backoff = {.base_ms = RETRY_MIN_MS, .max_ms = RETRY_MAX_MS}};
+    contact_init(&consumer->contact);
     pthread_mutex_init(&consumer->lock, NULL);
     pthread_cond_init(&consumer->changed, NULL);
     weir_status status = open_parts(consumer, err);
@@ -268,13 +265,9 @@ void consumers_stop(struct consumer *const *consumers, size_t n, int64_t grace_m
 
 json_t *consumer_status(struct consumer *consumer)
 {
-    pthread_mutex_lock(&consumer->lock);
-    bool is_waiting = consumer->error[0] != '\0';
-    json_t *json =
-        json_pack("{s:s,s:s,s:I,s:s?,s:I,s:I}", "name", consumer->config.name, "state",
-                  is_waiting ? "WAITING" : "OK", "since_ms", (json_int_t)consumer->since_ms,
-                  "error", is_waiting ? consumer->error : NULL, "taken",
-                  (json_int_t)consumer->n_taken, "refused", (json_int_t)consumer->n_refused);
-    pthread_mutex_unlock(&consumer->lock);
+    json_t *json = contact_to_json(&consumer->contact);
+    json_object_set_new(json, "name", json_string(consumer->config.name));
+    json_object_set_new(json, "taken", json_integer(atomic_load(&consumer->n_taken)));
+    json_object_set_new(json, "refused", json_integer(atomic_load(&consumer->n_refused)));
     return json;
 }

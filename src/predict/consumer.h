@@ -41,9 +41,8 @@ weir_status consumer_start(const struct consumer_config *config, struct consumer
 void consumers_stop(struct consumer *const *consumers, size_t n, int64_t grace_ms);
 
 /**
- * For people: {"name", "state", "since_ms", "error", "taken", "refused"}, a new reference. "state" is
- * "OK" or "WAITING" (its last try failed, for the reason "error"), "since_ms" (wall clock) when that
- * began; the counts are since its start. Any thread.
+ * For people: contact_to_json and {"name" (of the kind), "taken", "refused"}, counts since its start; a new
+ * reference. It is connected unless its last try failed. Any thread.
  */
 json_t *consumer_status(struct consumer *consumer);
 

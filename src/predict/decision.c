@@ -6,8 +6,7 @@
 
 static json_t *text(const char *value)
 {
-    json_t *json = value != NULL ? json_string(value) : json_null();
-    return json != NULL ? json : json_string("?");
+    return weir_json_string(value, "?");
 }
 
 static json_t *number(double value)

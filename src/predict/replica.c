@@ -36,6 +36,7 @@ struct replica {
     struct deployer *deployer;
     struct left *left; /**< NULL: there is no server. */
     struct consumer *consumers[1 + WEIR_ENDPOINT_SINKS_MAX];
+    size_t n_consumers;
     const struct source_ops *source_ops;
     struct source *source;
 };
@@ -74,11 +75,10 @@ static weir_status open_outbox(struct replica *replica, struct weir_error *err)
 static weir_status start_consumers(struct replica *replica, struct weir_error *err)
 {
     const struct predict_spec *spec = replica->spec;
-    struct consumer **next = replica->consumers;
     replica->refused = refused_open(spec->dir);
     if (spec->server != NULL) {
-        WEIR_TRY(
-            shipper_start(spec, replica->outbox, replica->pictures, replica->refused, next++, err));
+        WEIR_TRY(shipper_start(spec, replica->outbox, replica->pictures, replica->refused,
+                               &replica->consumers[replica->n_consumers++], err));
         replica->left = left_start(spec);
     }
     for (size_t i = 0; i < spec->n_sinks; i++) {
@@ -89,7 +89,7 @@ static weir_status start_consumers(struct replica *replica, struct weir_error *e
                                                .outbox = replica->outbox,
                                                .pictures = replica->pictures,
                                                .refused = replica->refused};
-        WEIR_TRY(consumer_start(&config, next++, err));
+        WEIR_TRY(consumer_start(&config, &replica->consumers[replica->n_consumers++], err));
     }
     return WEIR_OK;
 }
@@ -142,7 +142,9 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
         const struct heartbeat_config heartbeat = {.spec = spec,
                                                    .intake = replica->intake,
                                                    .outbox = replica->outbox,
-                                                   .refused = replica->refused};
+                                                   .refused = replica->refused,
+                                                   .consumers = replica->consumers,
+                                                   .n_consumers = replica->n_consumers};
         status = heartbeat_start(&heartbeat, &replica->heartbeat, err);
     }
     if (status == WEIR_OK) {
@@ -176,7 +178,7 @@ void replica_stop(struct replica *replica)
     if (!is_flushed) {
         weir_log_event(WEIR_LOG_ERROR, "replica_stops_with_frames_not_durable");
     }
-    consumers_stop(replica->consumers, WEIR_ARRAY_LEN(replica->consumers), SHIP_GRACE_MS);
+    consumers_stop(replica->consumers, replica->n_consumers, SHIP_GRACE_MS);
     left_stop(replica->left, 0);
     outbox_close(replica->outbox);
     if (replica->source != NULL) {

@@ -20,6 +20,7 @@
 #define WEIR_PREDICT_SOURCE_H
 
 #include "endpoint/endpoint.h"
+#include "predict/contact.h"
 #include "predict/intake.h"
 #include "predict/outbox.h"
 #include "predict/serving.h"
@@ -51,11 +52,20 @@ struct source_ops {
      *  (SOURCE_WHY_BYTES; "" for 0). Of a folder what lies there; of requests those of the last minute.
      *  Any thread. */
     size_t (*ignored)(struct source *source, char *why);
+    /** contact_to_json of where its frames come from. Any thread. */
+    json_t *(*status)(struct source *source);
+    /** Its replicas share the frames by means of its own: each decides what it is given. Else each
+     *  decides about the cameras that are its own (source_is_ours). */
+    bool shares_itself;
 };
 
 #define WEIR_KIND(name) extern const struct source_ops source_##name;
 #include "endpoint/sources.def"
 #undef WEIR_KIND
+
+/** Is a camera this replica's? The others of the pipeline have the rest, by a hash of the name; of a source
+ *  that shares its frames itself every camera is everybody's. Pure. */
+bool source_is_ours(const struct predict_spec *spec, const char *camera);
 
 /** "000123.jpg" → 123; false for a name that is no frame. Pure. */
 bool source_frame_number(const char *file_name, int64_t *out);

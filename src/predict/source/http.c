@@ -33,6 +33,7 @@ struct source {
     struct source_config config;
     struct weir_http_server *server;
     struct refusals refusals;
+    struct contact contact; /**< It listens: never lost. */
 };
 
 /* Lock held. */
@@ -259,6 +260,7 @@ static weir_status start(const struct source_config *config, struct source **out
     struct source *source = weir_xalloc(sizeof *source);
     *source = (struct source){.config = *config};
     pthread_mutex_init(&source->refusals.lock, NULL);
+    contact_init(&source->contact);
     const struct weir_http_config http = {.listen = address_of(config, address),
                                           .n_handlers = N_HANDLERS,
                                           .n_io_threads = 1,
@@ -272,6 +274,7 @@ static weir_status start(const struct source_config *config, struct source **out
     if (status != WEIR_OK) {
         weir_http_server_stop(source->server, 0);
         pthread_mutex_destroy(&source->refusals.lock);
+        contact_fini(&source->contact);
         free(source);
         return status;
     }
@@ -290,7 +293,13 @@ static void stop(struct source *source)
 {
     weir_http_server_stop(source->server, STOP_DEADLINE_MS);
     pthread_mutex_destroy(&source->refusals.lock);
+    contact_fini(&source->contact);
     free(source);
+}
+
+static json_t *status_of(struct source *source)
+{
+    return contact_to_json(&source->contact);
 }
 
 /* People wait behind it: what does not fit is refused, and they try again. */
@@ -300,4 +309,6 @@ const struct source_ops source_http = {
     .close = close_source,
     .stop = stop,
     .ignored = ignored,
+    .status = status_of,
+    .shares_itself = true,
 };
