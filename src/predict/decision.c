@@ -25,6 +25,9 @@ json_t *decision_to_json(struct decision *decision)
     json_object_set_new(json, "replica", text(decision->replica));
     json_object_set_new(json, "camera", text(decision->camera));
     json_object_set_new(json, "frame", json_integer(decision->frame));
+    if (decision->key != NULL) {
+        json_object_set_new(json, "key", text(decision->key));
+    }
     json_object_set_new(json, "time_ms", text(time));
     json_object_set_new(json, "verdict", text(verdict_text(decision->verdict)));
     json_object_set_new(json, "person", text(decision->person));

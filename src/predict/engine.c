@@ -68,6 +68,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
         .replica = spec->replica,
         .camera = frame->camera,
         .frame = frame->number,
+        .key = frame->is_keyed ? frame->key : NULL,
         .time_ms = frame->received_ms,
         .score = NAN,
         .threshold = serving_threshold(serving),
@@ -104,7 +105,7 @@ static void *engine_main(void *context)
     struct engine *engine = context;
     struct frame *frame;
     while ((frame = intake_take(engine->config.intake)) != NULL) {
-        json_t *known = outbox_find(engine->config.outbox, frame->camera, frame->number);
+        json_t *known = outbox_find(engine->config.outbox, frame->key);
         if (known != NULL) {
             json_decref(known);
             intake_done(engine->config.intake, frame);

@@ -9,12 +9,12 @@
  *              Cameras in turn, each from its lowest number. When the intake is full nothing is
  *              read on: back-pressure, nothing is dropped. With n replicas a camera belongs to the
  *              replica that its name hashes to.
- *   http       POST /frames/{camera}/{number} with the picture as body, answered by the decision as
- *              JSON when it is durable. 503 with Retry-After when the intake is full or no model is
+ *   http       POST /frames/{camera}/{number} with the picture as body, or /frames/{camera}?key=KEY for
+ *              who has no numbers, answered by the decision as JSON when it is durable. 503 with Retry-After when the intake is full or no model is
  *              there yet. The same frame again: the same decision. GET /health.
  *
- * A frame is named by camera and number for ever: within the outbox's memory (65,536 decisions) a
- * second picture under the same name is not decided.
+ * A frame has its key for ever (intake.h): within the outbox's memory (65,536 decisions) a second picture
+ * with the same key is not decided.
  */
 #ifndef WEIR_PREDICT_SOURCE_H
 #define WEIR_PREDICT_SOURCE_H
