@@ -56,6 +56,9 @@ static weir_status take_refusal(struct consumer *consumer, size_t n, struct weir
         return WEIR_OK;
     }
     char reason[WEIR_ERROR_MESSAGE_BYTES];
+    if (consumer->config.ops->identity != NULL) { /* not the server */
+        (void)weir_error_prefix(err, "%s: ", consumer->config.name);
+    }
     memcpy(reason, err->message, sizeof reason);
     const json_t *decision = json_array_get(consumer->batch, consumer->n_dealt);
     WEIR_TRY(refused_put(consumer->config.refused, decision, reason, err));
@@ -86,9 +89,13 @@ static weir_status deliver_some(struct consumer *consumer, int64_t *out_retry_ms
     return WEIR_OK;
 }
 
+/* A number that is about half a batch does not belong to the place before it. */
 static void save(struct consumer *consumer)
 {
     const struct sink_ops *ops = consumer->config.ops;
+    if (ops->sync != NULL && consumer->batch != NULL && consumer->n_dealt > 0) {
+        return;
+    }
     outbox_reader_save(consumer->reader, ops->sync != NULL ? ops->sync(consumer->sink) : 0);
 }
 

@@ -1653,7 +1653,7 @@ export interface Replica {
     backlog_reader: string | null // Who has not passed it on: server, or a sink
     /** Who takes its decisions, the server and each sink: [{name, connected, since, error, taken, refused}], counts since it started */
     consumers: unknown
-    decisions_refused: number // Decisions that the server refused; they are set aside on the replica's disk
+    decisions_refused: number // Decisions that the server or a sink refused; they are set aside on the replica's disk
     frames_decided: number // Frames decided, durably
     frames_ignored: number // Given to its source now, and no frames: wrong names, or wrong places
     frames_taken: number // Frames taken since it started
