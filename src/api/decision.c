@@ -75,6 +75,7 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
         {"pipeline", decision->pipeline, 63},
         {"replica", decision->replica, 128},
         {"camera", decision->camera, 63},
+        {"key", decision->key, 128},
         {"person", decision->person, 256},
         {"label", decision->label, LABEL_MAX_BYTES},
     };

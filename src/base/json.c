@@ -89,6 +89,12 @@ char *weir_json_text(const json_t *value, struct weir_arena *arena)
     return copy;
 }
 
+json_t *weir_json_string(const char *text, const char *otherwise)
+{
+    json_t *json = text != NULL ? json_string(text) : json_null();
+    return json != NULL ? json : json_string(otherwise);
+}
+
 json_t *weir_json_milli(int64_t milli)
 {
     return milli % 1000 == 0 ? json_integer((json_int_t)(milli / 1000))

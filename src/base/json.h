@@ -31,6 +31,9 @@ weir_status weir_json_load(const char *path, size_t max_bytes, json_t **out,
 /** Compact text in the arena. */
 char *weir_json_text(const json_t *value, struct weir_arena *arena);
 
+/** A string, a new reference; NULL is null, and what is no UTF-8 becomes `otherwise`. */
+json_t *weir_json_string(const char *text, const char *otherwise);
+
 /** Thousandths as the number that they are: 2000 is 2, 500 is 0.5. A new reference. */
 json_t *weir_json_milli(int64_t milli);
 

@@ -1,5 +1,10 @@
 #include "endpoint/endpoint.h"
 
+#include <ctype.h>
+#include <string.h>
+
+#define VARIABLE_BYTES 64
+
 static const struct weir_kind *const sources[] = {
 #define WEIR_KIND(name) &weir_source_##name##_kind,
 #include "endpoint/sources.def"
@@ -12,12 +17,24 @@ static const struct weir_kind *const sinks[] = {
 #undef WEIR_KIND
 };
 
+/* What each takes beside its own options. */
+struct common {
+    const json_t *secrets;
+};
+
+static const struct weir_option common[] = {
+    WEIR_OPT_JSON(common, secrets, "secrets", JSON, 0, NULL, 0, 0,
+                  "Options whose values are secrets of the project: a list of \"OPTION=NAME\""),
+};
+
 const struct weir_registry weir_sources = {
     .noun = "source",
     .plural = "sources",
     .doc = "Where a prediction pipeline's frames come from.",
     .kinds = sources,
     .n_kinds = WEIR_ARRAY_LEN(sources),
+    .common = common,
+    .n_common = WEIR_ARRAY_LEN(common),
     .planned = WEIR_WORDS("rtsp", "mqtt", "kafka", "nats", "redis"),
 };
 
@@ -27,8 +44,111 @@ const struct weir_registry weir_sinks = {
     .doc = "Where a prediction pipeline's decisions go, beside the server.",
     .kinds = sinks,
     .n_kinds = WEIR_ARRAY_LEN(sinks),
-    .planned = WEIR_WORDS("http", "mqtt", "kafka", "nats", "redis"),
+    .common = common,
+    .n_common = WEIR_ARRAY_LEN(common),
+    .planned = WEIR_WORDS("mqtt", "kafka", "nats", "redis"),
 };
+
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+/* "token=door-token" → its option of the kind, or NULL, and what stands behind "=". */
+static const struct weir_option *secret_option(const struct weir_kind *kind, const char *text,
+                                               const char **out_name)
+{
+    size_t len = strcspn(text, "=");
+    for (size_t i = 0; text[len] == '=' && i < kind->n_options; i++) {
+        const struct weir_option *option = &kind->options[i];
+        if ((option->flags & WEIR_OPTION_SECRET) != 0 && strlen(option->name) == len &&
+            strncmp(option->name, text, len) == 0 && text[len + 1] != '\0') {
+            *out_name = text + len + 1;
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static weir_status check_secrets(const struct weir_kind *kind, const json_t *endpoint,
+                                 const char *where, struct weir_error *err)
+{
+    const json_t *list = json_object_get(endpoint, "secrets"), *item;
+    const char *name;
+    size_t i;
+    if (list != NULL && !json_is_null(list) && !json_is_array(list)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s.secrets: expected an array", where);
+    }
+    json_array_foreach(list, i, item)
+    {
+        const char *text = json_string_value(item);
+        const struct weir_option *option = text != NULL ? secret_option(kind, text, &name) : NULL;
+        if (option == NULL) { /* it may be a value: it is not repeated */
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "%s.secrets[%zu]: expected OPTION=NAME: an option of %s that is "
+                                  "secret, and the name of a secret of the project",
+                                  where, i, kind->name);
+        }
+        if (json_object_get(endpoint, option->name) != NULL) {
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "%s.%s: it is given here and by %s.secrets[%zu]: which one is meant", where,
+                option->name, where, i);
+        }
+    }
+    return WEIR_OK;
+}
+
+static void secrets_of(const struct weir_registry *registry, json_t *endpoint, const char *place,
+                       weir_endpoint_secret_fn fn, void *context)
+{
+    const char *kind_name = json_string_value(json_object_get(endpoint, "kind")), *name;
+    const struct weir_kind *kind =
+        kind_name != NULL ? weir_registry_get(registry, kind_name) : NULL;
+    const json_t *item;
+    size_t i;
+    json_array_foreach(json_object_get(endpoint, "secrets"), i, item)
+    {
+        char variable[VARIABLE_BYTES];
+        const char *text = json_string_value(item);
+        const struct weir_option *option =
+            kind != NULL && text != NULL ? secret_option(kind, text, &name) : NULL;
+        if (option == NULL) {
+            continue;
+        }
+        (void)snprintf(variable, sizeof variable, "%s_%s", place, option->name);
+        for (char *c = variable; *c != '\0'; c++) {
+            *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+        }
+        fn(context, &(struct weir_endpoint_secret){endpoint, option->name, variable, name});
+    }
+}
+
+void weir_endpoints_secrets(json_t *source, json_t *list, weir_endpoint_secret_fn fn, void *context)
+{
+    char place[32];
+    json_t *sink;
+    size_t i;
+    secrets_of(&weir_sources, source, "source", fn, context);
+    json_array_foreach(list, i, sink)
+    {
+        (void)snprintf(place, sizeof place, "sink_%zu", i);
+        secrets_of(&weir_sinks, sink, place, fn, context);
+    }
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static weir_status read_one(const struct weir_registry *registry, const json_t *endpoint,
+                            const char *where, struct weir_arena *arena,
+                            struct weir_configured *out, struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *own = json_copy((json_t *)endpoint);
+    (void)json_object_del(own, "secrets");
+    WEIR_TRY(weir_registry_read(registry, own, where, arena, out, err));
+    WEIR_TRY(check_secrets(out->kind, endpoint, where, err));
+    const struct weir_endpoint_ops *ops = out->kind->ops;
+    return ops == NULL || ops->check(out->options, err) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_prefix(err, "%s", where);
+}
 
 weir_status weir_endpoints_read(const json_t *source, const json_t *list, const char *where,
                                 struct weir_arena *arena, struct weir_configured *out_source,
@@ -38,7 +158,7 @@ weir_status weir_endpoints_read(const json_t *source, const json_t *list, const 
     const json_t *sink;
     size_t i;
     char *place = weir_arena_printf(arena, "%s.source", where);
-    WEIR_TRY(weir_registry_read(&weir_sources, source, place, arena, out_source, err));
+    WEIR_TRY(read_one(&weir_sources, source, place, arena, out_source, err));
     if (list != NULL && !json_is_null(list) && !json_is_array(list)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s.sinks: expected an array", where);
     }
@@ -49,7 +169,7 @@ weir_status weir_endpoints_read(const json_t *source, const json_t *list, const 
     json_array_foreach(list, i, sink)
     {
         place = weir_arena_printf(arena, "%s.sinks[%zu]", where, i);
-        WEIR_TRY(weir_registry_read(&weir_sinks, sink, place, arena, &out_sinks[i], err));
+        WEIR_TRY(read_one(&weir_sinks, sink, place, arena, &out_sinks[i], err));
     }
     *out_n_sinks = json_array_size(list);
     return WEIR_OK;

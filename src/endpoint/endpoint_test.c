@@ -55,7 +55,8 @@ START_TEST(secret_options_have_the_names_that_are_masked)
             const struct weir_kind *kind = registries[r]->kinds[k];
             for (size_t i = 0; i < kind->n_options; i++) {
                 const char *name = kind->options[i].name;
-                bool is_masked = strcmp(name, "token") == 0 || strcmp(name, "password") == 0;
+                bool is_masked = strcmp(name, "token") == 0 || strcmp(name, "password") == 0 ||
+                                 strcmp(name, "secret") == 0;
                 ck_assert_msg(is_masked == !!(kind->options[i].flags & WEIR_OPTION_SECRET), "%s.%s",
                               kind->name, name);
                 ck_assert_msg(!ends_with(name, "-secret") && !ends_with(name, "-key"), "%s.%s",
@@ -106,6 +107,18 @@ static const struct {
      "$.pipelines[1].sinks[1].path: missing", WEIR_ERR_INVALID},
     {"{\"kind\":\"http\"}", "[{\"kind\":\"jsonl\",\"path\":\"/a\",\"keep\":10001}]",
      "$.pipelines[1].sinks[0].keep: 10001 is outside 0", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\"}", "[{\"kind\":\"webhook\",\"url\":\"ftp://h\"}]",
+     "$.pipelines[1].sinks[0].url: expected http://", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\"}", "[{\"kind\":\"webhook\",\"url\":\"http://h\",\"token\":\"a b\"}]",
+     "$.pipelines[1].sinks[0].token: expected a word", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\",\"secrets\":\"token=door\"}", "[]",
+     "$.pipelines[1].source.secrets: expected an array", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\",\"secrets\":[\"listen=door\"]}", "[]",
+     "$.pipelines[1].source.secrets[0]: expected OPTION=NAME", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\",\"secrets\":[\"token=\"]}", "[]",
+     "$.pipelines[1].source.secrets[0]: expected OPTION=NAME", WEIR_ERR_INVALID},
+    {"{\"kind\":\"http\",\"token\":\"t\",\"secrets\":[\"token=door\"]}", "[]",
+     "$.pipelines[1].source.token: it is given here and by ", WEIR_ERR_INVALID},
     {"{\"kind\":\"http\"}", "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]",
      "$.pipelines[1].sinks: 17 sinks; at most 16", WEIR_ERR_LIMIT},
 };
@@ -142,6 +155,32 @@ START_TEST(all_paths_are_found)
 
 END_TEST
 
+static void write_down(void *context, const struct weir_endpoint_secret *secret)
+{
+    char *text = context;
+    (void)snprintf(text + strlen(text), 200 - strlen(text), "%s %s=%s;", secret->option,
+                   secret->variable, secret->name);
+}
+
+START_TEST(secrets_are_found_with_the_variables_that_bring_them)
+{
+    char text[200] = "";
+    const char source_text[] = "{\"kind\":\"http\",\"secrets\":[\"token=door\"]}";
+    const char sinks_text[] = "[{\"kind\":\"jsonl\",\"path\":\"/a\",\"secrets\":[]},"
+                              "{\"kind\":\"webhook\",\"url\":\"http://h\","
+                              "\"secrets\":[\"secret=a.b\",\"token=c\"]}]";
+    ck_assert_int_eq(read_texts(source_text, sinks_text), WEIR_OK);
+    json_t *source_json = json_loads(source_text, 0, NULL);
+    json_t *sinks_json = json_loads(sinks_text, 0, NULL);
+    weir_endpoints_secrets(source_json, sinks_json, write_down, text);
+    ck_assert_str_eq(text,
+                     "token SOURCE_TOKEN=door;secret SINK_1_SECRET=a.b;token SINK_1_TOKEN=c;");
+    json_decref(source_json);
+    json_decref(sinks_json);
+}
+
+END_TEST
+
 int main(void)
 {
     const struct weir_test_loop loops[] = {
@@ -149,6 +188,7 @@ int main(void)
         {secret_options_have_the_names_that_are_masked, 0},
         {each_kind_is_read_into_its_own_struct, 0},
         {what_is_wrong_is_named_by_its_place, WEIR_ARRAY_LEN(wrong)},
+        {secrets_are_found_with_the_variables_that_bring_them, 0},
         {all_paths_are_found, 0}};
     Suite *suite = suite_create("endpoint");
     TCase *tests = tcase_create("endpoint");

@@ -88,6 +88,20 @@ static json_t *name_left(const json_t *spec)
     return names;
 }
 
+static void add_secret(void *context, const struct weir_endpoint_secret *secret)
+{
+    json_array_append_new(context, json_sprintf("%s=%s", secret->variable, secret->name));
+}
+
+/* Those that its source and sinks name: as any job's they come by the environment. */
+static json_t *name_secrets(const json_t *spec)
+{
+    json_t *list = json_array();
+    weir_endpoints_secrets(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
+                           add_secret, list);
+    return list;
+}
+
 static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
 {
     struct weir_configured read;
@@ -105,7 +119,9 @@ static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
         if (predict->sandbox) {
             put_sandbox(plan, predict, rank, spec);
         }
-        json_t *left = name_left(spec), *definition = job_plan_worker(plan, "predict", spec);
+        json_t *left = name_left(spec), *secrets = name_secrets(spec);
+        json_t *definition = job_plan_worker(plan, "predict", spec);
+        json_object_set_new(definition, "secrets", secrets);
         json_object_set_new(definition, "left", left);
         job_plan_add(plan, "replica", rank, 0, WEIGHT_REPLICA, definition);
     }

@@ -1,5 +1,6 @@
 #include "ion/decision.h"
 
+#include "base/hash.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -13,7 +14,8 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, pipeline,        TEXT, 0, "", "Pipeline"),
     WEIR_FIELD(weir_decision, replica,         TEXT, 0, "", "Replica that decided"),
     WEIR_FIELD_SIZED(weir_decision, camera, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, 256, "", "Camera"),
-    WEIR_FIELD(weir_decision, frame,           INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Number of the frame"),
+    WEIR_FIELD(weir_decision, frame,           INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Number of the frame; below 0: its source has none for it"),
+    WEIR_FIELD_SIZED(weir_decision, key, TEXT, 0, 128, "", "What names the frame, if camera and number do not"),
     WEIR_FIELD(weir_decision, time_ms,         TIME, WEIR_FIELD_COLUMN | WEIR_FIELD_FIRST, "ms", "When"),
     WEIR_FIELD(weir_decision, verdict,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "grant, deny, unknown, error or label"),
     WEIR_FIELD_SIZED(weir_decision, person, TEXT, WEIR_FIELD_COLUMN, 256, "", "Who was recognised"),
@@ -57,8 +59,16 @@ const struct weir_resource weir_decision_resource =
 const struct weir_resource weir_health_report_resource =
     WEIR_RESOURCE("health report", "health_reports", weir_health_report, health_report_fields);
 
-#define OF_FRAME " WHERE ion = :ion AND camera = :camera AND frame = :frame"
+#define OF_NUMBER " WHERE ion = :ion AND camera = :camera AND frame = :frame"
+#define OF_FRAME  OF_NUMBER " AND key IS :key"
 
+static const char sql_frame_of_key[] =
+    "SELECT camera, frame FROM decisions WHERE ion = :ion AND key = :key";
+static const char sql_key_of_number[] =
+    "SELECT key, frame FROM decisions" OF_NUMBER " AND key IS NOT NULL";
+static const char sql_is_taken[] = "SELECT count(*) FROM decisions" OF_NUMBER;
+static const char sql_renumber[] =
+    "UPDATE decisions SET frame = :frame WHERE ion = :ion AND key = :key";
 static const char sql_has_frame[] = "SELECT count(*) FROM decisions" OF_FRAME;
 static const char sql_tried_picture[] =
     "SELECT id, pack, pack_offset, pack_bytes FROM decisions" OF_FRAME
@@ -91,10 +101,83 @@ static const char sql_count_since[] =
     COUNTED " AND time_ms >= :from AND time_ms < :until LIMIT :max)";
 static const char sql_has_older[] = COUNTED " AND time_ms < :from LIMIT :max)";
 
+#define NUMBER_BINDS_OF(decision)                                                                  \
+    WEIR_BIND_TEXT("ion", (decision)->ion), WEIR_BIND_TEXT("camera", (decision)->camera),          \
+        WEIR_BIND_INT("frame", (decision)->frame)
+#define NUMBER_BINDS(decision) WEIR_BINDS(NUMBER_BINDS_OF(decision))
 #define FRAME_BINDS(decision)                                                                      \
-    WEIR_BINDS(WEIR_BIND_TEXT("ion", (decision)->ion),                                             \
-               WEIR_BIND_TEXT("camera", (decision)->camera),                                       \
-               WEIR_BIND_INT("frame", (decision)->frame))
+    WEIR_BINDS(NUMBER_BINDS_OF(decision), WEIR_BIND_TEXT("key", (decision)->key))
+
+/* Camera and number are in one row at most. A keyed decision gets a number that none of its camera has. */
+static weir_status free_number(struct weir_txn *txn, struct weir_decision *decision,
+                               struct weir_error *err)
+{
+    int64_t n_there;
+    WEIR_TRY(weir_txn_query_int(txn, sql_is_taken, NUMBER_BINDS(decision), 0, &n_there, err));
+    while (n_there > 0) {
+        uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, decision->key);
+        decision->frame = decision->frame >= 0           ? -1 - (int64_t)(hash >> 1)
+                          : decision->frame == INT64_MIN ? -1
+                                                         : decision->frame - 1;
+        WEIR_TRY(weir_txn_query_int(txn, sql_is_taken, NUMBER_BINDS(decision), 0, &n_there, err));
+    }
+    return WEIR_OK;
+}
+
+/* The first column of the first row, in the arena; NULL: there is none. */
+static weir_status find_row(struct weir_stmt *stmt, struct weir_arena *arena,
+                            struct weir_decision *in_out, char **out_text, struct weir_error *err)
+{
+    bool is_there;
+    *out_text = NULL;
+    weir_status status = weir_stmt_step(stmt, &is_there, err);
+    if (status == WEIR_OK && is_there) {
+        *out_text = weir_stmt_text(stmt, 0, arena);
+        in_out->frame = weir_stmt_int(stmt, 1);
+    }
+    weir_stmt_close(stmt);
+    return status;
+}
+
+/* Give a keyed decision the camera and number of the row about its frame. */
+static weir_status resolve_key(struct weir_txn *txn, struct weir_arena *arena,
+                               struct weir_decision *decision, struct weir_error *err)
+{
+    struct weir_stmt *stmt;
+    char *camera;
+    if (decision->key == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_stmt_open(
+        txn, sql_frame_of_key,
+        WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion), WEIR_BIND_TEXT("key", decision->key)),
+        &stmt, err));
+    WEIR_TRY(find_row(stmt, arena, decision, &camera, err));
+    decision->camera = camera != NULL ? camera : decision->camera;
+    return WEIR_OK;
+}
+
+/* Before a row is added: a numbered frame has its number, whatever keyed one has it now. */
+static weir_status take_number(struct weir_txn *txn, struct weir_arena *arena,
+                               struct weir_decision *decision, struct weir_error *err)
+{
+    struct weir_stmt *stmt;
+    struct weir_decision other = *decision;
+    if (decision->key != NULL) {
+        return free_number(txn, decision, err);
+    }
+    WEIR_TRY(weir_stmt_open(txn, sql_key_of_number, NUMBER_BINDS(decision), &stmt, err));
+    WEIR_TRY(find_row(stmt, arena, &other, &other.key, err));
+    if (other.key == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(free_number(txn, &other, err));
+    return weir_txn_exec(txn, sql_renumber,
+                         WEIR_BINDS(WEIR_BIND_INT("frame", other.frame),
+                                    WEIR_BIND_TEXT("ion", other.ion),
+                                    WEIR_BIND_TEXT("key", other.key)),
+                         NULL, err);
+}
 
 /* At most one row has the frame. */
 static weir_status find_replaced(struct weir_txn *txn, const struct weir_decision *decision,
@@ -124,8 +207,10 @@ weir_status weir_decisions_replaced(struct weir_txn *txn, const struct weir_deci
     size_t n_found = 0;
     for (size_t i = 0; i < n; i++) {
         bool is_there = false;
-        if (!decisions[i].is_sandbox) {
-            WEIR_TRY(find_replaced(txn, &decisions[i], arena, &pictures[n_found], &is_there, err));
+        struct weir_decision named = decisions[i];
+        WEIR_TRY(resolve_key(txn, arena, &named, err));
+        if (!named.is_sandbox) {
+            WEIR_TRY(find_replaced(txn, &named, arena, &pictures[n_found], &is_there, err));
         }
         n_found += is_there;
     }
@@ -149,17 +234,19 @@ static weir_status drop_tried(struct weir_txn *txn, const struct weir_decision *
 }
 
 static weir_status store_one(struct weir_txn *txn, const struct weir_decision *decision,
-                             size_t *n_stored, struct weir_error *err)
+                             struct weir_arena *arena, size_t *n_stored, struct weir_error *err)
 {
     int64_t n_there, n_dropped = 0;
-    WEIR_TRY(weir_txn_query_int(txn, sql_has_frame, FRAME_BINDS(decision), 0, &n_there, err));
-    if (n_there > 0 && !decision->is_sandbox) {
-        WEIR_TRY(drop_tried(txn, decision, &n_dropped, err));
+    struct weir_decision numbered = *decision;
+    WEIR_TRY(resolve_key(txn, arena, &numbered, err));
+    WEIR_TRY(weir_txn_query_int(txn, sql_has_frame, FRAME_BINDS(&numbered), 0, &n_there, err));
+    if (n_there > 0 && !numbered.is_sandbox) {
+        WEIR_TRY(drop_tried(txn, &numbered, &n_dropped, err));
     }
     if (n_there > n_dropped) {
         return WEIR_OK;
     }
-    struct weir_decision numbered = *decision;
+    WEIR_TRY(take_number(txn, arena, &numbered, err));
     WEIR_TRY(weir_txn_next(txn, "decisions", &numbered.seq, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_decision_resource, &numbered, err));
     (*n_stored)++;
@@ -171,13 +258,18 @@ weir_status weir_decisions_store(struct weir_txn *txn, const struct weir_decisio
                                  size_t n_erased, size_t *out_stored, struct weir_error *err)
 {
     size_t n_stored = 0;
+    struct weir_arena arena;
     for (size_t i = 0; i < n_erased; i++) {
         WEIR_TRY(weir_txn_exec(txn, sql_forget_picture,
                                WEIR_BINDS(WEIR_BIND_TEXT("id", erased[i].id)), NULL, err));
     }
-    for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(store_one(txn, &decisions[i], &n_stored, err));
+    weir_arena_init(&arena, 0);
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+        status = store_one(txn, &decisions[i], &arena, &n_stored, err);
     }
+    weir_arena_fini(&arena);
+    WEIR_TRY(status);
     *out_stored = n_stored;
     return WEIR_OK;
 }

@@ -1,8 +1,8 @@
 /**
  * Decisions: what prediction replicas decided about frames, and what their monitors found.
  *
- * A replica ships decisions until they are acknowledged; the same frame of the same camera again is
- * a duplicate and is not stored. `seq` counts in order of arrival, so "everything after seq" is
+ * A replica ships decisions until they are acknowledged; one about the same frame again is a duplicate and is
+ * not stored. A frame is named by camera and number, or by the key that its source has given it. `seq` counts in order of arrival, so "everything after seq" is
  * complete.
  */
 #ifndef WEIR_ION_DECISION_H
@@ -19,7 +19,8 @@ struct weir_decision {
     char *pipeline;
     char *replica;
     char *camera;
-    int64_t frame;
+    int64_t frame; /**< Below 0: its source has no number for it. */
+    char *key;     /**< What names the frame in its ION; NULL: camera and number do. */
     int64_t time_ms;
     char *verdict; /**< "grant", "deny", "unknown", "error", "label" */
     char *person;
@@ -77,8 +78,9 @@ weir_status weir_decisions_replaced(struct weir_txn *txn, const struct weir_deci
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Store decisions that are not there yet by (ion, camera, frame); `seq` is not read. One that had an
- * effect takes the place of one that was only tried.
+ * Store decisions about frames that none is there about yet; `seq` is not read. One that had an effect takes
+ * the place of one that was only tried. A keyed frame whose number a numbered one of its camera has, or
+ * another keyed one, goes without it: `frame` is below 0.
  *
  * @param erased  Of weir_decisions_replaced; their pictures are gone.
  * @return CONFLICT: such a one came meanwhile, with a picture: begin again.

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <time.h>
 
 static struct store_fixture fixture;
 
@@ -169,6 +170,61 @@ START_TEST(a_frame_is_decided_once_and_sums_equal_a_sorted_array)
 
 END_TEST
 
+#define N_KEYS 60
+
+/* Frames of two sources in one ION: numbered ones, and keyed ones of which some have numbers that numbered
+ * ones or each other have, too. All come several times, in any order. */
+static weir_status store_keyed(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static char *const cameras[] = {"door", "gate"};
+    struct weir_rng rng;
+    size_t n_stored, n_all = 0;
+    bool is_there[2 * N_KEYS] = {false};
+    int64_t n;
+    weir_rng_init(&rng, *(uint64_t *)context, 0);
+    for (int i = 0; i < 600; i++) {
+        int which = (int)weir_rng_below(&rng, 2 * N_KEYS), of = which % N_KEYS;
+        bool is_keyed = which >= N_KEYS;
+        struct weir_decision decision = {
+            .id = weir_arena_printf(&fixture.arena, "k%d", i),
+            .ion = "x",
+            .pipeline = "p",
+            .camera = cameras[is_keyed ? (int)weir_rng_below(&rng, 2) : of % 2],
+            .frame = is_keyed ? (of % 3 == 0 ? -7 : of % 20) : of,
+            .key = is_keyed ? weir_arena_printf(&fixture.arena, "topic/%d", of) : NULL,
+            .verdict = "grant",
+            .is_sandbox = weir_rng_below(&rng, 3) == 0};
+        MUST(weir_decisions_store(txn, &decision, 1, NULL, 0, &n_stored, err));
+        ck_assert(is_there[which] || n_stored == 1);
+        n_all += !is_there[which];
+        is_there[which] = true;
+    }
+    MUST(weir_txn_count(txn, &weir_decision_resource, NULL, &n, err));
+    ck_assert(n == (int64_t)n_all); /* one row for each frame, also where a trial was replaced */
+    MUST(weir_txn_query_int(txn, "SELECT count(DISTINCT key) FROM decisions WHERE key IS NOT NULL",
+                            WEIR_NO_BINDS, 0, &n, err));
+    int64_t n_keys = 0;
+    for (int i = N_KEYS; i < 2 * N_KEYS; i++) {
+        n_keys += is_there[i];
+    }
+    ck_assert(n == n_keys);
+    MUST(weir_txn_query_int(txn,
+                            "SELECT count(*) FROM decisions WHERE key IS NULL AND (frame < 0 OR "
+                            "camera <> CASE WHEN frame % 2 = 0 THEN 'door' ELSE 'gate' END)",
+                            WEIR_NO_BINDS, 0, &n, err));
+    ck_assert(n == 0);
+    return WEIR_OK;
+}
+
+START_TEST(a_keyed_frame_is_decided_once_whatever_its_number_is)
+{
+    uint64_t seed = (uint64_t)time(NULL);
+    printf("seed %" PRIu64 "\n", seed);
+    fixture_write(&fixture, store_keyed, &seed);
+}
+
+END_TEST
+
 static weir_status reports(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     (void)context;
@@ -264,5 +320,6 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("decision", set_up, tear_down,
                     a_frame_is_decided_once_and_sums_equal_a_sorted_array,
+                    a_keyed_frame_is_decided_once_whatever_its_number_is,
                     a_health_report_is_stored_once,
                     a_signal_that_drifts_at_another_replica_is_known)

@@ -28,11 +28,15 @@ struct weir_ion_replica {
     int64_t last_frame_ms;     /**< When a frame was taken last; 0: none since it started. */
     int64_t backlog_ms;        /**< Age of the oldest decision that is not passed on; 0: none. */
     char *backlog_reader;      /**< Who has not passed it on: "server", "sink-…". */
-    int64_t decisions_refused; /**< Set aside on its disk: the server refused them. */
+    int64_t decisions_refused; /**< Set aside on its disk: the server or a sink refused them. */
     int64_t
         frames_ignored; /**< Given to its source now, and no frames: wrong names, wrong places. */
     char *why_ignored;  /**< What is wrong with the first of them: a sentence. */
-    int64_t time_ms;    /**< When it reported. */
+    /** JSON: is its source connected, since when, and the last error: {"connected", "since", "error"}. */
+    char *source;
+    char *
+        consumers; /**< JSON: who takes its decisions, [{"name", "connected", "since", "error", …}]. */
+    int64_t time_ms; /**< When it reported. */
 };
 
 #define WEIR_REPLICA_STARTING "STARTING"

@@ -13,12 +13,11 @@
 #include "base/arena.h"
 #include "base/kind.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct weir_http_client;
-struct weir_http_call;
+struct weir_poster;
+struct weir_post;
 
 extern const struct weir_registry weir_receiver_kinds;
 
@@ -32,20 +31,12 @@ extern const struct weir_registry weir_receiver_kinds;
 /** How often receivers that forget are told again, as long as an alert lasts. */
 #define WEIR_RECEIVER_RESEND_MS ((int64_t)5 * 60000)
 
-/** How a try is cut short from another thread: when the server ends. */
-struct weir_receiver_stop {
-    pthread_mutex_t lock;
-    bool is_stopping;
-    struct weir_http_client *client; /**< That makes a call now; NULL: none does. */
-};
-
 /** One try. */
 struct weir_receiver_send {
     const char *delivery; /**< Its identifier. */
     const json_t *message;
     const void *options;
-    struct weir_http_client *client; /**< Of this thread, without authorities of its own. */
-    struct weir_receiver_stop *stop;
+    struct weir_poster *poster; /**< Of this thread; it is stopped when the server ends. */
     struct weir_arena *arena;
     int64_t now_ms;
     int64_t timeout_ms;
@@ -74,13 +65,6 @@ bool weir_receiver_forgets(const char *kind);
 
 /* ---- for the kinds -------------------------------------------------------------------------- */
 
-/** Must be http or https, with a host; without user, password, blanks and control characters. */
-weir_status receiver_check_url(const char *url, const char *place,
-                               struct weir_error *err) WEIR_MUST_CHECK;
-
-/** A token goes into a header: nothing may end that. NULL is accepted. */
-weir_status receiver_check_token(const char *token, struct weir_error *err) WEIR_MUST_CHECK;
-
 /** The first line of a file with a secret, in the try's arena. @return IO, NOT_FOUND, LIMIT. */
 weir_status receiver_read_secret(const struct weir_receiver_send *send, const char *path,
                                  char **out, struct weir_error *err) WEIR_MUST_CHECK;
@@ -88,12 +72,9 @@ weir_status receiver_read_secret(const struct weir_receiver_send *send, const ch
 /** What only who reads the server's log may see, at level debug. */
 void receiver_log(const struct weir_receiver_send *send, const char *text);
 
-/** Is the try to be cut short? */
-bool receiver_is_stopping(struct weir_receiver_stop *stop);
-
-/** POST a body; 2xx is success. 4xx but 408, 425 and 429 is INVALID, everything else UNAVAILABLE. */
-weir_status receiver_post(const struct weir_receiver_send *send, struct weir_http_call *call,
-                          const char *ca_file, struct weir_error *err) WEIR_MUST_CHECK;
+/** POST (http/post.h): time and patience are the try's. */
+weir_status receiver_post(const struct weir_receiver_send *send, struct weir_post *post,
+                          struct weir_error *err) WEIR_MUST_CHECK;
 
 /** What a message is about, in one line: "[critical] Node a has not been heard of …". */
 char *receiver_title(const json_t *message, struct weir_arena *arena);

@@ -2,7 +2,7 @@
 
 #include "base/deadline.h"
 #include "base/log.h"
-#include "http/http_client.h"
+#include "http/post.h"
 #include "notify/notify.h"
 #include "notify/queue.h"
 #include "notify/receiver.h"
@@ -20,8 +20,7 @@
 struct worker {
     struct weir_sender *sender;
     pthread_t thread;
-    struct weir_http_client *client;
-    struct weir_receiver_stop stop;
+    struct weir_poster *poster;
     char receiver[WEIR_FIELD_NAME_MAX_BYTES + 1]; /* "": none; under the sender's lock */
     int64_t n_failed;                             /* turns on end that the database made fail */
     bool is_started;
@@ -116,13 +115,13 @@ static weir_status try_once(struct turn *turn, struct weir_error *err)
     const struct weir_receiver_send send = {.delivery = turn->delivery.id,
                                             .message = message,
                                             .options = receiver.options,
-                                            .client = worker->client,
-                                            .stop = &worker->stop,
+                                            .poster = worker->poster,
                                             .arena = turn->arena,
                                             .now_ms = turn->now_ms,
                                             .timeout_ms = worker->sender->timeout_ms};
     weir_status status = ops->send(&send, err);
-    return status != WEIR_OK && receiver_is_stopping(&worker->stop) ? WEIR_ERR_CANCELLED : status;
+    return status != WEIR_OK && weir_poster_is_stopped(worker->poster) ? WEIR_ERR_CANCELLED
+                                                                       : status;
 }
 
 static void tell(const struct turn *turn)
@@ -256,7 +255,7 @@ static weir_status start_worker(struct weir_sender *sender, struct worker *worke
                                 struct weir_error *err)
 {
     worker->sender = sender;
-    WEIR_TRY(weir_http_client_open(&(struct weir_http_client_config){0}, &worker->client, err));
+    WEIR_TRY(weir_poster_open(&worker->poster, err));
     int reason = pthread_create(&worker->thread, NULL, worker_main, worker);
     if (reason != 0) {
         return weir_error_set_errno(err, reason, "cannot start a thread that sends alerts");
@@ -274,9 +273,6 @@ weir_status weir_sender_start(const struct weir_sender_config *config, struct we
     sender->timeout_ms = config->timeout_ms > 0 ? config->timeout_ms : TIMEOUT_MS;
     pthread_mutex_init(&sender->lock, NULL);
     pthread_cond_init(&sender->changed, NULL);
-    for (size_t i = 0; i < WEIR_SENDER_THREADS; i++) {
-        pthread_mutex_init(&sender->workers[i].stop.lock, NULL);
-    }
     int64_t now_ms = weir_clock_now_ms(sender->clock);
     weir_status status = weir_store_write(sender->store, release_in, &now_ms, err);
     for (size_t i = 0; i < WEIR_SENDER_THREADS && status == WEIR_OK; i++) {
@@ -312,13 +308,9 @@ void weir_sender_stop(struct weir_sender *sender)
     pthread_cond_broadcast(&sender->changed);
     pthread_mutex_unlock(&sender->lock);
     for (size_t i = 0; i < WEIR_SENDER_THREADS; i++) {
-        struct weir_receiver_stop *stop = &sender->workers[i].stop;
-        pthread_mutex_lock(&stop->lock);
-        stop->is_stopping = true;
-        if (stop->client != NULL) {
-            weir_http_client_cancel(stop->client);
+        if (sender->workers[i].poster != NULL) {
+            weir_poster_stop(sender->workers[i].poster);
         }
-        pthread_mutex_unlock(&stop->lock);
     }
     for (size_t i = 0; i < WEIR_SENDER_THREADS; i++) {
         if (sender->workers[i].is_started) {
@@ -334,8 +326,7 @@ void weir_sender_destroy(struct weir_sender *sender)
         return;
     }
     for (size_t i = 0; i < WEIR_SENDER_THREADS; i++) {
-        weir_http_client_close(sender->workers[i].client);
-        pthread_mutex_destroy(&sender->workers[i].stop.lock);
+        weir_poster_close(sender->workers[i].poster);
     }
     pthread_cond_destroy(&sender->changed);
     pthread_mutex_destroy(&sender->lock);

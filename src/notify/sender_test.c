@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "http/http.h"
+#include "http/post.h"
 #include "notify/notify_fixture.h"
-#include "notify/signature.h"
 
 #include <stdio.h>
 
@@ -143,9 +143,9 @@ START_TEST(a_message_arrives_signed)
     struct weir_sender *sender = start(0);
     wait_for(sent, 1);
     end(sender);
-    char expected[NOTIFY_SIGNATURE_BYTES], header[80];
-    notify_signature("k3y", hook.calls[0].time, hook.calls[0].body, strlen(hook.calls[0].body),
-                     expected);
+    char expected[WEIR_POST_SIGNATURE_BYTES], header[80];
+    weir_post_signature("k3y", hook.calls[0].time, hook.calls[0].body, strlen(hook.calls[0].body),
+                        expected);
     (void)snprintf(header, sizeof header, "v1=%s", expected);
     ck_assert_str_eq(hook.calls[0].signature, header);
     ck_assert_str_eq(hook.calls[0].bearer, "Bearer t0ken");

@@ -6,8 +6,7 @@
 
 static json_t *text(const char *value)
 {
-    json_t *json = value != NULL ? json_string(value) : json_null();
-    return json != NULL ? json : json_string("?");
+    return weir_json_string(value, "?");
 }
 
 static json_t *number(double value)
@@ -26,6 +25,9 @@ json_t *decision_to_json(struct decision *decision)
     json_object_set_new(json, "replica", text(decision->replica));
     json_object_set_new(json, "camera", text(decision->camera));
     json_object_set_new(json, "frame", json_integer(decision->frame));
+    if (decision->key != NULL) {
+        json_object_set_new(json, "key", text(decision->key));
+    }
     json_object_set_new(json, "time_ms", text(time));
     json_object_set_new(json, "verdict", text(verdict_text(decision->verdict)));
     json_object_set_new(json, "person", text(decision->person));

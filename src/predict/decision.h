@@ -13,6 +13,7 @@ struct decision {
     char id[WEIR_UUID_BYTES];
     const char *ion, *pipeline, *replica, *camera;
     int64_t frame;
+    const char *key; /**< Of the frame; NULL: camera and number name it. */
     int64_t time_ms; /**< When the frame was there. */
     enum verdict verdict;
     const char *person;      /**< Recognised; NULL if unknown. */
@@ -28,7 +29,7 @@ struct decision {
 };
 
 /**
- * New object with every field of the record but "durable_us", which is known later. "image" is
+ * New object with every field of the record but "durable_us", which is known later, and "key" if there is none. "image" is
  * null. Text that is not UTF-8 becomes "?". Takes the reference to `labels`.
  */
 json_t *decision_to_json(struct decision *decision);

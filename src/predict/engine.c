@@ -1,6 +1,7 @@
 #include "predict/engine.h"
 
 #include "base/clock.h"
+#include "base/complaint.h"
 #include "base/log.h"
 #include "predict/decision.h"
 
@@ -8,27 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMPLAIN_MS 10000
-
 struct engine {
     struct engine_config config;
     pthread_t thread;
-    int64_t complained_ms;
-    int64_t n_unsaid; /**< Damaged frames since the last line in the log. */
+    struct weir_complaint damaged; /**< Frames. */
 };
 
 static void complain(struct engine *engine, const struct frame *frame, const char *reason)
 {
-    int64_t now_ms = weir_mono_ms();
-    if (engine->complained_ms != 0 && now_ms - engine->complained_ms < COMPLAIN_MS) {
-        engine->n_unsaid++;
-        return;
+    int64_t n_unsaid;
+    if (weir_complaint_is_due(&engine->damaged, &n_unsaid)) {
+        weir_log(WEIR_LOG_WARN, "frame_damaged", WEIR_KV_STR("camera", frame->camera),
+                 WEIR_KV_INT("frame", frame->number), WEIR_KV_STR("reason", reason),
+                 WEIR_KV_INT("others_before", n_unsaid));
     }
-    engine->complained_ms = now_ms;
-    weir_log(WEIR_LOG_WARN, "frame_damaged", WEIR_KV_STR("camera", frame->camera),
-             WEIR_KV_INT("frame", frame->number), WEIR_KV_STR("reason", reason),
-             WEIR_KV_INT("others_before", engine->n_unsaid));
-    engine->n_unsaid = 0;
 }
 
 /* What the monitor compares with training; of frames that it does not count no more than whether they
@@ -74,6 +68,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
         .replica = spec->replica,
         .camera = frame->camera,
         .frame = frame->number,
+        .key = frame->is_keyed ? frame->key : NULL,
         .time_ms = frame->received_ms,
         .score = NAN,
         .threshold = serving_threshold(serving),
@@ -110,7 +105,7 @@ static void *engine_main(void *context)
     struct engine *engine = context;
     struct frame *frame;
     while ((frame = intake_take(engine->config.intake)) != NULL) {
-        json_t *known = outbox_find(engine->config.outbox, frame->camera, frame->number);
+        json_t *known = outbox_find(engine->config.outbox, frame->key);
         if (known != NULL) {
             json_decref(known);
             intake_done(engine->config.intake, frame);

@@ -29,15 +29,35 @@ struct heartbeat {
     struct source *source;
 };
 
-/** Names of files need not be UTF-8: what is not is left out. */
-static json_t *text_of(const char *why)
+/* Of the source, under the lock, so that it is not gone meanwhile. */
+static void add_source(const struct heartbeat *heartbeat, size_t n_queued, json_t *json)
 {
-    json_t *text = json_string(why);
-    return text != NULL ? text : json_string("the name of a file is no UTF-8 text");
+    const struct source_ops *ops = heartbeat->source_ops;
+    char why[SOURCE_WHY_BYTES] = "";
+    size_t n_waiting = 0, n_ignored = 0;
+    if (ops != NULL) {
+        n_waiting = ops->waiting != NULL ? ops->waiting(heartbeat->source) : 0;
+        n_ignored = ops->ignored(heartbeat->source, why);
+        json_object_set_new(json, "source", ops->status(heartbeat->source));
+    }
+    json_object_set_new(json, "frames_waiting", json_integer((json_int_t)(n_queued + n_waiting)));
+    json_object_set_new(json, "frames_ignored", json_integer((json_int_t)n_ignored));
+    /* Names of files need not be UTF-8. */
+    json_object_set_new(
+        json, "why_ignored",
+        weir_json_string(n_ignored > 0 ? why : NULL, "the name of a file is no UTF-8 text"));
 }
 
-/** Everything, as it is now. The source is asked under the lock, so that it is not gone meanwhile.
- */
+static json_t *consumers_to_json(const struct heartbeat_config *config)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < config->n_consumers; i++) {
+        json_array_append_new(list, consumer_status(config->consumers[i]));
+    }
+    return list;
+}
+
+/** Everything, as it is now. */
 static json_t *compose(struct heartbeat *heartbeat)
 {
     struct intake_counts counts;
@@ -47,25 +67,19 @@ static json_t *compose(struct heartbeat *heartbeat)
     int64_t age_ms =
         outbox.oldest_ms > 0 ? WEIR_MAX(weir_time_ms() - outbox.oldest_ms, (int64_t)1) : 0;
     pthread_mutex_lock(&heartbeat->lock);
-    size_t n_waiting = counts.n_queued;
-    if (heartbeat->source_ops != NULL && heartbeat->source_ops->waiting != NULL) {
-        n_waiting += heartbeat->source_ops->waiting(heartbeat->source);
+    json_t *json =
+        json_pack("{s:I,s:s,s:s?,s:I,s:I,s:I,s:I,s:I,s:s?,s:I,s:o}", "revision",
+                  (json_int_t)heartbeat->revision, "state", heartbeat->state, "reason",
+                  heartbeat->reason[0] != '\0' ? heartbeat->reason : NULL, "served_revision",
+                  (json_int_t)heartbeat->served_revision, "frames_taken",
+                  (json_int_t)counts.n_accepted, "frames_decided", (json_int_t)outbox.n_durable,
+                  "last_frame_ms", (json_int_t)counts.last_ms, "backlog_ms", (json_int_t)age_ms,
+                  "backlog_reader", age_ms > 0 ? outbox.oldest_reader : NULL, "decisions_refused",
+                  (json_int_t)refused_count(heartbeat->config.refused), "consumers",
+                  consumers_to_json(&heartbeat->config));
+    if (json != NULL) {
+        add_source(heartbeat, counts.n_queued, json);
     }
-    char why[SOURCE_WHY_BYTES] = "";
-    size_t n_ignored = 0;
-    if (heartbeat->source_ops != NULL && heartbeat->source_ops->ignored != NULL) {
-        n_ignored = heartbeat->source_ops->ignored(heartbeat->source, why);
-    }
-    json_t *json = json_pack(
-        "{s:I,s:s,s:s?,s:I,s:I,s:I,s:I,s:I,s:I,s:s?,s:I,s:I,s:o}", "revision",
-        (json_int_t)heartbeat->revision, "state", heartbeat->state, "reason",
-        heartbeat->reason[0] != '\0' ? heartbeat->reason : NULL, "served_revision",
-        (json_int_t)heartbeat->served_revision, "frames_taken", (json_int_t)counts.n_accepted,
-        "frames_decided", (json_int_t)outbox.n_durable, "frames_waiting", (json_int_t)n_waiting,
-        "last_frame_ms", (json_int_t)counts.last_ms, "backlog_ms", (json_int_t)age_ms,
-        "backlog_reader", age_ms > 0 ? outbox.oldest_reader : NULL, "decisions_refused",
-        (json_int_t)refused_count(heartbeat->config.refused), "frames_ignored",
-        (json_int_t)n_ignored, "why_ignored", n_ignored > 0 ? text_of(why) : json_null());
     heartbeat->has_news = false;
     pthread_mutex_unlock(&heartbeat->lock);
     return json;

@@ -9,6 +9,7 @@
 #ifndef WEIR_PREDICT_HEARTBEAT_H
 #define WEIR_PREDICT_HEARTBEAT_H
 
+#include "predict/consumer.h"
 #include "predict/intake.h"
 #include "predict/outbox.h"
 #include "predict/refused.h"
@@ -24,6 +25,8 @@ struct heartbeat_config {
     struct intake *intake;
     struct outbox *outbox;
     struct refused *refused;
+    struct consumer *const *consumers;
+    size_t n_consumers;
 };
 
 weir_status heartbeat_start(const struct heartbeat_config *config, struct heartbeat **out,

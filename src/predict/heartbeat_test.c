@@ -66,6 +66,10 @@ START_TEST(the_server_hears_what_became_of_each_deployment)
     ck_assert_int_eq(test_int(heard, "frames_taken"), 20);
     ck_assert_int_gt(test_int(heard, "last_frame_ms"), 0);
     ck_assert_int_eq(test_int(heard, "backlog_ms"), 0);
+    ck_assert(json_is_true(json_object_get(json_object_get(heard, "source"), "connected")));
+    const json_t *shipper = json_array_get(json_object_get(heard, "consumers"), 0);
+    ck_assert_str_eq(test_text(shipper, "name"), "server");
+    ck_assert(json_is_true(json_object_get(shipper, "connected")));
     json_decref(heard);
     test_server_deploy(server, deployment("damaged", 3));
     expect((struct expected){"FAILED", "model", 3, 2, 20, 0}); /* the one before serves on */

@@ -3,9 +3,11 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/deadline.h"
+#include "base/hash.h"
+#include "base/json.h"
 
 #include <errno.h>
-#include <jansson.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,21 +32,31 @@ struct intake {
     struct timespec give_up; /**< Once closed. */
 };
 
-bool frame_camera_is_valid(const char *camera)
+static bool is_plain(const char *text, size_t max_bytes)
 {
-    size_t len = strlen(camera);
-    if (len == 0 || len >= FRAME_CAMERA_BYTES || camera[0] == '.') {
-        return false;
-    }
-    for (const char *c = camera; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == '/' || *c == 0x7f) {
+    size_t len = strlen(text);
+    for (const char *c = text; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
             return false;
         }
     }
-    json_t *text = json_string(camera); /* Refuses what is not UTF-8. */
-    bool is_text = text != NULL;
-    json_decref(text);
-    return is_text;
+    return len > 0 && len < max_bytes && weir_text_is_utf8(text);
+}
+
+bool frame_camera_is_valid(const char *camera)
+{
+    return is_plain(camera, FRAME_CAMERA_BYTES) && camera[0] != '.' && strchr(camera, '/') == NULL;
+}
+
+bool frame_key_is_valid(const char *key)
+{
+    return is_plain(key, FRAME_KEY_BYTES);
+}
+
+const char *frame_key_of(const char *camera, int64_t number, char out[FRAME_KEY_BYTES])
+{
+    (void)snprintf(out, FRAME_KEY_BYTES, "%s\n%" PRId64, camera, number);
+    return out;
 }
 
 struct frame *frame_create(const char *camera, int64_t number)
@@ -52,6 +64,16 @@ struct frame *frame_create(const char *camera, int64_t number)
     struct frame *frame = weir_xalloc(sizeof *frame);
     *frame = (struct frame){.number = number};
     (void)snprintf(frame->camera, sizeof frame->camera, "%s", camera);
+    (void)frame_key_of(camera, number, frame->key);
+    return frame;
+}
+
+struct frame *frame_create_keyed(const char *camera, const char *key, int64_t number)
+{
+    int64_t hash = (int64_t)(weir_hash_text(WEIR_HASH_BEGIN, key) >> 1);
+    struct frame *frame = frame_create(camera, number >= 0 ? number : -1 - hash);
+    (void)snprintf(frame->key, sizeof frame->key, "%s", key);
+    frame->is_keyed = true;
     return frame;
 }
 
@@ -94,7 +116,7 @@ static void list_remove(struct frame_list *list, struct frame *frame)
 static bool list_has(const struct frame_list *list, const struct frame *wanted)
 {
     for (const struct frame *frame = list->first; frame != NULL; frame = frame->next) {
-        if (frame->number == wanted->number && strcmp(frame->camera, wanted->camera) == 0) {
+        if (strcmp(frame->key, wanted->key) == 0) {
             return true;
         }
     }

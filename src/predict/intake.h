@@ -2,8 +2,12 @@
  * Intake: frames between sources and engine, bounded, each frame once.
  *
  * A frame is *queued*, then *in hand* (being decided, or decided and not yet durable), then done. A
- * second frame of the same camera and number is refused while the first is in either state. Until
- * the intake is opened (a model is there) nothing is accepted.
+ * second frame with the same key is refused while the first is in either state. Until the intake is
+ * opened (a model is there) nothing is accepted.
+ *
+ * The key names a frame for ever. Of a source that numbers the frames of a camera it follows from these two.
+ * Another source gives a text, which the thing that it passes on has for good (a message's topic, partition
+ * and offset), and a number if there is one.
  */
 #ifndef WEIR_PREDICT_INTAKE_H
 #define WEIR_PREDICT_INTAKE_H
@@ -15,12 +19,15 @@
 #include <stdint.h>
 
 #define FRAME_CAMERA_BYTES 64
+#define FRAME_KEY_BYTES    129
 #define FRAME_MAX_BYTES    ((size_t)16 << 20)
 
 struct frame {
     char camera[FRAME_CAMERA_BYTES]; /**< UTF-8, 1 to 63 bytes, no "/", not starting with ".". */
-    int64_t number;                  /**< ≥ 0 */
-    uint8_t *bytes;                  /**< The picture as it came; the frame owns it. May be NULL. */
+    int64_t number; /**< ≥ 0; below: it has none, and this follows from the key. */
+    char key[FRAME_KEY_BYTES];
+    bool is_keyed;  /**< The source has given the key. */
+    uint8_t *bytes; /**< The picture as it came; the frame owns it. May be NULL. */
     size_t n_bytes;
     char *path;          /**< Of a directory's file; the frame owns it. */
     char *damage;        /**< Why there are no usable bytes, or NULL; the frame owns it. */
@@ -35,8 +42,17 @@ struct frame {
 /** Is this a usable camera name? */
 bool frame_camera_is_valid(const char *camera);
 
+/** Can a source give this key: UTF-8, 1 to 128 bytes, no control characters? */
+bool frame_key_is_valid(const char *key);
+
+/** The key that follows from camera and number. No source can give it. Returns out. */
+const char *frame_key_of(const char *camera, int64_t number, char out[FRAME_KEY_BYTES]);
+
 /** New frame of a valid camera; everything else is zero. */
 struct frame *frame_create(const char *camera, int64_t number);
+
+/** The same with a valid key. @param number  Below 0: there is none. */
+struct frame *frame_create_keyed(const char *camera, const char *key, int64_t number);
 void frame_destroy(struct frame *frame);
 
 struct intake;

@@ -19,7 +19,7 @@ struct one {
     struct outbox *outbox;
     struct pictures *pictures;
     struct refused *refused;
-    struct shipper *shipper;
+    struct consumer *shipper;
 };
 
 struct left {
@@ -81,7 +81,7 @@ struct left *left_start(const struct predict_spec *spec)
 void left_stop(struct left *left, int64_t grace_ms)
 {
     for (size_t i = 0; left != NULL && i < left->n; i++) {
-        shipper_stop(left->items[i].shipper, grace_ms);
+        consumers_stop(&left->items[i].shipper, 1, grace_ms);
         close_one(&left->items[i]);
     }
     free(left);

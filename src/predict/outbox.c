@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "predict/intake.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,22 +12,31 @@
 
 #define RETRY_MS         200
 #define CLOSE_PATIENCE   5
-#define COMPLAIN_MS      10000
 #define GROUP_MAX_BYTES  ((size_t)(OUTBOX_QUEUE_MAX + 1) * (OUTBOX_RECORD_MAX_BYTES + 16))
 #define PICTURE_MAX      ((size_t)256 << 10)
 #define RECORD_ROOM      2048 /**< Bytes of log that one remembered record may take at most, rather. */
 #define POSITION_FOREVER UINT64_MAX
+
+/* The key of the frame that a record is about: given with it, or by camera and number. NULL: it is none. */
+static const char *key_of(const json_t *record, char out[FRAME_KEY_BYTES])
+{
+    const char *camera = json_string_value(json_object_get(record, "camera"));
+    const char *key = json_string_value(json_object_get(record, "key"));
+    if (camera == NULL || key != NULL) {
+        return camera == NULL ? NULL : key;
+    }
+    return frame_key_of(camera, json_integer_value(json_object_get(record, "frame")), out);
+}
 
 /* ---- recovery -------------------------------------------------------------------------------- */
 
 static void remember_record(struct outbox *outbox, const char *text, size_t len, uint64_t position)
 {
     json_t *record = json_loadb(text, len, 0, NULL);
-    const char *camera = json_string_value(json_object_get(record, "camera"));
-    if (camera != NULL) {
-        int64_t frame = json_integer_value(json_object_get(record, "frame"));
-        outbox_index_add(&outbox->index, outbox_key(camera, frame), position,
-                         OUTBOX_DURABLE_UNKNOWN);
+    char bytes[FRAME_KEY_BYTES];
+    const char *key = key_of(record, bytes);
+    if (key != NULL) {
+        outbox_index_add(&outbox->index, outbox_hash(key), position, OUTBOX_DURABLE_UNKNOWN);
     }
     json_decref(record);
 }
@@ -60,15 +70,6 @@ static weir_status recover_index(struct outbox *outbox, struct weir_error *err)
 }
 
 /* ---- the writer ------------------------------------------------------------------------------ */
-
-static void complain(struct outbox *outbox, const struct weir_error *err)
-{
-    int64_t now_ms = weir_mono_ms();
-    if (outbox->complained_ms == 0 || now_ms - outbox->complained_ms >= COMPLAIN_MS) {
-        outbox->complained_ms = now_ms;
-        weir_log(WEIR_LOG_ERROR, "outbox_not_writable", WEIR_KV_STR("reason", err->message));
-    }
-}
 
 /* Keep the picture and name it in the record. A picture that cannot be kept is left out. */
 static void finish_picture(struct outbox *outbox, struct outbox_item *item)
@@ -115,13 +116,14 @@ static bool write_group(struct outbox *outbox, uint64_t *out_position)
         struct weir_error err = {0};
         if (outbox_log_append(outbox->log, outbox->group.data, outbox->group.len, out_position,
                               &err) == WEIR_OK) {
-            if (outbox->complained_ms != 0) {
-                outbox->complained_ms = 0;
+            if (weir_complaint_end(&outbox->not_writable)) {
                 weir_log_event(WEIR_LOG_INFO, "outbox_writable_again");
             }
             return true;
         }
-        complain(outbox, &err);
+        if (weir_complaint_is_due(&outbox->not_writable, NULL)) {
+            weir_log(WEIR_LOG_ERROR, "outbox_not_writable", WEIR_KV_STR("reason", err.message));
+        }
         struct timespec deadline = weir_deadline_after(RETRY_MS);
         pthread_mutex_lock(&outbox->lock);
         if (!outbox->is_closing) {
@@ -140,10 +142,10 @@ static void publish(struct outbox *outbox, const struct outbox_item *items, size
     uint64_t now_ns = weir_mono_ns();
     pthread_mutex_lock(&outbox->lock);
     for (size_t i = 0; i < n; i++) {
-        const char *camera = json_string_value(json_object_get(items[i].record, "camera"));
-        int64_t frame = json_integer_value(json_object_get(items[i].record, "frame"));
+        char key[FRAME_KEY_BYTES];
         uint64_t us = (now_ns - items[i].received_ns) / 1000;
-        outbox_index_add(&outbox->index, outbox_key(camera, frame), position + offsets[i],
+        outbox_index_add(&outbox->index, outbox_hash(key_of(items[i].record, key)),
+                         position + offsets[i],
                          (uint32_t)WEIR_MIN(us, (uint64_t)OUTBOX_DURABLE_UNKNOWN - 1));
     }
     outbox->end = position + outbox->group.len;
@@ -317,14 +319,14 @@ bool outbox_flush(struct outbox *outbox, int64_t timeout_ms)
 json_t *outbox_record_at(struct outbox *outbox, const char *text, size_t len)
 {
     json_t *record = json_loadb(text, len, 0, NULL);
-    const char *camera = json_string_value(json_object_get(record, "camera"));
-    if (camera == NULL) {
+    char bytes[FRAME_KEY_BYTES];
+    const char *key = key_of(record, bytes);
+    if (key == NULL) {
         json_decref(record);
         return NULL;
     }
-    uint64_t key = outbox_key(camera, json_integer_value(json_object_get(record, "frame")));
     pthread_mutex_lock(&outbox->lock);
-    const struct outbox_index_entry *entry = outbox_index_find(&outbox->index, key);
+    const struct outbox_index_entry *entry = outbox_index_find(&outbox->index, outbox_hash(key));
     uint32_t durable_us = entry != NULL ? entry->durable_us : OUTBOX_DURABLE_UNKNOWN;
     pthread_mutex_unlock(&outbox->lock);
     if (durable_us != OUTBOX_DURABLE_UNKNOWN) {
@@ -333,13 +335,13 @@ json_t *outbox_record_at(struct outbox *outbox, const char *text, size_t len)
     return record;
 }
 
-json_t *outbox_find(struct outbox *outbox, const char *camera, int64_t frame)
+json_t *outbox_find(struct outbox *outbox, const char *key)
 {
+    char bytes[FRAME_KEY_BYTES];
     struct weir_buf text;
     uint64_t at, next;
     pthread_mutex_lock(&outbox->lock);
-    const struct outbox_index_entry *entry =
-        outbox_index_find(&outbox->index, outbox_key(camera, frame));
+    const struct outbox_index_entry *entry = outbox_index_find(&outbox->index, outbox_hash(key));
     uint64_t position = entry != NULL ? entry->position : 0;
     pthread_mutex_unlock(&outbox->lock);
     if (entry == NULL) {
@@ -352,9 +354,8 @@ json_t *outbox_find(struct outbox *outbox, const char *camera, int64_t frame)
         record = outbox_record_at(outbox, text.data, text.len);
     }
     weir_buf_fini(&text);
-    const char *its_camera = json_string_value(json_object_get(record, "camera"));
-    if (its_camera == NULL || strcmp(its_camera, camera) != 0 ||
-        json_integer_value(json_object_get(record, "frame")) != frame) {
+    const char *its_key = key_of(record, bytes);
+    if (its_key == NULL || strcmp(its_key, key) != 0) {
         json_decref(record);
         return NULL;
     }

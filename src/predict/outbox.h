@@ -4,7 +4,7 @@
  *     outbox_open(&config, &outbox, err);                 // what an earlier process left is there
  *     outbox_put(outbox, &item);                          // the engine; returns at once
  *     … on_durable(context, tickets, n)                   // the writer, after fdatasync
- *     outbox_reader_next(reader, 200, 1000, &batch, err); // the shipper and each sink
+ *     outbox_reader_next(reader, 200, 1000, &batch, err); // each consumer (consumer.h)
  *     outbox_reader_done(reader);
  *
  * One writer thread takes what was put since its last write, finishes pictures, appends the records
@@ -14,10 +14,10 @@
  *
  * A reader has a name and a place in the log, kept in DIR/<name>.position. It is meant to save
  * its place once a second, so after a kill a reader may see up to a second's decisions again: what
- * it does with them must bear that (the server knows (camera, frame); sink/jsonl.h looks at its
+ * it does with them must bear that (the server knows the frames' keys; sink/jsonl.h looks at its
  * file).
  *
- * The newest OUTBOX_REMEMBERED decisions are remembered by (camera, frame); segments of the log are
+ * The newest OUTBOX_REMEMBERED decisions are remembered by the keys of their frames; segments of the log are
  * kept while they hold one of these, or something a reader has not read.
  */
 #ifndef WEIR_PREDICT_OUTBOX_H
@@ -68,9 +68,9 @@ void outbox_close(struct outbox *outbox);
 /** Queue a decision; waits while the queue is full. Any thread. */
 void outbox_put(struct outbox *outbox, struct outbox_item *item);
 
-/** The durable decision about this frame, a new reference; NULL if none is remembered. Any thread.
+/** The durable decision about the frame of this key, a new reference; NULL if none is remembered. Any thread.
  */
-json_t *outbox_find(struct outbox *outbox, const char *camera, int64_t frame);
+json_t *outbox_find(struct outbox *outbox, const char *key);
 
 /** Wait until everything put so far is durable, at most timeout_ms. */
 bool outbox_flush(struct outbox *outbox, int64_t timeout_ms);

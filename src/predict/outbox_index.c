@@ -30,10 +30,9 @@ void outbox_index_fini(struct outbox_index *index)
 }
 
 /* With a finisher, because the buckets take the low bits. */
-uint64_t outbox_key(const char *camera, int64_t frame)
+uint64_t outbox_hash(const char *key)
 {
-    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, camera);
-    hash = weir_hash_bytes(hash, &frame, sizeof frame);
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, key);
     hash ^= hash >> 32;
     hash *= 0xd6e8feb86659fd93u;
     return hash ^ (hash >> 32);

@@ -1,5 +1,5 @@
 /**
- * Outbox index: where the newest decisions lie in the log, by (camera, frame).
+ * Outbox index: where the newest decisions lie in the log, by the keys of their frames.
  *
  * It remembers the last `capacity` decisions; an older one is forgotten when a new one comes. Keys
  * are 64-bit hashes: whoever acts on a hit reads the record and compares the names. Not
@@ -34,7 +34,8 @@ struct outbox_index {
 weir_status outbox_index_init(struct outbox_index *index, size_t capacity) WEIR_MUST_CHECK;
 void outbox_index_fini(struct outbox_index *index);
 
-uint64_t outbox_key(const char *camera, int64_t frame);
+/** Of a frame's key. */
+uint64_t outbox_hash(const char *key);
 
 /** Positions must grow from call to call. */
 void outbox_index_add(struct outbox_index *index, uint64_t key, uint64_t position,

@@ -2,6 +2,7 @@
 #ifndef WEIR_PREDICT_OUTBOX_PRIVATE_H
 #define WEIR_PREDICT_OUTBOX_PRIVATE_H
 
+#include "base/complaint.h"
 #include "base/deadline.h"
 #include "predict/outbox.h"
 #include "predict/outbox_index.h"
@@ -19,7 +20,7 @@ struct outbox {
     bool has_writer;
     /* Writer's own. */
     struct weir_buf group;
-    int64_t complained_ms;
+    struct weir_complaint not_writable;
     /* Under lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed; /**< Of anything below. */

@@ -8,20 +8,24 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/test_main.h"
+#include "predict/intake.h"
 #include "predict/outbox_log.h"
 #include "predict/test_support.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static struct test_dir dir;
 static struct weir_error err;
@@ -40,6 +44,12 @@ static void put(struct outbox *outbox, const char *camera, int64_t frame)
                                .received_ns = weir_mono_ns(),
                                .ticket = (void *)(intptr_t)(frame + 1)};
     outbox_put(outbox, &item);
+}
+
+static json_t *find(struct outbox *outbox, const char *camera, int64_t frame)
+{
+    char key[FRAME_KEY_BYTES];
+    return outbox_find(outbox, frame_key_of(camera, frame, key));
 }
 
 static void forget(void *context, void *const *tickets, size_t n)
@@ -268,14 +278,14 @@ START_TEST(the_newest_decisions_are_found_by_camera_and_frame_also_after_a_resta
     ck_assert(outbox_flush(outbox, 20000));
     for (int restart = 0; restart < 2; restart++) {
         for (int64_t i = 0; i < 1500; i++) {
-            json_t *found = outbox_find(outbox, i % 2 == 0 ? "even" : "odd", i);
+            json_t *found = find(outbox, i % 2 == 0 ? "even" : "odd", i);
             ck_assert_msg((found != NULL) == (i >= 500), "frame %lld", (long long)i);
             ck_assert_int_eq(json_integer_value(json_object_get(found, "frame")), i >= 500 ? i : 0);
             /* When it was durable is known only by the process that saw it. */
             ck_assert(found == NULL ||
                       (json_object_get(found, "durable_us") != NULL) == (restart == 0));
             json_decref(found);
-            ck_assert_ptr_null(outbox_find(outbox, i % 2 == 0 ? "odd" : "even", i));
+            ck_assert_ptr_null(find(outbox, i % 2 == 0 ? "odd" : "even", i));
         }
         outbox_close(outbox);
         outbox = open_outbox(forget, NULL);
@@ -290,6 +300,56 @@ START_TEST(the_newest_decisions_are_found_by_camera_and_frame_also_after_a_resta
     put(outbox, "x", 2); /* The trim of the first is over when the second is durable. */
     ck_assert(outbox_flush(outbox, 10000));
     ck_assert(!weir_path_exists(test_path(&dir, "outbox/0000000000000000.log")));
+    outbox_reader_close(reader);
+    outbox_close(outbox);
+    test_dir_drop(&dir);
+}
+
+END_TEST
+
+/* As a replica wrote them before frames had keys: two segments, byte for byte. */
+START_TEST(a_log_of_the_version_before_is_known_and_read)
+{
+    static const char line[] =
+        "{\"id\":\"%d\",\"camera\":\"c%d\",\"frame\":%d,\"verdict\":\"grant\"}";
+    struct outbox_reader *reader;
+    uint64_t position = 0;
+    char path[32];
+    test_dir_make(&dir);
+    ck_assert_int_eq(weir_dir_make(test_path(&dir, "outbox"), 0700, &err), WEIR_OK);
+    for (int segment = 0; segment < 2; segment++) {
+        struct weir_buf bytes;
+        weir_buf_init(&bytes, 1 << 20);
+        for (int i = segment * 50; i < segment * 50 + 50; i++) {
+            char text[128];
+            unsigned char head[8];
+            int n = snprintf(text, sizeof text, line, i, i % 3, i);
+            for (int b = 0; b < 4; b++) {
+                head[b] = (unsigned char)(n >> 8 * b);
+            }
+            uLong crc = crc32(crc32(0, head, 4), (const unsigned char *)text, (uInt)n);
+            for (int b = 0; b < 4; b++) {
+                head[4 + b] = (unsigned char)(crc >> 8 * b);
+            }
+            ck_assert_int_eq(weir_buf_append(&bytes, head, 8), WEIR_OK);
+            ck_assert_int_eq(weir_buf_append(&bytes, text, (size_t)n), WEIR_OK);
+        }
+        (void)snprintf(path, sizeof path, "outbox/%016" PRIx64 ".log", position);
+        test_write_file(test_path(&dir, "%s", path), bytes.data, bytes.len);
+        position += bytes.len;
+        weir_buf_fini(&bytes);
+    }
+    struct outbox *outbox = open_outbox(forget, NULL);
+    for (int i = 0; i < 100; i++) {
+        char camera[8];
+        (void)snprintf(camera, sizeof camera, "c%d", i % 3);
+        json_t *found = find(outbox, camera, i);
+        ck_assert_int_eq(atoll(test_text(found, "id")), i);
+        json_decref(found);
+        ck_assert_ptr_null(find(outbox, "c3", i));
+    }
+    ck_assert_int_eq(outbox_reader_open(outbox, "r", &reader, &err), WEIR_OK);
+    ck_assert_uint_eq(read_all(reader, 0), 100);
     outbox_reader_close(reader);
     outbox_close(outbox);
     test_dir_drop(&dir);
@@ -433,7 +493,8 @@ START_TEST(while_the_disk_is_full_nothing_is_acknowledged_and_nothing_is_lost)
 
 END_TEST
 
-WEIR_TEST_MAIN("outbox", a_log_cut_at_any_byte_keeps_every_whole_record_and_goes_on,
+WEIR_TEST_MAIN("outbox", a_log_of_the_version_before_is_known_and_read,
+               a_log_cut_at_any_byte_keeps_every_whole_record_and_goes_on,
                a_flipped_bit_at_the_end_is_not_taken_for_a_record,
                positions_go_on_over_segments_and_trimming, readers_go_on_where_they_were,
                the_newest_decisions_are_found_by_camera_and_frame_also_after_a_restart,

@@ -1,5 +1,5 @@
 /**
- * Refused decisions: what the server will never take, set aside on the replica's disk.
+ * Refused decisions: what the server, or a sink, will never take, set aside on the replica's disk.
  *
  *     DIR/refused.jsonl, refused.jsonl.1 … refused.jsonl.3
  *

@@ -7,10 +7,10 @@
 #include "predict/deployment.h"
 #include "predict/engine.h"
 #include "predict/heartbeat.h"
+#include "predict/kinds.h"
 #include "predict/left.h"
 #include "predict/predict.h"
 #include "predict/shipper.h"
-#include "predict/sink.h"
 #include "predict/source.h"
 
 #include <errno.h>
@@ -28,15 +28,15 @@ struct replica {
     struct intake *intake;
     struct serving_slot slot;
     struct pictures *pictures;
-    struct refused *refused; /**< NULL: there is no server. */
+    struct refused *refused;
     struct outbox *outbox;
     struct health *health;
     struct engine *engine;
     struct heartbeat *heartbeat; /**< NULL: there is no server. */
     struct deployer *deployer;
-    struct shipper *shipper;
     struct left *left; /**< NULL: there is no server. */
-    struct sink *sinks[WEIR_ENDPOINT_SINKS_MAX];
+    struct consumer *consumers[1 + WEIR_ENDPOINT_SINKS_MAX];
+    size_t n_consumers;
     const struct source_ops *source_ops;
     struct source *source;
 };
@@ -72,18 +72,24 @@ static weir_status open_outbox(struct replica *replica, struct weir_error *err)
     return outbox_open(&config, &replica->outbox, err);
 }
 
-static weir_status start_readers(struct replica *replica, struct weir_error *err)
+static weir_status start_consumers(struct replica *replica, struct weir_error *err)
 {
     const struct predict_spec *spec = replica->spec;
+    replica->refused = refused_open(spec->dir);
     if (spec->server != NULL) {
-        replica->refused = refused_open(spec->dir);
         WEIR_TRY(shipper_start(spec, replica->outbox, replica->pictures, replica->refused,
-                               &replica->shipper, err));
+                               &replica->consumers[replica->n_consumers++], err));
         replica->left = left_start(spec);
     }
     for (size_t i = 0; i < spec->n_sinks; i++) {
-        const struct sink_ops *ops = sink_ops_of(spec->sinks[i].kind);
-        WEIR_TRY(ops->start(spec->sinks[i].options, replica->outbox, &replica->sinks[i], err));
+        const struct consumer_config config = {.name = spec->sinks[i].kind->name,
+                                               .ops = predict_ops_of(spec->sinks[i].kind),
+                                               .options = spec->sinks[i].options,
+                                               .spec = spec,
+                                               .outbox = replica->outbox,
+                                               .pictures = replica->pictures,
+                                               .refused = replica->refused};
+        WEIR_TRY(consumer_start(&config, &replica->consumers[replica->n_consumers++], err));
     }
     return WEIR_OK;
 }
@@ -117,7 +123,7 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     memset(replica, 0, sizeof *replica);
     replica->spec = spec;
     serving_slot_init(&replica->slot);
-    replica->source_ops = source_ops_of(spec->source.kind);
+    replica->source_ops = predict_ops_of(spec->source.kind);
     replica->intake = intake_create(&replica->source_ops->limits);
     weir_status status = weir_dir_make(spec->dir, 0700, err);
     if (status == WEIR_OK && spec->sandbox_dir != NULL) {
@@ -127,7 +133,7 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
         status = open_outbox(replica, err);
     }
     if (status == WEIR_OK) {
-        status = start_readers(replica, err);
+        status = start_consumers(replica, err);
     }
     if (status == WEIR_OK) {
         status = health_start(spec, &replica->health, err);
@@ -136,7 +142,9 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
         const struct heartbeat_config heartbeat = {.spec = spec,
                                                    .intake = replica->intake,
                                                    .outbox = replica->outbox,
-                                                   .refused = replica->refused};
+                                                   .refused = replica->refused,
+                                                   .consumers = replica->consumers,
+                                                   .n_consumers = replica->n_consumers};
         status = heartbeat_start(&heartbeat, &replica->heartbeat, err);
     }
     if (status == WEIR_OK) {
@@ -170,10 +178,7 @@ void replica_stop(struct replica *replica)
     if (!is_flushed) {
         weir_log_event(WEIR_LOG_ERROR, "replica_stops_with_frames_not_durable");
     }
-    for (size_t i = 0; i < replica->spec->n_sinks; i++) {
-        sink_ops_of(replica->spec->sinks[i].kind)->stop(replica->sinks[i]);
-    }
-    shipper_stop(replica->shipper, SHIP_GRACE_MS);
+    consumers_stop(replica->consumers, replica->n_consumers, SHIP_GRACE_MS);
     left_stop(replica->left, 0);
     outbox_close(replica->outbox);
     if (replica->source != NULL) {

@@ -1,28 +1,20 @@
 /**
- * Shipper: brings decisions and their pictures to the server.
+ * Shipper: the sink (sink.h) that brings decisions and their pictures to the server. Nobody names it:
+ * a replica that has a server has it.
  *
- * A reader of the outbox. Decisions go in batches of up to 200, each with its picture; a batch may
- * be sent twice and is stored once. Without an answer it tries again for ever (0.2 s to 30 s
- * between tries). A batch that the server calls invalid or too large is halved, down to a single
- * decision. That one is sent without its picture, and if it is refused again it is set aside
- * (refused.h): it neither stops the others nor is lost.
+ * Decisions go in batches, each with its picture, and as many at once as their pictures fit into a
+ * request; a batch may be sent twice and is stored once. One that the server calls invalid or too large
+ * is halved, down to a single decision, as consumer.h does. That one is sent without its picture, and is
+ * refused only if the server refuses that, too.
  */
 #ifndef WEIR_PREDICT_SHIPPER_H
 #define WEIR_PREDICT_SHIPPER_H
 
-#include "predict/outbox.h"
-#include "predict/pictures.h"
-#include "predict/refused.h"
-#include "predict/spec.h"
+#include "predict/consumer.h"
 
-struct shipper;
-
-/** The spec must name a server. All borrowed. */
+/** The specification must name a server. @return What opening a client says. */
 weir_status shipper_start(const struct predict_spec *spec, struct outbox *outbox,
-                          struct pictures *pictures, struct refused *refused, struct shipper **out,
+                          struct pictures *pictures, struct refused *refused, struct consumer **out,
                           struct weir_error *err) WEIR_MUST_CHECK;
-
-/** Ship what is there for at most grace_ms, then stop. NULL is accepted. */
-void shipper_stop(struct shipper *shipper, int64_t grace_ms);
 
 #endif

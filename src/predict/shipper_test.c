@@ -56,11 +56,11 @@ static void put_frames(int64_t first, int64_t last)
     ck_assert(outbox_flush(outbox, 20000));
 }
 
-static struct shipper *start(void)
+static struct consumer *start(void)
 {
     static char url[64], token[128], folder[128], ion[] = "door", pipeline[] = "prediction";
     static struct predict_spec spec;
-    struct shipper *shipper;
+    struct consumer *shipper;
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", test_server_port(server));
     (void)snprintf(token, sizeof token, "%s", test_path(&dir, "token"));
     (void)snprintf(folder, sizeof folder, "%s", test_path(&dir, "replica"));
@@ -78,9 +78,9 @@ START_TEST(a_batch_that_is_too_large_arrives_in_parts)
     set_up();
     test_server_limit(server, 7, 0);
     put_frames(1, 150);
-    struct shipper *shipper = start();
+    struct consumer *shipper = start();
     test_wait_for_decisions(server, 150);
-    shipper_stop(shipper, 20000);
+    consumers_stop(&shipper, 1, 20000);
     ck_assert_uint_eq(test_server_n_decisions(server, &n_again), 150);
     ck_assert_uint_eq(n_again, 0);
     ck_assert_int_eq(refused_count(refused), 0);
@@ -139,11 +139,11 @@ START_TEST(one_decision_that_is_too_large_is_set_aside_and_the_rest_goes_on)
     set_up();
     test_server_limit(server, 0, 77);
     put_frames(1, 150);
-    struct shipper *shipper = start();
+    struct consumer *shipper = start();
     test_wait_for_decisions(server, 149);
     put_frames(151, 160); /* what comes behind it */
     test_wait_for_decisions(server, 159);
-    shipper_stop(shipper, 20000);
+    consumers_stop(&shipper, 1, 20000);
     ck_assert_uint_eq(test_server_n_decisions(server, &n_again), 159);
     ck_assert_uint_eq(n_again, 0);
     ck_assert_int_eq(refused_count(refused), 1);

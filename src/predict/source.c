@@ -1,21 +1,24 @@
 #include "predict/source.h"
 
-const struct source_ops *source_ops_of(const struct weir_kind *kind)
+#include "base/hash.h"
+#include "predict/kinds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool source_is_ours(const struct predict_spec *spec, const char *camera)
 {
-    static const struct {
-        const struct weir_kind *kind;
-        const struct source_ops *ops;
-    } table[] = {
+    const struct source_ops *ops = predict_ops_of(spec->source.kind);
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, camera);
+    return ops->shares_itself || (hash >> 32) % (uint64_t)spec->n_replicas == (uint64_t)spec->rank;
+}
 
-#define WEIR_KIND(name) {&weir_source_##name##_kind, &source_##name},
-#include "endpoint/sources.def"
-#undef WEIR_KIND
-    };
-
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(table); i++) {
-        if (table[i].kind == kind) {
-            return table[i].ops;
-        }
+bool source_frame_number(const char *file_name, int64_t *out)
+{
+    size_t n = strspn(file_name, "0123456789");
+    if (n == 0 || n > 18 || (file_name[n] != '\0' && file_name[n] != '.')) {
+        return false;
     }
-    return NULL;
+    *out = strtoll(file_name, NULL, 10);
+    return true;
 }

@@ -9,17 +9,18 @@
  *              Cameras in turn, each from its lowest number. When the intake is full nothing is
  *              read on: back-pressure, nothing is dropped. With n replicas a camera belongs to the
  *              replica that its name hashes to.
- *   http       POST /frames/{camera}/{number} with the picture as body, answered by the decision as
- *              JSON when it is durable. 503 with Retry-After when the intake is full or no model is
+ *   http       POST /frames/{camera}/{number} with the picture as body, or /frames/{camera}?key=KEY for
+ *              who has no numbers, answered by the decision as JSON when it is durable. 503 with Retry-After when the intake is full or no model is
  *              there yet. The same frame again: the same decision. GET /health.
  *
- * A frame is named by camera and number for ever: within the outbox's memory (65,536 decisions) a
- * second picture under the same name is not decided.
+ * A frame has its key for ever (intake.h): within the outbox's memory (65,536 decisions) a second picture
+ * with the same key is not decided.
  */
 #ifndef WEIR_PREDICT_SOURCE_H
 #define WEIR_PREDICT_SOURCE_H
 
 #include "endpoint/endpoint.h"
+#include "predict/contact.h"
 #include "predict/intake.h"
 #include "predict/outbox.h"
 #include "predict/serving.h"
@@ -51,14 +52,20 @@ struct source_ops {
      *  (SOURCE_WHY_BYTES; "" for 0). Of a folder what lies there; of requests those of the last minute.
      *  Any thread. */
     size_t (*ignored)(struct source *source, char *why);
+    /** contact_to_json of where its frames come from. Any thread. */
+    json_t *(*status)(struct source *source);
+    /** Its replicas share the frames by means of its own: each decides what it is given. Else each
+     *  decides about the cameras that are its own (source_is_ours). */
+    bool shares_itself;
 };
 
 #define WEIR_KIND(name) extern const struct source_ops source_##name;
 #include "endpoint/sources.def"
 #undef WEIR_KIND
 
-/** The code of a kind of weir_sources. */
-const struct source_ops *source_ops_of(const struct weir_kind *kind);
+/** Is a camera this replica's? The others of the pipeline have the rest, by a hash of the name; of a source
+ *  that shares its frames itself every camera is everybody's. Pure. */
+bool source_is_ours(const struct predict_spec *spec, const char *camera);
 
 /** "000123.jpg" → 123; false for a name that is no frame. Pure. */
 bool source_frame_number(const char *file_name, int64_t *out);

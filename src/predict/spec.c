@@ -60,6 +60,36 @@ static void read_left(const json_t *root, struct weir_arena *arena, struct predi
     }
 }
 
+/* What the agent has put into the environment, into the options that take it from there. */
+static void fill_secret(void *context, const struct weir_endpoint_secret *secret)
+{
+    const char **missing = context, *value = getenv(secret->variable);
+    if (value != NULL) {
+        json_object_set_new(secret->endpoint, secret->option, json_string(value));
+    } else if (*missing == NULL) {
+        *missing = secret->name;
+    }
+}
+
+/* They are not named any more then. */
+static weir_status fill_secrets(json_t *source, json_t *sinks, struct weir_error *err)
+{
+    const char *missing = NULL;
+    json_t *sink;
+    size_t i;
+    weir_endpoints_secrets(source, sinks, fill_secret, &missing);
+    if (missing != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "secret %s is not in the environment",
+                              missing);
+    }
+    (void)json_object_del(source, "secrets");
+    json_array_foreach(sinks, i, sink)
+    {
+        (void)json_object_del(sink, "secrets");
+    }
+    return WEIR_OK;
+}
+
 static weir_status read_spec(const json_t *root, struct weir_arena *arena, struct predict_spec *out,
                              struct weir_error *err)
 {
@@ -81,8 +111,10 @@ static weir_status read_spec(const json_t *root, struct weir_arena *arena, struc
     WEIR_TRY(read_int(health, "$.health", "frozen_after_ms", WEIR_FROZEN_AFTER_MS, 0, 86400000,
                       &out->health_frozen_after_ms, err));
     out->rank = rank_of(out->replica) % out->n_replicas;
-    return weir_endpoints_read(json_object_get(root, "source"), json_object_get(root, "sinks"), "$",
-                               arena, &out->source, out->sinks, &out->n_sinks, err);
+    json_t *source = json_object_get(root, "source"), *sinks = json_object_get(root, "sinks");
+    WEIR_TRY(fill_secrets(source, sinks, err));
+    return weir_endpoints_read(source, sinks, "$", arena, &out->source, out->sinks, &out->n_sinks,
+                               err);
 }
 
 weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct predict_spec *out,

@@ -1,6 +1,7 @@
 #include "predict/stage.h"
 
 #include "endpoint/stage/classify.h"
+#include "predict/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,31 +11,11 @@ struct stages {
     struct weir_stage_chain chain;
 };
 
-const struct stage_ops *stage_ops_of(const struct weir_kind *kind)
-{
-    static const struct {
-        const struct weir_kind *kind;
-        const struct stage_ops *ops;
-    } table[] = {
-
-#define WEIR_KIND(name) {&weir_stage_##name##_kind, &stage_##name},
-#include "endpoint/stages.def"
-#undef WEIR_KIND
-    };
-
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(table); i++) {
-        if (table[i].kind == kind) {
-            return table[i].ops;
-        }
-    }
-    return NULL;
-}
-
 static weir_status check_model(const struct weir_stage_chain *chain, const struct model *model,
                                struct weir_error *err)
 {
     for (size_t i = 0; i < chain->n; i++) {
-        const struct stage_ops *ops = stage_ops_of(chain->items[i].kind);
+        const struct stage_ops *ops = predict_ops_of(chain->items[i].kind);
         weir_status status =
             ops->check != NULL ? ops->check(chain->items[i].options, model, err) : WEIR_OK;
         if (status != WEIR_OK) {
@@ -77,7 +58,8 @@ weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
 {
     for (size_t i = 0; i < stages->chain.n; i++) {
         const struct weir_configured *stage = &stages->chain.items[i];
-        WEIR_TRY(stage_ops_of(stage->kind)->run(stage->options, frame, err));
+        const struct stage_ops *ops = predict_ops_of(stage->kind);
+        WEIR_TRY(ops->run(stage->options, frame, err));
     }
     return WEIR_OK;
 }

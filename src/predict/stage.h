@@ -48,9 +48,6 @@ struct stage_ops {
 #include "endpoint/stages.def"
 #undef WEIR_KIND
 
-/** The code of a kind of weir_stages. */
-const struct stage_ops *stage_ops_of(const struct weir_kind *kind);
-
 struct stages;
 
 /**

@@ -193,11 +193,19 @@ int64_t test_int(const json_t *decision, const char *key)
 int test_post_frame(struct weir_http_client *client, const char *url, const char *camera,
                     int64_t frame, const void *bytes, size_t len, const char *token, json_t **out)
 {
+    char name[128];
+    (void)snprintf(name, sizeof name, "%s/%lld", camera, (long long)frame);
+    return test_post_named(client, url, name, bytes, len, token, out);
+}
+
+int test_post_named(struct weir_http_client *client, const char *url, const char *name,
+                    const void *bytes, size_t len, const char *token, json_t **out)
+{
     struct weir_error err = {0};
     struct weir_http_client *own = NULL;
     struct weir_http_reply reply;
     char target[256];
-    (void)snprintf(target, sizeof target, "%s/frames/%s/%lld", url, camera, (long long)frame);
+    (void)snprintf(target, sizeof target, "%s/frames/%s", url, name);
     if (client == NULL) {
         ck_assert_int_eq(weir_http_client_open(&(struct weir_http_client_config){0}, &own, &err),
                          WEIR_OK);

@@ -75,6 +75,10 @@ struct weir_http_client;
 int test_post_frame(struct weir_http_client *client, const char *url, const char *camera,
                     int64_t frame, const void *bytes, size_t len, const char *token, json_t **out);
 
+/** The same, with what stands behind /frames/. */
+int test_post_named(struct weir_http_client *client, const char *url, const char *name,
+                    const void *bytes, size_t len, const char *token, json_t **out);
+
 /** The "url" of <dir>/replica/endpoint.json. */
 const char *test_endpoint(const struct test_dir *dir);
 

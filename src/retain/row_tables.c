@@ -248,7 +248,7 @@ static const struct retain_own own_sweeps = {.keys = SWEEP_KEYS(OF_PROJECT),
                                              .count = COUNTED(SWEEP_KEYS(OF_PROJECT))};
 
 const struct retain_table retain_tables[WEIR_RETAIN_N] = {
-    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .own = &own_decisions, .n_entries = 15},
+    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .own = &own_decisions, .n_entries = 16},
     [WEIR_RETAIN_EVENTS] = {.numbered = &events, .n_entries = 8},
     [WEIR_RETAIN_AUDIT] = {.numbered = &audit, .n_entries = 8},
     [WEIR_RETAIN_ACCESSES] = {.numbered = &accesses, .n_entries = 8},

@@ -20,7 +20,7 @@ static const struct weir_alert_kind kinds[] = {
     {"deployed_replica_silent", "warning", DEGRADES, "deployment", true, "a replica of a deployment has not reported for 15 s: it gets no requests", "it reports, or is replaced"},
     {"no_frames", "warning", DEGRADES, "ion", true, "a source that had frames has had none for no_frames_after_s (default 300 s)", "a frame comes"},
     {"outbox_stuck", "warning", DEGRADES, "ion", true, "a decision has waited for 60 s to reach the server or a sink", "it has reached it"},
-    {"decisions_refused", "warning", DEGRADES, "ion", true, "the server has refused decisions of a replica; they are set aside in refused.jsonl of its folder", "the files are taken away there"},
+    {"decisions_refused", "warning", DEGRADES, "ion", true, "the server or a sink has refused decisions of a replica; they are set aside in refused.jsonl of its folder", "the files are taken away there"},
     {"frames_ignored", "warning", DEGRADES, "ion", true, "files lie in a source's folder that are no frames by their names or places, or requests with pictures have been refused in the last minutes: nobody decides about them", "the files are renamed or taken away; no such request comes for one to two minutes"},
     {"threshold_price", "warning", DEGRADES, "ion", true, "the threshold refuses more than 10 % of the gallery's own photos", "a threshold that does not is set"},
     {"member_not_enrolled", "warning", DEGRADES, "ion", true, "a person on a list is in no gallery of the ION", "the person is enrolled, or off the lists"},

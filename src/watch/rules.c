@@ -168,12 +168,13 @@ static void look_at_frames(const struct look *look, const struct door *door)
 static void look_at_refused(const struct look *look, const struct door *door)
 {
     if (door->n_refused > 0) {
-        find_of_door(look, door, "decisions_refused", NULL,
-                     weir_arena_printf(look->arena,
-                                       "The server has refused decisions of pipeline %s: they are "
-                                       "kept with the reason in refused.jsonl of replica %s's "
-                                       "folder. Look at them, and take the file away.",
-                                       door->pipeline->name, door->refused_by));
+        find_of_door(
+            look, door, "decisions_refused", NULL,
+            weir_arena_printf(look->arena,
+                              "The server or a sink has refused decisions of pipeline %s: they are "
+                              "kept with the reason in refused.jsonl of replica %s's "
+                              "folder. Look at them, and take the file away.",
+                              door->pipeline->name, door->refused_by));
     }
 }
 

@@ -1,6 +1,8 @@
 """An ION with a classifier: trained on made-up pictures, live without a gallery, as good as `weir evaluate` says, swapped
 without losing a frame."""
 import gzip
+import hmac
+import http.server
 import json
 import math
 import os
@@ -9,6 +11,7 @@ import random
 import struct
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -45,11 +48,35 @@ def document(root, seed=1, **prediction):
         "links": [{"from": "training", "to": "belt", "policy": "always-update"}]}
 
 
+class Hook(http.server.BaseHTTPRequestHandler):
+    """A program that decisions are sent to. The first post it is too busy for; what is not signed rightly it refuses."""
+    KEY = b"a key that stands in no document"
+    taken, n_posts = {}, 0  # decisions by identifier
+
+    def do_POST(self):
+        Hook.n_posts += 1
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        signature = hmac.new(self.KEY, self.headers["Weir-Timestamp"].encode() + b"." + body, "sha256").hexdigest()
+        is_right = self.headers["Weir-Signature"] == "v1=" + signature
+        if is_right and self.n_posts > 1:
+            self.taken.update((one["id"], one) for one in json.loads(body)["decisions"])
+        self.send_response(503 if self.n_posts == 1 else 204 if is_right else 400)
+        self.end_headers()
+
+    def log_message(self, *words):
+        pass
+
+
 class ClassifierIon(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        cls.hook = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+        cls.addClassCleanup(cls.hook.server_close)
+        cls.addClassCleanup(cls.hook.shutdown)
+        threading.Thread(target=cls.hook.serve_forever, daemon=True).start()
         cls.server = Server().start()
         cls.addClassCleanup(cls.server.stop)
+        cls.server.request("PUT", "/api/v1/projects/default/secrets/belt-key", {"value": Hook.KEY.decode()})
         cls.held_out = [(name, seed) for name in CLASSES for seed in range(1000, 1000 + PER_CLASS)]
         for dataset, first in (("shapes", 0), ("held-out", 1000)):
             cls.server.post("/datasets", {"name": dataset})
@@ -133,7 +160,9 @@ class ClassifierIon(unittest.TestCase):
     def test_a_classifier_goes_live_and_is_swapped_without_losing_a_frame(self):
         server = self.server
         stages = ["decode", {"kind": "classify", "top": len(CLASSES), "threshold": 0.6}, "decide"]
-        server.post("/ions", document(server.root, stages=stages))
+        sinks = [{"kind": "jsonl", "path": f"{server.root}/decisions.jsonl"},
+                 {"kind": "webhook", "url": f"http://127.0.0.1:{self.hook.server_port}/in", "secrets": ["secret=belt-key"]}]
+        server.post("/ions", document(server.root, stages=stages, sinks=sinks))
         server.post("/ions/sorter/trigger", {"pipeline": "training"})
         wait_until(lambda: self.versions() and self.serves(1), 180, "the first model live")
         first = [self.put_frame(*one) for one in self.held_out]
@@ -159,7 +188,7 @@ class ClassifierIon(unittest.TestCase):
             path.unlink()
 
         # A second model, by another seed, while frames go on coming.
-        server.post("/ions", document(server.root, seed=2, stages=stages))
+        server.post("/ions", document(server.root, seed=2, stages=stages, sinks=sinks))
         server.post("/ions/sorter/trigger", {"pipeline": "training"})
         seed, deadline = 5000, time.monotonic() + 180
         while not self.serves(2):
@@ -178,6 +207,12 @@ class ClassifierIon(unittest.TestCase):
         # What else shows it.
         lines = [json.loads(line) for line in (server.root / "decisions.jsonl").read_text().splitlines()]
         self.assertEqual({line["frame"]: line["label"] for line in lines}, {number: one["label"] for number, one in found.items()})
+        wait_until(lambda: len(Hook.taken) >= len(found), 60, "the webhook has all decisions")
+        self.assertEqual({one["id"]: one["label"] for one in Hook.taken.values()},
+                         {one["id"]: one["label"] for one in found.values()})
+        with self.assertRaises(HttpError) as caught:  # in use
+            server.request("DELETE", "/api/v1/projects/default/secrets/belt-key")
+        self.assertIn("ION sorter", caught.exception.error["message"])
         label = next(one["label"] for one in found.values() if one["label"])
         of_label = server.get(f"/decisions?ion=sorter&label={label}&limit=500")["items"]
         self.assertTrue(of_label and all(one["label"] == label for one in of_label))

@@ -438,12 +438,13 @@ export interface Decision {
     camera: string // Camera
     durable_us: number // From frame to decision on disk (us)
     error: string | null // What went wrong
-    frame: number // Number of the frame
+    frame: number // Number of the frame; below 0: its source has none for it
     gallery_version: number // Gallery version
     id: string // Identifier, made by the replica
     image: string | null // SHA-256 of the face
     ion: string // ION
     is_sandbox: boolean // It was made in the sandbox: it had no effect
+    key: string | null // What names the frame, if camera and number do not
     label: string | null // What a classifier took it for
     labels: unknown // The likeliest labels, [{label, score}]; null unless asked for
     latency_us: number // From frame to decision (us)
@@ -1650,7 +1651,9 @@ export interface ReplayedWindow {
 export interface Replica {
     backlog_ms: number // Age of the oldest decision that is not passed on (ms)
     backlog_reader: string | null // Who has not passed it on: server, or a sink
-    decisions_refused: number // Decisions that the server refused; they are set aside on the replica's disk
+    /** Who takes its decisions, the server and each sink: [{name, connected, since, error, taken, refused}], counts since it started */
+    consumers: unknown
+    decisions_refused: number // Decisions that the server or a sink refused; they are set aside on the replica's disk
     frames_decided: number // Frames decided, durably
     frames_ignored: number // Given to its source now, and no frames: wrong names, or wrong places
     frames_taken: number // Frames taken since it started
@@ -1663,6 +1666,8 @@ export interface Replica {
     replica: string // JOB-RANK
     revision: number // Deployment that the state is about; 0: none yet
     served_revision: number // Deployment that frames are decided by; 0: none
+    /** Is its source connected, since when, and the last error: {connected, since, error}; null: it does not say */
+    source: unknown
     state: string // STARTING, APPLIED or FAILED
     time_ms: Time // When it reported (ms)
     why_ignored: string | null // What is wrong with the first of them

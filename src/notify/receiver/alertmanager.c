@@ -1,8 +1,8 @@
 #include "notify/receiver.h"
 
-#include "base/base64.h"
 #include "base/clock.h"
-#include "http/http_client.h"
+#include "base/url.h"
+#include "http/post.h"
 #include "notify/notify.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static const struct weir_option options_of[] = {
 static weir_status check(const void *options, struct weir_error *err)
 {
     const struct weir_receiver_alertmanager *manager = options;
-    WEIR_TRY(receiver_check_token(manager->token, err));
+    WEIR_TRY(weir_url_check_token(manager->token, "$.options.token", err));
     if ((manager->user != NULL) != (manager->password_file != NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.options: user and password_file belong together");
@@ -40,7 +40,7 @@ static weir_status check(const void *options, struct weir_error *err)
                               "$.options: a user or a token, not both: there is one header "
                               "Authorization");
     }
-    return receiver_check_url(manager->url, "$.options.url", err);
+    return weir_url_check(manager->url, "$.options.url", err);
 }
 
 static const char *text_of(const json_t *object, const char *member)
@@ -66,47 +66,29 @@ static json_t *one(const struct weir_receiver_send *send, const json_t *alert)
         resolved != NULL ? resolved : ends, "generatorURL", server[0] != '\0' ? server : NULL);
 }
 
-static weir_status authorise(const struct weir_receiver_send *send,
-                             const struct weir_receiver_alertmanager *manager,
-                             struct weir_http_call *call, const char **headers,
-                             struct weir_error *err)
-{
-    char *password;
-    call->headers = headers;
-    call->bearer = manager->token;
-    if (manager->user == NULL) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(receiver_read_secret(send, manager->password_file, &password, err));
-    const char *pair = weir_arena_printf(send->arena, "%s:%s", manager->user, password);
-    char *text = weir_arena_alloc(send->arena, WEIR_BASE64_TEXT_BYTES(strlen(pair)));
-    headers[call->n_headers++] = weir_arena_printf(send->arena, "Authorization: Basic %s",
-                                                   weir_base64_encode(pair, strlen(pair), text));
-    return WEIR_OK;
-}
-
 static weir_status send_to(const struct weir_receiver_send *send, struct weir_error *err)
 {
     const struct weir_receiver_alertmanager *manager = send->options;
     const json_t *alerts = json_object_get(send->message, "alerts"), *alert;
     const char *slash = strrchr(manager->url, '/');
-    const char *headers[2];
-    struct weir_http_call call = {.content_type = "application/json"};
+    struct weir_post post = {.token = manager->token, .ca_file = manager->ca_file};
+    char *password;
     json_t *list = json_array();
     size_t i;
     json_array_foreach(alerts, i, alert)
     {
         json_array_append_new(list, one(send, alert));
     }
-    const char *body = weir_json_text(list, send->arena);
+    post.body = weir_json_text(list, send->arena);
     json_decref(list);
     bool has_slash = slash != NULL && slash[1] == '\0';
-    call.url =
+    post.url =
         weir_arena_printf(send->arena, "%s%sapi/v2/alerts", manager->url, has_slash ? "" : "/");
-    call.body = body;
-    call.body_len = strlen(body);
-    WEIR_TRY(authorise(send, manager, &call, headers, err));
-    return receiver_post(send, &call, manager->ca_file, err);
+    if (manager->user != NULL) {
+        WEIR_TRY(receiver_read_secret(send, manager->password_file, &password, err));
+        post.basic = weir_arena_printf(send->arena, "%s:%s", manager->user, password);
+    }
+    return receiver_post(send, &post, err);
 }
 
 static const struct weir_receiver_ops ops = {.check = check, .send = send_to, .forgets = true};

@@ -1,5 +1,6 @@
 #include "notify/receiver.h"
 
+#include "http/post.h"
 #include "notify/mail.h"
 
 #include <curl/curl.h>
@@ -122,7 +123,7 @@ static int look_at_stop(void *context, curl_off_t down_total, curl_off_t down, c
     (void)down;
     (void)up_total;
     (void)up;
-    return receiver_is_stopping(context);
+    return weir_poster_is_stopped(context);
 }
 
 static void set_server(CURL *easy, const struct weir_receiver_email *email, const char *password,
@@ -135,7 +136,7 @@ static void set_server(CURL *easy, const struct weir_receiver_email *email, cons
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)send->timeout_ms);
     curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, look_at_stop);
-    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, send->stop);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, send->poster);
     curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(easy, CURLOPT_USE_SSL,
                      (long)(has_tls(email) ? CURLUSESSL_ALL : CURLUSESSL_NONE));

@@ -1,12 +1,7 @@
 #include "notify/receiver.h"
 
-#include "http/http_client.h"
-#include "notify/signature.h"
-
-#include <inttypes.h>
-#include <sodium.h>
-#include <stdio.h>
-#include <string.h>
+#include "base/url.h"
+#include "http/post.h"
 
 struct weir_receiver_webhook {
     char *url, *secret, *token, *ca_file;
@@ -23,49 +18,23 @@ static const struct weir_option options_of[] = {
                   "File with the authorities to trust, in place of the system's"),
 };
 
-void notify_signature(const char *secret, const char *time, const char *body, size_t body_len,
-                      char out[NOTIFY_SIGNATURE_BYTES])
-{
-    crypto_auth_hmacsha256_state state;
-    unsigned char sum[crypto_auth_hmacsha256_BYTES];
-    crypto_auth_hmacsha256_init(&state, (const unsigned char *)secret, strlen(secret));
-    crypto_auth_hmacsha256_update(&state, (const unsigned char *)time, strlen(time));
-    crypto_auth_hmacsha256_update(&state, (const unsigned char *)".", 1);
-    crypto_auth_hmacsha256_update(&state, (const unsigned char *)body, body_len);
-    crypto_auth_hmacsha256_final(&state, sum);
-    (void)sodium_bin2hex(out, NOTIFY_SIGNATURE_BYTES, sum, sizeof sum);
-    sodium_memzero(&state, sizeof state);
-}
-
 static weir_status check(const void *options, struct weir_error *err)
 {
     const struct weir_receiver_webhook *webhook = options;
-    WEIR_TRY(receiver_check_token(webhook->token, err));
-    return receiver_check_url(webhook->url, "$.options.url", err);
+    WEIR_TRY(weir_url_check_token(webhook->token, "$.options.token", err));
+    return weir_url_check(webhook->url, "$.options.url", err);
 }
 
 static weir_status send_to(const struct weir_receiver_send *send, struct weir_error *err)
 {
     const struct weir_receiver_webhook *webhook = send->options;
-    const char *body = weir_json_text(send->message, send->arena);
-    char time[24], signature[NOTIFY_SIGNATURE_BYTES];
-    const char *headers[4];
-    struct weir_http_call call = {.url = webhook->url,
-                                  .bearer = webhook->token,
-                                  .headers = headers,
-                                  .content_type = "application/json",
-                                  .body = body,
-                                  .body_len = strlen(body)};
-    (void)snprintf(time, sizeof time, "%" PRId64, send->now_ms / 1000);
-    headers[call.n_headers++] = "User-Agent: weir";
-    headers[call.n_headers++] = weir_arena_printf(send->arena, "Weir-Delivery: %s", send->delivery);
-    headers[call.n_headers++] = weir_arena_printf(send->arena, "Weir-Timestamp: %s", time);
-    if (webhook->secret != NULL) {
-        notify_signature(webhook->secret, time, body, call.body_len, signature);
-        headers[call.n_headers++] =
-            weir_arena_printf(send->arena, "Weir-Signature: v1=%s", signature);
-    }
-    return receiver_post(send, &call, webhook->ca_file, err);
+    struct weir_post post = {.url = webhook->url,
+                             .ca_file = webhook->ca_file,
+                             .token = webhook->token,
+                             .secret = webhook->secret,
+                             .id = send->delivery,
+                             .body = weir_json_text(send->message, send->arena)};
+    return receiver_post(send, &post, err);
 }
 
 static const struct weir_receiver_ops ops = {.check = check, .send = send_to};

@@ -1,50 +1,30 @@
 #include "predict/sink/jsonl.h"
 
-#include "base/clock.h"
-#include "base/deadline.h"
+#include "base/complaint.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "endpoint/sink/jsonl.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BATCH_MAX   200
-#define IDLE_MS     1000
-#define RETRY_MS    500
-#define COMPLAIN_MS 10000
-#define LINES_MAX   ((size_t)4 << 20)
+#define RETRY_MS  500
+#define LINES_MAX ((size_t)4 << 20)
 
 struct sink {
     struct rotated_file file; /**< Its path is ours. */
     struct outbox_reader *reader;
-    pthread_t thread;
-    int64_t complained_ms;
-    int64_t end; /**< Of the file after our last line. */
+    struct weir_complaint not_begun; /**< A new file. */
+    int64_t end;                     /**< Of the file after our last line. */
     /* Identifiers of decisions that are in the file behind the saved length: object used as set. */
     json_t *written;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool is_stopping; /**< Under lock. */
 };
 
 /* ---- the file -------------------------------------------------------------------------------- */
-
-static void complain(struct sink *sink, const struct weir_error *err)
-{
-    int64_t now_ms = weir_mono_ms();
-    if (sink->complained_ms == 0 || now_ms - sink->complained_ms >= COMPLAIN_MS) {
-        sink->complained_ms = now_ms;
-        weir_log(WEIR_LOG_ERROR, "sink_not_writable", WEIR_KV_STR("path", sink->file.path),
-                 WEIR_KV_STR("reason", err->message));
-    }
-}
 
 /* Remember the identifiers of a file's lines from `from` on; of all if it is shorter than that. */
 static weir_status read_lines_of(struct sink *sink, const char *path, int64_t from,
@@ -101,25 +81,27 @@ static weir_status read_written(struct sink *sink, struct weir_error *err)
     return read_lines_of(sink, sink->file.path, from, err);
 }
 
-/* The lines first, then the place that says they are there. */
-static void save_place(struct sink *sink)
+/* The lines are to be there before the place that says so. */
+static int64_t sync_file(struct sink *sink)
 {
     int fd = open(sink->file.path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0) {
         (void)fdatasync(fd);
         close(fd);
     }
-    outbox_reader_save(sink->reader, sink->end);
+    return sink->end;
 }
 
 /* The place is saved before the files are renamed and after: a kill in between finds a new file
  * that is shorter than the place says, and reads all of it. */
 static weir_status begin_new_file(struct sink *sink, int *fd, int64_t *size, struct weir_error *err)
 {
-    save_place(sink);
-    weir_status status = rotated_file_shift(&sink->file, err);
-    if (status != WEIR_OK) { /* too long is better than lost */
-        complain(sink, err);
+    outbox_reader_save(sink->reader, sync_file(sink));
+    if (rotated_file_shift(&sink->file, err) != WEIR_OK) { /* too long is better than lost */
+        if (weir_complaint_is_due(&sink->not_begun, NULL)) {
+            weir_log(WEIR_LOG_ERROR, "sink_not_writable", WEIR_KV_STR("path", sink->file.path),
+                     WEIR_KV_STR("reason", err->message));
+        }
         return WEIR_OK;
     }
     (void)close(*fd);
@@ -177,117 +159,59 @@ static weir_status append_lines(struct sink *sink, const json_t *batch, struct w
     return status;
 }
 
-/* ---- the thread ------------------------------------------------------------------------------ */
-
-static bool pause_for(struct sink *sink, int64_t wait_ms)
+static weir_status deliver(struct sink *sink, json_t *decisions, struct sink_outcome *outcome,
+                           struct weir_error *err)
 {
-    struct timespec deadline = weir_deadline_after(wait_ms);
-    pthread_mutex_lock(&sink->lock);
-    int rc = 0;
-    while (!sink->is_stopping && rc != ETIMEDOUT) {
-        rc = weir_cond_wait_until(&sink->changed, &sink->lock, &deadline);
-    }
-    bool is_stopping = sink->is_stopping;
-    pthread_mutex_unlock(&sink->lock);
-    return is_stopping;
+    outcome->retry_ms = RETRY_MS;
+    weir_status status = append_lines(sink, decisions, err);
+    /* Of a file no error is about the decisions. */
+    return status == WEIR_ERR_INVALID || status == WEIR_ERR_LIMIT ? WEIR_ERR_IO : status;
 }
 
-static void *sink_main(void *context)
-{
-    struct sink *sink = context;
-    for (;;) {
-        json_t *batch;
-        struct weir_error err = {0};
-        weir_status status = outbox_reader_next(sink->reader, BATCH_MAX, IDLE_MS, &batch, &err);
-        if (status == WEIR_ERR_CANCELLED) {
-            break;
-        }
-        if (status == WEIR_OK) {
-            status = append_lines(sink, batch, &err);
-            json_decref(batch);
-            if (status == WEIR_OK) {
-                outbox_reader_done(sink->reader);
-            }
-        }
-        if (outbox_reader_is_due(sink->reader)) {
-            save_place(sink);
-        }
-        if (status != WEIR_OK && status != WEIR_ERR_TIMEOUT) {
-            complain(sink, &err);
-            if (pause_for(sink, RETRY_MS)) {
-                break;
-            }
-        }
-    }
-    save_place(sink);
-    return NULL;
-}
+/* ---- life ------------------------------------------------------------------------------------ */
 
-static void sink_free(struct sink *sink)
+static void close_file(struct sink *sink)
 {
-    outbox_reader_close(sink->reader);
     json_decref(sink->written);
-    pthread_cond_destroy(&sink->changed);
-    pthread_mutex_destroy(&sink->lock);
     free((char *)sink->file.path);
     free(sink);
 }
 
-/* A name for the place that follows from the path. */
-static void reader_name(const char *path, char out[32])
+weir_status sink_jsonl_open(const struct rotated_file *file, struct outbox_reader *reader,
+                            struct sink **out, struct weir_error *err)
 {
-    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, path);
-    (void)snprintf(out, 32, "jsonl-%016" PRIx64, hash);
-}
-
-weir_status sink_jsonl_start(const struct rotated_file *file, struct outbox *outbox,
-                             struct sink **out, struct weir_error *err)
-{
-    char name[32];
     struct sink *sink = weir_xalloc(sizeof *sink);
-    *sink = (struct sink){.file = *file, .written = json_object()};
+    *sink = (struct sink){.file = *file,
+                          .reader = reader,
+                          .end = outbox_reader_note(reader),
+                          .written = json_object()};
     sink->file.path = weir_xstrdup(file->path);
-    pthread_mutex_init(&sink->lock, NULL);
-    pthread_cond_init(&sink->changed, NULL);
-    reader_name(file->path, name);
-    weir_status status = outbox_reader_open(outbox, name, &sink->reader, err);
-    if (status == WEIR_OK) {
-        sink->end = outbox_reader_note(sink->reader);
-        status = read_written(sink, err);
-    }
-    if (status == WEIR_OK) {
-        int failed = pthread_create(&sink->thread, NULL, sink_main, sink);
-        status = failed != 0 ? weir_error_set_errno(err, failed, "starting a thread") : WEIR_OK;
-    }
+    weir_status status = read_written(sink, err);
     if (status != WEIR_OK) {
-        sink_free(sink);
+        close_file(sink);
         return status;
     }
     *out = sink;
     return WEIR_OK;
 }
 
-static weir_status start(const void *options, struct outbox *outbox, struct sink **out,
-                         struct weir_error *err)
+static weir_status open_file(const struct sink_config *config, struct sink **out,
+                             struct weir_error *err)
 {
-    const struct weir_sink_jsonl *jsonl = options;
+    const struct weir_sink_jsonl *jsonl = config->options;
     const struct rotated_file file = {
         .path = jsonl->path, .max_bytes = jsonl->max_mb * 1000000, .n_kept = jsonl->keep};
-    return sink_jsonl_start(&file, outbox, out, err);
+    return sink_jsonl_open(&file, config->reader, out, err);
 }
 
-static void stop(struct sink *sink)
+static const char *path_of(const void *options)
 {
-    if (sink == NULL) {
-        return;
-    }
-    pthread_mutex_lock(&sink->lock);
-    sink->is_stopping = true;
-    pthread_cond_broadcast(&sink->changed);
-    pthread_mutex_unlock(&sink->lock);
-    outbox_reader_cancel(sink->reader);
-    pthread_join(sink->thread, NULL);
-    sink_free(sink);
+    return ((const struct weir_sink_jsonl *)options)->path;
 }
 
-const struct sink_ops sink_jsonl = {.start = start, .stop = stop};
+const struct sink_ops sink_jsonl = {.open = open_file,
+                                    .deliver = deliver,
+                                    .sync = sync_file,
+                                    .close = close_file,
+                                    .identity = path_of,
+                                    .waits_event = "sink_not_writable"};

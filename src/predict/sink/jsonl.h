@@ -5,8 +5,8 @@
 #include "base/rotated_file.h"
 #include "predict/sink.h"
 
-/** The file is copied, the outbox borrowed. To be stopped by sink_jsonl.stop. */
-weir_status sink_jsonl_start(const struct rotated_file *file, struct outbox *outbox,
-                             struct sink **out, struct weir_error *err) WEIR_MUST_CHECK;
+/** As sink_jsonl.open of these; the file is copied. */
+weir_status sink_jsonl_open(const struct rotated_file *file, struct outbox_reader *reader,
+                            struct sink **out, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -2,6 +2,8 @@
 #include "predict/sink/jsonl.h"
 
 #include "base/file.h"
+#include "endpoint/sink/jsonl.h"
+#include "predict/consumer.h"
 #include "predict/test_support.h"
 
 #include <fcntl.h>
@@ -15,8 +17,10 @@
 static struct test_dir dir;
 static struct weir_error err;
 static struct outbox *outbox;
-static struct sink *sink;
+static struct consumer *sink;
 static struct rotated_file file;
+static struct weir_sink_jsonl options;
+static struct sink_ops ops;
 
 static void forget(void *context, void *const *tickets, size_t n)
 {
@@ -25,17 +29,29 @@ static void forget(void *context, void *const *tickets, size_t n)
     (void)n;
 }
 
+/* With a bound in bytes. */
+static weir_status open_small(const struct sink_config *config, struct sink **out,
+                              struct weir_error *error)
+{
+    return sink_jsonl_open(&file, config->reader, out, error);
+}
+
 static void open_all(int64_t max_bytes, int64_t n_kept)
 {
     const struct outbox_config config = {.dir = test_path(&dir, "outbox"), .on_durable = forget};
     ck_assert_msg(outbox_open(&config, &outbox, &err) == WEIR_OK, "%s", err.message);
     file = (struct rotated_file){strdup(test_path(&dir, "out.jsonl")), max_bytes, n_kept};
-    ck_assert_msg(sink_jsonl_start(&file, outbox, &sink, &err) == WEIR_OK, "%s", err.message);
+    options.path = (char *)file.path;
+    ops = sink_jsonl;
+    ops.open = open_small;
+    const struct consumer_config consumer = {
+        .name = "jsonl", .ops = &ops, .options = &options, .outbox = outbox};
+    ck_assert_msg(consumer_start(&consumer, &sink, &err) == WEIR_OK, "%s", err.message);
 }
 
 static void close_all(void)
 {
-    sink_jsonl.stop(sink); /* writes what is durable */
+    consumers_stop(&sink, 1, 20000); /* writes what is durable */
     outbox_close(outbox);
     free((char *)file.path);
 }

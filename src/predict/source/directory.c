@@ -1,8 +1,8 @@
 #include "predict/source.h"
 
 #include "base/clock.h"
+#include "base/complaint.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "endpoint/source/directory.h"
 #include "predict/camera_list.h"
@@ -28,7 +28,6 @@
     2000 /**< A file that may still be written to is whole when quiet for so long.                 \
           */
 #define PUT_WAIT_MS 100
-#define COMPLAIN_MS 10000
 #define PATH_BYTES  4400
 
 #define CAMERA_EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
@@ -42,9 +41,10 @@ struct source {
     int inotify_fd, wake_fd, root_watch;
     struct camera_list list;
     int64_t rescan_ms; /**< Monotonic: when to look at everything again. */
-    _Atomic int64_t complained_ms;
-    int64_t look_ms; /**< Monotonic: when to look for files that are no frames. */
-    json_t *told_of; /**< Cameras that have been warned of: an object used as a set. */
+    struct weir_complaint complaint;
+    struct contact contact; /**< With the folder. */
+    int64_t look_ms;        /**< Monotonic: when to look for files that are no frames. */
+    json_t *told_of;        /**< Cameras that have been warned of: an object used as a set. */
     pthread_mutex_t lock;
     size_t n_ignored; /**< Under lock, like what follows. */
     char why_ignored[IGNORED_TEXT_BYTES];
@@ -61,26 +61,9 @@ static bool keeps_frames(const struct source *source)
     return source->config.spec->sandbox_dir != NULL;
 }
 
-bool source_frame_number(const char *file_name, int64_t *out)
-{
-    size_t n = strspn(file_name, "0123456789");
-    if (n == 0 || n > 18 || (file_name[n] != '\0' && file_name[n] != '.')) {
-        return false;
-    }
-    *out = strtoll(file_name, NULL, 10);
-    return true;
-}
-
-static bool may_complain(struct source *source)
-{
-    int64_t now_ms = weir_mono_ms(), last_ms = atomic_load(&source->complained_ms);
-    return (last_ms == 0 || now_ms - last_ms >= COMPLAIN_MS) &&
-           atomic_compare_exchange_strong(&source->complained_ms, &last_ms, now_ms);
-}
-
 static void complain(struct source *source, const char *event, const char *path, int errno_value)
 {
-    if (may_complain(source)) {
+    if (weir_complaint_is_due(&source->complaint, NULL)) {
         weir_log(WEIR_LOG_WARN, event, WEIR_KV_STR("path", path),
                  WEIR_KV_STR("reason", strerror(errno_value)));
     }
@@ -143,19 +126,11 @@ static void scan_camera(struct source *source, struct camera *camera)
     closedir(stream);
 }
 
-/* With several replicas each has its share of the cameras. */
-static bool is_ours(const struct source *source, const char *camera)
-{
-    uint64_t replicas = (uint64_t)source->config.spec->n_replicas;
-    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, camera);
-    return (hash >> 32) % replicas == (uint64_t)source->config.spec->rank;
-}
-
 /* The watch comes before the look, so that no file falls between them. */
 static void meet_camera(struct source *source, const char *name)
 {
     char path[PATH_BYTES];
-    if (!frame_camera_is_valid(name) || !is_ours(source, name)) {
+    if (!frame_camera_is_valid(name) || !source_is_ours(source->config.spec, name)) {
         return;
     }
     (void)snprintf(path, sizeof path, "%s/%s", path_of(source), name);
@@ -184,9 +159,11 @@ static void scan_root(struct source *source)
     source->rescan_ms = weir_mono_ms() + RESCAN_MS;
     DIR *stream = opendir(path);
     if (stream == NULL) {
+        contact_is_lost(&source->contact, strerror(errno));
         complain(source, "source_unreadable", path, errno);
         return;
     }
+    contact_is_good(&source->contact);
     while ((entry = readdir(stream)) != NULL) {
         if (entry->d_type == DT_DIR || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) {
             meet_camera(source, entry->d_name);
@@ -199,7 +176,8 @@ static void scan_root(struct source *source)
 
 static bool counts_camera(void *context, const char *camera)
 {
-    return is_ours(context, camera);
+    const struct source *source = context;
+    return source_is_ours(source->config.spec, camera);
 }
 
 /* Once for each camera, as long as the replica runs. */
@@ -438,6 +416,7 @@ static void stop(struct source *source)
     close_source(source);
     camera_list_fini(&source->list);
     json_decref(source->told_of);
+    contact_fini(&source->contact);
     pthread_mutex_destroy(&source->lock);
     if (source->inotify_fd >= 0) {
         close(source->inotify_fd);
@@ -496,6 +475,7 @@ static weir_status start(const struct source_config *config, struct source **out
     memset(source, 0, sizeof *source);
     source->config = *config;
     source->told_of = json_object();
+    contact_init(&source->contact);
     pthread_mutex_init(&source->lock, NULL);
     source->inotify_fd = source->wake_fd = -1;
     weir_status status = open_parts(source, err);
@@ -512,6 +492,11 @@ static size_t waiting(struct source *source)
     return atomic_load(&source->n_waiting);
 }
 
+static json_t *status_of(struct source *source)
+{
+    return contact_to_json(&source->contact);
+}
+
 /* The folder is its own queue: little is read ahead. */
 const struct source_ops source_directory = {
     .limits = {.max_queued = 2, .max_in_hand = 64, .max_bytes = (size_t)64 << 20},
@@ -520,4 +505,5 @@ const struct source_ops source_directory = {
     .stop = stop,
     .waiting = waiting,
     .ignored = ignored,
+    .status = status_of,
 };

@@ -33,6 +33,7 @@ struct source {
     struct source_config config;
     struct weir_http_server *server;
     struct refusals refusals;
+    struct contact contact; /**< It listens: never lost. */
 };
 
 /* Lock held. */
@@ -81,16 +82,16 @@ static const struct weir_source_http *options_of(const struct source_config *con
 }
 
 /* Decisions wake the requests that wait for them, and 1/64 of the others. */
-static uint64_t topic_of(const char *camera, int64_t number)
+static uint64_t topic_of(const char *key)
 {
-    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN ^ (uint64_t)number, camera);
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, key);
     return (uint64_t)1 << (hash >> 58);
 }
 
 static void on_durable(void *context, const struct frame *frame)
 {
     struct source *source = context;
-    weir_http_wake(source->server, topic_of(frame->camera, frame->number));
+    weir_http_wake(source->server, topic_of(frame->key));
 }
 
 static bool is_admitted(const struct source *source, const struct weir_http_request *request)
@@ -116,10 +117,10 @@ static void answer_later(struct weir_http_response *response, const char *why)
     weir_http_response_header(response, "Retry-After", "1");
 }
 
+/* The frame belongs to the intake then. */
 static weir_status put_frame(struct source *source, const struct weir_http_request *request,
-                             const char *camera, int64_t number)
+                             struct frame *frame)
 {
-    struct frame *frame = frame_create(camera, number);
     frame->received_ns = weir_mono_ns();
     frame->received_ms = weir_time_ms();
     frame->on_durable = on_durable;
@@ -127,11 +128,7 @@ static weir_status put_frame(struct source *source, const struct weir_http_reque
     frame->n_bytes = request->body_len;
     frame->bytes = weir_xalloc(request->body_len + 1);
     memcpy(frame->bytes, request->body, request->body_len);
-    weir_status status = intake_put(source->config.intake, frame, 0);
-    if (status != WEIR_OK) {
-        frame_destroy(frame);
-    }
-    return status;
+    return intake_put(source->config.intake, frame, 0);
 }
 
 static bool parse_number(const char *text, int64_t *out)
@@ -145,41 +142,59 @@ static bool parse_number(const char *text, int64_t *out)
     return true;
 }
 
+/* What the request names: …/{camera}/{number}, or …/{camera}?key=KEY. NULL: it names none. */
+static struct frame *named_frame(const struct weir_http_request *request)
+{
+    int64_t number;
+    const char *camera = request->segments[1], *key = weir_http_request_query(request, "key");
+    if (!frame_camera_is_valid(camera)) {
+        return NULL;
+    }
+    if (request->n_segments == 2) {
+        return key != NULL && frame_key_is_valid(key) ? frame_create_keyed(camera, key, -1) : NULL;
+    }
+    return parse_number(request->segments[2], &number) ? frame_create(camera, number) : NULL;
+}
+
+static void answer_put(const struct source *source, weir_status status,
+                       struct weir_http_response *response)
+{
+    struct intake_counts counts;
+    intake_counts(source->config.intake, &counts);
+    answer_later(response, status == WEIR_ERR_CANCELLED ? "the replica is stopping"
+                           : counts.is_open             ? "the queue is full"
+                                                        : "no model is deployed yet");
+}
+
 static void handle_frame(struct source *source, struct weir_http_request *request,
                          struct weir_http_response *response)
 {
-    int64_t number;
-    const char *camera = request->segments[1];
-    if (!frame_camera_is_valid(camera) || !parse_number(request->segments[2], &number)) {
+    weir_status status = WEIR_ERR_EXISTS;
+    struct frame *frame = named_frame(request);
+    if (frame == NULL) {
         refuse(source, response, WEIR_ERR_INVALID,
-               "/frames/{camera}/{number}: expected a name of 1 to 63 bytes and a whole number");
+               "/frames/{camera}/{number}: expected a name of 1 to 63 bytes and a whole number; or "
+               "/frames/{camera}?key=KEY: 1 to 128 bytes without control characters");
         return;
     }
-    json_t *decision = outbox_find(source->config.outbox, camera, number);
+    uint64_t topic = topic_of(frame->key);
+    json_t *decision = outbox_find(source->config.outbox, frame->key);
+    if (decision == NULL && !request->is_expired && request->state == NULL) {
+        status = put_frame(source, request, frame);
+    }
+    if (status != WEIR_OK) {
+        frame_destroy(frame);
+    }
     if (decision != NULL) {
         weir_http_response_json(response, 200, decision);
-        return;
-    }
-    if (request->is_expired) {
+    } else if (request->is_expired) {
         answer_later(response, "the decision is not durable yet: ask again");
-        return;
-    }
-    if (request->state == NULL) {
-        weir_status status = put_frame(source, request, camera, number);
-        if (status == WEIR_ERR_CANCELLED) {
-            answer_later(response, "the replica is stopping");
-            return;
-        }
-        if (status == WEIR_ERR_UNAVAILABLE) {
-            struct intake_counts counts;
-            intake_counts(source->config.intake, &counts);
-            answer_later(response,
-                         counts.is_open ? "the queue is full" : "no model is deployed yet");
-            return;
-        }
+    } else if (status == WEIR_OK || status == WEIR_ERR_EXISTS) {
         request->state = weir_arena_strdup(request->arena, "waiting");
+        weir_http_response_wait(response, topic, ANSWER_WAIT_MS);
+    } else {
+        answer_put(source, status, response);
     }
-    weir_http_response_wait(response, topic_of(camera, number), ANSWER_WAIT_MS);
 }
 
 static void handle_health(const struct source *source, struct weir_http_response *response)
@@ -211,12 +226,15 @@ static void handle(void *context, struct weir_http_request *request,
     } else if (!is_admitted(source, request)) {
         refuse(source, response, WEIR_ERR_UNAUTH,
                "the source's token is needed: Authorization: Bearer …");
-    } else if (request->n_segments == 3 && strcmp(request->segments[0], "frames") == 0 &&
+    } else if ((request->n_segments == 2 || request->n_segments == 3) &&
+               strcmp(request->segments[0], "frames") == 0 &&
                strcmp(request->method, "POST") == 0) {
         handle_frame(source, request, response);
     } else {
-        weir_http_response_errorf(response, WEIR_ERR_NOT_FOUND,
-                                  "there is POST /frames/{camera}/{number} and GET /health");
+        weir_http_response_errorf(
+            response, WEIR_ERR_NOT_FOUND,
+            "there is POST /frames/{camera}/{number}, POST /frames/{camera}?key=KEY "
+            "and GET /health");
     }
 }
 
@@ -259,6 +277,7 @@ static weir_status start(const struct source_config *config, struct source **out
     struct source *source = weir_xalloc(sizeof *source);
     *source = (struct source){.config = *config};
     pthread_mutex_init(&source->refusals.lock, NULL);
+    contact_init(&source->contact);
     const struct weir_http_config http = {.listen = address_of(config, address),
                                           .n_handlers = N_HANDLERS,
                                           .n_io_threads = 1,
@@ -272,6 +291,7 @@ static weir_status start(const struct source_config *config, struct source **out
     if (status != WEIR_OK) {
         weir_http_server_stop(source->server, 0);
         pthread_mutex_destroy(&source->refusals.lock);
+        contact_fini(&source->contact);
         free(source);
         return status;
     }
@@ -290,7 +310,13 @@ static void stop(struct source *source)
 {
     weir_http_server_stop(source->server, STOP_DEADLINE_MS);
     pthread_mutex_destroy(&source->refusals.lock);
+    contact_fini(&source->contact);
     free(source);
+}
+
+static json_t *status_of(struct source *source)
+{
+    return contact_to_json(&source->contact);
 }
 
 /* People wait behind it: what does not fit is refused, and they try again. */
@@ -300,4 +326,6 @@ const struct source_ops source_http = {
     .close = close_source,
     .stop = stop,
     .ignored = ignored,
+    .status = status_of,
+    .shares_itself = true,
 };

@@ -74,6 +74,50 @@ START_TEST(a_frame_is_answered_by_its_decision_and_again_by_the_same_one)
 
 END_TEST
 
+static json_t *post_named(const char *name, int person)
+{
+    char bytes[1024];
+    json_t *answer;
+    size_t len = test_picture(person, 100, bytes);
+    ck_assert_int_eq(test_post_named(NULL, url, name, bytes, len, NULL, &answer), 200);
+    return answer;
+}
+
+START_TEST(a_keyed_frame_is_decided_once_also_across_a_restart)
+{
+    set_up("{\"kind\":\"http\"}");
+    deploy();
+    ck_assert(test_wait(answers, NULL));
+    json_t *first = post_named("door?key=topic/0/17", 3),
+           *other = post_named("door?key=topic/1/17", 7);
+    json_t *numbered = post_named("door/17", 5);
+    ck_assert_str_eq(test_text(first, "key"), "topic/0/17");
+    ck_assert_int_lt(test_int(first, "frame"), 0);
+    ck_assert_str_eq(test_text(first, "person"), "p03");
+    ck_assert_str_eq(test_text(other, "person"), "p07");
+    ck_assert_str_eq(test_text(numbered, "person"), "p05");
+    ck_assert_ptr_null(json_object_get(numbered, "key"));
+    for (int i = 0; i < 2; i++) {
+        json_t *again = post_named("door?key=topic/0/17", 9), *same = post_named("door/17", 9);
+        ck_assert_str_eq(test_text(again, "id"), test_text(first, "id"));
+        ck_assert_str_eq(test_text(same, "id"), test_text(numbered, "id"));
+        json_decref(again);
+        json_decref(same);
+        test_replica_stop(replica);
+        replica = test_replica_start(&dir, test_server_port(server), "{\"kind\":\"http\"}", NULL);
+        (void)snprintf(url, sizeof url, "%s", test_endpoint(&dir));
+    }
+    ck_assert_int_eq(test_post_named(NULL, url, "door?key=", "x", 1, NULL, NULL), 400);
+    ck_assert_int_eq(test_post_named(NULL, url, "door?key=a%0a1", "x", 1, NULL, NULL), 400);
+    ck_assert_int_eq(test_post_named(NULL, url, "door", "x", 1, NULL, NULL), 400);
+    json_decref(first);
+    json_decref(other);
+    json_decref(numbered);
+    tear_down();
+}
+
+END_TEST
+
 START_TEST(a_restart_does_not_make_a_second_decision)
 {
     json_t *first, *again;
@@ -211,6 +255,7 @@ START_TEST(clients_that_send_the_same_frames_at_once_get_the_same_decisions)
 END_TEST
 
 WEIR_TEST_MAIN("source_http", a_frame_is_answered_by_its_decision_and_again_by_the_same_one,
+               a_keyed_frame_is_decided_once_also_across_a_restart,
                a_restart_does_not_make_a_second_decision,
                before_a_model_is_there_frames_are_sent_away_with_retry_after,
                damaged_frames_and_wrong_names_are_answered_with_a_sentence,

@@ -74,7 +74,7 @@ function Details({ decision }: { decision: Decision }) {
             <Facts
                 items={[
                     ['Camera', decision.camera],
-                    ['Frame', decision.frame],
+                    ['Frame', decision.key ?? decision.frame],
                     ['Time', fullTime(decision.time_ms)],
                     ['Latency', latency(decision.latency_us)],
                     ['Durable after', latency(decision.durable_us)],

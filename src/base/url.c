@@ -1,0 +1,34 @@
+#include "base/url.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+weir_status weir_url_check(const char *url, const char *place, struct weir_error *err)
+{
+    const char *host = strncmp(url, "http://", 7) == 0    ? url + 7
+                       : strncmp(url, "https://", 8) == 0 ? url + 8
+                                                          : NULL;
+    size_t host_len = host != NULL ? strcspn(host, "/?#") : 0;
+    bool is_plain = true;
+    for (const char *p = url; *p != '\0'; p++) {
+        is_plain = is_plain && *p > ' ' && *p != 0x7f;
+    }
+    if (host_len == 0 || !is_plain || memchr(host, '@', host_len) != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: expected http://HOST… or https://HOST…, without blanks and "
+                              "without a user or password in it",
+                              place);
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_url_check_token(const char *token, const char *place, struct weir_error *err)
+{
+    for (const char *p = token != NULL ? token : ""; *p != '\0'; p++) {
+        if (*p <= ' ' || *p >= 0x7f) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "%s: expected a word of ASCII letters and signs", place);
+        }
+    }
+    return WEIR_OK;
+}
