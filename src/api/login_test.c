@@ -1,0 +1,246 @@
+/* Ways to log in: what their pages say, what the audit says of them, and what nobody learns from a refusal. */
+#include "api/caller_fixture.h"
+
+#include "base/base64.h"
+#include "base/test_main.h"
+
+#include <sodium.h>
+
+#define MEMBER "{\"name\":\"%s\",\"kind\":\"person\",\"role\":\"%s\"}"
+
+static char cheap_hash[crypto_pwhash_STRBYTES];
+
+static weir_status set_hash_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct weir_user user = {.name = context, .password_hash = cheap_hash};
+    return weir_txn_update(txn, &weir_user_resource, &user, WEIR_FIELDS("password_hash"), err);
+}
+
+/** A person of this role, with "right-password". */
+static void make_person(const char *name, const char *role)
+{
+    struct weir_error err;
+    EXPECT(200, "POST " API "/users\n\n" MEMBER, name, role);
+    must(weir_store_write(callers.fixture.store, set_hash_in, (void *)name, &err), &err);
+}
+
+static void set_up(void)
+{
+    callers_open();
+    ck_assert_int_ge(sodium_init(), 0);
+    ck_assert_int_eq(crypto_pwhash_str(cheap_hash, "right-password", 14, crypto_pwhash_OPSLIMIT_MIN,
+                                       crypto_pwhash_MEMLIMIT_MIN),
+                     0);
+    make_person("amy", "viewer");
+}
+
+static int by_json(const char *user, const char *password)
+{
+    return ask_as("", "POST " API "/password-login\n\n{\"user\":\"%s\",\"password\":\"%s\"}", user,
+                  password);
+}
+
+static int by_form(const char *user, const char *password)
+{
+    return ask_as("", "POST /login/password\n\nuser=%s&password=%s", user, password);
+}
+
+static int by_basic(const char *user, const char *password)
+{
+    char pair[128], basic[256] = "Basic ";
+    int len = snprintf(pair, sizeof pair, "%s:%s", user, password);
+    (void)weir_base64_encode(pair, (size_t)len, basic + strlen(basic));
+    return ask_as(basic, "GET /api/2.0/mlflow/experiments/search?max_results=1");
+}
+
+typedef int (*way_fn)(const char *user, const char *password);
+static const way_fn ways[] = {by_json, by_form, by_basic};
+
+/** A browser: its session's cookie and CSRF value. */
+struct browser {
+    char cookie[128], csrf[64];
+};
+
+static int browse(const struct browser *browser, const char *first_line, const char *body)
+{
+    return ask_as("", "%s\nCookie: weir_session=%s\nX-Weir-Csrf: %s\n\n%s", first_line,
+                  browser->cookie, browser->csrf, body);
+}
+
+/** The session that the last answer began. */
+static void keep_session(struct browser *out)
+{
+    const char *cookie = said_header("Set-Cookie");
+    ck_assert_ptr_nonnull(cookie);
+    ck_assert_ptr_nonnull(strstr(cookie, "; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict"));
+    *out = (struct browser){0};
+    cookie += strlen("weir_session=");
+    (void)snprintf(out->cookie, sizeof out->cookie, "%.*s", (int)strcspn(cookie, ";"), cookie);
+    EXPECT_STATUS(200, browse(out, "GET " API "/session", ""));
+    (void)snprintf(out->csrf, sizeof out->csrf, "%s", said_text("csrf"));
+}
+
+static void make_link(char out[128])
+{
+    EXPECT(200, "POST " API "/session/link");
+    (void)snprintf(out, 128, "%s", strstr(said_text("url"), "?link=") + strlen("?link="));
+}
+
+static void check_body(const char *expected)
+{
+    const struct weir_http_response *response = &callers.x->response;
+    ck_assert_msg(response->body_len == strlen(expected) &&
+                      memcmp(response->body, expected, response->body_len) == 0,
+                  "%.*s", (int)response->body_len, response->body);
+}
+
+#define HEAD                                                                                       \
+    "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "                        \
+    "content=\"width=device-width\"><meta name=color-scheme content=\"light dark\"><title>Weir: "  \
+    "log in</title><body style=\"font:16px "                                                       \
+    "system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem\"><h1>Log in to Weir</h1>"
+#define FIELD                                                                                      \
+    "style=\"font:inherit;display:block;box-sizing:border-box;width:100%;padding:.5rem;"           \
+    "margin:.2rem 0 1rem\""
+#define FORM                                                                                       \
+    "<form method=post action=\"/login/password\"><label>Name<input name=user required "           \
+    "autocomplete=username " FIELD "></label><label>Password<input name=password type=password "   \
+    "required autocomplete=current-password " FIELD                                                \
+    "></label><button id=log-in-with-password style=\"font:inherit;padding:.6rem 1.2rem\">Log "    \
+    "in</button></form>"
+#define HINT "<p>Or get a one-time link on the server's machine with</p><pre>weir login</pre>"
+
+START_TEST(the_login_page_is_as_it_was)
+{
+    char link[128], page[2048];
+    EXPECT_STATUS(401, ask_as("", "GET /login"));
+    check_body(HEAD "<p>With your name and password:</p>" FORM HINT);
+    ck_assert_str_eq(said_header("Content-Security-Policy"),
+                     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+                     "frame-ancestors 'none'; base-uri 'none'");
+    EXPECT_STATUS(401, by_form("amy", "wrong-password"));
+    check_body(HEAD "<p>Name and password do not fit.</p>" FORM HINT);
+    EXPECT_STATUS(401, ask_as("", "GET /login?link=weir_none"));
+    check_body(HEAD "<p>This link was used before or is too old.</p>" FORM HINT);
+    EXPECT_STATUS(401, ask_as("", "POST /login\n\nlink=weir_none"));
+    check_body(HEAD "<p>This link was used before or is too old.</p>" FORM HINT);
+    make_link(link);
+    EXPECT_STATUS(200, ask_as("", "GET /login?link=%s", link));
+    (void)snprintf(page, sizeof page,
+                   HEAD "<form method=post action=\"/login\"><input type=hidden name=link "
+                        "value=\"%s\"><p>This link is good once.</p><button id=log-in autofocus "
+                        "style=\"font:inherit;padding:.6rem 1.2rem\">Log in as ann</button></form>",
+                   link);
+    check_body(page);
+}
+
+END_TEST
+
+/* Somebody who is not there, may not log in, or has no password is as one whose password is another. */
+START_TEST(a_refusal_does_not_tell_who_is_there)
+{
+    static const char *const nobodies[] = {"nobody", "off", "bare"};
+    static char first[4096];
+    make_person("off", "viewer");
+    EXPECT(200, "PATCH " API "/users/off\n\n{\"is_disabled\":true}");
+    EXPECT(200, "POST " API "/users\n\n" MEMBER, "bare", "viewer");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(ways); i++) {
+        callers.fixture.remote = "10.0.0.1";
+        EXPECT_STATUS(401, ways[i]("amy", "wrong-password"));
+        size_t len = callers.x->response.body_len;
+        ck_assert_uint_lt(len, sizeof first);
+        memcpy(first, callers.x->response.body, len);
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(nobodies); k++) {
+            EXPECT_STATUS(401, ways[i](nobodies[k], "right-password"));
+            ck_assert_msg(callers.x->response.body_len == len &&
+                              memcmp(first, callers.x->response.body, len) == 0,
+                          "way %zu tells of %s: %.*s", i, nobodies[k],
+                          (int)callers.x->response.body_len, callers.x->response.body);
+            ck_assert_ptr_null(said_header("Set-Cookie"));
+        }
+        callers.now_ms = weir_time_ms() + (int64_t)(i + 1) * 2 * 3600 * 1000;
+    }
+}
+
+END_TEST
+
+static const char *message_of_last(const char *kind)
+{
+    EXPECT(200, "GET " API "/audit?kind=%s&limit=1", kind);
+    ck_assert_msg(json_array_size(said("items")) == 1, "no %s", kind);
+    return said_text("items.0.message");
+}
+
+START_TEST(the_audit_says_how_sessions_began_and_what_was_refused)
+{
+    char link[128];
+    EXPECT_STATUS(200, by_json("amy", "right-password"));
+    ck_assert_str_eq(said_text("user"), "amy");
+    ck_assert_ptr_nonnull(strstr(message_of_last("session_begun"),
+                                 "A session of amy (viewer) was begun with a password"));
+    EXPECT_STATUS(303, by_form("amy", "right-password"));
+    ck_assert_ptr_nonnull(strstr(message_of_last("session_begun"),
+                                 "A session of amy (viewer) was begun with a password"));
+    make_link(link);
+    EXPECT_STATUS(303, ask_as("", "POST /login\n\nlink=%s", link));
+    ck_assert_ptr_nonnull(
+        strstr(message_of_last("session_begun"), "A session of ann (admin) was begun with a link"));
+    callers.fixture.remote = "10.0.0.1";
+    EXPECT_STATUS(401, ask_as("", "GET /login?link=%s", link));
+    ck_assert_ptr_nonnull(
+        strstr(message_of_last("login_refused"), "the link is unknown, was used or is too old"));
+    callers.fixture.remote = "10.0.0.2";
+    EXPECT_STATUS(401, by_form("amy", "wrong-password"));
+    ck_assert_ptr_nonnull(strstr(message_of_last("login_refused"), "user and password do not fit"));
+    ck_assert_str_eq(said_text("items.0.subject"), "user/amy");
+    callers.fixture.remote = "10.0.0.3";
+    EXPECT_STATUS(401, by_basic("amy", "wrong-password"));
+    (void)message_of_last("login_refused");
+    ck_assert_str_eq(said_text("items.0.subject"), "user/amy");
+}
+
+END_TEST
+
+START_TEST(another_sites_page_cannot_log_in_with_a_password)
+{
+    static const char *const heads[] = {"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site",
+                                        "Origin: http://evil\nHost: here:1",
+                                        "Origin: null\nHost: here:1"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(heads); i++) {
+        EXPECT_STATUS(
+            403,
+            ask_as("", "POST /login/password\n%s\n\nuser=amy&password=right-password", heads[i]));
+        EXPECT_STATUS(403, ask_as("",
+                                  "POST " API "/password-login\n%s\n\n{\"user\":\"amy\","
+                                  "\"password\":\"right-password\"}",
+                                  heads[i]));
+        ck_assert_ptr_null(said_header("Set-Cookie"));
+    }
+    EXPECT_STATUS(400, ask_as("", "POST /login/password\n\nuser=amy"));
+    EXPECT_STATUS(400, ask_as("", "POST /login/password\n\npassword=right-password"));
+}
+
+END_TEST
+
+START_TEST(a_session_of_a_password_shows_its_csrf_value_too)
+{
+    struct browser browser, none;
+    EXPECT_STATUS(303, by_form("amy", "right-password"));
+    keep_session(&browser);
+    ck_assert_str_eq(said_text("user"), "amy");
+    ck_assert_str_eq(said_text("role"), "viewer");
+    none = browser;
+    none.csrf[0] = '\0';
+    EXPECT_STATUS(403, browse(&none, "DELETE " API "/session", ""));
+    EXPECT_STATUS(200, browse(&browser, "GET " API "/runs", ""));
+    EXPECT_STATUS(204, browse(&browser, "DELETE " API "/session", ""));
+    EXPECT_STATUS(401, browse(&browser, "GET " API "/runs", ""));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("login", set_up, callers_close, the_login_page_is_as_it_was,
+                    a_refusal_does_not_tell_who_is_there,
+                    the_audit_says_how_sessions_began_and_what_was_refused,
+                    another_sites_page_cannot_log_in_with_a_password,
+                    a_session_of_a_password_shows_its_csrf_value_too)
