@@ -151,14 +151,15 @@ static void write_first(struct audit *audit, const struct api_call *call, const 
         .time_ms = call->now_ms,
         .topic = AUDIT_TOPIC,
         .kind = (char *)kind,
-        .subject = weir_arena_printf(call->arena, "user/%s",
-                                     call->claimed != NULL ? call->claimed : call->actor),
+        .subject =
+            weir_arena_printf(call->arena, "user/%s",
+                              call->guessed.claimed != NULL ? call->guessed.claimed : call->actor),
         .actor = (char *)call->actor,
         .message = weir_arena_printf(
             call->arena, "%.10s %.80s of %s%s%s from %s was refused: %s.", call->request->method,
             call->route != NULL ? call->route->pattern : "a request", call->actor,
-            call->claimed != NULL ? " who claims to be " : "",
-            call->claimed != NULL ? call->claimed : "", call->request->remote, why),
+            call->guessed.claimed != NULL ? " who claims to be " : "",
+            call->guessed.claimed != NULL ? call->guessed.claimed : "", call->request->remote, why),
         .data = data_of(call, call->arena),
     };
     write_event(audit, &event);
@@ -227,7 +228,7 @@ void audit_refused(struct audit *audit, const struct api_call *call, const char 
     (void)snprintf(wanted.actor, sizeof wanted.actor, "%s", call->actor);
     (void)snprintf(wanted.address, sizeof wanted.address, "%s", call->request->remote);
     (void)snprintf(wanted.claimed, sizeof wanted.claimed, "%s",
-                   call->claimed != NULL ? call->claimed : "");
+                   call->guessed.claimed != NULL ? call->guessed.claimed : "");
     audit_flush(audit, call->now_ms);
     pthread_mutex_lock(&audit->lock);
     struct window *window = find_window(audit, &wanted);
