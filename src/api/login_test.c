@@ -4,8 +4,10 @@
 
 #include "base/base64.h"
 #include "base/test_main.h"
+#include "store/password.h"
 
 #include <sodium.h>
+#include <time.h>
 
 #define MEMBER "{\"name\":\"%s\",\"kind\":\"person\",\"role\":\"%s\"}"
 
@@ -160,6 +162,35 @@ START_TEST(a_refusal_does_not_tell_who_is_there)
             ck_assert_ptr_null(said_header("Set-Cookie"));
         }
         callers.now_ms = weir_time_ms() + (int64_t)(i + 1) * 2 * 3600 * 1000;
+    }
+}
+
+END_TEST
+
+static int64_t cpu_ns(void)
+{
+    struct timespec now;
+    ck_assert_int_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* By the time of the processor, of which a neighbour takes nothing. */
+START_TEST(a_refusal_of_nobody_costs_a_password)
+{
+    struct weir_error err;
+    int64_t begun = 0, one = 0;
+    for (int i = 0; i < 2; i++) { /* the first makes the hash that nobody has */
+        begun = cpu_ns();
+        ck_assert_int_eq(weir_password_check("wrong-password", NULL, WEIR_PASSWORD_KNOWN, &err),
+                         WEIR_ERR_UNAUTH);
+        one = cpu_ns() - begun;
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(ways); i++) {
+        begun = cpu_ns();
+        EXPECT_STATUS(401, ways[i]("nobody", "wrong-password"));
+        int64_t took = cpu_ns() - begun;
+        ck_assert_msg(took > one / 4, "way %zu: %lld ns of %lld", i, (long long)took,
+                      (long long)one);
     }
 }
 
@@ -517,10 +548,13 @@ START_TEST(a_session_has_gained_and_lost_with_its_user)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH(
-    "login", set_up, callers_close, the_login_page_is_as_it_was,
-    a_refusal_does_not_tell_who_is_there, the_audit_says_how_sessions_began_and_what_was_refused,
-    another_sites_page_cannot_log_in_with_a_password,
-    a_session_of_a_password_shows_its_csrf_value_too, what_is_off_says_so_and_is_not_on_the_page,
-    steps_that_a_kind_does_not_have_are_not_there, a_provider_elsewhere_proves_who_somebody_is,
-    a_proof_with_each_request_answers_it_and_no_more, a_session_has_gained_and_lost_with_its_user)
+WEIR_TEST_MAIN_WITH("login", set_up, callers_close, the_login_page_is_as_it_was,
+                    a_refusal_does_not_tell_who_is_there, a_refusal_of_nobody_costs_a_password,
+                    the_audit_says_how_sessions_began_and_what_was_refused,
+                    another_sites_page_cannot_log_in_with_a_password,
+                    a_session_of_a_password_shows_its_csrf_value_too,
+                    what_is_off_says_so_and_is_not_on_the_page,
+                    steps_that_a_kind_does_not_have_are_not_there,
+                    a_provider_elsewhere_proves_who_somebody_is,
+                    a_proof_with_each_request_answers_it_and_no_more,
+                    a_session_has_gained_and_lost_with_its_user)
