@@ -144,6 +144,15 @@ static void write_count(struct audit *audit, const struct window *window)
     weir_arena_fini(&arena);
 }
 
+/* Of a login the path, which says by which kind; else the route, without whatever names stand in it. */
+static const char *place_of(const struct api_call *call)
+{
+    const struct api_route *route = call->route;
+    return route == NULL                                ? "a request"
+           : strncmp(route->pattern, "/login/", 7) == 0 ? call->request->path
+                                                        : route->pattern;
+}
+
 static void write_first(struct audit *audit, const struct api_call *call, const char *kind,
                         const char *why)
 {
@@ -157,8 +166,7 @@ static void write_first(struct audit *audit, const struct api_call *call, const 
         .actor = (char *)call->actor,
         .message = weir_arena_printf(
             call->arena, "%.10s %.80s of %s%s%s from %s was refused: %s.", call->request->method,
-            call->route != NULL ? call->route->pattern : "a request", call->actor,
-            call->guessed.claimed != NULL ? " who claims to be " : "",
+            place_of(call), call->actor, call->guessed.claimed != NULL ? " who claims to be " : "",
             call->guessed.claimed != NULL ? call->guessed.claimed : "", call->request->remote, why),
         .data = data_of(call, call->arena),
     };

@@ -228,15 +228,15 @@ weir_status api_session_delete(struct api_call *call, struct weir_txn *txn, stru
 weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     char secret[WEIR_SECRET_BYTES];
-    struct weir_login_link link;
+    int64_t good_ms;
     WEIR_TRY(weir_identity_make_link(txn, call->api->identities, &call->identity, call->now_ms,
-                                     secret, &link, err));
-    WEIR_TRY(audit_act(
-        call, txn, "login_link_made", weir_arena_printf(call->arena, "user/%s", call->actor),
-        weir_arena_printf(call->arena, "A login link of %s (%s) was made", call->actor, link.role),
-        err));
+                                     secret, &good_ms, err));
+    WEIR_TRY(audit_act(call, txn, "login_link_made",
+                       weir_arena_printf(call->arena, "user/%s", call->actor),
+                       weir_arena_printf(call->arena, "A login link of %s (%s) was made",
+                                         call->actor, call->identity.role_name),
+                       err));
     char *url = weir_arena_printf(call->arena, "%s/login?link=%s", call->api->server_url, secret);
-    api_answer(call, json_pack("{s:s,s:i}", "url", url, "expires_s",
-                               (int)((link.expires_ms - call->now_ms) / 1000)));
+    api_answer(call, json_pack("{s:s,s:i}", "url", url, "expires_s", (int)(good_ms / 1000)));
     return WEIR_OK;
 }

@@ -17,6 +17,17 @@ struct weir_identity_ask login_ask(struct api_call *call, const struct weir_iden
                                       .note = &call->guessed};
 }
 
+/* ", as 17 of https://idp.example" */
+static const char *known_elsewhere(const struct api_call *call,
+                                   const struct weir_identity_proven *proven)
+{
+    return proven->issuer != NULL
+               ? weir_arena_printf(call->arena, ", as %.80s of %.80s",
+                                   proven->subject != NULL ? proven->subject : proven->user,
+                                   proven->issuer)
+               : "";
+}
+
 weir_status login_begin_session(struct api_call *call, struct weir_txn *txn,
                                 struct weir_identity_ask *ask,
                                 const struct weir_identity_proven *proven,
@@ -29,11 +40,11 @@ weir_status login_begin_session(struct api_call *call, struct weir_txn *txn,
     }
     WEIR_TRY(weir_identity_begin_session(txn, proven, ask, secret, &session, err));
     call->actor = session.user;
-    return audit_act(call, txn, "session_begun",
-                     weir_arena_printf(call->arena, "session/%s", session.id),
-                     weir_arena_printf(call->arena, "A session of %s (%s) was begun with %s",
-                                       session.user, session.role, ops->words),
-                     err);
+    return audit_act(
+        call, txn, "session_begun", weir_arena_printf(call->arena, "session/%s", session.id),
+        weir_arena_printf(call->arena, "A session of %s (%s) was begun with %s%s", session.user,
+                          session.role, ops->words, known_elsewhere(call, proven)),
+        err);
 }
 
 void login_set_cookie(struct api_call *call, const char *secret)

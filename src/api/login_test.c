@@ -225,6 +225,8 @@ START_TEST(the_audit_says_how_sessions_began_and_what_was_refused)
     EXPECT_STATUS(401, by_form("amy", "wrong-password"));
     ck_assert_ptr_nonnull(strstr(message_of_last("login_refused"), "user and password do not fit"));
     ck_assert_str_eq(said_text("items.0.subject"), "user/amy");
+    ck_assert_ptr_nonnull(strstr(said_text("items.0.message"),
+                                 "POST /login/password of nobody who claims to be amy from"));
     callers.fixture.remote = "10.0.0.3";
     EXPECT_STATUS(401, by_basic("amy", "wrong-password"));
     (void)message_of_last("login_refused");
@@ -494,8 +496,10 @@ START_TEST(a_provider_elsewhere_proves_who_somebody_is)
     keep_session(&browser);
     ck_assert_str_eq(said_text("user"), "max");
     EXPECT_STATUS(401, come_back("S1", "max"));
-    ck_assert_ptr_nonnull(strstr(message_of_last("session_begun"),
-                                 "A session of max (member) was begun with an account elsewhere"));
+    ck_assert_ptr_nonnull(
+        strstr(message_of_last("session_begun"),
+               "A session of max (member) was begun with an account elsewhere, as 17 of "
+               "https://idp.test, by max from"));
     /* What it may is the group's, now. */
     EXPECT_STATUS(200, browse(&browser, "GET " API "/datasets", ""));
     EXPECT(200, "PUT " API "/projects/default/members/group/lab\n\n{\"role\":\"viewer\"}");

@@ -117,7 +117,8 @@ struct weir_identity_ops {
         comes_back; /**< From another site: GET /login/KIND/back is for it. Its form is none of ours. */
     enum weir_identity_reach reach;
     const char *const *fields; /**< Of its form, NULL at the end; NULL: it has no form. */
-    /** Does the request show it? Then `given` or `token` are filled. NULL: it comes with no request. */
+    /** Does the request show it? Then `given` or `token` are filled. NULL: it comes with no request. No CSRF value is
+     *  asked for: it must be nothing that a browser, or a proxy on its way, adds of itself. */
     bool (*shown)(struct weir_identity_ask *ask);
     /** Nobody (out->user NULL) is no error where prove must take as long for somebody who is not there. */
     weir_status (*look)(struct weir_txn *txn, struct weir_identity_ask *ask,
@@ -197,11 +198,14 @@ weir_status weir_identity_begin_session(struct weir_txn *txn,
 
 /* ---- of single kinds ------------------------------------------------------------------------ */
 
-/** Make a one-time link for who the identity is: it may as much, and ends with the same token. UNSUPPORTED if links
- *  are off. @param secret  Out. */
+/**
+ * Make a one-time link for who the identity is: it may as much, and ends with the same token. In a write transaction.
+ * @param secret  Out. @param out_ms  How long it is good.
+ * @return UNSUPPORTED if links are off.
+ */
 weir_status weir_identity_make_link(struct weir_txn *txn, const struct weir_identities *identities,
                                     const struct weir_identity *identity, int64_t now_ms,
-                                    char secret[WEIR_SECRET_BYTES], struct weir_login_link *out,
+                                    char secret[WEIR_SECRET_BYTES], int64_t *out_ms,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
 /* ---- for the kinds -------------------------------------------------------------------------- */

@@ -82,7 +82,7 @@ static const char *draw(const struct weir_identity_ask *ask, const char *more)
 
 weir_status weir_identity_make_link(struct weir_txn *txn, const struct weir_identities *identities,
                                     const struct weir_identity *identity, int64_t now_ms,
-                                    char secret[WEIR_SECRET_BYTES], struct weir_login_link *out,
+                                    char secret[WEIR_SECRET_BYTES], int64_t *out_ms,
                                     struct weir_error *err)
 {
     char hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
@@ -100,8 +100,7 @@ weir_status weir_identity_make_link(struct weir_txn *txn, const struct weir_iden
                                          .created_ms = now_ms,
                                          .expires_ms = now_ms + options->minutes * MINUTE_MS};
     WEIR_TRY(weir_txn_insert(txn, &weir_login_link_resource, &link, err));
-    *out = link;
-    out->id = out->secret_hash = NULL; /* they end here */
+    *out_ms = options->minutes * MINUTE_MS;
     return WEIR_OK;
 }
 
