@@ -1,12 +1,10 @@
 #include "api/api.h"
 
 #include "api/audit.h"
-#include "api/basic.h"
 #include "api/beats.h"
 #include "api/blob_files.h"
 #include "api/call.h"
 #include "api/feed.h"
-#include "api/guard.h"
 #include "api/uses.h"
 #include "api/visit.h"
 #include "base/log.h"
@@ -56,7 +54,7 @@ static void tick(void *context, int64_t now_ms, int64_t since_ms)
     struct weir_api *api = context;
     api->since_ms = since_ms;
     audit_flush(api->audit, now_ms);
-    guard_tick(api->guard, now_ms);
+    weir_guard_tick(weir_identities_guard(api->identities), now_ms);
     api_freeze_left(api);
 }
 
@@ -83,7 +81,12 @@ struct forget api_forget(const struct weir_api *api)
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
                             struct weir_error *err)
 {
+    const struct weir_identities_config proofs = {
+        .store = config->store, .proofs = config->proofs, .kinds = config->proof_kinds};
+    struct weir_identities *identities;
+    WEIR_TRY(weir_identities_create(&proofs, &identities, err));
     struct weir_api *api = weir_xalloc(sizeof *api);
+    api->identities = identities;
     api->store = config->store;
     api->blobs = config->blobs;
     api->retainer = config->retainer;
@@ -120,8 +123,6 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     weir_arena_fini(&arena);
     api->feed = feed_create();
     api->audit = audit_create(config->store);
-    api->guard = guard_create(config->store);
-    api->basic = basic_create();
     api->blob_files = blob_files_create(config->blobs, WEIR_BLOB_FILES_MAX_BYTES);
     api->beats = beats_create();
     api->uses = uses_create();
@@ -165,9 +166,8 @@ void weir_api_destroy(struct weir_api *api)
     inspector_destroy(api->inspector);
     feed_destroy(api->feed);
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));
-    basic_destroy(api->basic);
     blob_files_destroy(api->blob_files);
-    guard_destroy(api->guard);
+    weir_identities_destroy(api->identities);
     beats_destroy(api->beats);
     uses_destroy(api->uses);
     free(api->state_dir);

@@ -31,6 +31,7 @@
 struct weir_api;
 struct weir_gateway;
 struct weir_gateway_caller;
+struct weir_registry;
 
 #define WEIR_API_ARTIFACT_MAX_BYTES ((uint64_t)64 << 30)
 
@@ -60,7 +61,10 @@ struct weir_api_config {
     void *told_context;
     inspect_fn inspect; /**< How model files are looked at; NULL: by weir-worker. */
     void *inspect_context;
-    const char *onnxruntime;      /**< Library for it; NULL: the system's. Copied. */
+    const char *onnxruntime; /**< Library for it; NULL: the system's. Copied. */
+    const char *
+        proofs; /**< How callers may prove who they are (identity/identity.h); NULL: the default. */
+    const struct weir_registry *proof_kinds; /**< NULL: weir_identity_kinds. */
     struct weir_gateway *gateway; /**< Gets the paths of inference; NULL: there are none. */
 };
 

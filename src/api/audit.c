@@ -144,6 +144,15 @@ static void write_count(struct audit *audit, const struct window *window)
     weir_arena_fini(&arena);
 }
 
+/* Of a login the path, which says by which kind; else the route, without whatever names stand in it. */
+static const char *place_of(const struct api_call *call)
+{
+    const struct api_route *route = call->route;
+    return route == NULL                                ? "a request"
+           : strncmp(route->pattern, "/login/", 7) == 0 ? call->request->path
+                                                        : route->pattern;
+}
+
 static void write_first(struct audit *audit, const struct api_call *call, const char *kind,
                         const char *why)
 {
@@ -151,14 +160,14 @@ static void write_first(struct audit *audit, const struct api_call *call, const 
         .time_ms = call->now_ms,
         .topic = AUDIT_TOPIC,
         .kind = (char *)kind,
-        .subject = weir_arena_printf(call->arena, "user/%s",
-                                     call->claimed != NULL ? call->claimed : call->actor),
+        .subject =
+            weir_arena_printf(call->arena, "user/%s",
+                              call->guessed.claimed != NULL ? call->guessed.claimed : call->actor),
         .actor = (char *)call->actor,
         .message = weir_arena_printf(
             call->arena, "%.10s %.80s of %s%s%s from %s was refused: %s.", call->request->method,
-            call->route != NULL ? call->route->pattern : "a request", call->actor,
-            call->claimed != NULL ? " who claims to be " : "",
-            call->claimed != NULL ? call->claimed : "", call->request->remote, why),
+            place_of(call), call->actor, call->guessed.claimed != NULL ? " who claims to be " : "",
+            call->guessed.claimed != NULL ? call->guessed.claimed : "", call->request->remote, why),
         .data = data_of(call, call->arena),
     };
     write_event(audit, &event);
@@ -227,7 +236,7 @@ void audit_refused(struct audit *audit, const struct api_call *call, const char 
     (void)snprintf(wanted.actor, sizeof wanted.actor, "%s", call->actor);
     (void)snprintf(wanted.address, sizeof wanted.address, "%s", call->request->remote);
     (void)snprintf(wanted.claimed, sizeof wanted.claimed, "%s",
-                   call->claimed != NULL ? call->claimed : "");
+                   call->guessed.claimed != NULL ? call->guessed.claimed : "");
     audit_flush(audit, call->now_ms);
     pthread_mutex_lock(&audit->lock);
     struct window *window = find_window(audit, &wanted);

@@ -1,11 +1,10 @@
-/** Who calls: tokens, sessions, one-time login links. */
+/** Who calls: what programs show, sessions, tokens of tasks. */
 #include "api/answer.h"
 #include "api/attempt_token.h"
 #include "api/audit.h"
 #include "api/dispatch.h"
 #include "api/functions.h"
 #include "api/login.h"
-#include "api/login_page.h"
 #include "api/role.h"
 #include "store/table.h"
 
@@ -14,9 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#define SESSION_MS    ((int64_t)12 * 3600 * 1000)
-#define LOGIN_LINK_MS ((int64_t)15 * 60 * 1000)
 
 struct identify {
     struct api_call *call;
@@ -55,36 +51,26 @@ static weir_status identify_attempt(struct weir_txn *txn, struct identify *who,
 }
 
 /* What the token of nobody else may be: that of tasks of before, on the routes that take it. */
-static bool is_former(struct weir_txn *txn, struct api_call *call, const char *token)
+static weir_status former_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
+    struct identify *who = context;
+    struct api_call *call = who->call;
     char hash[WEIR_SHA256_TEXT_BYTES];
     struct weir_attempt *attempt = WEIR_ARENA_ARRAY(call->arena, 1, struct weir_attempt);
-    if (call->route == NULL || (call->route->flags & API_FORMER) == 0) {
-        return false;
-    }
-    weir_secret_hash(token, hash);
-    if (weir_former_attempt(txn, hash, NULL, call->arena, attempt, NULL) != WEIR_OK) {
-        return false;
-    }
+    weir_secret_hash(who->token, hash);
+    WEIR_TRY(weir_former_attempt(txn, hash, NULL, call->arena, attempt, err));
     be_attempt(call, attempt);
     call->former = weir_arena_strdup(call->arena, hash);
-    return true;
+    return WEIR_OK;
 }
 
 static weir_status identify_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct identify *who = context;
     struct api_call *call = who->call;
-    if (who->task != NULL) {
-        return identify_attempt(txn, who, err);
-    }
-    if (who->token != NULL) {
-        weir_status status =
-            weir_token_identify(txn, who->token, call->now_ms, call->arena, &call->identity, err);
-        return status == WEIR_ERR_UNAUTH && is_former(txn, call, who->token) ? WEIR_OK : status;
-    }
-    return weir_session_identify(txn, who->session, call->now_ms, call->arena, &call->identity,
-                                 err);
+    return who->task != NULL ? identify_attempt(txn, who, err)
+                             : weir_session_identify(txn, who->session, call->now_ms, call->arena,
+                                                     &call->identity, err);
 }
 
 /* A change that comes with a cookie must also show the session's CSRF value, which another site's
@@ -113,39 +99,96 @@ const char *api_bearer(const struct weir_http_request *request)
                                                                           : NULL;
 }
 
-weir_status api_identify(struct api_call *call, struct weir_error *err)
+static weir_status no_proof(struct weir_error *err)
 {
-    const char *token = api_bearer(call->request);
-    return api_identify_by(call, token, weir_http_request_cookie(call->request, "weir_session"),
-                           err);
+    return weir_error_set(err, WEIR_ERR_UNAUTH,
+                          "no token and no session: send \"Authorization: Bearer weir_…\", or log "
+                          "in with the link that `weir login` prints");
+}
+
+/* Of a task, or else of somebody. */
+static weir_status identify_token(struct api_call *call, const char *token, struct weir_error *err)
+{
+    struct identify who = {.call = call, .token = token};
+    struct weir_identity_proven proven;
+    if (attempt_token_is(token)) {
+        WEIR_TRY(attempt_token_open(call->api->task_key, token, call->arena, &who.task,
+                                    &who.attempt, err));
+        return weir_store_read(call->api->store, identify_in, &who, err);
+    }
+    struct weir_identity_ask ask =
+        login_ask(call, weir_identities_of(call->api->identities, &weir_identity_token));
+    ask.given[0] = token;
+    weir_status status = weir_identity_prove(&ask, &proven, &call->identity, err);
+    bool may_be_former =
+        status == WEIR_ERR_UNAUTH && call->route != NULL && (call->route->flags & API_FORMER) != 0;
+    return may_be_former && weir_store_read(call->api->store, former_in, &who, NULL) == WEIR_OK
+               ? WEIR_OK
+               : status;
+}
+
+static void note_caller(struct api_call *call)
+{
+    call->actor = call->attempt != NULL
+                      ? weir_arena_printf(call->arena, "task/%s", call->attempt->task)
+                      : call->identity.user.name;
 }
 
 weir_status api_identify_by(struct api_call *call, const char *token, const char *session,
                             struct weir_error *err)
 {
-    struct identify who = {.call = call, .token = token, .session = session};
-    if (who.token == NULL && who.session == NULL) {
-        return weir_error_set(
-            err, WEIR_ERR_UNAUTH,
-            "no token and no session: send \"Authorization: Bearer weir_…\", or log "
-            "in with the link that `weir login` prints");
+    struct identify who = {.call = call, .session = session};
+    if (token == NULL && session == NULL) {
+        return no_proof(err);
     }
-    if (who.token != NULL && attempt_token_is(who.token)) {
-        WEIR_TRY(attempt_token_open(call->api->task_key, who.token, call->arena, &who.task,
-                                    &who.attempt, err));
+    WEIR_TRY(token != NULL ? identify_token(call, token, err)
+                           : weir_store_read(call->api->store, identify_in, &who, err));
+    note_caller(call);
+    return token == NULL ? check_csrf(call, err) : WEIR_OK;
+}
+
+/* By what the request shows of the ask's kind. */
+static weir_status identify_shown(struct api_call *call, struct weir_identity_ask *ask,
+                                  struct weir_error *err)
+{
+    struct weir_identity_proven proven;
+    struct weir_error off;
+    if (weir_identity_check_on(ask->way, &off) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "%s", off.message);
     }
-    WEIR_TRY(weir_store_read(call->api->store, identify_in, &who, err));
-    call->actor = call->attempt != NULL
-                      ? weir_arena_printf(call->arena, "task/%s", call->attempt->task)
-                      : call->identity.user.name;
-    return who.token == NULL ? check_csrf(call, err) : WEIR_OK;
+    if (ask->token != NULL) {
+        return api_identify_by(call, ask->token, NULL, err);
+    }
+    WEIR_TRY(weir_identity_prove(ask, &proven, &call->identity, err));
+    note_caller(call);
+    return WEIR_OK;
+}
+
+weir_status api_identify(struct api_call *call, enum weir_identity_reach reach,
+                         struct weir_error *err)
+{
+    size_t n;
+    const struct weir_identity_way *ways = weir_identities_list(call->api->identities, &n);
+    for (size_t i = 0; i < n; i++) {
+        struct weir_identity_ask ask = login_ask(call, &ways[i]);
+        if (ways[i].ops->shown != NULL && ways[i].ops->reach <= reach && ways[i].ops->shown(&ask)) {
+            return identify_shown(call, &ask, err);
+        }
+    }
+    return api_identify_by(call, NULL, weir_http_request_cookie(call->request, "weir_session"),
+                           err);
 }
 
 weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
     (void)err;
-    json_t *projects = json_object(), *gone = json_array();
+    size_t n_ways;
+    const struct weir_identity_way *ways = weir_identities_list(call->api->identities, &n_ways);
+    json_t *projects = json_object(), *gone = json_array(), *proofs = json_array();
+    for (size_t i = 0; i < n_ways && ways[i].is_on; i++) {
+        json_array_append_new(proofs, json_string(ways[i].kind->name));
+    }
     for (size_t i = 0; i < call->identity.n_grants; i++) {
         const struct weir_grant *grant = &call->identity.grants[i];
         json_object_set_new(projects, grant->project, api_rights_list(grant->rights));
@@ -154,10 +197,10 @@ weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct 
                 gone, json_pack("{s:s,s:s}", "project", grant->project, "role", grant->gone_role));
         }
     }
-    api_answer(call, json_pack("{s:s,s:s,s:s?,s:s,s:o,s:o,s:o}", "user", call->actor, "role",
+    api_answer(call, json_pack("{s:s,s:s,s:s?,s:s,s:o,s:o,s:o,s:o}", "user", call->actor, "role",
                                call->identity.role_name, "csrf", call->identity.csrf, "version",
                                WEIR_VERSION, "rights", api_rights_list(call->identity.rights),
-                               "projects", projects, "gone_roles", gone));
+                               "projects", projects, "gone_roles", gone, "proofs", proofs));
     weir_http_response_keep_plain(call->response);
     return WEIR_OK;
 }
@@ -184,91 +227,16 @@ weir_status api_session_delete(struct api_call *call, struct weir_txn *txn, stru
 
 weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
-    weir_secret_make(secret);
-    weir_secret_hash(secret, hash);
-    weir_uuid_make(id);
-    struct weir_login_link link = {.id = id,
-                                   .user = call->identity.user.name,
-                                   .role = (char *)call->identity.role_name,
-                                   .token = call->identity.token,
-                                   .secret_hash = hash,
-                                   .created_ms = call->now_ms,
-                                   .expires_ms = call->now_ms + LOGIN_LINK_MS};
-    WEIR_TRY(weir_txn_insert(txn, &weir_login_link_resource, &link, err));
-    WEIR_TRY(audit_act(
-        call, txn, "login_link_made", weir_arena_printf(call->arena, "user/%s", call->actor),
-        weir_arena_printf(call->arena, "A login link of %s (%s) was made", call->actor, link.role),
-        err));
+    char secret[WEIR_SECRET_BYTES];
+    int64_t good_ms;
+    WEIR_TRY(weir_identity_make_link(txn, call->api->identities, &call->identity, call->now_ms,
+                                     secret, &good_ms, err));
+    WEIR_TRY(audit_act(call, txn, "login_link_made",
+                       weir_arena_printf(call->arena, "user/%s", call->actor),
+                       weir_arena_printf(call->arena, "A login link of %s (%s) was made",
+                                         call->actor, call->identity.role_name),
+                       err));
     char *url = weir_arena_printf(call->arena, "%s/login?link=%s", call->api->server_url, secret);
-    api_answer(call, json_pack("{s:s,s:i}", "url", url, "expires_s", (int)(LOGIN_LINK_MS / 1000)));
-    return WEIR_OK;
-}
-
-weir_status login_begin_session(struct api_call *call, struct weir_txn *txn,
-                                const struct weir_login_link *link, const char *by,
-                                char secret[WEIR_SECRET_BYTES], struct weir_error *err)
-{
-    char csrf[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
-    weir_secret_make(secret);
-    weir_secret_make(csrf);
-    weir_secret_hash(secret, hash);
-    weir_uuid_make(id);
-    struct weir_session session = {.id = id,
-                                   .user = link->user,
-                                   .role = link->role,
-                                   .token = link->token,
-                                   .address = (char *)call->request->remote,
-                                   .secret_hash = hash,
-                                   .csrf = csrf,
-                                   .created_ms = call->now_ms,
-                                   .expires_ms = call->now_ms + SESSION_MS};
-    WEIR_TRY(weir_txn_insert(txn, &weir_session_resource, &session, err));
-    call->actor = link->user;
-    return audit_act(call, txn, "session_begun", weir_arena_printf(call->arena, "session/%s", id),
-                     weir_arena_printf(call->arena, "A session of %s (%s) was begun with %s",
-                                       link->user, link->role, by),
-                     err);
-}
-
-void login_set_cookie(struct api_call *call, const char *secret)
-{
-    weir_http_response_header(
-        call->response, "Set-Cookie",
-        weir_arena_printf(
-            call->arena, "weir_session=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s",
-            secret, (long long)(SESSION_MS / 1000), call->request->is_tls ? "; Secure" : ""));
-}
-
-weir_status api_login_page(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    const char *secret = weir_http_request_query(call->request, "link");
-    struct weir_login_link link;
-    (void)err;
-    call->login_next = weir_http_request_query(call->request, "next");
-    if (secret == NULL) {
-        login_page_refuse(call, "With your name and password:");
-    } else if (weir_login_link_look(txn, secret, call->now_ms, call->arena, &link, NULL) !=
-               WEIR_OK) {
-        login_page_refuse(call, "This link was used before or is too old.");
-    } else {
-        login_page_offer(call, secret, link.user);
-    }
-    return WEIR_OK;
-}
-
-weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    char session_secret[WEIR_SECRET_BYTES];
-    struct weir_login_link link;
-    const char *secret;
-    WEIR_TRY(login_page_read_field(call, "link", &secret, err));
-    if (weir_login_link_take(txn, secret, call->now_ms, call->arena, &link, NULL) != WEIR_OK) {
-        login_page_refuse(call, "This link was used before or is too old.");
-        return WEIR_OK;
-    }
-    WEIR_TRY(login_begin_session(call, txn, &link, "a link", session_secret, err));
-    weir_http_response_redirect(call->response, "/");
-    login_set_cookie(call, session_secret);
+    api_answer(call, json_pack("{s:s,s:i}", "url", url, "expires_s", (int)(good_ms / 1000)));
     return WEIR_OK;
 }

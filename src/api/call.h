@@ -7,7 +7,7 @@
 
 #include "api/api.h"
 #include "api/attempt_token.h"
-#include "store/identity.h"
+#include "identity/identity.h"
 #include "store/row_scope.h"
 
 #include <stdatomic.h>
@@ -33,11 +33,10 @@ struct weir_api {
     int services_port;           /**< 0: there is no listener for them. */
     struct feed *feed;
     struct audit *audit;
-    struct guard *guard;
+    struct weir_identities *identities;
     struct weir_visits *visits; /**< Who is inside jobs. */
     struct beats *beats;        /**< What nodes said last. */
     struct uses *uses;          /**< What tasks use, by what nodes said last. */
-    struct basic *basic;        /**< Passwords that were right a while ago. */
     struct freezer *freezer;
     struct blob_files *blob_files;
     /** Datasets to freeze again, since the server was killed before they were. Of the tick's thread. */
@@ -76,12 +75,12 @@ struct api_call {
     bool is_act;     /**< To be in the audit (act.h). A route says false if this turn of it is
                                none: what an earlier turn has written. */
     bool is_audited; /**< It is, by this turn of its transaction. */
-    const char *login_next; /**< Where the login page goes on; NULL: to the console. */
-    bool is_encoded;        /**< Its body is, in a manner that is not understood. */
-    const char *allow;      /**< No route has the method: those that the path has, or "". */
-    const char *claimed; /**< Whose password was given, of users that are there; NULL: nobody's. */
-    int64_t retry_after_s; /**< Of who guesses passwords; 0: the usual. */
-    bool is_link_refused;  /**< Answered so that a person can read it, and counted by the audit. */
+    const char *login_next;         /**< Where the login page goes on; NULL: to the console. */
+    bool is_encoded;                /**< Its body is, in a manner that is not understood. */
+    const char *allow;              /**< No route has the method: those that the path has, or "". */
+    struct weir_guard_note guessed; /**< Of a password that was given. */
+    const char *
+        login_refused; /**< What the audit is told of a refusal that a page tells a person; NULL: none. */
     json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
                         durable. Emptied before each run of the transaction. */
 };

@@ -174,7 +174,7 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
         call->rows.is_all = true;
         return WEIR_OK;
     }
-    WEIR_TRY(api_identify(call, err));
+    WEIR_TRY(api_identify(call, WEIR_IDENTITY_ANYWHERE, err));
     weir_http_request_is_known(call->request);
     WEIR_TRY(api_check_right(call, err));
     WEIR_TRY(api_check_open(call, err));
@@ -203,10 +203,10 @@ void api_say_form(const struct api_call *call)
 
 void api_say_when(const struct api_call *call)
 {
-    if (call->retry_after_s > 0) {
+    if (call->guessed.retry_after_s > 0) {
         weir_http_response_header(
             call->response, "Retry-After",
-            weir_arena_printf(call->arena, "%lld", (long long)call->retry_after_s));
+            weir_arena_printf(call->arena, "%lld", (long long)call->guessed.retry_after_s));
     }
 }
 
@@ -251,13 +251,10 @@ void api_note_for_audit(const struct api_call *call, weir_status status,
                         const struct weir_error *err)
 {
     struct audit *audit = call->api->audit;
-    if (call->retry_after_s > 0) {
+    if (call->guessed.retry_after_s > 0) {
         audit_refused(audit, call, "login_refused", "too many wrong passwords came before");
-    } else if (call->is_link_refused) {
-        bool is_password = call->claimed != NULL || call->request->body_len > 0;
-        audit_refused(audit, call, "login_refused",
-                      is_password ? "user and password do not fit"
-                                  : "the link is unknown, was used or is too old");
+    } else if (call->login_refused != NULL) {
+        audit_refused(audit, call, "login_refused", call->login_refused);
     } else if (status == WEIR_ERR_UNAUTH) {
         audit_refused(audit, call, "login_refused", err->message);
     } else if (status == WEIR_ERR_DENIED) {

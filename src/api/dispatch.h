@@ -26,8 +26,10 @@ weir_status api_perform(struct api_call *call, struct weir_error *err) WEIR_MUST
 /** The token of "Authorization: Bearer"; NULL: none is shown. */
 const char *api_bearer(const struct weir_http_request *request);
 
-/** Who calls? Identity from token or session; checks the CSRF header of a session's changes. */
-weir_status api_identify(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+/** Who calls? Identity from what programs show, of kinds that reach so far, or else from a session; checks the CSRF
+ *  header of a session's changes. */
+weir_status api_identify(struct api_call *call, enum weir_identity_reach reach,
+                         struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The same by a token, or else a session's cookie; either may be NULL. */
 weir_status api_identify_by(struct api_call *call, const char *token, const char *session,

@@ -40,8 +40,6 @@ API_FN(api_audit_verify);
 API_FN(api_session_get);
 API_FN(api_session_delete);
 API_FN(api_session_link);
-API_FN(api_login_page);
-API_FN(api_login);
 
 /* blob.c */
 API_FN(api_blobs_missing);
@@ -165,9 +163,14 @@ API_FN(api_model_update);
 API_FN(api_model_version_update);
 API_FN(api_model_get);
 
+/* login.c */
+API_FN(api_login_page);
+API_FN(api_login_begin);
+API_FN(api_login);
+API_FN(api_login_form);
+API_FN(api_login_back);
 /* login_password.c */
 API_FN(api_login_password);
-API_FN(api_login_form);
 
 /* member.c */
 API_FN(api_members_get);

@@ -1,5 +1,5 @@
 /* Who guesses passwords, on every way to one: slowed, told of, and in nobody's way. */
-#include "api/guard.h"
+#include "identity/guard.h"
 
 #include "api/call.h"
 #include "api/caller_fixture.h"
@@ -125,7 +125,7 @@ START_TEST(whose_password_is_guessed_is_told)
 {
     callers.fixture.remote = "10.0.0.1";
     EXPECT_STATUS(401, ask_as("Bearer weir_nonsense", "GET " API "/jobs"));
-    for (int i = 0; i < GUARD_TELLS_AT; i++) {
+    for (int i = 0; i < WEIR_GUARD_TELLS_AT; i++) {
         char address[32];
         (void)snprintf(address, sizeof address, "10.0.0.%d", i % 5 + 1);
         callers.fixture.remote = address;
@@ -137,13 +137,13 @@ START_TEST(whose_password_is_guessed_is_told)
     ck_assert_str_eq(alert_of_amy(), "open");
     ck_assert_int_eq(n_told_of_amy("who claims to be amy"), 5); /* of each address the first */
     callers.now_ms += 61000;
-    guard_tick(callers.fixture.api->guard, callers.now_ms);
+    weir_guard_tick(weir_identities_guard(callers.fixture.api->identities), callers.now_ms);
     EXPECT_STATUS(401,
                   ask_as("Bearer weir_nonsense", "GET " API "/jobs")); /* it writes the counts */
     ck_assert_int_eq(n_told_of_amy("3 more passwords for amy"), 5);
     ck_assert_str_eq(alert_of_amy(), "open");
     callers.now_ms += 3600000;
-    guard_tick(callers.fixture.api->guard, callers.now_ms);
+    weir_guard_tick(weir_identities_guard(callers.fixture.api->identities), callers.now_ms);
     ck_assert_str_eq(alert_of_amy(), "resolved");
 }
 

@@ -1,7 +1,7 @@
-#include "api/login_page.h"
+/** The page that people log in on: a frame about what the kinds of proof draw. */
+#include "api/login.h"
 
 #include "api/dispatch.h"
-#include "api/login.h"
 
 #include <string.h>
 
@@ -11,16 +11,6 @@
     "<meta name=color-scheme content=\"light dark\"><title>Weir: log in</title>"                   \
     "<body style=\"font:16px system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem\">"         \
     "<h1>Log in to Weir</h1>"
-
-#define FIELD_STYLE                                                                                \
-    "style=\"font:inherit;display:block;box-sizing:border-box;width:100%%;padding:.5rem;margin:."  \
-    "2rem 0 1rem\""
-#define PASSWORD_FORM                                                                              \
-    "<form method=post action=\"/login/password\">%s<label>Name<input name=user required "         \
-    "autocomplete=username " FIELD_STYLE "></label><label>Password<input name=password "           \
-    "type=password required autocomplete=current-password " FIELD_STYLE                            \
-    "></label><button id=log-in-with-password style=\"font:inherit;padding:.6rem 1.2rem\">"        \
-    "Log in</button></form>"
 
 static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
                              "frame-ancestors 'none'; base-uri 'none'";
@@ -64,41 +54,58 @@ bool login_is_next(const char *next)
     return strncmp(next, prefix, sizeof prefix - 1) == 0 || api_page_is_console(next);
 }
 
-void login_page_refuse(struct api_call *call, const char *why)
+const char *login_page_draw(struct api_call *call, const struct weir_identity_way *way,
+                            bool has_more)
 {
-    call->is_link_refused =
-        weir_http_request_query(call->request, "link") != NULL || call->request->body_len > 0;
-    answer_page(call, 401,
-                weir_arena_printf(call->arena,
-                                  PAGE_HEAD "<p>%s</p>" PASSWORD_FORM
-                                            "<p>Or get a one-time link on the server's machine "
-                                            "with</p><pre>weir login</pre>",
-                                  why, next_field(call)));
+    struct weir_identity_ask ask = login_ask(call, way);
+    ask.has_more = has_more;
+    return way->ops->draw != NULL ? way->ops->draw(&ask, next_field(call)) : NULL;
 }
 
-/* Secrets and names of users hold no character that means something in HTML; others are left out.
- */
-static char *plain(struct weir_arena *arena, const char *text)
+const char *login_page_lead(const struct api_call *call, const char *beginning)
 {
-    char *copy = weir_arena_alloc(arena, strlen(text) + 1), *to = copy;
-    for (; *text != '\0'; text++) {
-        if (strchr("<>&\"'", *text) == NULL) {
-            *to++ = *text;
+    size_t n;
+    const struct weir_identity_way *ways = weir_identities_list(call->api->identities, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (ways[i].is_on && ways[i].ops->draw != NULL) {
+            return beginning != NULL
+                       ? weir_arena_printf(call->arena, "%s %s:", beginning, ways[i].ops->lead)
+                       : weir_arena_printf(call->arena, "W%s:", ways[i].ops->lead + 1);
         }
     }
-    return copy;
+    return "Nobody logs in on this server's page: programs show a token with each request.";
 }
 
-void login_page_offer(struct api_call *call, const char *secret, const char *user)
+void login_page_ask(struct api_call *call, const char *why)
+{
+    size_t n;
+    const struct weir_identity_way *ways = weir_identities_list(call->api->identities, &n);
+    const char *pieces = "";
+    for (size_t i = 0; i < n; i++) {
+        const char *piece = ways[i].is_on ? login_page_draw(call, &ways[i], *pieces != '\0') : NULL;
+        pieces = piece != NULL ? weir_arena_printf(call->arena, "%s%s", pieces, piece) : pieces;
+    }
+    answer_page(call, 401, weir_arena_printf(call->arena, PAGE_HEAD "<p>%s</p>%s", why, pieces));
+}
+
+void login_page_refuse(struct api_call *call, const struct weir_identity_way *way, const char *why)
+{
+    call->login_refused = way->ops->refused;
+    login_page_ask(call, why);
+}
+
+void login_page_show(struct api_call *call, const char *html)
+{
+    answer_page(call, 200, weir_arena_printf(call->arena, PAGE_HEAD "%s", html));
+}
+
+void login_page_lead_on(struct api_call *call, const char *next)
 {
     answer_page(call, 200,
-                weir_arena_printf(
-                    call->arena,
-                    PAGE_HEAD "<form method=post action=\"/login\">"
-                              "<input type=hidden name=link value=\"%s\"><p>This link is good once."
-                              "</p><button id=log-in autofocus style=\"font:inherit;padding:.6rem "
-                              "1.2rem\">Log in as %s</button></form>",
-                    plain(call->arena, secret), plain(call->arena, user)));
+                weir_arena_printf(call->arena,
+                                  PAGE_HEAD "<meta http-equiv=refresh content=\"0;url=%s\"><p><a "
+                                            "id=go-on href=\"%s\">Go on to Weir</a></p>",
+                                  next, next));
 }
 
 /* Browsers name the site whose page sends a POST; what is no browser has no session to be given. */
@@ -130,7 +137,6 @@ weir_status login_page_read_field(struct api_call *call, const char *name, const
 {
     const char *at = call->request->body;
     size_t len = strlen(name);
-    WEIR_TRY(login_check_origin(call, err));
     while (at != NULL && (strncmp(at, name, len) != 0 || at[len] != '=')) {
         at = strchr(at, '&');
         at = at != NULL ? at + 1 : NULL;

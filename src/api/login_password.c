@@ -1,11 +1,9 @@
-/** Logging in with a password: a browser's session, or a program's token. */
+/** Logging in with a password that a program sends: a session, or a token. */
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
-#include "api/guard.h"
 #include "api/login.h"
-#include "api/login_page.h"
 #include "store/role.h"
 #include "store/table.h"
 
@@ -21,11 +19,10 @@
 /** What was given, and what is made of it. */
 struct password_login {
     struct api_call *call;
-    const char *user, *password;
     const char *token_name, *role, *project; /* of a token; token_name NULL: a session */
     int64_t days;
-    bool is_form;           /* a browser is led to the console */
-    struct weir_user found; /* password_hash NULL: nobody, or without a password */
+    struct weir_identity_ask ask;
+    struct weir_identity_proven proven;
 };
 
 static weir_status read_body(struct password_login *login, struct weir_error *err)
@@ -34,13 +31,13 @@ static weir_status read_body(struct password_login *login, struct weir_error *er
                                         "project", "expires_days", NULL};
     struct api_call *call = login->call;
     WEIR_TRY(api_body_only(call, known, err));
-    WEIR_TRY(api_body_text(call, "user", &login->user, err));
-    WEIR_TRY(api_body_text(call, "password", &login->password, err));
+    WEIR_TRY(api_body_text(call, "user", &login->ask.given[0], err));
+    WEIR_TRY(api_body_text(call, "password", &login->ask.given[1], err));
     WEIR_TRY(api_body_text(call, "token", &login->token_name, err));
     WEIR_TRY(api_body_text(call, "role", &login->role, err));
     WEIR_TRY(api_body_text(call, "project", &login->project, err));
     WEIR_TRY(api_body_int(call, "expires_days", TOKEN_DAYS_DEFAULT, &login->days, err));
-    if (login->user == NULL || login->password == NULL) {
+    if (login->ask.given[0] == NULL || login->ask.given[1] == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "expected $.user and $.password");
     }
     if (login->days < 1 || login->days > TOKEN_DAYS_MAX) {
@@ -50,44 +47,33 @@ static weir_status read_body(struct password_login *login, struct weir_error *er
     return WEIR_OK;
 }
 
-/* Somebody who is not there, or may not log in, is as one who has no password. */
-static weir_status find_user(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct password_login *login = context;
-    weir_status status =
-        weir_txn_get(txn, &weir_user_resource, login->user, login->call->arena, &login->found, err);
-    if (status == WEIR_ERR_NOT_FOUND || (status == WEIR_OK && login->found.is_disabled)) {
-        login->found = (struct weir_user){0};
-        status = WEIR_OK;
-    }
-    return status;
-}
-
 static weir_status make_token(struct weir_txn *txn, struct password_login *login,
                               struct weir_error *err)
 {
     struct api_call *call = login->call;
     char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     struct weir_role_found role;
+    struct weir_user user;
+    WEIR_TRY(weir_txn_get(txn, &weir_user_resource, login->proven.user, call->arena, &user, err));
     weir_secret_make(secret);
     weir_secret_hash(secret, hash);
     weir_uuid_make(id);
     WEIR_TRY(weir_role_find(txn,
                             login->role != NULL ? login->role
-                            : strcmp(login->found.role, "member") == 0
+                            : strcmp(user.role, "member") == 0
                                 ? weir_role_text(WEIR_ROLE_ML_ENGINEER)
-                                : login->found.role,
+                                : user.role,
                             call->arena, &role, err));
     if (!role.is_of_projects) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.role: a person's token has a person's role");
     }
     const struct weir_token token = {.id = id,
-                                     .user = login->found.name,
+                                     .user = user.name,
                                      .name = weir_arena_strdup(call->arena, login->token_name),
                                      .role = (char *)role.name,
                                      .project = weir_arena_strdup(call->arena, login->project),
-                                     .origin = "password",
+                                     .origin = (char *)login->proven.by,
                                      .secret_hash = hash,
                                      .created_ms = call->now_ms,
                                      .expires_ms = call->now_ms + login->days * DAY_MS};
@@ -106,57 +92,25 @@ static weir_status log_in(struct weir_txn *txn, void *context, struct weir_error
     struct password_login *login = context;
     struct api_call *call = login->call;
     char secret[WEIR_SECRET_BYTES];
-    call->actor = login->found.name;
+    call->actor = login->proven.user;
     if (login->token_name != NULL) {
         return make_token(txn, login, err);
     }
-    WEIR_TRY(login_begin_session(
-        call, txn, &(struct weir_login_link){.user = login->found.name, .role = login->found.role},
-        "a password", secret, err));
-    if (login->is_form) {
-        weir_http_response_redirect(call->response,
-                                    call->login_next != NULL ? call->login_next : "/");
-    } else {
-        api_answer(call, json_pack("{s:s}", "user", login->found.name));
-    }
+    WEIR_TRY(login_begin_session(call, txn, &login->ask, &login->proven, secret, err));
+    api_answer(call, json_pack("{s:s}", "user", login->proven.user));
     login_set_cookie(call, secret);
     return WEIR_OK;
 }
 
 weir_status api_login_password(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct password_login login = {.call = call};
+    const struct weir_identity_way *way =
+        weir_identities_of(call->api->identities, &weir_identity_password);
+    struct password_login login = {.call = call, .ask = login_ask(call, way)};
     (void)txn;
+    WEIR_TRY(weir_identity_check_on(way, err));
     WEIR_TRY(login_check_origin(call, err));
     WEIR_TRY(read_body(&login, err));
-    WEIR_TRY(api_read(call, find_user, &login, err));
-    WEIR_TRY(guard_check(call, login.user, login.password, login.found.password_hash, err));
+    WEIR_TRY(weir_identity_prove(&login.ask, &login.proven, NULL, err));
     return api_write(call, log_in, &login, err);
-}
-
-weir_status api_login_form(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct password_login login = {.call = call, .is_form = true};
-    (void)txn;
-    WEIR_TRY(login_page_read_field(call, "user", &login.user, err));
-    WEIR_TRY(login_page_read_field(call, "password", &login.password, err));
-    const char *next = NULL;
-    if (login_page_read_field(call, "next", &next, NULL) == WEIR_OK && login_is_next(next)) {
-        call->login_next = next;
-    }
-    WEIR_TRY(api_read(call, find_user, &login, err));
-    weir_status status =
-        guard_check(call, login.user, login.password, login.found.password_hash, err);
-    if (status == WEIR_ERR_UNAUTH) {
-        login_page_refuse(call, "Name and password do not fit.");
-        return WEIR_OK;
-    }
-    if (call->retry_after_s > 0) {
-        login_page_refuse(call, weir_arena_printf(call->arena,
-                                                  "Too many wrong passwords came for this name, or "
-                                                  "from here: try again in %d s.",
-                                                  (int)call->retry_after_s));
-        return WEIR_OK;
-    }
-    return status == WEIR_OK ? api_write(call, log_in, &login, err) : status;
 }

@@ -5,7 +5,6 @@
 #include "mlflow/mlflow.h"
 
 #include "api/artifact.h"
-#include "api/basic.h"
 #include "api/dispatch.h"
 #include "api/functions.h"
 #include "api/model.h"
@@ -92,16 +91,6 @@ static struct api_route route_of(const struct weir_mlflow_operation *operation)
 }
 
 /* ---- who calls, and where ---------------------------------------------------------------------- */
-
-static weir_status identify(struct api_call *call, struct weir_error *err)
-{
-    static const char basic[] = "Basic ";
-    const char *header = weir_http_request_header(call->request, "Authorization");
-    if (header != NULL && strncmp(header, basic, sizeof basic - 1) == 0) {
-        return basic_identify(call, header + sizeof basic - 1, err);
-    }
-    return api_identify(call, err);
-}
 
 /* A task sees its job's project. */
 static void narrow_to_job(struct api_call *call)
@@ -194,7 +183,7 @@ static weir_status prepare(struct translated *translated, struct weir_error *err
     if (call->is_encoded) {
         return WEIR_ERR_UNSUPPORTED;
     }
-    WEIR_TRY(identify(call, err));
+    WEIR_TRY(api_identify(call, WEIR_IDENTITY_FOREIGN, err));
     weir_http_request_is_known(call->request);
     WEIR_TRY(api_check_right(call, err));
     if (call->attempt != NULL) {

@@ -120,7 +120,7 @@ bool api_page(struct api_call *call)
     if (file == NULL) {
         return false;
     }
-    if (api_identify(call, &err) != WEIR_OK) {
+    if (api_identify(call, WEIR_IDENTITY_ANYWHERE, &err) != WEIR_OK) {
         lead_to_login(call);
         return true;
     }

@@ -23,7 +23,7 @@ static weir_status change_in(struct weir_txn *txn, void *context, struct weir_er
     struct api_call *call = change->call;
     call->is_audited = change->was_audited;
     WEIR_TRY(change->fn(txn, change->context, err));
-    return call->is_act && !call->is_link_refused ? act_write(call, txn, err) : WEIR_OK;
+    return call->is_act && call->login_refused == NULL ? act_write(call, txn, err) : WEIR_OK;
 }
 
 weir_status api_write(struct api_call *call, weir_txn_fn fn, void *context, struct weir_error *err)

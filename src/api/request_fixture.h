@@ -22,6 +22,8 @@ static const unsigned char fixture_task_key[32] = "the key of the tests";
 struct request_fixture {
     const struct weir_clock *clock; /**< Set before it is opened; NULL: the system's. */
     const char *remote;             /**< From where requests come; NULL: 127.0.0.1. */
+    const char *proofs;             /**< As weir_api_config has them; NULL: the default. */
+    const struct weir_registry *proof_kinds;
     char dir[64];
     char bearer[WEIR_SECRET_BYTES + sizeof "Bearer "];
     struct weir_store *store;
@@ -116,6 +118,24 @@ static inline weir_status fixture_inspect(void *context, const struct inspect_re
 }
 
 /** Open a store with the project "default" and an admin. */
+/** Its API, on what else is open. */
+static inline void request_fixture_start_api(struct request_fixture *fixture)
+{
+    struct weir_error err;
+    struct weir_api_config config = {.store = fixture->store,
+                                     .blobs = fixture->blobs,
+                                     .retainer = fixture->retainer,
+                                     .pictures = fixture->pictures,
+                                     .clock = fixture->clock,
+                                     .state_dir = fixture->dir,
+                                     .task_key = fixture_task_key,
+                                     .inspect = fixture_inspect,
+                                     .proofs = fixture->proofs,
+                                     .proof_kinds = fixture->proof_kinds,
+                                     .server_url = "http://127.0.0.1:1"};
+    must(weir_api_create(&config, &fixture->api, &err), &err);
+}
+
 static inline void request_fixture_open(struct request_fixture *fixture)
 {
     struct weir_error err;
@@ -142,16 +162,7 @@ static inline void request_fixture_open(struct request_fixture *fixture)
                                                             .blobs = fixture->blobs,
                                                             .pictures = fixture->pictures,
                                                             .state_dir = fixture->dir});
-    struct weir_api_config config = {.store = fixture->store,
-                                     .blobs = fixture->blobs,
-                                     .retainer = fixture->retainer,
-                                     .pictures = fixture->pictures,
-                                     .clock = fixture->clock,
-                                     .state_dir = fixture->dir,
-                                     .task_key = fixture_task_key,
-                                     .inspect = fixture_inspect,
-                                     .server_url = "http://127.0.0.1:1"};
-    must(weir_api_create(&config, &fixture->api, &err), &err);
+    request_fixture_start_api(fixture);
     weir_secret_make(secret);
     (void)snprintf(fixture->bearer, sizeof fixture->bearer, "Bearer %s", secret);
     must(weir_store_write(fixture->store, make_admin, secret, &err), &err);

@@ -1,7 +1,7 @@
 /** The proxy's questions about visitors of services, and the console's side of their login. */
 #include "api/dispatch.h"
 #include "api/functions.h"
-#include "api/login_page.h"
+#include "api/login.h"
 #include "api/service.h"
 #include "store/table.h"
 
@@ -263,7 +263,7 @@ weir_status api_service_enter(struct api_call *call, struct weir_txn *txn, struc
             ask_again(call);
         } else {
             call->login_next = weir_http_request_target(call->request);
-            login_page_refuse(call, "To open this service, log in with your name and password:");
+            login_page_ask(call, login_page_lead(call, "To open this service, log in"));
         }
         return WEIR_OK;
     }

@@ -17,6 +17,8 @@ static const struct api_member caller_members[] = {
     ALWAYS("projects", "map of list of text", "What the caller may in single projects, by name"),
     ALWAYS("gone_roles", "list of gone role",
            "Roles of the caller that are not there any more: they give no rights"),
+    ALWAYS("proofs", "list of text",
+           "Kinds of proof that the server takes, as in `weir explain proof`"),
 };
 static const struct api_member gone_role_members[] = {
     ALWAYS("project", "text", "Where the caller has it"),

@@ -3,7 +3,6 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
-#include "api/guard.h"
 #include "api/role.h"
 #include "store/table.h"
 
@@ -311,7 +310,14 @@ static weir_status check_may_set(struct api_call *call, const struct weir_user *
                                   ? "you have no password yet: an admin sets the first"
                                   : "$.current: expected the password you have");
     }
-    return guard_check(call, user->name, current, user->password_hash, err);
+    const struct weir_guard_try given = {.user = user->name,
+                                         .password = current,
+                                         .hash = user->password_hash,
+                                         .address = call->request->remote,
+                                         .now_ms = call->now_ms,
+                                         .arena = call->arena};
+    return weir_guard_check(weir_identities_guard(call->api->identities), &given, &call->guessed,
+                            err);
 }
 
 weir_status api_user_password(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -213,7 +213,7 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     token.secret_hash = hash;
     token.created_ms = call->now_ms;
     bool is_own = strcmp(token.user, call->actor) == 0;
-    token.origin = is_own && call->identity.is_by_password ? "password" : NULL; /* ends with it */
+    token.origin = is_own ? call->identity.proof : NULL; /* a password's ends with it */
     WEIR_TRY(weir_txn_insert(txn, &weir_token_resource, &token, err));
     WEIR_TRY(act_on_token(call, txn, "token_created", &token, "made", err));
     json_t *answer = weir_record_to_json(&weir_token_resource, &token);
@@ -270,7 +270,7 @@ weir_status api_token_revoke(struct api_call *call, struct weir_txn *txn, struct
 {
     struct weir_token token;
     WEIR_TRY(weir_txn_get(txn, &weir_token_resource, call->params[0], call->arena, &token, err));
-    bool is_covered;
+    bool is_covered = false;
     WEIR_TRY(covers(call, txn, token.role, &is_covered, err));
     /* One that may more than the caller is not there: a viewer's token ends no other of its owner. */
     bool is_own = strcmp(token.user, call->actor) == 0 && is_covered;
@@ -295,10 +295,15 @@ weir_status api_session_list(struct api_call *call, struct weir_txn *txn, struct
 weir_status api_session_end(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_session session;
-    bool is_covered;
+    struct weir_identity now = {0}; /* of one that has ended nothing is left that is more */
     WEIR_TRY(
         weir_txn_get(txn, &weir_session_resource, call->params[0], call->arena, &session, err));
-    WEIR_TRY(covers(call, txn, session.role, &is_covered, err));
+    weir_status status =
+        weir_identity_by_id(txn, session.id, NULL, call->now_ms, call->arena, &now, err);
+    if (status != WEIR_OK && status != WEIR_ERR_UNAUTH) {
+        return status;
+    }
+    bool is_covered = (now.limit & ~call->identity.limit) == 0;
     bool is_own = strcmp(session.user, call->actor) == 0;
     if ((!is_own && call->identity.role != WEIR_ROLE_ADMIN) || !is_covered) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "session \"%s\" not found", call->params[0]);

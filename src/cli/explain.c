@@ -322,7 +322,7 @@ const struct cli_command cli_explain = {
     .name = "explain",
     .usage = "WORD | NOUN | roles | job JOB | "
              "source|sink|stage|trigger|restart|policy|job-kind|driver|receiver|alert-action|"
-             "sweep-method|sweep-parameter "
+             "sweep-method|sweep-parameter|proof "
              "[KIND]",
     .summary = "Say what a word or the members of a record mean, why a job waits or failed, or "
                "what a kind is",
@@ -334,8 +334,9 @@ const struct cli_command cli_explain = {
         "weir explain sources lists the sources of frames that there are, weir explain source "
         "http says\n"
         "what that one is and which options it takes; so for sinks, stages, triggers, restarts, "
-        "policies,\njob-kinds, drivers, receivers, alert-actions, sweep-methods and "
-        "sweep-parameters. weir explain roles\nshows what each role may, weir explain role what "
+        "policies,\njob-kinds, drivers, receivers, alert-actions, sweep-methods, "
+        "sweep-parameters and proofs. weir explain roles\nshows what each role may, weir explain "
+        "role what "
         "the members of one mean.",
     .min_words = 1,
     .max_words = 2,

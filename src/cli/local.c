@@ -21,7 +21,7 @@ struct server_options {
     struct cli_common common;
     char *listen, *grpc_listen, *services_listen, *services_domain, *public_url, *tls_cert,
         *tls_key, *node, *log_level, *shares, *onnxruntime;
-    char *artifact_max;
+    char *artifact_max, *proofs;
     int64_t cpu_slots, task_users, node_timeout_s;
     bool has_agent, is_json_log, is_background;
 };
@@ -44,6 +44,10 @@ static const struct weir_option server_options[] = {
     WEIR_OPT(server_options, public_url, "public-url", 0, TEXT, NULL, 0, 0, "URL",
              "The console as browsers reach it, if services are on another host (else as they name "
              "it)"),
+    WEIR_OPT(server_options, proofs, "proofs", 0, TEXT, NULL, 0, 0, "KINDS",
+             "How people and programs may prove who they are, in the order of the login page, with "
+             "commas: password,{kind: link, minutes: 5},token [password,link,basic,token]; weir "
+             "explain proofs says more"),
     WEIR_OPT(server_options, tls_cert, "tls-cert", 0, TEXT, NULL, 0, 0, "FILE",
              "Certificate (PEM): serve https"),
     WEIR_OPT(server_options, tls_key, "tls-key", 0, TEXT, NULL, 0, 0, "FILE", "Its key (PEM)"),
@@ -145,6 +149,7 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
                                         .services_listen = options->services_listen,
                                         .services_domain = options->services_domain,
                                         .public_url = options->public_url,
+                                        .proofs = options->proofs,
                                         .tls_cert = options->tls_cert,
                                         .tls_key = options->tls_key,
                                         .ca_file = options->common.ca_file,

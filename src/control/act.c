@@ -122,8 +122,8 @@ static weir_status check_maker(struct control *control, struct weir_txn *txn, co
     WEIR_TRY(weir_subject_project(txn, subject, control->arena, &project, err));
     weir_status status = maker != NULL
                              ? weir_user_identify(txn, maker, control->arena, &identity, &gone)
-                             : WEIR_ERR_NOT_FOUND;
-    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND && status != WEIR_ERR_UNAUTH) {
+                             : WEIR_ERR_UNAUTH;
+    if (status != WEIR_OK && status != WEIR_ERR_UNAUTH) {
         return weir_error_set(err, status, "%s", gone.message);
     }
     if (status == WEIR_OK && weir_identity_may(&identity, right, project)) {

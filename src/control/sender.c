@@ -41,6 +41,7 @@ weir_status control_sender_find(struct weir_txn *txn, const struct control_sende
         return WEIR_OK;
     }
     weir_status status = weir_user_identify_as(txn, pair[0], pair[1], arena, out, &gone);
-    bool is_gone = status == WEIR_ERR_UNAUTH || status == WEIR_ERR_NOT_FOUND;
-    return status == WEIR_OK || is_gone ? WEIR_OK : weir_error_set(err, status, "%s", gone.message);
+    return status == WEIR_OK || status == WEIR_ERR_UNAUTH
+               ? WEIR_OK
+               : weir_error_set(err, status, "%s", gone.message);
 }

@@ -274,6 +274,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                                   .vitals = &server->vitals,
                                   .state_dir = server->state,
                                   .task_key = server->task_key,
+                                  .proofs = server->config->proofs,
                                   .artifact_max_bytes = server->config->artifact_max_bytes,
                                   .notify = notify_engine,
                                   .notify_context = server,

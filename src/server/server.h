@@ -23,7 +23,9 @@ struct weir_server_config {
                                 `listen` on its host; "off": nowhere. */
     char *services_domain; /**< Each service has a host below it; NULL: all have one origin. */
     char *public_url;      /**< The console as browsers reach it; NULL: as they say in Host. */
-    char *tls_cert;        /**< PEM files; both or neither. */
+    char *proofs;   /**< Kinds of proof of identity that are on: "password,token"; NULL: those
+                                that need no setting up. */
+    char *tls_cert; /**< PEM files; both or neither. */
     char *tls_key;
     char *ca_file;  /**< Authorities that the agent of this machine trusts; NULL: the system's. */
     bool has_agent; /**< Keep an agent of this machine running (server/local_agent.h). */

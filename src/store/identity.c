@@ -29,7 +29,7 @@ static const struct weir_field token_fields[] = {
     WEIR_FIELD(weir_token, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At most this role, which may be a custom one"),
     WEIR_FIELD(weir_token, node,        TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Of role agent: the node it speaks for"),
     WEIR_FIELD(weir_token, project,     TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "The only project it is for; absent = all of its user's"),
-    WEIR_FIELD(weir_token, origin,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "password: it was made with one, and ends when that is changed; absent: an admin made it"),
+    WEIR_FIELD(weir_token, origin,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it was made with: password (it ends when that is changed); absent: an admin made it"),
     WEIR_FIELD(weir_token, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
     WEIR_FIELD(weir_token, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
     WEIR_FIELD(weir_token, expires_ms,  TIME, WEIR_FIELD_COLUMN, "ms", "When it ends; absent = never"),
@@ -38,7 +38,9 @@ static const struct weir_field token_fields[] = {
 static const struct weir_field session_fields[] = {
     WEIR_FIELD(weir_session, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
     WEIR_FIELD(weir_session, user,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who is logged in"),
-    WEIR_FIELD(weir_session, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "At most this role"),
+    WEIR_FIELD(weir_session, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Role that it began with"),
+    WEIR_FIELD(weir_session, limited_to,  TEXT, WEIR_FIELD_READ_ONLY, "", "At most this role; absent = all that its user may"),
+    WEIR_FIELD(weir_session, proof,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it was begun with: link, password"),
     WEIR_FIELD(weir_session, token,       TEXT, WEIR_FIELD_READ_ONLY, "", "Token that its login link was made with; it ends with it"),
     WEIR_FIELD(weir_session, address,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "From where it was opened"),
     WEIR_FIELD(weir_session, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the cookie"),
@@ -92,7 +94,11 @@ void weir_secret_hash(const char *secret, char out[WEIR_SHA256_TEXT_BYTES])
 static weir_status load_user(struct weir_txn *txn, const char *name, struct weir_arena *arena,
                              struct weir_identity *out, struct weir_error *err)
 {
-    WEIR_TRY(weir_txn_get(txn, &weir_user_resource, name, arena, &out->user, err));
+    weir_status status = weir_txn_get(txn, &weir_user_resource, name, arena, &out->user, err);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "there is no user \"%.63s\"", name);
+    }
+    WEIR_TRY(status);
     if (out->user.is_disabled) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "user \"%s\" is disabled", name);
     }
@@ -178,11 +184,8 @@ static weir_status identify_token(struct weir_txn *txn, const struct weir_token 
     if (token->expires_ms != 0 && token->expires_ms <= now_ms) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "token \"%s\" has expired", token->name);
     }
-    struct weir_identity identity = {.token = token->id,
-                                     .node = token->node,
-                                     .limited_to = token->role,
-                                     .is_by_password = token->origin != NULL &&
-                                                       strcmp(token->origin, "password") == 0};
+    struct weir_identity identity = {
+        .token = token->id, .node = token->node, .limited_to = token->role, .proof = token->origin};
     WEIR_TRY(load_user(txn, token->user, arena, &identity, err));
     WEIR_TRY(limit_role(txn, &identity, token->role, arena, err));
     limit_project(&identity, token->project, arena);
@@ -251,7 +254,7 @@ static weir_status limit_by_token(struct weir_txn *txn, const char *id, int64_t 
     }
     identity->token = token.id;
     identity->limited_to = token.role;
-    identity->is_by_password = maker.is_by_password;
+    identity->proof = maker.proof;
     WEIR_TRY(limit_role(txn, identity, token.role, arena, err));
     limit_project(identity, token.project, arena);
     return WEIR_OK;
@@ -265,10 +268,12 @@ static weir_status identify_session(struct weir_txn *txn, const struct weir_sess
         return weir_error_set(err, WEIR_ERR_UNAUTH, "the session has expired: log in again");
     }
     struct weir_identity identity = {
-        .csrf = session->csrf, .session = session->id, .is_by_password = session->token == NULL};
+        .csrf = session->csrf, .session = session->id, .proof = session->proof};
     WEIR_TRY(load_user(txn, session->user, arena, &identity, err));
-    WEIR_TRY(limit_role(txn, &identity, session->role, arena, err));
-    if (session->token != NULL) { /* else a password was given */
+    if (session->limited_to != NULL) {
+        WEIR_TRY(limit_role(txn, &identity, session->limited_to, arena, err));
+    }
+    if (session->token != NULL) {
         WEIR_TRY(limit_by_token(txn, session->token, now_ms, arena, &identity, err));
     }
     *out = identity;

@@ -6,9 +6,9 @@
  * lesser of the token's and the user's role.
  *
  * A login link, and the session it opens, carry the role of who made the link, and name the token
- * that was shown for it: they never may more than that token, and end with it. What a user may is
- * looked up with every request, so a user that is disabled or gets another role has lost or gained
- * at once.
+ * that was shown for it: they never may more than that token, and end with it. A session that was begun
+ * by another proof may what its user may. That is looked up with every request, so a user that is
+ * disabled or gets another role, or whose group does, has lost or gained at once.
  */
 #ifndef WEIR_STORE_IDENTITY_H
 #define WEIR_STORE_IDENTITY_H
@@ -41,8 +41,9 @@ struct weir_token {
     char *role;
     char *node;    /**< Of role agent: the node it may speak for. NULL: the first it registers. */
     char *project; /**< The only project it is for; NULL: all of its user's. */
-    char *origin;  /**< "password": it was made with one, and ends when that changes; NULL: an admin
-                        made it. */
+    char *
+        origin; /**< Kind of the proof that it was made with: "password" ends when that changes; NULL:
+                        an admin made it. */
     char *secret_hash;
     int64_t created_ms;
     int64_t expires_ms; /**< 0 = never. */
@@ -52,9 +53,11 @@ struct weir_token {
 struct weir_session {
     char *id;
     char *user;
-    char *role;    /**< At most this one. */
-    char *token;   /**< That the login link was made with; NULL: a password was given. */
-    char *address; /**< From where it was opened; may be NULL. */
+    char *role;       /**< That it began with. */
+    char *limited_to; /**< At most this role; NULL: all that its user may. */
+    char *proof;      /**< Kind of the proof that it was begun with. */
+    char *token;      /**< That the login link was made with, and that it ends with; NULL: none. */
+    char *address;    /**< From where it was opened; may be NULL. */
     char *secret_hash;
     char *csrf;
     int64_t created_ms;
@@ -113,12 +116,14 @@ struct weir_identity {
     weir_rights rights;        /**< In all projects, and on the platform. */
     struct weir_grant *grants; /**< In single projects, each once. */
     size_t n_grants;
-    char *limited_to;    /**< Role of that token; NULL: no token was shown. */
-    bool is_by_password; /**< A password was given: for this session, or to make that token. */
-    char *token;         /**< Identifier of the token that was shown, or that began the session. */
-    char *session;       /**< Identifier of the session; NULL for a token. */
-    char *csrf;          /**< Of a session; NULL for a token. */
-    char *node;          /**< That an agent's token is bound to; NULL if it is to none. */
+    char *limited_to; /**< Role of that token; NULL: no token was shown. */
+    char
+        *proof; /**< Kind of the proof that was given for this session, or to make that token; NULL:
+                              there was none but a token that an admin made. */
+    char *token;   /**< Identifier of the token that was shown, or that began the session. */
+    char *session; /**< Identifier of the session; NULL for a token. */
+    char *csrf;    /**< Of a session; NULL for a token. */
+    char *node;    /**< That an agent's token is bound to; NULL if it is to none. */
 };
 
 /** May it do this in the project? NULL: on the platform, and so in every project. Pure. */

@@ -17,6 +17,7 @@ static const struct weir_field group_member_fields[] = {
     WEIR_FIELD(weir_group_member, name,       TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "GROUP/USER"),
     WEIR_FIELD(weir_group_member, group,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Group"),
     WEIR_FIELD(weir_group_member, user,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who is in it"),
+    WEIR_FIELD(weir_group_member, issuer,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who says so with each login; absent: an admin put the user in"),
     WEIR_FIELD(weir_group_member, created_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Since when"),
 };
 static const struct weir_field project_member_fields[] = {
@@ -36,6 +37,43 @@ const struct weir_resource weir_group_member_resource =
     WEIR_RESOURCE("group member", "group_members", weir_group_member, group_member_fields);
 const struct weir_resource weir_project_member_resource =
     WEIR_RESOURCE("project member", "project_members", weir_project_member, project_member_fields);
+
+static const char sql_leave[] =
+    "DELETE FROM group_members WHERE \"user\" = :user AND issuer = :issuer";
+
+static weir_status join(struct weir_txn *txn, const struct weir_group_member *member,
+                        struct weir_arena *arena, struct weir_error *err)
+{
+    struct weir_group group;
+    struct weir_group_member before;
+    weir_status status = weir_txn_get(txn, &weir_group_resource, member->group, arena, &group, err);
+    if (status == WEIR_OK) {
+        status = weir_txn_get(txn, &weir_group_member_resource, member->name, arena, &before, err);
+        return status == WEIR_ERR_NOT_FOUND
+                   ? weir_txn_insert(txn, &weir_group_member_resource, member, err)
+                   : status;
+    }
+    return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+}
+
+weir_status weir_groups_take(struct weir_txn *txn, const char *user, const char *issuer,
+                             const char *const *groups, size_t n_groups, int64_t now_ms,
+                             struct weir_arena *arena, struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_exec(
+        txn, sql_leave, WEIR_BINDS(WEIR_BIND_TEXT("user", user), WEIR_BIND_TEXT("issuer", issuer)),
+        NULL, err));
+    for (size_t i = 0; i < n_groups; i++) {
+        const struct weir_group_member member = {
+            .name = weir_arena_printf(arena, "%s/%s", groups[i], user),
+            .group = (char *)groups[i],
+            .user = (char *)user,
+            .issuer = (char *)issuer,
+            .created_ms = now_ms};
+        WEIR_TRY(join(txn, &member, arena, err));
+    }
+    return WEIR_OK;
+}
 
 static const char sql_grants[] =
     "SELECT m.project, m.role, r.rights FROM project_members m LEFT JOIN custom_roles r"

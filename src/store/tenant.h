@@ -19,6 +19,7 @@ struct weir_group {
 struct weir_group_member {
     char *name; /**< GROUP/USER */
     char *group, *user;
+    char *issuer; /**< Who says so with each login; NULL: an admin put the user in. */
     int64_t created_ms;
 };
 
@@ -34,6 +35,14 @@ struct weir_project_member {
 extern const struct weir_resource weir_group_resource;
 extern const struct weir_resource weir_group_member_resource;
 extern const struct weir_resource weir_project_member_resource;
+
+/**
+ * Take an issuer's word for the groups a user is in: those that it put the user in before and does not name now are
+ * left, those that it names and that are there are joined. Groups that an admin put the user in stay.
+ */
+weir_status weir_groups_take(struct weir_txn *txn, const char *user, const char *issuer,
+                             const char *const *groups, size_t n_groups, int64_t now_ms,
+                             struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** What the user may in single projects, by name, each project once; in the arena. */
 weir_status weir_grants_load(struct weir_txn *txn, const char *user, struct weir_arena *arena,

@@ -31,6 +31,7 @@ KINDS = {
     "alert-action": ("src/notify/actions.def", "src/notify/action/{}.c"),
     "sweep-method": ("src/sweep/methods.def", "src/sweep/method/{}.c"),
     "sweep-parameter": ("src/sweep/parameters.def", "src/sweep/parameter/{}.c"),
+    "proof": ("src/identity/identities.def", "src/identity/kind/{}.c"),
 }
 # Options that several kinds or commands share, as a macro of this file.
 OPTION_MACROS = {

@@ -623,5 +623,30 @@ class Audit(IdentityCase):
         self.assertNotIn(b"audit", text)
 
 
+class Proofs(IdentityCase):
+    """What an operator turns off proves nothing any more, and the rest goes on."""
+
+    def test_the_operator_chooses_how_people_prove_who_they_are(self):
+        server = self.server
+        server.post("/users", {"name": "ann", "kind": "person", "role": "viewer"})
+        server.request("PUT", "/api/v1/users/ann/password", {"password": "a long password"})
+        by_password = {"user": "ann", "password": "a long password"}
+        self.assertEqual(server.request("POST", "/api/v1/password-login", by_password, token="")["user"], "ann")
+        standing = self.browser(server.token)
+        server.kill(harness.signal.SIGTERM)
+        server.start("--no-agent", "--proofs", "{kind: link, minutes: 1},token")
+        self.assertEqual(server.get("/session")["proofs"], ["link", "token"])
+        self.assertIn('turned "password" on', self.refused(501, "POST", "/password-login", by_password, token=""))
+        self.assertEqual(standing.request("GET", "/session")["user"], "admin")  # sessions that stand go on
+        self.assertEqual(server.post("/session/link")["expires_s"], 60)
+        self.assertEqual(self.browser(server.token).request("GET", "/session")["role"], "admin")
+        server.kill(harness.signal.SIGTERM)
+        for proofs, said in (("password", '"token" must be among them'), ("token,pasword", '"pasword" is none of')):
+            status, _, error = server.weir("server", "--no-agent", "--listen", "127.0.0.1:0", "--proofs", proofs, check=False)
+            self.assertEqual(status, 2, error)
+            self.assertIn("--proofs: " + said, error)
+        server.start("--no-agent")
+
+
 if __name__ == "__main__":
     harness.main()

@@ -225,6 +225,7 @@ export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
     gone_roles: GoneRole[] // Roles of the caller that are not there any more: they give no rights
     projects: Record<string, string[]> // What the caller may in single projects, by name
+    proofs: string[] // Kinds of proof that the server takes, as in `weir explain proof`
     rights: string[] // What the caller may on the platform and in all projects
     role: string // At most this role
     user: string // Who calls
@@ -862,6 +863,7 @@ export interface Group {
 export interface GroupMember {
     created_ms: Time | null // Since when (ms)
     group: string | null // Group
+    issuer: string | null // Who says so with each login; absent: an admin put the user in
     name: string // GROUP/USER
     user: string | null // Who is in it
 }
@@ -1028,7 +1030,7 @@ export interface Kind {
     id: string // NOUN/NAME
     is_planned: boolean // Known, and not in this version
     name: string | null // What people write
-    /** What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method or sweep-parameter */
+    /** What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter or proof */
     noun: string | null
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown
@@ -1861,7 +1863,9 @@ export interface Session {
     created_ms: Time | null // When it began (ms)
     expires_ms: Time | null // When it ends (ms)
     id: string // Identifier
-    role: string | null // At most this role
+    limited_to: string | null // At most this role; absent = all that its user may
+    proof: string | null // What it was begun with: link, password
+    role: string | null // Role that it began with
     token: string | null // Token that its login link was made with; it ends with it
     user: string | null // Who is logged in
 }
@@ -2115,7 +2119,7 @@ export interface Token {
     id: string // Identifier
     name: string // What it is for
     node: string | null // Of role agent: the node it speaks for
-    origin: string | null // password: it was made with one, and ends when that is changed; absent: an admin made it
+    origin: string | null // What it was made with: password (it ends when that is changed); absent: an admin made it
     project: string | null // The only project it is for; absent = all of its user's
     role: string // At most this role, which may be a custom one
     used_ms: Time | null // When it was shown last, by the hour (ms)

@@ -1,6 +1,4 @@
-#include "api/guard.h"
-
-#include "api/call.h"
+#include "identity/guard.h"
 
 #include "base/log.h"
 #include "base/uuid.h"
@@ -10,6 +8,8 @@
 #include "store/stmt.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #define ATTACKED_MAX 64 /* accounts whose alerts are watched over; of more, a person ends them */
 #define NAME_BYTES   64
 
-struct guard {
+struct weir_guard {
     struct weir_store *store;
     pthread_mutex_t lock;
     struct weir_guesses *guesses;
@@ -31,9 +31,9 @@ struct guard {
     bool has_looked; /* for alerts of an earlier run; the tick's */
 };
 
-struct guard *guard_create(struct weir_store *store)
+struct weir_guard *weir_guard_create(struct weir_store *store)
 {
-    struct guard *guard = weir_xalloc(sizeof *guard);
+    struct weir_guard *guard = weir_xalloc(sizeof *guard);
     memset(guard, 0, sizeof *guard);
     guard->store = store;
     guard->guesses = weir_guesses_create();
@@ -41,7 +41,7 @@ struct guard *guard_create(struct weir_store *store)
     return guard;
 }
 
-void guard_destroy(struct guard *guard)
+void weir_guard_destroy(struct weir_guard *guard)
 {
     if (guard != NULL) {
         weir_guesses_destroy(guard->guesses);
@@ -53,7 +53,7 @@ void guard_destroy(struct guard *guard)
 /* ---- who is told ------------------------------------------------------------------------------ */
 
 /* The lock is held. */
-static void note_attacked(struct guard *guard, const char *user, int64_t now_ms)
+static void note_attacked(struct weir_guard *guard, const char *user, int64_t now_ms)
 {
     for (size_t i = 0; i < guard->n_attacked; i++) {
         if (strcmp(guard->attacked[i].user, user) == 0) {
@@ -92,7 +92,7 @@ static weir_status tell_in(struct weir_txn *txn, void *context, struct weir_erro
     return weir_alert_raise(txn, &alert, telling->now_ms, NULL, err);
 }
 
-static void tell(struct guard *guard, const struct telling *telling)
+static void tell(struct weir_guard *guard, const struct telling *telling)
 {
     struct weir_error err;
     if (weir_store_write(guard->store, tell_in, (void *)telling, &err) != WEIR_OK) {
@@ -104,29 +104,29 @@ static void tell(struct guard *guard, const struct telling *telling)
 /* At the twentieth, the fortieth, the eightieth …: the alert is brought up to date. */
 static bool is_told(int64_t n_wrong)
 {
-    int64_t at = GUARD_TELLS_AT;
+    int64_t at = WEIR_GUARD_TELLS_AT;
     while (at < n_wrong) {
         at *= 2;
     }
     return at == n_wrong;
 }
 
-static void note_wrong(struct api_call *call, const struct weir_guess *guess)
+static void note_wrong(struct weir_guard *guard, const struct weir_guard_try *given,
+                       const struct weir_guess *guess)
 {
-    struct guard *guard = call->api->guard;
-    if (guess->n_wrong < GUARD_TELLS_AT) {
+    if (guess->n_wrong < WEIR_GUARD_TELLS_AT) {
         return;
     }
     pthread_mutex_lock(&guard->lock);
-    note_attacked(guard, guess->user, call->now_ms);
+    note_attacked(guard, guess->user, given->now_ms);
     pthread_mutex_unlock(&guard->lock);
     if (is_told(guess->n_wrong)) {
         const struct telling telling = {
             guess->user,
-            weir_arena_printf(call->arena,
+            weir_arena_printf(given->arena,
                               "%" PRId64 " wrong passwords were given for %s, the last from %s",
                               guess->n_wrong, guess->user, guess->address),
-            call->now_ms};
+            given->now_ms};
         tell(guard, &telling);
     }
 }
@@ -149,7 +149,7 @@ static weir_status find_open(struct weir_txn *txn, void *context, struct weir_er
 }
 
 /* Those that were raised before a restart end an hour after it. */
-static void look_for_open(struct guard *guard, int64_t now_ms)
+static void look_for_open(struct weir_guard *guard, int64_t now_ms)
 {
     struct open_alerts open = {0};
     weir_arena_init(&open.arena, 0);
@@ -165,7 +165,7 @@ static void look_for_open(struct guard *guard, int64_t now_ms)
 }
 
 /* Take one out that is left alone; false: there is none. */
-static bool take_over(struct guard *guard, int64_t now_ms, struct attacked *out)
+static bool take_over(struct weir_guard *guard, int64_t now_ms, struct attacked *out)
 {
     bool is_found = false;
     pthread_mutex_lock(&guard->lock);
@@ -180,7 +180,7 @@ static bool take_over(struct guard *guard, int64_t now_ms, struct attacked *out)
     return is_found;
 }
 
-void guard_tick(struct guard *guard, int64_t now_ms)
+void weir_guard_tick(struct weir_guard *guard, int64_t now_ms)
 {
     struct attacked over;
     if (!guard->has_looked) {
@@ -193,39 +193,39 @@ void guard_tick(struct guard *guard, int64_t now_ms)
 
 /* ---- the check --------------------------------------------------------------------------------- */
 
-static weir_status make_wait(struct api_call *call, int64_t wait_ms, struct weir_error *err)
+static weir_status make_wait(int64_t wait_ms, struct weir_guard_note *note, struct weir_error *err)
 {
-    call->retry_after_s = (wait_ms + 999) / 1000;
+    note->retry_after_s = (wait_ms + 999) / 1000;
     return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
                           "too many wrong passwords came for this name, or from this address: try "
                           "again in %" PRId64 " s, or use a token, or a link of `weir login`",
-                          call->retry_after_s);
+                          note->retry_after_s);
 }
 
-weir_status guard_check(struct api_call *call, const char *user, const char *password,
-                        const char *hash, struct weir_error *err)
+weir_status weir_guard_check(struct weir_guard *guard, const struct weir_guard_try *given,
+                             struct weir_guard_note *note, struct weir_error *err)
 {
-    struct guard *guard = call->api->guard;
-    struct weir_guess guess = {.user = user, .address = call->request->remote};
-    call->claimed = hash != NULL ? user : NULL;
+    struct weir_guess guess = {.user = given->user, .address = given->address};
+    note->claimed = given->hash != NULL ? given->user : NULL;
     pthread_mutex_lock(&guard->lock);
-    int64_t wait_ms = weir_guesses_try(guard->guesses, &guess, call->now_ms);
+    int64_t wait_ms = weir_guesses_try(guard->guesses, &guess, given->now_ms);
     pthread_mutex_unlock(&guard->lock);
     if (wait_ms > 0) {
-        return make_wait(call, wait_ms, err);
+        return make_wait(wait_ms, note, err);
     }
-    weir_status status = weir_password_check(
-        password, hash, guess.is_known ? WEIR_PASSWORD_KNOWN : WEIR_PASSWORD_UNKNOWN, err);
+    weir_status status =
+        weir_password_check(given->password, given->hash,
+                            guess.is_known ? WEIR_PASSWORD_KNOWN : WEIR_PASSWORD_UNKNOWN, err);
     pthread_mutex_lock(&guard->lock);
     if (status == WEIR_OK) {
-        call->claimed = NULL; /* it is them */
-        weir_guesses_right(guard->guesses, &guess, call->now_ms);
+        note->claimed = NULL; /* it is them */
+        weir_guesses_right(guard->guesses, &guess, given->now_ms);
     } else if (status != WEIR_ERR_UNAUTH) {
         weir_guesses_undo(guard->guesses, &guess);
     }
     pthread_mutex_unlock(&guard->lock);
-    if (status == WEIR_ERR_UNAUTH && hash != NULL) {
-        note_wrong(call, &guess);
+    if (status == WEIR_ERR_UNAUTH && given->hash != NULL) {
+        note_wrong(guard, given, &guess);
     }
     return status;
 }

@@ -1,0 +1,38 @@
+#include "identity/identity.h"
+
+#define FIELD_STYLE                                                                                \
+    "style=\"font:inherit;display:block;box-sizing:border-box;width:100%%;padding:.5rem;margin:."  \
+    "2rem 0 1rem\""
+#define FORM                                                                                       \
+    "<form method=post action=\"/login/password\">%s<label>Name<input name=user required "         \
+    "autocomplete=username " FIELD_STYLE "></label><label>Password<input name=password "           \
+    "type=password required autocomplete=current-password " FIELD_STYLE                            \
+    "></label><button id=log-in-with-password style=\"font:inherit;padding:.6rem 1.2rem\">"        \
+    "Log in</button></form>"
+
+static const char *draw(const struct weir_identity_ask *ask, const char *more)
+{
+    return weir_arena_printf(ask->arena, FORM, more);
+}
+
+static const char *const fields[] = {"user", "password", NULL};
+
+static const struct weir_identity_ops ops = {
+    .words = "a password",
+    .is_default = true,
+    .refused = "user and password do not fit",
+    .refusal = "Name and password do not fit.",
+    .lead = "with your name and password",
+    .fields = fields,
+    .look = identity_look_person,
+    .prove = identity_prove_password,
+    .draw = draw,
+};
+
+const struct weir_kind weir_identity_password = {
+    .name = "password",
+    .doc = "A user's name and password, given on the page /login, or by `weir login` for a token. "
+           "An admin "
+           "sets the first password. Who guesses is made to wait.",
+    .ops = &ops,
+};
