@@ -67,13 +67,13 @@ START_TEST(a_snapshot_has_what_the_span_needs)
     struct weir_snapshot_file *file = capture_open(&made);
     ck_assert_int_eq(weir_snapshot_verify(file, &fixture.err), WEIR_OK);
     ck_assert_int_eq(
-        weir_snapshot_rows(file, WEIR_CAPTURED_DECISIONS, see_decision, &decisions, &fixture.err),
+        weir_snapshot_rows(file, &weir_noun_decision, see_decision, &decisions, &fixture.err),
         WEIR_OK);
     ck_assert_int_eq(decisions.n, 8); /* hours 2 to 9 */
     ck_assert_int_eq(decisions.first_ms, BEGIN_MS + 2 * HOUR_MS);
     ck_assert_int_eq(decisions.last_ms, BEGIN_MS + 9 * HOUR_MS);
     ck_assert_int_eq(
-        weir_snapshot_rows(file, WEIR_CAPTURED_REVISIONS, see_revision, &revisions, &fixture.err),
+        weir_snapshot_rows(file, &weir_noun_ion_revision, see_revision, &revisions, &fixture.err),
         WEIR_OK);
     ck_assert_int_eq(revisions.n, 2); /* also the one before the span */
     ck_assert_int_eq(rows_of(file, "metrics"), 2);

@@ -71,7 +71,8 @@ static weir_status tell_in(struct weir_txn *txn, void *context, struct weir_erro
 
 void retain_left_choose(const struct retain_look *look, struct retain_item *items, size_t n)
 {
-    int64_t bytes = 0, most = look->policy->limits[WEIR_RETAIN_DECISIONS].max_bytes;
+    int64_t bytes = 0,
+            most = look->policy->limits[weir_retain_kind_from_text(RETAIN_DECISIONS)].max_bytes;
     for (size_t i = 0; i < n; i++) {
         bytes += items[i].is_left ? items[i].bytes : 0;
     }

@@ -43,11 +43,11 @@ static int64_t span_of(int64_t keep_ms)
 int64_t retain_pictures_longest(const struct retain_look *look)
 {
     const struct weir_retain_projects *projects = look->projects;
-    int64_t longest =
-        projects->n_names == 0 ? look->policy->limits[WEIR_RETAIN_PICTURES].keep_ms : 0;
+    int kind = weir_retain_kind_from_text(RETAIN_PICTURES);
+    int64_t longest = projects->n_names == 0 ? look->policy->limits[kind].keep_ms : 0;
     for (size_t i = 0; i < projects->n_names; i++) {
-        int64_t keep_ms = weir_retain_project_keep(projects, look->policy, projects->names[i],
-                                                   WEIR_RETAIN_PICTURES);
+        int64_t keep_ms =
+            weir_retain_project_keep(projects, look->policy, projects->names[i], kind);
         longest = span_of(keep_ms) > span_of(longest) ? keep_ms : longest;
     }
     return longest;
@@ -167,7 +167,7 @@ weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_er
     const struct weir_retain_projects *projects = look->projects;
     int64_t longest = retain_pictures_longest(look);
     for (size_t i = 0; look->has_own && i < projects->n_names; i++) {
-        int64_t keep_ms = retain_keep(look, projects->names[i], WEIR_RETAIN_PICTURES);
+        int64_t keep_ms = retain_keep(look, projects->names[i], look->kind);
         if (span_of(keep_ms) < span_of(longest)) {
             WEIR_TRY(
                 retain_pictures_erase(look, projects->names[i], retain_before(look, keep_ms), err));

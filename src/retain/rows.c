@@ -23,11 +23,6 @@
 /** Less that is free is left in the file, to be used again. */
 #define SHRINK_MIN_BYTES ((int64_t)16 << 20)
 
-int64_t retain_rows_entries(enum weir_retain_kind kind)
-{
-    return WEIR_MAX((int64_t)1, retain_tables[kind].n_entries);
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /** One transaction that deletes. */
@@ -70,25 +65,26 @@ static weir_status take_step(struct step *step, weir_txn_fn fn, struct weir_erro
 static weir_status remove_range(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct step *step = context;
-    const struct retain_numbered *table = retain_tables[step->look->kind].numbered;
+    const struct retain_kind *kind = retain_kind(step->look->kind);
+    const struct retain_sql *sql = &kind->sql;
     int64_t cut, first, began_us = (int64_t)(weir_mono_ns() / 1000);
-    WEIR_TRY(weir_txn_query_int(txn, table->first, WEIR_NO_BINDS, 0, &first, err));
+    WEIR_TRY(weir_txn_query_int(txn, sql->first, WEIR_NO_BINDS, 0, &first, err));
     WEIR_TRY(weir_txn_query_int(
-        txn, table->cut_old,
+        txn, sql->cut_old,
         WEIR_BINDS(WEIR_BIND_INT("n", step->n), WEIR_BIND_INT("before", step->before)), first - 1,
         &cut, err));
     if (step->excess > 0) {
         int64_t n = WEIR_MIN(step->n, step->excess), cut_n;
-        WEIR_TRY(weir_txn_query_int(txn, table->cut_n, WEIR_BINDS(WEIR_BIND_INT("n", n)), first - 1,
+        WEIR_TRY(weir_txn_query_int(txn, sql->cut_n, WEIR_BINDS(WEIR_BIND_INT("n", n)), first - 1,
                                     &cut_n, err));
         cut = WEIR_MAX(cut, cut_n);
     }
     step->n_removed = 0;
-    if (cut >= first && table->trail != WEIR_TRAIL_NONE) {
-        WEIR_TRY(weir_chain_cut(txn, table->trail, cut, err));
+    if (cut >= first && kind->rule->trail != WEIR_TRAIL_NONE) {
+        WEIR_TRY(weir_chain_cut(txn, kind->rule->trail, cut, err));
     }
     if (cut >= first) {
-        WEIR_TRY(weir_txn_exec(txn, table->remove, WEIR_BINDS(WEIR_BIND_INT("cut", cut)),
+        WEIR_TRY(weir_txn_exec(txn, sql->remove[0], WEIR_BINDS(WEIR_BIND_INT("cut", cut)),
                                &step->n_removed, err));
     }
     step->took_us = (int64_t)(weir_mono_ns() / 1000) - began_us;
@@ -160,22 +156,19 @@ struct reading {
 static weir_status read_counts(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct reading *reading = context;
-    const struct retain_table *table = &retain_tables[reading->look->kind];
-    const char *count = table->keyed != NULL ? table->keyed->count : table->numbered->count;
-    const char *oldest = table->keyed != NULL ? table->keyed->oldest : table->numbered->oldest;
-    if (table->numbered != NULL && table->own != NULL &&
-        reading->look->projects->has_gaps[reading->look->kind]) {
-        count = table->own->count_all;
-    }
-    WEIR_TRY(weir_txn_query_int(txn, count, WEIR_NO_BINDS, 0, &reading->count, err));
-    return weir_txn_query_int(txn, oldest, WEIR_NO_BINDS, 0, &reading->oldest, err);
+    const struct retain_sql *sql = &retain_kind(reading->look->kind)->sql;
+    bool has_gaps = reading->look->projects->has_gaps[reading->look->kind];
+    WEIR_TRY(weir_txn_query_int(txn,
+                                has_gaps && sql->count_all != NULL ? sql->count_all : sql->count,
+                                WEIR_NO_BINDS, 0, &reading->count, err));
+    return weir_txn_query_int(txn, sql->oldest, WEIR_NO_BINDS, 0, &reading->oldest, err);
 }
 
 static weir_status read_keys(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct reading *reading = context;
     return weir_txn_query_texts(
-        txn, retain_tables[reading->look->kind].keyed->keys,
+        txn, retain_kind(reading->look->kind)->sql.keys,
         WEIR_BINDS(WEIR_BIND_INT("before", reading->before), WEIR_BIND_INT("n", reading->n)),
         reading->look->arena, &reading->keys, &reading->n_keys, err);
 }
@@ -193,7 +186,7 @@ static int64_t excess_of(const struct retain_look *look, int64_t count)
         return 0;
     }
     return WEIR_MAX((int64_t)0,
-                    count - look->limit.max_bytes / weir_retain_rules[look->kind].row_bytes);
+                    count - look->limit.max_bytes / weir_retain_rule(look->kind)->row_bytes);
 }
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
@@ -241,9 +234,8 @@ weir_status retain_rows_remove(const struct retain_look *look, const char *const
 static weir_status remove_all_of(const struct retain_look *look, const char *key,
                                  int64_t *n_removed, struct weir_error *err)
 {
-    const char *const *sql = retain_tables[look->kind].keyed->remove;
-    return retain_rows_remove(look, sql, WEIR_ARRAY_LEN(retain_tables[look->kind].keyed->remove),
-                              key, INT64_MIN, n_removed, err);
+    return retain_rows_remove(look, retain_kind(look->kind)->sql.remove, RETAIN_REMOVE_MAX, key,
+                              INT64_MIN, n_removed, err);
 }
 
 /* Metrics are counted in rows and go by runs: one run at a time then, until enough have gone. */
@@ -272,24 +264,24 @@ static weir_status sweep_keyed(const struct retain_look *look, int64_t *n_remove
     return excess > 0 ? sweep_keys(look, INT64_MAX, excess, n_removed, err) : WEIR_OK;
 }
 
-weir_status retain_rows_sweep(const struct retain_look *look, struct weir_error *err)
+static weir_status sweep_rows(const struct retain_look *look, struct weir_error *err)
 {
     int64_t n_removed = 0;
     if (look->has_own) {
         WEIR_TRY(retain_own_sweep(look, &n_removed, err));
     }
-    weir_status status = retain_tables[look->kind].keyed != NULL
-                             ? sweep_keyed(look, &n_removed, err)
-                             : sweep_numbered(look, &n_removed, err);
+    weir_status status = weir_retain_rule(look->kind)->by == WEIR_ROWS_NUMBERED
+                             ? sweep_numbered(look, &n_removed, err)
+                             : sweep_keyed(look, &n_removed, err);
     if (n_removed > 0) {
         weir_log(WEIR_LOG_INFO, "retention_removed",
-                 WEIR_KV_STR("kind", weir_retain_rules[look->kind].name),
+                 WEIR_KV_STR("kind", weir_retain_rule(look->kind)->name),
                  WEIR_KV_INT("rows", n_removed));
     }
     return status;
 }
 
-weir_status retain_rows_measure(const struct retain_look *look, struct retain_size *out,
+static weir_status measure_rows(const struct retain_look *look, struct retain_size *out,
                                 struct weir_error *err)
 {
     struct reading reading = {.look = look};
@@ -300,11 +292,14 @@ weir_status retain_rows_measure(const struct retain_look *look, struct retain_si
         WEIR_TRY(retain_own_count(look, &n_old, err));
     }
     *out = (struct retain_size){.n = reading.count,
-                                .bytes = reading.count * weir_retain_rules[look->kind].row_bytes,
+                                .bytes = reading.count * weir_retain_rule(look->kind)->row_bytes,
                                 .oldest_ms = reading.count > 0 ? reading.oldest : 0,
                                 .n_going = WEIR_MAX(excess, n_old)};
     return WEIR_OK;
 }
+
+const struct retain_ops retain_rows_ops = {sweep_rows, measure_rows, retain_own_preview,
+                                           RETAIN_MINUTE_MS};
 
 /* ---- one job, because somebody says so ----------------------------------------------------------- */
 
@@ -326,9 +321,9 @@ static weir_status remove_of_job(struct weir_txn *txn, void *context, struct wei
 
 weir_status weir_retain_job_remove(struct weir_store *store, const char *id, struct weir_error *err)
 {
-    const struct retain_keyed *jobs = retain_tables[WEIR_RETAIN_JOBS].keyed;
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(jobs->remove) && jobs->remove[i] != NULL; i++) {
-        struct job_step step = {.sql = jobs->remove[i], .id = id};
+    const char *const *remove = retain_kind(weir_retain_kind_from_text(RETAIN_JOBS))->sql.remove;
+    for (size_t i = 0; i < RETAIN_REMOVE_MAX && remove[i] != NULL; i++) {
+        struct job_step step = {.sql = remove[i], .id = id};
         do {
             WEIR_TRY(weir_store_write(store, remove_of_job, &step, err));
         } while (step.n_removed > 0 && strstr(step.sql, ":n)") != NULL);

@@ -1,0 +1,20 @@
+/**
+ * All nouns: what each domain's nouns.def lists, in one (store/noun.h).
+ *
+ *     for (size_t i = 0; weir_noun_at(i) != NULL; i++) {
+ *         …
+ *     }
+ *
+ * A list has a line for each table: WEIR_NOUN(kpi) for one that the noun's own file describes as weir_noun_kpi, and
+ * WEIR_TABLE("board", …) with all that is to be said of one. A new table changes its domain's list; a new domain with
+ * tables, nouns.c.
+ */
+#ifndef WEIR_NOUNS_NOUNS_H
+#define WEIR_NOUNS_NOUNS_H
+
+#include "store/noun.h"
+
+/** The i-th of all tables, by domain; NULL behind the last. Any thread. */
+const struct weir_noun *weir_noun_at(size_t i);
+
+#endif
