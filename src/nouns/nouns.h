@@ -17,4 +17,10 @@
 /** The i-th of all tables, by domain; NULL behind the last. Any thread. */
 const struct weir_noun *weir_noun_at(size_t i);
 
+/**
+ * SQL of what rows of a table are :project's, without its name: "project = :project", or by what they are of. In the
+ * arena. NULL: they are the platform's, or of a subject.
+ */
+char *weir_noun_in_project(const struct weir_noun *noun, struct weir_arena *arena);
+
 #endif

@@ -187,6 +187,7 @@ START_TEST(what_is_taken_and_forgotten_are_columns)
             COLUMN(noun, forgets->renamed[k]);
             COLUMN(noun, forgets->key);
             COLUMN(noun, forgets->frozen_rename);
+            COLUMN(noun, forgets->goes);
             COLUMN(noun, forgets->frozen_goes);
             COLUMN(noun, forgets->picture);
         }

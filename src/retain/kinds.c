@@ -27,11 +27,7 @@ static const char *where_of(const char *a, const char *b)
 /* Which rows are a project's. */
 static const char *own_of(const struct weir_noun *noun, const struct weir_retain_rule *rule)
 {
-    if (rule->from != NULL || noun->project != NULL) {
-        return "project = :project";
-    }
-    return TEXT("%s IN (SELECT %s FROM %s WHERE project = :project)", noun->of.column, noun->of.key,
-                noun->of.table);
+    return rule->from != NULL ? "project = :project" : weir_noun_in_project(noun, &texts);
 }
 
 /* Of a project the rows go by what they are of, one after the other: an ION has an index for it. */

@@ -21,12 +21,6 @@ struct telling {
     const char *example; /**< A folder that is left. */
 };
 
-static weir_status ask_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct telling *telling = context;
-    return weir_txn_query_int(txn, sql_is_told, WEIR_NO_BINDS, 0, &telling->is_told, err);
-}
-
 static weir_status raise(struct weir_txn *txn, const struct telling *telling,
                          struct weir_error *err)
 {
@@ -99,7 +93,7 @@ weir_status retain_left_tell(const struct retain_look *look, const struct retain
         }
     }
     struct weir_store *store = look->retainer->config.store;
-    WEIR_TRY(weir_store_read(store, ask_in, &telling, err));
+    WEIR_TRY(retain_query_int(look, sql_is_told, WEIR_NO_BINDS, &telling.is_told, err));
     bool differs = (telling.n_left > 0) != (telling.is_told > 0) || telling.n_going > 0;
     return differs ? weir_store_write(store, tell_in, &telling, err) : WEIR_OK;
 }

@@ -1,4 +1,4 @@
-#include "retain/project.h"
+#include "retain/retain_private.h"
 
 #include "base/grow.h"
 #include "store/stmt.h"
@@ -10,15 +10,15 @@
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-static int64_t span_of(int64_t keep_ms)
+int64_t retain_span(int64_t keep_ms)
 {
     return keep_ms < 0 ? INT64_MAX : keep_ms;
 }
 
 bool weir_retain_bounds_have(const struct weir_retain_bounds *bounds, int64_t keep_ms)
 {
-    return span_of(keep_ms) >= span_of(bounds->min_ms) &&
-           span_of(keep_ms) <= span_of(bounds->max_ms);
+    return retain_span(keep_ms) >= retain_span(bounds->min_ms) &&
+           retain_span(keep_ms) <= retain_span(bounds->max_ms);
 }
 
 bool weir_retain_projects_have(const struct weir_retain_projects *projects, int kind)
@@ -51,10 +51,11 @@ int64_t weir_retain_project_keep(const struct weir_retain_projects *projects,
     if (time == NULL) {
         return policy->limits[kind].keep_ms;
     }
-    if (span_of(time->keep_ms) > span_of(bounds->max_ms)) {
+    if (retain_span(time->keep_ms) > retain_span(bounds->max_ms)) {
         return bounds->max_ms;
     }
-    return span_of(time->keep_ms) < span_of(bounds->min_ms) ? bounds->min_ms : time->keep_ms;
+    return retain_span(time->keep_ms) < retain_span(bounds->min_ms) ? bounds->min_ms
+                                                                    : time->keep_ms;
 }
 
 /* ---- as text --------------------------------------------------------------------------------- */
@@ -93,7 +94,8 @@ weir_status weir_retain_bounds_parse(const char *text, struct weir_retain_bounds
                   ? snprintf(first, sizeof first, "%.*s", (int)WEIR_MIN(dots - text, 1000), text)
                   : -1;
     if (len <= 0 || (size_t)len >= sizeof first || !read_age(first, &bounds.min_ms) ||
-        !read_age(dots + 2, &bounds.max_ms) || span_of(bounds.min_ms) > span_of(bounds.max_ms)) {
+        !read_age(dots + 2, &bounds.max_ms) ||
+        retain_span(bounds.min_ms) > retain_span(bounds.max_ms)) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
             "\"%.80s\": expected a shortest and a longest age, such as 1d..90d or "

@@ -6,7 +6,7 @@
 #include "retain/pace.h"
 #include "retain/project.h"
 #include "retain/retain.h"
-#include "store/chain.h"
+#include "store/stmt.h"
 
 #include <pthread.h>
 
@@ -54,6 +54,9 @@ struct retain_look {
 
 /** How long a project keeps a kind. */
 int64_t retain_keep(const struct retain_look *look, const char *project, int kind);
+
+/** A time as a span to compare: none is longer than for ever. */
+int64_t retain_span(int64_t keep_ms);
 
 /** What ended at that time or before is too old for an age; INT64_MIN: nothing is. */
 int64_t retain_before(const struct retain_look *look, int64_t keep_ms);
@@ -137,6 +140,14 @@ struct retain_folder {
 extern const struct retain_folder retain_folders[];
 extern const size_t retain_n_folders;
 extern const struct weir_retain_rule retain_blobs_rule;
+
+/** The number, or the texts (in the look's arena), that a statement reads. */
+weir_status retain_query_int(const struct retain_look *look, const char *sql,
+                             const struct weir_bind *binds, size_t n_binds, int64_t *out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+weir_status retain_query_texts(const struct retain_look *look, const char *sql,
+                               const struct weir_bind *binds, size_t n_binds, char ***out,
+                               size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Delete all of a key by statements, to the first NULL or the n-th, in steps. Adds what the last one took. */
 weir_status retain_rows_remove(const struct retain_look *look, const char *const *sql, size_t n,

@@ -86,10 +86,11 @@ struct weir_captured {
     const char *ended; /**< Column of a time of whose rows those before the span are left out. */
 };
 
-/** What of a row is forgotten with a person: the name in these columns becomes another. */
+/** What of a row is forgotten with a person, by the columns that have the name. NULL: nothing. */
 struct weir_forgets {
     const char *key;           /**< Column of the table's key. */
-    const char *renamed[3];    /**< In the table, and in snapshots. */
+    const char *renamed[3];    /**< In the table, and in snapshots: it becomes another. */
+    const char *goes;          /**< In the table the row goes that has the name here. */
     const char *frozen_rename; /**< In snapshots alone. */
     const char *frozen_goes;   /**< In snapshots the row goes that has the name here. */
     const char *picture;       /**< In snapshots: digest of a picture, which goes with the name. */
