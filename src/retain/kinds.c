@@ -16,21 +16,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #define TEXT(...) weir_arena_printf(&texts, __VA_ARGS__)
 
-/* " WHERE a AND b", of those that there are. */
-static const char *where_of(const char *a, const char *b)
+static const char * or (const char *given, const char *fallback)
 {
-    return a == NULL && b == NULL ? ""
-                                  : TEXT(" WHERE %s%s%s", a != NULL ? a : "",
-                                         a != NULL && b != NULL ? " AND " : "", b != NULL ? b : "");
+    return given != NULL ? given : fallback;
 }
 
-/* Which rows are a project's. */
-static const char *own_of(const struct weir_noun *noun, const struct weir_retain_rule *rule)
-{
-    return rule->from != NULL ? "project = :project" : weir_noun_in_project(noun, &texts);
-}
-
-/* Of a project the rows go by what they are of, one after the other: an ION has an index for it. */
+/* Of a project numbered rows go by what they are of, one after the other: an ION has an index for it. */
 static void number_own(struct retain_sql *sql, const struct weir_noun *noun,
                        const struct weir_retain_rule *rule)
 {
@@ -42,22 +33,15 @@ static void number_own(struct retain_sql *sql, const struct weir_noun *noun,
     sql->own_remove[0] = TEXT("DELETE FROM %s WHERE seq IN (SELECT seq FROM %s WHERE %s = :key AND"
                               " %s <= :before LIMIT :n)",
                               table, table, of->column, time);
-    sql->own_count =
-        TEXT("SELECT count(*) FROM %s WHERE %s AND %s <= :before", table, own_of(noun, rule), time);
+    sql->own_count = TEXT("SELECT count(*) FROM %s WHERE %s AND %s <= :before", table,
+                          weir_noun_in_project(noun, &texts), time);
     sql->count_all = TEXT("SELECT count(*) FROM %s", table);
 }
 
-/* Without `where` its numbers have no gaps worth speaking of: nobody counts millions of rows. */
 static void number_rows(struct retain_sql *sql, const struct weir_noun *noun,
                         const struct weir_retain_rule *rule)
 {
-    const char *table = noun->table, *time = rule->time;
-    const char *where = rule->where != NULL ? rule->where : "1 = 1";
-    sql->count = rule->where != NULL
-                     ? TEXT("SELECT count(*) FROM %s WHERE %s", table, where)
-                     : TEXT("SELECT coalesce((SELECT max(seq) FROM %s) - (SELECT min(seq) FROM %s)"
-                            " + 1, 0)",
-                            table, table);
+    const char *table = noun->table, *where = rule->where, *time = rule->time;
     sql->first = TEXT("SELECT min(seq) FROM %s WHERE %s", table, where);
     sql->oldest = TEXT("SELECT %s FROM %s WHERE %s ORDER BY seq LIMIT 1", time, table, where);
     sql->cut_old = TEXT("SELECT max(seq) FROM (SELECT seq, %s FROM %s WHERE %s ORDER BY seq LIMIT"
@@ -75,57 +59,63 @@ static void number_rows(struct retain_sql *sql, const struct weir_noun *noun,
 static void time_rows(struct retain_sql *sql, const struct weir_noun *noun,
                       const struct weir_retain_rule *rule)
 {
-    const char *table = noun->table, *time = rule->time;
-    sql->keys = TEXT("SELECT DISTINCT CAST(%s AS TEXT) FROM %s%s ORDER BY %s LIMIT :n", time, table,
-                     where_of(rule->where, TEXT("%s <= :before", time)), time);
-    sql->remove[0] =
-        TEXT("DELETE FROM %s WHERE (%s) IN (SELECT %s FROM %s%s LIMIT :n)", table, rule->key,
-             rule->key, table, where_of(TEXT("%s = CAST(:key AS BIGINT)", time), rule->where));
+    const char *table = noun->table, *where = rule->where, *time = rule->time, *key = rule->key;
+    sql->keys = TEXT("SELECT DISTINCT CAST(%s AS TEXT) FROM %s WHERE %s AND %s <= :before ORDER BY"
+                     " %s LIMIT :n",
+                     time, table, where, time, time);
+    sql->remove[0] = TEXT("DELETE FROM %s WHERE (%s) IN (SELECT %s FROM %s WHERE %s AND %s ="
+                          " CAST(:key AS BIGINT) LIMIT :n)",
+                          table, key, key, table, where, time);
 }
 
 static void key_rows(struct retain_sql *sql, const struct weir_noun *noun,
                      const struct weir_retain_rule *rule)
 {
-    const char *key = rule->key != NULL ? rule->key : "id", *time = rule->time;
-    const char *order =
-        TEXT(" ORDER BY %s, %s LIMIT :n", time, rule->tie != NULL ? rule->tie : key);
-    const char *old =
-        TEXT("SELECT %s FROM %s%s%s%s", key, rule->from != NULL ? rule->from : noun->table,
-             where_of(rule->where, TEXT("%s <= :before", time)), rule->may != NULL ? " AND " : "",
-             rule->may != NULL ? rule->may : "");
+    const char *order = TEXT(" ORDER BY %s, %s LIMIT :n", rule->time, or (rule->tie, rule->key));
+    const char *old = TEXT("SELECT %s FROM %s WHERE %s AND %s <= :before AND %s", rule->key,
+                           rule->from, rule->where, rule->time, rule->may);
     sql->keys = TEXT("%s%s", old, order);
     if (rule->is_of_project) {
-        sql->own_keys = TEXT("%s AND %s%s", old, own_of(noun, rule), order);
-        sql->own_count =
-            TEXT("%s (%s)", rule->counted != NULL ? rule->counted : "SELECT count(*) FROM",
-                 sql->own_keys);
+        bool is_its_own = rule->from == noun->table;
+        sql->own_keys =
+            TEXT("%s AND %s%s", old,
+                 is_its_own ? weir_noun_in_project(noun, &texts) : "project = :project", order);
+        sql->own_count = TEXT("%s (%s)", or (rule->counted, "SELECT count(*) FROM"), sql->own_keys);
     }
     memcpy(sql->remove, rule->remove, sizeof sql->remove);
-    if (rule->remove[0] == NULL) {
-        sql->remove[0] =
-            TEXT("DELETE FROM %s%s%s%s", noun->table, where_of(TEXT("%s = :key", key), rule->where),
-                 rule->may != NULL ? " AND " : "", rule->may != NULL ? rule->may : "");
+    sql->remove[0] = or (rule->remove[0], TEXT("DELETE FROM %s WHERE %s = :key AND %s AND %s",
+                                               noun->table, rule->key, rule->where, rule->may));
+}
+
+/* Numbers without a condition have no gaps worth speaking of: nobody counts millions of rows. */
+static const char *count_of(const struct weir_noun *noun, const struct weir_retain_rule *rule)
+{
+    const char *table = noun->table;
+    if (rule->by == WEIR_ROWS_NUMBERED && rule->where == NULL) {
+        return TEXT("SELECT coalesce((SELECT max(seq) FROM %s) - (SELECT min(seq) FROM %s) + 1, 0)",
+                    table, table);
     }
+    return rule->where != NULL ? TEXT("SELECT count(*) FROM %s WHERE %s", table, rule->where)
+                               : TEXT("SELECT count(*) FROM %s", table);
 }
 
 static void write_sql(struct retain_sql *sql, const struct weir_noun *noun,
                       const struct weir_retain_rule *rule)
 {
-    const char *from = rule->from != NULL ? rule->from : noun->table;
-    const char *where = where_of(rule->where, NULL);
-    sql->count = rule->count != NULL ? rule->count : TEXT("SELECT count(*) FROM %s%s", from, where);
-    sql->oldest =
-        TEXT("SELECT %s FROM %s%s ORDER BY %s LIMIT 1", rule->time, from, where, rule->time);
-    switch (rule->by) {
-    case WEIR_ROWS_KEYED:
-        key_rows(sql, noun, rule);
-        break;
-    case WEIR_ROWS_NUMBERED:
-        number_rows(sql, noun, rule);
-        break;
-    case WEIR_ROWS_TIMED:
-        time_rows(sql, noun, rule);
-        break;
+    struct weir_retain_rule full = *rule;
+    full.from = or (rule->from, noun->table);
+    full.key = or (rule->key, "id");
+    full.where = or (rule->where, "1 = 1");
+    full.may = or (rule->may, "1 = 1");
+    sql->count = or (rule->count, count_of(noun, rule));
+    sql->oldest = TEXT("SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT 1", full.time, full.from,
+                       full.where, full.time);
+    if (rule->by == WEIR_ROWS_KEYED) {
+        key_rows(sql, noun, &full);
+    } else if (rule->by == WEIR_ROWS_NUMBERED) {
+        number_rows(sql, noun, &full);
+    } else {
+        time_rows(sql, noun, &full);
     }
 }
 
