@@ -127,16 +127,37 @@ START_TEST(rows_are_hidden_by_scopes_as_their_nouns_say)
 
 END_TEST
 
+static weir_status in_project(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const char *sql = context;
+    int64_t n;
+    return weir_txn_query_int(txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("project", "p")), 0, &n, err);
+}
+
+START_TEST(rows_of_a_project_are_found_also_over_several_tables)
+{
+    const struct weir_noun *noun;
+    for (size_t i = 0; (noun = weir_noun_at(i)) != NULL; i++) {
+        const char *condition = weir_noun_in_project(noun, &fixture.arena);
+        ck_assert_msg((condition != NULL) == (owner_of(noun)->project != NULL), "%s", noun->table);
+        if (condition != NULL) {
+            fixture_read(&fixture, in_project,
+                         weir_arena_printf(&fixture.arena, "SELECT count(*) FROM %s WHERE %s",
+                                           noun->table, condition));
+        }
+    }
+}
+
+END_TEST
+
 static void check_rule(const struct weir_noun *noun, const struct weir_retain_rule *rule)
 {
     const struct weir_noun *other;
     ck_assert_msg(*rule->what != '\0' && *rule->rule != '\0' && rule->row_bytes > 0 &&
                       rule->limit.keep_ms > 0 && rule->limit.max_bytes > 0,
                   "%s", rule->name);
-    if (rule->is_of_project && rule->from == NULL) { /* its SQL looks no further */
-        other = noun->project != NULL ? noun : noun_of(noun->of.table);
-        ck_assert_msg(other->project != NULL, "%s", rule->name);
-    }
+    ck_assert_msg(!rule->is_of_project || weir_noun_in_project(noun, &fixture.arena) != NULL, "%s",
+                  rule->name);
     for (size_t i = 0; (other = weir_noun_at(i)) != NULL; i++) {
         for (size_t k = 0; k < WEIR_ARRAY_LEN(other->rules) && other->rules[k] != NULL; k++) {
             ck_assert_msg(other->rules[k] == rule ||
@@ -180,6 +201,8 @@ START_TEST(what_is_taken_and_forgotten_are_columns)
     const struct weir_noun *noun;
     for (size_t i = 0; (noun = weir_noun_at(i)) != NULL; i++) {
         const struct weir_forgets *forgets = noun->forgets;
+        ck_assert_msg(forgets == NULL || weir_noun_in_project(noun, &fixture.arena) != NULL, "%s",
+                      noun->table);
         if (noun->captured != NULL) {
             check_captured(noun);
         }
@@ -198,5 +221,6 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("nouns", set_up, tear_down, every_table_is_described_once,
                     a_table_has_a_rule_or_a_reason, rows_are_hidden_by_scopes_as_their_nouns_say,
+                    rows_of_a_project_are_found_also_over_several_tables,
                     a_rule_has_a_name_and_a_place_of_its_own,
                     what_is_taken_and_forgotten_are_columns)
