@@ -350,6 +350,24 @@ START_TEST(an_archive_that_is_no_snapshot_is_refused)
 
 END_TEST
 
+/* A snapshot of an earlier Weir is read by these names, and written in this order. */
+START_TEST(tables_keep_their_names_and_order)
+{
+    static const char *const names[] = {
+        "ion",       "revisions",        "pipelines", "candidates", "members",
+        "replicas",  "policy-decisions", "events",    "alerts",     "health-reports",
+        "decisions", "feedback",         "kpis",      "statistics", "runs",
+        "metrics",   "model-versions"};
+    size_t n = 0;
+    for (; weir_captured_at(n) != NULL; n++) {
+        ck_assert_uint_lt(n, WEIR_ARRAY_LEN(names));
+        ck_assert_str_eq(weir_captured_at(n)->captured->name, names[n]);
+    }
+    ck_assert_uint_eq(n, WEIR_ARRAY_LEN(names));
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -363,6 +381,7 @@ int main(void)
         an_exported_snapshot_is_imported_with_its_models,
         a_snapshot_with_a_changed_byte_is_refused,
         an_archive_that_is_no_snapshot_is_refused,
+        tables_keep_their_names_and_order,
     };
     return weir_test_run(weir_test_suite_with("snapshot", capture_set_up, capture_tear_down, tests,
                                               WEIR_ARRAY_LEN(tests)));

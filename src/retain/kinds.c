@@ -16,7 +16,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #define TEXT(...) weir_arena_printf(&texts, __VA_ARGS__)
 
-static const char * or (const char *given, const char *fallback)
+static const char *given_or(const char *given, const char *fallback)
 {
     return given != NULL ? given : fallback;
 }
@@ -71,7 +71,8 @@ static void time_rows(struct retain_sql *sql, const struct weir_noun *noun,
 static void key_rows(struct retain_sql *sql, const struct weir_noun *noun,
                      const struct weir_retain_rule *rule)
 {
-    const char *order = TEXT(" ORDER BY %s, %s LIMIT :n", rule->time, or (rule->tie, rule->key));
+    const char *order =
+        TEXT(" ORDER BY %s, %s LIMIT :n", rule->time, given_or(rule->tie, rule->key));
     const char *old = TEXT("SELECT %s FROM %s WHERE %s AND %s <= :before AND %s", rule->key,
                            rule->from, rule->where, rule->time, rule->may);
     sql->keys = TEXT("%s%s", old, order);
@@ -80,11 +81,13 @@ static void key_rows(struct retain_sql *sql, const struct weir_noun *noun,
         sql->own_keys =
             TEXT("%s AND %s%s", old,
                  is_its_own ? weir_noun_in_project(noun, &texts) : "project = :project", order);
-        sql->own_count = TEXT("%s (%s)", or (rule->counted, "SELECT count(*) FROM"), sql->own_keys);
+        sql->own_count =
+            TEXT("%s (%s)", given_or(rule->counted, "SELECT count(*) FROM"), sql->own_keys);
     }
     memcpy(sql->remove, rule->remove, sizeof sql->remove);
-    sql->remove[0] = or (rule->remove[0], TEXT("DELETE FROM %s WHERE %s = :key AND %s AND %s",
-                                               noun->table, rule->key, rule->where, rule->may));
+    sql->remove[0] =
+        given_or(rule->remove[0], TEXT("DELETE FROM %s WHERE %s = :key AND %s AND %s", noun->table,
+                                       rule->key, rule->where, rule->may));
 }
 
 /* Numbers without a condition have no gaps worth speaking of: nobody counts millions of rows. */
@@ -103,11 +106,11 @@ static void write_sql(struct retain_sql *sql, const struct weir_noun *noun,
                       const struct weir_retain_rule *rule)
 {
     struct weir_retain_rule full = *rule;
-    full.from = or (rule->from, noun->table);
-    full.key = or (rule->key, "id");
-    full.where = or (rule->where, "1 = 1");
-    full.may = or (rule->may, "1 = 1");
-    sql->count = or (rule->count, count_of(noun, rule));
+    full.from = given_or(rule->from, noun->table);
+    full.key = given_or(rule->key, "id");
+    full.where = given_or(rule->where, "1 = 1");
+    full.may = given_or(rule->may, "1 = 1");
+    sql->count = given_or(rule->count, count_of(noun, rule));
     sql->oldest = TEXT("SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT 1", full.time, full.from,
                        full.where, full.time);
     if (rule->by == WEIR_ROWS_KEYED) {

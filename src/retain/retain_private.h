@@ -115,6 +115,7 @@ struct retain_kind {
     struct retain_sql sql;              /**< Of a kind of rows. */
 };
 
+/** The kind with that number, which there must be. */
 const struct retain_kind *retain_kind(int kind);
 
 struct retain_entry;

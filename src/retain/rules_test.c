@@ -87,6 +87,50 @@ START_TEST(every_default_can_be_written_and_read_again)
 
 END_TEST
 
+/* They are stored in settings, and people and programs know them. */
+START_TEST(kinds_keep_their_names_and_order)
+{
+    static const char *const names[] = {"decisions",
+                                        "events",
+                                        "audit",
+                                        "accesses",
+                                        "alerts",
+                                        "deliveries",
+                                        "silences",
+                                        "health-reports",
+                                        "kpis",
+                                        "feedback",
+                                        "outcomes",
+                                        "statistics",
+                                        "policy-decisions",
+                                        "metrics",
+                                        "jobs",
+                                        "sweeps",
+                                        "attempts",
+                                        "replica-reports",
+                                        "actions",
+                                        "usage",
+                                        "usage-days",
+                                        "queue-history",
+                                        "sent-blobs",
+                                        "checkpoints",
+                                        "rendezvous",
+                                        "parts",
+                                        "results",
+                                        "replicas",
+                                        "sandboxes",
+                                        "services",
+                                        "logs",
+                                        "pictures",
+                                        "blobs"};
+    ck_assert_int_eq(weir_retain_n(), WEIR_ARRAY_LEN(names));
+    for (int i = 0; i < weir_retain_n(); i++) {
+        ck_assert_str_eq(weir_retain_rule(i)->name, names[i]);
+    }
+}
+
+END_TEST
+
 /* "Defaults that keep a door with 3 cameras at 10 frames/s under 5 GB": together with the jsonl
  * sink's eight files of 128 MB. */
 START_TEST(the_default_bounds_are_below_five_gigabytes_together)
@@ -130,6 +174,6 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("rules", set_up, tear_down, a_limit_is_read_as_people_write_it,
                     anything_else_is_refused_and_changes_nothing,
-                    every_default_can_be_written_and_read_again,
+                    every_default_can_be_written_and_read_again, kinds_keep_their_names_and_order,
                     the_default_bounds_are_below_five_gigabytes_together,
                     a_changed_policy_is_found_again_and_the_rest_follows_the_defaults)

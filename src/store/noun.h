@@ -9,7 +9,7 @@
  *
  *     const struct weir_noun weir_noun_kpi = {"kpis", WEIR_OF(ion, ions, name),
  *         .rules = {WEIR_RULE("kpis", "Business figures of IONs", "The oldest go first.", 90, …)},
- *         .captured = WEIR_CAPTURED("kpis", 130, &weir_kpi_resource, .by = "ion", .time = "time_ms")};
+ *         .captured = WEIR_CAPTURED("kpis", 130, .resource = &weir_kpi_resource, .by = "ion", …)};
  *
  * Constants: any thread. SQL in a description is portable.
  */
@@ -96,13 +96,14 @@ struct weir_forgets {
     const char *picture;       /**< In snapshots: digest of a picture, which goes with the name. */
 };
 
+/** What is known of a table. */
 struct weir_noun {
     const char *table;
     /* Whose a row is: one of the next three; none: the platform's, and rights say who reads it. */
     const char *project;   /**< Column that names the project. */
     struct weir_row_of of; /**< It is of a row of another table. */
     const char *subject;   /**< Column with a subject ("ion/door"), which names it. */
-    const char *stays; /**< Why no rule is needed. NULL: it has rules, or goes with others' rows. */
+    const char *stays;     /**< Why no rule is needed. NULL: it has rules. */
     const struct weir_retain_rule *rules[3]; /**< To the first NULL. */
     const struct weir_captured *captured;    /**< NULL: snapshots do not take it. */
     const struct weir_forgets *forgets;      /**< NULL: nothing. */
