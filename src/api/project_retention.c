@@ -30,7 +30,7 @@ static weir_status check_kind(const char *name, int *out, struct weir_error *err
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%.80s: no rule has that name; weir store retain lists them", name);
     }
-    if (!weir_retain_is_of_project(kind)) {
+    if (!weir_retain_rule(kind)->is_of_project) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "%s are kept for the platform as a whole: a project has no time of "
                               "its own for them",
@@ -42,8 +42,7 @@ static weir_status check_kind(const char *name, int *out, struct weir_error *err
 
 /* ---- a project's ----------------------------------------------------------------------------- */
 
-static json_t *view_of(const struct settings *settings, const char *project,
-                       enum weir_retain_kind kind)
+static json_t *view_of(const struct settings *settings, const char *project, int kind)
 {
     char keep[WEIR_RETAIN_LIMIT_TEXT_BYTES], own[WEIR_RETAIN_LIMIT_TEXT_BYTES],
         platform[WEIR_RETAIN_LIMIT_TEXT_BYTES], bounds[WEIR_RETAIN_BOUNDS_TEXT_BYTES];
@@ -51,8 +50,8 @@ static json_t *view_of(const struct settings *settings, const char *project,
         weir_retain_project_time(&settings->projects, project, kind);
     int64_t keep_ms =
         weir_retain_project_keep(&settings->projects, &settings->policy, project, kind);
-    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", weir_retain_rules[kind].name, "what",
-                     weir_retain_rules[kind].what, "rule", weir_retain_rules[kind].rule, "keep",
+    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", weir_retain_rule(kind)->name, "what",
+                     weir_retain_rule(kind)->what, "rule", weir_retain_rule(kind)->rule, "keep",
                      weir_retain_age_text(keep_ms, keep), "own",
                      time != NULL ? weir_retain_age_text(time->keep_ms, own) : NULL, "platform",
                      weir_retain_age_text(settings->policy.limits[kind].keep_ms, platform),
@@ -62,8 +61,8 @@ static json_t *view_of(const struct settings *settings, const char *project,
 static void answer_project(struct api_call *call, const struct settings *settings)
 {
     json_t *items = json_array();
-    for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
-        if (weir_retain_is_of_project(kind)) {
+    for (int kind = 0; kind < weir_retain_n(); kind++) {
+        if (weir_retain_rule(kind)->is_of_project) {
             json_array_append_new(items, view_of(settings, call->params[0], kind));
         }
     }
@@ -88,9 +87,8 @@ weir_status api_project_retention_get(struct api_call *call, struct weir_txn *tx
 }
 
 /* "default": the platform's. Else an age within the bounds. */
-static weir_status read_time(const struct settings *settings, enum weir_retain_kind kind,
-                             const char *text, bool *out_is_own, int64_t *out_ms,
-                             struct weir_error *err)
+static weir_status read_time(const struct settings *settings, int kind, const char *text,
+                             bool *out_is_own, int64_t *out_ms, struct weir_error *err)
 {
     char bounds[WEIR_RETAIN_BOUNDS_TEXT_BYTES];
     const struct weir_retain_bounds *allowed = &settings->projects.bounds[kind];
@@ -106,7 +104,7 @@ static weir_status read_time(const struct settings *settings, enum weir_retain_k
                                 "\"%.40s\" is not within %s, which the platform allows projects "
                                 "for %s; an admin changes that (weir store bounds)",
                                 text, weir_retain_bounds_text(allowed, bounds),
-                                weir_retain_rules[kind].name);
+                                weir_retain_rule(kind)->name);
 }
 
 /* One member of the body; adds to what the audit says. */
@@ -191,13 +189,13 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
                                     &previewing->keep_ms, err);
 }
 
-static weir_status add_preview(const struct previewing *previewing, enum weir_retain_kind kind,
-                               int64_t keep_ms, json_t *items, struct weir_error *err)
+static weir_status add_preview(const struct previewing *previewing, int kind, int64_t keep_ms,
+                               json_t *items, struct weir_error *err)
 {
     struct weir_retain_preview preview;
     struct api_call *call = previewing->call;
     char keep[WEIR_RETAIN_LIMIT_TEXT_BYTES], now[WEIR_RETAIN_LIMIT_TEXT_BYTES];
-    const struct weir_retain_rule *rule = &weir_retain_rules[kind];
+    const struct weir_retain_rule *rule = weir_retain_rule(kind);
     WEIR_TRY(weir_retainer_preview(call->api->retainer, call->params[0], kind, keep_ms, call->arena,
                                    &preview, err));
     weir_retain_age_text(weir_retain_project_keep(&previewing->settings.projects,
@@ -220,10 +218,10 @@ weir_status api_project_retention_preview(struct api_call *call, struct weir_txn
     (void)txn;
     WEIR_TRY(api_read(call, look_in, &previewing, err));
     json_t *items = json_array();
-    for (int kind = 0; kind < WEIR_RETAIN_N && status == WEIR_OK; kind++) {
+    for (int kind = 0; kind < weir_retain_n() && status == WEIR_OK; kind++) {
         if (kind == previewing.kind) {
             status = add_preview(&previewing, kind, previewing.keep_ms, items, err);
-        } else if (previewing.kind < 0 && weir_retain_is_of_project(kind)) {
+        } else if (previewing.kind < 0 && weir_retain_rule(kind)->is_of_project) {
             int64_t keep_ms = weir_retain_project_keep(
                 &previewing.settings.projects, &previewing.settings.policy, call->params[0], kind);
             status = add_preview(&previewing, kind, keep_ms, items, err);
@@ -242,25 +240,25 @@ weir_status api_project_retention_preview(struct api_call *call, struct weir_txn
 static void answer_bounds(struct api_call *call, const struct settings *settings)
 {
     json_t *items = json_array();
-    for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
+    for (int kind = 0; kind < weir_retain_n(); kind++) {
         char bounds[WEIR_RETAIN_BOUNDS_TEXT_BYTES], platform[WEIR_RETAIN_LIMIT_TEXT_BYTES];
         json_t *projects = json_array();
         for (size_t i = 0; i < settings->projects.n_times; i++) {
             const struct weir_retain_time *time = &settings->projects.times[i];
             char own[WEIR_RETAIN_LIMIT_TEXT_BYTES];
-            if ((int)time->kind == kind) {
+            if (time->kind == kind) {
                 json_array_append_new(projects,
                                       json_pack("{s:s,s:s}", "project", time->project, "own",
                                                 weir_retain_age_text(time->keep_ms, own)));
             }
         }
-        if (!weir_retain_is_of_project(kind)) {
+        if (!weir_retain_rule(kind)->is_of_project) {
             json_decref(projects);
             continue;
         }
         json_array_append_new(
             items,
-            json_pack("{s:s,s:s,s:b,s:s,s:o}", "kind", weir_retain_rules[kind].name, "bounds",
+            json_pack("{s:s,s:s,s:b,s:s,s:o}", "kind", weir_retain_rule(kind)->name, "bounds",
                       weir_retain_bounds_text(&settings->projects.bounds[kind], bounds), "is_set",
                       (int)settings->projects.has_bounds[kind], "platform",
                       weir_retain_age_text(settings->policy.limits[kind].keep_ms, platform),

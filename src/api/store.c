@@ -38,9 +38,9 @@ weir_status api_store_sweep(struct api_call *call, struct weir_txn *txn, struct 
 static void answer_policy(struct api_call *call, const struct weir_retain_policy *policy)
 {
     json_t *items = json_array();
-    for (int i = 0; i < WEIR_RETAIN_N; i++) {
+    for (int i = 0; i < weir_retain_n(); i++) {
         char limit[WEIR_RETAIN_LIMIT_TEXT_BYTES], fallback[WEIR_RETAIN_LIMIT_TEXT_BYTES];
-        const struct weir_retain_rule *rule = &weir_retain_rules[i];
+        const struct weir_retain_rule *rule = weir_retain_rule(i);
         weir_retain_limit_text(&policy->limits[i], limit);
         weir_retain_limit_text(&rule->limit, fallback);
         json_array_append_new(items, json_pack("{s:s,s:s,s:s,s:s,s:s}", "kind", rule->name, "what",

@@ -97,8 +97,9 @@ static struct csv_pipeline *pipeline_of(struct csv_files *files, const char *nam
 
 /* ---- events and alerts ----------------------------------------------------------------------- */
 
-static void add_event(struct csv_files *files, const struct weir_event *event)
+static void add_event(struct csv_files *files, const void *record)
 {
+    const struct weir_event *event = record;
     struct weir_buf *buf = &files->events;
     put_time(buf, event->time_ms);
     (void)weir_buf_printf(buf, ",,%" PRId64 ",", event->seq);
@@ -110,8 +111,9 @@ static void add_event(struct csv_files *files, const struct weir_event *event)
     (void)weir_buf_puts(buf, ",,\r\n");
 }
 
-static void add_alert(struct csv_files *files, const struct weir_alert *alert)
+static void add_alert(struct csv_files *files, const void *record)
 {
+    const struct weir_alert *alert = record;
     struct weir_buf *buf = &files->events;
     put_time(buf, alert->raised_ms);
     (void)weir_buf_puts(buf, ",,");
@@ -129,8 +131,9 @@ static void add_alert(struct csv_files *files, const struct weir_alert *alert)
 
 /* ---- business figures ------------------------------------------------------------------------ */
 
-static void add_kpi(struct csv_files *files, const struct weir_kpi *kpi)
+static void add_kpi(struct csv_files *files, const void *record)
 {
+    const struct weir_kpi *kpi = record;
     struct weir_buf *buf = &files->kpis;
     put_time(buf, kpi->time_ms);
     (void)weir_buf_puts(buf, ",");
@@ -144,8 +147,9 @@ static void add_kpi(struct csv_files *files, const struct weir_kpi *kpi)
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-static void add_run(struct csv_files *files, const struct weir_run *run)
+static void add_run(struct csv_files *files, const void *record)
 {
+    const struct weir_run *run = record;
     struct csv_pipeline *pipeline =
         run->pipeline != NULL ? pipeline_of(files, run->pipeline) : NULL;
     if (pipeline == NULL) {
@@ -171,8 +175,9 @@ static const struct csv_run *run_of(struct csv_files *files, const char *id)
     return NULL;
 }
 
-static void add_metric(struct csv_files *files, const struct weir_metric *metric)
+static void add_metric(struct csv_files *files, const void *record)
 {
+    const struct weir_metric *metric = record;
     const struct csv_run *run = run_of(files, metric->run);
     if (run == NULL) {
         return;
@@ -186,8 +191,9 @@ static void add_metric(struct csv_files *files, const struct weir_metric *metric
     (void)weir_buf_puts(buf, ",,,,,\r\n");
 }
 
-static void add_report(struct csv_files *files, const struct weir_health_report *report)
+static void add_report(struct csv_files *files, const void *record)
 {
+    const struct weir_health_report *report = record;
     struct csv_pipeline *pipeline = pipeline_of(files, report->pipeline);
     if (pipeline == NULL) {
         return;
@@ -210,8 +216,9 @@ static void add_report(struct csv_files *files, const struct weir_health_report 
 }
 
 /* What a pipeline's own code told; of no pipeline: it stands in rows/statistics.jsonl alone. */
-static void add_statistic(struct csv_files *files, const struct weir_statistic *statistic)
+static void add_statistic(struct csv_files *files, const void *record)
 {
+    const struct weir_statistic *statistic = record;
     struct csv_pipeline *pipeline =
         statistic->pipeline != NULL ? pipeline_of(files, statistic->pipeline) : NULL;
     if (pipeline == NULL) {
@@ -250,8 +257,9 @@ static void end_hour(struct csv_files *files, struct csv_pipeline *pipeline)
     pipeline->hour = (struct csv_hour){0};
 }
 
-static void add_decision(struct csv_files *files, const struct weir_decision *decision)
+static void add_decision(struct csv_files *files, const void *record)
 {
+    const struct weir_decision *decision = record;
     struct csv_pipeline *pipeline = pipeline_of(files, decision->pipeline);
     int64_t hour_ms = decision->time_ms / HOUR_MS * HOUR_MS;
     if (pipeline == NULL) {
@@ -287,42 +295,34 @@ static bool is_too_much(struct csv_files *files)
     return n_bytes > CSV_FILES_MAX_BYTES;
 }
 
-void csv_files_add(struct csv_files *files, enum weir_captured table, const void *record)
+/* Each has its file, also an empty one. */
+static void add_pipeline(struct csv_files *files, const void *record)
+{
+    (void)pipeline_of(files, ((const struct weir_ion_pipeline *)record)->name);
+}
+
+static const struct {
+    const struct weir_noun *table;
+    void (*add)(struct csv_files *files, const void *record);
+} adders[] = {
+    {&weir_noun_event, add_event},
+    {&weir_noun_alert, add_alert},
+    {&weir_noun_run, add_run},
+    {&weir_noun_metric, add_metric},
+    {&weir_noun_health_report, add_report},
+    {&weir_noun_statistic, add_statistic},
+    {&weir_noun_kpi, add_kpi},
+    {&weir_noun_decision, add_decision},
+    {&weir_noun_ion_pipeline, add_pipeline},
+};
+
+void csv_files_add(struct csv_files *files, const struct weir_noun *table, const void *record)
 {
     files->is_full = files->is_full || is_too_much(files);
-    if (files->is_full) {
-        return;
-    }
-    switch (table) {
-    case WEIR_CAPTURED_EVENTS:
-        add_event(files, record);
-        break;
-    case WEIR_CAPTURED_ALERTS:
-        add_alert(files, record);
-        break;
-    case WEIR_CAPTURED_RUNS:
-        add_run(files, record);
-        break;
-    case WEIR_CAPTURED_METRICS:
-        add_metric(files, record);
-        break;
-    case WEIR_CAPTURED_HEALTH_REPORTS:
-        add_report(files, record);
-        break;
-    case WEIR_CAPTURED_STATISTICS:
-        add_statistic(files, record);
-        break;
-    case WEIR_CAPTURED_KPIS:
-        add_kpi(files, record);
-        break;
-    case WEIR_CAPTURED_DECISIONS:
-        add_decision(files, record);
-        break;
-    case WEIR_CAPTURED_PIPELINES: /* each has its file, also an empty one */
-        (void)pipeline_of(files, ((const struct weir_ion_pipeline *)record)->name);
-        break;
-    default:
-        break;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(adders) && !files->is_full; i++) {
+        if (adders[i].table == table) {
+            adders[i].add(files, record);
+        }
     }
 }
 

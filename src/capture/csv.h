@@ -59,7 +59,7 @@ void csv_files_init(struct csv_files *files, struct weir_arena *arena);
 void csv_files_fini(struct csv_files *files);
 
 /** A record of a table; of most tables nothing is kept. */
-void csv_files_add(struct csv_files *files, enum weir_captured table, const void *record);
+void csv_files_add(struct csv_files *files, const struct weir_noun *table, const void *record);
 
 /** End the last hour. @return LIMIT, NOMEM: a file became too large. */
 weir_status csv_files_end(struct csv_files *files, struct weir_error *err) WEIR_MUST_CHECK;

@@ -14,10 +14,6 @@
 
 #define COPY_BYTES ((size_t)256 << 10)
 
-/** Tables whose rows name people. */
-static const enum weir_captured tables[] = {WEIR_CAPTURED_MEMBERS, WEIR_CAPTURED_DECISIONS,
-                                            WEIR_CAPTURED_FEEDBACK};
-
 /* One snapshot. */
 struct forgetting {
     struct weir_snapshot_file *file;
@@ -28,7 +24,7 @@ struct forgetting {
     struct weir_snapshot_forgotten result;
     struct tar_writer *tar; /* NULL: only looking */
     json_t *files;
-    enum weir_captured table; /* being read */
+    const struct weir_noun *table; /* being read */
     int64_t n_in_table;
 };
 
@@ -49,26 +45,38 @@ static bool rename_in(const struct forgetting *forgetting, json_t *row, const ch
     return is_named;
 }
 
+/* Does a snapshot have its rows, and do they name people? */
+static bool names_people(const struct weir_noun *table)
+{
+    return table->forgets != NULL && table->captured != NULL;
+}
+
+/* The picture of a person goes: of a decision that says the person, or whose feedback does. */
+static bool drop_picture(const struct forgetting *forgetting, json_t *row, bool is_named)
+{
+    const struct weir_forgets *forgets = forgetting->table->forgets;
+    if (forgets->picture == NULL || !json_is_string(json_object_get(row, forgets->picture))) {
+        return false;
+    }
+    const char *key = json_string_value(json_object_get(row, forgets->key));
+    bool goes = is_named || (key != NULL && json_object_get(forgetting->told, key) != NULL);
+    if (goes) {
+        json_object_set_new(row, forgets->picture, json_null());
+    }
+    return goes;
+}
+
 /* Change a row. *out_goes: it is left out. */
 static bool change_row(const struct forgetting *forgetting, json_t *row, bool *out_goes)
 {
-    *out_goes = false;
-    if (forgetting->table == WEIR_CAPTURED_MEMBERS) {
-        *out_goes = says(forgetting, row, "person");
-        return *out_goes;
+    const struct weir_forgets *forgets = forgetting->table->forgets;
+    *out_goes = forgets->frozen_goes != NULL && says(forgetting, row, forgets->frozen_goes);
+    bool is_named =
+        forgets->frozen_rename != NULL && rename_in(forgetting, row, forgets->frozen_rename);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(forgets->renamed) && forgets->renamed[i] != NULL; i++) {
+        is_named = rename_in(forgetting, row, forgets->renamed[i]) || is_named;
     }
-    if (forgetting->table == WEIR_CAPTURED_FEEDBACK) {
-        bool is_decided = rename_in(forgetting, row, "decided");
-        return rename_in(forgetting, row, "truth") || is_decided;
-    }
-    const char *id = json_string_value(json_object_get(row, "id"));
-    bool is_named = rename_in(forgetting, row, "person");
-    bool is_told = id != NULL && json_object_get(forgetting->told, id) != NULL;
-    bool has_image = json_is_string(json_object_get(row, "image"));
-    if ((is_named || is_told) && has_image) {
-        json_object_set_new(row, "image", json_null());
-    }
-    return is_named || (is_told && has_image);
+    return drop_picture(forgetting, row, is_named) || is_named || *out_goes;
 }
 
 static weir_status put_line(struct forgetting *forgetting, const char *line, size_t len,
@@ -90,7 +98,7 @@ static weir_status see_line(void *context, const char *line, size_t len, int64_t
     bool goes;
     (void)number;
     (void)out_is_enough;
-    WEIR_TRY(weir_json_parse(line, len, weir_captured_tables[forgetting->table].name, &row, err));
+    WEIR_TRY(weir_json_parse(line, len, forgetting->table->captured->name, &row, err));
     weir_arena_init(&arena, 0);
     bool is_changed = change_row(forgetting, row, &goes);
     forgetting->result.n_changed += is_changed;
@@ -122,11 +130,13 @@ static weir_status see_told(void *context, const char *line, size_t len, int64_t
 
 static weir_status look(struct forgetting *forgetting, struct weir_error *err)
 {
-    WEIR_TRY(
-        weir_snapshot_lines(forgetting->file, WEIR_CAPTURED_FEEDBACK, see_told, forgetting, err));
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(tables); i++) {
-        forgetting->table = tables[i];
-        WEIR_TRY(weir_snapshot_lines(forgetting->file, tables[i], see_line, forgetting, err));
+    const struct weir_noun *table;
+    WEIR_TRY(weir_snapshot_lines(forgetting->file, &weir_noun_feedback, see_told, forgetting, err));
+    for (size_t i = 0; (table = weir_captured_at(i)) != NULL; i++) {
+        if (names_people(table)) {
+            forgetting->table = table;
+            WEIR_TRY(weir_snapshot_lines(forgetting->file, table, see_line, forgetting, err));
+        }
     }
     return WEIR_OK;
 }
@@ -149,34 +159,32 @@ static weir_status copy_bytes(struct forgetting *forgetting,
     return status;
 }
 
-/* The table whose rows are changed and that lies in this file, or -1. */
-static int table_of(const char *name)
+/* The table whose rows are changed and that lies in this file, or NULL. */
+static const struct weir_noun *table_of(struct weir_arena *arena, const char *name)
 {
-    static const char folder[] = WEIR_SNAPSHOT_FOLDER "rows/";
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(tables); i++) {
-        const char *table = weir_captured_tables[tables[i]].name;
-        size_t len = strlen(table);
-        if (strncmp(name, folder, sizeof folder - 1) == 0 &&
-            strncmp(name + sizeof folder - 1, table, len) == 0 &&
-            strcmp(name + sizeof folder - 1 + len, ".jsonl") == 0) {
-            return (int)tables[i];
+    const struct weir_noun *table;
+    for (size_t i = 0; (table = weir_captured_at(i)) != NULL; i++) {
+        const char *file =
+            weir_arena_printf(arena, WEIR_SNAPSHOT_FOLDER "rows/%s.jsonl", table->captured->name);
+        if (names_people(table) && strcmp(file, name) == 0) {
+            return table;
         }
     }
-    return -1;
+    return NULL;
 }
 
 static weir_status put_member(struct forgetting *forgetting, json_t *rows,
                               const struct weir_snapshot_member *member, struct weir_error *err)
 {
     struct tar_made made;
-    int table = table_of(member->name);
+    const struct weir_noun *table = table_of(forgetting->arena, member->name);
     WEIR_TRY(tar_begin(forgetting->tar, member->name, err));
-    if (table >= 0) {
-        forgetting->table = (enum weir_captured)table;
+    if (table != NULL) {
+        forgetting->table = table;
         forgetting->n_in_table = 0;
         WEIR_TRY(
             weir_snapshot_lines(forgetting->file, forgetting->table, see_line, forgetting, err));
-        json_object_set_new(rows, weir_captured_tables[table].name,
+        json_object_set_new(rows, table->captured->name,
                             json_integer((json_int_t)forgetting->n_in_table));
     } else {
         WEIR_TRY(copy_bytes(forgetting, member, err));

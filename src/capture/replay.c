@@ -344,23 +344,12 @@ static weir_status add_candidates(struct replaying *replaying, json_t *candidate
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static weir_status read_span(struct replaying *replaying, struct weir_error *err)
-{
-    const json_t *manifest = weir_snapshot_manifest(replaying->file);
-    const char *from = json_string_value(json_object_get(manifest, "from"));
-    const char *to = json_string_value(json_object_get(manifest, "to"));
-    return from != NULL && to != NULL && weir_time_parse(from, &replaying->from_ms) == WEIR_OK &&
-                   weir_time_parse(to, &replaying->to_ms) == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_CORRUPT, "the snapshot's manifest has no span");
-}
-
 static weir_status replay_all(struct replaying *replaying, json_t *decisions, json_t *candidates,
                               json_t **out_drift, bool *out_drift_differs, struct weir_error *err)
 {
-    WEIR_TRY(read_span(replaying, err));
-    WEIR_TRY(weir_snapshot_rows(replaying->file, WEIR_CAPTURED_POLICY_DECISIONS, take_row,
-                                replaying, err));
+    WEIR_TRY(weir_snapshot_span(replaying->file, &replaying->from_ms, &replaying->to_ms, err));
+    WEIR_TRY(
+        weir_snapshot_rows(replaying->file, &weir_noun_policy_decision, take_row, replaying, err));
     for (size_t i = 0; i < replaying->n_rows; i++) {
         WEIR_TRY(replay_row(replaying, &replaying->rows[i], err));
         if (!replaying->rows[i].is_by_hand) {

@@ -308,22 +308,12 @@ static json_t *answer(struct detecting *detecting, bool *out_differs)
                      signals);
 }
 
-static weir_status detect(struct detecting *detecting, const struct weir_snapshot_file *file,
-                          struct weir_error *err)
-{
-    static const struct {
-        enum weir_captured table;
-        weir_snapshot_row_fn see;
-    } seen[] = {{WEIR_CAPTURED_CANDIDATES, see_candidate},
-                {WEIR_CAPTURED_MODEL_VERSIONS, see_version},
-                {WEIR_CAPTURED_HEALTH_REPORTS, see_report},
-                {WEIR_CAPTURED_DECISIONS, see_decision}};
-
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(seen); i++) {
-        WEIR_TRY(weir_snapshot_rows(file, seen[i].table, seen[i].see, detecting, err));
-    }
-    return WEIR_OK;
-}
+static const struct weir_snapshot_seer seers[] = {
+    {&weir_noun_ion_candidate, see_candidate},
+    {&weir_noun_model_version, see_version},
+    {&weir_noun_health_report, see_report},
+    {&weir_noun_decision, see_decision},
+};
 
 weir_status replay_drift(const struct weir_snapshot_file *file,
                          const struct weir_replay_rules *rules, struct weir_arena *arena,
@@ -331,7 +321,7 @@ weir_status replay_drift(const struct weir_snapshot_file *file,
 {
     struct detecting detecting = {.rules = rules, .arena = arena, .alarms = json_object()};
     detecting.last = &detecting.watchers;
-    weir_status status = detect(&detecting, file, err);
+    weir_status status = weir_snapshot_see(file, seers, WEIR_ARRAY_LEN(seers), &detecting, err);
     if (status == WEIR_OK) {
         *out = answer(&detecting, out_differs);
     }

@@ -1,20 +1,15 @@
 #include "capture/rows.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/sha256.h"
 #include "capture/tar.h"
-#include "ion/decision.h"
-#include "ion/feedback.h"
-#include "ion/ion.h"
-#include "ion/kpi.h"
-#include "ion/replica.h"
 #include "ion/revision.h"
-#include "ion/statistic.h"
-#include "store/event.h"
-#include "track/track.h"
+#include "nouns/nouns.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,37 +20,23 @@
 #define LINE_MAX_BYTES     ((size_t)8 << 20) /* a few JSON fields of 1 MiB each */
 #define CHUNK_BYTES        ((size_t)64 << 10)
 
-// clang-format off: a table
-const struct weir_captured_table weir_captured_tables[WEIR_CAPTURED_N] = {
-    [WEIR_CAPTURED_ION] = {"ion", &weir_ion_resource, "name", NULL, true, NULL},
-    [WEIR_CAPTURED_REVISIONS] = {"revisions", &weir_ion_revision_resource, "ion", "time_ms", true,
-                                 NULL},
-    [WEIR_CAPTURED_PIPELINES] = {"pipelines", &weir_ion_pipeline_resource, "ion", NULL, true, NULL},
-    [WEIR_CAPTURED_CANDIDATES] = {"candidates", &weir_ion_candidate_resource, "ion", "created_ms",
-                                  true, NULL},
-    [WEIR_CAPTURED_MEMBERS] = {"members", &weir_ion_member_resource, "ion", NULL, true, NULL},
-    [WEIR_CAPTURED_REPLICAS] = {"replicas", &weir_ion_replica_resource, "ion", NULL, true, NULL},
-    [WEIR_CAPTURED_POLICY_DECISIONS] = {"policy-decisions", &weir_policy_decision_resource, "ion",
-                                        "time_ms", true, NULL},
-    [WEIR_CAPTURED_EVENTS] = {"events", &weir_event_resource, "subject", "time_ms", false, NULL},
-    [WEIR_CAPTURED_ALERTS] = {"alerts", &weir_alert_resource, "subject", "raised_ms", true,
-                              "resolved_ms"},
-    [WEIR_CAPTURED_HEALTH_REPORTS] = {"health-reports", &weir_health_report_resource, "ion",
-                                      "time_ms", false, NULL},
-    [WEIR_CAPTURED_DECISIONS] = {"decisions", &weir_decision_resource, "ion", "time_ms", false,
-                                 NULL},
-    [WEIR_CAPTURED_FEEDBACK] = {"feedback", &weir_feedback_resource, "ion", "decided_ms", false,
-                                NULL},
-    [WEIR_CAPTURED_KPIS] = {"kpis", &weir_kpi_resource, "ion", "time_ms", false, NULL},
-    [WEIR_CAPTURED_STATISTICS] = {"statistics", &weir_statistic_resource, "ion", "time_ms", false,
-                                  NULL},
-    [WEIR_CAPTURED_RUNS] = {"runs", &weir_run_resource, "ion", "created_ms", true, "finished_ms"},
-    [WEIR_CAPTURED_METRICS] = {"metrics", &weir_metric_resource, NULL, NULL, false, NULL},
-    [WEIR_CAPTURED_MODEL_VERSIONS] = {"model-versions", &weir_model_version_resource, NULL, NULL,
-                                      false, NULL},
-};
-
-// clang-format on
+const struct weir_noun *weir_captured_at(size_t i)
+{
+    const struct weir_noun *noun, *next = NULL;
+    for (int place = INT_MIN; place == INT_MIN || next != NULL; i--) {
+        next = NULL;
+        for (size_t k = 0; (noun = weir_noun_at(k)) != NULL; k++) {
+            const struct weir_captured *its = noun->captured;
+            bool is_later = its != NULL && its->place > place;
+            next = is_later && (next == NULL || its->place < next->captured->place) ? noun : next;
+        }
+        if (i == 0) {
+            break;
+        }
+        place = next != NULL ? next->captured->place : place;
+    }
+    return next;
+}
 
 struct weir_snapshot_file {
     int fd;
@@ -366,12 +347,13 @@ static weir_status read_lines(struct lines *lines, weir_snapshot_line_fn fn, voi
     }
 }
 
-weir_status weir_snapshot_lines(const struct weir_snapshot_file *file, enum weir_captured table,
-                                weir_snapshot_line_fn fn, void *context, struct weir_error *err)
+weir_status weir_snapshot_lines(const struct weir_snapshot_file *file,
+                                const struct weir_noun *table, weir_snapshot_line_fn fn,
+                                void *context, struct weir_error *err)
 {
-    const struct weir_captured_table *what = &weir_captured_tables[table];
-    const struct tar_member *member = find_member(
-        file, weir_arena_printf(file->arena, WEIR_SNAPSHOT_FOLDER "rows/%s.jsonl", what->name));
+    const struct tar_member *member =
+        find_member(file, weir_arena_printf(file->arena, WEIR_SNAPSHOT_FOLDER "rows/%s.jsonl",
+                                            table->captured->name));
     if (member == NULL) {
         return WEIR_OK;
     }
@@ -384,7 +366,7 @@ weir_status weir_snapshot_lines(const struct weir_snapshot_file *file, enum weir
 
 /* Lines as records. */
 struct records {
-    const struct weir_captured_table *table;
+    const struct weir_captured *table;
     weir_snapshot_row_fn fn;
     void *context;
 };
@@ -409,11 +391,32 @@ static weir_status see_line(void *context, const char *line, size_t len, int64_t
     return status;
 }
 
-weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, enum weir_captured table,
+weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, const struct weir_noun *table,
                                weir_snapshot_row_fn fn, void *context, struct weir_error *err)
 {
-    struct records records = {&weir_captured_tables[table], fn, context};
+    struct records records = {table->captured, fn, context};
     return weir_snapshot_lines(file, table, see_line, &records, err);
+}
+
+weir_status weir_snapshot_see(const struct weir_snapshot_file *file,
+                              const struct weir_snapshot_seer *seers, size_t n, void *context,
+                              struct weir_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(weir_snapshot_rows(file, seers[i].table, seers[i].see, context, err));
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_snapshot_span(const struct weir_snapshot_file *file, int64_t *out_from_ms,
+                               int64_t *out_to_ms, struct weir_error *err)
+{
+    const char *from = json_string_value(json_object_get(file->manifest, "from"));
+    const char *to = json_string_value(json_object_get(file->manifest, "to"));
+    return from != NULL && to != NULL && weir_time_parse(from, out_from_ms) == WEIR_OK &&
+                   weir_time_parse(to, out_to_ms) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CORRUPT, "the snapshot's manifest has no span");
 }
 
 bool weir_snapshot_model(const struct weir_snapshot_file *file, const char *blob, int *out_fd,
@@ -466,7 +469,7 @@ weir_status weir_snapshot_revision(const struct weir_snapshot_file *file, int64_
                                    struct weir_error *err)
 {
     struct wanted_revision wanted = {.arena = arena, .revision = revision};
-    WEIR_TRY(weir_snapshot_rows(file, WEIR_CAPTURED_REVISIONS, see_revision, &wanted, err));
+    WEIR_TRY(weir_snapshot_rows(file, &weir_noun_ion_revision, see_revision, &wanted, err));
     if (wanted.document == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "the snapshot has no revision %lld: it has %lld to %lld",

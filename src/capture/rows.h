@@ -1,9 +1,9 @@
 /**
- * The records of a snapshot's file: which tables there are, and reading them.
+ * The records of a snapshot's file: which tables there are (store/noun.h), and reading them.
  *
  *     struct weir_snapshot_file *file;
  *     WEIR_TRY(weir_snapshot_open(path, arena, &file, err));
- *     WEIR_TRY(weir_snapshot_rows(file, WEIR_CAPTURED_EVENTS, see_event, &context, err));
+ *     WEIR_TRY(weir_snapshot_rows(file, &weir_noun_event, see_event, &context, err));
  *     weir_snapshot_close(file);
  */
 #ifndef WEIR_CAPTURE_ROWS_H
@@ -12,40 +12,19 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/record.h"
+#include "store/noun.h"
 
-enum weir_captured {
-    WEIR_CAPTURED_ION,
-    WEIR_CAPTURED_REVISIONS,
-    WEIR_CAPTURED_PIPELINES,
-    WEIR_CAPTURED_CANDIDATES,
-    WEIR_CAPTURED_MEMBERS,
-    WEIR_CAPTURED_REPLICAS,
-    WEIR_CAPTURED_POLICY_DECISIONS,
-    WEIR_CAPTURED_EVENTS,
-    WEIR_CAPTURED_ALERTS,
-    WEIR_CAPTURED_HEALTH_REPORTS,
-    WEIR_CAPTURED_DECISIONS,
-    WEIR_CAPTURED_FEEDBACK,
-    WEIR_CAPTURED_KPIS,
-    WEIR_CAPTURED_STATISTICS,
-    WEIR_CAPTURED_RUNS,
-    WEIR_CAPTURED_METRICS,
-    WEIR_CAPTURED_MODEL_VERSIONS,
-    WEIR_CAPTURED_N,
-};
+/** The nouns of these domains: &weir_noun_event names a table of a snapshot. */
+#define WEIR_NOUN(name) extern const struct weir_noun weir_noun_##name;
+#define WEIR_TABLE(...)
+#include "ion/nouns.def"
+#include "store/nouns.def"
+#include "track/nouns.def"
+#undef WEIR_NOUN
+#undef WEIR_TABLE
 
-/** How a table is taken. */
-struct weir_captured_table {
-    const char *name; /**< "events": of the file rows/events.jsonl. */
-    const struct weir_resource *resource;
-    const char *by;    /**< Column that names the ION; "subject": as "ion/NAME"; NULL: gathered by
-                          what other tables name. */
-    const char *time;  /**< Column of its time; NULL: all rows. */
-    bool since_always; /**< Rows before the span too. */
-    const char *ended; /**< Column of a time of whose rows those before the span are left out. */
-};
-
-extern const struct weir_captured_table weir_captured_tables[WEIR_CAPTURED_N];
+/** The i-th table of a snapshot, in the file's order; NULL behind the last. */
+const struct weir_noun *weir_captured_at(size_t i);
 
 struct weir_snapshot_file;
 
@@ -74,14 +53,29 @@ typedef weir_status (*weir_snapshot_line_fn)(void *context, const char *line, si
                                              struct weir_error *err);
 
 /** Read the lines of a table as they stand: about 1 us for each, where a record takes 20. */
-weir_status weir_snapshot_lines(const struct weir_snapshot_file *file, enum weir_captured table,
-                                weir_snapshot_line_fn fn, void *context,
-                                struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_snapshot_lines(const struct weir_snapshot_file *file,
+                                const struct weir_noun *table, weir_snapshot_line_fn fn,
+                                void *context, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Read a table, in its order. One that the file does not have has no rows. @return CORRUPT. */
-weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, enum weir_captured table,
+weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, const struct weir_noun *table,
                                weir_snapshot_row_fn fn, void *context,
                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What sees the rows of a table. */
+struct weir_snapshot_seer {
+    const struct weir_noun *table;
+    weir_snapshot_row_fn see;
+};
+
+/** Read these tables, one after the other. @return CORRUPT. */
+weir_status weir_snapshot_see(const struct weir_snapshot_file *file,
+                              const struct weir_snapshot_seer *seers, size_t n, void *context,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The span that the manifest says. @return CORRUPT. */
+weir_status weir_snapshot_span(const struct weir_snapshot_file *file, int64_t *out_from_ms,
+                               int64_t *out_to_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The document of a revision, in the arena. @return NOT_FOUND naming those that the file has. */
 weir_status weir_snapshot_revision(const struct weir_snapshot_file *file, int64_t revision,

@@ -174,7 +174,8 @@ static weir_status look_and_keep(struct importing *importing, struct weir_error 
     size_t i;
     json_t *model;
     WEIR_TRY(weir_snapshot_verify(importing->file, err));
-    for (int table = 0; table < WEIR_CAPTURED_N; table++) {
+    const struct weir_noun *table;
+    for (size_t k = 0; (table = weir_captured_at(k)) != NULL; k++) {
         WEIR_TRY(weir_snapshot_rows(importing->file, table, count_row, importing, err));
     }
     json_array_foreach(json_object_get(weir_snapshot_manifest(importing->file), "models"), i, model)

@@ -43,8 +43,9 @@ static void put_tables(struct tar_writer *writer, const char *text, size_t size)
 {
     char name[128];
     const char *end = text + size;
-    for (int table = 0; table < WEIR_CAPTURED_N; table++) {
-        const char *wanted = weir_captured_tables[table].name;
+    const struct weir_noun *table;
+    for (size_t i = 0; (table = weir_captured_at(i)) != NULL; i++) {
+        const char *wanted = table->captured->name;
         size_t len = strlen(wanted);
         for (const char *at = text; at < end;) {
             const char *line_end = memchr(at, '\n', (size_t)(end - at));

@@ -67,13 +67,13 @@ START_TEST(a_snapshot_has_what_the_span_needs)
     struct weir_snapshot_file *file = capture_open(&made);
     ck_assert_int_eq(weir_snapshot_verify(file, &fixture.err), WEIR_OK);
     ck_assert_int_eq(
-        weir_snapshot_rows(file, WEIR_CAPTURED_DECISIONS, see_decision, &decisions, &fixture.err),
+        weir_snapshot_rows(file, &weir_noun_decision, see_decision, &decisions, &fixture.err),
         WEIR_OK);
     ck_assert_int_eq(decisions.n, 8); /* hours 2 to 9 */
     ck_assert_int_eq(decisions.first_ms, BEGIN_MS + 2 * HOUR_MS);
     ck_assert_int_eq(decisions.last_ms, BEGIN_MS + 9 * HOUR_MS);
     ck_assert_int_eq(
-        weir_snapshot_rows(file, WEIR_CAPTURED_REVISIONS, see_revision, &revisions, &fixture.err),
+        weir_snapshot_rows(file, &weir_noun_ion_revision, see_revision, &revisions, &fixture.err),
         WEIR_OK);
     ck_assert_int_eq(revisions.n, 2); /* also the one before the span */
     ck_assert_int_eq(rows_of(file, "metrics"), 2);
@@ -350,6 +350,24 @@ START_TEST(an_archive_that_is_no_snapshot_is_refused)
 
 END_TEST
 
+/* A snapshot of an earlier Weir is read by these names, and written in this order. */
+START_TEST(tables_keep_their_names_and_order)
+{
+    static const char *const names[] = {
+        "ion",       "revisions",        "pipelines", "candidates", "members",
+        "replicas",  "policy-decisions", "events",    "alerts",     "health-reports",
+        "decisions", "feedback",         "kpis",      "statistics", "runs",
+        "metrics",   "model-versions"};
+    size_t n = 0;
+    for (; weir_captured_at(n) != NULL; n++) {
+        ck_assert_uint_lt(n, WEIR_ARRAY_LEN(names));
+        ck_assert_str_eq(weir_captured_at(n)->captured->name, names[n]);
+    }
+    ck_assert_uint_eq(n, WEIR_ARRAY_LEN(names));
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -363,6 +381,7 @@ int main(void)
         an_exported_snapshot_is_imported_with_its_models,
         a_snapshot_with_a_changed_byte_is_refused,
         an_archive_that_is_no_snapshot_is_refused,
+        tables_keep_their_names_and_order,
     };
     return weir_test_run(weir_test_suite_with("snapshot", capture_set_up, capture_tear_down, tests,
                                               WEIR_ARRAY_LEN(tests)));

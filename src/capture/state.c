@@ -366,20 +366,16 @@ static void put_rest(struct moment *moment)
 static weir_status look(struct moment *moment, const struct weir_snapshot_file *file,
                         struct weir_error *err)
 {
-    static const struct {
-        enum weir_captured table;
-        weir_snapshot_row_fn see;
-    } seen[] = {{WEIR_CAPTURED_REVISIONS, see_revision},
-                {WEIR_CAPTURED_CANDIDATES, see_candidate},
-                {WEIR_CAPTURED_POLICY_DECISIONS, see_policy_decision},
-                {WEIR_CAPTURED_HEALTH_REPORTS, see_report},
-                {WEIR_CAPTURED_ALERTS, see_alert},
-                {WEIR_CAPTURED_EVENTS, see_event}};
-
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(seen); i++) {
-        WEIR_TRY(weir_snapshot_rows(file, seen[i].table, seen[i].see, moment, err));
-    }
-    WEIR_TRY(weir_snapshot_lines(file, WEIR_CAPTURED_DECISIONS, see_decision, moment, err));
+    static const struct weir_snapshot_seer seers[] = {
+        {&weir_noun_ion_revision, see_revision},
+        {&weir_noun_ion_candidate, see_candidate},
+        {&weir_noun_policy_decision, see_policy_decision},
+        {&weir_noun_health_report, see_report},
+        {&weir_noun_alert, see_alert},
+        {&weir_noun_event, see_event},
+    };
+    WEIR_TRY(weir_snapshot_see(file, seers, WEIR_ARRAY_LEN(seers), moment, err));
+    WEIR_TRY(weir_snapshot_lines(file, &weir_noun_decision, see_decision, moment, err));
     put_topology(moment);
     put_rest(moment);
     return weir_arena_check(moment->arena, "snapshot", err);
@@ -389,24 +385,12 @@ struct span {
     int64_t from_ms, to_ms;
 };
 
-static weir_status read_span(const struct weir_snapshot_file *file, struct span *out,
-                             struct weir_error *err)
-{
-    const json_t *manifest = weir_snapshot_manifest(file);
-    const char *from = json_string_value(json_object_get(manifest, "from"));
-    const char *to = json_string_value(json_object_get(manifest, "to"));
-    return from != NULL && to != NULL && weir_time_parse(from, &out->from_ms) == WEIR_OK &&
-                   weir_time_parse(to, &out->to_ms) == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_CORRUPT, "the snapshot's manifest has no span");
-}
-
 static weir_status check_moment(const struct weir_snapshot_file *file, int64_t time_ms,
                                 struct weir_error *err)
 {
     struct span span;
     char from[WEIR_TIME_TEXT_BYTES], to[WEIR_TIME_TEXT_BYTES];
-    WEIR_TRY(read_span(file, &span, err));
+    WEIR_TRY(weir_snapshot_span(file, &span.from_ms, &span.to_ms, err));
     weir_time_format(span.from_ms, from);
     weir_time_format(span.to_ms, to);
     return time_ms >= span.from_ms && time_ms <= span.to_ms
@@ -486,8 +470,8 @@ weir_status weir_snapshot_course(const struct weir_snapshot_file *file, size_t n
     struct course course = {.n_parts = n_parts,
                             .parts = WEIR_ARENA_ARRAY(arena, n_parts, struct counts)};
     WEIR_TRY(weir_arena_check(arena, "snapshot", err));
-    WEIR_TRY(read_span(file, &course.span, err));
-    WEIR_TRY(weir_snapshot_lines(file, WEIR_CAPTURED_DECISIONS, see_in_course, &course, err));
+    WEIR_TRY(weir_snapshot_span(file, &course.span.from_ms, &course.span.to_ms, err));
+    WEIR_TRY(weir_snapshot_lines(file, &weir_noun_decision, see_in_course, &course, err));
     *out = json_array();
     for (size_t i = 0; i < n_parts; i++) {
         double part = (double)(i + 1) / (double)n_parts;

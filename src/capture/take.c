@@ -91,16 +91,16 @@ static bool matters(const struct weir_snapshot_taking *taking,
     return !is_over || candidate->updated_ms >= taking->made.from_ms;
 }
 
-static void note_row(struct weir_snapshot_taking *taking, enum weir_captured table,
+static void note_row(struct weir_snapshot_taking *taking, const struct weir_noun *table,
                      const void *record)
 {
-    if (table == WEIR_CAPTURED_RUNS) {
+    if (table == &weir_noun_run) {
         remember(taking, ((const struct weir_run *)record)->id, &taking->runs, &taking->n_runs,
                  &taking->cap_runs);
-    } else if (table == WEIR_CAPTURED_CANDIDATES && matters(taking, record)) {
+    } else if (table == &weir_noun_ion_candidate && matters(taking, record)) {
         remember(taking, ((const struct weir_ion_candidate *)record)->model_version,
                  &taking->versions, &taking->n_versions, &taking->cap_versions);
-    } else if (table == WEIR_CAPTURED_PIPELINES) {
+    } else if (table == &weir_noun_ion_pipeline) {
         const struct weir_ion_pipeline *pipeline = record;
         json_array_append_new(taking->pipelines, json_pack("{s:s,s:s}", "name", pipeline->name,
                                                            "type", pipeline->type));
@@ -108,10 +108,10 @@ static void note_row(struct weir_snapshot_taking *taking, enum weir_captured tab
     csv_files_add(&taking->csv, table, record);
 }
 
-static weir_status put_row(struct weir_snapshot_taking *taking, enum weir_captured table,
+static weir_status put_row(struct weir_snapshot_taking *taking, const struct weir_noun *table,
                            const void *record, struct weir_arena *arena, struct weir_error *err)
 {
-    const struct weir_resource *resource = weir_captured_tables[table].resource;
+    const struct weir_resource *resource = table->captured->resource;
     if (++taking->made.n_rows > WEIR_SNAPSHOT_ROWS_MAX) {
         return weir_error_set(err, WEIR_ERR_LIMIT,
                               "the span holds more than %d records: take a shorter one",
@@ -134,18 +134,17 @@ static int64_t time_in(const struct weir_resource *resource, const char *field, 
     return *(const int64_t *)weir_field_cptr(weir_resource_field(resource, field), record);
 }
 
-static bool is_over_before(const struct weir_captured_table *table, const void *record,
-                           int64_t from_ms)
+static bool is_over_before(const struct weir_captured *table, const void *record, int64_t from_ms)
 {
     int64_t ended_ms = table->ended != NULL ? time_in(table->resource, table->ended, record) : 0;
     return ended_ms > 0 && ended_ms < from_ms;
 }
 
 /* One page of a table; *cursor: of the next. */
-static weir_status put_page(struct weir_snapshot_taking *taking, enum weir_captured i_table,
+static weir_status put_page(struct weir_snapshot_taking *taking, const struct weir_noun *noun,
                             char **cursor, struct weir_error *err)
 {
-    const struct weir_captured_table *table = &weir_captured_tables[i_table];
+    const struct weir_captured *table = noun->captured;
     struct weir_filter filters[4];
     struct weir_query query = {.filters = filters,
                                .order_by = table->time,
@@ -159,7 +158,7 @@ static weir_status put_page(struct weir_snapshot_taking *taking, enum weir_captu
     bool is_subject = strcmp(table->by, "subject") == 0;
     filters[query.n_filters++] =
         WEIR_FILTER_TEXT(table->by, EQ, is_subject ? taking->subject : taking->ion.name);
-    if (i_table == WEIR_CAPTURED_EVENTS) {
+    if (noun == &weir_noun_event) {
         /* Who may take or look at a snapshot may not look into the audit. */
         filters[query.n_filters++] = WEIR_FILTER_TEXT("topic", NE, WEIR_AUDIT_TOPIC);
     }
@@ -176,7 +175,7 @@ static weir_status put_page(struct weir_snapshot_taking *taking, enum weir_captu
     for (size_t i = 0; status == WEIR_OK && i < n; i++) {
         const void *record = items + i * table->resource->size;
         if (!is_over_before(table, record, taking->made.from_ms)) {
-            status = put_row(taking, i_table, record, &arena, err);
+            status = put_row(taking, noun, record, &arena, err);
         }
     }
     *cursor = status == WEIR_OK ? weir_arena_strdup(taking->arena, next) : NULL;
@@ -193,7 +192,7 @@ static weir_status put_metric(void *context, const struct weir_metric *metric,
         return WEIR_OK;
     }
     weir_arena_init(&arena, 0);
-    weir_status status = put_row(taking, WEIR_CAPTURED_METRICS, metric, &arena, err);
+    weir_status status = put_row(taking, &weir_noun_metric, metric, &arena, err);
     weir_arena_fini(&arena);
     return status;
 }
@@ -226,7 +225,7 @@ static weir_status put_versions(struct weir_snapshot_taking *taking, struct weir
         if (status == WEIR_OK) {
             /* The file of one that was deleted may be gone at any moment. */
             bool is_whole = taking->wanted->with_models && version.deleted_ms == 0;
-            status = put_row(taking, WEIR_CAPTURED_MODEL_VERSIONS, &version, &arena, err);
+            status = put_row(taking, &weir_noun_model_version, &version, &arena, err);
             json_array_append_new(taking->models,
                                   json_pack("{s:s,s:I,s:s,s:s,s:I,s:b}", "model", version.model,
                                             "version", (json_int_t)version.version, "id",
@@ -239,16 +238,16 @@ static weir_status put_versions(struct weir_snapshot_taking *taking, struct weir
     return WEIR_OK;
 }
 
-static weir_status put_table(struct weir_snapshot_taking *taking, enum weir_captured table,
+static weir_status put_table(struct weir_snapshot_taking *taking, const struct weir_noun *table,
                              struct weir_error *err)
 {
-    const char *name = weir_captured_tables[table].name;
+    const char *name = table->captured->name;
     char *file = weir_arena_printf(taking->arena, "rows/%s.jsonl", name), *cursor = NULL;
     taking->n_in_table = 0;
     WEIR_TRY(begin(taking, file, err));
-    if (table == WEIR_CAPTURED_METRICS) {
+    if (table == &weir_noun_metric) {
         WEIR_TRY(put_metrics(taking, err));
-    } else if (table == WEIR_CAPTURED_MODEL_VERSIONS) {
+    } else if (table == &weir_noun_model_version) {
         WEIR_TRY(put_versions(taking, err));
     } else {
         do {
@@ -423,7 +422,8 @@ static weir_status put_records(struct weir_snapshot_taking *taking, struct weir_
         weir_arena_printf(taking->arena, "%s.tmp",
                           weir_snapshot_path(&taking->capture, taking->made.id, taking->arena));
     WEIR_TRY(tar_create(&taking->tar, half, WEIR_SNAPSHOT_MAX_BYTES, taking->made.created_ms, err));
-    for (int table = 0; table < WEIR_CAPTURED_N; table++) {
+    const struct weir_noun *table;
+    for (size_t i = 0; (table = weir_captured_at(i)) != NULL; i++) {
         WEIR_TRY(put_table(taking, table, err));
     }
     WEIR_TRY(put_details(taking, err));

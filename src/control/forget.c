@@ -8,7 +8,6 @@
 #include "store/chain.h"
 #include "store/stmt.h"
 #include "store/table.h"
-#include "track/comparison.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -255,7 +254,7 @@ static char *summary_of(struct forget_work *work)
         json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:O}", "photos", (json_int_t)work->n_photos,
                   "blobs", (json_int_t)work->n_blobs, "pictures", (json_int_t)work->n_pictures,
                   "embedding_files", (json_int_t)work->n_embeddings, "cached",
-                  (json_int_t)work->n_cached, "feedback", (json_int_t)work->n_feedback, "snapshots",
+                  (json_int_t)work->n_cached, "feedback", (json_int_t)work->n_renamed, "snapshots",
                   (json_int_t)work->n_snapshots, "datasets", datasets, "outside", work->outside);
     char *text = weir_json_text(summary, work->arena);
     json_decref(summary);
@@ -270,7 +269,6 @@ static weir_status finish_in(struct weir_txn *txn, void *context, struct weir_er
     done.done_ms = work->forget->now_ms;
     done.summary = summary_of(work);
     WEIR_TRY(add_tombstones(work, txn, err));
-    WEIR_TRY(weir_disagreements_forget(txn, done.person, done.project, err));
     WEIR_TRY(weir_txn_update(txn, &weir_forgotten_resource, &done,
                              WEIR_FIELDS("state", "done_ms", "summary"), err));
     const struct weir_event event = {
@@ -300,7 +298,7 @@ static weir_status run(struct forget_work *work, struct weir_error *err)
     WEIR_TRY(remove_photos(work, err));
     WEIR_TRY(forget_copies(work, err));
     WEIR_TRY(forget_pictures(work, err));
-    WEIR_TRY(forget_feedback(work, err));
+    WEIR_TRY(forget_names(work, err));
     WEIR_TRY(forget_snapshots(work, err));
     forget_step(work, "end");
     return weir_store_write(forget->store, finish_in, work, err);

@@ -1,4 +1,4 @@
-/* What decisions and feedback hold of a person. */
+/* Pictures of a person, by what decisions and feedback say. */
 #include "control/forget_private.h"
 
 #include "store/stmt.h"
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define PICTURES_PER_STEP 200
-#define FEEDBACK_PER_STEP 500
 
 #define IN_PROJECT "(:project = '' OR ion IN (SELECT name FROM ions WHERE project = :project))"
 #define DECISIONS                                                                                  \
@@ -112,49 +111,5 @@ weir_status forget_pictures(struct forget_work *work, struct weir_error *err)
         weir_arena_fini(&arena);
         WEIR_TRY(status);
     } while (pictures.n == PICTURES_PER_STEP);
-    return WEIR_OK;
-}
-
-/* ---- feedback -------------------------------------------------------------------------------- */
-
-#define NAMED(column)                                                                              \
-    "UPDATE feedback SET " column " = :forgotten WHERE decision IN (SELECT decision FROM"          \
-    " feedback WHERE " column " = :person AND " IN_PROJECT " LIMIT :n)"
-#define NAMED_IN_OUTCOME(column)                                                                   \
-    "UPDATE outcomes SET " column                                                                  \
-    " = :forgotten WHERE id IN (SELECT id FROM outcomes WHERE " column                             \
-    " = :person AND (:project = '' OR deployment IN"                                               \
-    " (SELECT name FROM deployments WHERE project = :project)) LIMIT :n)"
-static const char *const sql_unname[] = {NAMED("truth"), NAMED("decided"),
-                                         NAMED_IN_OUTCOME("truth"), NAMED_IN_OUTCOME("decided")};
-
-struct unnaming {
-    struct forget_work *work;
-    const char *sql;
-    int64_t n;
-};
-
-static weir_status unname_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct unnaming *unnaming = context;
-    const struct weir_forgotten *record = unnaming->work->record;
-    return weir_txn_exec(txn, unnaming->sql,
-                         WEIR_BINDS(WEIR_BIND_TEXT("forgotten", WEIR_FORGOTTEN_NAME),
-                                    WEIR_BIND_TEXT("person", record->person),
-                                    WEIR_BIND_TEXT("project", record->project),
-                                    WEIR_BIND_INT("n", FEEDBACK_PER_STEP)),
-                         &unnaming->n, err);
-}
-
-weir_status forget_feedback(struct forget_work *work, struct weir_error *err)
-{
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(sql_unname); i++) {
-        struct unnaming unnaming = {.work = work, .sql = sql_unname[i]};
-        do {
-            forget_step(work, "feedback");
-            WEIR_TRY(weir_store_write(work->forget->store, unname_in, &unnaming, err));
-            work->n_feedback += unnaming.n;
-        } while (unnaming.n > 0);
-    }
     return WEIR_OK;
 }

@@ -40,7 +40,7 @@ struct forget_work {
     size_t n_photos_known, cap_photos;
     int64_t *sizes; /**< Of these; sorted, each once. */
     size_t n_sizes;
-    int64_t n_photos, n_blobs, n_pictures, n_embeddings, n_cached, n_feedback, n_snapshots;
+    int64_t n_photos, n_blobs, n_pictures, n_embeddings, n_cached, n_renamed, n_snapshots;
     json_t *outside; /**< Folders that are not the server's. */
     struct weir_forgotten *out;
 };
@@ -57,11 +57,11 @@ void forget_step(const struct forget_work *work, const char *what);
 /** Copies of photos and files of embeddings, in the folders that tasks write into. */
 weir_status forget_copies(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Pictures of decisions that say the person, or whose feedback does. Before forget_feedback. */
+/** Pictures of decisions that say the person, or whose feedback does. Before forget_names. */
 weir_status forget_pictures(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The name in feedback becomes WEIR_FORGOTTEN_NAME; what is counted stays. */
-weir_status forget_feedback(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
+/** The name in rows becomes WEIR_FORGOTTEN_NAME, so that what is counted stays; or the row goes. */
+weir_status forget_names(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The person's rows in snapshots: capture/forget.h. */
 weir_status forget_snapshots(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;

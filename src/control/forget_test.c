@@ -203,6 +203,23 @@ static void make_outcomes(void)
     }
 }
 
+/* On whose pictures two models did not agree, in project p. */
+static void make_disagreements(void)
+{
+    sql("INSERT INTO runs (id, name, project, kind, status, dataset_version, created_ms,"
+        " finished_ms) VALUES ('compared', 'n', 'p', 'compare', 'FINISHED', 0, 1, 1)");
+    sql("INSERT INTO comparisons (run, model, version, live_model, live_version, dataset,"
+        " dataset_version, n_samples, n_errors, better, n_live_right, n_candidate_right,"
+        " n_both_wrong, n_kept, time_ms) VALUES ('compared', 'm', 2, 'm', 1, 'faces', 1, 2, 0, 0, "
+        "0,"
+        " 0, 2, 2, 1)");
+    for (int who = 0; who < N_PEOPLE; who++) {
+        sql("INSERT INTO disagreements (id, run, place, kind, file, label, answer, live_answer)"
+            " VALUES ('compared/%d', 'compared', %d, 'both-wrong', 'f', '%s', 'x', 'y')",
+            who, who, people[who]);
+    }
+}
+
 struct taking {
     struct weir_capture capture;
     struct weir_snapshot_wanted wanted;
@@ -260,6 +277,7 @@ static void set_up(void)
     make_copies();
     make_decisions("door", "p", 1);
     make_outcomes();
+    make_disagreements();
     make_snapshot("door");
 }
 
@@ -356,6 +374,8 @@ static void check_gone(int n_of_bob)
     ck_assert_int_eq(ask("SELECT count(*) FROM outcomes WHERE truth = '(forgotten)'"), 1);
     ck_assert_int_eq(ask("SELECT count(*) FROM outcomes WHERE decided = '(forgotten)'"), 1);
     ck_assert_int_eq(ask("SELECT count(*) FROM outcomes WHERE truth = 'bob'"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM disagreements WHERE label = 'ada'"), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM disagreements"), 1);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -404,6 +424,7 @@ START_TEST(another_projects_pictures_and_feedback_stay)
     resume();
     ck_assert_int_eq(ask("SELECT count(*) FROM decisions WHERE image IS NOT NULL"), 4);
     ck_assert_int_eq(ask("SELECT count(*) FROM feedback WHERE truth = 'ada'"), 2);
+    ck_assert_int_eq(ask("SELECT count(*) FROM disagreements"), 2);
     ck_assert_int_eq(n_holding(fixture.dir, ADA), n_holding(fixture.dir, BOB));
 }
 

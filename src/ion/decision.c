@@ -1,6 +1,7 @@
 #include "ion/decision.h"
 
 #include "base/hash.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -58,6 +59,23 @@ const struct weir_resource weir_decision_resource =
     WEIR_RESOURCE("decision", "decisions", weir_decision, decision_fields);
 const struct weir_resource weir_health_report_resource =
     WEIR_RESOURCE("health report", "health_reports", weir_health_report, health_report_fields);
+
+const struct weir_noun weir_noun_decision = {
+    "decisions", WEIR_OF(ion, ions, name),
+    .rules = {WEIR_RULE("decisions", "What replicas decided about frames, one row each",
+                        "The oldest go first.", 10, {WEIR_DAYS(30), WEIR_MB(1200)}, 570, 16,
+                        .is_of_project = true, .by = WEIR_ROWS_NUMBERED, .time = "time_ms")},
+    .captured = WEIR_CAPTURED("decisions", 110, .resource = &weir_decision_resource, .by = "ion",
+                              .time = "time_ms"),
+    .forgets = WEIR_FORGETS(.key = "id", .frozen_rename = "person", .picture = "image")};
+
+const struct weir_noun weir_noun_health_report = {
+    "health_reports", WEIR_OF(ion, ions, name),
+    .rules = {WEIR_RULE("health-reports", "What the replicas' monitors found",
+                        "The oldest go first.", 80, {WEIR_DAYS(30), WEIR_MB(100)}, 1200, 7,
+                        .is_of_project = true, .by = WEIR_ROWS_NUMBERED, .time = "time_ms")},
+    .captured = WEIR_CAPTURED("health-reports", 100, .resource = &weir_health_report_resource,
+                              .by = "ion", .time = "time_ms")};
 
 #define OF_NUMBER " WHERE ion = :ion AND camera = :camera AND frame = :frame"
 #define OF_FRAME  OF_NUMBER " AND key IS :key"

@@ -1,6 +1,7 @@
 #include "ion/feedback.h"
 
 #include "ion/decision.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -27,6 +28,15 @@ static const struct weir_field feedback_fields[] = {
 
 const struct weir_resource weir_feedback_resource =
     WEIR_RESOURCE("feedback", "feedback", weir_feedback, feedback_fields);
+
+const struct weir_noun weir_noun_feedback = {
+    "feedback", WEIR_OF(ion, ions, name),
+    .rules = {WEIR_RULE("feedback", "What decisions turned out to be", "The oldest go first.", 100,
+                        {WEIR_DAYS(365), WEIR_MB(30)}, 400, 5, .is_of_project = true,
+                        .by = WEIR_ROWS_NUMBERED, .time = "time_ms")},
+    .captured = WEIR_CAPTURED("feedback", 120, .resource = &weir_feedback_resource, .by = "ion",
+                              .time = "decided_ms"),
+    .forgets = WEIR_FORGETS(.key = "decision", .renamed = {"truth", "decided"})};
 
 bool weir_feedback_is_plain(const char *text)
 {

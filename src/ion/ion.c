@@ -6,6 +6,7 @@
 #include "ion/firing.h"
 #include "ion/revision.h"
 #include "store/event.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -135,6 +136,38 @@ const struct weir_resource weir_policy_decision_resource = WEIR_RESOURCE(
     "policy decision", "policy_decisions", weir_policy_decision, policy_decision_fields);
 const struct weir_resource weir_ion_member_resource =
     WEIR_RESOURCE("member", "ion_members", weir_ion_member, member_fields);
+
+const struct weir_noun weir_noun_ion = {
+    "ions", .project = "project", .stays = "until it is deleted",
+    .captured = WEIR_CAPTURED("ion", 10, .resource = &weir_ion_resource, .by = "name",
+                              .since_always = true)};
+
+const struct weir_noun weir_noun_ion_pipeline = {
+    "ion_pipelines", WEIR_OF(ion, ions, name), .stays = "of a document",
+    .captured = WEIR_CAPTURED("pipelines", 30, .resource = &weir_ion_pipeline_resource, .by = "ion",
+                              .since_always = true)};
+
+const struct weir_noun weir_noun_ion_candidate = {
+    "ion_candidates", WEIR_OF(ion, ions, name), .stays = "of a version and a link",
+    .captured = WEIR_CAPTURED("candidates", 40, .resource = &weir_ion_candidate_resource,
+                              .by = "ion", .time = "created_ms", .since_always = true)};
+
+const struct weir_noun weir_noun_ion_member = {
+    "ion_members", WEIR_OF(ion, ions, name), .stays = "of a document",
+    .captured = WEIR_CAPTURED("members", 50, .resource = &weir_ion_member_resource, .by = "ion",
+                              .since_always = true),
+    .forgets = WEIR_FORGETS(.frozen_goes = "person")};
+
+const struct weir_noun weir_noun_policy_decision = {
+    "policy_decisions", WEIR_OF(ion, ions, name),
+    .rules = {WEIR_RULE(
+        "policy-decisions", "What policies decided about models",
+        "The oldest go first, but none about a model that serves or waits.", 130,
+        {WEIR_DAYS(730), WEIR_MB(50)}, 900, 5, .is_of_project = true, .time = "time_ms",
+        .may = "candidate NOT IN (SELECT id FROM ion_candidates WHERE " WEIR_CANDIDATE_IN_USE_SQL
+               ")")},
+    .captured = WEIR_CAPTURED("policy-decisions", 70, .resource = &weir_policy_decision_resource,
+                              .by = "ion", .time = "time_ms", .since_always = true)};
 
 static const char sql_active[] = "SELECT name FROM ions WHERE state = 'ACTIVE' ORDER BY name";
 static const char sql_sandbox[] =

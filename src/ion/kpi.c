@@ -2,6 +2,7 @@
 
 #include "ion/arms.h"
 #include "ion/outcome.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -26,6 +27,14 @@ static const struct weir_field kpi_fields[] = {
 // clang-format on
 
 const struct weir_resource weir_kpi_resource = WEIR_RESOURCE("kpi", "kpis", weir_kpi, kpi_fields);
+
+const struct weir_noun weir_noun_kpi = {
+    "kpis", WEIR_OF(ion, ions, name),
+    .rules = {WEIR_RULE("kpis", "Business figures of IONs", "The oldest go first.", 90,
+                        {WEIR_DAYS(730), WEIR_MB(10)}, 180, 4, .is_of_project = true,
+                        .by = WEIR_ROWS_NUMBERED, .time = "time_ms")},
+    .captured =
+        WEIR_CAPTURED("kpis", 130, .resource = &weir_kpi_resource, .by = "ion", .time = "time_ms")};
 
 static const char sql_has_name[] = "SELECT count(*) FROM (SELECT 1 FROM kpis WHERE ion = :ion AND "
                                    "name = :name LIMIT 1)";

@@ -2,6 +2,7 @@
 
 #include "ion/arms.h"
 #include "ion/feedback.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -28,6 +29,18 @@ static const struct weir_field outcome_fields[] = {
 
 const struct weir_resource weir_outcome_resource =
     WEIR_RESOURCE("outcome", "outcomes", weir_outcome, outcome_fields);
+
+/* What can be told again stays: ion/outcome.h, by the database's clock. */
+const struct weir_noun weir_noun_outcome = {
+    "outcomes", WEIR_OF(deployment, deployments, name),
+    .rules = {WEIR_RULE(
+        "outcomes", "What came of requests of deployments",
+        "Those of the requests answered longest ago go first; those of the last 7 days stay, so "
+        "that what is told "
+        "again is counted once.",
+        110, {WEIR_DAYS(90), WEIR_MB(40)}, 600, 6, .time = "answered_ms",
+        .may = "answered_ms <= (CAST(strftime('%s', 'now') AS BIGINT) - 7 * 86400) * 1000")},
+    .forgets = WEIR_FORGETS(.key = "id", .renamed = {"truth", "decided"})};
 
 /** As much of a deployment as is asked here: by record access, which sees what the caller may. */
 struct deployment {

@@ -1,6 +1,7 @@
 #include "ion/replica.h"
 
 #include "ion/ion.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -33,6 +34,19 @@ static const struct weir_field replica_fields[] = {
 
 const struct weir_resource weir_ion_replica_resource =
     WEIR_RESOURCE("replica", "ion_replicas", weir_ion_replica, replica_fields);
+
+#define OF_NO_JOB                                                                                  \
+    "NOT EXISTS (SELECT 1 FROM ion_pipelines p WHERE p.ion = ion_replicas.ion"                     \
+    " AND p.name = ion_replicas.pipeline AND"                                                      \
+    " substr(ion_replicas.replica, 1, length(p.job) + 1) = p.job || '-')"
+
+const struct weir_noun weir_noun_ion_replica = {
+    "ion_replicas", WEIR_OF(ion, ions, name),
+    .rules = {WEIR_RULE("replica-reports", "Last reports of replicas that are gone",
+                        "The oldest go first; that of a replica of a pipeline's job stays.", 180,
+                        {WEIR_DAYS(1), WEIR_MB(5)}, 600, 3, .time = "time_ms", .where = OF_NO_JOB)},
+    .captured = WEIR_CAPTURED("replicas", 60, .resource = &weir_ion_replica_resource, .by = "ion",
+                              .since_always = true)};
 
 static const char sql_forget[] =
     "DELETE FROM ion_replicas WHERE ion = :ion AND pipeline = :pipeline"

@@ -1,6 +1,7 @@
 #include "ion/revision.h"
 
 #include "ion/ion.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 
 #include <inttypes.h>
@@ -26,6 +27,12 @@ static const struct weir_field fields[] = {
 
 const struct weir_resource weir_ion_revision_resource =
     WEIR_RESOURCE("revision", "ion_revisions", weir_ion_revision, fields);
+
+const struct weir_noun weir_noun_ion_revision = {
+    "ion_revisions", WEIR_OF(ion, ions, name),
+    .stays = "one of each apply, until the ION is deleted",
+    .captured = WEIR_CAPTURED("revisions", 20, .resource = &weir_ion_revision_resource, .by = "ion",
+                              .time = "time_ms", .since_always = true)};
 
 static const char sql_keep[] =
     "INSERT INTO ion_revisions (id, ion, revision, document, actor, time_ms)"

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/macros.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -27,6 +28,14 @@ static const struct weir_field statistic_fields[] = {
 
 const struct weir_resource weir_statistic_resource =
     WEIR_RESOURCE("statistic", "statistics", weir_statistic, statistic_fields);
+
+const struct weir_noun weir_noun_statistic = {
+    "statistics", WEIR_OF(ion, ions, name),
+    .rules = {WEIR_RULE("statistics", "What programs of IONs told about themselves",
+                        "The oldest go first.", 120, {WEIR_DAYS(90), WEIR_MB(20)}, 1000, 5,
+                        .is_of_project = true, .by = WEIR_ROWS_NUMBERED, .time = "time_ms")},
+    .captured = WEIR_CAPTURED("statistics", 140, .resource = &weir_statistic_resource, .by = "ion",
+                              .time = "time_ms")};
 
 /* ---- kinds ------------------------------------------------------------------------------------ */
 

@@ -1,8 +1,25 @@
 #include "job/attempt.h"
 
+#include "store/noun.h"
 #include "store/stmt.h"
 
 #include <string.h>
+
+/* Of each task all that is left, a few at a time. */
+const struct weir_noun weir_noun_attempt = {
+    "attempts", WEIR_OF(task, tasks, id),
+    .rules = {WEIR_RULE(
+        "attempts", "Where the starts of tasks of jobs that are over ran",
+        "Those of jobs that ended longest ago go first; an agent cannot report them any more.", 170,
+        {WEIR_DAYS(7), WEIR_MB(15)}, 180, 2,
+        .from = "jobs j INDEXED BY jobs_over JOIN tasks t ON t.job = j.id", .key = "t.id",
+        .time = "j.finished_ms",
+        .where = "j." WEIR_WORK_OVER_SQL " AND EXISTS (SELECT 1 FROM attempts WHERE task = t.id)",
+        .count = "SELECT count(*) FROM attempts WHERE task IN (SELECT t.id FROM tasks t JOIN jobs j"
+                 " ON j.id = t.job WHERE j." WEIR_WORK_OVER_SQL ")",
+        .remove = {"DELETE FROM attempts WHERE (task, number) IN (SELECT a.task, a.number"
+                   " FROM attempts a JOIN tasks t ON t.id = a.task JOIN jobs j ON j.id = t.job"
+                   " WHERE a.task = :key AND j." WEIR_WORK_OVER_SQL " LIMIT :n)"})}};
 
 static const char sql_load[] = "SELECT t.attempt, t.rank, t.exit_code, t.signal, j.id, j.kind, "
                                "j.state, j.run, j.ion, j.pipeline, j.is_service, j.project,"

@@ -1,8 +1,17 @@
 #include "job/code.h"
 
+#include "store/noun.h"
 #include "store/stmt.h"
 
 #include <string.h>
+
+const struct weir_noun weir_noun_sent_blob = {
+    "sent_blobs", .project = "project",
+    .rules = {WEIR_RULE("sent-blobs", "Which project has sent which file of its jobs' code",
+                        "What was sent longest ago goes first; it is sent again with the next job "
+                        "that brings it along.",
+                        230, {WEIR_DAYS(90), WEIR_MB(60)}, 300, 3, .by = WEIR_ROWS_TIMED,
+                        .time = "hour_ms", .key = "project, sha256")}};
 
 #define HOUR_MS ((int64_t)3600000)
 

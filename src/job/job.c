@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/quantity.h"
 #include "store/event.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -116,6 +117,42 @@ const struct weir_resource weir_node_resource =
 const struct weir_resource weir_job_resource = WEIR_RESOURCE("job", "jobs", weir_job, job_fields);
 const struct weir_resource weir_task_resource =
     WEIR_RESOURCE("task", "tasks", weir_task, task_fields);
+
+#define OVER WEIR_WORK_OVER_SQL
+
+/* What belongs to the runs of a job that is over, a few rows at a time. */
+#define OF_RUNS(table, column)                                                                     \
+    "DELETE FROM " table " WHERE (run, " column ") IN (SELECT x.run, x." column                    \
+    " FROM jobs j JOIN runs r ON r.job = j.id JOIN " table " x ON x.run = r.number"                \
+    " WHERE j.id = :key AND j." OVER " LIMIT :n)"
+
+/* Its index by name: that of states looks as good to the planner, and then all have to be sorted. */
+const struct weir_noun weir_noun_job = {
+    "jobs", .project = "project",
+    .rules = {WEIR_RULE(
+        "jobs", "Jobs that are over, their tasks and runs",
+        "Those that ended longest ago go first; one that made a model or dataset version stays "
+        "with its run.",
+        150, {WEIR_DAYS(90), WEIR_MB(100)}, 6000, 12, .is_of_project = true,
+        .from = "jobs INDEXED BY jobs_over", .time = "finished_ms", .where = OVER,
+        .may = "id NOT IN (SELECT job FROM ion_pipelines WHERE job IS NOT NULL) AND id NOT IN"
+               " (SELECT r.job FROM runs r JOIN model_versions v ON v.run = r.id"
+               " WHERE r.job IS NOT NULL) AND id NOT IN (SELECT r.job FROM runs r JOIN"
+               " dataset_versions d ON d.run = r.id WHERE r.job IS NOT NULL)",
+        .remove = {
+            "DELETE FROM metrics WHERE (run, key, step, time_ms, value, is_nan) IN (SELECT m.run,"
+            " m.key, m.step, m.time_ms, m.value, m.is_nan FROM jobs j JOIN runs r ON r.job = j.id"
+            " JOIN metrics m ON m.run = r.number WHERE j.id = :key AND j." OVER " LIMIT :n)",
+            OF_RUNS("latest_metrics", "key"),
+            OF_RUNS("run_parameters", "key"),
+            OF_RUNS("run_tags", "key"),
+            OF_RUNS("run_inputs", "dataset"),
+            "DELETE FROM runs WHERE id IN (SELECT r.id FROM runs r JOIN jobs j ON j.id = r.job"
+            " WHERE j.id = :key AND j." OVER " LIMIT :n)",
+            "DELETE FROM tasks WHERE id IN (SELECT t.id FROM tasks t JOIN jobs j ON j.id = t.job"
+            " WHERE j.id = :key AND j." OVER " LIMIT :n)",
+            "DELETE FROM jobs WHERE id = :key AND " OVER,
+        })}};
 
 /* What the state machine needs of a task: all but its definition. */
 static const struct weir_resource task_state_resource = {

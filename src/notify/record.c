@@ -2,6 +2,7 @@
 #include "notify/notify.h"
 
 #include "notify/receiver.h"
+#include "store/noun.h"
 
 #define RO WEIR_FIELD_READ_ONLY
 
@@ -98,3 +99,17 @@ const struct weir_resource weir_alert_firing_resource =
     WEIR_RESOURCE("firing", "alert_firings", weir_alert_firing, firing_fields);
 const struct weir_resource weir_alert_delivery_resource =
     WEIR_RESOURCE("delivery", "alert_deliveries", weir_alert_delivery, delivery_fields);
+
+const struct weir_noun weir_noun_alert_silence = {
+    "alert_silences", .project = "project",
+    .rules = {WEIR_RULE("silences", "Silences of alerts that have ended",
+                        "Those that ended longest ago go first; one that holds stays.", 70,
+                        {WEIR_DAYS(730), WEIR_MB(1)}, 400, 3, .time = "ended_ms",
+                        .where = "ended_ms > 0")}};
+
+const struct weir_noun weir_noun_alert_delivery = {
+    "alert_deliveries", .project = "project",
+    .rules = {WEIR_RULE("deliveries", "Messages about alerts that were sent or given up",
+                        "Those done longest ago go first; one that waits stays.", 60,
+                        {WEIR_DAYS(90), WEIR_MB(5)}, 1500, 7, .time = "done_ms", .tie = "seq",
+                        .where = "state <> 'pending'")}};

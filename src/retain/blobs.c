@@ -244,7 +244,7 @@ static weir_status mark_and_sweep(const struct retain_look *look, bool is_dry,
     return status;
 }
 
-weir_status retain_blobs_sweep(const struct retain_look *look, struct weir_error *err)
+static weir_status sweep_blobs(const struct retain_look *look, struct weir_error *err)
 {
     struct weir_blobs_count count;
     WEIR_TRY(mark_and_sweep(look, false, &count, err));
@@ -255,7 +255,7 @@ weir_status retain_blobs_sweep(const struct retain_look *look, struct weir_error
     return WEIR_OK;
 }
 
-weir_status retain_blobs_measure(const struct retain_look *look, struct retain_size *out,
+static weir_status measure_blobs(const struct retain_look *look, struct retain_size *out,
                                  struct weir_error *err)
 {
     struct weir_blobs_count count;
@@ -267,3 +267,11 @@ weir_status retain_blobs_measure(const struct retain_look *look, struct retain_s
                                 .n_going = count.n_swept};
     return WEIR_OK;
 }
+
+const struct weir_retain_rule retain_blobs_rule = {
+    "blobs", "Models, photos of dataset versions, manifests",
+    "What no record names, once nobody has stored or asked for it that long.", 330,
+    .limit = {WEIR_DAYS(1), WEIR_RETAIN_ANY}};
+
+const struct retain_ops retain_blobs_ops = {sweep_blobs, measure_blobs, NULL,
+                                            60 * RETAIN_MINUTE_MS};

@@ -14,9 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SUCCEEDED_KEEP_MS ((int64_t)3600000) /* checkpoints of a training that made its model */
-#define UNKNOWN_KEEP_MS   ((int64_t)3600000) /* what no record speaks of: it may be being made */
-#define LOG_QUIET_MS      ((int64_t)600000)  /* the agent may still be sending */
+#define HOUR_MS           ((int64_t)3600000)
+#define SUCCEEDED_KEEP_MS HOUR_MS           /* checkpoints of a training that made its model */
+#define UNKNOWN_KEEP_MS   HOUR_MS           /* what no record speaks of: it may be being made */
+#define LOG_QUIET_MS      ((int64_t)600000) /* the agent may still be sending */
 #define DEPTH_MAX         64
 #define PLACE_MAX_BYTES   64
 
@@ -72,7 +73,7 @@ int64_t retain_tree_bytes(const char *path)
 
 /* ---- what an entry is worth ------------------------------------------------------------------ */
 
-struct entry {
+struct retain_entry {
     struct retain_item *item;
     const char *path;
     int64_t mtime_ms;
@@ -94,7 +95,7 @@ static int64_t keep_of(const struct retain_look *look, const struct retain_item 
 /* The job behind `job_len` characters of the entry's name. *out_is_over: it is over, since
  * item->time_ms. A job that no record speaks of is over since the entry was last written. */
 static weir_status find_job(struct weir_txn *txn, const struct retain_look *look,
-                            const struct entry *entry, int job_len, bool *out_is_over,
+                            const struct retain_entry *entry, int job_len, bool *out_is_over,
                             bool *out_has_succeeded, struct weir_error *err)
 {
     struct weir_stmt *stmt WEIR_AUTO(weir_stmt_auto_close) = NULL;
@@ -120,7 +121,7 @@ static weir_status find_job(struct weir_txn *txn, const struct retain_look *look
 }
 
 static weir_status judge_checkpoints(struct weir_txn *txn, const struct retain_look *look,
-                                     const struct entry *entry, struct weir_error *err)
+                                     const struct retain_entry *entry, struct weir_error *err)
 {
     bool is_over, has_succeeded;
     WEIR_TRY(
@@ -135,7 +136,7 @@ static weir_status judge_checkpoints(struct weir_txn *txn, const struct retain_l
 
 /* Needed as long as the job is not over, and by nobody after that. */
 static weir_status judge_by_job(struct weir_txn *txn, const struct retain_look *look,
-                                const struct entry *entry, struct weir_error *err)
+                                const struct retain_entry *entry, struct weir_error *err)
 {
     bool is_over, has_succeeded;
     WEIR_TRY(
@@ -204,7 +205,7 @@ bool weir_retain_job_has_left(const char *state_dir, const char *job)
 }
 
 static weir_status judge_replica(struct weir_txn *txn, const struct retain_look *look,
-                                 const struct entry *entry, struct weir_error *err)
+                                 const struct retain_entry *entry, struct weir_error *err)
 {
     bool is_over, has_succeeded;
     const char *dash = strrchr(entry->item->name, '-'); /* JOB-RANK */
@@ -212,9 +213,9 @@ static weir_status judge_replica(struct weir_txn *txn, const struct retain_look 
     WEIR_TRY(find_job(txn, look, entry, job_len, &is_over, &has_succeeded, err));
     /* A decision that was never shipped is kept as long as one that was. */
     const struct retain_item *item = entry->item;
-    int64_t keep_ms = item->project != NULL
-                          ? retain_keep(look, item->project, WEIR_RETAIN_DECISIONS)
-                          : look->policy->limits[WEIR_RETAIN_DECISIONS].keep_ms;
+    int decisions = weir_retain_kind_from_text(RETAIN_DECISIONS);
+    int64_t keep_ms = item->project != NULL ? retain_keep(look, item->project, decisions)
+                                            : look->policy->limits[decisions].keep_ms;
     entry->item->is_left =
         is_over &&
         !is_drained(look->arena, weir_arena_printf(look->arena, "%s/outbox", entry->path));
@@ -225,7 +226,7 @@ static weir_status judge_replica(struct weir_txn *txn, const struct retain_look 
 
 /* TASK.ATTEMPT.log */
 static weir_status judge_log(struct weir_txn *txn, const struct retain_look *look,
-                             const struct entry *entry, struct weir_error *err)
+                             const struct retain_entry *entry, struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row = false;
@@ -250,7 +251,7 @@ static weir_status judge_log(struct weir_txn *txn, const struct retain_look *loo
 
 /* The folder of a service that runs or may be started again stays. */
 static weir_status judge_service(struct weir_txn *txn, const struct retain_look *look,
-                                 const struct entry *entry, struct weir_error *err)
+                                 const struct retain_entry *entry, struct weir_error *err)
 {
     int64_t n;
     WEIR_TRY(weir_txn_query_int(txn, sql_service,
@@ -262,7 +263,7 @@ static weir_status judge_service(struct weir_txn *txn, const struct retain_look 
 
 /* Whoever sends may be between two parts. */
 static weir_status judge_parts(struct weir_txn *txn, const struct retain_look *look,
-                               const struct entry *entry, struct weir_error *err)
+                               const struct retain_entry *entry, struct weir_error *err)
 {
     (void)txn;
     (void)err;
@@ -273,7 +274,7 @@ static weir_status judge_parts(struct weir_txn *txn, const struct retain_look *l
 
 /* A pack goes whatever refers to it: a picture helps people, and may be missed. */
 static weir_status judge_pack(struct weir_txn *txn, const struct retain_look *look,
-                              const struct entry *entry, struct weir_error *err)
+                              const struct retain_entry *entry, struct weir_error *err)
 {
     (void)txn;
     (void)err;
@@ -283,29 +284,81 @@ static weir_status judge_pack(struct weir_txn *txn, const struct retain_look *lo
     return WEIR_OK;
 }
 
-/** A folder of the state folder, and what its entries are worth. */
-static const struct folder {
-    enum weir_retain_kind kind;
-    const char *dir;
-    weir_status (*judge)(struct weir_txn *txn, const struct retain_look *look,
-                         const struct entry *entry, struct weir_error *err);
-} folders[] = {
-    {WEIR_RETAIN_CHECKPOINTS, "checkpoints", judge_checkpoints},
-    {WEIR_RETAIN_RENDEZVOUS, "rendezvous", judge_by_job},
-    {WEIR_RETAIN_PARTS, "parts", judge_parts},
-    {WEIR_RETAIN_RESULTS, "results", judge_by_job},
-    {WEIR_RETAIN_REPLICAS, "replicas", judge_replica},
-    {WEIR_RETAIN_SANDBOXES, "sandbox", judge_by_job},
-    {WEIR_RETAIN_SERVICES, "services", judge_service},
-    {WEIR_RETAIN_LOGS, "logs", judge_log},
-    {WEIR_RETAIN_PICTURES, "pictures", judge_pack},
+/* Of datasets that an earlier server was deleting: nobody else takes them. */
+static weir_status remove_gone(const struct retain_look *look, struct weir_error *err)
+{
+    const struct weir_retainer *retainer = look->retainer;
+    const char *datasets =
+        weir_arena_printf(look->arena, "%s/datasets", retainer->config.state_dir);
+    DIR *dir = opendir(datasets);
+    weir_status status = WEIR_OK;
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL;
+         entry != NULL && status == WEIR_OK && !retain_is_stopping(look->retainer);
+         entry = readdir(dir)) {
+        struct stat info;
+        if (strncmp(entry->d_name, WEIR_RETAIN_GONE, sizeof WEIR_RETAIN_GONE - 1) == 0 &&
+            fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (int64_t)info.st_ctim.tv_sec * 1000 + info.st_ctim.tv_nsec / 1000000 <=
+                retainer->since_ms) {
+            status = weir_dir_remove(
+                weir_arena_printf(look->arena, "%s/%s", datasets, entry->d_name), err);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return status;
+}
+
+// clang-format off
+const struct retain_folder retain_folders[] = {
+    {{"checkpoints", "Checkpoints of trainings that are over",
+      "An hour after a training succeeded; else those that ended longest ago first; the last by its age alone.",
+      240, .limit = {WEIR_DAYS(7), WEIR_MB(600)}, .is_of_project = true},
+     "checkpoints", .judge = judge_checkpoints, .spares_last = true},
+    {{"rendezvous", "Where the workers of a job met",
+      "When the job is over.",
+      250, .limit = {HOUR_MS, WEIR_MB(10)}},
+     "rendezvous", .judge = judge_by_job},
+    {{"parts", "Parts of artifacts that did not become whole",
+      "Those whose last part came longest ago go first; within an hour of it they stay.",
+      260, .limit = {WEIR_DAYS(7), WEIR_RETAIN_ANY}},
+     "parts", .judge = judge_parts, .before = remove_gone},
+    {{"results", "Files of batch predictions that the server keeps",
+      "Those of jobs that ended longest ago go first; of a job that runs all stay.",
+      270, .limit = {WEIR_DAYS(90), WEIR_RETAIN_ANY}, .is_of_project = true},
+     "results", .judge = judge_by_job},
+    {{"replicas", "Folders of replicas: cache and outbox",
+      "When the job is over and every decision was shipped; what was not is kept as long as decisions are.",
+      280, .limit = {WEIR_DAYS(1), WEIR_MB(250)}},
+     "replicas", .judge = judge_replica, .tell = retain_left_tell},
+    {{"sandboxes", "Decisions of IONs that were tried, in files",
+      "Those of jobs that ended longest ago go first; of a job that runs all stay.",
+      290, .limit = {WEIR_DAYS(7), WEIR_RETAIN_ANY}, .is_of_project = true},
+     "sandbox", .judge = judge_by_job},
+    {{"services", "Folders of services and notebooks",
+      "When the service was deleted; of one that is there it stays.",
+      300, .limit = {HOUR_MS, WEIR_RETAIN_ANY}},
+     "services", .judge = judge_service},
+    {{"logs", "What tasks wrote",
+      "Those written longest ago go first; the log of a task that runs stays.",
+      310, .limit = {WEIR_DAYS(30), WEIR_MB(250)}, .is_of_project = true},
+     "logs", .judge = judge_log},
+    {{"pictures", "Pictures of decisions, in packs of 4 MiB or an hour",
+      "The pack that was written longest ago goes first, whole; one whose decisions have gone, too.",
+      320, .limit = {WEIR_DAYS(7), WEIR_MB(630)}, .is_of_project = true},
+     "pictures", .judge = judge_pack, .is_packs = true, .before = retain_pictures_sweep,
+     .preview = retain_pictures_preview},
 };
+
+// clang-format on
+const size_t retain_n_folders = WEIR_ARRAY_LEN(retain_folders);
 
 /* ---- all entries ----------------------------------------------------------------------------- */
 
 struct listing {
     const struct retain_look *look;
-    const struct folder *folder;
+    const struct retain_folder *folder;
     const char *dir;
     struct retain_item *items;
     int64_t *mtimes_ms;
@@ -344,7 +397,7 @@ static weir_status judge_all(struct weir_txn *txn, void *context, struct weir_er
     struct listing *listing = context;
     for (size_t i = 0; i < listing->n; i++) {
         struct retain_item *item = &listing->items[i];
-        struct entry entry = {
+        struct retain_entry entry = {
             item, weir_arena_printf(listing->look->arena, "%s/%s", listing->dir, item->name),
             listing->mtimes_ms[i]};
         if (!is_going(item->name)) {
@@ -373,17 +426,12 @@ static void spare_last(struct listing *listing)
 static weir_status list_entries(const struct retain_look *look, struct listing *out,
                                 size_t *out_n_going, struct weir_error *err)
 {
-    struct listing listing = {.look = look};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(folders); i++) {
-        if (folders[i].kind == look->kind) {
-            listing.folder = &folders[i];
-        }
-    }
+    struct listing listing = {.look = look, .folder = retain_kind(look->kind)->folder};
     listing.dir = weir_arena_printf(look->arena, "%s/%s", look->retainer->config.state_dir,
                                     listing.folder->dir);
     WEIR_TRY(list_names(&listing, err));
     WEIR_TRY(weir_store_read(look->retainer->config.store, judge_all, &listing, err));
-    if (look->kind == WEIR_RETAIN_CHECKPOINTS) {
+    if (listing.folder->spares_last) {
         spare_last(&listing);
     }
     (void)retain_choose(listing.items, listing.n, &look->limit, look->now_ms);
@@ -403,7 +451,7 @@ static weir_status list_entries(const struct retain_look *look, struct listing *
 static weir_status remove_entry(const struct listing *listing, const struct retain_item *item,
                                 struct weir_error *err)
 {
-    if (listing->look->kind == WEIR_RETAIN_PICTURES) { /* one of them may be being written */
+    if (listing->folder->is_packs) {
         return weir_packs_remove(listing->look->retainer->config.pictures, item->name, err);
     }
     char *path = weir_arena_printf(listing->look->arena, "%s/%s", listing->dir, item->name);
@@ -415,46 +463,18 @@ static weir_status remove_entry(const struct listing *listing, const struct reta
     return weir_dir_remove(away, err);
 }
 
-/* Of datasets that an earlier server was deleting: nobody else takes them. */
-static weir_status remove_gone(const struct retain_look *look, struct weir_error *err)
-{
-    const struct weir_retainer *retainer = look->retainer;
-    const char *datasets =
-        weir_arena_printf(look->arena, "%s/datasets", retainer->config.state_dir);
-    DIR *dir = opendir(datasets);
-    weir_status status = WEIR_OK;
-    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL;
-         entry != NULL && status == WEIR_OK && !retain_is_stopping(look->retainer);
-         entry = readdir(dir)) {
-        struct stat info;
-        if (strncmp(entry->d_name, WEIR_RETAIN_GONE, sizeof WEIR_RETAIN_GONE - 1) == 0 &&
-            fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-            (int64_t)info.st_ctim.tv_sec * 1000 + info.st_ctim.tv_nsec / 1000000 <=
-                retainer->since_ms) {
-            status = weir_dir_remove(
-                weir_arena_printf(look->arena, "%s/%s", datasets, entry->d_name), err);
-        }
-    }
-    if (dir != NULL) {
-        (void)closedir(dir);
-    }
-    return status;
-}
-
-weir_status retain_folders_sweep(const struct retain_look *look, struct weir_error *err)
+static weir_status sweep_folders(const struct retain_look *look, struct weir_error *err)
 {
     struct listing listing;
     size_t n_going;
     int64_t bytes = 0;
-    if (look->kind == WEIR_RETAIN_PICTURES) {
-        WEIR_TRY(retain_pictures_sweep(look, err));
-    }
-    if (look->kind == WEIR_RETAIN_PARTS) { /* of uploads, as these were */
-        WEIR_TRY(remove_gone(look, err));
+    const struct retain_folder *folder = retain_kind(look->kind)->folder;
+    if (folder->before != NULL) {
+        WEIR_TRY(folder->before(look, err));
     }
     WEIR_TRY(list_entries(look, &listing, &n_going, err));
-    if (look->kind == WEIR_RETAIN_REPLICAS) {
-        WEIR_TRY(retain_left_tell(look, listing.items, listing.n, err));
+    if (folder->tell != NULL) {
+        WEIR_TRY(folder->tell(look, listing.items, listing.n, err));
     }
     for (size_t i = 0; i < listing.n && !retain_is_stopping(look->retainer); i++) {
         if (listing.items[i].goes) {
@@ -464,13 +484,13 @@ weir_status retain_folders_sweep(const struct retain_look *look, struct weir_err
     }
     if (n_going > 0) {
         weir_log(WEIR_LOG_INFO, "retention_removed",
-                 WEIR_KV_STR("kind", weir_retain_rules[look->kind].name),
+                 WEIR_KV_STR("kind", weir_retain_rule(look->kind)->name),
                  WEIR_KV_INT("n", (int64_t)n_going), WEIR_KV_INT("bytes", bytes));
     }
     return WEIR_OK;
 }
 
-weir_status retain_folders_measure(const struct retain_look *look, struct retain_size *out,
+static weir_status measure_folders(const struct retain_look *look, struct retain_size *out,
                                    struct weir_error *err)
 {
     struct listing listing;
@@ -490,12 +510,15 @@ weir_status retain_folders_measure(const struct retain_look *look, struct retain
     return WEIR_OK;
 }
 
-weir_status retain_folders_preview(const struct retain_look *look, struct weir_retain_preview *out,
+static weir_status preview_folders(const struct retain_look *look, struct weir_retain_preview *out,
                                    struct weir_error *err)
 {
     struct listing listing;
     struct weir_retain_preview preview = {0};
     size_t n_going;
+    if (retain_kind(look->kind)->folder->preview != NULL) {
+        return retain_kind(look->kind)->folder->preview(look, out, err);
+    }
     WEIR_TRY(list_entries(look, &listing, &n_going, err));
     for (size_t i = 0; i < listing.n; i++) {
         const struct retain_item *item = &listing.items[i];
@@ -510,3 +533,6 @@ weir_status retain_folders_preview(const struct retain_look *look, struct weir_r
     *out = preview;
     return WEIR_OK;
 }
+
+const struct retain_ops retain_folders_ops = {sweep_folders, measure_folders, preview_folders,
+                                              5 * RETAIN_MINUTE_MS};

@@ -21,12 +21,6 @@ struct telling {
     const char *example; /**< A folder that is left. */
 };
 
-static weir_status ask_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct telling *telling = context;
-    return weir_txn_query_int(txn, sql_is_told, WEIR_NO_BINDS, 0, &telling->is_told, err);
-}
-
 static weir_status raise(struct weir_txn *txn, const struct telling *telling,
                          struct weir_error *err)
 {
@@ -71,7 +65,8 @@ static weir_status tell_in(struct weir_txn *txn, void *context, struct weir_erro
 
 void retain_left_choose(const struct retain_look *look, struct retain_item *items, size_t n)
 {
-    int64_t bytes = 0, most = look->policy->limits[WEIR_RETAIN_DECISIONS].max_bytes;
+    int64_t bytes = 0,
+            most = look->policy->limits[weir_retain_kind_from_text(RETAIN_DECISIONS)].max_bytes;
     for (size_t i = 0; i < n; i++) {
         bytes += items[i].is_left ? items[i].bytes : 0;
     }
@@ -98,7 +93,7 @@ weir_status retain_left_tell(const struct retain_look *look, const struct retain
         }
     }
     struct weir_store *store = look->retainer->config.store;
-    WEIR_TRY(weir_store_read(store, ask_in, &telling, err));
+    WEIR_TRY(retain_query_int(look, sql_is_told, WEIR_NO_BINDS, &telling.is_told, err));
     bool differs = (telling.n_left > 0) != (telling.is_told > 0) || telling.n_going > 0;
     return differs ? weir_store_write(store, tell_in, &telling, err) : WEIR_OK;
 }

@@ -7,50 +7,27 @@
 
 #define KEYS_MAX 500 /* of one project at a time */
 
-struct asking {
-    const struct retain_look *look;
-    const char *project;
-    int64_t before, count;
-    char **keys;
-    size_t n_keys;
-};
-
-static weir_status keys_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct asking *asking = context;
-    return weir_txn_query_texts(txn, retain_tables[asking->look->kind].own->keys,
-                                WEIR_BINDS(WEIR_BIND_TEXT("project", asking->project),
-                                           WEIR_BIND_INT("before", asking->before),
-                                           WEIR_BIND_INT("n", KEYS_MAX)),
-                                asking->look->arena, &asking->keys, &asking->n_keys, err);
-}
-
-static weir_status count_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct asking *asking = context;
-    const char *sql = retain_tables[asking->look->kind].own->count;
-    struct weir_bind binds[] = {WEIR_BIND_TEXT("project", asking->project),
-                                WEIR_BIND_INT("before", asking->before),
-                                WEIR_BIND_INT("n", INT64_MAX)};
-    return weir_txn_query_int(txn, sql, binds, strstr(sql, ":n)") != NULL ? 3 : 2, 0,
-                              &asking->count, err);
-}
-
 /* What a project keeps no longer, one ION, run or job after the other. */
 static weir_status sweep_project(const struct retain_look *look, const char *project,
                                  int64_t before, int64_t *n_removed, struct weir_error *err)
 {
-    const struct retain_table *table = &retain_tables[look->kind];
-    bool has_sql = table->own->remove[0] != NULL;
-    const char *const *sql = has_sql ? table->own->remove : table->keyed->remove;
-    size_t n = has_sql ? WEIR_ARRAY_LEN(table->own->remove) : WEIR_ARRAY_LEN(table->keyed->remove);
-    struct asking asking = {.look = look, .project = project, .before = before};
-    if (look->kind == WEIR_RETAIN_DECISIONS) { /* nobody finds a picture without its row */
+    const struct retain_sql *sql = &retain_kind(look->kind)->sql;
+    bool is_numbered = sql->own_remove[0] != NULL;
+    char **keys;
+    size_t n_keys;
+    if (look->kind ==
+        weir_retain_kind_from_text(RETAIN_DECISIONS)) { /* nobody finds a picture without its row */
         WEIR_TRY(retain_pictures_erase(look, project, before, err));
     }
-    WEIR_TRY(weir_store_read(look->retainer->config.store, keys_in, &asking, err));
-    for (size_t i = 0; i < asking.n_keys && !retain_is_stopping(look->retainer); i++) {
-        WEIR_TRY(retain_rows_remove(look, sql, n, asking.keys[i], before, n_removed, err));
+    WEIR_TRY(retain_query_texts(look, sql->own_keys,
+                                WEIR_BINDS(WEIR_BIND_TEXT("project", project),
+                                           WEIR_BIND_INT("before", before),
+                                           WEIR_BIND_INT("n", KEYS_MAX)),
+                                &keys, &n_keys, err));
+    for (size_t i = 0; i < n_keys && !retain_is_stopping(look->retainer); i++) {
+        WEIR_TRY(retain_rows_remove(look, is_numbered ? sql->own_remove : sql->remove,
+                                    is_numbered ? 1 : RETAIN_REMOVE_MAX, keys[i], before, n_removed,
+                                    err));
     }
     return WEIR_OK;
 }
@@ -72,11 +49,11 @@ weir_status retain_own_sweep(const struct retain_look *look, int64_t *n_removed,
 static weir_status count_project(const struct retain_look *look, const char *project,
                                  int64_t keep_ms, int64_t *out, struct weir_error *err)
 {
-    struct asking asking = {
-        .look = look, .project = project, .before = retain_before(look, keep_ms)};
-    WEIR_TRY(weir_store_read(look->retainer->config.store, count_in, &asking, err));
-    *out = asking.count;
-    return WEIR_OK;
+    const char *sql = retain_kind(look->kind)->sql.own_count;
+    const struct weir_bind binds[] = {WEIR_BIND_TEXT("project", project),
+                                      WEIR_BIND_INT("before", retain_before(look, keep_ms)),
+                                      WEIR_BIND_INT("n", INT64_MAX)};
+    return retain_query_int(look, sql, binds, strstr(sql, ":n)") != NULL ? 3 : 2, out, err);
 }
 
 weir_status retain_own_count(const struct retain_look *look, int64_t *out_n, struct weir_error *err)
@@ -96,24 +73,23 @@ weir_status retain_own_count(const struct retain_look *look, int64_t *out_n, str
 
 /* ---- before it goes -------------------------------------------------------------------------- */
 
-static weir_status preview_rows(const struct retain_look *look, struct weir_retain_preview *out,
-                                struct weir_error *err)
+weir_status retain_own_preview(const struct retain_look *look, struct weir_retain_preview *out,
+                               struct weir_error *err)
 {
     int64_t n;
     WEIR_TRY(count_project(look, look->preview_project, look->preview_keep_ms, &n, err));
-    *out = (struct weir_retain_preview){n, n * weir_retain_rules[look->kind].row_bytes};
+    *out = (struct weir_retain_preview){n, n * weir_retain_rule(look->kind)->row_bytes};
     return WEIR_OK;
 }
 
-weir_status weir_retainer_preview(struct weir_retainer *retainer, const char *project,
-                                  enum weir_retain_kind kind, int64_t keep_ms,
-                                  struct weir_arena *arena, struct weir_retain_preview *out,
-                                  struct weir_error *err)
+weir_status weir_retainer_preview(struct weir_retainer *retainer, const char *project, int kind,
+                                  int64_t keep_ms, struct weir_arena *arena,
+                                  struct weir_retain_preview *out, struct weir_error *err)
 {
     struct retain_look look;
-    if (!weir_retain_is_of_project(kind)) {
+    if (!weir_retain_rule(kind)->is_of_project) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s are the platform's, not a project's",
-                              weir_retain_rules[kind].name);
+                              weir_retain_rule(kind)->name);
     }
     WEIR_TRY(retain_look_begin(retainer, arena, &look, err));
     retain_look_at(&look, kind);
@@ -123,9 +99,5 @@ weir_status weir_retainer_preview(struct weir_retainer *retainer, const char *pr
         *out = (struct weir_retain_preview){0};
         return WEIR_OK;
     }
-    if (kind == WEIR_RETAIN_PICTURES) {
-        return retain_pictures_preview(&look, out, err);
-    }
-    return retain_tables[kind].own != NULL ? preview_rows(&look, out, err)
-                                           : retain_folders_preview(&look, out, err);
+    return retain_kind(kind)->ops->preview(&look, out, err);
 }

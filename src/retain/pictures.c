@@ -17,7 +17,8 @@
     " FROM decisions WHERE image IS NOT NULL AND pack > 0 AND time_ms <= :before AND ion IN"       \
     " (SELECT name FROM ions WHERE project = :project)"
 static const char sql_old[] = "SELECT id, pack, pack_offset, pack_bytes" OLD " LIMIT :n";
-static const char sql_count[] = "SELECT count(*), coalesce(sum(pack_bytes), 0)" OLD;
+static const char sql_count[] = "SELECT count(*)" OLD;
+static const char sql_bytes[] = "SELECT coalesce(sum(pack_bytes), 0)" OLD;
 static const char sql_unpicture[] =
     "UPDATE decisions SET image = NULL, pack = 0, pack_offset = 0, pack_bytes = 0 WHERE id = :id";
 
@@ -35,20 +36,15 @@ struct erasing {
     size_t n;
 };
 
-static int64_t span_of(int64_t keep_ms)
-{
-    return keep_ms < 0 ? INT64_MAX : keep_ms;
-}
-
 int64_t retain_pictures_longest(const struct retain_look *look)
 {
     const struct weir_retain_projects *projects = look->projects;
-    int64_t longest =
-        projects->n_names == 0 ? look->policy->limits[WEIR_RETAIN_PICTURES].keep_ms : 0;
+    int kind = weir_retain_kind_from_text(RETAIN_PICTURES);
+    int64_t longest = projects->n_names == 0 ? look->policy->limits[kind].keep_ms : 0;
     for (size_t i = 0; i < projects->n_names; i++) {
-        int64_t keep_ms = weir_retain_project_keep(projects, look->policy, projects->names[i],
-                                                   WEIR_RETAIN_PICTURES);
-        longest = span_of(keep_ms) > span_of(longest) ? keep_ms : longest;
+        int64_t keep_ms =
+            weir_retain_project_keep(projects, look->policy, projects->names[i], kind);
+        longest = retain_span(keep_ms) > retain_span(longest) ? keep_ms : longest;
     }
     return longest;
 }
@@ -126,11 +122,6 @@ weir_status retain_pictures_erase(const struct retain_look *look, const char *pr
 /* Rows and packs come in the same order, so packs before that of the oldest row with a picture have lost all of theirs. */
 static const char sql_first[] = "SELECT pack FROM decisions WHERE pack > 0 ORDER BY seq LIMIT 1";
 
-static weir_status first_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    return weir_txn_query_int(txn, sql_first, WEIR_NO_BINDS, 0, context, err);
-}
-
 /* Has nobody written into it for a while? A row may be on its way. */
 static bool is_quiet(const struct retain_look *look, const char *path)
 {
@@ -144,7 +135,7 @@ static weir_status remove_unnamed(const struct retain_look *look, struct weir_er
     int64_t first = 0;
     const char *dir =
         weir_arena_printf(look->arena, "%s/pictures", look->retainer->config.state_dir);
-    WEIR_TRY(weir_store_read(look->retainer->config.store, first_in, &first, err));
+    WEIR_TRY(retain_query_int(look, sql_first, WEIR_NO_BINDS, &first, err));
     DIR *stream = first > 0 ? opendir(dir) : NULL;
     weir_status status = WEIR_OK;
     for (struct dirent *entry;
@@ -167,8 +158,8 @@ weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_er
     const struct weir_retain_projects *projects = look->projects;
     int64_t longest = retain_pictures_longest(look);
     for (size_t i = 0; look->has_own && i < projects->n_names; i++) {
-        int64_t keep_ms = retain_keep(look, projects->names[i], WEIR_RETAIN_PICTURES);
-        if (span_of(keep_ms) < span_of(longest)) {
+        int64_t keep_ms = retain_keep(look, projects->names[i], look->kind);
+        if (retain_span(keep_ms) < retain_span(longest)) {
             WEIR_TRY(
                 retain_pictures_erase(look, projects->names[i], retain_before(look, keep_ms), err));
         }
@@ -178,29 +169,15 @@ weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_er
 
 /* ---- before it goes -------------------------------------------------------------------------- */
 
-static weir_status count_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct erasing *erasing = context;
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    bool has_row;
-    WEIR_TRY(weir_stmt_open(txn, sql_count,
-                            WEIR_BINDS(WEIR_BIND_TEXT("project", erasing->project),
-                                       WEIR_BIND_INT("before", erasing->before)),
-                            &stmt, err));
-    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-    erasing->items[0].place.offset = weir_stmt_int(stmt, 0);
-    erasing->items[0].place.bytes = weir_stmt_int(stmt, 1);
-    return WEIR_OK;
-}
-
 weir_status retain_pictures_preview(const struct retain_look *look, struct weir_retain_preview *out,
                                     struct weir_error *err)
 {
-    struct erasing erasing = {.look = look,
-                              .project = look->preview_project,
-                              .before = retain_before(look, look->preview_keep_ms)};
-    WEIR_TRY(weir_store_read(look->retainer->config.store, count_in, &erasing, err));
-    *out =
-        (struct weir_retain_preview){erasing.items[0].place.offset, erasing.items[0].place.bytes};
+    const struct weir_bind binds[] = {
+        WEIR_BIND_TEXT("project", look->preview_project),
+        WEIR_BIND_INT("before", retain_before(look, look->preview_keep_ms))};
+    struct weir_retain_preview preview;
+    WEIR_TRY(retain_query_int(look, sql_count, binds, 2, &preview.n_going, err));
+    WEIR_TRY(retain_query_int(look, sql_bytes, binds, 2, &preview.bytes_going, err));
+    *out = preview;
     return WEIR_OK;
 }

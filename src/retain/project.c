@@ -1,4 +1,4 @@
-#include "retain/project.h"
+#include "retain/retain_private.h"
 
 #include "base/grow.h"
 #include "store/stmt.h"
@@ -8,36 +8,20 @@
 
 #define TIMES_MAX 100000
 
-static const bool is_of_project[WEIR_RETAIN_N] = {
-    [WEIR_RETAIN_DECISIONS] = true,  [WEIR_RETAIN_HEALTH] = true,
-    [WEIR_RETAIN_KPIS] = true,       [WEIR_RETAIN_FEEDBACK] = true,
-    [WEIR_RETAIN_STATISTICS] = true, [WEIR_RETAIN_POLICY_DECISIONS] = true,
-    [WEIR_RETAIN_METRICS] = true,    [WEIR_RETAIN_JOBS] = true,
-    [WEIR_RETAIN_SWEEPS] = true,     [WEIR_RETAIN_CHECKPOINTS] = true,
-    [WEIR_RETAIN_RESULTS] = true,    [WEIR_RETAIN_SANDBOXES] = true,
-    [WEIR_RETAIN_LOGS] = true,       [WEIR_RETAIN_PICTURES] = true,
-};
-
-bool weir_retain_is_of_project(enum weir_retain_kind kind)
-{
-    return is_of_project[kind];
-}
-
 /* ---- times ----------------------------------------------------------------------------------- */
 
-static int64_t span_of(int64_t keep_ms)
+int64_t retain_span(int64_t keep_ms)
 {
     return keep_ms < 0 ? INT64_MAX : keep_ms;
 }
 
 bool weir_retain_bounds_have(const struct weir_retain_bounds *bounds, int64_t keep_ms)
 {
-    return span_of(keep_ms) >= span_of(bounds->min_ms) &&
-           span_of(keep_ms) <= span_of(bounds->max_ms);
+    return retain_span(keep_ms) >= retain_span(bounds->min_ms) &&
+           retain_span(keep_ms) <= retain_span(bounds->max_ms);
 }
 
-bool weir_retain_projects_have(const struct weir_retain_projects *projects,
-                               enum weir_retain_kind kind)
+bool weir_retain_projects_have(const struct weir_retain_projects *projects, int kind)
 {
     bool have = false;
     for (size_t i = 0; i < projects->n_times; i++) {
@@ -47,8 +31,7 @@ bool weir_retain_projects_have(const struct weir_retain_projects *projects,
 }
 
 const struct weir_retain_time *weir_retain_project_time(const struct weir_retain_projects *projects,
-                                                        const char *project,
-                                                        enum weir_retain_kind kind)
+                                                        const char *project, int kind)
 {
     for (size_t i = 0; i < projects->n_times; i++) {
         const struct weir_retain_time *time = &projects->times[i];
@@ -61,17 +44,18 @@ const struct weir_retain_time *weir_retain_project_time(const struct weir_retain
 
 int64_t weir_retain_project_keep(const struct weir_retain_projects *projects,
                                  const struct weir_retain_policy *policy, const char *project,
-                                 enum weir_retain_kind kind)
+                                 int kind)
 {
     const struct weir_retain_bounds *bounds = &projects->bounds[kind];
     const struct weir_retain_time *time = weir_retain_project_time(projects, project, kind);
     if (time == NULL) {
         return policy->limits[kind].keep_ms;
     }
-    if (span_of(time->keep_ms) > span_of(bounds->max_ms)) {
+    if (retain_span(time->keep_ms) > retain_span(bounds->max_ms)) {
         return bounds->max_ms;
     }
-    return span_of(time->keep_ms) < span_of(bounds->min_ms) ? bounds->min_ms : time->keep_ms;
+    return retain_span(time->keep_ms) < retain_span(bounds->min_ms) ? bounds->min_ms
+                                                                    : time->keep_ms;
 }
 
 /* ---- as text --------------------------------------------------------------------------------- */
@@ -81,10 +65,9 @@ static bool read_age(const char *text, int64_t *out_ms)
     const struct weir_retain_limit untouched = {.keep_ms = INT64_MIN, .max_bytes = INT64_MIN};
     struct weir_retain_limit limit = untouched;
     struct weir_error ignored;
-    bool is_read =
-        strcmp(text, "default") != 0 &&
-        weir_retain_limit_parse(text, WEIR_RETAIN_DECISIONS, &limit, &ignored) == WEIR_OK &&
-        limit.max_bytes == untouched.max_bytes && limit.keep_ms != untouched.keep_ms;
+    bool is_read = strcmp(text, "default") != 0 &&
+                   weir_retain_limit_parse(text, 0, &limit, &ignored) == WEIR_OK &&
+                   limit.max_bytes == untouched.max_bytes && limit.keep_ms != untouched.keep_ms;
     if (is_read) {
         *out_ms = limit.keep_ms;
     }
@@ -111,7 +94,8 @@ weir_status weir_retain_bounds_parse(const char *text, struct weir_retain_bounds
                   ? snprintf(first, sizeof first, "%.*s", (int)WEIR_MIN(dots - text, 1000), text)
                   : -1;
     if (len <= 0 || (size_t)len >= sizeof first || !read_age(first, &bounds.min_ms) ||
-        !read_age(dots + 2, &bounds.max_ms) || span_of(bounds.min_ms) > span_of(bounds.max_ms)) {
+        !read_age(dots + 2, &bounds.max_ms) ||
+        retain_span(bounds.min_ms) > retain_span(bounds.max_ms)) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
             "\"%.80s\": expected a shortest and a longest age, such as 1d..90d or "
@@ -169,7 +153,7 @@ static weir_status read_times(struct weir_txn *txn, struct weir_arena *arena,
             return WEIR_OK;
         }
         int kind = weir_retain_kind_from_text(weir_stmt_text(stmt, 1, arena));
-        if (kind < 0 || !is_of_project[kind]) { /* of another Weir */
+        if (kind < 0 || !weir_retain_rule(kind)->is_of_project) { /* of another Weir */
             continue;
         }
         out->has_gaps[kind] = true;
@@ -177,7 +161,7 @@ static weir_status read_times(struct weir_txn *txn, struct weir_arena *arena,
             weir_arena_grow(arena, &out->times, sizeof *out->times, out->n_times, &cap);
             out->times[out->n_times++] =
                 (struct weir_retain_time){.project = weir_stmt_text(stmt, 0, arena),
-                                          .kind = (enum weir_retain_kind)kind,
+                                          .kind = kind,
                                           .keep_ms = weir_stmt_int(stmt, 2)};
         }
     }
@@ -208,7 +192,7 @@ weir_status weir_retain_projects_load(struct weir_txn *txn, struct weir_arena *a
                                       struct weir_retain_projects *out, struct weir_error *err)
 {
     struct weir_retain_projects projects = {.names = NULL};
-    for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
+    for (int kind = 0; kind < weir_retain_n(); kind++) {
         projects.bounds[kind] = (struct weir_retain_bounds){0, policy->limits[kind].keep_ms};
     }
     WEIR_TRY(weir_txn_query_texts(txn, sql_projects, WEIR_NO_BINDS, arena, &projects.names,
@@ -219,24 +203,24 @@ weir_status weir_retain_projects_load(struct weir_txn *txn, struct weir_arena *a
     return WEIR_OK;
 }
 
-weir_status weir_retain_project_set(struct weir_txn *txn, const char *project,
-                                    enum weir_retain_kind kind, const int64_t *keep_ms,
-                                    const char *actor, int64_t now_ms, struct weir_error *err)
+weir_status weir_retain_project_set(struct weir_txn *txn, const char *project, int kind,
+                                    const int64_t *keep_ms, const char *actor, int64_t now_ms,
+                                    struct weir_error *err)
 {
     return weir_txn_exec(
         txn, sql_set_time,
         WEIR_BINDS(WEIR_BIND_TEXT("project", project),
-                   WEIR_BIND_TEXT("kind", weir_retain_rules[kind].name),
+                   WEIR_BIND_TEXT("kind", weir_retain_rule(kind)->name),
                    keep_ms != NULL ? WEIR_BIND_INT("keep", *keep_ms) : WEIR_BIND_NULL("keep"),
                    WEIR_BIND_TEXT("actor", actor), WEIR_BIND_INT("now", now_ms)),
         NULL, err);
 }
 
-weir_status weir_retain_bounds_set(struct weir_txn *txn, enum weir_retain_kind kind,
+weir_status weir_retain_bounds_set(struct weir_txn *txn, int kind,
                                    const struct weir_retain_bounds *bounds, const char *actor,
                                    int64_t now_ms, struct weir_error *err)
 {
-    const char *name = weir_retain_rules[kind].name;
+    const char *name = weir_retain_rule(kind)->name;
     if (bounds == NULL) {
         return weir_txn_exec(txn, sql_no_bounds, WEIR_BINDS(WEIR_BIND_TEXT("kind", name)), NULL,
                              err);

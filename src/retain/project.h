@@ -1,13 +1,13 @@
 /**
  * Retention by project: how long a project keeps what is its own.
  *
- * A kind whose things belong to projects (weir_retain_is_of_project) may have a *time* of a project's own. It holds instead
+ * A kind whose things belong to projects (is_of_project of its rule) may have a *time* of a project's own. It holds instead
  * of the platform's age, within *bounds* that an admin has set for the kind; without bounds a project may keep less than the
  * platform, and not more. Bounds that are narrowed later hold at once, for times that were set before too. Sizes are the
  * platform's: beyond them the oldest goes, whosever it is. What is needed stays, as ever.
  *
  *     WEIR_TRY(weir_retain_projects_load(txn, arena, &policy, &projects, err));
- *     keep_ms = weir_retain_project_keep(&projects, &policy, "vision", WEIR_RETAIN_LOGS);
+ *     keep_ms = weir_retain_project_keep(&projects, &policy, "vision", kind);
  */
 #ifndef WEIR_RETAIN_PROJECT_H
 #define WEIR_RETAIN_PROJECT_H
@@ -24,7 +24,7 @@ struct weir_retain_bounds {
 /** A time of a project's own. */
 struct weir_retain_time {
     char *project;
-    enum weir_retain_kind kind;
+    int kind;
     int64_t keep_ms; /**< As it was set: perhaps outside of the bounds that hold now. */
 };
 
@@ -34,13 +34,11 @@ struct weir_retain_projects {
     size_t n_names;
     struct weir_retain_time *times;
     size_t n_times;
-    struct weir_retain_bounds bounds[WEIR_RETAIN_N]; /**< That hold. */
-    bool has_bounds[WEIR_RETAIN_N];                  /**< An admin has set them. */
-    bool has_gaps[WEIR_RETAIN_N]; /**< Of numbered rows some may have gone from between others. */
+    struct weir_retain_bounds bounds[WEIR_RETAIN_KINDS_MAX]; /**< That hold. */
+    bool has_bounds[WEIR_RETAIN_KINDS_MAX];                  /**< An admin has set them. */
+    bool has_gaps
+        [WEIR_RETAIN_KINDS_MAX]; /**< Of numbered rows some may have gone from between others. */
 };
-
-/** May a project have a time of its own for it? */
-bool weir_retain_is_of_project(enum weir_retain_kind kind);
 
 /** @return NOMEM, or what reading the store says. */
 weir_status weir_retain_projects_load(struct weir_txn *txn, struct weir_arena *arena,
@@ -49,18 +47,16 @@ weir_status weir_retain_projects_load(struct weir_txn *txn, struct weir_arena *a
                                       struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Has any project a time of its own for the kind? Pure, as the next two. */
-bool weir_retain_projects_have(const struct weir_retain_projects *projects,
-                               enum weir_retain_kind kind);
+bool weir_retain_projects_have(const struct weir_retain_projects *projects, int kind);
 
 /** The time that was set, or NULL. */
 const struct weir_retain_time *weir_retain_project_time(const struct weir_retain_projects *projects,
-                                                        const char *project,
-                                                        enum weir_retain_kind kind);
+                                                        const char *project, int kind);
 
 /** The age that holds: its own within the bounds, or the platform's. WEIR_RETAIN_ANY: none. */
 int64_t weir_retain_project_keep(const struct weir_retain_projects *projects,
                                  const struct weir_retain_policy *policy, const char *project,
-                                 enum weir_retain_kind kind);
+                                 int kind);
 
 /** Is it within? WEIR_RETAIN_ANY is longer than all. */
 bool weir_retain_bounds_have(const struct weir_retain_bounds *bounds, int64_t keep_ms);
@@ -81,13 +77,12 @@ const char *weir_retain_bounds_text(const struct weir_retain_bounds *bounds,
                                     char out[WEIR_RETAIN_BOUNDS_TEXT_BYTES]);
 
 /** Store a project's time. @param keep_ms  NULL: as the platform has it, from now on. */
-weir_status weir_retain_project_set(struct weir_txn *txn, const char *project,
-                                    enum weir_retain_kind kind, const int64_t *keep_ms,
-                                    const char *actor, int64_t now_ms,
+weir_status weir_retain_project_set(struct weir_txn *txn, const char *project, int kind,
+                                    const int64_t *keep_ms, const char *actor, int64_t now_ms,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Store the bounds of a kind. @param bounds  NULL: none, from now on. */
-weir_status weir_retain_bounds_set(struct weir_txn *txn, enum weir_retain_kind kind,
+weir_status weir_retain_bounds_set(struct weir_txn *txn, int kind,
                                    const struct weir_retain_bounds *bounds, const char *actor,
                                    int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -101,9 +96,9 @@ struct weir_retain_preview {
  * @param keep_ms  WEIR_RETAIN_ANY: nothing goes by age.
  * @return UNSUPPORTED for a kind that is not of projects. Cost: rows are counted; of files, every one is looked at.
  */
-weir_status weir_retainer_preview(struct weir_retainer *retainer, const char *project,
-                                  enum weir_retain_kind kind, int64_t keep_ms,
-                                  struct weir_arena *arena, struct weir_retain_preview *out,
+weir_status weir_retainer_preview(struct weir_retainer *retainer, const char *project, int kind,
+                                  int64_t keep_ms, struct weir_arena *arena,
+                                  struct weir_retain_preview *out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

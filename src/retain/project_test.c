@@ -14,24 +14,22 @@
 #define AGE_MAX_MS    (40 * DAY_MS)
 #define PROJECT_OF(i) ((i) % N_PROJECTS)
 
-static const enum weir_retain_kind row_kinds[] = {WEIR_RETAIN_DECISIONS, WEIR_RETAIN_HEALTH,
-                                                  WEIR_RETAIN_KPIS, WEIR_RETAIN_FEEDBACK,
-                                                  WEIR_RETAIN_STATISTICS};
-
 static const char *const row_tables[] = {"decisions", "health_reports", "kpis", "feedback",
                                          "statistics"};
+static const char *const row_names[] = {"decisions", "health-reports", "kpis", "feedback",
+                                        "statistics"};
 
 /* What the model knows: the age of each row, and what was set. -1: not set, or for ever. */
 static struct {
-    int64_t age_ms[WEIR_ARRAY_LEN(row_kinds)][N_ROWS];
-    bool has_own[N_PROJECTS][WEIR_RETAIN_N], has_bounds[WEIR_RETAIN_N];
-    int64_t own_ms[N_PROJECTS][WEIR_RETAIN_N], platform_ms[WEIR_RETAIN_N];
-    int64_t min_ms[WEIR_RETAIN_N], max_ms[WEIR_RETAIN_N];
+    int64_t age_ms[WEIR_ARRAY_LEN(row_names)][N_ROWS];
+    bool has_own[N_PROJECTS][WEIR_RETAIN_KINDS_MAX], has_bounds[WEIR_RETAIN_KINDS_MAX];
+    int64_t own_ms[N_PROJECTS][WEIR_RETAIN_KINDS_MAX], platform_ms[WEIR_RETAIN_KINDS_MAX];
+    int64_t min_ms[WEIR_RETAIN_KINDS_MAX], max_ms[WEIR_RETAIN_KINDS_MAX];
 } model;
 
 /* The age that holds, by what the manual says: the project's own, not below the shortest and not above the longest that is
  * allowed; the longest is the platform's age unless an admin has set bounds. */
-static double keep_in_model(int project, enum weir_retain_kind kind)
+static double keep_in_model(int project, int kind)
 {
     double platform = model.platform_ms[kind] < 0 ? 1e30 : (double)model.platform_ms[kind];
     double min = 0, max = platform, own;
@@ -50,7 +48,7 @@ static double keep_in_model(int project, enum weir_retain_kind kind)
 
 struct setting {
     int project;
-    enum weir_retain_kind kind;
+    int kind;
 };
 
 static weir_status set_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -74,7 +72,7 @@ static weir_status set_bounds_in(struct weir_txn *txn, void *context, struct wei
         txn, setting->kind, model.has_bounds[setting->kind] ? &bounds : NULL, "ann", now_ms, err);
 }
 
-static void set_own(int project, enum weir_retain_kind kind, bool has, int64_t keep_ms)
+static void set_own(int project, int kind, bool has, int64_t keep_ms)
 {
     struct setting setting = {project, kind};
     model.has_own[project][kind] = has;
@@ -82,7 +80,7 @@ static void set_own(int project, enum weir_retain_kind kind, bool has, int64_t k
     fixture_write(&fixture, set_in, &setting);
 }
 
-static void set_bounds(enum weir_retain_kind kind, bool has, int64_t min_ms, int64_t max_ms)
+static void set_bounds(int kind, bool has, int64_t min_ms, int64_t max_ms)
 {
     struct setting setting = {0, kind};
     model.has_bounds[kind] = has;
@@ -91,12 +89,12 @@ static void set_bounds(enum weir_retain_kind kind, bool has, int64_t min_ms, int
     fixture_write(&fixture, set_bounds_in, &setting);
 }
 
-static void set_platform(enum weir_retain_kind kind, int64_t keep_ms)
+static void set_platform(int kind, int64_t keep_ms)
 {
     char text[WEIR_RETAIN_LIMIT_TEXT_BYTES], both[2 * WEIR_RETAIN_LIMIT_TEXT_BYTES];
     model.platform_ms[kind] = keep_ms;
     (void)snprintf(both, sizeof both, "%s,unbounded", weir_retain_age_text(keep_ms, text));
-    retain(weir_retain_rules[kind].name, both);
+    retain(weir_retain_rule(kind)->name, both);
 }
 
 static int64_t random_age(struct weir_rng *rng)
@@ -106,7 +104,7 @@ static int64_t random_age(struct weir_rng *rng)
                : (int64_t)weir_rng_below(rng, AGE_MAX_MS / HOUR_MS) * HOUR_MS;
 }
 
-static void change_settings(struct weir_rng *rng, enum weir_retain_kind kind)
+static void change_settings(struct weir_rng *rng, int kind)
 {
     set_platform(kind, random_age(rng));
     int64_t a = random_age(rng), b = random_age(rng);
@@ -134,25 +132,25 @@ static void add_projects(void)
 static void add_row(size_t table, int i, int64_t time_ms)
 {
     int project = PROJECT_OF(i);
-    switch (row_kinds[table]) {
-    case WEIR_RETAIN_DECISIONS:
+    switch (table) {
+    case 0: /* decisions */
         sql("INSERT INTO decisions (id, seq, ion, pipeline, camera, frame, time_ms, verdict,"
             " model_version, gallery_version, list_revision, latency_us, durable_us) VALUES"
             " ('d%d', %d, 'ion%d', 'p', 'c', %d, %" PRId64 ", 'deny', 1, 1, 1, 1, 1)",
             i, i + 1, project, i, time_ms);
         break;
-    case WEIR_RETAIN_HEALTH:
+    case 1: /* health-reports */
         sql("INSERT INTO health_reports (id, seq, ion, pipeline, signal, statistic, drifted,"
             " n_samples, model_version, time_ms) VALUES ('h%d', %d, 'ion%d', 'p', 's', 't', 0, 1,"
             " 1, %" PRId64 ")",
             i, i + 1, project, time_ms);
         break;
-    case WEIR_RETAIN_KPIS:
+    case 2: /* kpis */
         sql("INSERT INTO kpis (seq, ion, name, value, time_ms) VALUES (%d, 'ion%d', 'k%d', 1,"
             " %" PRId64 ")",
             i + 1, project, i, time_ms);
         break;
-    case WEIR_RETAIN_FEEDBACK:
+    case 3: /* feedback */
         sql("INSERT INTO feedback (decision, seq, ion, pipeline, camera, model_version, decided,"
             " truth, is_right, decided_ms, time_ms) VALUES ('d%d', %d, 'ion%d', 'p', 'c', 1, 'a',"
             " 'a', 1, 1, %" PRId64 ")",
@@ -174,7 +172,7 @@ static int oldest_first(const void *a, const void *b)
 /* In the order of their arrival, as rows come. */
 static void add_rows(struct weir_rng *rng)
 {
-    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_kinds); table++) {
+    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_names); table++) {
         for (int i = 0; i < N_ROWS; i++) {
             model.age_ms[table][i] = (int64_t)weir_rng_below(rng, AGE_MAX_MS);
         }
@@ -196,11 +194,11 @@ static bool is_there(const char *table, int i)
 /* A row that is gone must have been too old at some round; one that is there must be young at this one. */
 static void check_rows(uint64_t seed, int round, bool gone[][N_ROWS])
 {
-    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_kinds); table++) {
+    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_names); table++) {
         for (int i = 0; i < N_ROWS; i++) {
             double age = (double)(model.age_ms[table][i] + now_ms - NOON_MS);
             gone[table][i] =
-                gone[table][i] || age >= keep_in_model(PROJECT_OF(i), row_kinds[table]);
+                gone[table][i] || age >= keep_in_model(PROJECT_OF(i), KIND(row_names[table]));
             ck_assert_msg(is_there(row_tables[table], i) != gone[table][i],
                           "seed %" PRIu64 ", round %d: %s %d of p%d, %.1f h old, is %s", seed,
                           round, row_tables[table], i, PROJECT_OF(i), age / (double)HOUR_MS,
@@ -209,7 +207,7 @@ static void check_rows(uint64_t seed, int round, bool gone[][N_ROWS])
     }
 }
 
-static int64_t preview_n(const char *project, enum weir_retain_kind kind, int64_t keep_ms)
+static int64_t preview_n(const char *project, int kind, int64_t keep_ms)
 {
     struct weir_retain_preview preview;
     struct weir_error err = {0};
@@ -222,14 +220,14 @@ static int64_t preview_n(const char *project, enum weir_retain_kind kind, int64_
 /* What a preview says is what the rows say. */
 static void check_preview(struct weir_rng *rng, uint64_t seed, bool gone[][N_ROWS])
 {
-    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_kinds); table++) {
+    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_names); table++) {
         int project = (int)weir_rng_below(rng, N_PROJECTS);
         int64_t keep_ms = (int64_t)weir_rng_below(rng, AGE_MAX_MS), n = 0;
         for (int i = project; i < N_ROWS; i += N_PROJECTS) {
             n += !gone[table][i] && model.age_ms[table][i] + now_ms - NOON_MS >= keep_ms;
         }
-        int64_t found =
-            preview_n(weir_arena_printf(&fixture.arena, "p%d", project), row_kinds[table], keep_ms);
+        int64_t found = preview_n(weir_arena_printf(&fixture.arena, "p%d", project),
+                                  KIND(row_names[table]), keep_ms);
         ck_assert_msg(found == n, "seed %" PRIu64 ": %s: %" PRId64 " would go, not %" PRId64, seed,
                       row_tables[table], found, n);
     }
@@ -237,7 +235,7 @@ static void check_preview(struct weir_rng *rng, uint64_t seed, bool gone[][N_ROW
 
 START_TEST(rows_stay_as_long_as_their_project_says)
 {
-    static bool gone[WEIR_ARRAY_LEN(row_kinds)][N_ROWS];
+    static bool gone[WEIR_ARRAY_LEN(row_names)][N_ROWS];
     uint64_t seed = weir_mono_ns();
     struct weir_rng rng;
     weir_rng_init(&rng, seed, 0);
@@ -245,9 +243,9 @@ START_TEST(rows_stay_as_long_as_their_project_says)
     add_projects();
     add_rows(&rng);
     for (int round = 0; round < N_ROUNDS; round++) {
-        for (size_t table = 0; table < WEIR_ARRAY_LEN(row_kinds); table++) {
+        for (size_t table = 0; table < WEIR_ARRAY_LEN(row_names); table++) {
             if (round == 0 || weir_rng_below(&rng, 3) == 0) {
-                change_settings(&rng, row_kinds[table]);
+                change_settings(&rng, KIND(row_names[table]));
             }
         }
         check_preview(&rng, seed, gone);
@@ -295,7 +293,7 @@ static void add_jobs(struct weir_rng *rng)
     }
 }
 
-static bool is_too_old(int i, enum weir_retain_kind kind)
+static bool is_too_old(int i, int kind)
 {
     return (double)(job_age_ms[i] + now_ms - NOON_MS) >= keep_in_model(PROJECT_OF(i), kind);
 }
@@ -307,8 +305,7 @@ static bool has_file(const char *path)
 
 START_TEST(jobs_logs_and_results_go_as_their_project_says_and_what_is_needed_stays)
 {
-    static const enum weir_retain_kind kinds[] = {WEIR_RETAIN_JOBS, WEIR_RETAIN_LOGS,
-                                                  WEIR_RETAIN_RESULTS};
+    const int kinds[] = {KIND("jobs"), KIND("logs"), KIND("results")};
 
     uint64_t seed = weir_mono_ns();
     struct weir_rng rng;
@@ -319,22 +316,22 @@ START_TEST(jobs_logs_and_results_go_as_their_project_says_and_what_is_needed_sta
     for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
         change_settings(&rng, kinds[i]);
     }
-    set_platform(WEIR_RETAIN_JOBS, -1); /* a log whose job is gone is the platform's */
+    set_platform(KIND("jobs"), -1); /* a log whose job is gone is the platform's */
     sweep_round();
     for (int i = 0; i < N_JOBS; i++) {
         bool has_job = ask(weir_arena_printf(&fixture.arena,
                                              "SELECT count(*) FROM jobs WHERE id = 'j%d'", i)) > 0;
-        bool job_stays = job_state[i] != IS_OVER || !is_too_old(i, WEIR_RETAIN_JOBS);
+        bool job_stays = job_state[i] != IS_OVER || !is_too_old(i, KIND("jobs"));
         ck_assert_msg(has_job == job_stays, "seed %" PRIu64 ": job %d is %s", seed, i,
                       has_job ? "there" : "gone");
         if (!has_job) {
             continue; /* then its files are the platform's */
         }
         ck_assert_msg(has_file(in_state("logs/t%d.1.log", i)) ==
-                          (job_state[i] == RUNS || !is_too_old(i, WEIR_RETAIN_LOGS)),
+                          (job_state[i] == RUNS || !is_too_old(i, KIND("logs"))),
                       "seed %" PRIu64 ": log of job %d", seed, i);
         ck_assert_msg(has_file(in_state("results/j%d", i)) ==
-                          (job_state[i] == RUNS || !is_too_old(i, WEIR_RETAIN_RESULTS)),
+                          (job_state[i] == RUNS || !is_too_old(i, KIND("results"))),
                       "seed %" PRIu64 ": results of job %d", seed, i);
     }
 }
@@ -363,11 +360,11 @@ START_TEST(pictures_go_as_their_project_says_though_packs_are_shared)
     }
     now_ms = weir_time_ms(); /* packs have the time of the machine */
     sql("UPDATE decisions SET time_ms = time_ms + %" PRId64, now_ms - NOON_MS);
-    set_platform(WEIR_RETAIN_PICTURES, 30 * DAY_MS);
-    set_platform(WEIR_RETAIN_DECISIONS, -1);
-    set_own(1, WEIR_RETAIN_PICTURES, true, 10 * HOUR_MS);
-    set_own(2, WEIR_RETAIN_DECISIONS, true, 20 * HOUR_MS); /* a picture goes with its row */
-    ck_assert_int_eq(preview_n("p1", WEIR_RETAIN_PICTURES, 10 * HOUR_MS), 7);
+    set_platform(KIND("pictures"), 30 * DAY_MS);
+    set_platform(KIND("decisions"), -1);
+    set_own(1, KIND("pictures"), true, 10 * HOUR_MS);
+    set_own(2, KIND("decisions"), true, 20 * HOUR_MS); /* a picture goes with its row */
+    ck_assert_int_eq(preview_n("p1", KIND("pictures"), 10 * HOUR_MS), 7);
     sweep_round();
     for (int i = 0; i < N_PICTURES; i++) {
         char id[40], *data;
@@ -399,7 +396,7 @@ START_TEST(a_pack_whose_rows_have_gone_goes_too)
         sql("UPDATE decisions SET image = 'x', pack = %" PRId64 " WHERE seq = %d", places[i].pack,
             i + 1);
     }
-    model.platform_ms[WEIR_RETAIN_DECISIONS] = -1;
+    model.platform_ms[KIND("decisions")] = -1;
     retain("decisions", "forever");
     retain("pictures", "forever,unbounded");
     sql("DELETE FROM decisions WHERE seq <= 30");
@@ -430,17 +427,17 @@ START_TEST(the_size_counts_rows_and_not_the_gaps_between_them)
         add_row(0, i, NOON_MS - (N_ROWS - i) * HOUR_MS);
     }
     (void)snprintf(text, sizeof text, "forever,%" PRId64 "B",
-                   N_ROWS / 2 * weir_retain_rules[WEIR_RETAIN_DECISIONS].row_bytes);
-    model.platform_ms[WEIR_RETAIN_DECISIONS] = -1;
-    set_own(1, WEIR_RETAIN_DECISIONS, true, 0);
-    set_own(2, WEIR_RETAIN_DECISIONS, true, 0);
+                   N_ROWS / 2 * weir_retain_rule(KIND("decisions"))->row_bytes);
+    model.platform_ms[KIND("decisions")] = -1;
+    set_own(1, KIND("decisions"), true, 0);
+    set_own(2, KIND("decisions"), true, 0);
     sweep_round();
     ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), N_ROWS / 2);
     retain("decisions", text);
     sweep_round();
     ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), N_ROWS / 2);
-    set_own(1, WEIR_RETAIN_DECISIONS, false, 0); /* the gaps stay */
-    set_own(2, WEIR_RETAIN_DECISIONS, false, 0);
+    set_own(1, KIND("decisions"), false, 0); /* the gaps stay */
+    set_own(2, KIND("decisions"), false, 0);
     sweep_round();
     ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), N_ROWS / 2);
 }
@@ -451,9 +448,9 @@ START_TEST(what_is_the_platforms_is_no_projects)
 {
     struct weir_retain_preview preview;
     struct weir_error err;
-    ck_assert(!weir_retain_is_of_project(WEIR_RETAIN_AUDIT));
+    ck_assert(!weir_retain_rule(KIND("audit"))->is_of_project);
     ck_assert_int_eq(
-        weir_retainer_preview(retainer, "p0", WEIR_RETAIN_AUDIT, 0, &fixture.arena, &preview, &err),
+        weir_retainer_preview(retainer, "p0", KIND("audit"), 0, &fixture.arena, &preview, &err),
         WEIR_ERR_UNSUPPORTED);
 }
 

@@ -1,9 +1,10 @@
 /**
  * Retention: what is kept, for how long, and how much of it.
  *
- * Whatever grows by itself in the state folder is a *kind* (decisions, pictures, logs …) with a row
- * in one table: what it is, by which rule it goes, how old and how large it may become by default.
- * The *policy* is that table's limits as an admin has changed them, one setting in the store. The
+ * Whatever grows by itself in the state folder is a *kind* (decisions, pictures, logs …) with a
+ * *rule*: what it is, when it goes, how old and how large it may become by default. Rules of rows
+ * stand with the noun (store/noun.h), those of folders and blobs here. The *policy* is the rules'
+ * limits as an admin has changed them, one setting in the store. The
  * *retainer* is a thread that applies the policy: once a minute to rows, every five minutes to
  * folders, once an hour to blobs, and at once when asked.
  *
@@ -32,6 +33,7 @@
 #include "base/record.h"
 #include "blob/blob.h"
 #include "blob/pack.h"
+#include "store/noun.h"
 #include "store/store.h"
 
 /** In state_dir/datasets: the folder of a dataset that is being deleted begins so. What an earlier server left of
@@ -41,67 +43,20 @@
 /** No bound: kept for ever, or whatever its size. */
 #define WEIR_RETAIN_ANY ((int64_t)-1)
 
-enum weir_retain_kind {
-    WEIR_RETAIN_DECISIONS,
-    WEIR_RETAIN_EVENTS,
-    WEIR_RETAIN_AUDIT,
-    WEIR_RETAIN_ACCESSES,
-    WEIR_RETAIN_ALERTS,
-    WEIR_RETAIN_DELIVERIES,
-    WEIR_RETAIN_SILENCES,
-    WEIR_RETAIN_HEALTH,
-    WEIR_RETAIN_KPIS,
-    WEIR_RETAIN_FEEDBACK,
-    WEIR_RETAIN_OUTCOMES,
-    WEIR_RETAIN_STATISTICS,
-    WEIR_RETAIN_POLICY_DECISIONS,
-    WEIR_RETAIN_METRICS,
-    WEIR_RETAIN_JOBS,
-    WEIR_RETAIN_SWEEPS,
-    WEIR_RETAIN_ATTEMPTS,
-    WEIR_RETAIN_REPLICA_REPORTS,
-    WEIR_RETAIN_ACTIONS,
-    WEIR_RETAIN_USAGE,
-    WEIR_RETAIN_USAGE_DAYS,
-    WEIR_RETAIN_QUEUE_HISTORY,
-    WEIR_RETAIN_SENT_BLOBS,
-    WEIR_RETAIN_CHECKPOINTS,
-    WEIR_RETAIN_RENDEZVOUS,
-    WEIR_RETAIN_PARTS,
-    WEIR_RETAIN_RESULTS,
-    WEIR_RETAIN_REPLICAS,
-    WEIR_RETAIN_SANDBOXES,
-    WEIR_RETAIN_SERVICES,
-    WEIR_RETAIN_LOGS,
-    WEIR_RETAIN_PICTURES,
-    WEIR_RETAIN_BLOBS,
-    WEIR_RETAIN_N,
-};
+/** Kinds there may be. A kind is a number from 0, in the order of lists, while the program runs; its name is stored. */
+#define WEIR_RETAIN_KINDS_MAX 64
 
-/** How old and how large a kind may become; WEIR_RETAIN_ANY: no bound. */
-struct weir_retain_limit {
-    int64_t keep_ms;
-    int64_t max_bytes;
-};
+/** How many kinds there are. Any thread, as the next two. */
+int weir_retain_n(void);
 
-/** A row of the table. */
-struct weir_retain_rule {
-    const char *name;               /**< "decisions" */
-    const char *what;               /**< What it is. */
-    const char *rule;               /**< When it goes. */
-    struct weir_retain_limit limit; /**< Default. */
-    /** Rows: what one takes with its indexes, on average; their size is reckoned with it. Files: 0.
-     */
-    int64_t row_bytes;
-};
-
-extern const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N];
+/** The rule of a kind: store/noun.h. */
+const struct weir_retain_rule *weir_retain_rule(int kind);
 
 /** The kind of that name, or -1. */
 int weir_retain_kind_from_text(const char *name);
 
 struct weir_retain_policy {
-    struct weir_retain_limit limits[WEIR_RETAIN_N];
+    struct weir_retain_limit limits[WEIR_RETAIN_KINDS_MAX];
 };
 
 /**
@@ -110,8 +65,7 @@ struct weir_retain_policy {
  * MiB, GiB or TiB, or "unbounded"; "default" sets both. What is not named stays as it is.
  * @return INVALID with what was expected; the limit is then untouched.
  */
-weir_status weir_retain_limit_parse(const char *text, enum weir_retain_kind kind,
-                                    struct weir_retain_limit *limit,
+weir_status weir_retain_limit_parse(const char *text, int kind, struct weir_retain_limit *limit,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
 /** As weir_retain_limit_parse reads it: "30d,10GB". Returns out. */

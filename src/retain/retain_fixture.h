@@ -17,6 +17,8 @@
 /** When the tests' world begins: file times are set by it too, so it lies in the past. */
 #define NOON_MS ((int64_t)1700000000000)
 
+#define KIND(name) weir_retain_kind_from_text(name)
+
 static struct store_fixture fixture;
 static struct weir_blobs *blobs;
 static struct weir_packs *pictures;

@@ -6,12 +6,19 @@
 #include "retain/pace.h"
 #include "retain/project.h"
 #include "retain/retain.h"
-#include "store/chain.h"
+#include "store/stmt.h"
 
 #include <pthread.h>
 
+#define RETAIN_MINUTE_MS ((int64_t)60000)
+
+/** Kinds that others depend on. */
+#define RETAIN_DECISIONS "decisions"
+#define RETAIN_JOBS      "jobs"
+#define RETAIN_PICTURES  "pictures"
+
 /** The pace of giving back pages, behind those of the kinds. */
-#define RETAIN_PACE_SHRINK WEIR_RETAIN_N
+#define RETAIN_PACE_SHRINK WEIR_RETAIN_KINDS_MAX
 
 struct weir_retainer {
     struct weir_retainer_config config; /**< state_dir: own copy; clock: never NULL. */
@@ -19,8 +26,8 @@ struct weir_retainer {
     bool has_thread;
     int64_t since_ms; /**< Made then, by the system's clock. */
     /* Of the thread that sweeps. */
-    int64_t due_mono_ms[WEIR_RETAIN_N];
-    struct retain_pace paces[WEIR_RETAIN_N + 1]; /**< Of rows. */
+    int64_t due_mono_ms[WEIR_RETAIN_KINDS_MAX];
+    struct retain_pace paces[WEIR_RETAIN_KINDS_MAX + 1]; /**< Of rows. */
     bool has_more; /**< The last sweep has left some of what is to go. */
     /* Under lock. */
     pthread_mutex_t lock;
@@ -33,7 +40,7 @@ struct weir_retainer {
 /** One look at one kind, under the policy that holds. Text lives in the arena. */
 struct retain_look {
     struct weir_retainer *retainer;
-    enum weir_retain_kind kind;
+    int kind;
     struct weir_retain_limit limit;
     const struct weir_retain_policy *policy;
     const struct weir_retain_projects *projects;
@@ -46,8 +53,10 @@ struct retain_look {
 };
 
 /** How long a project keeps a kind. */
-int64_t retain_keep(const struct retain_look *look, const char *project,
-                    enum weir_retain_kind kind);
+int64_t retain_keep(const struct retain_look *look, const char *project, int kind);
+
+/** A time as a span to compare: none is longer than for ever. */
+int64_t retain_span(int64_t keep_ms);
 
 /** What ended at that time or before is too old for an age; INT64_MIN: nothing is. */
 int64_t retain_before(const struct retain_look *look, int64_t keep_ms);
@@ -57,7 +66,7 @@ weir_status retain_look_begin(struct weir_retainer *retainer, struct weir_arena 
                               struct retain_look *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** At one kind. */
-void retain_look_at(struct retain_look *look, enum weir_retain_kind kind);
+void retain_look_at(struct retain_look *look, int kind);
 
 /** What a kind takes now. */
 struct retain_size {
@@ -68,65 +77,78 @@ struct retain_size {
     int64_t n_going;   /**< Of n: go with the next round. */
 };
 
-/** A numbered table, or part of one. cut_old: the last number of the first :n rows that is older
- * than :before; cut_n: of the first :n. */
-struct retain_numbered {
-    const char *count, *first, *oldest, *cut_old, *cut_n, *remove;
-    enum weir_trail trail; /**< Of the audit: what goes leaves a mark in its chain. */
-};
-
-/**
- * A table whose rows go by key. keys: those that may go, ended at :before or earlier, oldest
- * first, at most :n. remove: statements with :key, in order; each says how many rows of it go at
- * once by :n, and is repeated until none is left.
- */
-struct retain_keyed {
-    const char *count, *oldest, *keys;
-    const char *remove[10];
-};
-
-/**
- * The rows of a kind that are a project's. keys: those of :project with something from :before or earlier, at most :n.
- * remove: as of a keyed table, with :before too; none: that of the kind's keyed table. count: rows that would go.
- * count_all: of a numbered table, all rows, one by one.
- */
-struct retain_own {
-    const char *keys;
-    const char *remove[2];
-    const char *count, *count_all;
-};
-
-struct retain_table {
-    const struct retain_numbered *numbered; /**< One of the two. */
-    const struct retain_keyed *keyed;
-    const struct retain_own *own; /**< NULL: the kind is the platform's. */
-    int64_t n_entries; /**< Of a row: itself and its indexes; of several tables the most. */
-};
-
-extern const struct retain_table retain_tables[WEIR_RETAIN_N];
-
-/** How a kind is swept and measured, and how often. */
+/** How a kind is swept and measured, and how often; and what of preview_project would go. */
 struct retain_ops {
     weir_status (*sweep)(const struct retain_look *look, struct weir_error *err);
     weir_status (*measure)(const struct retain_look *look, struct retain_size *out,
                            struct weir_error *err);
+    weir_status (*preview)(const struct retain_look *look, struct weir_retain_preview *out,
+                           struct weir_error *err);
     int64_t every_ms;
 };
 
-extern const struct retain_ops retain_ops[WEIR_RETAIN_N];
+extern const struct retain_ops retain_rows_ops, retain_folders_ops, retain_blobs_ops;
 
-weir_status retain_folders_sweep(const struct retain_look *look, struct weir_error *err);
-weir_status retain_folders_measure(const struct retain_look *look, struct retain_size *out,
-                                   struct weir_error *err);
-weir_status retain_blobs_sweep(const struct retain_look *look, struct weir_error *err);
-weir_status retain_blobs_measure(const struct retain_look *look, struct retain_size *out,
-                                 struct weir_error *err);
-weir_status retain_rows_sweep(const struct retain_look *look, struct weir_error *err);
-weir_status retain_rows_measure(const struct retain_look *look, struct retain_size *out,
-                                struct weir_error *err);
+#define RETAIN_REMOVE_MAX (sizeof((struct weir_retain_rule *)0)->remove / sizeof(char *))
 
-/** B-tree entries of a row of that kind: itself and its indexes. 1: they are no rows. */
-int64_t retain_rows_entries(enum weir_retain_kind kind);
+/** What is asked about rows. NULL: not of this kind of rule. */
+struct retain_sql {
+    const char *count, *oldest;
+    /** Keyed: those that may go, from :before or earlier, oldest first, at most :n. */
+    const char *keys;
+    /** Of a key, as the rule's; numbered: what is numbered up to :cut. */
+    const char *remove[RETAIN_REMOVE_MAX];
+    /** Numbered: the first number; the last of the first :n rows that is older than :before; of the first :n. */
+    const char *first, *cut_old, *cut_n;
+    /** Of :project: keys of those with something from :before or earlier; how many rows would go. */
+    const char *own_keys, *own_count;
+    /** Numbered: of a key what is from :before or earlier; all rows, one by one. */
+    const char *own_remove[1], *count_all;
+};
+
+struct retain_folder;
+
+struct retain_kind {
+    const struct weir_retain_rule *rule;
+    const struct retain_ops *ops;
+    const struct retain_folder *folder; /**< Of a kind of folders. */
+    struct retain_sql sql;              /**< Of a kind of rows. */
+};
+
+/** The kind with that number, which there must be. */
+const struct retain_kind *retain_kind(int kind);
+
+struct retain_entry;
+
+/** A folder of the state folder, and what its entries are worth. */
+struct retain_folder {
+    struct weir_retain_rule rule;
+    const char *dir;
+    weir_status (*judge)(struct weir_txn *txn, const struct retain_look *look,
+                         const struct retain_entry *entry, struct weir_error *err);
+    bool spares_last; /**< What ended last goes by its age alone. */
+    bool is_packs;    /**< Of pictures: one may be being written. */
+    /** Before its entries are looked at. NULL: nothing. */
+    weir_status (*before)(const struct retain_look *look, struct weir_error *err);
+    /** Of what goes, and stays, before it does. NULL: nothing. */
+    weir_status (*tell)(const struct retain_look *look, const struct retain_item *items, size_t n,
+                        struct weir_error *err);
+    /** NULL: its entries of the project are counted. */
+    weir_status (*preview)(const struct retain_look *look, struct weir_retain_preview *out,
+                           struct weir_error *err);
+};
+
+extern const struct retain_folder retain_folders[];
+extern const size_t retain_n_folders;
+extern const struct weir_retain_rule retain_blobs_rule;
+
+/** The number, or the texts (in the look's arena), that a statement reads. */
+weir_status retain_query_int(const struct retain_look *look, const char *sql,
+                             const struct weir_bind *binds, size_t n_binds, int64_t *out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+weir_status retain_query_texts(const struct retain_look *look, const char *sql,
+                               const struct weir_bind *binds, size_t n_binds, char ***out,
+                               size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Delete all of a key by statements, to the first NULL or the n-th, in steps. Adds what the last one took. */
 weir_status retain_rows_remove(const struct retain_look *look, const char *const *sql, size_t n,
@@ -137,9 +159,11 @@ weir_status retain_rows_remove(const struct retain_look *look, const char *const
 weir_status retain_own_sweep(const struct retain_look *look, int64_t *n_removed,
                              struct weir_error *err);
 
-/** How many rows that would take. */
+/** How many rows that would take; and of preview_project. */
 weir_status retain_own_count(const struct retain_look *look, int64_t *out_n,
                              struct weir_error *err);
+weir_status retain_own_preview(const struct retain_look *look, struct weir_retain_preview *out,
+                               struct weir_error *err);
 
 /** How long packs of pictures stay: as long as the project that keeps its pictures longest. */
 int64_t retain_pictures_longest(const struct retain_look *look);
@@ -152,11 +176,9 @@ weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_er
 weir_status retain_pictures_erase(const struct retain_look *look, const char *project,
                                   int64_t before, struct weir_error *err);
 
-/** Pictures, and folders, of the look's preview project that its age takes. */
+/** Pictures of the look's preview project that its age takes. */
 weir_status retain_pictures_preview(const struct retain_look *look, struct weir_retain_preview *out,
                                     struct weir_error *err);
-weir_status retain_folders_preview(const struct retain_look *look, struct weir_retain_preview *out,
-                                   struct weir_error *err);
 
 /** Give the disk what the database no longer needs, if that is much. */
 weir_status retain_shrink(struct weir_retainer *retainer, struct weir_error *err);

@@ -7,56 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MINUTE_MS         ((int64_t)60000)
 #define LOOK_MAX_BYTES    ((size_t)1 << 30)
 #define MORE_MS           ((int64_t)1000)
-#define CLOCK_JUMP_MS     MINUTE_MS
-#define CLOCK_PATIENCE_MS (60 * MINUTE_MS)
-
-#define ROWS                                                                                       \
-    {                                                                                              \
-        retain_rows_sweep, retain_rows_measure, MINUTE_MS                                          \
-    }
-#define FOLDERS                                                                                    \
-    {                                                                                              \
-        retain_folders_sweep, retain_folders_measure, 5 * MINUTE_MS                                \
-    }
-
-const struct retain_ops retain_ops[WEIR_RETAIN_N] = {
-    [WEIR_RETAIN_DECISIONS] = ROWS,
-    [WEIR_RETAIN_EVENTS] = ROWS,
-    [WEIR_RETAIN_AUDIT] = ROWS,
-    [WEIR_RETAIN_ACCESSES] = ROWS,
-    [WEIR_RETAIN_ALERTS] = ROWS,
-    [WEIR_RETAIN_DELIVERIES] = ROWS,
-    [WEIR_RETAIN_SILENCES] = ROWS,
-    [WEIR_RETAIN_HEALTH] = ROWS,
-    [WEIR_RETAIN_KPIS] = ROWS,
-    [WEIR_RETAIN_FEEDBACK] = ROWS,
-    [WEIR_RETAIN_OUTCOMES] = ROWS,
-    [WEIR_RETAIN_STATISTICS] = ROWS,
-    [WEIR_RETAIN_POLICY_DECISIONS] = ROWS,
-    [WEIR_RETAIN_METRICS] = ROWS,
-    [WEIR_RETAIN_JOBS] = ROWS,
-    [WEIR_RETAIN_SWEEPS] = ROWS,
-    [WEIR_RETAIN_ATTEMPTS] = ROWS,
-    [WEIR_RETAIN_REPLICA_REPORTS] = ROWS,
-    [WEIR_RETAIN_ACTIONS] = ROWS,
-    [WEIR_RETAIN_USAGE] = ROWS,
-    [WEIR_RETAIN_USAGE_DAYS] = ROWS,
-    [WEIR_RETAIN_QUEUE_HISTORY] = ROWS,
-    [WEIR_RETAIN_SENT_BLOBS] = ROWS,
-    [WEIR_RETAIN_CHECKPOINTS] = FOLDERS,
-    [WEIR_RETAIN_RENDEZVOUS] = FOLDERS,
-    [WEIR_RETAIN_RESULTS] = FOLDERS,
-    [WEIR_RETAIN_REPLICAS] = FOLDERS,
-    [WEIR_RETAIN_PARTS] = FOLDERS,
-    [WEIR_RETAIN_SANDBOXES] = FOLDERS,
-    [WEIR_RETAIN_SERVICES] = FOLDERS,
-    [WEIR_RETAIN_LOGS] = FOLDERS,
-    [WEIR_RETAIN_PICTURES] = FOLDERS,
-    [WEIR_RETAIN_BLOBS] = {retain_blobs_sweep, retain_blobs_measure, 60 * MINUTE_MS},
-};
+#define CLOCK_JUMP_MS     RETAIN_MINUTE_MS
+#define CLOCK_PATIENCE_MS (60 * RETAIN_MINUTE_MS)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
@@ -87,14 +41,14 @@ weir_status retain_look_begin(struct weir_retainer *retainer, struct weir_arena 
     return WEIR_OK;
 }
 
-void retain_look_at(struct retain_look *look, enum weir_retain_kind kind)
+void retain_look_at(struct retain_look *look, int kind)
 {
     look->kind = kind;
     look->limit = look->policy->limits[kind];
     look->has_own = weir_retain_projects_have(look->projects, kind);
 }
 
-int64_t retain_keep(const struct retain_look *look, const char *project, enum weir_retain_kind kind)
+int64_t retain_keep(const struct retain_look *look, const char *project, int kind)
 {
     bool is_preview = look->preview_project != NULL && kind == look->kind &&
                       strcmp(look->preview_project, project) == 0;
@@ -107,8 +61,7 @@ int64_t retain_before(const struct retain_look *look, int64_t keep_ms)
     return keep_ms < 0 ? INT64_MIN : look->now_ms - keep_ms;
 }
 
-static weir_status sweep_kind(struct weir_retainer *retainer, enum weir_retain_kind kind,
-                              struct weir_error *err)
+static weir_status sweep_kind(struct weir_retainer *retainer, int kind, struct weir_error *err)
 {
     struct weir_arena arena;
     struct retain_look look;
@@ -117,12 +70,12 @@ static weir_status sweep_kind(struct weir_retainer *retainer, enum weir_retain_k
     weir_status status = retain_look_begin(retainer, &arena, &look, err);
     if (status == WEIR_OK) {
         retain_look_at(&look, kind);
-        status = retain_ops[kind].sweep(&look, err);
+        status = retain_kind(kind)->ops->sweep(&look, err);
     }
     weir_arena_fini(&arena);
     if (status != WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "retention_failed",
-                 WEIR_KV_STR("kind", weir_retain_rules[kind].name),
+                 WEIR_KV_STR("kind", weir_retain_rule(kind)->name),
                  WEIR_KV_STR("error", err->message));
     }
     return status;
@@ -131,7 +84,7 @@ static weir_status sweep_kind(struct weir_retainer *retainer, enum weir_retain_k
 weir_status weir_retainer_round(struct weir_retainer *retainer, struct weir_error *err)
 {
     weir_status first = WEIR_OK;
-    for (int kind = 0; kind < WEIR_RETAIN_N && !retain_is_stopping(retainer); kind++) {
+    for (int kind = 0; kind < weir_retain_n() && !retain_is_stopping(retainer); kind++) {
         struct weir_error failure = {0};
         weir_status status;
         do {
@@ -193,12 +146,12 @@ static bool wait_until(struct weir_retainer *retainer, int64_t mono_ms, bool *ou
 static int64_t sweep_due(struct weir_retainer *retainer, bool is_asked)
 {
     int64_t next_ms = INT64_MAX;
-    for (int kind = 0; kind < WEIR_RETAIN_N && !retain_is_stopping(retainer); kind++) {
+    for (int kind = 0; kind < weir_retain_n() && !retain_is_stopping(retainer); kind++) {
         struct weir_error ignored = {0}; /* logged; the next round tries again */
         if (is_asked || weir_mono_ms() >= retainer->due_mono_ms[kind]) {
             (void)sweep_kind(retainer, kind, &ignored);
             retainer->due_mono_ms[kind] =
-                weir_mono_ms() + (retainer->has_more ? MORE_MS : retain_ops[kind].every_ms);
+                weir_mono_ms() + (retainer->has_more ? MORE_MS : retain_kind(kind)->ops->every_ms);
         }
         next_ms = WEIR_MIN(next_ms, retainer->due_mono_ms[kind]);
     }
@@ -244,8 +197,8 @@ struct weir_retainer *weir_retainer_create(const struct weir_retainer_config *co
 {
     struct weir_retainer *retainer = weir_xalloc(sizeof *retainer);
     *retainer = (struct weir_retainer){.config = *config, .since_ms = weir_time_ms()};
-    for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
-        retainer->paces[kind].n_entries = retain_rows_entries(kind);
+    for (int kind = 0; kind < weir_retain_n(); kind++) {
+        retainer->paces[kind].n_entries = WEIR_MAX((int64_t)1, weir_retain_rule(kind)->n_entries);
     }
     retainer->paces[RETAIN_PACE_SHRINK].n_entries = 1; /* pages */
     retainer->config.state_dir = weir_xstrdup(config->state_dir);

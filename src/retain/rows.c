@@ -23,11 +23,6 @@
 /** Less that is free is left in the file, to be used again. */
 #define SHRINK_MIN_BYTES ((int64_t)16 << 20)
 
-int64_t retain_rows_entries(enum weir_retain_kind kind)
-{
-    return WEIR_MAX((int64_t)1, retain_tables[kind].n_entries);
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /** One transaction that deletes. */
@@ -70,25 +65,26 @@ static weir_status take_step(struct step *step, weir_txn_fn fn, struct weir_erro
 static weir_status remove_range(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct step *step = context;
-    const struct retain_numbered *table = retain_tables[step->look->kind].numbered;
+    const struct retain_kind *kind = retain_kind(step->look->kind);
+    const struct retain_sql *sql = &kind->sql;
     int64_t cut, first, began_us = (int64_t)(weir_mono_ns() / 1000);
-    WEIR_TRY(weir_txn_query_int(txn, table->first, WEIR_NO_BINDS, 0, &first, err));
+    WEIR_TRY(weir_txn_query_int(txn, sql->first, WEIR_NO_BINDS, 0, &first, err));
     WEIR_TRY(weir_txn_query_int(
-        txn, table->cut_old,
+        txn, sql->cut_old,
         WEIR_BINDS(WEIR_BIND_INT("n", step->n), WEIR_BIND_INT("before", step->before)), first - 1,
         &cut, err));
     if (step->excess > 0) {
         int64_t n = WEIR_MIN(step->n, step->excess), cut_n;
-        WEIR_TRY(weir_txn_query_int(txn, table->cut_n, WEIR_BINDS(WEIR_BIND_INT("n", n)), first - 1,
+        WEIR_TRY(weir_txn_query_int(txn, sql->cut_n, WEIR_BINDS(WEIR_BIND_INT("n", n)), first - 1,
                                     &cut_n, err));
         cut = WEIR_MAX(cut, cut_n);
     }
     step->n_removed = 0;
-    if (cut >= first && table->trail != WEIR_TRAIL_NONE) {
-        WEIR_TRY(weir_chain_cut(txn, table->trail, cut, err));
+    if (cut >= first && kind->rule->trail != WEIR_TRAIL_NONE) {
+        WEIR_TRY(weir_chain_cut(txn, kind->rule->trail, cut, err));
     }
     if (cut >= first) {
-        WEIR_TRY(weir_txn_exec(txn, table->remove, WEIR_BINDS(WEIR_BIND_INT("cut", cut)),
+        WEIR_TRY(weir_txn_exec(txn, sql->remove[0], WEIR_BINDS(WEIR_BIND_INT("cut", cut)),
                                &step->n_removed, err));
     }
     step->took_us = (int64_t)(weir_mono_ns() / 1000) - began_us;
@@ -149,35 +145,56 @@ weir_status retain_shrink(struct weir_retainer *retainer, struct weir_error *err
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-struct reading {
-    const struct retain_look *look;
-    int64_t before, n;
-    int64_t count, oldest;
-    char **keys;
-    size_t n_keys;
+struct query {
+    const char *sql;
+    const struct weir_bind *binds;
+    size_t n_binds;
+    struct weir_arena *arena;
+    int64_t value;
+    char **texts;
+    size_t n;
 };
 
-static weir_status read_counts(struct weir_txn *txn, void *context, struct weir_error *err)
+static weir_status query_int_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    struct reading *reading = context;
-    const struct retain_table *table = &retain_tables[reading->look->kind];
-    const char *count = table->keyed != NULL ? table->keyed->count : table->numbered->count;
-    const char *oldest = table->keyed != NULL ? table->keyed->oldest : table->numbered->oldest;
-    if (table->numbered != NULL && table->own != NULL &&
-        reading->look->projects->has_gaps[reading->look->kind]) {
-        count = table->own->count_all;
-    }
-    WEIR_TRY(weir_txn_query_int(txn, count, WEIR_NO_BINDS, 0, &reading->count, err));
-    return weir_txn_query_int(txn, oldest, WEIR_NO_BINDS, 0, &reading->oldest, err);
+    struct query *query = context;
+    return weir_txn_query_int(txn, query->sql, query->binds, query->n_binds, 0, &query->value, err);
 }
 
-static weir_status read_keys(struct weir_txn *txn, void *context, struct weir_error *err)
+static weir_status query_texts_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    struct reading *reading = context;
-    return weir_txn_query_texts(
-        txn, retain_tables[reading->look->kind].keyed->keys,
-        WEIR_BINDS(WEIR_BIND_INT("before", reading->before), WEIR_BIND_INT("n", reading->n)),
-        reading->look->arena, &reading->keys, &reading->n_keys, err);
+    struct query *query = context;
+    return weir_txn_query_texts(txn, query->sql, query->binds, query->n_binds, query->arena,
+                                &query->texts, &query->n, err);
+}
+
+weir_status retain_query_int(const struct retain_look *look, const char *sql,
+                             const struct weir_bind *binds, size_t n_binds, int64_t *out,
+                             struct weir_error *err)
+{
+    struct query query = {.sql = sql, .binds = binds, .n_binds = n_binds};
+    WEIR_TRY(weir_store_read(look->retainer->config.store, query_int_in, &query, err));
+    *out = query.value;
+    return WEIR_OK;
+}
+
+weir_status retain_query_texts(const struct retain_look *look, const char *sql,
+                               const struct weir_bind *binds, size_t n_binds, char ***out,
+                               size_t *out_n, struct weir_error *err)
+{
+    struct query query = {.sql = sql, .binds = binds, .n_binds = n_binds, .arena = look->arena};
+    WEIR_TRY(weir_store_read(look->retainer->config.store, query_texts_in, &query, err));
+    *out = query.texts;
+    *out_n = query.n;
+    return WEIR_OK;
+}
+
+/* Where rows of projects have gone from between others, numbers say nothing. */
+static weir_status count_rows(const struct retain_look *look, int64_t *out, struct weir_error *err)
+{
+    const struct retain_sql *sql = &retain_kind(look->kind)->sql;
+    bool has_gaps = look->projects->has_gaps[look->kind] && sql->count_all != NULL;
+    return retain_query_int(look, has_gaps ? sql->count_all : sql->count, WEIR_NO_BINDS, out, err);
 }
 
 /* By the platform's age; where projects have their own, retain_own_sweep has done it. */
@@ -193,7 +210,7 @@ static int64_t excess_of(const struct retain_look *look, int64_t count)
         return 0;
     }
     return WEIR_MAX((int64_t)0,
-                    count - look->limit.max_bytes / weir_retain_rules[look->kind].row_bytes);
+                    count - look->limit.max_bytes / weir_retain_rule(look->kind)->row_bytes);
 }
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
@@ -201,12 +218,12 @@ static int64_t excess_of(const struct retain_look *look, int64_t count)
 static weir_status sweep_numbered(const struct retain_look *look, int64_t *n_removed,
                                   struct weir_error *err)
 {
-    struct reading reading = {.look = look};
-    WEIR_TRY(weir_store_read(look->retainer->config.store, read_counts, &reading, err));
+    int64_t n;
+    WEIR_TRY(count_rows(look, &n, err));
     struct step step = {.look = look,
                         .i_pace = look->kind,
                         .before = too_old_ms(look),
-                        .excess = excess_of(look, reading.count)};
+                        .excess = excess_of(look, n)};
     look->retainer->has_more = true;
     for (int i = 0; i < STEPS_MAX && !retain_is_stopping(look->retainer); i++) {
         WEIR_TRY(take_step(&step, remove_range, err));
@@ -237,27 +254,23 @@ weir_status retain_rows_remove(const struct retain_look *look, const char *const
     return WEIR_OK;
 }
 
-/* Everything of one key: each statement until it finds nothing. What the last one takes counts. */
-static weir_status remove_all_of(const struct retain_look *look, const char *key,
-                                 int64_t *n_removed, struct weir_error *err)
-{
-    const char *const *sql = retain_tables[look->kind].keyed->remove;
-    return retain_rows_remove(look, sql, WEIR_ARRAY_LEN(retain_tables[look->kind].keyed->remove),
-                              key, INT64_MIN, n_removed, err);
-}
-
 /* Metrics are counted in rows and go by runs: one run at a time then, until enough have gone. */
 static weir_status sweep_keys(const struct retain_look *look, int64_t before, int64_t n_wanted,
                               int64_t *n_removed, struct weir_error *err)
 {
-    struct reading reading = {
-        .look = look, .before = before, .n = WEIR_MIN(n_wanted, (int64_t)KEYS_MAX)};
+    const struct retain_sql *sql = &retain_kind(look->kind)->sql;
     int64_t n_before = *n_removed;
-    WEIR_TRY(weir_store_read(look->retainer->config.store, read_keys, &reading, err));
-    for (size_t i = 0; i < reading.n_keys && *n_removed - n_before < n_wanted &&
-                       !retain_is_stopping(look->retainer);
-         i++) {
-        WEIR_TRY(remove_all_of(look, reading.keys[i], n_removed, err));
+    char **keys;
+    size_t n;
+    WEIR_TRY(
+        retain_query_texts(look, sql->keys,
+                           WEIR_BINDS(WEIR_BIND_INT("before", before),
+                                      WEIR_BIND_INT("n", WEIR_MIN(n_wanted, (int64_t)KEYS_MAX))),
+                           &keys, &n, err));
+    for (size_t i = 0;
+         i < n && *n_removed - n_before < n_wanted && !retain_is_stopping(look->retainer); i++) {
+        WEIR_TRY(retain_rows_remove(look, sql->remove, RETAIN_REMOVE_MAX, keys[i], INT64_MIN,
+                                    n_removed, err));
     }
     return WEIR_OK;
 }
@@ -265,72 +278,62 @@ static weir_status sweep_keys(const struct retain_look *look, int64_t before, in
 static weir_status sweep_keyed(const struct retain_look *look, int64_t *n_removed,
                                struct weir_error *err)
 {
-    struct reading reading = {.look = look};
+    int64_t n;
     WEIR_TRY(sweep_keys(look, too_old_ms(look), INT64_MAX, n_removed, err));
-    WEIR_TRY(weir_store_read(look->retainer->config.store, read_counts, &reading, err));
-    int64_t excess = excess_of(look, reading.count);
+    WEIR_TRY(count_rows(look, &n, err));
+    int64_t excess = excess_of(look, n);
     return excess > 0 ? sweep_keys(look, INT64_MAX, excess, n_removed, err) : WEIR_OK;
 }
 
-weir_status retain_rows_sweep(const struct retain_look *look, struct weir_error *err)
+static weir_status sweep_rows(const struct retain_look *look, struct weir_error *err)
 {
     int64_t n_removed = 0;
     if (look->has_own) {
         WEIR_TRY(retain_own_sweep(look, &n_removed, err));
     }
-    weir_status status = retain_tables[look->kind].keyed != NULL
-                             ? sweep_keyed(look, &n_removed, err)
-                             : sweep_numbered(look, &n_removed, err);
+    weir_status status = weir_retain_rule(look->kind)->by == WEIR_ROWS_NUMBERED
+                             ? sweep_numbered(look, &n_removed, err)
+                             : sweep_keyed(look, &n_removed, err);
     if (n_removed > 0) {
         weir_log(WEIR_LOG_INFO, "retention_removed",
-                 WEIR_KV_STR("kind", weir_retain_rules[look->kind].name),
+                 WEIR_KV_STR("kind", weir_retain_rule(look->kind)->name),
                  WEIR_KV_INT("rows", n_removed));
     }
     return status;
 }
 
-weir_status retain_rows_measure(const struct retain_look *look, struct retain_size *out,
+static weir_status measure_rows(const struct retain_look *look, struct retain_size *out,
                                 struct weir_error *err)
 {
-    struct reading reading = {.look = look};
-    WEIR_TRY(weir_store_read(look->retainer->config.store, read_counts, &reading, err));
-    int64_t n_old = reading.count > 0 && reading.oldest <= too_old_ms(look);
-    int64_t excess = excess_of(look, reading.count);
+    int64_t n, oldest;
+    WEIR_TRY(count_rows(look, &n, err));
+    WEIR_TRY(
+        retain_query_int(look, retain_kind(look->kind)->sql.oldest, WEIR_NO_BINDS, &oldest, err));
+    int64_t n_old = n > 0 && oldest <= too_old_ms(look);
     if (look->has_own) {
         WEIR_TRY(retain_own_count(look, &n_old, err));
     }
-    *out = (struct retain_size){.n = reading.count,
-                                .bytes = reading.count * weir_retain_rules[look->kind].row_bytes,
-                                .oldest_ms = reading.count > 0 ? reading.oldest : 0,
-                                .n_going = WEIR_MAX(excess, n_old)};
+    *out = (struct retain_size){.n = n,
+                                .bytes = n * weir_retain_rule(look->kind)->row_bytes,
+                                .oldest_ms = n > 0 ? oldest : 0,
+                                .n_going = WEIR_MAX(excess_of(look, n), n_old)};
     return WEIR_OK;
 }
+
+const struct retain_ops retain_rows_ops = {sweep_rows, measure_rows, retain_own_preview,
+                                           RETAIN_MINUTE_MS};
 
 /* ---- one job, because somebody says so ----------------------------------------------------------- */
 
 #define JOB_STEP_ROWS 1000
 
-struct job_step {
-    const char *sql, *id;
-    int64_t n_removed; /**< Out. */
-};
-
-static weir_status remove_of_job(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct job_step *step = context;
-    const struct weir_bind binds[] = {WEIR_BIND_TEXT("key", step->id),
-                                      WEIR_BIND_INT("n", JOB_STEP_ROWS)};
-    bool is_counted = strstr(step->sql, ":n)") != NULL;
-    return weir_txn_exec(txn, step->sql, binds, is_counted ? 2 : 1, &step->n_removed, err);
-}
-
 weir_status weir_retain_job_remove(struct weir_store *store, const char *id, struct weir_error *err)
 {
-    const struct retain_keyed *jobs = retain_tables[WEIR_RETAIN_JOBS].keyed;
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(jobs->remove) && jobs->remove[i] != NULL; i++) {
-        struct job_step step = {.sql = jobs->remove[i], .id = id};
+    const char *const *remove = retain_kind(weir_retain_kind_from_text(RETAIN_JOBS))->sql.remove;
+    for (size_t i = 0; i < RETAIN_REMOVE_MAX && remove[i] != NULL; i++) {
+        struct step step = {.sql = remove[i], .key = id, .n = JOB_STEP_ROWS};
         do {
-            WEIR_TRY(weir_store_write(store, remove_of_job, &step, err));
+            WEIR_TRY(weir_store_write(store, remove_key, &step, err));
         } while (step.n_removed > 0 && strstr(step.sql, ":n)") != NULL);
     }
     return WEIR_OK;

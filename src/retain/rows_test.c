@@ -56,7 +56,7 @@ START_TEST(decisions_beyond_the_size_go_oldest_first)
     char text[32];
     add_decisions(1, 3000);
     (void)snprintf(text, sizeof text, "forever,%" PRId64 "B",
-                   100 * weir_retain_rules[WEIR_RETAIN_DECISIONS].row_bytes);
+                   100 * weir_retain_rule(KIND("decisions"))->row_bytes);
     retain("decisions", text);
     sweep_round();
     ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 100);
@@ -275,7 +275,7 @@ START_TEST(the_database_reaches_a_plateau)
     int64_t pages[12], n = 2000;
     char text[32];
     (void)snprintf(text, sizeof text, "forever,%" PRId64 "B",
-                   n * weir_retain_rules[WEIR_RETAIN_DECISIONS].row_bytes);
+                   n * weir_retain_rule(KIND("decisions"))->row_bytes);
     retain("decisions", text);
     for (int i = 0; i < 12; i++) {
         add_decisions(i * n + 1, (i + 1) * n);
@@ -303,90 +303,6 @@ START_TEST(a_step_holds_the_writer_for_no_more_than_ten_milliseconds)
 
 END_TEST
 
-/* What a row's deletion touches, by the database itself: the tables that each kind deletes from. */
-static const struct {
-    enum weir_retain_kind kind;
-    const char *tables;
-} touched[] = {
-    {WEIR_RETAIN_DECISIONS, "'decisions'"},
-    {WEIR_RETAIN_EVENTS, "'events'"},
-    {WEIR_RETAIN_AUDIT, "'events'"},
-    {WEIR_RETAIN_ACCESSES, "'events'"},
-    {WEIR_RETAIN_ATTEMPTS, "'attempts'"},
-    {WEIR_RETAIN_REPLICA_REPORTS, "'ion_replicas'"},
-    {WEIR_RETAIN_HEALTH, "'health_reports'"},
-    {WEIR_RETAIN_KPIS, "'kpis'"},
-    {WEIR_RETAIN_FEEDBACK, "'feedback'"},
-    {WEIR_RETAIN_OUTCOMES, "'outcomes'"},
-    {WEIR_RETAIN_STATISTICS, "'statistics'"},
-    {WEIR_RETAIN_ALERTS, "'alert_firings', 'alerts'"},
-    {WEIR_RETAIN_DELIVERIES, "'alert_deliveries'"},
-    {WEIR_RETAIN_SILENCES, "'alert_silences'"},
-    {WEIR_RETAIN_POLICY_DECISIONS, "'policy_decisions'"},
-    {WEIR_RETAIN_METRICS, "'metrics'"},
-    {WEIR_RETAIN_JOBS,
-     "'metrics', 'latest_metrics', 'run_parameters', 'run_tags', 'run_inputs', 'runs',"
-     " 'tasks', 'task_devices', 'usage_meters', 'jobs'"},
-    {WEIR_RETAIN_SWEEPS, "'sweep_trials', 'sweeps'"},
-    {WEIR_RETAIN_ACTIONS, "'outbox'"},
-    {WEIR_RETAIN_USAGE, "'usage'"},
-    {WEIR_RETAIN_USAGE_DAYS, "'usage'"},
-    {WEIR_RETAIN_QUEUE_HISTORY, "'queue_history'"},
-    {WEIR_RETAIN_SENT_BLOBS, "'sent_blobs'"},
-};
-
-/* Tables that no rule sweeps: what people make, and what is bounded by it. A new table goes into a
- * kind, or here with its reason. */
-static const char unswept[] =
-    "'schema_migrations', 'counters', 'settings',"      /* of a fixed size */
-    "'projects', 'queues', 'users', 'tokens', 'nodes'," /* made by people; a node by its token */
-    "'alert_rules', 'alert_receivers',"                 /* at most 100 of a project, and 100 */
-    "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
-    "'groups','group_members','project_members',"       /* few: people and their teams */
-    "'custom_roles',"                                   /* at most 64 */
-    "'project_retention', 'retention_bounds',"          /* at most one of a kind, and project */
-    "'node_joins',"                             /* a new one removes those that have ended */
-    "'board',"                                  /* goes with its job */
-    "'former_attempts',"                        /* none is added; each goes with its task */
-    "'audit_chains',"                           /* one of each chain */
-    "'decision_totals',"                        /* of versions that have decided */
-    "'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
-    "'experiments', 'experiment_tags',"         /* made by people and programs; stay */
-    "'track_keys', 'input_datasets',"           /* names, each once, of what runs have */
-    "'comparisons', 'disagreements',"           /* the same; at most 200 of each */
-    "'run_artifacts', 'artifact_uploads',"      /* go with their run */
-    "'logged_models', 'logged_model_params', 'logged_model_tags', 'logged_model_metrics',"
-    "'run_logged_models',"                /* go with their run, too */
-    "'model_tags', 'model_version_tags'," /* stay with their model */
-    "'services', 'service_logins',"       /* made by people; a login ends by itself */
-    "'secrets', 'code_manifests',"        /* at most 256 of a project; with their blobs */
-    "'usage_totals', 'job_totals',"       /* of projects and models, or kinds and states */
-    "'sessions', 'login_links',"          /* end by themselves; the engine removes them */
-    "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
-    "'model_aliases', 'model_baselines', 'deployments',"          /* stay until deleted */
-    "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */
-    "'snapshots', 'ion_revisions',"                 /* stay until deleted; one for each apply */
-    "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'," /* of documents and versions */
-    "'nodes_heard',"                                            /* one of each node */
-    "'ion_arms',"                        /* two of each comparison that runs */
-    "'ion_triggers', 'trigger_firings'"; /* of documents; WEIR_FIRINGS_KEPT of each ION */
-
-START_TEST(every_table_has_a_rule_or_a_reason)
-{
-    char text[4096];
-    size_t len = (size_t)snprintf(text, sizeof text,
-                                  "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
-                                  " AND name NOT LIKE 'sqlite_%%' AND name NOT IN (%s",
-                                  unswept);
-    for (size_t i = 0; i < sizeof touched / sizeof *touched; i++) {
-        len += (size_t)snprintf(text + len, sizeof text - len, ", %s", touched[i].tables);
-    }
-    (void)snprintf(text + len, sizeof text - len, ")");
-    ck_assert_int_eq(ask(text), 0);
-}
-
-END_TEST
-
 /* Events 1 to n, one a minute: of ten, six happen, one is an admin's act, three are refusals. */
 static void add_events(int n)
 {
@@ -403,7 +319,7 @@ START_TEST(what_anybody_can_have_written_pushes_out_no_act_of_an_admin)
     char text[64];
     add_events(1000);
     (void)snprintf(text, sizeof text, "forever,%" PRId64 "B",
-                   10 * weir_retain_rules[WEIR_RETAIN_ACCESSES].row_bytes);
+                   10 * weir_retain_rule(KIND("accesses"))->row_bytes);
     retain("accesses", text);
     retain("events", "0s");
     now_ms = NOON_MS + 500 * 60000;
@@ -413,7 +329,7 @@ START_TEST(what_anybody_can_have_written_pushes_out_no_act_of_an_admin)
     ck_assert_int_eq(ask("SELECT min(seq) FROM events WHERE kind = 'access_refused'"), 969);
     ck_assert_int_eq(ask("SELECT min(seq) FROM events WHERE topic = 'jobs'"), 501);
     (void)snprintf(text, sizeof text, "forever,%" PRId64 "B",
-                   weir_retain_rules[WEIR_RETAIN_AUDIT].row_bytes);
+                   weir_retain_rule(KIND("audit"))->row_bytes);
     retain("audit", text);
     sweep_round();
     ck_assert_int_eq(ask("SELECT seq FROM events WHERE kind = 'token_created'"), 996);
@@ -488,17 +404,61 @@ START_TEST(reports_of_replicas_that_are_gone_go)
 
 END_TEST
 
+/* Tables whose rows go with a kind's and are in none of its statements. */
+static const char *cascaded(const char *kind)
+{
+    return strcmp(kind, "jobs") == 0 ? "'task_devices', 'usage_meters'" : "''";
+}
+
+/* By the database itself: the most indexes of a table that the kind deletes from. */
 START_TEST(a_step_reckons_with_every_index_that_its_rows_stand_in)
 {
-    for (size_t i = 0; i < sizeof touched / sizeof *touched; i++) {
-        char text[512];
-        (void)snprintf(text, sizeof text,
-                       "SELECT max(n) FROM (SELECT count(i.seq) + 1 AS n FROM sqlite_schema t"
-                       " LEFT JOIN pragma_index_list(t.name) i WHERE t.type = 'table'"
-                       " AND t.name IN (%s) GROUP BY t.name)",
-                       touched[i].tables);
-        ck_assert_msg(ask(text) == retain_rows_entries(touched[i].kind), "%s: %d",
-                      touched[i].tables, (int)ask(text));
+    for (int kind = 0; kind < weir_retain_n(); kind++) {
+        const struct retain_kind *its = retain_kind(kind);
+        char *tables = weir_arena_strdup(&fixture.arena, cascaded(its->rule->name));
+        for (size_t i = 0; i < RETAIN_REMOVE_MAX && its->sql.remove[i] != NULL; i++) {
+            const char *table = its->sql.remove[i] + strlen("DELETE FROM ");
+            tables = weir_arena_printf(&fixture.arena, "%s, '%.*s'", tables,
+                                       (int)strcspn(table, " "), table);
+        }
+        if (its->rule->row_bytes > 0) {
+            const char *text = weir_arena_printf(
+                &fixture.arena,
+                "SELECT max(n) FROM (SELECT count(i.seq) + 1 AS n FROM sqlite_schema t"
+                " LEFT JOIN pragma_index_list(t.name) i WHERE t.type = 'table'"
+                " AND t.name IN (%s) GROUP BY t.name)",
+                tables);
+            ck_assert_msg(ask(text) == its->rule->n_entries, "%s: %d", its->rule->name,
+                          (int)ask(text));
+        }
+    }
+}
+
+END_TEST
+
+static void must_compile(const char *statement)
+{
+    if (statement != NULL) {
+        (void)ask(weir_arena_printf(&fixture.arena, "EXPLAIN %s", statement));
+    }
+}
+
+START_TEST(every_statement_of_every_rule_can_be_run)
+{
+    for (int kind = 0; kind < weir_retain_n(); kind++) {
+        const struct retain_sql *its = &retain_kind(kind)->sql;
+        const char *const asked[] = {
+            its->count, its->oldest,   its->keys,      its->first,         its->cut_old,
+            its->cut_n, its->own_keys, its->own_count, its->own_remove[0], its->count_all};
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(asked); i++) {
+            must_compile(asked[i]);
+        }
+        for (size_t i = 0; i < RETAIN_REMOVE_MAX; i++) {
+            must_compile(its->remove[i]);
+        }
+        bool is_rows = weir_retain_rule(kind)->row_bytes > 0;
+        ck_assert_int_eq(is_rows, its->count != NULL);
+        ck_assert_int_eq(is_rows && weir_retain_rule(kind)->is_of_project, its->own_keys != NULL);
     }
 }
 
@@ -513,7 +473,8 @@ WEIR_TEST_MAIN_WITH(
     curves_of_models_that_serve_or_wait_stay, curves_of_models_that_have_a_name_stay,
     actions_that_wait_stay, the_database_reaches_a_plateau,
     a_step_holds_the_writer_for_no_more_than_ten_milliseconds,
-    a_step_reckons_with_every_index_that_its_rows_stand_in, every_table_has_a_rule_or_a_reason,
+    a_step_reckons_with_every_index_that_its_rows_stand_in,
+    every_statement_of_every_rule_can_be_run,
     what_anybody_can_have_written_pushes_out_no_act_of_an_admin,
     a_step_over_events_searches_none_that_stay,
     starts_of_jobs_that_are_over_are_forgotten_and_no_others, reports_of_replicas_that_are_gone_go)

@@ -62,8 +62,8 @@ static weir_status measure_kind(const struct retain_look *look, struct weir_reta
 {
     struct retain_size size;
     char limit[WEIR_RETAIN_LIMIT_TEXT_BYTES];
-    const struct weir_retain_rule *rule = &weir_retain_rules[look->kind];
-    WEIR_TRY(retain_ops[look->kind].measure(look, &size, err));
+    const struct weir_retain_rule *rule = weir_retain_rule(look->kind);
+    WEIR_TRY(retain_kind(look->kind)->ops->measure(look, &size, err));
     weir_retain_limit_text(&look->limit, limit);
     *out = (struct weir_retain_usage){
         .kind = weir_arena_strdup(look->arena, rule->name),
@@ -139,11 +139,11 @@ weir_status weir_retainer_usage(struct weir_retainer *retainer, struct weir_aren
     struct reading reading;
     struct retain_look look;
     struct weir_retain_report report = {
-        .items = WEIR_ARENA_ARRAY(arena, WEIR_RETAIN_N + WEIR_ARRAY_LEN(plains) + 1,
+        .items = WEIR_ARENA_ARRAY(arena, (size_t)weir_retain_n() + WEIR_ARRAY_LEN(plains) + 1,
                                   struct weir_retain_usage)};
     WEIR_TRY(weir_store_read(retainer->config.store, read_space, &reading, err));
     WEIR_TRY(retain_look_begin(retainer, arena, &look, err));
-    for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
+    for (int kind = 0; kind < weir_retain_n(); kind++) {
         retain_look_at(&look, kind);
         WEIR_TRY(measure_kind(&look, &report.items[report.n++], err));
     }

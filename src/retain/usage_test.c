@@ -26,8 +26,8 @@ static struct weir_retain_report usage(void)
 START_TEST(every_kind_has_a_line_also_when_there_is_nothing)
 {
     struct weir_retain_report report = usage();
-    for (int i = 0; i < WEIR_RETAIN_N; i++) {
-        const struct weir_retain_usage *item = line(&report, weir_retain_rules[i].name);
+    for (int i = 0; i < weir_retain_n(); i++) {
+        const struct weir_retain_usage *item = line(&report, weir_retain_rule(i)->name);
         ck_assert_int_eq(item->used_bytes, 0);
         ck_assert_int_eq(item->n, 0);
         ck_assert_str_eq(item->next, "nothing");

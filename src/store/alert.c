@@ -1,6 +1,7 @@
 #include "store/event.h"
 
 #include "store/alert_kind.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -32,6 +33,18 @@ static const struct weir_field alert_fields[] = {
 
 const struct weir_resource weir_alert_resource =
     WEIR_RESOURCE("alert", "alerts", weir_alert, alert_fields);
+
+const struct weir_noun weir_noun_alert = {
+    "alerts", .subject = "subject",
+    .rules = {WEIR_RULE(
+        "alerts", "Alerts that are resolved",
+        "Those resolved longest ago go first; one that is not resolved stays.", 50,
+        {WEIR_DAYS(90), WEIR_MB(20)}, 600, 10, .time = "resolved_ms", .where = "state = 'resolved'",
+        .remove = {"DELETE FROM alert_firings WHERE alert IN (SELECT id FROM alerts WHERE id = :key"
+                   " AND state = 'resolved')",
+                   "DELETE FROM alerts WHERE id = :key AND state = 'resolved'"})},
+    .captured = WEIR_CAPTURED("alerts", 90, .resource = &weir_alert_resource, .by = "subject",
+                              .time = "raised_ms", .since_always = true, .ended = "resolved_ms")};
 
 static const char sql_raise_again[] =
     "UPDATE alerts SET count = count + 1, last_ms = :now, subject = :subject, message = :message,"

@@ -1,6 +1,7 @@
 #include "store/event.h"
 
 #include "store/chain.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -31,6 +32,22 @@ const struct weir_resource weir_event_resource =
     WEIR_RESOURCE("event", "events", weir_event, event_fields);
 const struct weir_resource weir_setting_resource =
     WEIR_RESOURCE("setting", "settings", weir_setting, setting_fields);
+
+const struct weir_noun weir_noun_event = {
+    "events", .subject = "subject",
+    .rules = {WEIR_RULE("events", "What happened, in sentences", "The oldest go first.", 20,
+                        {WEIR_DAYS(90), WEIR_MB(100)}, 400, 8, .by = WEIR_ROWS_NUMBERED,
+                        .time = "time_ms", .where = WEIR_TRAIL_SQL " = 0"),
+              WEIR_RULE("audit", "What admins did to users and tokens", "The oldest go first.", 30,
+                        {WEIR_DAYS(730), WEIR_MB(30)}, 400, 8, .by = WEIR_ROWS_NUMBERED,
+                        .time = "time_ms", .where = WEIR_TRAIL_SQL " = 1",
+                        .trail = WEIR_TRAIL_ACTS),
+              WEIR_RULE("accesses", "Sessions, first uses of tokens, who was refused",
+                        "The oldest go first.", 40, {WEIR_DAYS(90), WEIR_MB(20)}, 400, 8,
+                        .by = WEIR_ROWS_NUMBERED, .time = "time_ms", .where = WEIR_TRAIL_SQL " = 2",
+                        .trail = WEIR_TRAIL_ACCESSES)},
+    .captured = WEIR_CAPTURED("events", 80, .resource = &weir_event_resource, .by = "subject",
+                              .time = "time_ms")};
 
 /* Kinds that are not here are "info". A change needs a migration for the events of before. */
 static const struct {

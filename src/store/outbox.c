@@ -1,5 +1,6 @@
 #include "store/event.h"
 
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -22,6 +23,12 @@ static const struct weir_field outbox_fields[] = {
 
 const struct weir_resource weir_outbox_resource =
     WEIR_RESOURCE("outbox entry", "outbox", weir_outbox, outbox_fields);
+
+const struct weir_noun weir_noun_outbox = {
+    "outbox", .rules = {WEIR_RULE("actions", "Actions of the server that are done or failed",
+                                  "Those done longest ago go first.", 190,
+                                  {WEIR_DAYS(7), WEIR_MB(20)}, 400, 5, .time = "done_ms",
+                                  .key = "key", .tie = "seq", .where = "state <> 'pending'")}};
 
 static const char sql_has_key[] = "SELECT count(*) FROM outbox WHERE key = :key";
 static const char sql_next_due[] =

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/sha256.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -69,6 +70,18 @@ const struct weir_resource weir_sweep_resource =
     WEIR_RESOURCE("sweep", "sweeps", weir_sweep, sweep_fields);
 const struct weir_resource weir_sweep_trial_resource =
     WEIR_RESOURCE("trial", "sweep_trials", weir_sweep_trial, trial_fields);
+
+#define OVER WEIR_WORK_OVER_SQL
+
+const struct weir_noun weir_noun_sweep = {
+    "sweeps", .project = "project",
+    .rules = {WEIR_RULE(
+        "sweeps", "Sweeps that are over, with what their trials tried",
+        "Those that ended longest ago go first.", 160, {WEIR_DAYS(365), WEIR_MB(10)}, 60000, 4,
+        .is_of_project = true, .time = "ended_ms", .where = OVER,
+        .remove = {"DELETE FROM sweep_trials WHERE id IN (SELECT t.id FROM sweep_trials t"
+                   " JOIN sweeps s ON s.id = t.sweep WHERE s.id = :key AND s." OVER " LIMIT :n)",
+                   "DELETE FROM sweeps WHERE id = :key AND " OVER})}};
 
 static const char sql_open[] = "SELECT id FROM sweeps WHERE state IN ('RUNNING', 'PAUSED', "
                                "'STOPPING') ORDER BY created_ms, id";

@@ -51,9 +51,6 @@ const struct weir_resource weir_disagreement_resource =
     WEIR_RESOURCE("disagreement", "disagreements", weir_disagreement, disagreement_fields);
 
 static const char sql_drop_rows[] = "DELETE FROM disagreements WHERE run = :run";
-static const char sql_forget[] =
-    "DELETE FROM disagreements WHERE label = :label AND (:project = '' OR run IN"
-    " (SELECT id FROM runs WHERE project = :project))";
 
 static bool is_kind(const char *kind)
 {
@@ -161,12 +158,4 @@ weir_status weir_disagreements_list(struct weir_txn *txn, const char *run, const
                            err));
     *out = items;
     return WEIR_OK;
-}
-
-weir_status weir_disagreements_forget(struct weir_txn *txn, const char *label, const char *project,
-                                      struct weir_error *err)
-{
-    return weir_txn_exec(
-        txn, sql_forget,
-        WEIR_BINDS(WEIR_BIND_TEXT("label", label), WEIR_BIND_TEXT("project", project)), NULL, err);
 }

@@ -80,9 +80,4 @@ weir_status weir_disagreements_list(struct weir_txn *txn, const char *run, const
                                     struct weir_disagreement **out, size_t *out_n, char **out_next,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Delete the disagreements about pictures of a class: a person whose photos are deleted.
- *  @param project  "": in all. */
-weir_status weir_disagreements_forget(struct weir_txn *txn, const char *label, const char *project,
-                                      struct weir_error *err) WEIR_MUST_CHECK;
-
 #endif

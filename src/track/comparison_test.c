@@ -175,30 +175,25 @@ START_TEST(a_kind_that_the_answers_do_not_have_is_refused)
 
 END_TEST
 
-static weir_status forgetting(struct weir_txn *txn, void *context, struct weir_error *err)
+static weir_status going_with_its_run(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     (void)context;
     put(txn, "a", 4, 3, 1, err);
     put(txn, "c", 4, 3, 1, err);
-    MUST(weir_disagreements_forget(txn, "nut", "default", err));
-    ck_assert_uint_eq(count(txn, "a", NULL, err), 1);
-    ck_assert_uint_eq(count(txn, "c", NULL, err), 3);
-    MUST(weir_disagreements_forget(txn, "nut", "", err));
-    ck_assert_uint_eq(count(txn, "c", NULL, err), 1);
+    ck_assert_uint_gt(count(txn, "a", NULL, err), 0);
     MUST(weir_txn_exec(txn, "DELETE FROM runs WHERE id = :id",
                        WEIR_BINDS(WEIR_BIND_TEXT("id", "a")), NULL, err));
     ck_assert_uint_eq(count(txn, "a", NULL, err), 0);
     return WEIR_OK;
 }
 
-START_TEST(pictures_of_a_person_who_is_forgotten_go_and_all_with_the_run)
+START_TEST(disagreements_go_with_their_run)
 {
-    fixture_write(&fixture, forgetting, NULL);
+    fixture_write(&fixture, going_with_its_run, NULL);
 }
 
 END_TEST
 
 WEIR_TEST_MAIN_WITH("comparison", set_up, tear_down, disagreements_come_in_pages_and_by_kind,
                     a_review_finds_the_comparison_with_what_serves_or_else_the_newest,
-                    a_kind_that_the_answers_do_not_have_is_refused,
-                    pictures_of_a_person_who_is_forgotten_go_and_all_with_the_run)
+                    a_kind_that_the_answers_do_not_have_is_refused, disagreements_go_with_their_run)

@@ -2,6 +2,7 @@
 #include "track/run.h"
 
 #include "base/grow.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 
 #include <float.h>
@@ -21,6 +22,31 @@ static const struct weir_field metric_fields[] = {
 
 const struct weir_resource weir_metric_resource =
     WEIR_RESOURCE("metric", "metrics", weir_metric, metric_fields);
+
+const struct weir_noun weir_noun_metric = {
+    "metrics", WEIR_OF(run, runs, number),
+    .rules = {WEIR_RULE(
+        "metrics", "The curves of runs",
+        "Those of runs that ended longest ago go first; those of models that serve or wait stay.",
+        140, {WEIR_DAYS(365), WEIR_MB(200)}, 130, 2, .is_of_project = true, .from = "runs",
+        .time = "finished_ms",
+        .where = "finished_ms > 0 AND EXISTS (SELECT 1 FROM metrics WHERE run = runs.number)",
+        .may =
+            "id NOT IN"
+            " (SELECT v.run FROM model_versions v JOIN ion_candidates c ON c.model_version = v.id"
+            " WHERE c." WEIR_CANDIDATE_IN_USE_SQL " AND v.run IS NOT NULL) AND id NOT IN"
+            " (SELECT v.run FROM model_versions v JOIN deployment_versions d ON d.model = v.model"
+            " AND d.version = v.version WHERE v.run IS NOT NULL) AND id NOT IN"
+            " (SELECT v.run FROM model_versions v JOIN model_aliases a ON a.model = v.model"
+            " AND a.version = v.version WHERE v.run IS NOT NULL)",
+        .count = "SELECT count(*) FROM metrics",
+        .counted = "SELECT count(*) FROM metrics m JOIN runs r ON r.number = m.run WHERE r.id IN",
+        .remove =
+            {/* The last of each key stays with the run. */
+             "DELETE FROM metrics WHERE (run, key, step, time_ms, value, is_nan) IN (SELECT run,"
+             " key, step, time_ms, value, is_nan FROM metrics WHERE run ="
+             " (SELECT number FROM runs WHERE id = :key) LIMIT :n)"})},
+    .captured = WEIR_CAPTURED("metrics", 160, .resource = &weir_metric_resource)};
 
 #define METRICS_MAX 1000000
 #define LATEST_MAX  256

@@ -1,5 +1,6 @@
 #include "track/track.h"
 
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 #include "track/registry.h"
@@ -50,6 +51,10 @@ const struct weir_resource weir_model_resource =
     WEIR_RESOURCE("model", "models", weir_model, model_fields);
 const struct weir_resource weir_model_version_resource =
     WEIR_RESOURCE("model version", "model_versions", weir_model_version, model_version_fields);
+
+const struct weir_noun weir_noun_model_version = {
+    "model_versions", WEIR_OF(model, models, name), .stays = "until it is deleted",
+    .captured = WEIR_CAPTURED("model-versions", 170, .resource = &weir_model_version_resource)};
 
 static const char sql_touch_of_version[] =
     "UPDATE models SET updated_ms = :now"

@@ -2,6 +2,7 @@
 
 #include "base/grow.h"
 #include "base/secret.h"
+#include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -38,6 +39,11 @@ static const struct weir_field run_fields[] = {
 // clang-format on
 
 const struct weir_resource weir_run_resource = WEIR_RESOURCE("run", "runs", weir_run, run_fields);
+
+const struct weir_noun weir_noun_run = {
+    "runs", .project = "project", .stays = "goes with its job, else made by people and programs",
+    .captured = WEIR_CAPTURED("runs", 150, .resource = &weir_run_resource, .by = "ion",
+                              .time = "created_ms", .since_always = true, .ended = "finished_ms")};
 
 static const char sql_number[] = "SELECT number FROM runs WHERE id = :id";
 static const char sql_move[] =
