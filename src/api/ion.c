@@ -6,6 +6,7 @@
 #include "api/arms.h"
 #include "api/functions.h"
 #include "api/health.h"
+#include "api/views.h"
 #include "base/clock.h"
 #include "base/secret.h"
 #include "control/control.h"
@@ -197,7 +198,7 @@ static weir_status ion_view(struct weir_txn *txn, const struct weir_ion_state *s
     json_object_set_new(view, "comparisons", comparisons_of_ion(txn, state, weir_time_ms(), arena));
     json_object_set_new(view, "firings", firings);
     struct weir_health health = weir_watch_ion_health(state, alerts, n_alerts);
-    json_object_set_new(view, "health", api_health_view(&health));
+    json_object_set_new(view, "health", weir_view_to_json(api_health_view(), &health));
     *out = view;
     return WEIR_OK;
 }
