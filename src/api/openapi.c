@@ -116,6 +116,7 @@ static json_t *kind_schema(const struct weir_member *member)
     case WEIR_MEMBER_ROWS:
         return list_of(ref_to(member->resource->name));
     case WEIR_MEMBER_MAP:
+    case WEIR_MEMBER_MAP_F64:
     case WEIR_MEMBER_HOLDS:
     case WEIR_MEMBER_JSON:
         return type_schema(member->words);

@@ -10,6 +10,7 @@
 #include "ion/feedback.h"
 #include "ion/firing.h"
 #include "ion/ion.h"
+#include "ion/ion_doc.h"
 #include "ion/kpi.h"
 #include "ion/outcome.h"
 #include "ion/replica.h"
@@ -32,6 +33,8 @@
 #include "track/experiment.h"
 #include "track/forgotten.h"
 #include "track/model_baseline.h"
+#include "track/run.h"
+#include "track/run_groups.h"
 #include "track/track.h"
 
 #include <string.h>

@@ -12,6 +12,11 @@ static void set(json_t *object, const char *name, json_t *value)
     }
 }
 
+static const void *pointer_at(const void *at)
+{
+    return *(const void *const *)at;
+}
+
 static json_t *item_json(const struct weir_member *member, const char *items, size_t i)
 {
     switch (member->type) {
@@ -26,7 +31,6 @@ static json_t *item_json(const struct weir_member *member, const char *items, si
     }
 }
 
-/* Texts by text. */
 static json_t *map_json(const struct weir_member *member, const char *items, size_t n)
 {
     if (items == NULL && member->presence != WEIR_MEMBER_ALWAYS) {
@@ -34,8 +38,12 @@ static json_t *map_json(const struct weir_member *member, const char *items, siz
     }
     json_t *object = json_object();
     for (size_t i = 0; i < n; i++) {
-        char *const *pair = (char *const *)(const void *)(items + i * member->stride);
-        (void)json_object_set_new(object, pair[0], weir_json_string(pair[1]));
+        const void *key = items + i * member->stride + member->key;
+        const void *value = items + i * member->stride + member->value;
+        (void)json_object_set_new(object, pointer_at(key),
+                                  member->type == WEIR_MEMBER_MAP
+                                      ? weir_json_string(pointer_at(value))
+                                      : weir_json_real(*(const double *)value));
     }
     return object;
 }
@@ -50,11 +58,6 @@ static json_t *items_json(const struct weir_member *member, const void *items, s
         json_array_append_new(array, item_json(member, items, i));
     }
     return array;
-}
-
-static const void *pointer_at(const void *at)
-{
-    return *(const void *const *)at;
 }
 
 /* NULL: it is not known. */
@@ -92,6 +95,7 @@ static json_t *member_json(const struct weir_member *member, const char *what)
     case WEIR_MEMBER_JSON:
         return *(json_t *const *)at;
     case WEIR_MEMBER_MAP:
+    case WEIR_MEMBER_MAP_F64:
         return map_json(member, pointer_at(at), *(const size_t *)n);
     case WEIR_MEMBER_TEXTS:
     case WEIR_MEMBER_INTS:

@@ -23,7 +23,7 @@
  *     FLAT_OF(v)                   const struct v *; NULL: they are all missing
  *     VIEW_AS(v, s), VIEWS_AS, IN_AS, FLAT_AS  the same, of a view over struct s
  *     ROW_OF(r), ROWS(r)           the same of a record whose table is r_resource
- *     MAP(s)                       an array `m` of `n_m` of struct s, which begins with texts key and value
+ *     MAP(s), MAP_F64(s)           an array `m` of `n_m` of struct s with a text key, and a value: text, or a double
  *     JSON(type)                   json_t *, which is taken; its type in words, see struct weir_member
  *
  * Not known is: NULL, WEIR_INT_NONE, a number that is not finite, the time 0. ALWAYS is a member that is always known
@@ -67,6 +67,7 @@ enum weir_member_type {
     WEIR_MEMBER_ROW_OF,
     WEIR_MEMBER_ROWS,
     WEIR_MEMBER_MAP,
+    WEIR_MEMBER_MAP_F64,
     WEIR_MEMBER_JSON,
 };
 
@@ -85,7 +86,7 @@ struct weir_member {
     size_t offset, n_offset;                     /**< n_offset: of the count of an array. */
     const struct weir_view_table *(*view)(void); /**< Of VIEW_OF and VIEWS. */
     const struct weir_resource *resource;        /**< Of ROW_OF and ROWS. */
-    size_t stride;                               /**< Of MAP: sizeof the struct. */
+    size_t stride, key, value; /**< Of a MAP: size of its struct, and where these lie. */
     /** Of JSON: "text", "integer", "number", "bool", "time", "any", the title of a view or a record, or one of
      *  those after "list of " or "map of " (by text). */
     const char *words;

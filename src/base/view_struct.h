@@ -45,6 +45,7 @@
 #define WEIR_C_VIEWS_AS(v, s) const struct s * WEIR_C_MANY
 #define WEIR_C_ROWS(r)     const struct r * WEIR_C_MANY
 #define WEIR_C_MAP(s)      const struct s * WEIR_C_MANY
+#define WEIR_C_MAP_F64(s)  const struct s * WEIR_C_MANY
 #define WEIR_C_JSON(words) json_t * WEIR_C_ONE
 #define WEIR_C_ONE(m)      m;
 #define WEIR_C_MANY(m)     m; size_t n_##m;

@@ -60,10 +60,12 @@
 #define WEIR_T_VIEW_AS(v, s)  WEIR_T_VIEW_OF(v)
 #define WEIR_T_VIEWS_AS(v, s) WEIR_T_VIEWS(v)
 #define WEIR_T_ROWS(r)      .type = WEIR_MEMBER_ROWS, .resource = &r##_resource, WEIR_T_MANY
+#define WEIR_MAP_OF(s)                                                                             \
+    .stride = sizeof(struct s), .key = offsetof(struct s, key), .value = offsetof(struct s, value)
 #define WEIR_T_MAP(s)                                                                              \
-    .type = WEIR_MEMBER_MAP, .words = "map of text",                                               \
-    .stride = sizeof(struct s) * (1 + 0 * sizeof(char[offsetof(struct s, value) == sizeof(char *) ? 1 : -1])), \
-    WEIR_T_MANY
+    .type = WEIR_MEMBER_MAP, .words = "map of text", WEIR_MAP_OF(s), WEIR_T_MANY
+#define WEIR_T_MAP_F64(s)                                                                          \
+    .type = WEIR_MEMBER_MAP_F64, .words = "map of number", WEIR_MAP_OF(s), WEIR_T_MANY
 #define WEIR_T_JSON(words_) .type = WEIR_MEMBER_JSON, .words = words_ WEIR_T_ONE
 #define WEIR_T_ONE(m)
 #define WEIR_T_MANY(m)      .n_offset = offsetof(this_view, n_##m)

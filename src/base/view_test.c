@@ -14,6 +14,12 @@ struct sample_pair {
     const char *key, *value;
 };
 
+struct sample_number {
+    int64_t other;
+    double value;
+    const char *key;
+};
+
 #include "base/view_struct.h"
 
 #include "base/view_sample.def"
@@ -71,6 +77,7 @@ static struct weir_sample rows[3] = {{"a", 1}, {"b", 2}, {"c", 3}};
 static const char *const words[] = {"one", "zwei", "drei mit \"Zeichen\"", ""};
 static char *const texts[] = {"x", "y", "z"};
 static const struct sample_pair pairs[] = {{"one", "1"}, {"nothing", NULL}};
+static const struct sample_number numbers[] = {{1, 0.5, "half"}, {2, NAN, "none"}};
 static const int64_t wholes[] = {0, -1, INT64_MAX};
 
 static struct sample_whole random_view(bool known[static 12])
@@ -108,6 +115,8 @@ static struct sample_whole random_view(bool known[static 12])
         .n_records = weir_rng_below(&rng, 4),
         .map = pairs,
         .n_map = weir_rng_below(&rng, 3),
+        .numbers = numbers,
+        .n_numbers = weir_rng_below(&rng, 3),
         .json = known[9] ? json_pack("{s:s}", "k", "v") : NULL,
         .standard = coin(),
     };
@@ -155,6 +164,11 @@ static json_t *by_hand(const struct sample_whole *view, const bool known[static 
         json_object_set_new(map, pairs[i].key, i == 0 ? json_string(pairs[i].value) : json_null());
     }
     say(object, "map", true, false, map);
+    map = json_object();
+    for (size_t i = 0; i < view->n_numbers; i++) {
+        json_object_set_new(map, numbers[i].key, i == 0 ? json_real(0.5) : json_null());
+    }
+    say(object, "numbers", true, false, map);
     say(object, "json", known[9], true, json_pack("{s:s}", "k", "v"));
     say(object, "default", true, false, json_boolean(view->standard));
     return object;
