@@ -2,8 +2,10 @@
 
 #include "api/views.h"
 #include "control/lineage.h"
+#include "control/live.h"
 
 #include "api/role.h"
+#include "capture/replay.h"
 #include "capture/snapshot.h"
 #include "deploy/deploy.h"
 #include "ion/decision.h"
@@ -24,6 +26,7 @@
 #include "job/service.h"
 #include "notify/notify.h"
 #include "retain/retain.h"
+#include "store/chain.h"
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/tenant.h"
@@ -36,6 +39,7 @@
 #include "track/run.h"
 #include "track/run_groups.h"
 #include "track/track.h"
+#include "visit/hub.h"
 
 #include <string.h>
 
@@ -89,12 +93,16 @@
 
 static const struct api_shape shapes[] = {
 // clang-format off
+#include "store/chain_views.def"
 #include "api/views_platform.def"
+#include "visit/visit_views.def"
 #include "api/views_cluster.def"
+#include "control/live_views.def"
 #include "api/views_track.def"
 #include "api/views_deployment.def"
 #include "api/views_ion.def"
 #include "api/views_decision.def"
+#include "capture/replay_views.def"
 #include "api/views_snapshot.def"
 #include "api/views_data.def"
 #include "control/lineage_views.def"

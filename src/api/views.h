@@ -24,4 +24,6 @@
 
 #include "api/views_lineage.def"
 
+#include "base/view_end.h"
+
 #endif

@@ -10,8 +10,8 @@
  *     ALWAYS(VIEWS(api_waiting), waiting, "What stands in the chain")
  *     END(api_link)
  *
- * After base/view_struct.h it declares `struct api_link` and `api_link_view`; after base/view_table.h, in one C file,
- * it defines the table. The first argument of a member is its kind:
+ * Between base/view_struct.h and base/view_end.h it declares `struct api_link` and `api_link_view`; between
+ * base/view_table.h and base/view_end.h, in one C file, it defines the table. The first argument of a member is its kind:
  *
  *     TEXT, INT, F64, BOOL, TIME   as of a record (base/record.h); the text is borrowed
  *     FROM_1                       int64_t that counts from 1 on; 0 is not known either

@@ -8,6 +8,8 @@
 
 #include "control/lineage_views.def"
 
+#include "base/view_end.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

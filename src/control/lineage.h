@@ -21,6 +21,8 @@
 
 #include "control/lineage_views.def"
 
+#include "base/view_end.h"
+
 /** Runs, dataset versions and model versions that one lineage names of each; is_cut says that there are
  *  more. */
 #define CONTROL_LINEAGE_MAX 1000
