@@ -68,8 +68,8 @@ struct api_ab_comparison *comparisons_of_ion(struct weir_txn *txn,
                                              const struct weir_ion_state *state, int64_t now_ms,
                                              struct weir_arena *arena, size_t *out_n)
 {
-    struct api_ab_comparison *list =
-        WEIR_ARENA_ARRAY(arena, state->n_candidates, struct api_ab_comparison);
+    struct api_ab_comparison *list = NULL;
+    size_t cap = 0;
     *out_n = 0;
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
@@ -80,6 +80,7 @@ struct api_ab_comparison *comparisons_of_ion(struct weir_txn *txn,
         if (policy != NULL && candidate->begun_ms > 0 &&
             weir_ion_arms_read(txn, state, candidate, arena, &arms, &ignored) == WEIR_OK &&
             arms.live_version > 0 && weir_ab_view_of(policy, &arms, &view)) {
+            weir_arena_grow(arena, &list, sizeof *list, *out_n, &cap);
             list[(*out_n)++] =
                 comparison_view(state, candidate, &view, arms.live_version, now_ms, arena);
         }

@@ -8,6 +8,7 @@
 #include "api/health.h"
 #include "api/views.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/threshold.h"
@@ -125,18 +126,16 @@ static struct api_waiting_version waiting_view(const struct weir_ion_candidate *
 static struct api_link link_view(const struct weir_ion_state *state,
                                  const struct weir_ion_doc_link *link, struct weir_arena *arena)
 {
-    int64_t *pending = WEIR_ARENA_ARRAY(arena, state->n_candidates, int64_t);
-    struct api_waiting_version *waiting =
-        WEIR_ARENA_ARRAY(arena, state->n_candidates, struct api_waiting_version);
+    int64_t *pending = NULL;
+    struct api_waiting_version *waiting = NULL;
+    size_t cap_pending = 0, cap_waiting = 0;
     char **policies = WEIR_ARENA_ARRAY(arena, link->policies.n, char *);
     struct api_link view = {.id = link->id,
                             .from = link->from,
                             .to = link->to,
                             .policy = link->policies.names,
                             .policies = policies,
-                            .n_policies = link->policies.n,
-                            .pending_versions = pending,
-                            .waiting = waiting};
+                            .n_policies = link->policies.n};
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
         if (strcmp(candidate->link, link->id) != 0) {
@@ -151,15 +150,20 @@ static struct api_link link_view(const struct weir_ion_state *state,
             view.wanted_version = candidate->version;
             view.deployment_state = shown;
         } else if (strcmp(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) == 0) {
+            weir_arena_grow(arena, &pending, sizeof *pending, view.n_pending_versions,
+                            &cap_pending);
             pending[view.n_pending_versions++] = candidate->version;
         }
         if (candidate->waits_for != NULL) {
+            weir_arena_grow(arena, &waiting, sizeof *waiting, view.n_waiting, &cap_waiting);
             waiting[view.n_waiting++] = waiting_view(candidate);
         }
     }
     for (size_t i = 0; i < link->policies.n; i++) {
         policies[i] = (char *)link->policies.items[i].kind->name;
     }
+    view.pending_versions = pending;
+    view.waiting = waiting;
     return view;
 }
 

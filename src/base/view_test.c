@@ -20,9 +20,63 @@ struct sample_number {
     const char *key;
 };
 
+/* Each kind of member, in each presence. */
+// clang-format off
+#define SAMPLE_VIEWS                                                                              \
+    VIEW(sample_part, "sample part")                                                              \
+        ALWAYS(INT, number, "A number")                                                           \
+        OR_NULL(TEXT, word, "A word")                                                             \
+    END(sample_part)                                                                              \
+    VIEW(sample_whole, "sample whole")                                                            \
+        ALWAYS(TEXT, text, "Never null")                                                          \
+        OR_NULL(TEXT, text_or_null, "Or null")                                                    \
+        MAY_MISS(TEXT, text_or_none, "Or missing")                                                \
+        ALWAYS(INT, whole, "Always")                                                              \
+        OR_NULL(INT, whole_or_null, "Or null")                                                    \
+        MAY_MISS(INT, whole_or_none, "Or missing")                                                \
+        OR_NULL(FROM_1, from_1, "Or null")                                                        \
+        OR_NULL(F64, real_or_null, "Or null")                                                     \
+        MAY_MISS(F64, real_or_none, "Or missing")                                                 \
+        ALWAYS(BOOL, is_so, "Truth")                                                              \
+        OR_NULL(TIME, time_ms, "Time")                                                            \
+        MAY_MISS(MILLI, milli, "Thousandths")                                                     \
+        ALWAYS(TEXTS, texts, "Texts")                                                             \
+        OR_NULL(INTS, wholes, "Numbers")                                                          \
+        OR_NULL(VIEW_OF(sample_part), part, "One")                                                \
+        MAY_MISS(VIEWS(sample_part), parts, "Many")                                               \
+        OR_NULL(ROW_OF(weir_sample), record, "A record")                                          \
+        ALWAYS(ROWS(weir_sample), records, "Records")                                             \
+        ALWAYS(MAP(sample_pair), map, "Texts by text")                                            \
+        ALWAYS(MAP_F64(sample_number), numbers, "Numbers by text")                                \
+        MAY_MISS(JSON("map of text"), json, "Anything")                                           \
+        MEMBER(ALWAYS, BOOL, standard, "default", "Its name is a word of C")                      \
+    END(sample_whole)                                                                             \
+    OVER(sample_over, "sample over", other_struct)                                                \
+        FIELD(ALWAYS, INT, n, "count", "Another name")                                            \
+        FIELD(OR_NULL, TEXT, inner.word, "word", "Of a struct inside")                            \
+        FIELD(ALWAYS, IN(sample_part), inner, "inner", "The struct inside")                       \
+    END_OVER(sample_over)                                                                         \
+    PART(sample_common)                                                                           \
+        ALWAYS(INT, common, "Of both")                                                            \
+    END(sample_common)                                                                            \
+    VIEW(sample_of_other, "sample of other")                                                      \
+        ALWAYS(VIEWS_AS(sample_over, other_struct), others, "Many")                               \
+        ALWAYS(FLAT(sample_common), part, "")                                                     \
+        MAY_MISS(FLAT_OF(sample_part), more, "")                                                  \
+    END(sample_of_other)                                                                          \
+    RECORD(sample_with_row, "sample with row", weir_sample, "name")                               \
+        ALWAYS(INT, count, "In the place of the record's")                                        \
+        HOLDS(OR_NULL, "text", name, "Nothing is written")                                        \
+        OR_NULL(TEXT, beside, "Beside its fields")                                                \
+    END(sample_with_row)
+// clang-format on
+
 #include "base/view_struct.h"
 
-#include "base/view_sample.def"
+// clang-format off
+SAMPLE_VIEWS
+
+// clang-format on
 
 struct other_struct {
     int64_t n;
@@ -38,7 +92,9 @@ static const struct weir_resource weir_sample_resource =
 
 #include "base/view_table.h"
 
-#include "base/view_sample.def"
+// clang-format off
+SAMPLE_VIEWS
+// clang-format on
 
 #define N_TRIES 300
 
