@@ -13,8 +13,6 @@
 #include "job/job.h"
 #include "track/comparison.h"
 
-#include "base/clock.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "control/control.h"
 
 #include "base/base64.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/uuid.h"
 #include "endpoint/stage/classify.h"

@@ -6,7 +6,6 @@
 #include "api/records.h"
 #include "api/views.h"
 
-#include "base/clock.h"
 #include "gateway/receipt.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"

@@ -12,7 +12,6 @@
 #include "store/table.h"
 #include "track/run_search.h"
 
-#include "base/clock.h"
 #include "base/uuid.h"
 
 #include <math.h>

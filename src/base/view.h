@@ -18,30 +18,39 @@
  *     MILLI                        int64_t thousandths, a JSON number
  *     TEXTS, INTS                  an array `m` of `n_m`: char *const *, const int64_t *
  *     VIEW_OF(v), VIEWS(v)         const struct v *; and as an array `m` of `n_m`
- *     IN(v)                        struct v itself
- *     FLAT(v)                      the same, whose members stand among these
- *     FLAT_OF(v)                   const struct v *; NULL: they are all missing
- *     VIEW_AS(v, s), VIEWS_AS, IN_AS, FLAT_AS  the same, of a view over struct s
- *     ROW_OF(r), ROWS(r)           the same of a record whose table is r_resource
- *     MAP(s), MAP_F64(s)           an array `m` of `n_m` of struct s with a text key, and a value: text, or a double
- *     JSON(type)                   json_t *, which is taken; its type in words, see struct weir_member
+ *     IN(v)                        struct v, by value
+ *     FLAT(v)                      struct v, by value; its members stand among these
+ *     FLAT_OF(v)                   const struct v *; its members stand among these, or are all missing if it is NULL
+ *     VIEW_AS(v, s), VIEWS_AS, IN_AS, FLAT_AS
+ *                                  the same with struct s instead of struct v: v is a view OVER(s)
+ *     ROW_OF(r), ROWS(r)           const struct r *, a record whose table is r_resource; and as an array `m` of `n_m`
+ *     MAP(s), MAP_F64(s)           an array `m` of `n_m` of struct s with a text `key` and a `value`, text or double
+ *     JSON(words)                  json_t *, which is taken; its type in words, see struct weir_member
  *
  * Not known is: NULL, WEIR_INT_NONE, a number that is not finite, the time 0. ALWAYS is a member that is always known
  * (no text is ""; no items are []), OR_NULL one that is null if it is not known, MAY_MISS one that is left out then.
- * MEMBER(ALWAYS, kind, m, "name", doc) has another name in JSON than in C.
+ * Other lines: MEMBER(presence, kind, m, "name", doc), whose name in JSON is not that in C; HOLDS(presence, "words",
+ * field, doc), what a JSON field of the record holds, which the record writes.
  *
- * RECORD(v, "title", r, "filled") begins the view of a record: `row` points to it (NULL: the members alone), its
- * fields come first, and a member replaces a field of its name; `filled` names texts and times of the record that are
- * never null. ANSWER(v, "title", "GET /route") begins what one route alone answers, RECORD_ANSWER is both.
- * A line HOLDS(presence, "words", field, doc) tells what a JSON field
- * of the record holds. PART(v) begins what is only ever FLAT in others.
- * OVER(v, "title", s) up to END_OVER(v) is a view of struct s, which is there already, in lines
- * FIELD(presence, kind, m, "name", doc). Beside the
- * views stand PLAIN("title", r, "filled"), a record that answers show as it is, and SAME(v, "title", "GET /route"), another route
- * that answers the view v. What no struct
- * can say is written in words: SHAPE("title", &r_resource or NULL, "filled", "GET /route" or NULL) for an answer that is
- * JSON already, BODY("title", &r_resource or NULL, "POST /route") for what a route takes, each with lines
- * SAYS(presence, "words", name, doc) up to END_SHAPE.
+ * What a file is made of:
+ *
+ *     VIEW(v, "title") … END(v)
+ *     ANSWER(v, "title", "GET /route") … END(v)     a view that this route alone answers
+ *     PART(v) … END(v)                              what is only ever FLAT in others, and has no schema of its own
+ *     OVER(v, "title", s) … END_OVER(v)             a view of struct s, which is there already: its lines are
+ *                                                   FIELD(presence, kind, m, "name", doc)
+ *     RECORD(v, "title", r, "filled") … END(v)      fields of a record, and members beside them. `row` points to the
+ *                                                   record (NULL: the members alone); a member replaces a field of its
+ *                                                   name, where that stands. `filled`: texts and times of the record
+ *                                                   that are never null
+ *     RECORD_ANSWER(v, "title", r, "filled", "GET /route") … END(v)
+ *     PLAIN("title", r, "filled")                   a record that answers show as it is
+ *     SAME(v, "title", "GET /route")                another route that answers the view v
+ *     SHAPE("title", &r_resource or NULL, "filled", "GET /route" or NULL) … END_SHAPE
+ *                                                   an answer that no struct says, in words: its lines are
+ *                                                   SAYS(presence, "words", name, doc)
+ *     BODY("title", &r_resource or NULL, "POST /route") … END_SHAPE
+ *                                                   the same of what a route takes
  */
 #ifndef WEIR_BASE_VIEW_H
 #define WEIR_BASE_VIEW_H

@@ -3,7 +3,6 @@
 #include "store/store_private.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 
 #include "base/view_table.h"
 
