@@ -4,6 +4,7 @@
 #include "api/functions.h"
 #include "api/health.h"
 #include "api/records.h"
+#include "api/views.h"
 
 #include "control/control.h"
 #include "notify/notify.h"
@@ -33,11 +34,9 @@ static const char *status_of(const struct weir_alert *alert, int64_t now_ms)
     return strcmp(alert->state, "acknowledged") == 0 ? "acknowledged" : "raised";
 }
 
-static json_t *alert_view(const struct api_call *call, const struct weir_alert *alert)
+static struct api_alert alert_view(const struct api_call *call, const struct weir_alert *alert)
 {
-    json_t *view = weir_record_to_json(&weir_alert_resource, alert);
-    json_object_set_new(view, "status", json_string(status_of(alert, call->now_ms)));
-    return view;
+    return (struct api_alert){.row = alert, .status = status_of(alert, call->now_ms)};
 }
 
 static bool fits(const struct weir_alert *alert, const struct weir_query *query)
@@ -54,17 +53,19 @@ static bool fits(const struct weir_alert *alert, const struct weir_query *query)
 
 /* What the server shows of itself and could not be stored, perhaps because nothing can. */
 static weir_status list_unstored(struct api_call *call, struct weir_txn *txn,
-                                 const struct weir_query *query, json_t *items,
-                                 struct weir_error *err)
+                                 const struct weir_query *query, struct weir_alert **out,
+                                 size_t *out_n, struct weir_error *err)
 {
     struct weir_alert *alerts;
     size_t n;
     WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n, err));
     size_t n_stored = n;
     api_add_vitals(call, &alerts, &n);
+    *out = &alerts[n_stored];
+    *out_n = 0;
     for (size_t i = n_stored; i < n; i++) {
         if (fits(&alerts[i], query)) {
-            json_array_append_new(items, alert_view(call, &alerts[i]));
+            (*out)[(*out_n)++] = alerts[i];
         }
     }
     return WEIR_OK;
@@ -80,61 +81,45 @@ weir_status api_alert_list(struct api_call *call, struct weir_txn *txn, struct w
                                .max_bytes = API_ANSWER_MAX_BYTES};
     int64_t limit;
     void *found;
-    size_t n;
+    struct weir_alert *unstored = NULL;
+    size_t n, n_unstored = 0;
     char *next;
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
-    weir_status status;
     WEIR_TRY(api_query_limit(call, &limit, err));
     query.limit = (size_t)limit;
     query.order_by = query.is_descending ? "raised_ms" : NULL;
     WEIR_TRY(weir_txn_list(txn, &weir_alert_resource, &query, call->arena, &found, &n, &next, err));
-    json_t *items = json_array();
     if (query.cursor == NULL && call->rows.is_all) {
-        WEIR_TRY_GOTO(list_unstored(call, txn, &query, items, err), status, fail);
+        WEIR_TRY(list_unstored(call, txn, &query, &unstored, &n_unstored, err));
+    }
+    struct api_alert *views = WEIR_ARENA_ARRAY(call->arena, n_unstored + n, struct api_alert);
+    for (size_t i = 0; i < n_unstored; i++) {
+        views[i] = alert_view(call, &unstored[i]);
     }
     for (size_t i = 0; i < n; i++) {
-        json_array_append_new(items, alert_view(call, (const struct weir_alert *)found + i));
+        views[n_unstored + i] = alert_view(call, (const struct weir_alert *)found + i);
     }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
-    return WEIR_OK;
-
-fail:
-    json_decref(items);
-    return status;
-}
-
-static weir_status list_of_alert(struct api_call *call, struct weir_txn *txn,
-                                 const struct weir_resource *resource, json_t **out,
-                                 struct weir_error *err)
-{
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("alert", EQ, call->params[0])),
-                                     .limit = DETAILS_MAX};
-    void *found;
-    size_t n;
-    WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &found, &n, NULL, err));
-    *out = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(*out,
-                              weir_record_to_json(resource, (char *)found + i * resource->size));
-    }
+    api_answer_views(call, api_alert_view(), views, n_unstored + n, next);
     return WEIR_OK;
 }
 
 weir_status api_alert_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("alert", EQ, call->params[0])),
+                                  .limit = DETAILS_MAX};
     struct weir_alert alert;
-    json_t *firings, *deliveries;
+    struct api_alert_details details;
+    void *firings, *deliveries;
     WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
-    WEIR_TRY(list_of_alert(call, txn, &weir_alert_firing_resource, &firings, err));
-    weir_status status = list_of_alert(call, txn, &weir_alert_delivery_resource, &deliveries, err);
-    if (status != WEIR_OK) {
-        json_decref(firings);
-        return status;
-    }
-    json_t *view = alert_view(call, &alert);
-    json_object_set_new(view, "firings", firings);
-    json_object_set_new(view, "deliveries", deliveries);
-    api_answer(call, view);
+    WEIR_TRY(weir_txn_list(txn, &weir_alert_firing_resource, &of, call->arena, &firings,
+                           &details.n_firings, NULL, err));
+    WEIR_TRY(weir_txn_list(txn, &weir_alert_delivery_resource, &of, call->arena, &deliveries,
+                           &details.n_deliveries, NULL, err));
+    details.firings = firings;
+    details.deliveries = deliveries;
+    struct api_alert view = alert_view(call, &alert);
+    view.details = &details;
+    api_answer(call, weir_view_to_json(api_alert_view(), &view));
     return WEIR_OK;
 }
 
@@ -153,7 +138,8 @@ static weir_status tell_and_answer(struct api_call *call, struct weir_txn *txn, 
                                                note != NULL ? note : "", note != NULL ? ")" : ""),
                              err));
     }
-    json_t *view = alert_view(call, &alert);
+    const struct api_alert its = alert_view(call, &alert);
+    json_t *view = weir_view_to_json(api_alert_view(), &its);
     control_publish(&control, "alerts", json_incref(view));
     api_answer(call, view);
     return WEIR_OK;
@@ -223,19 +209,16 @@ static void name_only_project(struct api_call *call)
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 static weir_status rule_view(struct api_call *call, struct weir_txn *txn,
-                             const struct weir_alert_rule *rule, json_t **out,
+                             const struct weir_alert_rule *rule, struct api_alert_rule *out,
                              struct weir_error *err)
 {
     static const char sql[] =
         "SELECT count(*) FROM alert_firings WHERE rule = :rule AND told_ms > :since";
-    int64_t n;
-    WEIR_TRY(weir_txn_query_int(txn, sql,
-                                WEIR_BINDS(WEIR_BIND_TEXT("rule", rule->name),
-                                           WEIR_BIND_INT("since", call->now_ms - FIRED_SINCE_MS)),
-                                0, &n, err));
-    *out = weir_record_to_json(&weir_alert_rule_resource, rule);
-    json_object_set_new(*out, "n_fired", json_integer(n));
-    return WEIR_OK;
+    *out = (struct api_alert_rule){.row = rule};
+    return weir_txn_query_int(txn, sql,
+                              WEIR_BINDS(WEIR_BIND_TEXT("rule", rule->name),
+                                         WEIR_BIND_INT("since", call->now_ms - FIRED_SINCE_MS)),
+                              0, &out->n_fired, err);
 }
 
 weir_status api_rule_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -251,30 +234,22 @@ weir_status api_rule_list(struct api_call *call, struct weir_txn *txn, struct we
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
     WEIR_TRY(
         weir_txn_list(txn, &weir_alert_rule_resource, &query, call->arena, &rules, &n, &next, err));
-    json_t *items = json_array(), *view;
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
-        status = rule_view(call, txn, (const struct weir_alert_rule *)rules + i, &view, err);
-        if (status == WEIR_OK) {
-            json_array_append_new(items, view);
-        }
+    struct api_alert_rule *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_alert_rule);
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(rule_view(call, txn, (const struct weir_alert_rule *)rules + i, &views[i], err));
     }
-    if (status != WEIR_OK) {
-        json_decref(items);
-        return status;
-    }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
+    api_answer_views(call, api_alert_rule_view(), views, n, next);
     return WEIR_OK;
 }
 
 weir_status api_rule_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_alert_rule rule;
-    json_t *view;
+    struct api_alert_rule view;
     WEIR_TRY(
         weir_txn_get(txn, &weir_alert_rule_resource, call->params[0], call->arena, &rule, err));
     WEIR_TRY(rule_view(call, txn, &rule, &view, err));
-    api_answer(call, view);
+    api_answer(call, weir_view_to_json(api_alert_rule_view(), &view));
     return WEIR_OK;
 }
 
@@ -346,29 +321,24 @@ weir_status api_silence_end(struct api_call *call, struct weir_txn *txn, struct 
 /* ---- receivers ------------------------------------------------------------------------------- */
 
 /* An address may itself be a secret: only who may change receivers sees how they are reached. */
-static json_t *receiver_record(const struct api_call *call,
-                               const struct weir_alert_receiver *receiver)
+static void hide_address(const struct api_call *call, struct weir_alert_receiver *receiver)
 {
-    json_t *view = weir_record_to_json(&weir_alert_receiver_resource, receiver);
     if ((call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_RECEIVERS_CHANGE)) == 0) {
-        json_object_set_new(view, "options", json_object());
-        json_object_set_new(view, "projects", json_null());
+        receiver->options = (char *)"{}";
+        receiver->projects = NULL;
     }
-    return view;
 }
 
 static weir_status receiver_view(struct api_call *call, struct weir_txn *txn,
-                                 const struct weir_alert_receiver *receiver, json_t **out,
-                                 struct weir_error *err)
+                                 struct weir_alert_receiver *receiver,
+                                 struct api_alert_receiver *out, struct weir_error *err)
 {
     static const char waiting[] =
         "SELECT count(*) FROM alert_deliveries WHERE receiver = :name AND state = 'pending'";
-    int64_t n;
-    WEIR_TRY(weir_txn_query_int(txn, waiting, WEIR_BINDS(WEIR_BIND_TEXT("name", receiver->name)), 0,
-                                &n, err));
-    *out = receiver_record(call, receiver);
-    json_object_set_new(*out, "n_waiting", json_integer(n));
-    return WEIR_OK;
+    *out = (struct api_alert_receiver){.row = receiver};
+    hide_address(call, receiver);
+    return weir_txn_query_int(txn, waiting, WEIR_BINDS(WEIR_BIND_TEXT("name", receiver->name)), 0,
+                              &out->n_waiting, err);
 }
 
 static bool may_use(const struct api_call *call, const struct weir_alert_receiver *receiver)
@@ -387,29 +357,22 @@ weir_status api_receiver_list(struct api_call *call, struct weir_txn *txn, struc
     size_t n;
     WEIR_TRY(weir_txn_list(txn, &weir_alert_receiver_resource, &query, call->arena, &found, &n,
                            NULL, err));
-    json_t *items = json_array(), *view;
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
-        const struct weir_alert_receiver *receiver = (const struct weir_alert_receiver *)found + i;
+    struct api_alert_receiver *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_alert_receiver);
+    size_t n_views = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct weir_alert_receiver *receiver = (struct weir_alert_receiver *)found + i;
         if (may_use(call, receiver)) {
-            status = receiver_view(call, txn, receiver, &view, err);
-            if (status == WEIR_OK) {
-                json_array_append_new(items, view);
-            }
+            WEIR_TRY(receiver_view(call, txn, receiver, &views[n_views++], err));
         }
     }
-    if (status != WEIR_OK) {
-        json_decref(items);
-        return status;
-    }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    api_answer_views(call, api_alert_receiver_view(), views, n_views, NULL);
     return WEIR_OK;
 }
 
 weir_status api_receiver_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_alert_receiver receiver;
-    json_t *view;
+    struct api_alert_receiver view;
     WEIR_TRY(weir_txn_get(txn, &weir_alert_receiver_resource, call->params[0], call->arena,
                           &receiver, err));
     if (!may_use(call, &receiver)) {
@@ -417,7 +380,7 @@ weir_status api_receiver_get(struct api_call *call, struct weir_txn *txn, struct
                               call->params[0]);
     }
     WEIR_TRY(receiver_view(call, txn, &receiver, &view, err));
-    api_answer(call, view);
+    api_answer(call, weir_view_to_json(api_alert_receiver_view(), &view));
     return WEIR_OK;
 }
 

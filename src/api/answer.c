@@ -12,6 +12,22 @@ void api_answer_record(struct api_call *call, const struct weir_resource *resour
     api_answer(call, weir_record_to_json(resource, record));
 }
 
+void api_answer_items(struct api_call *call, json_t *items, const char *next)
+{
+    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
+}
+
+void api_answer_views(struct api_call *call, const struct weir_view_table *view, const void *items,
+                      size_t n_items, const char *next)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < n_items; i++) {
+        const void *item = (const char *)items + i * view->head->size;
+        json_array_append_new(array, weir_view_to_json(view, item));
+    }
+    api_answer_items(call, array, next);
+}
+
 void api_answer_list(struct api_call *call, const struct weir_resource *resource, const void *items,
                      size_t n_items, const char *next)
 {
@@ -29,5 +45,5 @@ void api_answer_list(struct api_call *call, const struct weir_resource *resource
         weight += weir_record_weight(resource, item);
         json_array_append_new(array, weir_record_to_json(resource, item));
     }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", array, "next", next));
+    api_answer_items(call, array, next);
 }

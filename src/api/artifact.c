@@ -5,6 +5,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "blob/parts.h"
 #include "store/table.h"
 #include "track/artifact.h"
@@ -123,28 +124,27 @@ static const char *parts_dir(const struct api_call *call)
 }
 
 static weir_status upload_view(struct api_call *call, const struct weir_artifact_upload *upload,
-                               json_t **out, struct weir_error *err)
+                               struct api_upload *out, struct weir_error *err)
 {
     struct weir_part *parts;
-    size_t n;
-    WEIR_TRY(weir_parts_list(parts_dir(call), upload->id, call->arena, &parts, &n, err));
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(
-            list, json_pack("{s:I,s:I,s:s}", "number", (json_int_t)parts[i].number, "bytes",
-                            (json_int_t)parts[i].bytes, "sha256", parts[i].sha256));
+    *out = (struct api_upload){.row = upload};
+    WEIR_TRY(weir_parts_list(parts_dir(call), upload->id, call->arena, &parts, &out->n_parts, err));
+    struct api_upload_part *views =
+        WEIR_ARENA_ARRAY(call->arena, out->n_parts, struct api_upload_part);
+    for (size_t i = 0; i < out->n_parts; i++) {
+        views[i] =
+            (struct api_upload_part){parts[i].number, (int64_t)parts[i].bytes, parts[i].sha256};
     }
-    *out = weir_record_to_json(&weir_artifact_upload_resource, upload);
-    json_object_set_new(*out, "parts", list);
+    out->parts = views;
     return WEIR_OK;
 }
 
 static weir_status answer_upload(struct api_call *call, const struct weir_artifact_upload *upload,
                                  struct weir_error *err)
 {
-    json_t *view;
+    struct api_upload view;
     WEIR_TRY(upload_view(call, upload, &view, err));
-    api_answer(call, view);
+    api_answer(call, weir_view_to_json(api_upload_view(), &view));
     return WEIR_OK;
 }
 
@@ -160,18 +160,11 @@ weir_status api_artifact_upload_list(struct api_call *call, struct weir_txn *txn
     WEIR_TRY(find_run(txn, call, err));
     WEIR_TRY(weir_txn_list(txn, &weir_artifact_upload_resource, &query, call->arena, &items, &n,
                            NULL, err));
-    json_t *views = json_array();
+    struct api_upload *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_upload);
     for (size_t i = 0; i < n; i++) {
-        json_t *view;
-        weir_status status =
-            upload_view(call, (const struct weir_artifact_upload *)items + i, &view, err);
-        if (status != WEIR_OK) {
-            json_decref(views);
-            return status;
-        }
-        json_array_append_new(views, view);
+        WEIR_TRY(upload_view(call, (const struct weir_artifact_upload *)items + i, &views[i], err));
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", views, "next"));
+    api_answer_views(call, api_upload_view(), views, n, NULL);
     return WEIR_OK;
 }
 
@@ -238,9 +231,8 @@ weir_status api_artifact_upload_part(struct api_call *call, struct weir_txn *txn
     WEIR_TRY(weir_part_take(parts_dir(call), found.upload.id, number, request->body_file,
                             request->body_file_bytes, request->body_file_sha256,
                             call->api->artifact_max_bytes, err));
-    api_answer(call, json_pack("{s:I,s:I,s:s}", "number", (json_int_t)number, "bytes",
-                               (json_int_t)request->body_file_bytes, "sha256",
-                               request->body_file_sha256));
+    API_ANSWER(call, api_upload_part, .number = number, .bytes = (int64_t)request->body_file_bytes,
+               .sha256 = request->body_file_sha256);
     return WEIR_OK;
 }
 

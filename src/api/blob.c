@@ -7,6 +7,7 @@
 #include "api/blob_access.h"
 #include "api/functions.h"
 #include "api/sender.h"
+#include "api/views.h"
 #include "base/tree.h"
 #include "blob/damage.h"
 #include "job/code.h"
@@ -97,13 +98,14 @@ weir_status api_blobs_missing(struct api_call *call, struct weir_txn *txn, struc
     (void)txn;
     WEIR_TRY(read_asked(call, &asked, err));
     WEIR_TRY(api_read(call, read_sent, &asked, err));
-    json_t *missing = json_array();
+    char **missing = WEIR_ARENA_ARRAY(call->arena, asked.n + 1, char *);
+    size_t n = 0;
     for (size_t i = 0; i < asked.n; i++) {
         if (!asked.has_sent[i] || !weir_blob_exists(call->api->blobs, asked.sha256[i])) {
-            json_array_append_new(missing, json_string(asked.sha256[i]));
+            missing[n++] = (char *)asked.sha256[i];
         }
     }
-    api_answer(call, json_pack("{s:o}", "missing", missing));
+    API_ANSWER(call, api_missing_blobs, .missing = missing, .n_missing = n);
     return WEIR_OK;
 }
 

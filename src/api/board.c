@@ -3,6 +3,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "store/table.h"
 
 #define WAIT_MAX_S 60
@@ -28,11 +29,7 @@ weir_status api_board_list(struct api_call *call, struct weir_txn *txn, struct w
         return WEIR_OK;
     }
     WEIR_TRY(weir_board_list(txn, job_id, prefix, call->arena, &values, &n, err));
-    json_t *object = json_object();
-    for (size_t i = 0; i < n; i++) {
-        json_object_set_new(object, values[i].key, json_string(values[i].value));
-    }
-    api_answer(call, json_pack("{s:o,s:I}", "values", object, "revision", (json_int_t)seq));
+    API_ANSWER(call, api_board, .values = values, .n_values = n, .revision = seq);
     return WEIR_OK;
 }
 

@@ -6,6 +6,8 @@
 #include "api/functions.h"
 #include "api/lineage.h"
 #include "api/model.h"
+#include "api/views.h"
+#include "base/grow.h"
 #include "blob/blob.h"
 #include "control/lineage.h"
 #include "ion/decision.h"
@@ -17,7 +19,6 @@
 #include "track/run.h"
 #include "track/track.h"
 
-#include <math.h>
 #include <string.h>
 
 #define CARD_MAX_BYTES     ((size_t)8 << 20)
@@ -26,39 +27,40 @@
 #define REPORTS_MAX        5000
 #define SIGNALS_MAX        64
 
-/** A card in the making. */
+/** Texts that grow, in the call's arena. */
+struct texts {
+    char **items;
+    size_t n, cap;
+};
+
+/** A card in the making. Its lineage and version are owned until it is written. */
 struct card {
     struct api_call *call;
     struct weir_txn *txn;
     struct weir_model model;
     struct weir_model_version version;
-    json_t *out, *lineage, *limits; /**< `out` owns the others. */
+    struct api_tags tags;
+    struct texts limits, baseline;
+    struct api_model_card out;
 };
+
+static void add_text(struct card *card, struct texts *texts, const char *text)
+{
+    weir_arena_grow(card->call->arena, &texts->items, sizeof *texts->items, texts->n, &texts->cap);
+    texts->items[texts->n++] = weir_arena_strdup(card->call->arena, text);
+}
 
 static void say(struct card *card, const char *sentence)
 {
-    json_array_append_new(card->limits, json_string(sentence));
+    add_text(card, &card->limits, sentence);
 }
 
-static json_t *text_json(const char *text)
+static void give_up(struct card *card)
 {
-    json_t *value = text != NULL ? json_string(text) : NULL;
-    return value != NULL ? value : json_null();
-}
-
-static json_t *real_json(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *time_json(int64_t time_ms)
-{
-    char text[WEIR_TIME_TEXT_BYTES];
-    if (time_ms == 0) {
-        return json_null();
-    }
-    weir_time_format(time_ms, text);
-    return json_string(text);
+    json_decref(card->out.lineage);
+    json_decref(card->out.version);
+    card->out = (struct api_model_card){.n_labels = WEIR_INT_NONE};
+    card->limits.n = card->baseline.n = 0;
 }
 
 /* ---- what it is ------------------------------------------------------------------------------ */
@@ -66,26 +68,21 @@ static json_t *time_json(int64_t time_ms)
 static weir_status add_model(struct card *card, struct weir_error *err)
 {
     struct weir_tag *tags;
-    size_t n;
-    json_t *view = weir_record_to_json(&weir_model_resource, &card->model);
-    json_t *its = json_object();
-    json_object_set_new(card->out, "model", view);
-    json_object_set_new(view, "tags", its);
-    WEIR_TRY(weir_model_tags(card->txn, card->model.name, card->call->arena, &tags, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        json_object_set_new(its, tags[i].key, text_json(tags[i].value));
-    }
+    WEIR_TRY(weir_model_tags(card->txn, card->model.name, card->call->arena, &tags,
+                             &card->tags.n_tags, err));
+    card->tags.tags = tags;
+    card->out.model = (struct api_model){.row = &card->model, .tags = &card->tags};
     return WEIR_OK;
 }
 
 /* The first labels; how many there are stands beside. */
-static void cut_labels(struct card *card, json_t *version)
+static void cut_labels(struct card *card)
 {
-    json_t *signature = json_object_get(version, "signature");
+    json_t *signature = json_object_get(card->out.version, "signature");
     const json_t *labels = json_object_get(signature, "labels");
-    json_t *n =
-        json_is_array(labels) ? json_integer((json_int_t)json_array_size(labels)) : json_null();
-    json_object_set_new(card->out, "n_labels", n);
+    if (json_is_array(labels)) {
+        card->out.n_labels = (int64_t)json_array_size(labels);
+    }
     if (json_array_size(labels) > CARD_LABELS_MAX) {
         json_t *first = json_array();
         for (size_t i = 0; i < CARD_LABELS_MAX; i++) {
@@ -98,14 +95,11 @@ static void cut_labels(struct card *card, json_t *version)
 static weir_status add_version(struct card *card, struct weir_error *err)
 {
     struct weir_model_version version = card->version;
-    json_t *view;
     version.baseline = NULL; /* large, and no text for people */
-    WEIR_TRY(api_version_view(card->call, card->txn, &version, &view, err));
-    json_object_set_new(card->out, "version", view);
-    cut_labels(card, view);
-    const json_t *model = json_object_get(json_object_get(view, "parameters"), "model");
-    json_object_set_new(card->out, "architecture",
-                        json_is_string(model) ? json_copy((json_t *)model) : json_null());
+    WEIR_TRY(api_version_view(card->call, card->txn, &version, &card->out.version, err));
+    cut_labels(card);
+    card->out.architecture = json_string_value(
+        json_object_get(json_object_get(card->out.version, "parameters"), "model"));
     if (version.signature == NULL) {
         say(card, version.unservable != NULL
                       ? "What it takes and gives is not known: it has no file that can be served."
@@ -152,18 +146,20 @@ static json_t *count_classes(const json_t *manifest, const json_t *dataset)
 /* By name, as the manifest has them. */
 static void add_classes(struct card *card, const json_t *counts)
 {
+    struct api_card_class *classes =
+        WEIR_ARENA_ARRAY(card->call->arena, CARD_CLASSES_MAX, struct api_card_class);
+    struct api_card_data *data = &card->out.data;
     const char *class;
-    json_t *n, *data = json_object_get(card->out, "data");
-    json_t *list = json_object_get(data, "classes");
+    json_t *n;
     json_object_foreach((json_t *)counts, class, n)
     {
-        if (json_array_size(list) < CARD_CLASSES_MAX) {
-            json_array_append_new(list, json_pack("{s:s,s:O}", "name", class, "n_files", n));
+        if (data->n_classes < CARD_CLASSES_MAX) {
+            classes[data->n_classes++] = (struct api_card_class){
+                weir_arena_strdup(card->call->arena, class), json_integer_value(n)};
         }
     }
-    json_object_set_new(
-        data, "n_others",
-        json_integer((json_int_t)(json_object_size(counts) - json_array_size(list))));
+    data->classes = classes;
+    data->n_others = (int64_t)(json_object_size(counts) - data->n_classes);
     if (json_object_size(counts) == 1) {
         say(card, "Its training data has one class: whatever it answers is right there, and its "
                   "accuracy says nothing.");
@@ -197,7 +193,7 @@ static const char *read_classes(struct card *card, const struct weir_dataset_ver
 /* The dataset that it was trained with: the version's own, else that of its run. */
 static void training_data(const struct card *card, const char **out_name, int64_t *out_version)
 {
-    const json_t *run = json_array_get(json_object_get(card->lineage, "runs"), 0);
+    const json_t *run = json_array_get(json_object_get(card->out.lineage, "runs"), 0);
     const json_t *read = json_array_get(json_object_get(run, "reads"), 0);
     *out_name = card->version.dataset;
     *out_version = card->version.dataset_version;
@@ -213,14 +209,8 @@ static weir_status add_data(struct card *card, struct weir_error *err)
     int64_t number;
     struct weir_dataset_version version;
     struct weir_error missing;
-    json_t *data = json_object();
-    json_object_set_new(card->out, "data", data);
     training_data(card, &name, &number);
-    json_object_set_new(data, "dataset", text_json(name));
-    json_object_set_new(data, "version", number > 0 ? json_integer(number) : json_null());
-    json_object_set_new(data, "classes", json_array());
-    json_object_set_new(data, "n_others", json_integer(0));
-    json_object_set_new(data, "why", json_null());
+    card->out.data = (struct api_card_data){.dataset = name, .version = WEIR_MAX(number, 0)};
     if (name == NULL || number == 0) {
         say(card, name == NULL ? "What it was trained with is not known."
                                : "Which version of its dataset it was trained with is not known.");
@@ -237,7 +227,7 @@ static weir_status add_data(struct card *card, struct weir_error *err)
     }
     size_t i;
     json_t *one, *dataset = NULL;
-    json_array_foreach(json_object_get(card->lineage, "datasets"), i, one)
+    json_array_foreach(json_object_get(card->out.lineage, "datasets"), i, one)
     {
         const char *its = json_string_value(json_object_get(one, "dataset"));
         if (its != NULL && strcmp(its, name) == 0 &&
@@ -245,7 +235,7 @@ static weir_status add_data(struct card *card, struct weir_error *err)
             dataset = one;
         }
     }
-    json_object_set_new(data, "why", text_json(read_classes(card, &version, dataset)));
+    card->out.data.why = read_classes(card, &version, dataset);
     return WEIR_OK;
 }
 
@@ -255,8 +245,7 @@ static weir_status add_baseline(struct card *card, struct weir_error *err)
     struct weir_model_baseline attached;
     struct weir_error missing;
     const char *name;
-    json_t *value, *names = json_array();
-    json_object_set_new(card->out, "baseline", names);
+    json_t *value;
     const char *texts[2] = {card->version.baseline, NULL};
     weir_status status = weir_txn_get(card->txn, &weir_model_baseline_resource, card->version.id,
                                       card->call->arena, &attached, &missing);
@@ -269,11 +258,11 @@ static weir_status add_baseline(struct card *card, struct weir_error *err)
         json_t *features = json_object_get(baseline, "features");
         json_object_foreach(json_is_object(features) ? features : baseline, name, value)
         {
-            json_array_append_new(names, json_string(name));
+            add_text(card, &card->baseline, name);
         }
         json_decref(baseline);
     }
-    if (json_array_size(names) == 0) {
+    if (card->baseline.n == 0) {
         say(card, "There is no baseline of its training data: whether live data drifts from it "
                   "cannot be told.");
     }
@@ -288,8 +277,8 @@ static const char sql_evaluations[] =
     " r.status = 'FINISHED' AND r.deleted_ms = 0 AND p.value = :model"
     " ORDER BY r.created_ms DESC LIMIT :max";
 
-static weir_status add_evaluation(struct card *card, const char *id, json_t *list,
-                                  struct weir_error *err)
+static weir_status evaluation_view(struct card *card, const char *id,
+                                   struct api_card_evaluation *out, struct weir_error *err)
 {
     struct weir_run run;
     struct weir_metric *metrics;
@@ -298,19 +287,14 @@ static weir_status add_evaluation(struct card *card, const char *id, json_t *lis
     WEIR_TRY(weir_txn_get(card->txn, &weir_run_resource, id, card->call->arena, &run, err));
     WEIR_TRY(weir_run_number(card->txn, id, &number, err));
     WEIR_TRY(weir_run_metrics(card->txn, number, card->call->arena, &metrics, &n, err));
-    json_t *view = json_object(), *figures = json_object();
-    json_object_set_new(view, "run", text_json(run.id));
-    json_object_set_new(view, "name", text_json(run.name));
-    json_object_set_new(view, "dataset", text_json(run.dataset));
-    json_object_set_new(view, "dataset_version",
-                        run.dataset_version > 0 ? json_integer(run.dataset_version) : json_null());
-    json_object_set_new(view, "created_by", text_json(run.created_by));
-    json_object_set_new(view, "created_ms", time_json(run.created_ms));
-    json_object_set_new(view, "metrics", figures);
-    for (size_t i = 0; i < n; i++) {
-        json_object_set_new(figures, metrics[i].key, real_json(metrics[i].value));
-    }
-    json_array_append_new(list, view);
+    *out = (struct api_card_evaluation){.run = run.id,
+                                        .name = run.name,
+                                        .dataset = run.dataset,
+                                        .dataset_version = WEIR_MAX(run.dataset_version, 0),
+                                        .created_by = run.created_by,
+                                        .created_ms = run.created_ms,
+                                        .metrics = metrics,
+                                        .n_metrics = n};
     return WEIR_OK;
 }
 
@@ -332,17 +316,19 @@ static weir_status add_quality(struct card *card, struct weir_error *err)
     char **runs, *model = weir_arena_printf(card->call->arena, "%s@v%lld", card->version.model,
                                             (long long)card->version.version);
     size_t n;
-    json_t *list = json_array();
-    const json_t *metrics = json_object_get(json_object_get(card->out, "version"), "metrics");
-    json_object_set_new(card->out, "evaluations", list);
+    const json_t *metrics = json_object_get(card->out.version, "metrics");
     WEIR_TRY(weir_txn_query_texts(card->txn, sql_evaluations,
                                   WEIR_BINDS(WEIR_BIND_TEXT("project", card->model.project),
                                              WEIR_BIND_TEXT("model", model),
                                              WEIR_BIND_INT("max", CARD_EVALUATIONS_MAX)),
                                   card->call->arena, &runs, &n, err));
+    struct api_card_evaluation *evaluations =
+        WEIR_ARENA_ARRAY(card->call->arena, n, struct api_card_evaluation);
     for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(add_evaluation(card, runs[i], list, err));
+        WEIR_TRY(evaluation_view(card, runs[i], &evaluations[i], err));
     }
+    card->out.evaluations = evaluations;
+    card->out.n_evaluations = n;
     if (!has_validation(metrics)) {
         say(card,
             json_object_size(metrics) > 0
@@ -363,68 +349,51 @@ static const char sql_cameras[] =
     " AND pipeline = :pipeline AND model_version = :version GROUP BY camera ORDER BY camera"
     " LIMIT :max";
 
-/** A pipeline that serves the version. */
-struct live {
-    struct card *card;
-    const char *ion, *pipeline;
-    int64_t since_ms;
-    json_t *view;
-};
-
-static json_t *accuracy_view(const char *name, int64_t n, int64_t n_right)
+static struct api_card_accuracy accuracy_view(const char *name, int64_t n, int64_t n_right)
 {
-    struct weir_accuracy accuracy = weir_accuracy_of(n, n_right);
-    json_t *view = json_object();
-    json_object_set_new(view, "name", text_json(name));
-    json_object_set_new(view, "n", json_integer(n));
-    json_object_set_new(view, "right", json_integer(n_right));
-    json_object_set_new(view, "accuracy", real_json(accuracy.accuracy));
-    json_object_set_new(view, "low", real_json(accuracy.low));
-    json_object_set_new(view, "high", real_json(accuracy.high));
-    return view;
+    struct weir_accuracy of = weir_accuracy_of(n, n_right);
+    return (struct api_card_accuracy){name, n, n_right, of.accuracy, of.low, of.high};
 }
 
-static weir_status add_accuracy(struct live *live, struct weir_error *err)
+static weir_status add_accuracy(struct card *card, struct api_card_live *live,
+                                struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    struct weir_arena *arena = card->call->arena;
+    struct api_card_accuracy *cameras =
+        WEIR_ARENA_ARRAY(arena, WEIR_ACCURACY_GROUPS_MAX, struct api_card_accuracy);
     int64_t n = 0, n_right = 0;
-    json_t *cameras = json_array();
     bool has_row;
-    json_object_set_new(live->view, "cameras", cameras);
-    WEIR_TRY(weir_stmt_open(live->card->txn, sql_cameras,
+    WEIR_TRY(weir_stmt_open(card->txn, sql_cameras,
                             WEIR_BINDS(WEIR_BIND_TEXT("ion", live->ion),
                                        WEIR_BIND_TEXT("pipeline", live->pipeline),
                                        WEIR_BIND_INT("since", live->since_ms),
-                                       WEIR_BIND_INT("version", live->card->version.version),
+                                       WEIR_BIND_INT("version", card->version.version),
                                        WEIR_BIND_INT("max", WEIR_ACCURACY_GROUPS_MAX)),
                             &stmt, err));
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     while (has_row) {
         n += weir_stmt_int(stmt, 1);
         n_right += weir_stmt_int(stmt, 2);
-        json_array_append_new(cameras,
-                              accuracy_view(weir_stmt_peek(stmt, 0, NULL), weir_stmt_int(stmt, 1),
-                                            weir_stmt_int(stmt, 2)));
+        cameras[live->n_cameras++] = accuracy_view(weir_stmt_text(stmt, 0, arena),
+                                                   weir_stmt_int(stmt, 1), weir_stmt_int(stmt, 2));
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     }
-    json_object_set_new(live->view, "accuracy", accuracy_view(NULL, n, n_right));
+    live->cameras = cameras;
+    live->accuracy = accuracy_view(NULL, n, n_right);
     if (n == 0) {
-        say(live->card,
-            weir_arena_printf(live->card->call->arena,
-                              "How right it is at %s / %s is not known: nobody has told the truth "
-                              "about its decisions of the last 7 days.",
-                              live->ion, live->pipeline));
+        say(card, weir_arena_printf(arena,
+                                    "How right it is at %s / %s is not known: nobody has told the "
+                                    "truth about its decisions of the last 7 days.",
+                                    live->ion, live->pipeline));
     }
     return WEIR_OK;
 }
 
-static bool is_listed(const json_t *signals, const char *signal)
+static bool is_listed(const struct weir_health_report *signals, size_t n, const char *signal)
 {
-    size_t i;
-    json_t *one;
-    json_array_foreach((json_t *)signals, i, one)
-    {
-        if (strcmp(json_string_value(json_object_get(one, "signal")), signal) == 0) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(signals[i].signal, signal) == 0) {
             return true;
         }
     }
@@ -432,39 +401,31 @@ static bool is_listed(const json_t *signals, const char *signal)
 }
 
 /* The newest report of each signal that is about this version. */
-static weir_status add_drift(struct live *live, struct weir_error *err)
+static weir_status add_drift(struct card *card, struct api_card_live *live, struct weir_error *err)
 {
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, live->ion),
                                                   WEIR_FILTER_INT("time_ms", GE, live->since_ms)),
                                      .order_by = "time_ms", .is_descending = true,
                                      .limit = REPORTS_MAX, .max_bytes = API_ANSWER_MAX_BYTES};
+    struct weir_arena *arena = card->call->arena;
+    struct weir_health_report *signals =
+        WEIR_ARENA_ARRAY(arena, SIGNALS_MAX, struct weir_health_report);
     void *items;
     size_t n;
-    json_t *signals = json_array();
-    json_object_set_new(live->view, "signals", signals);
-    WEIR_TRY(weir_txn_list(live->card->txn, &weir_health_report_resource, &query,
-                           live->card->call->arena, &items, &n, NULL, err));
-    for (size_t i = 0; i < n && json_array_size(signals) < SIGNALS_MAX; i++) {
+    WEIR_TRY(weir_txn_list(card->txn, &weir_health_report_resource, &query, arena, &items, &n, NULL,
+                           err));
+    for (size_t i = 0; i < n && live->n_signals < SIGNALS_MAX; i++) {
         const struct weir_health_report *report = (const struct weir_health_report *)items + i;
-        if (strcmp(report->pipeline, live->pipeline) != 0 ||
-            report->model_version != live->card->version.version ||
-            is_listed(signals, report->signal)) {
-            continue;
+        if (strcmp(report->pipeline, live->pipeline) == 0 &&
+            report->model_version == card->version.version &&
+            !is_listed(signals, live->n_signals, report->signal)) {
+            signals[live->n_signals++] = *report;
         }
-        json_t *view = json_object();
-        json_object_set_new(view, "signal", text_json(report->signal));
-        json_object_set_new(view, "statistic", text_json(report->statistic));
-        json_object_set_new(view, "value", real_json(report->value));
-        json_object_set_new(view, "p_value", real_json(report->p_value));
-        json_object_set_new(view, "drifted", json_boolean(report->drifted));
-        json_object_set_new(view, "n_samples", json_integer(report->n_samples));
-        json_object_set_new(view, "time_ms", time_json(report->time_ms));
-        json_array_append_new(signals, view);
     }
-    if (json_array_size(signals) == 0) {
-        say(live->card, weir_arena_printf(live->card->call->arena,
-                                          "No drift was measured at %s / %s in the last 7 days.",
-                                          live->ion, live->pipeline));
+    live->signals = signals;
+    if (live->n_signals == 0) {
+        say(card, weir_arena_printf(arena, "No drift was measured at %s / %s in the last 7 days.",
+                                    live->ion, live->pipeline));
     }
     return WEIR_OK;
 }
@@ -481,24 +442,22 @@ static bool is_live(const json_t *place)
 static weir_status add_live(struct card *card, struct weir_error *err)
 {
     size_t i;
-    json_t *place, *list = json_array();
-    json_object_set_new(card->out, "live", list);
-    json_array_foreach(json_object_get(card->lineage, "places"), i, place)
+    json_t *place;
+    const json_t *places = json_object_get(card->out.lineage, "places");
+    struct api_card_live *live =
+        WEIR_ARENA_ARRAY(card->call->arena, json_array_size(places), struct api_card_live);
+    card->out.live = live;
+    json_array_foreach((json_t *)places, i, place)
     {
-        struct live live = {.card = card,
-                            .ion = json_string_value(json_object_get(place, "ion")),
-                            .pipeline = json_string_value(json_object_get(place, "pipeline")),
-                            .since_ms = card->call->now_ms - CARD_LIVE_MS};
-        if (live.pipeline == NULL || !is_live(place)) {
-            continue;
+        const char *pipeline = json_string_value(json_object_get(place, "pipeline"));
+        if (pipeline != NULL && is_live(place)) {
+            *live = (struct api_card_live){.ion = json_string_value(json_object_get(place, "ion")),
+                                           .pipeline = pipeline,
+                                           .since_ms = card->call->now_ms - CARD_LIVE_MS};
+            WEIR_TRY(add_accuracy(card, live, err));
+            WEIR_TRY(add_drift(card, live++, err));
+            card->out.n_live++;
         }
-        live.view = json_object();
-        json_array_append_new(list, live.view);
-        json_object_set_new(live.view, "ion", json_string(live.ion));
-        json_object_set_new(live.view, "pipeline", json_string(live.pipeline));
-        json_object_set_new(live.view, "since_ms", time_json(live.since_ms));
-        WEIR_TRY(add_accuracy(&live, err));
-        WEIR_TRY(add_drift(&live, err));
     }
     return WEIR_OK;
 }
@@ -507,7 +466,7 @@ static weir_status add_live(struct card *card, struct weir_error *err)
 
 static void say_of_code(struct card *card)
 {
-    const json_t *run = json_array_get(json_object_get(card->lineage, "runs"), 0);
+    const json_t *run = json_array_get(json_object_get(card->out.lineage, "runs"), 0);
     const json_t *code = json_object_get(run, "code");
     static const char *const members[] = {"version", "commit", "manifest"};
     bool is_known = card->version.code_version != NULL;
@@ -525,11 +484,8 @@ static weir_status collect(struct card *card, struct weir_error *err)
     size_t i;
     json_t *one;
     WEIR_TRY(control_lineage_version(card->txn, card->version.model, card->version.version,
-                                     call->arena, &card->lineage, err));
-    json_object_set_new(card->out, "lineage", card->lineage);
-    card->limits = json_array();
-    json_object_set_new(card->out, "limits", card->limits);
-    json_object_set_new(card->out, "made_ms", time_json(call->now_ms));
+                                     call->arena, &card->out.lineage, err));
+    card->out.made_ms = call->now_ms;
     WEIR_TRY(add_model(card, err));
     WEIR_TRY(add_version(card, err));
     WEIR_TRY(add_data(card, err));
@@ -537,10 +493,14 @@ static weir_status collect(struct card *card, struct weir_error *err)
     WEIR_TRY(add_quality(card, err));
     WEIR_TRY(add_live(card, err));
     say_of_code(card);
-    json_array_foreach(json_object_get(card->lineage, "unknown"), i, one)
+    json_array_foreach(json_object_get(card->out.lineage, "unknown"), i, one)
     {
-        json_array_append(card->limits, one);
+        say(card, json_string_value(one));
     }
+    card->out.limits = card->limits.items;
+    card->out.n_limits = card->limits.n;
+    card->out.baseline = card->baseline.items;
+    card->out.n_baseline = card->baseline.n;
     return weir_arena_check(call->arena, "a model card", err);
 }
 
@@ -573,7 +533,7 @@ static weir_status card_in(struct weir_txn *txn, void *context, struct weir_erro
     struct asked *asked = context;
     struct card *card = asked->card;
     const char *name = card->call->params[0];
-    json_object_clear(card->out);
+    give_up(card);
     card->txn = txn;
     WEIR_TRY(
         weir_model_version_get(txn, name, asked->version, card->call->arena, &card->version, err));
@@ -584,8 +544,7 @@ static weir_status card_in(struct weir_txn *txn, void *context, struct weir_erro
 weir_status api_model_card(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const char *format = weir_http_request_query(call->request, "format");
-    WEIR_AUTO(weir_json_auto_free) json_t *out = json_object();
-    struct card card = {.call = call, .out = out};
+    struct card card = {.call = call};
     struct asked asked = {.card = &card};
     (void)txn;
     if (format != NULL && strcmp(format, "json") != 0 && strcmp(format, "markdown") != 0) {
@@ -593,7 +552,13 @@ weir_status api_model_card(struct api_call *call, struct weir_txn *txn, struct w
                               "query parameter format: expected json or markdown");
     }
     WEIR_TRY(api_read_version(call->params[1], &asked.version, err));
-    WEIR_TRY(api_lineage_read(call, card_in, &asked, err));
+    weir_status status = api_lineage_read(call, card_in, &asked, err);
+    if (status != WEIR_OK) {
+        give_up(&card);
+        return status;
+    }
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *out = weir_view_to_json(api_model_card_view(), &card.out);
     if (format != NULL && strcmp(format, "markdown") == 0) {
         return answer_markdown(call, out, err);
     }

@@ -5,14 +5,13 @@
 #include "api/functions.h"
 #include "api/ion.h"
 #include "api/records.h"
+#include "api/views.h"
 
 #include "deploy/deploy.h"
 #include "gateway/differed.h"
 #include "ion/ion.h"
 #include "job/job.h"
 #include "track/comparison.h"
-
-#include "base/clock.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -141,10 +140,8 @@ struct found {
 
 static void answer_comparison(struct api_call *call, const struct found *found)
 {
-    json_t *view = found->why == NULL
-                       ? weir_record_to_json(&weir_comparison_resource, &found->comparison)
-                       : json_null();
-    api_answer(call, json_pack("{s:o,s:s?}", "comparison", view, "why", found->why));
+    API_ANSWER(call, api_found_comparison,
+               .comparison = found->why == NULL ? &found->comparison : NULL, .why = found->why);
 }
 
 /* Pictures of a dataset that the caller may not see stay unknown to them. */
@@ -169,12 +166,11 @@ static weir_status answer_rows(struct api_call *call, struct weir_txn *txn,
             &next, err));
     }
     bool sees = n > 0 && sees_pictures(call, txn, found->comparison.dataset);
-    json_t *items = json_array();
     for (size_t i = 0; i < n; i++) {
         rows[i].sha256 = sees ? rows[i].sha256 : NULL;
-        json_array_append_new(items, weir_record_to_json(&weir_disagreement_resource, &rows[i]));
     }
-    api_answer(call, json_pack("{s:o,s:s?,s:s?}", "items", items, "next", next, "why", found->why));
+    API_ANSWER(call, api_found_disagreements, .items = rows, .n_items = n, .next = next,
+               .why = found->why);
     return WEIR_OK;
 }
 
@@ -325,13 +321,12 @@ weir_status api_ion_disagreements(struct api_call *call, struct weir_txn *txn,
 
 static void add_differed(void *context, const struct weir_gateway_differed *one)
 {
-    char time[WEIR_TIME_TEXT_BYTES];
-    weir_time_format(one->time_ms, time);
     json_array_append_new(
-        context, json_pack("{s:s,s:I,s:I,s:s?,s:s,s:i,s:s,s:i}", "time_ms", time, "version",
-                           (json_int_t)one->version, "live_version", (json_int_t)one->live_version,
-                           "request", one->id, "answer", one->answer, "status", one->http_status,
-                           "live_answer", one->live_answer, "live_status", one->live_http_status));
+        context,
+        WEIR_VIEW_JSON(api_differed_answer, .time_ms = one->time_ms, .version = one->version,
+                       .live_version = one->live_version, .request = one->id, .answer = one->answer,
+                       .status = one->http_status, .live_answer = one->live_answer,
+                       .live_status = one->live_http_status));
 }
 
 weir_status api_deploy_disagreements(struct api_call *call, struct weir_txn *txn,
@@ -344,6 +339,6 @@ weir_status api_deploy_disagreements(struct api_call *call, struct weir_txn *txn
     if (call->api->gateway != NULL) {
         weir_gateway_differed_each(call->api->gateway, deployment.name, add_differed, items);
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    API_ANSWER(call, api_deployment_disagreements, .items = items);
     return WEIR_OK;
 }

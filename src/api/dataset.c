@@ -3,6 +3,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "control/control.h"
 #include "control/dataset_scan.h"
 #include "control/freeze.h"
@@ -333,29 +334,20 @@ static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
                                    const struct weir_dataset_version *versions, size_t n,
                                    struct weir_error *err)
 {
-    json_t *items = json_array();
+    struct api_dataset_version *views =
+        WEIR_ARENA_ARRAY(call->arena, n, struct api_dataset_version);
+    struct api_forgotten_of *forgotten = WEIR_ARENA_ARRAY(call->arena, n, struct api_forgotten_of);
     for (size_t i = 0; i < n; i++) {
         struct weir_tombstone *tombstones;
-        size_t n_tombstones;
-        json_t *view = weir_record_to_json(&weir_dataset_version_resource, &versions[i]);
-        json_t *list = json_array();
-        int64_t n_forgotten = 0;
-        json_array_append_new(items, view);
-        json_object_set_new(view, "tombstones", list);
-        weir_status status = weir_tombstones_list(txn, versions[i].dataset, versions[i].version,
-                                                  call->arena, &tombstones, &n_tombstones, err);
-        if (status != WEIR_OK) {
-            json_decref(items);
-            return status;
+        WEIR_TRY(weir_tombstones_list(txn, versions[i].dataset, versions[i].version, call->arena,
+                                      &tombstones, &forgotten[i].n_tombstones, err));
+        forgotten[i].tombstones = tombstones;
+        for (size_t k = 0; k < forgotten[i].n_tombstones; k++) {
+            forgotten[i].n_forgotten += tombstones[k].n_files;
         }
-        for (size_t k = 0; k < n_tombstones; k++) {
-            n_forgotten += tombstones[k].n_files;
-            json_array_append_new(list,
-                                  weir_record_to_json(&weir_tombstone_resource, &tombstones[k]));
-        }
-        json_object_set_new(view, "n_forgotten", json_integer(n_forgotten));
+        views[i] = (struct api_dataset_version){.row = &versions[i], .forgotten = &forgotten[i]};
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    api_answer_views(call, api_dataset_version_view(), views, n, NULL);
     return WEIR_OK;
 }
 

@@ -4,10 +4,10 @@
 #include "api/functions.h"
 #include "api/health.h"
 #include "api/records.h"
+#include "api/views.h"
 #include "control/control.h"
 
 #include "base/base64.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/uuid.h"
 #include "endpoint/stage/classify.h"
@@ -319,43 +319,9 @@ weir_status api_decision_image(struct api_call *call, struct weir_txn *txn, stru
     return WEIR_OK;
 }
 
-static json_t *quantile(int64_t us)
+static double quantile(int64_t us)
 {
-    return us < 0 ? json_null() : json_real((double)us / 1000.0);
-}
-
-static json_t *buckets_view(const struct weir_decision_bucket *buckets, size_t n)
-{
-    json_t *views = json_array();
-    for (size_t i = 0; buckets != NULL && i < n; i++) {
-        char from[WEIR_TIME_TEXT_BYTES];
-        weir_time_format(buckets[i].from_ms, from);
-        json_array_append_new(views, json_pack("{s:s,s:I,s:I,s:I,s:I,s:I}", "time_ms", from,
-                                               "grant", (json_int_t)buckets[i].n_grant, "deny",
-                                               (json_int_t)buckets[i].n_deny, "unknown",
-                                               (json_int_t)buckets[i].n_unknown, "error",
-                                               (json_int_t)buckets[i].n_error, "label",
-                                               (json_int_t)buckets[i].n_label));
-    }
-    return views;
-}
-
-/* Counts, quantiles, and the rate up to `end_ms`. */
-static json_t *summary_view(const struct weir_decision_summary *summary, int64_t end_ms)
-{
-    char from[WEIR_TIME_TEXT_BYTES];
-    weir_time_format(summary->from_ms, from);
-    double covered_s = (double)WEIR_MAX(end_ms - summary->from_ms, 1000) / 1000.0;
-    return json_pack(
-        "{s:I,s:{s:I,s:I,s:I,s:I,s:I},s:{s:o,s:o,s:o,s:o},s:o,s:I,s:s?,s:f}", "decisions",
-        (json_int_t)summary->n, "verdicts", "grant", (json_int_t)summary->n_grant, "deny",
-        (json_int_t)summary->n_deny, "unknown", (json_int_t)summary->n_unknown, "error",
-        (json_int_t)summary->n_error, "label", (json_int_t)summary->n_label, "latency_ms", "p50",
-        quantile(summary->latency_p50_us), "p90", quantile(summary->latency_p90_us), "p99",
-        quantile(summary->latency_p99_us), "max", quantile(summary->latency_max_us),
-        "durable_p99_ms", quantile(summary->durable_p99_us), "last_seq",
-        (json_int_t)summary->last_seq, "from_ms", summary->n > 0 ? from : NULL, "per_second",
-        (double)summary->n / covered_s);
+    return us < 0 ? NAN : (double)us / 1000.0;
 }
 
 weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
@@ -385,11 +351,14 @@ weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
         window.n_buckets = (size_t)n_buckets;
     }
     WEIR_TRY(weir_decisions_summary(txn, &window, call->arena, &summary, err));
-    json_t *view = summary_view(&summary, end_ms);
-    if (n_buckets > 0) {
-        json_object_set_new(view, "buckets", buckets_view(summary.buckets, window.n_buckets));
-    }
-    api_answer(call, view);
+    double covered_s = (double)WEIR_MAX(end_ms - summary.from_ms, 1000) / 1000.0;
+    API_ANSWER(call, api_decision_summary, .decisions = summary.n, .verdicts = &summary,
+               .latency_ms = {quantile(summary.latency_p50_us), quantile(summary.latency_p90_us),
+                              quantile(summary.latency_p99_us), quantile(summary.latency_max_us)},
+               .durable_p99_ms = quantile(summary.durable_p99_us), .last_seq = summary.last_seq,
+               .from_ms = summary.n > 0 ? summary.from_ms : 0,
+               .per_second = (double)summary.n / covered_s, .buckets = summary.buckets,
+               .n_buckets = window.n_buckets);
     return WEIR_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "api/arms.h"
 #include "api/functions.h"
 #include "api/model.h"
+#include "api/views.h"
 #include "base/clock.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
@@ -43,39 +44,42 @@ static const char *version_state(const struct weir_deploy_state *state, int64_t 
     return NULL;
 }
 
-static json_t *versions_view(const struct weir_deploy_state *state)
+static struct api_served_version *versions_view(const struct weir_deploy_state *state,
+                                                struct weir_arena *arena, size_t *out_n)
 {
-    json_t *versions = json_array();
+    struct api_served_version *versions =
+        WEIR_ARENA_ARRAY(arena, state->n_versions, struct api_served_version);
+    *out_n = 0;
     for (size_t i = 0; i < state->n_versions; i++) {
         const struct weir_deployment_version *row = &state->versions[i].row;
         const char *reason = NULL, *text = version_state(state, row->version, &reason);
-        if (state->versions[i].is_gone) {
-            continue;
+        if (!state->versions[i].is_gone) {
+            versions[(*out_n)++] = (struct api_served_version){
+                .version = row->version,
+                .percent = (double)row->wanted_ppm / PPM_OF_PERCENT,
+                .live_percent = (double)row->live_ppm / PPM_OF_PERCENT,
+                .is_mirror = row->version == state->deployment.mirror,
+                .state = text,
+                .reason = reason != NULL ? reason : row->failure,
+                .n_ready = (int64_t)weir_deploy_n_ready(state, row->version)};
         }
-        json_array_append_new(versions,
-                              json_pack("{s:I,s:f,s:f,s:b,s:s?,s:s?,s:I}", "version",
-                                        (json_int_t)row->version, "percent",
-                                        (double)row->wanted_ppm / PPM_OF_PERCENT, "live_percent",
-                                        (double)row->live_ppm / PPM_OF_PERCENT, "is_mirror",
-                                        row->version == state->deployment.mirror, "state", text,
-                                        "reason", reason != NULL ? reason : row->failure, "n_ready",
-                                        (json_int_t)weir_deploy_n_ready(state, row->version)));
     }
     return versions;
 }
 
 /* A replica with what its job says, which knows why it waits. */
-static json_t *replica_view(struct weir_txn *txn, const struct weir_deployment_replica *row,
-                            struct weir_arena *arena)
+static struct api_deployment_replica replica_view(struct weir_txn *txn,
+                                                  const struct weir_deployment_replica *row,
+                                                  struct weir_arena *arena)
 {
     struct weir_job job = {0};
     struct weir_error ignored;
-    json_t *view = weir_record_to_json(&weir_deployment_replica_resource, row);
-    bool has_job = row->job != NULL && weir_txn_get(txn, &weir_job_resource, row->job, arena, &job,
-                                                    &ignored) == WEIR_OK;
-    json_object_set_new(view, "job_state", has_job ? json_string(job.state) : json_null());
-    json_object_set_new(view, "reason",
-                        has_job && job.reason != NULL ? json_string(job.reason) : json_null());
+    struct api_deployment_replica view = {.row = row};
+    if (row->job != NULL &&
+        weir_txn_get(txn, &weir_job_resource, row->job, arena, &job, &ignored) == WEIR_OK) {
+        view.job_state = job.state;
+        view.reason = job.reason;
+    }
     return view;
 }
 
@@ -91,28 +95,28 @@ static bool is_settled(const struct weir_deploy_state *state)
            (is_in_effect && strcmp(word, WEIR_DEPLOYMENT_DEPLOYING) != 0);
 }
 
-static json_t *deployment_view(struct weir_txn *txn, const struct weir_deploy_state *state,
-                               struct weir_arena *arena)
+static struct api_deployment deployment_view(struct weir_txn *txn,
+                                             const struct weir_deploy_state *state,
+                                             struct weir_arena *arena)
 {
-    json_t *view = weir_record_to_json(&weir_deployment_resource, &state->deployment);
-    json_t *replicas = json_array();
-    size_t n_ready = 0;
+    struct weir_shares live = weir_deploy_shares(state, true);
+    struct api_deployment_replica *replicas =
+        WEIR_ARENA_ARRAY(arena, state->n_replicas, struct api_deployment_replica);
+    struct api_deployment view = {.row = &state->deployment,
+                                  .cpus = state->deployment.cpu_millis,
+                                  .replicas = replicas,
+                                  .traffic = weir_shares_text(&live, arena),
+                                  .is_settled = is_settled(state)};
     for (size_t i = 0; i < state->n_replicas; i++) {
         const struct weir_deploy_replica *replica = &state->replicas[i];
         if (!replica->is_gone) {
-            n_ready += strcmp(replica->row.state, WEIR_DEPLOYED_READY) == 0;
-            json_array_append_new(replicas, replica_view(txn, &replica->row, arena));
+            view.n_ready += strcmp(replica->row.state, WEIR_DEPLOYED_READY) == 0;
+            replicas[view.n_replicas++] = replica_view(txn, &replica->row, arena);
         }
     }
-    json_object_set_new(view, "cpus", weir_json_milli(state->deployment.cpu_millis));
-    json_object_set_new(view, "versions", versions_view(state));
-    json_object_set_new(view, "replicas", replicas);
-    json_object_set_new(view, "comparisons",
-                        comparisons_at(txn, state->deployment.name, weir_time_ms(), arena));
-    json_object_set_new(view, "n_ready", json_integer((json_int_t)n_ready));
-    struct weir_shares live = weir_deploy_shares(state, true);
-    json_object_set_new(view, "traffic", json_string(weir_shares_text(&live, arena)));
-    json_object_set_new(view, "is_settled", json_boolean(is_settled(state)));
+    view.versions = versions_view(state, arena, &view.n_versions);
+    view.comparisons =
+        comparisons_at(txn, state->deployment.name, weir_time_ms(), arena, &view.n_comparisons);
     return view;
 }
 
@@ -121,11 +125,11 @@ weir_status api_deploy_list(struct api_call *call, struct weir_txn *txn, struct 
     struct weir_deploy_state *states;
     size_t n;
     WEIR_TRY(weir_deploy_load_all(txn, call->arena, &states, &n, err));
-    json_t *items = json_array();
+    struct api_deployment *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_deployment);
     for (size_t i = 0; i < n; i++) {
-        json_array_append_new(items, deployment_view(txn, &states[i], call->arena));
+        views[i] = deployment_view(txn, &states[i], call->arena);
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    api_answer_views(call, api_deployment_view(), views, n, NULL);
     return WEIR_OK;
 }
 
@@ -139,7 +143,8 @@ weir_status api_deploy_get(struct api_call *call, struct weir_txn *txn, struct w
         weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
         return WEIR_OK;
     }
-    api_answer(call, deployment_view(txn, &state, call->arena));
+    const struct api_deployment view = deployment_view(txn, &state, call->arena);
+    api_answer(call, weir_view_to_json(api_deployment_view(), &view));
     return WEIR_OK;
 }
 
@@ -190,11 +195,11 @@ static int64_t main_version(struct weir_txn *txn, const char *name, struct weir_
 
 /* What callers of the version that served will notice, for who asked for it. */
 static weir_status add_warnings(struct weir_txn *txn, const struct weir_deploy_state *state,
-                                int64_t before, struct weir_arena *arena, json_t *view,
-                                struct weir_error *err)
+                                int64_t before, struct weir_arena *arena,
+                                struct api_deployment *view, struct weir_error *err)
 {
-    json_t *warnings = json_array();
-    json_object_set_new(view, "warnings", warnings);
+    char **warnings = WEIR_ARENA_ARRAY(arena, state->n_versions + 1, char *);
+    view->warnings = warnings;
     for (size_t i = 0; i < state->n_versions && before > 0; i++) {
         const struct weir_deployment_version *row = &state->versions[i].row;
         char *changes = NULL;
@@ -203,7 +208,7 @@ static weir_status add_warnings(struct weir_txn *txn, const struct weir_deploy_s
                                              err));
         }
         if (changes != NULL) {
-            json_array_append_new(warnings, json_string(changes));
+            warnings[view->n_warnings++] = changes;
         }
     }
     return WEIR_OK;
@@ -222,8 +227,10 @@ static weir_status put_in(struct weir_txn *txn, void *context, struct weir_error
     int64_t before = main_version(txn, call->params[0], call->arena);
     WEIR_TRY(control_deploy_put(&control, txn, call->params[0], call->body, &state, err));
     WEIR_TRY(find_unknown(txn, &state, change, err));
-    change->view = deployment_view(txn, &state, call->arena);
-    return add_warnings(txn, &state, before, call->arena, change->view, err);
+    struct api_deployment view = deployment_view(txn, &state, call->arena);
+    WEIR_TRY(add_warnings(txn, &state, before, call->arena, &view, err));
+    change->view = weir_view_to_json(api_deployment_view(), &view);
+    return WEIR_OK;
 }
 
 static weir_status store_signature_in(struct weir_txn *txn, void *context, struct weir_error *err)

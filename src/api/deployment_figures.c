@@ -1,9 +1,9 @@
 /** Figures of a deployment: what its gateway has counted, for who watches it. */
 #include "api/answer.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "store/table.h"
 
-#include "base/clock.h"
 #include "deploy/deploy.h"
 #include "gateway/figures.h"
 
@@ -24,17 +24,14 @@ static json_t *buckets_view(const struct weir_gateway_figures *figures)
     return buckets;
 }
 
-static json_t *counts_view(const int64_t *counts)
+/* Up to the last that is not 0. */
+static size_t n_counts(const int64_t *counts)
 {
-    json_t *list = json_array();
     size_t n = WEIR_GATEWAY_BINS;
     while (n > 0 && counts[n - 1] == 0) {
         n--;
     }
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(list, json_integer(counts[i]));
-    }
-    return list;
+    return n;
 }
 
 static void list(void *context, const struct weir_gateway_figures *figures)
@@ -43,17 +40,23 @@ static void list(void *context, const struct weir_gateway_figures *figures)
     if (strcmp(figures->deployment, listing->deployment) != 0) {
         return;
     }
-    json_t *view = json_pack(
-        "{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "version", (json_int_t)figures->version, "n_in_flight",
-        (json_int_t)figures->n_in_flight, "n_held", (json_int_t)figures->n_held, "sum_us",
-        (json_int_t)figures->sum_us, "p50_us", (json_int_t)figures->p50_us, "p99_us",
-        (json_int_t)figures->p99_us, "buckets", buckets_view(figures));
-    json_object_set_new(view, "classes", counts_view(figures->classes));
-    json_object_set_new(view, "scores", counts_view(figures->scores));
-#define X(field, name, help) json_object_set_new(view, #field, json_integer(figures->field));
+    const struct api_deployment_version_figures view = {
+#define X(field, name, help) .field = figures->field,
 #include "gateway/figures.def"
 #undef X
-    json_array_append_new(listing->items, view);
+        .version = figures->version,
+        .n_in_flight = figures->n_in_flight,
+        .n_held = figures->n_held,
+        .sum_us = figures->sum_us,
+        .p50_us = figures->p50_us,
+        .p99_us = figures->p99_us,
+        .buckets = buckets_view(figures),
+        .classes = figures->classes,
+        .n_classes = n_counts(figures->classes),
+        .scores = figures->scores,
+        .n_scores = n_counts(figures->scores)};
+    json_array_append_new(listing->items,
+                          weir_view_to_json(api_deployment_version_figures_view(), &view));
 }
 
 weir_status api_deploy_figures(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -65,8 +68,6 @@ weir_status api_deploy_figures(struct api_call *call, struct weir_txn *txn, stru
     if (call->api->gateway != NULL) {
         weir_gateway_figures_each(call->api->gateway, list, &listing);
     }
-    char time[WEIR_TIME_TEXT_BYTES];
-    weir_time_format(call->now_ms, time);
-    api_answer(call, json_pack("{s:s,s:o,s:n}", "time_ms", time, "items", listing.items, "next"));
+    API_ANSWER(call, api_deployment_figures, .time_ms = call->now_ms, .items = listing.items);
     return WEIR_OK;
 }

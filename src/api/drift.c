@@ -157,21 +157,6 @@ static void judge(struct table *table)
     }
 }
 
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *time_view(int64_t time_ms)
-{
-    char text[WEIR_TIME_TEXT_BYTES];
-    if (time_ms == 0) {
-        return json_null();
-    }
-    weir_time_format(time_ms, text);
-    return json_string(text);
-}
-
 /* A member of the last report's detail; null where an older replica said nothing. */
 static json_t *detail_of(const struct signal *signal, const char *name)
 {
@@ -191,59 +176,59 @@ static json_t *live_view(const struct signal *signal)
     return view;
 }
 
-static json_t *signal_view(const struct table *table, const struct signal *signal)
+static struct api_drift_signal signal_view(const struct table *table, const struct signal *signal)
 {
     const struct weir_health_report *last = signal->last;
-    const char *watched = signal->is_watched ? "watch" : "none";
     json_t *cells = json_array();
     for (int64_t i = 0; i < table->n_points; i++) {
-        json_array_append_new(cells, real(signal->cells[i]));
+        json_array_append_new(cells, weir_json_real(signal->cells[i]));
     }
-    json_t *view = json_pack(
-        "{s:s,s:s,s:s?,s:I,s:s,s:o,s:o,s:b,s:s,s:I,s:I,s:I,s:o,s:o}", "pipeline", last->pipeline,
-        "signal", last->signal, "replica", last->replica, "model_version",
-        (json_int_t)last->model_version, "statistic", last->statistic, "value", real(last->value),
-        "p_value", real(last->p_value), "drifted", (int)last->drifted, "state",
-        last->drifted ? "drifts" : watched, "n_samples", (json_int_t)signal->n_samples, "n_windows",
-        (json_int_t)signal->n_windows, "n_drifted", (json_int_t)signal->n_drifted, "time_ms",
-        time_view(last->time_ms), "began_ms", time_view(last->drifted ? signal->began_ms : 0));
-    static const char *const details[] = {"effect",        "live_mean",       "live_stddev",
-                                          "baseline_mean", "baseline_stddev", "distances",
-                                          "baseline",      "cameras"};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(details); i++) {
-        json_object_set_new(view, details[i], detail_of(signal, details[i]));
-    }
-    json_object_set_new(view, "live", live_view(signal));
-    json_object_set_new(view, "cells", cells);
-    return view;
+    return (struct api_drift_signal){.pipeline = last->pipeline,
+                                     .signal = last->signal,
+                                     .replica = last->replica,
+                                     .model_version = last->model_version,
+                                     .statistic = last->statistic,
+                                     .value = last->value,
+                                     .p_value = last->p_value,
+                                     .drifted = last->drifted,
+                                     .state = last->drifted        ? "drifts"
+                                              : signal->is_watched ? "watch"
+                                                                   : "none",
+                                     .n_samples = signal->n_samples,
+                                     .n_windows = signal->n_windows,
+                                     .n_drifted = signal->n_drifted,
+                                     .time_ms = last->time_ms,
+                                     .began_ms = last->drifted ? signal->began_ms : 0,
+                                     .effect = detail_of(signal, "effect"),
+                                     .live_mean = detail_of(signal, "live_mean"),
+                                     .live_stddev = detail_of(signal, "live_stddev"),
+                                     .baseline_mean = detail_of(signal, "baseline_mean"),
+                                     .baseline_stddev = detail_of(signal, "baseline_stddev"),
+                                     .distances = detail_of(signal, "distances"),
+                                     .baseline = detail_of(signal, "baseline"),
+                                     .cameras = detail_of(signal, "cameras"),
+                                     .live = live_view(signal),
+                                     .cells = cells,
+                                     .farthest = signal->farthest.items,
+                                     .n_farthest = signal->farthest.n};
 }
 
-static weir_status signals_view(const struct table *table, struct weir_txn *txn, const char *ion,
-                                json_t *signals, struct weir_error *err)
+static void answer_table(struct api_call *call, const struct table *table)
 {
+    struct api_drift_signal *signals =
+        WEIR_ARENA_ARRAY(call->arena, table->n, struct api_drift_signal);
+    char **times = WEIR_ARENA_ARRAY(call->arena, (size_t)table->n_points, char *);
     for (size_t i = 0; i < table->n; i++) {
-        const struct signal *signal = &table->signals[i];
-        json_t *farthest;
-        WEIR_TRY(api_farthest_view(&signal->farthest, table->call, txn, ion, &farthest, err));
-        json_t *view = signal_view(table, signal);
-        json_object_set_new(view, "farthest", farthest);
-        json_array_append_new(signals, view);
+        signals[i] = signal_view(table, &table->signals[i]);
     }
-    return WEIR_OK;
-}
-
-/* @param signals  Taken. */
-static json_t *table_view(const struct table *table, const char *ion, json_t *signals)
-{
-    json_t *times = json_array();
     for (int64_t i = 0; i < table->n_points; i++) {
-        json_array_append_new(
-            times,
-            time_view(table->since_ms + (table->until_ms - table->since_ms) * i / table->n_points));
+        times[i] = weir_arena_alloc(call->arena, WEIR_TIME_TEXT_BYTES);
+        weir_time_format(
+            table->since_ms + (table->until_ms - table->since_ms) * i / table->n_points, times[i]);
     }
-    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:b}", "ion", ion, "since_ms",
-                     time_view(table->since_ms), "until_ms", time_view(table->until_ms), "times",
-                     times, "signals", signals, "is_cut", (int)table->is_cut);
+    API_ANSWER(call, api_ion_drift, .ion = call->params[0], .since_ms = table->since_ms,
+               .until_ms = table->until_ms, .times = times, .n_times = (size_t)table->n_points,
+               .signals = signals, .n_signals = table->n, .is_cut = table->is_cut);
 }
 
 static weir_status read_reports(struct table *table, struct weir_txn *txn, const char *pipeline,
@@ -290,15 +275,13 @@ weir_status api_ion_drift(struct api_call *call, struct weir_txn *txn, struct we
     weir_status status =
         read_reports(&table, txn, weir_http_request_query(call->request, "pipeline"), err);
     if (status == WEIR_OK) {
-        json_t *signals = json_array();
         judge(&table);
-        status = signals_view(&table, txn, call->params[0], signals, err);
-        json_t *view = table_view(&table, call->params[0], signals);
-        if (status == WEIR_OK) {
-            api_answer(call, view);
-        } else {
-            json_decref(view);
-        }
+    }
+    for (size_t i = 0; status == WEIR_OK && i < table.n; i++) {
+        status = api_farthest_find(&table.signals[i].farthest, call, txn, call->params[0], err);
+    }
+    if (status == WEIR_OK) {
+        answer_table(call, &table);
     }
     for (size_t i = 0; i < table.n; i++) {
         json_decref(table.signals[i].detail);

@@ -4,6 +4,7 @@
 #include "api/functions.h"
 #include "api/label.h"
 #include "api/run.h"
+#include "api/views.h"
 #include "store/table.h"
 
 #include "store/stmt.h"
@@ -19,33 +20,25 @@ static const char sql_counts[] =
 
 /* The record with its tags, and how many runs it has. */
 static weir_status experiment_view(struct api_call *call, struct weir_txn *txn,
-                                   const struct weir_experiment *experiment, json_t **out,
-                                   struct weir_error *err)
+                                   const struct weir_experiment *experiment,
+                                   struct api_experiment *out, struct weir_error *err)
 {
     struct weir_tag *tags;
-    size_t n;
-    int64_t n_runs;
-    WEIR_TRY(weir_experiment_tags(txn, experiment->id, call->arena, &tags, &n, err));
-    WEIR_TRY(weir_txn_query_int(txn, sql_counts, WEIR_BINDS(WEIR_BIND_INT("id", experiment->id)), 0,
-                                &n_runs, err));
-    json_t *map = json_object();
-    for (size_t i = 0; i < n; i++) {
-        json_object_set_new(map, tags[i].key, json_string(tags[i].value));
-    }
-    *out = weir_record_to_json(&weir_experiment_resource, experiment);
-    json_object_set_new(*out, "tags", map);
-    json_object_set_new(*out, "n_runs", json_integer(n_runs));
-    return WEIR_OK;
+    *out = (struct api_experiment){.row = experiment};
+    WEIR_TRY(weir_experiment_tags(txn, experiment->id, call->arena, &tags, &out->n_tags, err));
+    out->tags = tags;
+    return weir_txn_query_int(txn, sql_counts, WEIR_BINDS(WEIR_BIND_INT("id", experiment->id)), 0,
+                              &out->n_runs, err);
 }
 
 static weir_status answer_experiment(struct api_call *call, struct weir_txn *txn, int64_t id,
                                      struct weir_error *err)
 {
     struct weir_experiment experiment;
-    json_t *view;
+    struct api_experiment view;
     WEIR_TRY(weir_experiment_get(txn, id, call->arena, &experiment, err));
     WEIR_TRY(experiment_view(call, txn, &experiment, &view, err));
-    api_answer(call, view);
+    api_answer(call, weir_view_to_json(api_experiment_view(), &view));
     return WEIR_OK;
 }
 
@@ -74,17 +67,11 @@ weir_status api_experiment_list(struct api_call *call, struct weir_txn *txn, str
     if (api_query_projects(call, &search.projects, &search.n_projects)) {
         WEIR_TRY(weir_experiment_search(txn, &search, call->arena, &found, &n, &next, err));
     }
-    json_t *views = json_array();
+    struct api_experiment *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_experiment);
     for (size_t i = 0; i < n; i++) {
-        json_t *view;
-        weir_status status = experiment_view(call, txn, &found[i], &view, err);
-        if (status != WEIR_OK) {
-            json_decref(views);
-            return status;
-        }
-        json_array_append_new(views, view);
+        WEIR_TRY(experiment_view(call, txn, &found[i], &views[i], err));
     }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", views, "next", next));
+    api_answer_views(call, api_experiment_view(), views, n, next);
     return WEIR_OK;
 }
 

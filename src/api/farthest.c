@@ -2,7 +2,6 @@
 
 #include "api/answer.h"
 
-#include "base/clock.h"
 #include "ion/decision.h"
 
 #include <math.h>
@@ -14,7 +13,7 @@ static bool has(const struct api_farthest *farthest, const char *camera, int64_t
 {
     for (size_t i = 0; i < farthest->n; i++) {
         const struct api_far_frame *frame = &farthest->items[i];
-        if (frame->number == number && strcmp(frame->camera, camera) == 0) {
+        if (frame->frame == number && strcmp(frame->camera, camera) == 0) {
             return true;
         }
     }
@@ -40,7 +39,7 @@ static void add(struct api_farthest *farthest, const json_t *item, struct weir_a
         farthest->items[i] = farthest->items[i - 1];
     }
     farthest->items[i] = (struct api_far_frame){.camera = weir_arena_strdup(arena, camera),
-                                                .number = json_integer_value(number),
+                                                .frame = json_integer_value(number),
                                                 .time_ms = time_ms,
                                                 .value = value,
                                                 .sigmas = sigmas};
@@ -63,7 +62,7 @@ static weir_status find(struct api_call *call, struct weir_txn *txn, const char 
 {
     const struct weir_filter filters[] = {WEIR_FILTER_TEXT("ion", EQ, ion),
                                           WEIR_FILTER_TEXT("camera", EQ, frame->camera),
-                                          WEIR_FILTER_INT("frame", EQ, frame->number)};
+                                          WEIR_FILTER_INT("frame", EQ, frame->frame)};
     const struct weir_query query = {.filters = filters,
                                      .n_filters = WEIR_ARRAY_LEN(filters),
                                      .order_by = "seq",
@@ -77,28 +76,15 @@ static weir_status find(struct api_call *call, struct weir_txn *txn, const char 
     return WEIR_OK;
 }
 
-weir_status api_farthest_view(const struct api_farthest *farthest, struct api_call *call,
-                              struct weir_txn *txn, const char *ion, json_t **out,
-                              struct weir_error *err)
+weir_status api_farthest_find(struct api_farthest *farthest, struct api_call *call,
+                              struct weir_txn *txn, const char *ion, struct weir_error *err)
 {
-    json_t *views = json_array();
     for (size_t i = 0; i < farthest->n; i++) {
-        const struct api_far_frame *frame = &farthest->items[i];
+        struct api_far_frame *frame = &farthest->items[i];
         const struct weir_decision *decision;
-        char time[WEIR_TIME_TEXT_BYTES];
-        weir_status status = find(call, txn, ion, frame, &decision, err);
-        if (status != WEIR_OK) {
-            json_decref(views);
-            return status;
-        }
-        weir_time_format(frame->time_ms, time);
-        json_array_append_new(views,
-                              json_pack("{s:s,s:I,s:s,s:f,s:f,s:s?,s:b}", "camera", frame->camera,
-                                        "frame", (json_int_t)frame->number, "time_ms", time,
-                                        "value", frame->value, "sigmas", frame->sigmas, "decision",
-                                        decision != NULL ? decision->id : NULL, "has_picture",
-                                        decision != NULL && decision->image != NULL));
+        WEIR_TRY(find(call, txn, ion, frame, &decision, err));
+        frame->decision = decision != NULL ? decision->id : NULL;
+        frame->has_picture = decision != NULL && decision->image != NULL;
     }
-    *out = views;
     return WEIR_OK;
 }

@@ -6,17 +6,12 @@
 #define WEIR_API_FARTHEST_H
 
 #include "api/call.h"
+#include "api/views.h"
 #include "store/table.h"
 
 #include <jansson.h>
 
 #define API_FARTHEST_MAX 10
-
-struct api_far_frame {
-    const char *camera; /**< In the arena. */
-    int64_t number, time_ms;
-    double value, sigmas;
-};
 
 /** Of one signal; zero-initialised it has none. */
 struct api_farthest {
@@ -29,9 +24,9 @@ struct api_farthest {
 void api_farthest_add(struct api_farthest *farthest, const json_t *detail,
                       struct weir_arena *arena);
 
-/** As the answer has them: with the decision of each frame that is still kept. Cost: one look-up for each frame. */
-weir_status api_farthest_view(const struct api_farthest *farthest, struct api_call *call,
-                              struct weir_txn *txn, const char *ion, json_t **out,
+/** Note the decision of each frame that is still kept. Cost: one look-up for each frame. */
+weir_status api_farthest_find(struct api_farthest *farthest, struct api_call *call,
+                              struct weir_txn *txn, const char *ion,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -4,8 +4,8 @@
 #include "api/functions.h"
 #include "api/ion.h"
 #include "api/records.h"
+#include "api/views.h"
 
-#include "base/clock.h"
 #include "gateway/receipt.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
@@ -149,8 +149,7 @@ weir_status api_feedback_give(struct api_call *call, struct weir_txn *txn, struc
     json_t *item;
     if (list == NULL) {
         WEIR_TRY(give_one(call, txn, call->body, &is_truth, &is_right, err));
-        api_answer(call, json_pack("{s:i,s:i,s:i}", "stored", 1, "right", (int)is_right, "judged",
-                                   (int)is_truth));
+        API_ANSWER(call, api_stored_feedback, .stored = 1, .right = is_right, .judged = is_truth);
         return WEIR_OK;
     }
     WEIR_TRY(api_body_only(call, (const char *const[]){"feedback", NULL}, err));
@@ -168,80 +167,32 @@ weir_status api_feedback_give(struct api_call *call, struct weir_txn *txn, struc
         n_right += is_right;
         n_truths += is_truth;
     }
-    api_answer(call, json_pack("{s:I,s:I,s:I}", "stored", (json_int_t)n, "right",
-                               (json_int_t)n_right, "judged", (json_int_t)n_truths));
+    API_ANSWER(call, api_stored_feedback, .stored = (int64_t)n, .right = (int64_t)n_right,
+               .judged = (int64_t)n_truths);
     return WEIR_OK;
 }
 
 /* ---- the health of an ION -------------------------------------------------------------------- */
-
-static json_t *accuracy_view(const struct weir_accuracy *accuracy, const char *name)
-{
-    json_t *view =
-        json_pack("{s:I,s:I,s:o,s:f,s:f}", "n", (json_int_t)accuracy->n, "right",
-                  (json_int_t)accuracy->n_right, "accuracy",
-                  isfinite(accuracy->accuracy) ? json_real(accuracy->accuracy) : json_null(), "low",
-                  accuracy->low, "high", accuracy->high);
-    if (name != NULL) {
-        json_object_set_new(view, "name", json_string(name));
-    }
-    return view;
-}
-
-static weir_status add_groups(struct api_call *call, struct weir_txn *txn, const char *pipeline,
-                              int64_t since_ms, const char *by, json_t *view,
-                              struct weir_error *err)
-{
-    struct weir_accuracy_group *groups;
-    size_t n;
-    WEIR_TRY(weir_feedback_groups(txn, call->params[0], pipeline, since_ms, by, call->arena,
-                                  &groups, &n, err));
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(list, accuracy_view(&groups[i].accuracy, groups[i].name));
-    }
-    json_object_set_new(view, "by", json_string(by));
-    json_object_set_new(view, "groups", list);
-    return WEIR_OK;
-}
-
-static weir_status add_kpis(struct api_call *call, struct weir_txn *txn, json_t *view,
-                            struct weir_error *err)
-{
-    struct weir_kpi *kpis;
-    size_t n;
-    WEIR_TRY(weir_kpis_latest(txn, call->params[0], call->arena, &kpis, &n, err));
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(list, weir_record_to_json(&weir_kpi_resource, &kpis[i]));
-    }
-    json_object_set_new(view, "kpis", list);
-    return WEIR_OK;
-}
 
 weir_status api_ion_health(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const char *pipeline = weir_http_request_query(call->request, "pipeline");
     const char *by = weir_http_request_query(call->request, "by");
     struct weir_accuracy accuracy;
+    struct weir_accuracy_group *groups;
+    struct weir_kpi *kpis;
     struct weir_ion_state state;
     int64_t since_ms;
-    char since[WEIR_TIME_TEXT_BYTES];
+    size_t n_groups, n_kpis;
+    by = by != NULL ? by : "camera";
     WEIR_TRY(api_ion_load(call, txn, &state, err));
     WEIR_TRY(api_query_time(call, "since", call->now_ms - SPAN_DEFAULT_MS, &since_ms, err));
     WEIR_TRY(weir_feedback_accuracy(txn, call->params[0], pipeline, since_ms, &accuracy, err));
-    weir_time_format(since_ms, since);
-    json_t *view = json_pack("{s:s,s:s,s:o}", "ion", call->params[0], "since_ms", since, "accuracy",
-                             accuracy_view(&accuracy, NULL));
-    weir_status status =
-        add_groups(call, txn, pipeline, since_ms, by != NULL ? by : "camera", view, err);
-    if (status == WEIR_OK) {
-        status = add_kpis(call, txn, view, err);
-    }
-    if (status != WEIR_OK) {
-        json_decref(view);
-        return status;
-    }
-    api_answer(call, view);
+    WEIR_TRY(weir_feedback_groups(txn, call->params[0], pipeline, since_ms, by, call->arena,
+                                  &groups, &n_groups, err));
+    WEIR_TRY(weir_kpis_latest(txn, call->params[0], call->arena, &kpis, &n_kpis, err));
+    API_ANSWER(call, api_ion_health, .ion = call->params[0], .since_ms = since_ms,
+               .accuracy = &accuracy, .by = by, .groups = groups, .n_groups = n_groups,
+               .kpis = kpis, .n_kpis = n_kpis);
     return WEIR_OK;
 }

@@ -4,10 +4,6 @@
 
 #include "api/call.h"
 
-/** {status, reason, since} */
-struct weir_health;
-json_t *api_health_view(const struct weir_health *health);
-
 /** Add what the server shows of itself now (control/vitals.h) and no alert in the list tells yet. Text and list lie in
  *  the call's arena. */
 struct weir_alert;

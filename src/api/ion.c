@@ -6,7 +6,9 @@
 #include "api/arms.h"
 #include "api/functions.h"
 #include "api/health.h"
+#include "api/views.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/threshold.h"
@@ -35,69 +37,105 @@ static const char *schedule_of(const struct weir_ion_doc_pipeline *doc)
     return cron;
 }
 
-static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
-                             const struct weir_ion_doc_pipeline *doc)
+static struct api_pipeline_doc doc_view(const struct weir_ion_doc_pipeline *doc)
 {
-    json_t *view = weir_record_to_json(&weir_ion_pipeline_resource, pipeline);
-    if (doc == NULL) {
-        return view;
+    bool is_prediction = doc->type == WEIR_PIPELINE_PREDICTION;
+    return (struct api_pipeline_doc){
+        .dataset = is_prediction ? doc->gallery_dataset : doc->dataset,
+        .output = doc->output,
+        .against = doc->against,
+        .critical = doc->is_critical,
+        .restart = doc->restart.kind != NULL ? doc->restart.kind->name : NULL,
+        .kind = doc->kind,
+        .registers = doc->registers,
+        .model = doc->model,
+        .workers = doc->workers,
+        .parameter_servers = doc->parameter_servers,
+        .schedule = schedule_of(doc),
+        .new_data = weir_trigger_of_kind(&doc->triggers, &weir_trigger_kind_new_data) != NULL,
+        .replicas = doc->replicas,
+        .gallery_dataset = doc->gallery_dataset,
+        .impostors = doc->impostors,
+        .false_accept_rate = doc->false_accept_rate,
+        .false_deny_rate = doc->false_deny_rate,
+        .gallery_default = doc->gallery_default};
+}
+
+/** While a pipeline waits for its job: why, as `weir explain job` says it. */
+static void add_reason_of_job(struct weir_txn *txn, struct weir_ion_pipeline *pipeline,
+                              struct weir_arena *arena)
+{
+    struct weir_job job;
+    if (pipeline->job != NULL && pipeline->state_reason == NULL &&
+        strcmp(pipeline->state, "SERVING") != 0 &&
+        weir_txn_get(txn, &weir_job_resource, pipeline->job, arena, &job, NULL) == WEIR_OK &&
+        job.reason != NULL) {
+        pipeline->state_reason =
+            weir_arena_printf(arena, "%s is %s: %s", job.name, job.state, job.reason);
     }
-    json_t *more = json_pack(
-        "{s:s?,s:s?,s:s?,s:b,s:s?,s:s?,s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:f,s:s?}",
-        "dataset", doc->type != WEIR_PIPELINE_PREDICTION ? doc->dataset : doc->gallery_dataset,
-        "output", doc->output, "against", doc->against, "critical", (int)doc->is_critical,
-        "restart", doc->restart.kind != NULL ? doc->restart.kind->name : NULL, "kind", doc->kind,
-        "registers", doc->registers, "model", doc->model, "workers", (json_int_t)doc->workers,
-        "parameter_servers", (json_int_t)doc->parameter_servers, "schedule", schedule_of(doc),
-        "new_data", weir_trigger_of_kind(&doc->triggers, &weir_trigger_kind_new_data) != NULL,
-        "replicas", (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "impostors",
-        doc->impostors, "false_accept_rate", doc->false_accept_rate, "false_deny_rate",
-        doc->false_deny_rate, "gallery_default", doc->gallery_default);
-    json_object_update(view, more);
-    json_decref(more);
-    if (doc->source != NULL) {
-        json_t *source = json_loads(doc->source, JSON_DECODE_ANY, NULL);
-        weir_secrets_mask(source, "token");
-        json_object_set_new(view, "source", source);
+}
+
+/** A pipeline with its triggers, as the document has them, and how often and why each has fired. */
+static struct api_pipeline pipeline_view(struct weir_txn *txn, const struct weir_ion_state *state,
+                                         const struct weir_ion_pipeline *pipeline,
+                                         struct weir_arena *arena)
+{
+    const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, pipeline->name);
+    struct weir_ion_pipeline *row = WEIR_ARENA_NEW(arena, struct weir_ion_pipeline);
+    struct weir_ion_trigger *triggers =
+        WEIR_ARENA_ARRAY(arena, state->n_triggers + 1, struct weir_ion_trigger);
+    struct api_pipeline view = {.row = row, .triggers = triggers};
+    *row = *pipeline;
+    add_reason_of_job(txn, row, arena);
+    for (size_t i = 0; i < state->n_triggers; i++) {
+        const struct weir_ion_trigger *trigger = &state->triggers[i];
+        if (strcmp(trigger->pipeline, pipeline->name) == 0 &&
+            weir_ion_trigger_of(state, trigger) != NULL) {
+            triggers[view.n_triggers++] = *trigger;
+        }
+    }
+    if (doc != NULL) {
+        struct api_pipeline_doc *its = WEIR_ARENA_NEW(arena, struct api_pipeline_doc);
+        *its = doc_view(doc);
+        view.doc = its;
+    }
+    if (doc != NULL && doc->source != NULL) {
+        view.source = json_loads(doc->source, JSON_DECODE_ANY, NULL);
+        weir_secrets_mask(view.source, "token");
     }
     return view;
 }
 
-/** While a pipeline waits for its job: why, as `weir explain job` says it. */
-static void add_reason_of_job(struct weir_txn *txn, const struct weir_ion_pipeline *pipeline,
-                              struct weir_arena *arena, json_t *view)
-{
-    struct weir_job job;
-    if (pipeline->job == NULL || pipeline->state_reason != NULL ||
-        strcmp(pipeline->state, "SERVING") == 0 ||
-        weir_txn_get(txn, &weir_job_resource, pipeline->job, arena, &job, NULL) != WEIR_OK ||
-        job.reason == NULL) {
-        return;
-    }
-    json_object_set_new(
-        view, "state_reason",
-        json_string(weir_arena_printf(arena, "%s is %s: %s", job.name, job.state, job.reason)));
-}
-
 /** A candidate that stands in the link's chain: at which policy, since when, and what that says. */
-static json_t *waiting_view(const struct weir_ion_candidate *candidate)
+static struct api_waiting_version waiting_view(const struct weir_ion_candidate *candidate)
 {
     json_t *approvals =
         candidate->approvals != NULL ? json_loads(candidate->approvals, 0, NULL) : NULL;
-    return json_pack(
-        "{s:I,s:s,s:s,s:I,s:s?,s:s?,s:I,s:o}", "version", (json_int_t)candidate->version, "model",
-        candidate->model, "state", candidate->state, "position", (json_int_t)candidate->position,
-        "policy", candidate->waits_for, "why", candidate->waits_why, "until_ms",
-        (json_int_t)candidate->until_ms, "approvals", approvals != NULL ? approvals : json_array());
+    return (struct api_waiting_version){.version = candidate->version,
+                                        .model = candidate->model,
+                                        .state = candidate->state,
+                                        .position = candidate->position,
+                                        .policy = candidate->waits_for,
+                                        .why = candidate->waits_why,
+                                        .until_ms = candidate->until_ms,
+                                        .approvals = approvals != NULL ? approvals : json_array()};
 }
 
 /** What replicas serve of the link's models, what the link has chosen, and what waits, for a person or
  *  a time. */
-static json_t *link_view(const struct weir_ion_state *state, const struct weir_ion_doc_link *link)
+static struct api_link link_view(const struct weir_ion_state *state,
+                                 const struct weir_ion_doc_link *link, struct weir_arena *arena)
 {
-    json_t *pending = json_array(), *waiting = json_array(), *serving = json_null(),
-           *model = json_null(), *wanted = json_null(), *policies = json_array();
-    const char *deployment = NULL;
+    int64_t *pending = NULL;
+    struct api_waiting_version *waiting = NULL;
+    size_t cap_pending = 0, cap_waiting = 0;
+    char **policies = WEIR_ARENA_ARRAY(arena, link->policies.n, char *);
+    struct api_link view = {.id = link->id,
+                            .from = link->from,
+                            .to = link->to,
+                            .policy = link->policies.names,
+                            .policies = policies,
+                            .n_policies = link->policies.n};
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
         if (strcmp(candidate->link, link->id) != 0) {
@@ -105,68 +143,27 @@ static json_t *link_view(const struct weir_ion_state *state, const struct weir_i
         }
         const char *shown = weir_ion_candidate_shown(state, candidate);
         if (strcmp(shown, WEIR_CANDIDATE_SERVING) == 0) {
-            serving = json_integer(candidate->version);
-            model = json_string(candidate->model);
+            view.serving_version = candidate->version;
+            view.serving_model = candidate->model;
         }
         if (strcmp(candidate->state, WEIR_CANDIDATE_SERVING) == 0) {
-            wanted = json_integer(candidate->version);
-            deployment = shown;
+            view.wanted_version = candidate->version;
+            view.deployment_state = shown;
         } else if (strcmp(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) == 0) {
-            json_array_append_new(pending, json_integer(candidate->version));
+            weir_arena_grow(arena, &pending, sizeof *pending, view.n_pending_versions,
+                            &cap_pending);
+            pending[view.n_pending_versions++] = candidate->version;
         }
         if (candidate->waits_for != NULL) {
-            json_array_append_new(waiting, waiting_view(candidate));
+            weir_arena_grow(arena, &waiting, sizeof *waiting, view.n_waiting, &cap_waiting);
+            waiting[view.n_waiting++] = waiting_view(candidate);
         }
     }
     for (size_t i = 0; i < link->policies.n; i++) {
-        json_array_append_new(policies, json_string(link->policies.items[i].kind->name));
+        policies[i] = (char *)link->policies.items[i].kind->name;
     }
-    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s?,s:o,s:o}", "id", link->id, "from",
-                     link->from, "to", link->to, "policy", link->policies.names, "policies",
-                     policies, "serving_version", serving, "serving_model", model, "wanted_version",
-                     wanted, "deployment_state", deployment, "pending_versions", pending, "waiting",
-                     waiting);
-}
-
-/** A pipeline's triggers, as the document has them, and how often and why each has fired. */
-static json_t *triggers_view(const struct weir_ion_state *state, const char *pipeline)
-{
-    json_t *triggers = json_array();
-    for (size_t i = 0; i < state->n_triggers; i++) {
-        const struct weir_ion_trigger *trigger = &state->triggers[i];
-        if (strcmp(trigger->pipeline, pipeline) == 0 &&
-            weir_ion_trigger_of(state, trigger) != NULL) {
-            json_array_append_new(triggers,
-                                  weir_record_to_json(&weir_ion_trigger_resource, trigger));
-        }
-    }
-    return triggers;
-}
-
-static weir_status firings_view(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
-                                json_t **out, struct weir_error *err)
-{
-    struct weir_trigger_firing *firings;
-    size_t n;
-    WEIR_TRY(weir_firings_list(txn, ion, NULL, FIRINGS_SHOWN, arena, &firings, &n, err));
-    *out = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(*out,
-                              weir_record_to_json(&weir_trigger_firing_resource, &firings[i]));
-    }
-    return WEIR_OK;
-}
-
-/** The links that start pipelines: with data, or with models to measure. */
-static json_t *starts_view(const struct weir_ion_doc *doc)
-{
-    json_t *view = json_array();
-    for (size_t i = 0; i < doc->n_feeds; i++) {
-        const struct weir_ion_doc_feed *feed = &doc->feeds[i];
-        json_array_append_new(view,
-                              json_pack("{s:s,s:s,s:s,s:s?}", "id", feed->id, "from", feed->from,
-                                        "to", feed->to, "dataset", feed->dataset));
-    }
+    view.pending_versions = pending;
+    view.waiting = waiting;
     return view;
 }
 
@@ -174,31 +171,32 @@ static weir_status ion_view(struct weir_txn *txn, const struct weir_ion_state *s
                             const struct weir_alert *alerts, size_t n_alerts,
                             struct weir_arena *arena, json_t **out, struct weir_error *err)
 {
-    json_t *firings;
-    WEIR_TRY(firings_view(txn, state->ion.name, arena, &firings, err));
-    json_t *view = weir_record_to_json(&weir_ion_resource, &state->ion);
-    json_t *pipelines = json_array(), *links = json_array();
+    struct api_ion_now now = {.health = weir_watch_ion_health(state, alerts, n_alerts)};
+    struct weir_trigger_firing *firings;
+    WEIR_TRY(weir_firings_list(txn, state->ion.name, NULL, FIRINGS_SHOWN, arena, &firings,
+                               &now.n_firings, err));
+    now.firings = firings;
+    now.comparisons = comparisons_of_ion(txn, state, weir_time_ms(), arena, &now.n_comparisons);
+    struct api_pipeline *pipelines =
+        WEIR_ARENA_ARRAY(arena, state->n_pipelines, struct api_pipeline);
+    struct api_link *links = WEIR_ARENA_ARRAY(arena, state->doc.n_links, struct api_link);
+    size_t n = 0;
     for (size_t i = 0; i < state->n_pipelines; i++) {
-        const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
-        if (strcmp(pipeline->state, "REMOVED") != 0) {
-            json_t *one =
-                pipeline_view(pipeline, weir_ion_doc_pipeline(&state->doc, pipeline->name));
-            add_reason_of_job(txn, pipeline, arena, one);
-            json_object_set_new(one, "triggers", triggers_view(state, pipeline->name));
-            json_array_append_new(pipelines, one);
+        if (strcmp(state->pipelines[i].state, "REMOVED") != 0) {
+            pipelines[n++] = pipeline_view(txn, state, &state->pipelines[i], arena);
         }
     }
     for (size_t i = 0; i < state->doc.n_links; i++) {
-        json_array_append_new(links, link_view(state, &state->doc.links[i]));
+        links[i] = link_view(state, &state->doc.links[i], arena);
     }
-    json_object_set_new(view, "pipelines", pipelines);
-    json_object_set_new(view, "links", links);
-    json_object_set_new(view, "starts", starts_view(&state->doc));
-    json_object_set_new(view, "comparisons", comparisons_of_ion(txn, state, weir_time_ms(), arena));
-    json_object_set_new(view, "firings", firings);
-    struct weir_health health = weir_watch_ion_health(state, alerts, n_alerts);
-    json_object_set_new(view, "health", api_health_view(&health));
-    *out = view;
+    *out = WEIR_VIEW_JSON(api_ion, .row = &state->ion,
+                          .parts = {.pipelines = pipelines,
+                                    .n_pipelines = n,
+                                    .links = links,
+                                    .n_links = state->doc.n_links,
+                                    .starts = state->doc.feeds,
+                                    .n_starts = state->doc.n_feeds,
+                                    .now = &now});
     return WEIR_OK;
 }
 
@@ -219,7 +217,8 @@ weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const ch
     json_t *view;
     WEIR_TRY(api_ion_look(call, txn, name, &view, err));
     if (warnings != NULL) {
-        json_object_set_new(view, "warnings", json_copy(warnings));
+        weir_view_add_to_json(api_applied_view(),
+                              &(struct api_applied){.warnings = json_incref(warnings)}, view);
     }
     api_answer(call, view);
     return WEIR_OK;
@@ -263,7 +262,7 @@ weir_status api_ion_list(struct api_call *call, struct weir_txn *txn, struct wei
             next = weight > API_ANSWER_MAX_BYTES && i + 1 < n ? names[i] : NULL;
         }
     }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
+    api_answer_items(call, items, next);
     return WEIR_OK;
 }
 
@@ -459,20 +458,20 @@ weir_status api_ion_candidates(struct api_call *call, struct weir_txn *txn, stru
 {
     struct weir_ion_state state;
     WEIR_TRY(api_ion_load(call, txn, &state, err));
-    json_t *items = json_array();
-    for (size_t i = state.n_candidates; i > 0; i--) {
-        const struct weir_ion_candidate *candidate = &state.candidates[i - 1];
-        json_t *view = weir_record_to_json(&weir_ion_candidate_resource, candidate);
-        json_object_set_new(view, "state",
-                            json_string(weir_ion_candidate_shown(&state, candidate)));
+    size_t n = state.n_candidates;
+    struct api_candidate *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_candidate);
+    for (size_t i = 0; i < n; i++) {
+        struct weir_ion_candidate *candidate = &state.candidates[n - 1 - i];
         const char *colon = strchr(candidate->link, ':');
         size_t from_len =
             colon != NULL ? (size_t)(colon - candidate->link) : strlen(candidate->link);
-        json_object_set_new(view, "link_from", json_stringn(candidate->link, from_len));
-        json_object_set_new(view, "link_to", json_string(colon != NULL ? colon + 1 : ""));
-        json_array_append_new(items, view);
+        candidate->state = (char *)weir_ion_candidate_shown(&state, candidate);
+        views[i] = (struct api_candidate){
+            .row = candidate,
+            .link_from = weir_arena_printf(call->arena, "%.*s", (int)from_len, candidate->link),
+            .link_to = colon != NULL ? colon + 1 : ""};
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    api_answer_views(call, api_candidate_view(), views, n, NULL);
     return WEIR_OK;
 }
 

@@ -2,6 +2,7 @@
  *  nothing is foretold by other rules than those that hold. */
 #include "api/answer.h"
 #include "api/ion.h"
+#include "api/views.h"
 
 #include "ion/ion_step.h"
 
@@ -60,25 +61,21 @@ weir_status api_ion_plan(struct api_call *call, struct weir_txn *txn, const char
                          const struct weir_ion_actions *actions, json_t *warnings,
                          struct weir_error *err)
 {
-    json_t *view, *effects = json_array();
+    struct api_effect *effects = WEIR_ARENA_ARRAY(call->arena, actions->n + 1, struct api_effect);
+    size_t n = 0;
+    json_t *view;
     for (size_t i = 0; i < actions->n; i++) {
         const struct weir_ion_action *action = &actions->items[i];
-        const char *text = sentence(action, call->arena);
-        if (text != NULL) {
-            bool is_of_link = action->type == WEIR_ION_ACTION_DECIDED;
-            json_array_append_new(
-                effects, json_pack("{s:s,s:s?,s:s?,s:s}", "kind", kind_of(action->type), "pipeline",
-                                   action->pipeline, "link",
-                                   is_of_link ? action->decision.link : NULL, "text", text));
-        }
+        bool is_of_link = action->type == WEIR_ION_ACTION_DECIDED;
+        effects[n] = (struct api_effect){.kind = kind_of(action->type),
+                                         .pipeline = action->pipeline,
+                                         .link = is_of_link ? action->decision.link : NULL,
+                                         .text = sentence(action, call->arena)};
+        n += effects[n].text != NULL;
     }
-    weir_status status = api_ion_look(call, txn, name, &view, err);
-    if (status != WEIR_OK) {
-        json_decref(effects);
-        return status;
-    }
-    json_object_set_new(view, "warnings", json_copy(warnings));
-    json_object_set_new(view, "effects", effects);
+    WEIR_TRY(api_ion_look(call, txn, name, &view, err));
+    weir_view_add_to_json(api_applied_view(),
+                          &(struct api_applied){json_incref(warnings), effects, n}, view);
     api_answer(call, view);
     return WEIR_OK;
 }

@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "store/table.h"
 
 #include "base/uuid.h"
@@ -39,9 +40,7 @@ weir_status api_node_join_create(struct api_call *call, struct weir_txn *txn,
                        weir_arena_printf(call->arena, "A token to join with was made for %s",
                                          join.node != NULL ? join.node : "any node"),
                        err));
-    json_t *answer = weir_record_to_json(&weir_node_join_resource, &join);
-    json_object_set_new(answer, "secret", json_string(secret));
-    api_answer(call, answer);
+    API_ANSWER(call, api_node_join, .row = &join, .secret = secret);
     return WEIR_OK;
 }
 
@@ -87,6 +86,6 @@ weir_status api_node_join(struct api_call *call, struct weir_txn *txn, struct we
     call->actor = user;
     WEIR_TRY(audit_act(call, txn, "node_joined", weir_arena_printf(call->arena, "node/%s", node),
                        weir_arena_printf(call->arena, "Node %s has joined", node), err));
-    api_answer(call, json_pack("{s:s,s:s}", "node", node, "secret", secret));
+    API_ANSWER(call, api_joined_node, .node = node, .secret = secret);
     return WEIR_OK;
 }

@@ -6,6 +6,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/model.h"
+#include "api/views.h"
 #include "control/control.h"
 #include "track/registry.h"
 
@@ -73,36 +74,16 @@ static weir_status put_tags(struct api_call *call, struct weir_txn *txn, const s
     return WEIR_OK;
 }
 
-static weir_status add_tags(struct api_call *call, struct weir_txn *txn, const struct owner *owner,
-                            const char *of, json_t *view, struct weir_error *err)
-{
-    struct weir_tag *tags;
-    size_t n;
-    WEIR_TRY(owner->tags(txn, of, call->arena, &tags, &n, err));
-    json_t *map = json_object();
-    for (size_t i = 0; i < n; i++) {
-        json_object_set_new(map, tags[i].key, json_string(tags[i].value));
-    }
-    json_object_set_new(view, "tags", map);
-    return WEIR_OK;
-}
-
-weir_status api_add_version_tags(struct api_call *call, struct weir_txn *txn, const char *version,
-                                 json_t *view, struct weir_error *err)
-{
-    return add_tags(call, txn, &versions, version, view, err);
-}
-
 /* ---- models ---------------------------------------------------------------------------------- */
 
 static weir_status answer_model(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    WEIR_AUTO(weir_json_auto_free) json_t *view = NULL;
     struct weir_model model;
+    struct weir_tag *tags;
+    size_t n;
     WEIR_TRY(weir_model_get(txn, call->params[0], call->arena, &model, err));
-    view = weir_record_to_json(&weir_model_resource, &model);
-    WEIR_TRY(add_tags(call, txn, &models, model.name, view, err));
-    api_answer(call, json_incref(view));
+    WEIR_TRY(weir_model_tags(txn, model.name, call->arena, &tags, &n, err));
+    API_ANSWER(call, api_model, .row = &model, .tags = &(struct api_tags){tags, n});
     return WEIR_OK;
 }
 

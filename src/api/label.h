@@ -7,8 +7,4 @@
 /** A member "description" of the body becomes the tag that MLflow's page shows as such. @return INVALID. */
 weir_status api_body_note(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** "tags" of a version, by its identifier. */
-weir_status api_add_version_tags(struct api_call *call, struct weir_txn *txn, const char *version,
-                                 json_t *view, struct weir_error *err) WEIR_MUST_CHECK;
-
 #endif

@@ -7,6 +7,7 @@
 #include "api/functions.h"
 #include "api/label.h"
 #include "api/records.h"
+#include "api/views.h"
 #include "control/alias.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
@@ -36,21 +37,16 @@ static const char sql_deployments[] =
     " WHERE v.model = :model AND v.version = :version AND"
     " (v.wanted_ppm > 0 OR v.live_ppm > 0 OR d.mirror = v.version) ORDER BY v.deployment";
 
-static weir_status add_texts(struct api_call *call, struct weir_txn *txn, const char *sql,
-                             const struct weir_model_version *version, const char *member,
-                             json_t *view, struct weir_error *err)
+static weir_status list_texts(struct api_call *call, struct weir_txn *txn, const char *sql,
+                              const struct weir_model_version *version, char *const **out,
+                              size_t *out_n, struct weir_error *err)
 {
     char **texts;
-    size_t n;
     WEIR_TRY(weir_txn_query_texts(txn, sql,
                                   WEIR_BINDS(WEIR_BIND_TEXT("model", version->model),
                                              WEIR_BIND_INT("version", version->version)),
-                                  call->arena, &texts, &n, err));
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(list, json_string(texts[i]));
-    }
-    json_object_set_new(view, member, list);
+                                  call->arena, &texts, out_n, err));
+    *out = texts;
     return WEIR_OK;
 }
 
@@ -58,22 +54,17 @@ weir_status api_version_view(struct api_call *call, struct weir_txn *txn,
                              const struct weir_model_version *version, json_t **out,
                              struct weir_error *err)
 {
-    json_t *view = weir_record_to_json(&weir_model_version_resource, version);
-    const json_t *executor = json_object_get(json_object_get(view, "signature"), "executor");
-    json_object_set_new(view, "executor",
-                        json_is_string(executor) ? json_copy((json_t *)executor) : json_null());
-    weir_status status = add_texts(call, txn, sql_aliases, version, "aliases", view, err);
-    if (status == WEIR_OK) {
-        status = add_texts(call, txn, sql_deployments, version, "deployments", view, err);
-    }
-    if (status == WEIR_OK) {
-        status = api_add_version_tags(call, txn, version->id, view, err);
-    }
-    if (status != WEIR_OK) {
-        json_decref(view);
-        return status;
-    }
-    *out = view;
+    struct weir_tag *tags;
+    struct api_version_more more = {0};
+    WEIR_TRY(list_texts(call, txn, sql_aliases, version, &more.aliases, &more.n_aliases, err));
+    WEIR_TRY(list_texts(call, txn, sql_deployments, version, &more.deployments, &more.n_deployments,
+                        err));
+    WEIR_TRY(weir_version_tags(txn, version->id, call->arena, &tags, &more.n_tags, err));
+    more.tags = tags;
+    *out = weir_record_to_json(&weir_model_version_resource, version);
+    more.executor =
+        json_string_value(json_object_get(json_object_get(*out, "signature"), "executor"));
+    weir_view_add_to_json(api_version_more_view(), &more, *out);
     return WEIR_OK;
 }
 
@@ -92,7 +83,7 @@ static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
         }
         json_array_append_new(items, view);
     }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
+    api_answer_items(call, items, next);
     return WEIR_OK;
 }
 
@@ -423,10 +414,8 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
         }
     }
     WEIR_TRY(api_write(call, register_in, &entry, err));
-    json_t *view = weir_record_to_json(&weir_model_version_resource, &entry.stored);
-    json_object_set_new(view, "changes",
-                        entry.changes != NULL ? json_string(entry.changes) : json_null());
-    api_answer(call, view);
+    API_ANSWER(call, api_model_version, .row = &entry.stored,
+               .changes = weir_json_string(entry.changes));
     return WEIR_OK;
 }
 

@@ -24,36 +24,21 @@
 
 /* ---- looking at one -------------------------------------------------------------------------- */
 
-json_t *api_node_view(const struct api_call *call, const struct weir_node *node)
-{
-    json_t *view = weir_record_to_json(&weir_node_resource, node);
-    json_object_set_new(view, "state",
-                        json_string(weir_node_state(node, call->now_ms, call->api->since_ms)));
-    return view;
-}
-
 static weir_status answer_node(struct api_call *call, struct weir_txn *txn, const char *name,
                                struct weir_error *err)
 {
     struct weir_node node;
     struct weir_device *devices;
+    struct api_node *view;
     size_t n;
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, name, call->arena, &node, err));
     WEIR_TRY(weir_devices_of_node(txn, name, call->arena, &devices, &n, err));
     WEIR_TRY(api_devices_name(call, txn, devices, n, err));
-    json_t *view = api_node_view(call, &node), *views = json_array();
-    WEIR_AUTO(weir_json_auto_free) json_t *one = json_pack("[O]", view);
-    weir_status status = api_nodes_add_load(call, txn, &node, one, err);
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(views, weir_record_to_json(&weir_device_resource, &devices[i]));
-    }
-    json_object_set_new(view, "devices", views);
-    if (status == WEIR_OK) {
-        api_answer(call, view);
-    } else {
-        json_decref(view);
-    }
-    return status;
+    WEIR_TRY(api_node_views(call, txn, &node, 1, &view, err));
+    view->devices = devices;
+    view->n_devices = n;
+    api_answer(call, weir_view_to_json(api_node_view(), view));
+    return WEIR_OK;
 }
 
 weir_status api_node_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -3,16 +3,14 @@
 #define WEIR_API_NODE_H
 
 #include "api/call.h"
+#include "api/views.h"
 
-/** A node with its state, as lists and GET /nodes/{name} tell it; a new reference. */
+/** The views of nodes, in their order, in the arena: with what is kept and what is used of each, now, and without
+ *  their devices. One statement for all of them. */
 struct weir_node;
-json_t *api_node_view(const struct api_call *call, const struct weir_node *node);
-
-/** Add to the views of nodes what is kept and what is used of each, now: of the same nodes, in the same order. One
- *  statement for all of them. */
-weir_status api_nodes_add_load(const struct api_call *call, struct weir_txn *txn,
-                               const struct weir_node *nodes, json_t *views,
-                               struct weir_error *err) WEIR_MUST_CHECK;
+weir_status api_node_views(const struct api_call *call, struct weir_txn *txn,
+                           const struct weir_node *nodes, size_t n_nodes, struct api_node **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Tell of each device's holders only those of projects whose jobs the caller may read; the others are
  *  counted. */

@@ -60,7 +60,12 @@ static json_t *field_schema(const struct weir_field *field, bool is_filled)
     return schema;
 }
 
-/* The schema of "text", "list of link", "map of number" …, see struct api_member. */
+static json_t *list_of(json_t *items)
+{
+    return json_pack("{s:s,s:o}", "type", "array", "items", items);
+}
+
+/* The schema of "text", "list of link", "map of number" …, see struct weir_member. */
 static json_t *type_schema(const char *type)
 {
     static const struct {
@@ -72,7 +77,7 @@ static json_t *type_schema(const char *type)
                  {"time", "string", "date-time"}};
 
     if (strncmp(type, "list of ", 8) == 0) {
-        return json_pack("{s:s,s:o}", "type", "array", "items", type_schema(type + 8));
+        return list_of(type_schema(type + 8));
     }
     if (strncmp(type, "map of ", 7) == 0) {
         return json_pack("{s:s,s:o}", "type", "object", "additionalProperties",
@@ -86,26 +91,74 @@ static json_t *type_schema(const char *type)
     return strcmp(type, "any") == 0 ? json_object() : ref_to(type);
 }
 
-/* OpenAPI 3.0 ignores what stands beside a $ref: allOf carries it. */
-static json_t *member_schema(const struct api_member *member, bool is_read_only)
+/* The schema of a member's type, whatever its presence. */
+static json_t *kind_schema(const struct weir_member *member)
 {
-    json_t *schema = type_schema(member->type);
+    static const char *const words[] = {
+        [WEIR_MEMBER_TEXT] = "text",
+        [WEIR_MEMBER_INT] = "integer",
+        [WEIR_MEMBER_F64] = "number",
+        [WEIR_MEMBER_BOOL] = "bool",
+        [WEIR_MEMBER_TIME] = "time",
+        [WEIR_MEMBER_MILLI] = "number",
+        [WEIR_MEMBER_FROM_1] = "integer",
+        [WEIR_MEMBER_TEXTS] = "list of text",
+        [WEIR_MEMBER_INTS] = "list of integer",
+    };
+    switch (member->type) {
+    case WEIR_MEMBER_VIEW_OF:
+    case WEIR_MEMBER_IN:
+        return ref_to(member->view()->head->title);
+    case WEIR_MEMBER_ROW_OF:
+        return ref_to(member->resource->name);
+    case WEIR_MEMBER_VIEWS:
+        return list_of(ref_to(member->view()->head->title));
+    case WEIR_MEMBER_ROWS:
+        return list_of(ref_to(member->resource->name));
+    case WEIR_MEMBER_MAP:
+    case WEIR_MEMBER_MAP_F64:
+    case WEIR_MEMBER_HOLDS:
+    case WEIR_MEMBER_JSON:
+        return type_schema(member->words);
+    default:
+        return type_schema(words[member->type]);
+    }
+}
+
+/* OpenAPI 3.0 ignores what stands beside a $ref: allOf carries it. */
+static json_t *member_schema(const struct weir_member *member, bool is_read_only)
+{
+    json_t *schema = kind_schema(member);
     if (json_object_get(schema, "$ref") != NULL) {
         schema = json_pack("{s:[o]}", "allOf", schema);
     }
-    json_object_set_new(schema, "nullable", json_boolean(member->is_nullable));
+    json_object_set_new(schema, "nullable", json_boolean(member->presence != WEIR_MEMBER_ALWAYS));
     json_object_set_new(schema, "readOnly", json_boolean(is_read_only));
     json_object_set_new(schema, "description", json_string(member->doc));
     return schema;
 }
 
-static void add_members(const struct api_shape *shape, json_t *properties, json_t *optional)
+/* How members of a shape are written: to be read alone, and each of them may be missing. */
+struct manner {
+    bool is_read_only, may_miss;
+};
+
+static void add_members(const struct weir_member *members, size_t n, struct manner manner,
+                        json_t *properties, json_t *optional)
 {
-    for (size_t i = 0; shape != NULL && i < shape->n_members; i++) {
-        const struct api_member *member = &shape->members[i];
-        json_object_set_new(properties, member->name, member_schema(member, shape->body == NULL));
-        if (member->is_optional) {
-            json_array_append_new(optional, json_string(member->name));
+    for (size_t i = 0; i < n; i++) {
+        struct weir_member member = members[i];
+        member.presence = manner.may_miss ? WEIR_MEMBER_MAY_MISS : member.presence;
+        if (member.type == WEIR_MEMBER_FLAT || member.type == WEIR_MEMBER_FLAT_OF) {
+            const struct manner its = {manner.is_read_only,
+                                       member.presence == WEIR_MEMBER_MAY_MISS};
+            add_members(member.view()->members, member.view()->n_members, its, properties,
+                        optional);
+            continue;
+        }
+        json_object_set_new(properties, member.name, member_schema(&member, manner.is_read_only));
+        if (member.presence == WEIR_MEMBER_MAY_MISS) {
+            json_array_append_new(optional, json_string(member.name));
         }
     }
 }
@@ -125,7 +178,12 @@ static json_t *object_schema(const struct weir_resource *resource, const struct 
             json_array_append_new(required, json_string(field->name));
         }
     }
-    add_members(shape, properties, optional);
+    if (shape != NULL) {
+        size_t n;
+        const struct weir_member *members = api_shape_members(shape, &n);
+        add_members(members, n, (struct manner){.is_read_only = shape->body == NULL}, properties,
+                    optional);
+    }
     json_t *schema = json_pack("{s:s,s:o}", "type", "object", "properties", properties);
     if (json_array_size(required) > 0) {
         json_object_set(schema, "required", required);

@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "store/identity.h"
 #include "store/table.h"
 
@@ -50,12 +51,13 @@ static json_t *view_of(const struct settings *settings, const char *project, int
         weir_retain_project_time(&settings->projects, project, kind);
     int64_t keep_ms =
         weir_retain_project_keep(&settings->projects, &settings->policy, project, kind);
-    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", weir_retain_rule(kind)->name, "what",
-                     weir_retain_rule(kind)->what, "rule", weir_retain_rule(kind)->rule, "keep",
-                     weir_retain_age_text(keep_ms, keep), "own",
-                     time != NULL ? weir_retain_age_text(time->keep_ms, own) : NULL, "platform",
-                     weir_retain_age_text(settings->policy.limits[kind].keep_ms, platform),
-                     "bounds", weir_retain_bounds_text(&settings->projects.bounds[kind], bounds));
+    return WEIR_VIEW_JSON(
+        api_project_time, .kind = weir_retain_rule(kind)->name,
+        .what = weir_retain_rule(kind)->what, .rule = weir_retain_rule(kind)->rule,
+        .keep = weir_retain_age_text(keep_ms, keep),
+        .own = time != NULL ? weir_retain_age_text(time->keep_ms, own) : NULL,
+        .platform = weir_retain_age_text(settings->policy.limits[kind].keep_ms, platform),
+        .bounds = weir_retain_bounds_text(&settings->projects.bounds[kind], bounds));
 }
 
 static void answer_project(struct api_call *call, const struct settings *settings)
@@ -66,7 +68,7 @@ static void answer_project(struct api_call *call, const struct settings *setting
             json_array_append_new(items, view_of(settings, call->params[0], kind));
         }
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    API_ANSWER(call, api_project_retention, .items = items);
 }
 
 static weir_status check_project(struct api_call *call, struct weir_txn *txn,
@@ -202,11 +204,12 @@ static weir_status add_preview(const struct previewing *previewing, int kind, in
                                                   &previewing->settings.policy, call->params[0],
                                                   kind),
                          now);
-    json_array_append_new(items, json_pack("{s:s,s:s,s:s,s:s,s:I,s:I}", "kind", rule->name, "keep",
-                                           weir_retain_age_text(keep_ms, keep), "keep_now", now,
-                                           "unit", rule->row_bytes > 0 ? "rows" : "files",
-                                           "n_going", (json_int_t)preview.n_going, "bytes_going",
-                                           (json_int_t)preview.bytes_going));
+    json_array_append_new(items, WEIR_VIEW_JSON(api_kept_preview, .kind = rule->name,
+                                                .keep = weir_retain_age_text(keep_ms, keep),
+                                                .keep_now = now,
+                                                .unit = rule->row_bytes > 0 ? "rows" : "files",
+                                                .n_going = (int64_t)preview.n_going,
+                                                .bytes_going = (int64_t)preview.bytes_going));
     return WEIR_OK;
 }
 
@@ -231,7 +234,7 @@ weir_status api_project_retention_preview(struct api_call *call, struct weir_txn
         json_decref(items);
         return status;
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    API_ANSWER(call, api_retention_preview, .items = items);
     return WEIR_OK;
 }
 
@@ -247,9 +250,9 @@ static void answer_bounds(struct api_call *call, const struct settings *settings
             const struct weir_retain_time *time = &settings->projects.times[i];
             char own[WEIR_RETAIN_LIMIT_TEXT_BYTES];
             if (time->kind == kind) {
-                json_array_append_new(projects,
-                                      json_pack("{s:s,s:s}", "project", time->project, "own",
-                                                weir_retain_age_text(time->keep_ms, own)));
+                json_array_append_new(
+                    projects, WEIR_VIEW_JSON(api_set_time, .project = time->project,
+                                             .own = weir_retain_age_text(time->keep_ms, own)));
             }
         }
         if (!weir_retain_rule(kind)->is_of_project) {
@@ -258,13 +261,14 @@ static void answer_bounds(struct api_call *call, const struct settings *settings
         }
         json_array_append_new(
             items,
-            json_pack("{s:s,s:s,s:b,s:s,s:o}", "kind", weir_retain_rule(kind)->name, "bounds",
-                      weir_retain_bounds_text(&settings->projects.bounds[kind], bounds), "is_set",
-                      (int)settings->projects.has_bounds[kind], "platform",
-                      weir_retain_age_text(settings->policy.limits[kind].keep_ms, platform),
-                      "projects", projects));
+            WEIR_VIEW_JSON(
+                api_kind_bounds, .kind = weir_retain_rule(kind)->name,
+                .bounds = weir_retain_bounds_text(&settings->projects.bounds[kind], bounds),
+                .is_set = settings->projects.has_bounds[kind],
+                .platform = weir_retain_age_text(settings->policy.limits[kind].keep_ms, platform),
+                .projects = projects));
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    API_ANSWER(call, api_retention_bounds, .items = items);
 }
 
 weir_status api_retention_bounds_get(struct api_call *call, struct weir_txn *txn,

@@ -25,7 +25,7 @@ weir_status api_queue_list(struct api_call *call, struct weir_txn *txn, struct w
     const struct control_live live = live_of(call);
     json_t *queues, *others;
     WEIR_TRY(control_queues(txn, &live, NULL, &queues, &others, err));
-    api_answer(call, json_pack("{s:o,s:n,s:o}", "items", queues, "next", "others", others));
+    API_ANSWER(call, control_queue_list, .items = queues, .others = others);
     return WEIR_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "api/word.h"
 #include "control/vitals.h"
 #include "store/event.h"
@@ -156,11 +157,8 @@ weir_status api_health(struct api_call *call, struct weir_txn *txn, struct weir_
     (void)txn;
     (void)err;
     const char *worst = vitals_worst(call->api->vitals, call->arena);
-    json_t *view =
-        json_pack("{s:s,s:s}", "status", worst == NULL ? "ok" : "down", "version", WEIR_VERSION);
-    if (worst != NULL) {
-        json_object_set_new(view, "reason", json_string(worst));
-    }
+    json_t *view = WEIR_VIEW_JSON(api_alive, .status = worst == NULL ? "ok" : "down",
+                                  .version = WEIR_VERSION, .reason = worst);
     weir_http_response_json(call->response, worst == NULL ? 200 : 503, view);
     return WEIR_OK;
 }

@@ -6,12 +6,12 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/label.h"
+#include "api/views.h"
 #include "api/word.h"
 #include "control/control.h"
 #include "store/table.h"
 #include "track/run_search.h"
 
-#include "base/clock.h"
 #include "base/uuid.h"
 
 #include <math.h>
@@ -63,9 +63,9 @@ static bool has_column(const struct columns *columns, const char *part, const ch
 
 /* ---- a view ------------------------------------------------------------------------------------ */
 
-/* The model version that a run made: {"model", "version"}; null if there is none (any more). */
-static weir_status registered_view(struct api_call *call, struct weir_txn *txn, const char *run,
-                                   json_t **out, struct weir_error *err)
+/* The model version that a run made; without a number if there is none (any more). */
+static weir_status find_registered(struct api_call *call, struct weir_txn *txn, const char *run,
+                                   struct api_registered_version *out, struct weir_error *err)
 {
     struct weir_query query = {
         WEIR_FILTERS(WEIR_FILTER_TEXT("run", EQ, run), WEIR_FILTER_INT("deleted_ms", EQ, 0)),
@@ -75,46 +75,41 @@ static weir_status registered_view(struct api_call *call, struct weir_txn *txn, 
     WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n, NULL,
                            err));
     const struct weir_model_version *made = items;
-    *out = n == 0
-               ? json_null()
-               : json_pack("{s:s,s:I}", "model", made->model, "version", (json_int_t)made->version);
+    *out = (struct api_registered_version){0};
+    if (n > 0) {
+        *out = (struct api_registered_version){made->model, made->version};
+    }
     return WEIR_OK;
 }
 
-/* When a run began to work: when its job did, not when that was handed in; null = not yet. One that no
+/* When a run began to work: when its job did, not when that was handed in; 0 = not yet. One that no
  * job was started for says so itself. */
-static weir_status started_view(struct weir_txn *txn, const struct weir_run *run, json_t **out,
+static weir_status find_started(struct weir_txn *txn, const struct weir_run *run, int64_t *out,
                                 struct weir_error *err)
 {
-    char text[WEIR_TIME_TEXT_BYTES];
-    int64_t started_ms = run->start_ms != 0 ? run->start_ms : run->created_ms;
-    if (run->job != NULL) {
-        WEIR_TRY(weir_job_started_ms(txn, run->job, &started_ms, err));
+    *out = run->start_ms != 0 ? run->start_ms : run->created_ms;
+    return run->job != NULL ? weir_job_started_ms(txn, run->job, out, err) : WEIR_OK;
+}
+
+/* Where a measurement that people ask for is noted beside all of them; NULL: it is another. */
+static double *shown_at(struct api_run_progress *progress, const char *key)
+{
+    const struct weir_view_table *view = api_run_progress_view();
+    for (size_t i = 0; i < view->n_members; i++) { /* all are F64 */
+        if (strcmp(view->members[i].name, key) == 0) {
+            return (double *)(void *)((char *)progress + view->members[i].offset);
+        }
     }
-    weir_time_format(started_ms, text);
-    *out = started_ms == 0 ? json_null() : json_string(text);
-    return WEIR_OK;
+    return NULL;
 }
 
 /* The last measurements of a run: all of them as "metrics", those that people ask for beside the
- * record too, null where there is none yet. */
-static weir_status add_metrics(json_t *view, struct weir_run_reader *reader, int64_t run,
+ * record too. */
+static weir_status add_metrics(struct api_run *view, struct weir_run_reader *reader, int64_t run,
                                const struct columns *columns, struct weir_error *err)
 {
-    static const char *const shown[] = {"epoch",
-                                        "epochs",
-                                        "progress",
-                                        "loss",
-                                        "accuracy",
-                                        "images_per_second",
-                                        "validation_loss",
-                                        "validation_accuracy",
-                                        NULL};
-    json_t *metrics = json_object();
-    for (const char *const *key = shown; *key != NULL; key++) {
-        json_object_set_new(view, *key, json_null());
-    }
-    json_object_set_new(view, "metrics", metrics);
+    view->progress = (struct api_run_progress){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    view->metrics = json_object();
     WEIR_TRY(weir_run_reader_begin(reader, WEIR_RUN_METRICS, run, err));
     for (;;) {
         struct weir_run_item item;
@@ -123,25 +118,21 @@ static weir_status add_metrics(json_t *view, struct weir_run_reader *reader, int
         if (!has_item) {
             return WEIR_OK;
         }
-        json_t *value = isfinite(item.value) ? json_real(item.value) : json_null();
-        if (json_object_get(view, item.key) != NULL &&
-            weir_resource_field(&weir_run_resource, item.key) == NULL &&
-            strcmp(item.key, "metrics") != 0) {
-            json_object_set(view, item.key, value);
+        double *shown = shown_at(&view->progress, item.key);
+        if (shown != NULL) {
+            *shown = item.value;
         }
         if (has_column(columns, "metrics", item.key)) {
-            json_object_set(metrics, item.key, value);
+            json_object_set_new(view->metrics, item.key, weir_json_real(item.value));
         }
-        json_decref(value);
     }
 }
 
-static weir_status add_pairs(json_t *view, struct weir_run_reader *reader, const char *name,
+static weir_status add_pairs(json_t **out, struct weir_run_reader *reader, const char *name,
                              enum weir_run_part part, int64_t run, const struct columns *columns,
                              struct weir_error *err)
 {
-    json_t *pairs = json_object();
-    json_object_set_new(view, name, pairs);
+    *out = json_object();
     WEIR_TRY(weir_run_reader_begin(reader, part, run, err));
     for (;;) {
         struct weir_run_item item;
@@ -151,7 +142,7 @@ static weir_status add_pairs(json_t *view, struct weir_run_reader *reader, const
             return WEIR_OK;
         }
         if (has_column(columns, name, item.key)) {
-            json_object_set_new(pairs, item.key, json_stringn(item.text, item.text_len));
+            json_object_set_new(*out, item.key, json_stringn(item.text, item.text_len));
         }
     }
 }
@@ -179,23 +170,20 @@ static weir_status name_experiment(struct viewing *viewing, int64_t id, struct w
     return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
 }
 
-static weir_status fill_view(struct viewing *viewing, const struct weir_run_row *row, json_t *view,
+static weir_status fill_view(struct viewing *viewing, const struct weir_run_row *row,
+                             struct api_run *view, struct api_registered_version *registered,
                              struct weir_error *err)
 {
-    json_t *value;
     WEIR_TRY(add_metrics(view, viewing->reader, row->number, viewing->columns, err));
-    WEIR_TRY(add_pairs(view, viewing->reader, "params", WEIR_RUN_PARAMETERS, row->number,
+    WEIR_TRY(add_pairs(&view->params, viewing->reader, "params", WEIR_RUN_PARAMETERS, row->number,
                        viewing->columns, err));
-    WEIR_TRY(add_pairs(view, viewing->reader, "tags", WEIR_RUN_TAGS, row->number, viewing->columns,
-                       err));
+    WEIR_TRY(add_pairs(&view->tags, viewing->reader, "tags", WEIR_RUN_TAGS, row->number,
+                       viewing->columns, err));
     WEIR_TRY(name_experiment(viewing, row->record.experiment, err));
-    json_object_set_new(view, "experiment_name", json_string(viewing->experiment_name));
-    json_t *model = json_object_get(json_object_get(view, "parameters"), "model");
-    json_object_set(view, "model", model != NULL ? model : json_null());
-    WEIR_TRY(started_view(viewing->txn, &row->record, &value, err));
-    json_object_set_new(view, "started_ms", value);
-    WEIR_TRY(registered_view(viewing->call, viewing->txn, row->record.id, &value, err));
-    json_object_set_new(view, "registered", value);
+    view->experiment_name = viewing->experiment_name;
+    WEIR_TRY(find_started(viewing->txn, &row->record, &view->started_ms, err));
+    WEIR_TRY(find_registered(viewing->call, viewing->txn, row->record.id, registered, err));
+    view->registered = registered->version > 0 ? registered : NULL;
     return WEIR_OK;
 }
 
@@ -204,13 +192,18 @@ static weir_status fill_view(struct viewing *viewing, const struct weir_run_row 
 static weir_status run_view(struct viewing *viewing, const struct weir_run_row *row, json_t **out,
                             struct weir_error *err)
 {
-    json_t *view = weir_record_to_json(&weir_run_resource, &row->record);
-    weir_status status = fill_view(viewing, row, view, err);
+    struct api_run view = {0};
+    struct api_registered_version registered;
+    weir_status status = fill_view(viewing, row, &view, &registered, err);
     if (status != WEIR_OK) {
-        json_decref(view);
+        json_decref(view.metrics);
+        json_decref(view.params);
+        json_decref(view.tags);
         return status;
     }
-    *out = view;
+    *out = weir_record_to_json(&weir_run_resource, &row->record);
+    view.model = json_incref(json_object_get(json_object_get(*out, "parameters"), "model"));
+    weir_view_add_to_json(api_run_view(), &view, *out);
     return WEIR_OK;
 }
 
@@ -370,7 +363,7 @@ static weir_status answer_views(struct viewing *viewing, const struct weir_run_r
         }
         json_array_append_new(views, view);
     }
-    api_answer(viewing->call, json_pack("{s:o,s:s?}", "items", views, "next", next));
+    api_answer_items(viewing->call, views, next);
     return WEIR_OK;
 }
 

@@ -3,17 +3,11 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/run.h"
+#include "api/views.h"
 
 #include "track/run_groups.h"
 
-#include <math.h>
-
 #define GROUPS_MAX 1000
-
-static json_t *number_view(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
 
 weir_status api_run_groups(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
@@ -39,15 +33,6 @@ weir_status api_run_groups(struct api_call *call, struct weir_txn *txn, struct w
                                  weir_http_request_query(call->request, "metric"), call->arena,
                                  &groups, &n, &next, err));
     }
-    json_t *views = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(
-            views,
-            json_pack("{s:s?,s:I,s:I,s:o,s:o,s:o}", "value", groups[i].value, "n_runs",
-                      (json_int_t)groups[i].n_runs, "n_measured", (json_int_t)groups[i].n_measured,
-                      "mean", number_view(groups[i].mean), "least", number_view(groups[i].least),
-                      "greatest", number_view(groups[i].greatest)));
-    }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", views, "next", next));
+    API_ANSWER(call, api_run_groups, .items = groups, .n_items = n, .next = next);
     return WEIR_OK;
 }

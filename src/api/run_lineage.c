@@ -2,33 +2,15 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/model.h"
+#include "api/views.h"
 #include "store/table.h"
 
 #include "track/run.h"
 
 #define VERSIONS_MAX 1000
 
-static weir_status add_inputs(struct api_call *call, struct weir_txn *txn, json_t *lineage,
-                              struct weir_error *err)
-{
-    struct weir_run_input *inputs;
-    int64_t number;
-    size_t n;
-    WEIR_TRY(weir_run_number(txn, call->params[0], &number, err));
-    WEIR_TRY(weir_run_inputs(txn, number, call->arena, &inputs, &n, err));
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(list, json_pack("{s:s,s:s,s:s?,s:s?,s:s?}", "name", inputs[i].name,
-                                              "digest", inputs[i].digest, "context",
-                                              inputs[i].context, "source_type",
-                                              inputs[i].source_type, "source", inputs[i].source));
-    }
-    json_object_set_new(lineage, "inputs", list);
-    return WEIR_OK;
-}
-
 /* What the caller may see of them; what is large is left out. */
-static weir_status add_versions(struct api_call *call, struct weir_txn *txn, json_t *lineage,
+static weir_status add_versions(struct api_call *call, struct weir_txn *txn, json_t *list,
                                 struct weir_error *err)
 {
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("run", EQ, call->params[0]),
@@ -38,8 +20,6 @@ static weir_status add_versions(struct api_call *call, struct weir_txn *txn, jso
     size_t n;
     WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n, NULL,
                            err));
-    json_t *list = json_array();
-    json_object_set_new(lineage, "versions", list);
     for (size_t i = 0; i < n; i++) {
         struct weir_model_version *version = (struct weir_model_version *)items + i;
         json_t *view;
@@ -54,11 +34,16 @@ static weir_status add_versions(struct api_call *call, struct weir_txn *txn, jso
 
 weir_status api_run_lineage(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    WEIR_AUTO(weir_json_auto_free) json_t *lineage = json_object();
+    WEIR_AUTO(weir_json_auto_free) json_t *versions = json_array();
     struct weir_run run;
+    struct weir_run_input *inputs;
+    int64_t number;
+    size_t n;
     WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
-    WEIR_TRY(add_inputs(call, txn, lineage, err));
-    WEIR_TRY(add_versions(call, txn, lineage, err));
-    api_answer(call, json_incref(lineage));
+    WEIR_TRY(weir_run_number(txn, call->params[0], &number, err));
+    WEIR_TRY(weir_run_inputs(txn, number, call->arena, &inputs, &n, err));
+    WEIR_TRY(add_versions(call, txn, versions, err));
+    API_ANSWER(call, api_run_lineage, .inputs = inputs, .n_inputs = n,
+               .versions = json_incref(versions));
     return WEIR_OK;
 }

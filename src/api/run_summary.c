@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/run.h"
+#include "api/views.h"
 
 #include "track/run_search.h"
 
@@ -70,66 +71,72 @@ static int compare(const void *left, const void *right)
 }
 
 /* The keys of an object, in their order. */
-static json_t *keys_of(json_t *object, struct weir_arena *arena)
+static char **keys_of(json_t *object, struct weir_arena *arena, size_t *out_n)
 {
-    const char **keys = WEIR_ARENA_ARRAY(arena, json_object_size(object) + 1, const char *);
+    char **keys = WEIR_ARENA_ARRAY(arena, json_object_size(object) + 1, char *);
     const char *key;
-    json_t *value, *sorted = json_array();
-    size_t n = 0;
+    json_t *value;
+    *out_n = 0;
     json_object_foreach(object, key, value)
     {
-        keys[n++] = key;
+        keys[(*out_n)++] = weir_arena_strdup(arena, key);
     }
-    qsort(keys, n, sizeof *keys, compare);
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(sorted, json_string(keys[i]));
-    }
-    return sorted;
+    qsort(keys, *out_n, sizeof *keys, compare);
+    return keys;
 }
 
-/* Adds "metrics", "params", "tags" and "logged_params": names that the runs have. */
-static weir_status add_parts(struct api_call *call, struct weir_txn *txn,
-                             const struct weir_run_row *rows, size_t n, json_t *summary,
-                             struct weir_error *err)
-{
-    static const struct {
-        const char *name;
-        enum weir_run_part part;
-    } parts[] = {
-        {"metrics", WEIR_RUN_METRICS}, {"params", WEIR_RUN_PARAMETERS}, {"tags", WEIR_RUN_TAGS}};
+/** Names of one part of some runs. */
+struct names {
+    char **items;
+    size_t n;
+};
 
-    WEIR_AUTO(weir_run_reader_auto_close) struct weir_run_reader *reader = NULL;
-    WEIR_TRY(weir_run_reader_open(txn, call->arena, &reader, err));
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(parts); i++) {
-        WEIR_AUTO(weir_json_auto_free) json_t *names = json_object();
-        WEIR_TRY(add_names(reader, rows, n, parts[i].part, names, err));
-        json_object_set_new(summary, parts[i].name, keys_of(names, call->arena));
-    }
-    WEIR_AUTO(weir_json_auto_free) json_t *logged = json_object();
+static weir_status list_part(struct weir_run_reader *reader, const struct weir_run_row *rows,
+                             size_t n, enum weir_run_part part, struct weir_arena *arena,
+                             struct names *out, struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *names = json_object();
+    WEIR_TRY(add_names(reader, rows, n, part, names, err));
+    out->items = keys_of(names, arena, &out->n);
+    return WEIR_OK;
+}
+
+static weir_status list_logged(struct weir_run_reader *reader, const struct weir_run_row *rows,
+                               size_t n, struct weir_arena *arena, struct names *out,
+                               struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *names = json_object();
     for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(add_logged(reader, &rows[i], logged, err));
+        WEIR_TRY(add_logged(reader, &rows[i], names, err));
     }
-    json_object_set_new(summary, "logged_params", keys_of(logged, call->arena));
+    out->items = keys_of(names, arena, &out->n);
     return WEIR_OK;
 }
 
 weir_status api_run_summary(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    WEIR_AUTO(weir_json_auto_free) json_t *summary = json_object();
+    WEIR_AUTO(weir_run_reader_auto_close) struct weir_run_reader *reader = NULL;
     struct weir_run_search search = {
         .limit = NEWEST_MAX, .with_texts = true, .max_bytes = API_ANSWER_MAX_BYTES};
+    struct weir_arena *arena = call->arena;
     struct weir_run_row *rows = NULL;
+    struct names metrics, params, tags, logged;
     int64_t n_runs = 0;
     size_t n = 0;
     char *next;
     bool has_any;
     WEIR_TRY(api_query_runs(call, txn, &search, &has_any, err));
     if (has_any) {
-        WEIR_TRY(weir_run_count(txn, &search, call->arena, &n_runs, err));
-        WEIR_TRY(weir_run_search(txn, &search, call->arena, &rows, &n, &next, err));
+        WEIR_TRY(weir_run_count(txn, &search, arena, &n_runs, err));
+        WEIR_TRY(weir_run_search(txn, &search, arena, &rows, &n, &next, err));
     }
-    json_object_set_new(summary, "n", json_integer(n_runs));
-    WEIR_TRY(add_parts(call, txn, rows, n, summary, err));
-    api_answer(call, json_incref(summary));
+    WEIR_TRY(weir_run_reader_open(txn, arena, &reader, err));
+    WEIR_TRY(list_part(reader, rows, n, WEIR_RUN_METRICS, arena, &metrics, err));
+    WEIR_TRY(list_part(reader, rows, n, WEIR_RUN_PARAMETERS, arena, &params, err));
+    WEIR_TRY(list_part(reader, rows, n, WEIR_RUN_TAGS, arena, &tags, err));
+    WEIR_TRY(list_logged(reader, rows, n, arena, &logged, err));
+    API_ANSWER(call, api_run_summary, .n = n_runs, .metrics = metrics.items, .n_metrics = metrics.n,
+               .params = params.items, .n_params = params.n, .tags = tags.items, .n_tags = tags.n,
+               .logged_params = logged.items, .n_logged_params = logged.n);
     return WEIR_OK;
 }

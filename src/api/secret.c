@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "control/uses.h"
 #include "store/table.h"
 
@@ -25,8 +26,14 @@ static const char sql_uses[] =
     " json_each(w.document, '$.job.spec.secrets') s WHERE w.project = :project AND"
     " w.state = 'RUNNING' ORDER BY 1, 2, 4 LIMIT :limit";
 
-/* By the name of a secret: a list of who uses it. */
-static weir_status list_uses(struct api_call *call, struct weir_txn *txn, json_t *uses,
+/** Uses in the order of their secrets' names. */
+struct uses {
+    char *secrets[USES_MAX];
+    struct api_secret_use items[USES_MAX];
+    size_t n;
+};
+
+static weir_status list_uses(struct api_call *call, struct weir_txn *txn, struct uses *uses,
                              struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
@@ -40,20 +47,14 @@ static weir_status list_uses(struct api_call *call, struct weir_txn *txn, json_t
         if (!has_row) {
             return WEIR_OK;
         }
-        const char *secret = weir_stmt_text(stmt, 0, call->arena);
+        char *secret = weir_stmt_text(stmt, 0, call->arena);
         if (secret == NULL) {
             continue;
         }
-        json_t *list = json_object_get(uses, secret);
-        if (list == NULL) {
-            list = json_array();
-            json_object_set_new(uses, secret, list);
-        }
-        json_array_append_new(list, json_pack("{s:s?,s:s?,s:s?,s:s?}", "kind",
-                                              weir_stmt_text(stmt, 1, call->arena), "id",
-                                              weir_stmt_text(stmt, 2, call->arena), "name",
-                                              weir_stmt_text(stmt, 3, call->arena), "state",
-                                              weir_stmt_text(stmt, 4, call->arena)));
+        uses->secrets[uses->n] = secret;
+        uses->items[uses->n++] = (struct api_secret_use){
+            weir_stmt_text(stmt, 1, call->arena), weir_stmt_text(stmt, 2, call->arena),
+            weir_stmt_text(stmt, 3, call->arena), weir_stmt_text(stmt, 4, call->arena)};
     }
 }
 
@@ -67,17 +68,23 @@ weir_status api_secret_list(struct api_call *call, struct weir_txn *txn, struct 
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
                                      .order_by = "name", .limit = WEIR_SECRETS_OF_PROJECT};
     WEIR_TRY(weir_txn_list(txn, &weir_secret_resource, &query, call->arena, &items, &n, NULL, err));
-    WEIR_AUTO(weir_json_auto_free) json_t *uses = json_object();
+    struct uses *uses = WEIR_ARENA_ARRAY(call->arena, 1, struct uses);
     WEIR_TRY(list_uses(call, txn, uses, err));
-    json_t *views = json_array();
+    struct api_secret *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_secret);
     for (size_t i = 0; i < n; i++) {
         const struct weir_secret *secret = (const struct weir_secret *)items + i;
-        json_t *view = weir_record_to_json(&weir_secret_resource, secret);
-        json_t *used_by = json_object_get(uses, secret->name);
-        json_object_set_new(view, "used_by", used_by != NULL ? json_incref(used_by) : json_array());
-        json_array_append_new(views, view);
+        size_t first = 0, n_uses = 0;
+        while (first < uses->n && strcmp(uses->secrets[first], secret->name) != 0) {
+            first++;
+        }
+        while (first + n_uses < uses->n &&
+               strcmp(uses->secrets[first + n_uses], secret->name) == 0) {
+            n_uses++;
+        }
+        views[i] =
+            (struct api_secret){.row = secret, .used_by = &uses->items[first], .n_used_by = n_uses};
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", views, "next"));
+    api_answer_views(call, api_secret_view(), views, n, NULL);
     return WEIR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/records.h"
+#include "api/views.h"
 #include "control/service.h"
 #include "job/service.h"
 
@@ -29,17 +30,20 @@ static char *url_of(const struct api_call *call, const struct weir_service *serv
                           call->api->services_port, service->id, service->keeps_path, call->arena);
 }
 
-static json_t *view(const struct api_call *call, const struct weir_service_look *look)
+static struct api_service view(const struct api_call *call, const struct weir_service_look *look)
 {
-    json_t *view = weir_record_to_json(&weir_service_resource, &look->service);
-    char *url = url_of(call, &look->service);
-    json_object_set_new(view, "state", json_string(look->state));
-    json_object_set_new(view, "why", look->why != NULL ? json_string(look->why) : json_null());
-    json_object_set_new(view, "node", look->node != NULL ? json_string(look->node) : json_null());
-    json_object_set_new(view, "is_mine",
-                        json_boolean(service_is_open_to(&look->service, &call->identity)));
-    json_object_set_new(view, "url", url != NULL ? json_string(url) : json_null());
-    return view;
+    return (struct api_service){.row = &look->service,
+                                .state = look->state,
+                                .why = look->why,
+                                .node = look->node,
+                                .is_mine = service_is_open_to(&look->service, &call->identity),
+                                .url = url_of(call, &look->service)};
+}
+
+static void answer_look(struct api_call *call, const struct weir_service_look *look)
+{
+    const struct api_service its = view(call, look);
+    api_answer(call, weir_view_to_json(api_service_view(), &its));
 }
 
 weir_status api_service_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -59,20 +63,13 @@ weir_status api_service_list(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(
         weir_txn_list(txn, &weir_service_resource, &query, call->arena, &items, &n, &next, err));
     services = items;
-    json_t *views = json_array();
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
-        struct weir_service_look look;
-        status = weir_service_look(txn, services[i].id, call->arena, &look, err);
-        if (status == WEIR_OK) {
-            json_array_append_new(views, view(call, &look));
-        }
+    struct weir_service_look *looks = WEIR_ARENA_ARRAY(call->arena, n, struct weir_service_look);
+    struct api_service *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_service);
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(weir_service_look(txn, services[i].id, call->arena, &looks[i], err));
+        views[i] = view(call, &looks[i]);
     }
-    if (status != WEIR_OK) {
-        json_decref(views);
-        return status;
-    }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", views, "next", next));
+    api_answer_views(call, api_service_view(), views, n, next);
     return WEIR_OK;
 }
 
@@ -80,7 +77,7 @@ weir_status api_service_get(struct api_call *call, struct weir_txn *txn, struct 
 {
     struct weir_service_look look;
     WEIR_TRY(weir_service_look(txn, call->params[0], call->arena, &look, err));
-    api_answer(call, view(call, &look));
+    answer_look(call, &look);
     return WEIR_OK;
 }
 
@@ -125,7 +122,7 @@ weir_status api_service_put(struct api_call *call, struct weir_txn *txn, struct 
     }
     WEIR_TRY(control_service_put(&control, txn, &wanted, call->api->services_domain != NULL, &look,
                                  err));
-    api_answer(call, view(call, &look));
+    answer_look(call, &look);
     return WEIR_OK;
 }
 
@@ -149,7 +146,7 @@ weir_status api_service_start(struct api_call *call, struct weir_txn *txn, struc
     WEIR_TRY(check_owner(call, &look.service, err));
     WEIR_TRY(control_service_start(&control, txn, call->params[0],
                                    call->api->services_domain != NULL, &look, err));
-    api_answer(call, view(call, &look));
+    answer_look(call, &look);
     return WEIR_OK;
 }
 
@@ -160,7 +157,7 @@ weir_status api_service_stop(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(control_service_stop(&control, txn, call->params[0],
                                   weir_arena_printf(call->arena, "stopped by %s", call->actor),
                                   &look, err));
-    api_answer(call, view(call, &look));
+    answer_look(call, &look);
     return WEIR_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "api/functions.h"
 #include "api/ion.h"
 #include "api/records.h"
+#include "api/views.h"
 
 #include "base/uuid.h"
 #include "ion/ion.h"
@@ -76,7 +77,7 @@ weir_status api_statistics_add(struct api_call *call, struct weir_txn *txn, stru
         }
         n_new += is_new;
     }
-    api_answer(call, json_pack("{s:I}", "stored", (json_int_t)n_new));
+    API_ANSWER(call, api_stored_statistics, .stored = (int64_t)n_new);
     return WEIR_OK;
 }
 

@@ -1,6 +1,7 @@
 /** What the state folder takes, and by which rules it goes. */
 #include "api/answer.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "control/control.h"
 
 #include "retain/retain.h"
@@ -10,18 +11,11 @@ weir_status api_store_usage(struct api_call *call, struct weir_txn *txn, struct 
     struct weir_retain_report report;
     (void)txn;
     WEIR_TRY(weir_retainer_usage(call->api->retainer, call->arena, &report, err));
-    json_t *items = json_array();
-    for (size_t i = 0; i < report.n; i++) {
-        json_array_append_new(items,
-                              weir_record_to_json(&weir_retain_usage_resource, &report.items[i]));
-    }
-    api_answer(call, json_pack("{s:o,s:n,s:I,s:I,s:I,s:{s:I,s:I,s:f}}", "items", items, "next",
-                               "total_bytes", (json_int_t)report.total_bytes, "disk_bytes",
-                               (json_int_t)report.disk_bytes, "disk_free_bytes",
-                               (json_int_t)report.disk_free_bytes, "steps", "n",
-                               (json_int_t)report.n_steps, "n_over_10_ms",
-                               (json_int_t)report.n_long_steps, "longest_ms",
-                               (double)report.longest_step_us / 1000.0));
+    API_ANSWER(call, api_store_usage, .items = report.items, .n_items = report.n,
+               .total_bytes = (int64_t)report.total_bytes, .disk_bytes = (int64_t)report.disk_bytes,
+               .disk_free_bytes = (int64_t)report.disk_free_bytes,
+               .steps = {(int64_t)report.n_steps, (int64_t)report.n_long_steps,
+                         (double)report.longest_step_us / 1000.0});
     return WEIR_OK;
 }
 
@@ -43,11 +37,11 @@ static void answer_policy(struct api_call *call, const struct weir_retain_policy
         const struct weir_retain_rule *rule = weir_retain_rule(i);
         weir_retain_limit_text(&policy->limits[i], limit);
         weir_retain_limit_text(&rule->limit, fallback);
-        json_array_append_new(items, json_pack("{s:s,s:s,s:s,s:s,s:s}", "kind", rule->name, "what",
-                                               rule->what, "rule", rule->rule, "limit", limit,
-                                               "default", fallback));
+        json_array_append_new(items, WEIR_VIEW_JSON(api_retention_limit, .kind = rule->name,
+                                                    .what = rule->what, .rule = rule->rule,
+                                                    .limit = limit, .standard = fallback));
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    API_ANSWER(call, api_retention, .items = items);
 }
 
 weir_status api_retention_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

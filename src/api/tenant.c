@@ -4,6 +4,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/role.h"
+#include "api/views.h"
 #include "store/table.h"
 
 #include "base/uuid.h"
@@ -97,8 +98,8 @@ weir_status api_group_remove(struct api_call *call, struct weir_txn *txn, struct
 
 /* With why its role gives nothing, if it is gone. */
 static weir_status view_of_member(struct api_call *call, struct weir_txn *txn,
-                                  const struct weir_project_member *member, json_t **out,
-                                  struct weir_error *err)
+                                  const struct weir_project_member *member,
+                                  struct api_project_member *out, struct weir_error *err)
 {
     struct weir_role_found role;
     struct weir_error missing;
@@ -106,11 +107,11 @@ static weir_status view_of_member(struct api_call *call, struct weir_txn *txn,
     if (status != WEIR_OK && status != WEIR_ERR_INVALID) {
         return weir_error_set(err, status, "%s", missing.message);
     }
-    *out = weir_record_to_json(&weir_project_member_resource, member);
-    json_object_set_new(
-        *out, "problem",
-        status == WEIR_OK ? json_null()
-                          : json_sprintf("the role %s is gone: it gives no rights", member->role));
+    *out = (struct api_project_member){.row = member};
+    if (status != WEIR_OK) {
+        out->problem =
+            weir_arena_printf(call->arena, "the role %s is gone: it gives no rights", member->role);
+    }
     return WEIR_OK;
 }
 
@@ -127,20 +128,12 @@ weir_status api_project_members(struct api_call *call, struct weir_txn *txn, str
         weir_txn_get(txn, &weir_project_resource, call->params[0], call->arena, &project, err));
     WEIR_TRY(weir_txn_list(txn, &weir_project_member_resource, &query, call->arena, &items, &n,
                            &next, err));
-    json_t *list = json_array();
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
-        json_t *view;
-        status = view_of_member(call, txn, (struct weir_project_member *)items + i, &view, err);
-        if (status == WEIR_OK) {
-            json_array_append_new(list, view);
-        }
+    struct api_project_member *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_project_member);
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(view_of_member(call, txn, (const struct weir_project_member *)items + i, &views[i],
+                                err));
     }
-    if (status != WEIR_OK) {
-        json_decref(list);
-        return status;
-    }
-    api_answer(call, json_pack("{s:o,s:s?}", "items", list, "next", next));
+    api_answer_views(call, api_project_member_view(), views, n, next);
     return WEIR_OK;
 }
 
@@ -222,8 +215,8 @@ weir_status api_project_grant(struct api_call *call, struct weir_txn *txn, struc
     static const char *const known[] = {"role", NULL};
     struct weir_project_member member;
     struct weir_role_found role;
+    struct api_project_member view;
     const char *text;
-    json_t *view;
     WEIR_TRY(api_body_only(call, known, err));
     WEIR_TRY(read_member(call, txn, &member, err));
     WEIR_TRY(api_body_text(call, "role", &text, err));
@@ -240,7 +233,7 @@ weir_status api_project_grant(struct api_call *call, struct weir_txn *txn, struc
     member.role = weir_arena_strdup(call->arena, role.name);
     WEIR_TRY(weir_txn_upsert(txn, &weir_project_member_resource, &member, err));
     WEIR_TRY(view_of_member(call, txn, &member, &view, err));
-    api_answer(call, view);
+    api_answer(call, weir_view_to_json(api_project_member_view(), &view));
     return act_on_member(call, txn, &member, "role_granted",
                          is_new ? weir_arena_printf(call->arena, "given the role %s", member.role)
                                 : weir_arena_printf(call->arena, "given the role %s instead of %s",

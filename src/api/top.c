@@ -9,6 +9,7 @@
 #include "control/small.h"
 #include "store/stmt.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,34 +113,40 @@ static int64_t free_millis(const struct weir_node *node, const struct load *load
 }
 
 /* A sum of which a part is missing would be taken for all of it: right after a start of the server, say. */
-static void add_use(json_t *view, const struct load *load)
+static struct api_use use_of(const struct load *load)
 {
     bool is_known = load->n_known > 0 && load->n_unknown == 0;
-    json_object_set_new(view, "cpus_busy", is_known ? json_real(load->cpus_busy) : json_null());
-    json_object_set_new(view, "memory_used_bytes",
-                        is_known ? json_integer((json_int_t)load->memory_used_bytes) : json_null());
-    json_object_set_new(view, "memory_kept_bytes", json_integer((json_int_t)load->memory_bytes));
-    json_object_set_new(view, "accelerators_used", weir_json_milli(load->accelerator_milli));
-    json_object_set_new(view, "n_tasks", json_integer((json_int_t)load->n_tasks));
+    return (struct api_use){.cpus_busy = is_known ? load->cpus_busy : NAN,
+                            .memory_used_bytes = is_known ? load->memory_used_bytes : WEIR_INT_NONE,
+                            .memory_kept_bytes = load->memory_bytes,
+                            .accelerators_used = load->accelerator_milli,
+                            .n_tasks = load->n_tasks};
 }
 
-weir_status api_nodes_add_load(const struct api_call *call, struct weir_txn *txn,
-                               const struct weir_node *nodes, json_t *views, struct weir_error *err)
+weir_status api_node_views(const struct api_call *call, struct weir_txn *txn,
+                           const struct weir_node *nodes, size_t n_nodes, struct api_node **out,
+                           struct weir_error *err)
 {
     static const struct load nothing;
     struct load *loads;
-    size_t n, n_views = json_array_size(views);
-    const char *one = n_views == 1 ? nodes[0].name : NULL;
-    WEIR_TRY(read_loads(call, txn, sql_by_node, one, &loads, &n, err));
-    for (size_t i = 0; i < n_views; i++) {
-        json_t *view = json_array_get(views, i);
+    size_t n;
+    WEIR_TRY(
+        read_loads(call, txn, sql_by_node, n_nodes == 1 ? nodes[0].name : NULL, &loads, &n, err));
+    struct api_node *views = WEIR_ARENA_ARRAY(call->arena, n_nodes, struct api_node);
+    struct api_load *its = WEIR_ARENA_ARRAY(call->arena, n_nodes, struct api_load);
+    for (size_t i = 0; i < n_nodes; i++) {
         const struct load *load =
             n > 0 ? bsearch(nodes[i].name, loads, n, sizeof *loads, by_name) : NULL;
         load = load != NULL ? load : &nothing;
-        json_object_set_new(view, "cpus_used", weir_json_milli(load->cpu_millis));
-        json_object_set_new(view, "cpus_free", weir_json_milli(free_millis(&nodes[i], load)));
-        add_use(view, load);
+        its[i] = (struct api_load){.cpus_used = load->cpu_millis,
+                                   .cpus_free = free_millis(&nodes[i], load),
+                                   .use = use_of(load)};
+        views[i] = (struct api_node){
+            .row = &nodes[i],
+            .state = weir_node_state(&nodes[i], call->now_ms, call->api->since_ms),
+            .load = &its[i]};
     }
+    *out = views;
     return WEIR_OK;
 }
 
@@ -158,20 +165,22 @@ weir_status api_top_jobs(struct api_call *call, struct weir_txn *txn, struct wei
 {
     struct load *loads;
     size_t n;
-    json_t *items = json_array();
     const char *node = weir_http_request_query(call->request, "node");
     WEIR_TRY(read_loads(call, txn, sql_by_job, node, &loads, &n, err));
     if (n > 0) {
         qsort(loads, n, sizeof *loads, by_use);
     }
-    for (size_t i = 0; i < n && i < JOBS_MAX; i++) {
-        json_t *view =
-            json_pack("{s:s,s:s,s:s,s:s,s:s?,s:o}", "id", loads[i].of, "name", loads[i].name,
-                      "project", loads[i].project, "kind", loads[i].kind, "created_by",
-                      loads[i].created_by, "cpus_used", weir_json_milli(loads[i].cpu_millis));
-        add_use(view, &loads[i]);
-        json_array_append_new(items, view);
+    n = WEIR_MIN(n, (size_t)JOBS_MAX);
+    struct api_busy_job *items = WEIR_ARENA_ARRAY(call->arena, n, struct api_busy_job);
+    for (size_t i = 0; i < n; i++) {
+        items[i] = (struct api_busy_job){.id = loads[i].of,
+                                         .name = loads[i].name,
+                                         .project = loads[i].project,
+                                         .kind = loads[i].kind,
+                                         .created_by = loads[i].created_by,
+                                         .cpus_used = loads[i].cpu_millis,
+                                         .use = use_of(&loads[i])};
     }
-    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    API_ANSWER(call, api_busy_jobs, .items = items, .n_items = n);
     return WEIR_OK;
 }

@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/views.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -14,63 +15,20 @@
 
 #define CSV_MAX_BYTES ((size_t)8 << 20)
 
-/* A figure of a row. NaN is not known: null, and empty in CSV. */
-struct column {
-    const char *name;
-    double (*value)(const struct weir_usage_figures *is);
-};
-
-static double asked(const struct weir_usage_figures *is)
+static struct api_usage_figures figures_of(const struct weir_usage_figures *is)
 {
-    return is->waited + is->given;
+    return (struct api_usage_figures){
+        .asked_device_s = is->waited + is->given,
+        .given_device_s = is->given,
+        /* Devices that say nothing have no use, not a use of 0. */
+        .used_device_s = is->given > 0 && is->unknown >= is->given ? NAN : is->used,
+        .unknown_device_s = is->unknown,
+        .idle_device_s = is->idle,
+        .borrowed_device_s = is->borrowed,
+        .asked_cpu_s = is->cpu_waited + is->cpu_given,
+        .given_cpu_s = is->cpu_given,
+        .borrowed_cpu_s = is->cpu_borrowed};
 }
-
-static double given(const struct weir_usage_figures *is)
-{
-    return is->given;
-}
-
-/* Devices that say nothing have no use, not a use of 0. */
-static double used(const struct weir_usage_figures *is)
-{
-    return is->given > 0 && is->unknown >= is->given ? NAN : is->used;
-}
-
-static double unknown(const struct weir_usage_figures *is)
-{
-    return is->unknown;
-}
-
-static double idle(const struct weir_usage_figures *is)
-{
-    return is->idle;
-}
-
-static double borrowed(const struct weir_usage_figures *is)
-{
-    return is->borrowed;
-}
-
-static double cpu_asked(const struct weir_usage_figures *is)
-{
-    return is->cpu_waited + is->cpu_given;
-}
-
-static double cpu_given(const struct weir_usage_figures *is)
-{
-    return is->cpu_given;
-}
-
-static double cpu_borrowed(const struct weir_usage_figures *is)
-{
-    return is->cpu_borrowed;
-}
-
-static const struct column columns[] = {
-    {"asked_device_s", asked},     {"given_device_s", given},  {"used_device_s", used},
-    {"unknown_device_s", unknown}, {"idle_device_s", idle},    {"borrowed_device_s", borrowed},
-    {"asked_cpu_s", cpu_asked},    {"given_cpu_s", cpu_given}, {"borrowed_cpu_s", cpu_borrowed},
-};
 
 /* ---- what is asked ---------------------------------------------------------------------------- */
 
@@ -134,37 +92,10 @@ static weir_status read_query(const struct api_call *call, struct weir_usage_que
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
 
-static json_t *time_text(int64_t time_ms)
+/* NULL for what has none. */
+static const char *text_or_null(const char *text)
 {
-    char text[WEIR_TIME_TEXT_BYTES];
-    weir_time_format(time_ms, text);
-    return json_string(text);
-}
-
-/* Text, or null for what has none. */
-static json_t *text_or_null(const char *text)
-{
-    return text != NULL && text[0] != '\0' ? json_string(text) : json_null();
-}
-
-static void add_figures(json_t *object, const struct weir_usage_figures *is)
-{
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(columns); i++) {
-        double value = columns[i].value(is);
-        json_object_set_new(object, columns[i].name, isnan(value) ? json_null() : json_real(value));
-    }
-}
-
-static json_t *row_json(const struct weir_usage_query *query, const struct weir_usage_row *row)
-{
-    json_t *object = json_object();
-    json_object_set_new(object, "key",
-                        row->key == NULL ? time_text(row->time_ms) : text_or_null(row->key));
-    json_object_set_new(object, "name", text_or_null(row->name));
-    json_object_set_new(object, "project",
-                        text_or_null(query->by == WEIR_USAGE_BY_PROJECT ? row->key : row->project));
-    add_figures(object, &row->is);
-    return object;
+    return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
 static void add_up(struct weir_usage_figures *sum, const struct weir_usage_figures *is)
@@ -180,19 +111,32 @@ static void add_up(struct weir_usage_figures *sum, const struct weir_usage_figur
     sum->cpu_borrowed += is->cpu_borrowed;
 }
 
+static const char *key_of(const struct weir_usage_row *row, struct weir_arena *arena)
+{
+    if (row->key != NULL) {
+        return row->key;
+    }
+    char *text = weir_arena_alloc(arena, WEIR_TIME_TEXT_BYTES);
+    weir_time_format(row->time_ms, text);
+    return text;
+}
+
 static void answer_json(struct api_call *call, const struct weir_usage_query *query,
                         const struct weir_usage_row *rows, size_t n)
 {
     struct weir_usage_figures sum = {0};
-    json_t *items = json_array(), *total = json_object();
+    struct api_usage_row *items = WEIR_ARENA_ARRAY(call->arena, n, struct api_usage_row);
     for (size_t i = 0; i < n; i++) {
-        json_array_append_new(items, row_json(query, &rows[i]));
-        add_up(&sum, &rows[i].is);
+        const struct weir_usage_row *row = &rows[i];
+        items[i] = (struct api_usage_row){
+            .key = text_or_null(key_of(row, call->arena)),
+            .name = text_or_null(row->name),
+            .project = text_or_null(query->by == WEIR_USAGE_BY_PROJECT ? row->key : row->project),
+            .is = figures_of(&row->is)};
+        add_up(&sum, &row->is);
     }
-    add_figures(total, &sum);
-    api_answer(call, json_pack("{s:s,s:o,s:o,s:o,s:o,s:n}", "by", weir_usage_by_text(query->by),
-                               "from", time_text(query->from_ms), "to", time_text(query->to_ms),
-                               "items", items, "total", total, "next"));
+    API_ANSWER(call, api_cluster_usage, .by = weir_usage_by_text(query->by), .from = query->from_ms,
+               .to = query->to_ms, .items = items, .n_items = n, .total = figures_of(&sum));
 }
 
 /* ---- CSV (RFC 4180) --------------------------------------------------------------------------- */
@@ -211,23 +155,20 @@ static void put_text(struct weir_buf *buf, const char *text)
 }
 
 static void put_row(struct weir_buf *buf, const struct weir_usage_query *query,
-                    const struct weir_usage_row *row)
+                    const struct weir_usage_row *row, struct weir_arena *arena)
 {
-    char text[WEIR_TIME_TEXT_BYTES];
-    if (row->key == NULL) {
-        weir_time_format(row->time_ms, text);
-        put_text(buf, text);
-    } else {
-        put_text(buf, row->key);
-    }
+    const struct weir_view_table *view = api_usage_figures_view();
+    struct api_usage_figures figures = figures_of(&row->is);
+    put_text(buf, key_of(row, arena));
     if (query->by == WEIR_USAGE_BY_JOB) {
         (void)weir_buf_puts(buf, ",");
         put_text(buf, row->name != NULL ? row->name : "");
         (void)weir_buf_puts(buf, ",");
         put_text(buf, row->project != NULL ? row->project : "");
     }
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(columns); i++) {
-        double value = columns[i].value(&row->is);
+    for (size_t i = 0; i < view->n_members; i++) { /* all are F64 */
+        double value =
+            *(const double *)(const void *)((const char *)&figures + view->members[i].offset);
         (void)(isnan(value) ? weir_buf_puts(buf, ",") : weir_buf_printf(buf, ",%.3f", value));
     }
     (void)weir_buf_puts(buf, "\r\n");
@@ -240,12 +181,12 @@ static weir_status answer_csv(struct api_call *call, const struct weir_usage_que
     weir_buf_init(&buf, CSV_MAX_BYTES);
     (void)weir_buf_puts(&buf, weir_usage_by_text(query->by));
     (void)weir_buf_puts(&buf, query->by == WEIR_USAGE_BY_JOB ? ",name,project" : "");
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(columns); i++) {
-        (void)weir_buf_printf(&buf, ",%s", columns[i].name);
+    for (size_t i = 0; i < api_usage_figures_view()->n_members; i++) {
+        (void)weir_buf_printf(&buf, ",%s", api_usage_figures_view()->members[i].name);
     }
     (void)weir_buf_puts(&buf, "\r\n");
     for (size_t i = 0; i < n; i++) {
-        put_row(&buf, query, &rows[i]);
+        put_row(&buf, query, &rows[i], call->arena);
     }
     if (buf.status != WEIR_OK) {
         weir_buf_fini(&buf);
@@ -287,22 +228,23 @@ weir_status api_usage(struct api_call *call, struct weir_txn *txn, struct weir_e
 
 /* ---- queues over time ------------------------------------------------------------------------- */
 
-static json_t *pair(int64_t devices_milli, int64_t cpus_milli)
+static struct api_queue_amounts pair(int64_t devices_milli, int64_t cpus_milli)
 {
-    return json_pack("{s:f,s:f}", "accelerators", (double)devices_milli / 1000, "cpus",
-                     (double)cpus_milli / 1000);
+    return (struct api_queue_amounts){(double)devices_milli / 1000, (double)cpus_milli / 1000};
 }
 
-static json_t *point_json(const struct weir_queue_point *point)
+static struct api_queue_point point_of(const struct weir_queue_point *point)
 {
     const struct weir_queue_amounts *devices = &point->mean.devices, *cpus = &point->mean.cpus;
-    return json_pack("{s:o,s:s,s:s?,s:o,s:o,s:o,s:o,s:o}", "time", time_text(point->time_ms),
-                     "queue", point->mean.queue, "project", point->mean.project, "asked",
-                     pair(devices->used + devices->waiting, cpus->used + cpus->waiting),
-                     "guarantee", pair(devices->guarantee, cpus->guarantee), "used",
-                     pair(devices->used, cpus->used), "borrowed",
-                     pair(devices->borrowed, cpus->borrowed), "waiting",
-                     pair(devices->waiting, cpus->waiting));
+    return (struct api_queue_point){
+        .time = point->time_ms,
+        .queue = point->mean.queue,
+        .project = point->mean.project,
+        .asked = pair(devices->used + devices->waiting, cpus->used + cpus->waiting),
+        .guarantee = pair(devices->guarantee, cpus->guarantee),
+        .used = pair(devices->used, cpus->used),
+        .borrowed = pair(devices->borrowed, cpus->borrowed),
+        .waiting = pair(devices->waiting, cpus->waiting)};
 }
 
 weir_status api_usage_queues(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -321,12 +263,11 @@ weir_status api_usage_queues(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(weir_queue_history_read(txn, weir_http_request_query(call->request, "queue"),
                                      weir_http_request_query(call->request, "project"), from_ms,
                                      to_ms, step_s * 1000, call->arena, &points, &n, err));
-    json_t *items = json_array();
+    struct api_queue_point *items = WEIR_ARENA_ARRAY(call->arena, n, struct api_queue_point);
     for (size_t i = 0; i < n; i++) {
-        json_array_append_new(items, point_json(&points[i]));
+        items[i] = point_of(&points[i]);
     }
-    api_answer(call,
-               json_pack("{s:o,s:o,s:I,s:o,s:n}", "from", time_text(from_ms), "to",
-                         time_text(to_ms), "step_s", (json_int_t)step_s, "items", items, "next"));
+    API_ANSWER(call, api_queue_series, .from = from_ms, .to = to_ms, .step_s = step_s,
+               .items = items, .n_items = n);
     return WEIR_OK;
 }

@@ -5,6 +5,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/service.h"
+#include "api/views.h"
 #include "control/sender.h"
 #include "job/job.h"
 #include "job/service.h"
@@ -278,14 +279,6 @@ static weir_status write_begin(struct weir_txn *txn, void *context, struct weir_
                      err);
 }
 
-static void answer_visit(struct api_call *call, const struct weir_visit *visit)
-{
-    api_answer(call, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "id", visit->id, "kind",
-                               weir_visit_kind_name(visit->kind), "job", visit->job, "task",
-                               visit->label, "who", visit->who, "what", visit->what, "since_ms",
-                               (json_int_t)visit->since_ms));
-}
-
 /* Between two characters. */
 static void cut_what(struct weir_buf *what)
 {
@@ -322,7 +315,7 @@ weir_status api_visit_create(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(weir_visits_begin(call->api->visits, &entry.visit, id, err));
     entry.visit.id = id;
     WEIR_TRY(api_write(call, write_begin, &entry, err)); /* else nobody comes to it */
-    answer_visit(call, &entry.visit);
+    api_answer(call, weir_visit_json(&entry.visit, id));
     return WEIR_OK;
 }
 
@@ -336,8 +329,7 @@ static weir_status see_job(struct weir_txn *txn, void *context, struct weir_erro
 weir_status api_visit_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     WEIR_TRY(see_job(txn, call, err));
-    api_answer(call, json_pack("{s:o,s:n}", "items",
-                               weir_visits_list(call->api->visits, call->params[0]), "next"));
+    API_ANSWER(call, api_visit_list, .items = weir_visits_list(call->api->visits, call->params[0]));
     return WEIR_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "api/functions.h"
 #include "api/health.h"
 #include "api/ion.h"
+#include "api/views.h"
 #include "store/table.h"
 
 #include "base/uuid.h"
@@ -88,7 +89,9 @@ struct testing {
     struct weir_features features;
     struct weir_finding *findings;
     size_t n;
-    json_t *told; /**< Findings as the answer has them; made anew by each run of the transaction. */
+    struct api_finding
+        *told; /**< Findings as the answer has them; made anew by each run of the transaction. */
+    size_t n_told;
 };
 
 static weir_status load_features(struct testing *testing, struct weir_txn *txn,
@@ -215,11 +218,12 @@ static weir_status store_finding(struct testing *testing, struct weir_txn *txn,
                                         .detail = weir_json_text(detail, call->arena),
                                         .time_ms = call->now_ms};
     json_decref(detail);
-    json_array_append_new(testing->told,
-                          json_pack("{s:s,s:s,s:f,s:f,s:b,s:b}", "signal", signal, "statistic",
-                                    finding->statistic, "value", finding->value, "p_value",
-                                    finding->p_value, "differs", (int)finding->is_drifted,
-                                    "drifted", (int)is_drifted));
+    testing->told[testing->n_told++] = (struct api_finding){.signal = signal,
+                                                            .statistic = finding->statistic,
+                                                            .value = finding->value,
+                                                            .p_value = finding->p_value,
+                                                            .differs = finding->is_drifted,
+                                                            .drifted = is_drifted};
     return api_health_store(call, txn, &report, err);
 }
 
@@ -246,7 +250,7 @@ static weir_status store_in(struct weir_txn *txn, void *context, struct weir_err
     struct testing *testing = context;
     struct weir_ion_state state;
     json_array_clear(testing->call->publish);
-    json_array_clear(testing->told);
+    testing->n_told = 0;
     WEIR_TRY(api_ion_load(testing->call, txn, &state, err));
     WEIR_TRY(check_pipeline(&state, testing->call->params[1], err));
     for (size_t i = 0; i < testing->n; i++) {
@@ -270,11 +274,8 @@ weir_status api_window_test(struct api_call *call, struct weir_txn *txn, struct 
     double rate = json_number_value(json_object_get(call->body, "rate"));
     WEIR_TRY(weir_features_test(&testing.features, call->body, rate, (uint64_t)call->now_ms,
                                 call->arena, &testing.findings, &testing.n, err));
-    testing.told = json_array();
-    weir_status status = api_write(call, store_in, &testing, err);
-    if (status == WEIR_OK) {
-        api_answer(call, json_pack("{s:O}", "findings", testing.told));
-    }
-    json_decref(testing.told);
-    return status;
+    testing.told = WEIR_ARENA_ARRAY(call->arena, testing.n, struct api_finding);
+    WEIR_TRY(api_write(call, store_in, &testing, err));
+    API_ANSWER(call, api_tested_window, .findings = testing.told, .n_findings = testing.n_told);
+    return WEIR_OK;
 }

@@ -1,7 +1,9 @@
 #include "base/json.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +101,30 @@ json_t *weir_json_milli(int64_t milli)
 {
     return milli % 1000 == 0 ? json_integer((json_int_t)(milli / 1000))
                              : json_real((double)milli / 1000);
+}
+
+json_t *weir_json_string(const char *text)
+{
+    if (text == NULL) {
+        return json_null();
+    }
+    json_t *value = json_string(text);
+    return value != NULL ? value : json_string("(not UTF-8)");
+}
+
+json_t *weir_json_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *weir_json_time(int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    if (time_ms == 0) {
+        return json_null();
+    }
+    weir_time_format(time_ms, text);
+    return json_string(text);
 }
 
 void weir_json_auto_free(json_t **value)

@@ -37,6 +37,11 @@ json_t *weir_json_string(const char *text, const char *otherwise);
 /** Thousandths as the number that they are: 2000 is 2, 500 is 0.5. A new reference. */
 json_t *weir_json_milli(int64_t milli);
 
+/* What is not known is null: NULL, what is not finite, and the time 0. New references. */
+json_t *weir_json_string(const char *text); /**< "(not UTF-8)" for what JSON cannot hold. */
+json_t *weir_json_real(double value);
+json_t *weir_json_time(int64_t time_ms); /**< RFC 3339. */
+
 /**
  * Parse YAML (core schema: null, bool, int, float, string; maps with string keys; sequences) into
  * JSON values. One document per call with `multi` false; with true *out is an array of documents.

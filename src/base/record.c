@@ -256,41 +256,20 @@ weir_status weir_record_from_json(const struct weir_resource *resource, const js
     return is_whole ? check_required(resource, object, err) : WEIR_OK;
 }
 
-static json_t *time_to_json(int64_t time_ms)
-{
-    char text[WEIR_TIME_TEXT_BYTES];
-    if (time_ms == 0) {
-        return json_null();
-    }
-    weir_time_format(time_ms, text);
-    return json_string(text);
-}
-
-static json_t *text_to_json(const char *text)
-{
-    if (text == NULL) {
-        return json_null();
-    }
-    json_t *value = json_string(text);
-    return value != NULL ? value : json_string("(not UTF-8)");
-}
-
 static json_t *field_to_json(const struct weir_field *field, const void *record)
 {
     const void *member = weir_field_cptr(field, record);
     switch (field->type) {
     case WEIR_FIELD_TYPE_TEXT:
-        return text_to_json(*(char *const *)member);
+        return weir_json_string(*(char *const *)member);
     case WEIR_FIELD_TYPE_INT:
         return json_integer(*(const int64_t *)member);
-    case WEIR_FIELD_TYPE_F64: {
-        double number = *(const double *)member;
-        return isfinite(number) ? json_real(number) : json_null();
-    }
+    case WEIR_FIELD_TYPE_F64:
+        return weir_json_real(*(const double *)member);
     case WEIR_FIELD_TYPE_BOOL:
         return json_boolean(*(const bool *)member);
     case WEIR_FIELD_TYPE_TIME:
-        return time_to_json(*(const int64_t *)member);
+        return weir_json_time(*(const int64_t *)member);
     case WEIR_FIELD_TYPE_JSON: {
         const char *text = *(char *const *)member;
         json_t *value = text == NULL ? NULL : json_loads(text, JSON_DECODE_ANY, NULL);

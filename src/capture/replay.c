@@ -5,6 +5,12 @@
 #include "ion/ion.h"
 #include "ion/policy.h"
 
+#include "base/view_table.h"
+
+#include "capture/replay_views.def"
+
+#include "base/view_end.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,13 +38,6 @@ struct replaying {
     int64_t n_same, n_reworded, n_differ, n_by_hand;
     bool differs;
 };
-
-static json_t *time_json(int64_t time_ms)
-{
-    char text[WEIR_TIME_TEXT_BYTES];
-    weir_time_format(time_ms, text);
-    return json_string(text);
-}
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
@@ -233,20 +232,18 @@ static json_t *row_json(const struct replaying *replaying, const struct row *row
 {
     const struct weir_policy_decision *was = row->was;
     json_t *policy = json_loads(policy_text_of(row, replaying->arena), 0, NULL);
-    json_t *replayed = json_null();
-    if (row->again.verdict != NULL) {
-        replayed = json_pack("{s:s,s:s,s:O*}", "verdict", row->again.verdict, "rule",
-                             row->again.rule, "options", row->policy != NULL ? NULL : policy);
-        if (row->policy != NULL) {
-            json_object_set_new(replayed, "options", json_loads(row->policy->text, 0, NULL));
-        }
-    }
-    return json_pack("{s:s,s:o,s:s,s:I,s:s,s:I,s:{s:s,s:s,s:o?},s:o,s:b,s:s?}", "id", was->id,
-                     "time_ms", time_json(was->time_ms), "link", was->link, "version",
-                     (json_int_t)was->version, "policy", was->policy, "position",
-                     (json_int_t)was->position, "recorded", "verdict", was->verdict, "rule",
-                     was->rule, "options", policy, "replayed", replayed, "differs",
-                     (int)row->differs, "why", row->why);
+    bool is_again = row->again.verdict != NULL;
+    const struct replay_told again = {.verdict = row->again.verdict,
+                                      .rule = row->again.rule,
+                                      .options = !is_again ? NULL
+                                                 : row->policy != NULL
+                                                     ? json_loads(row->policy->text, 0, NULL)
+                                                     : json_incref(policy)};
+    return WEIR_VIEW_JSON(
+        replay_decision, .id = was->id, .time_ms = was->time_ms, .link = was->link,
+        .version = was->version, .policy = was->policy, .position = was->position,
+        .recorded = {was->verdict, was->rule, policy != NULL ? policy : json_null()},
+        .replayed = is_again ? &again : NULL, .differs = row->differs, .why = row->why);
 }
 
 /* ---- one candidate --------------------------------------------------------------------------- */
@@ -308,15 +305,13 @@ static weir_status add_candidate(struct replaying *replaying, const struct row *
         WEIR_TRY(go_through(replaying, &link->policies, last, &told, err));
     }
     bool differs = told.verdict == NULL || strcmp(told.verdict, last->was->verdict) != 0;
-    json_t *view = json_pack("{s:s,s:I,s:{s:s,s:s},s:n,s:b,s:s?}", "link", last->was->link,
-                             "version", (json_int_t)last->was->version, "recorded", "verdict",
-                             last->was->verdict, "rule", last->was->rule, "replayed", "differs",
-                             (int)differs, "why", differs ? told.rule : NULL);
-    if (told.verdict != NULL) {
-        json_object_set_new(view, "replayed",
-                            json_pack("{s:s,s:s}", "verdict", told.verdict, "rule", told.rule));
-    }
-    json_array_append_new(candidates, view);
+    const struct replay_told replayed = {.verdict = told.verdict, .rule = told.rule};
+    json_array_append_new(
+        candidates,
+        WEIR_VIEW_JSON(replay_version, .link = last->was->link, .version = last->was->version,
+                       .recorded = {.verdict = last->was->verdict, .rule = last->was->rule},
+                       .replayed = told.verdict != NULL ? &replayed : NULL, .differs = differs,
+                       .why = differs ? told.rule : NULL));
     replaying->differs = replaying->differs || differs;
     return WEIR_OK;
 }
@@ -378,11 +373,13 @@ weir_status weir_snapshot_replay(const struct weir_snapshot_file *file,
         json_decref(drift);
         return status;
     }
-    *out = json_pack("{s:b,s:{s:I,s:I,s:I,s:I,s:I,s:o},s:o,s:o}", "is_same",
-                     (int)(!replaying.differs && !drift_differs), "policies", "n",
-                     (json_int_t)replaying.n_rows, "n_same", (json_int_t)replaying.n_same,
-                     "n_reworded", (json_int_t)replaying.n_reworded, "n_differ",
-                     (json_int_t)replaying.n_differ, "n_by_hand", (json_int_t)replaying.n_by_hand,
-                     "decisions", decisions, "candidates", candidates, "drift", drift);
+    *out = WEIR_VIEW_JSON(replay_answer, .is_same = !replaying.differs && !drift_differs,
+                          .policies = {.n = (int64_t)replaying.n_rows,
+                                       .n_same = replaying.n_same,
+                                       .n_reworded = replaying.n_reworded,
+                                       .n_differ = replaying.n_differ,
+                                       .n_by_hand = replaying.n_by_hand,
+                                       .decisions = decisions},
+                          .candidates = candidates, .drift = drift);
     return WEIR_OK;
 }

@@ -22,6 +22,12 @@
 #include "ion/ion_doc.h"
 #include "stats/drift.h"
 
+#include "base/view_struct.h"
+
+#include "capture/replay_views.def"
+
+#include "base/view_end.h"
+
 struct weir_replay_rules {
     const struct weir_ion_doc *doc; /**< NULL: the policies that decided then. */
     struct weir_drift_config drift; /**< 0: as in service. */
@@ -32,17 +38,7 @@ struct weir_replay_rules {
 #define WEIR_REPLAY_WINDOWS_MAX 1000
 
 /**
- * A new JSON object:
- *     {"is_same": nothing would have been decided otherwise,
- *      "policies": {"n", "n_same" (byte for byte), "n_reworded" (the same verdict, said otherwise),
- *         "n_differ" (another verdict), "n_by_hand", "decisions": [
- *         {"id", "time_ms", "link", "version", "policy", "position",
- *          "recorded": {"verdict", "rule", "options"}, "replayed": the same or null, "differs", "why"}]},
- *      "candidates": [{"link", "version", "recorded": {"verdict", "rule"}, "replayed", "differs", "why"}],
- *      "drift": {"false_alarm_rate", "min_effect", "window", "confirm_k", "confirm_n", "signals": [
- *         {"pipeline", "replica", "model_version", "signal", "n_values", "n_windows",
- *          "recorded_alarm", "replayed_alarm", "differs", "why", "windows": [
- *             {"time_ms", "window", "n_values", "p_value", "effect", "kind", "drifted", "confirmed"}]}]}}
+ * A new JSON object: the view replay_answer of capture/replay_views.def.
  * @return CORRUPT; INVALID: thresholds that the detector does not take.
  */
 weir_status weir_snapshot_replay(const struct weir_snapshot_file *file,
@@ -51,7 +47,7 @@ weir_status weir_snapshot_replay(const struct weir_snapshot_file *file,
 
 /* replay_drift.c */
 
-/** The object "drift"; *out_differs if an alarm would have been another. */
+/** Its "drift"; *out_differs if an alarm would have been another. */
 weir_status replay_drift(const struct weir_snapshot_file *file,
                          const struct weir_replay_rules *rules, struct weir_arena *arena,
                          json_t **out, bool *out_differs, struct weir_error *err) WEIR_MUST_CHECK;

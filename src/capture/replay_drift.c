@@ -1,7 +1,6 @@
 /* Detectors over the decisions of a snapshot. */
 #include "capture/replay.h"
 
-#include "base/clock.h"
 #include "base/grow.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
@@ -192,7 +191,6 @@ static bool is_camera_due(struct detecting *detecting, struct watcher *watcher,
 static void add_value(struct signal *signal, double value, int64_t time_ms)
 {
     struct weir_monitor_report found;
-    char text[WEIR_TIME_TEXT_BYTES];
     signal->n_values += weir_monitor_wants(&signal->monitor, value);
     if (!weir_monitor_add(&signal->monitor, value, &found)) {
         return;
@@ -201,15 +199,13 @@ static void add_value(struct signal *signal, double value, int64_t time_ms)
     signal->n_windows++;
     signal->alarm_ms = signal->alarm_ms == 0 && found.is_drifted ? time_ms : signal->alarm_ms;
     if (json_array_size(signal->windows) < WEIR_REPLAY_WINDOWS_MAX) {
-        weir_time_format(time_ms, text);
-        json_array_append_new(signal->windows,
-                              json_pack("{s:s,s:I,s:I,s:f,s:f,s:s,s:f,s:b,s:b,s:b}", "time_ms",
-                                        text, "window", (json_int_t)window->i_window, "n_values",
-                                        (json_int_t)window->n_values, "p_value", window->p_value,
-                                        "effect", window->effect, "kind",
-                                        weir_drift_kind_name(window->kind), "level", found.level,
-                                        "drifted", (int)window->is_drifted, "confirmed",
-                                        (int)window->is_confirmed, "alarm", (int)found.is_drifted));
+        json_array_append_new(
+            signal->windows,
+            WEIR_VIEW_JSON(replay_window, .time_ms = time_ms, .window = (int64_t)window->i_window,
+                           .n_values = (int64_t)window->n_values, .p_value = window->p_value,
+                           .effect = window->effect, .kind = weir_drift_kind_name(window->kind),
+                           .level = found.level, .drifted = window->is_drifted,
+                           .confirmed = window->is_confirmed, .alarm = found.is_drifted));
     }
 }
 
@@ -253,16 +249,6 @@ static weir_status see_report(void *context, const void *record, struct weir_err
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-static json_t *time_or_null(int64_t time_ms)
-{
-    char text[WEIR_TIME_TEXT_BYTES];
-    if (time_ms <= 0) {
-        return json_null();
-    }
-    weir_time_format(time_ms, text);
-    return json_string(text);
-}
-
 /* Does it differ whether there was an alarm? When is told beside it. */
 static bool put_signal(struct detecting *detecting, const struct watcher *watcher,
                        const struct signal *signal, json_t *signals)
@@ -278,12 +264,12 @@ static bool put_signal(struct detecting *detecting, const struct watcher *watche
                           : "there was an alarm, these thresholds raise none";
     json_array_append_new(
         signals,
-        json_pack("{s:s,s:s,s:I,s:s,s:I,s:I,s:o,s:o,s:b,s:s?,s:O}", "pipeline", watcher->pipeline,
-                  "replica", watcher->replica, "model_version", (json_int_t)watcher->model_version,
-                  "signal", signal->monitor.signal->name, "n_values", (json_int_t)signal->n_values,
-                  "n_windows", (json_int_t)signal->n_windows, "recorded_alarm",
-                  time_or_null(reported_ms), "replayed_alarm", time_or_null(signal->alarm_ms),
-                  "differs", (int)differs, "why", why, "windows", signal->windows));
+        WEIR_VIEW_JSON(
+            replay_signal, .pipeline = watcher->pipeline, .replica = watcher->replica,
+            .model_version = watcher->model_version, .signal = signal->monitor.signal->name,
+            .n_values = (int64_t)signal->n_values, .n_windows = (int64_t)signal->n_windows,
+            .recorded_alarm = reported_ms, .replayed_alarm = signal->alarm_ms, .differs = differs,
+            .why = why, .windows = json_incref(signal->windows)));
     return differs;
 }
 
@@ -302,10 +288,10 @@ static json_t *answer(struct detecting *detecting, bool *out_differs)
         }
     }
     *out_differs = differs;
-    return json_pack("{s:f,s:f,s:I,s:I,s:I,s:o}", "false_alarm_rate", used.false_alarm_rate,
-                     "min_effect", used.min_effect, "window", (json_int_t)used.window, "confirm_k",
-                     (json_int_t)used.confirm_k, "confirm_n", (json_int_t)used.confirm_n, "signals",
-                     signals);
+    return WEIR_VIEW_JSON(replay_drift, .false_alarm_rate = used.false_alarm_rate,
+                          .min_effect = used.min_effect, .window = (int64_t)used.window,
+                          .confirm_k = (int64_t)used.confirm_k,
+                          .confirm_n = (int64_t)used.confirm_n, .signals = signals);
 }
 
 static const struct weir_snapshot_seer seers[] = {

@@ -2,7 +2,6 @@
 #include "control/live_private.h"
 #include "control/start_spread.h"
 
-#include "base/clock.h"
 #include "sim/what_if.h"
 #include "store/table.h"
 
@@ -10,12 +9,14 @@
 
 #define NODES_TRIED 3
 #define AHEAD_NAMED 5
+#define HELPS_MAX   (NODES_TRIED + 3)
 
 struct explanation {
     struct live *live;
     int32_t row;                        /* The job's; of a service the first that waits. */
     const struct weir_sched_wait *wait; /* NULL: the planner does not let it wait. */
-    json_t *helps;
+    struct control_explanation out;
+    struct control_help helps[HELPS_MAX];
 };
 
 /* ---- what would help ------------------------------------------------------------------------- */
@@ -31,9 +32,11 @@ static weir_status try_change(struct explanation *explanation, const struct live
     const json_t *effect = json_array_get(json_object_get(next, "jobs"), (size_t)explanation->row);
     const char *outcome = json_string_value(json_object_get(effect, "outcome"));
     if (strcmp(outcome, "waits") != 0) {
-        json_array_append_new(explanation->helps,
-                              json_pack("{s:s,s:s,s:O}", "change", what, "outcome", outcome, "why",
-                                        json_object_get(effect, "why")));
+        struct weir_arena *arena = &explanation->live->arena;
+        explanation->helps[explanation->out.n_helps++] = (struct control_help){
+            .change = what,
+            .outcome = weir_arena_strdup(arena, outcome),
+            .why = weir_arena_strdup(arena, json_string_value(json_object_get(effect, "why")))};
     }
     return WEIR_OK;
 }
@@ -192,19 +195,17 @@ static const char *resource_name(const struct explanation *explanation)
                                                     : "memory";
 }
 
-static void tell_wait(const struct explanation *explanation, json_t *out)
+static void tell_wait(struct explanation *explanation)
 {
     const struct weir_sched_wait *wait = explanation->wait;
-    const char *resource = resource_name(explanation);
-    bool is_plain =
-        resource != NULL && (strcmp(resource, "tasks") == 0 || strcmp(resource, "memory") == 0);
-    json_object_set_new(out, "code", json_string(weir_sched_wait_name(wait->code)));
-    if (resource == NULL) {
-        return;
+    struct control_explanation *out = &explanation->out;
+    out->code = weir_sched_wait_name(wait->code);
+    out->resource = resource_name(explanation);
+    if (out->resource != NULL) {
+        bool is_plain = strcmp(out->resource, "tasks") == 0 || strcmp(out->resource, "memory") == 0;
+        out->need = live_amount(wait->need, is_plain);
+        out->have = live_amount(wait->have, is_plain);
     }
-    json_object_set_new(out, "resource", json_string(resource));
-    json_object_set_new(out, "need", live_amount(wait->need, is_plain));
-    json_object_set_new(out, "have", live_amount(wait->have, is_plain));
 }
 
 /* Who goes before it in its queue. @return How many; the first of them are named in `names`. */
@@ -227,16 +228,6 @@ static int64_t tell_ahead(const struct explanation *explanation, json_t *names)
     return n;
 }
 
-static json_t *time_json(int64_t time_ms)
-{
-    char text[WEIR_TIME_TEXT_BYTES];
-    if (time_ms <= 0) {
-        return json_null();
-    }
-    weir_time_format(time_ms, text);
-    return json_string(text);
-}
-
 /* The work of the job that a row stands for. */
 static const struct snapshot_job *copy_of(const struct live *live, int32_t row)
 {
@@ -252,7 +243,7 @@ static bool is_ending(const struct live *live, int32_t row)
 }
 
 /* Between when and when it may start, by the last runs of the jobs that run (start_spread.h). */
-static void tell_spread(const struct explanation *explanation, int64_t expected_ms, json_t *out)
+static void tell_spread(struct explanation *explanation, int64_t expected_ms)
 {
     struct live *live = explanation->live;
     const struct weir_sched_snapshot *rows = live->rows;
@@ -278,13 +269,13 @@ static void tell_spread(const struct explanation *explanation, int64_t expected_
         }
     }
     if (start_spread_tell(jobs, n, rows->now_ms, WEIR_MAX(expected_ms, rows->now_ms), &spread)) {
-        json_object_set_new(out, "expected_earliest", time_json(spread.earliest_ms));
-        json_object_set_new(out, "expected_latest", time_json(spread.latest_ms));
-        json_object_set_new(out, "expected_by", json_integer(spread.n_runs));
+        explanation->out.expected_earliest = spread.earliest_ms;
+        explanation->out.expected_latest = spread.latest_ms;
+        explanation->out.expected_by = spread.n_runs;
     }
 }
 
-static weir_status tell_plan(struct explanation *explanation, int64_t expected_ms, json_t *out,
+static weir_status tell_plan(struct explanation *explanation, int64_t expected_ms,
                              struct weir_error *err)
 {
     struct weir_sched_plan *plan;
@@ -300,11 +291,10 @@ static weir_status tell_plan(struct explanation *explanation, int64_t expected_m
     }
     weir_status status = WEIR_OK;
     if (explanation->wait != NULL) {
-        tell_wait(explanation, out);
-        int64_t n_ahead = tell_ahead(explanation, json_object_get(out, "ahead"));
-        json_object_set_new(out, "n_ahead", json_integer((json_int_t)n_ahead));
-        json_object_set_new(out, "is_kept", json_boolean(explanation->wait->is_kept));
-        tell_spread(explanation, expected_ms, out);
+        tell_wait(explanation);
+        explanation->out.n_ahead = tell_ahead(explanation, explanation->out.ahead);
+        explanation->out.is_kept = explanation->wait->is_kept;
+        tell_spread(explanation, expected_ms);
         if (explanation->wait->code != WEIR_SCHED_WAIT_ROOM_COMING) {
             status = try_all(explanation, plan, err);
         }
@@ -322,17 +312,20 @@ static const char *why_of(const struct weir_job *job, struct weir_arena *arena)
     return job->reason;
 }
 
-static json_t *begin(struct live *live, const struct weir_job *job)
+static struct control_explanation begin(struct live *live, const struct weir_job *job)
 {
     int64_t since_ms = strcmp(job->state, "PENDING") != 0 ? job->started_ms
                        : job->queued_ms > 0               ? job->queued_ms
                                                           : job->created_ms;
-    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:o,s:o,s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:b,s:[],s:i,s:[]}",
-                     "id", job->id, "name", job->name, "project", job->project, "state", job->state,
-                     "why", why_of(job, &live->arena), "since", time_json(since_ms),
-                     "expected_start", time_json(job->expected_start_ms), "code", "resource",
-                     "need", "have", "expected_earliest", "expected_latest", "expected_by",
-                     "is_kept", false, "ahead", "n_ahead", 0, "helps");
+    return (struct control_explanation){.id = job->id,
+                                        .name = job->name,
+                                        .project = job->project,
+                                        .state = job->state,
+                                        .why = why_of(job, &live->arena),
+                                        .since = since_ms,
+                                        .expected_start = job->expected_start_ms,
+                                        .expected_by = WEIR_INT_NONE,
+                                        .ahead = json_array()};
 }
 
 static weir_status explain(struct live *live, struct weir_txn *txn, const char *id, json_t **out,
@@ -344,14 +337,13 @@ static weir_status explain(struct live *live, struct weir_txn *txn, const char *
     for (int32_t j = 0; j < live->rows->n_jobs && explanation.row < 0; j++) {
         explanation.row = strcmp(live_job(live, j)->id, id) == 0 ? j : -1;
     }
-    json_t *answer = begin(live, &job);
+    explanation.out = begin(live, &job);
     int32_t queue = queue_tree_find(&live->snapshot.queues, job.project);
-    json_object_set_new(answer, "queue",
-                        queue >= 0 ? json_string(live->rows->queues[queue].name) : json_null());
-    explanation.helps = json_object_get(answer, "helps");
-    weir_status status = explanation.row >= 0
-                             ? tell_plan(&explanation, job.expected_start_ms, answer, err)
-                             : WEIR_OK;
+    explanation.out.queue = queue >= 0 ? live->rows->queues[queue].name : NULL;
+    explanation.out.helps = explanation.helps;
+    weir_status status =
+        explanation.row >= 0 ? tell_plan(&explanation, job.expected_start_ms, err) : WEIR_OK;
+    json_t *answer = weir_view_to_json(control_explanation_view(), &explanation.out);
     if (status != WEIR_OK) {
         json_decref(answer);
         return status;

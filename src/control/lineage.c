@@ -4,6 +4,12 @@
 #include "store/stmt.h"
 #include "store/table.h"
 
+#include "base/view_table.h"
+
+#include "control/lineage_views.def"
+
+#include "base/view_end.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +42,7 @@ static const char sql_forgotten[] =
 struct way {
     struct lineage *lineage;
     const struct weir_decision *decision;
-    json_t *out;
+    struct control_decision_lineage *out;
 };
 
 /* The revision that held at that time, and the gallery that it names. */
@@ -45,7 +51,6 @@ static weir_status add_revision(struct way *way, struct weir_error *err)
     const struct weir_decision *decision = way->decision;
     struct lineage *lineage = way->lineage;
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    json_t *revision = json_null(), *gallery = json_null();
     bool has_row;
     WEIR_TRY(weir_stmt_open(lineage->txn, sql_revision,
                             WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion),
@@ -53,26 +58,25 @@ static weir_status add_revision(struct way *way, struct weir_error *err)
                                        WEIR_BIND_INT("time", decision->time_ms)),
                             &stmt, err));
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-    if (has_row) {
-        const char *dataset = weir_stmt_text(stmt, 3, lineage->arena);
-        revision = json_object();
-        json_object_set_new(revision, "revision", json_integer(weir_stmt_int(stmt, 0)));
-        json_object_set_new(revision, "actor", lineage_text(weir_stmt_peek(stmt, 1, NULL)));
-        json_object_set_new(revision, "time_ms", lineage_time(weir_stmt_int(stmt, 2)));
-        if (decision->gallery_version > 0 && dataset != NULL) {
-            gallery = json_object();
-            json_object_set_new(gallery, "dataset", lineage_text(dataset));
-            json_object_set_new(gallery, "version", json_integer(decision->gallery_version));
-            (void)lineage_add(lineage, &lineage->dataset_names, dataset, decision->gallery_version);
-        }
-    } else {
+    if (!has_row) {
         lineage_say(lineage, weir_arena_printf(lineage->arena,
                                                "No revision of ION %s is as old as the decision: "
                                                "what was applied then is not known.",
                                                decision->ion));
+        return WEIR_OK;
     }
-    json_object_set_new(way->out, "revision", revision);
-    json_object_set_new(way->out, "gallery", gallery);
+    struct control_lineage_revision *revision =
+        WEIR_ARENA_NEW(lineage->arena, struct control_lineage_revision);
+    *revision = (struct control_lineage_revision){
+        weir_stmt_int(stmt, 0), weir_stmt_text(stmt, 1, lineage->arena), weir_stmt_int(stmt, 2)};
+    way->out->revision = revision;
+    const char *dataset = weir_stmt_text(stmt, 3, lineage->arena);
+    if (decision->gallery_version > 0 && dataset != NULL) {
+        struct lineage_name *gallery = WEIR_ARENA_NEW(lineage->arena, struct lineage_name);
+        *gallery = (struct lineage_name){dataset, decision->gallery_version};
+        way->out->gallery = gallery;
+        (void)lineage_add(lineage, &lineage->dataset_names, dataset, decision->gallery_version);
+    }
     return WEIR_OK;
 }
 
@@ -107,11 +111,10 @@ static weir_status find_candidate(struct way *way, char **out_id, bool *out_cert
     }
 }
 
-/* The version, and its run and data, which are followed. */
+/* The version's run and data, which are followed. */
 static weir_status add_version(struct lineage *lineage, const struct weir_model_version *version,
-                               json_t *out, struct weir_error *err)
+                               struct weir_error *err)
 {
-    json_object_set_new(out, "version", lineage_version_view(version));
     if (version->run != NULL) {
         (void)lineage_add(lineage, &lineage->run_names, version->run, 0);
     } else {
@@ -128,25 +131,26 @@ static weir_status add_version(struct lineage *lineage, const struct weir_model_
     return weir_arena_check(lineage->arena, "a lineage", err);
 }
 
-static weir_status add_candidate(struct way *way, const char *id, json_t **out_place,
-                                 struct weir_error *err)
+static weir_status add_candidate(struct way *way, const char *id, struct weir_error *err)
 {
     struct lineage *lineage = way->lineage;
     struct weir_ion_candidate candidate;
-    struct weir_model_version version;
+    struct weir_model_version *version = WEIR_ARENA_NEW(lineage->arena, struct weir_model_version);
+    struct lineage_place *place = WEIR_ARENA_NEW(lineage->arena, struct lineage_place);
     bool is_there;
     WEIR_TRY(weir_txn_get(lineage->txn, &weir_ion_candidate_resource, id, lineage->arena,
                           &candidate, err));
-    WEIR_TRY(lineage_place_view(lineage, &candidate, way->decision->time_ms, out_place, err));
-    json_object_set_new(*out_place, "decisions", json_null());
-    WEIR_TRY(lineage_find_version(lineage, candidate.model_version, &version, &is_there, err));
+    WEIR_TRY(lineage_place_of(lineage, &candidate, way->decision->time_ms, place, err));
+    way->out->place = place;
+    WEIR_TRY(lineage_find_version(lineage, candidate.model_version, version, &is_there, err));
     if (!is_there) {
         lineage_say(lineage,
                     weir_arena_printf(lineage->arena, "%s version %" PRId64 " is not there.",
                                       candidate.model, candidate.version));
         return WEIR_OK;
     }
-    return add_version(lineage, &version, way->out, err);
+    way->out->version = version;
+    return add_version(lineage, version, err);
 }
 
 /* By what it was let through, and what that is. */
@@ -156,11 +160,9 @@ static weir_status add_served(struct way *way, struct weir_error *err)
     struct lineage *lineage = way->lineage;
     char *id;
     bool is_certain;
-    json_t *place = json_null();
-    json_object_set_new(way->out, "version", json_null());
     WEIR_TRY(find_candidate(way, &id, &is_certain, err));
     if (id != NULL) {
-        WEIR_TRY(add_candidate(way, id, &place, err));
+        WEIR_TRY(add_candidate(way, id, err));
     } else {
         lineage_say(lineage, decision->model_version == 0
                                  ? "The decision names no model version."
@@ -175,8 +177,7 @@ static weir_status add_served(struct way *way, struct weir_error *err)
                     "Several models served there with this number, and a decision says the "
                     "number alone: this is the one that was chosen last before it.");
     }
-    json_object_set_new(way->out, "place", place);
-    json_object_set_new(way->out, "is_certain", json_boolean(id != NULL && is_certain));
+    way->out->is_certain = id != NULL && is_certain;
     return WEIR_OK;
 }
 
@@ -184,49 +185,51 @@ static weir_status add_person(struct way *way, struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row;
-    json_t *view = json_null();
     WEIR_TRY(weir_stmt_open(way->lineage->txn, sql_forgotten,
                             WEIR_BINDS(WEIR_BIND_TEXT("person", way->decision->person),
                                        WEIR_BIND_TEXT("ion", way->decision->ion)),
                             &stmt, err));
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     if (has_row) {
-        view = json_object();
-        json_object_set_new(view, "person", lineage_text(way->decision->person));
-        json_object_set_new(view, "n_files", json_null());
-        json_object_set_new(view, "actor", lineage_text(weir_stmt_peek(stmt, 0, NULL)));
-        json_object_set_new(view, "reason", lineage_text(weir_stmt_peek(stmt, 1, NULL)));
-        json_object_set_new(view, "time_ms", lineage_time(weir_stmt_int(stmt, 2)));
+        struct weir_arena *arena = way->lineage->arena;
+        struct control_lineage_forgotten *forgotten =
+            WEIR_ARENA_NEW(arena, struct control_lineage_forgotten);
+        *forgotten = (struct control_lineage_forgotten){.person = way->decision->person,
+                                                        .n_files = WEIR_INT_NONE,
+                                                        .actor = weir_stmt_text(stmt, 0, arena),
+                                                        .reason = weir_stmt_text(stmt, 1, arena),
+                                                        .time_ms = weir_stmt_int(stmt, 2)};
+        way->out->forgotten = forgotten;
     }
-    json_object_set_new(way->out, "forgotten", view);
     return WEIR_OK;
 }
 
-/* What every lineage ends with; the arrays are shared. */
-static void finish(struct lineage *lineage, json_t *out)
+/* What every lineage has. */
+static struct control_lineage_found found_by(const struct lineage *lineage)
 {
-    json_object_set(out, "runs", lineage->runs);
-    json_object_set(out, "datasets", lineage->datasets);
-    json_object_set(out, "unknown", lineage->unknown);
-    json_object_set_new(out, "is_cut", json_boolean(lineage->is_cut));
+    return (struct control_lineage_found){.runs = lineage->runs,
+                                          .n_runs = lineage->n_runs,
+                                          .datasets = lineage->datasets,
+                                          .n_datasets = lineage->n_datasets,
+                                          .unknown = lineage->unknown,
+                                          .n_unknown = lineage->n_unknown,
+                                          .is_cut = lineage->is_cut};
 }
 
 weir_status control_lineage_decision(struct weir_txn *txn, const char *id, struct weir_arena *arena,
                                      json_t **out, struct weir_error *err)
 {
-    WEIR_AUTO(lineage_auto_fini) struct lineage lineage;
-    WEIR_AUTO(weir_json_auto_free) json_t *view = json_object();
+    struct lineage lineage = {.txn = txn, .arena = arena};
     struct weir_decision decision;
-    lineage_init(&lineage, txn, arena);
+    struct control_decision_lineage found = {.decision = &decision};
     WEIR_TRY(weir_txn_get(txn, &weir_decision_resource, id, arena, &decision, err));
-    struct way way = {&lineage, &decision, view};
-    json_object_set_new(view, "decision", weir_record_to_json(&weir_decision_resource, &decision));
+    struct way way = {&lineage, &decision, &found};
     WEIR_TRY(add_person(&way, err));
     WEIR_TRY(add_served(&way, err));
     WEIR_TRY(add_revision(&way, err));
     WEIR_TRY(lineage_go_back(&lineage, err));
-    finish(&lineage, view);
-    *out = json_incref(view);
+    found.found = found_by(&lineage);
+    *out = weir_view_to_json(control_decision_lineage_view(), &found);
     return WEIR_OK;
 }
 
@@ -246,7 +249,7 @@ weir_status lineage_version_row(struct lineage *lineage, const char *model, int6
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "model \"%.60s\" has no version %" PRId64,
                               model, version);
     }
-    *out = *(const struct weir_model_version *)items;
+    lineage_take_version(items, out);
     return WEIR_OK;
 }
 
@@ -254,102 +257,51 @@ static const char sql_deployments[] =
     "SELECT deployment FROM deployment_versions WHERE model = :model AND version = :version"
     " AND (wanted_ppm > 0 OR live_ppm > 0) ORDER BY deployment";
 
-static weir_status add_deployments(struct lineage *lineage,
-                                   const struct weir_model_version *version, json_t *out,
-                                   struct weir_error *err)
-{
-    char **names;
-    size_t n;
-    json_t *list = json_array();
-    json_object_set_new(out, "deployments", list);
-    WEIR_TRY(weir_txn_query_texts(lineage->txn, sql_deployments,
-                                  WEIR_BINDS(WEIR_BIND_TEXT("model", version->model),
-                                             WEIR_BIND_INT("version", version->version)),
-                                  lineage->arena, &names, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(list, lineage_text(names[i]));
-    }
-    return WEIR_OK;
-}
-
 weir_status control_lineage_version(struct weir_txn *txn, const char *model, int64_t version,
                                     struct weir_arena *arena, json_t **out, struct weir_error *err)
 {
-    WEIR_AUTO(lineage_auto_fini) struct lineage lineage;
-    WEIR_AUTO(weir_json_auto_free) json_t *view = json_object();
+    struct lineage lineage = {.txn = txn, .arena = arena};
     struct weir_model_version row;
-    lineage_init(&lineage, txn, arena);
+    char **deployments;
+    size_t n;
     WEIR_TRY(lineage_version_row(&lineage, model, version, &row, err));
-    WEIR_TRY(add_version(&lineage, &row, view, err));
+    WEIR_TRY(add_version(&lineage, &row, err));
     WEIR_TRY(lineage_go_back(&lineage, err));
     WEIR_TRY(lineage_add_places(&lineage, &row, err));
-    WEIR_TRY(add_deployments(&lineage, &row, view, err));
-    json_object_set(view, "places", lineage.places);
-    finish(&lineage, view);
-    *out = json_incref(view);
+    WEIR_TRY(weir_txn_query_texts(
+        txn, sql_deployments,
+        WEIR_BINDS(WEIR_BIND_TEXT("model", row.model), WEIR_BIND_INT("version", row.version)),
+        arena, &deployments, &n, err));
+    *out = WEIR_VIEW_JSON(control_version_lineage, .version = &row, .deployments = deployments,
+                          .n_deployments = n, .places = lineage.places,
+                          .n_places = lineage.n_places, .found = found_by(&lineage));
     return WEIR_OK;
 }
 
 /* ---- a dataset version ----------------------------------------------------------------------- */
 
-/* Back from it: what made it, and what that read. */
-static weir_status add_origin(struct weir_txn *txn, const char *dataset, int64_t version,
-                              struct weir_arena *arena, json_t *out, struct weir_error *err)
-{
-    WEIR_AUTO(lineage_auto_fini) struct lineage lineage;
-    lineage_init(&lineage, txn, arena);
-    (void)lineage_add(&lineage, &lineage.dataset_names, dataset, version);
-    WEIR_TRY(lineage_go_back(&lineage, err));
-    json_object_set(out, "dataset", json_array_get(lineage.datasets, 0));
-    finish(&lineage, out);
-    return WEIR_OK;
-}
-
-/* As they are named; what made them, or went into them beside this, is not followed. */
-static weir_status add_reached(struct lineage *lineage, json_t *out, struct weir_error *err)
-{
-    json_t *runs = json_array(), *made = json_array();
-    json_object_set_new(out, "read_by", runs);
-    json_object_set_new(out, "made", made);
-    for (size_t i = 0; i < lineage->run_names.n; i++) {
-        struct weir_run run;
-        WEIR_TRY(weir_txn_get(lineage->txn, &weir_run_resource, lineage->run_names.items[i].name,
-                              lineage->arena, &run, err));
-        json_t *view = json_object();
-        json_object_set_new(view, "id", lineage_text(run.id));
-        json_object_set_new(view, "name", lineage_text(run.name));
-        json_object_set_new(view, "kind", lineage_text(run.kind));
-        json_object_set_new(view, "status", lineage_text(run.status));
-        json_object_set_new(view, "created_by", lineage_text(run.created_by));
-        json_object_set_new(view, "created_ms", lineage_time(run.created_ms));
-        json_array_append_new(runs, view);
-    }
-    for (size_t i = 1; i < lineage->dataset_names.n; i++) {
-        json_t *view = json_object();
-        json_object_set_new(view, "dataset", lineage_text(lineage->dataset_names.items[i].name));
-        json_object_set_new(view, "version", json_integer(lineage->dataset_names.items[i].version));
-        json_array_append_new(made, view);
-    }
-    return WEIR_OK;
-}
-
 weir_status control_lineage_dataset(struct weir_txn *txn, const char *dataset, int64_t version,
                                     struct weir_arena *arena, json_t **out, struct weir_error *err)
 {
-    WEIR_AUTO(lineage_auto_fini) struct lineage lineage;
-    WEIR_AUTO(weir_json_auto_free) json_t *view = json_object();
+    struct lineage back = {.txn = txn, .arena = arena}, reached = {.txn = txn, .arena = arena};
     struct weir_dataset_version row;
-    lineage_init(&lineage, txn, arena);
     WEIR_TRY(weir_dataset_version_get(txn, dataset, version, arena, &row, err));
-    WEIR_TRY(add_origin(txn, dataset, version, arena, view, err));
-    WEIR_TRY(lineage_go_forward(&lineage, dataset, version, err));
-    WEIR_TRY(add_reached(&lineage, view, err));
-    json_object_set(view, "versions", lineage.versions);
-    json_object_set(view, "places", lineage.places);
-    json_object_set(view, "galleries", lineage.galleries);
-    if (lineage.is_cut) {
-        json_object_set_new(view, "is_cut", json_true());
+    (void)lineage_add(&back, &back.dataset_names, dataset, version);
+    WEIR_TRY(lineage_go_back(&back, err));
+    WEIR_TRY(lineage_go_forward(&reached, dataset, version, err));
+    /* As they are named: what made them, or went into them beside this, is not followed. */
+    struct weir_run *readers = WEIR_ARENA_ARRAY(arena, reached.run_names.n, struct weir_run);
+    for (size_t i = 0; i < reached.run_names.n; i++) {
+        WEIR_TRY(weir_txn_get(txn, &weir_run_resource, reached.run_names.items[i].name, arena,
+                              &readers[i], err));
     }
-    *out = json_incref(view);
+    back.is_cut = back.is_cut || reached.is_cut;
+    *out = WEIR_VIEW_JSON(control_dataset_lineage, .dataset = back.datasets,
+                          .found = found_by(&back), .read_by = readers,
+                          .n_read_by = reached.run_names.n, .made = reached.dataset_names.items + 1,
+                          .n_made = reached.dataset_names.n - 1, .versions = reached.versions,
+                          .n_versions = reached.n_versions, .places = reached.places,
+                          .n_places = reached.n_places, .galleries = reached.galleries,
+                          .n_galleries = reached.n_galleries);
     return WEIR_OK;
 }

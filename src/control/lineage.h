@@ -6,8 +6,8 @@
  * policies and revisions say of themselves. What a caller may not see is not there for it. What is not known
  * is said in a sentence, in "unknown"; a number that is not known is null.
  *
- * Each function reads inside the caller's transaction. *out is a new reference, of the shapes that
- * api/shape.c describes.
+ * Each function reads inside the caller's transaction. *out is a new reference, of the views in
+ * control/lineage_views.def.
  */
 #ifndef WEIR_CONTROL_LINEAGE_H
 #define WEIR_CONTROL_LINEAGE_H
@@ -16,6 +16,12 @@
 #include "base/json.h"
 #include "ion/decision.h"
 #include "store/store.h"
+
+#include "base/view_struct.h"
+
+#include "control/lineage_views.def"
+
+#include "base/view_end.h"
 
 /** Runs, dataset versions and model versions that one lineage names of each; is_cut says that there are
  *  more. */

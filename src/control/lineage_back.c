@@ -1,7 +1,6 @@
 /** Back: runs, what they read, and what made that. */
 #include "control/lineage_private.h"
 
-#include "base/clock.h"
 #include "base/grow.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -24,28 +23,6 @@ static const char sql_forgotten[] =
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-void lineage_init(struct lineage *lineage, struct weir_txn *txn, struct weir_arena *arena)
-{
-    *lineage = (struct lineage){.txn = txn,
-                                .arena = arena,
-                                .runs = json_array(),
-                                .datasets = json_array(),
-                                .versions = json_array(),
-                                .places = json_array(),
-                                .galleries = json_array(),
-                                .unknown = json_array()};
-}
-
-void lineage_auto_fini(struct lineage *lineage)
-{
-    json_decref(lineage->runs);
-    json_decref(lineage->datasets);
-    json_decref(lineage->versions);
-    json_decref(lineage->places);
-    json_decref(lineage->galleries);
-    json_decref(lineage->unknown);
-}
-
 bool lineage_add(struct lineage *lineage, struct lineage_names *names, const char *name,
                  int64_t version)
 {
@@ -66,23 +43,7 @@ bool lineage_add(struct lineage *lineage, struct lineage_names *names, const cha
 
 void lineage_say(struct lineage *lineage, const char *sentence)
 {
-    json_array_append_new(lineage->unknown, json_string(sentence));
-}
-
-json_t *lineage_time(int64_t time_ms)
-{
-    char text[WEIR_TIME_TEXT_BYTES];
-    if (time_ms == 0) {
-        return json_null();
-    }
-    weir_time_format(time_ms, text);
-    return json_string(text);
-}
-
-json_t *lineage_text(const char *text)
-{
-    json_t *value = text != NULL ? json_string(text) : NULL;
-    return value != NULL ? value : json_null();
+    *LINEAGE_ADD(lineage, unknown) = weir_arena_strdup(lineage->arena, sentence);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -97,60 +58,27 @@ static const char *find(const struct weir_tag *tags, size_t n, const char *key)
     return NULL;
 }
 
-/** A run being looked at. */
-struct looked {
-    struct weir_run run;
-    struct weir_tag *tags, *parameters;
-    size_t n_tags, n_parameters;
-    struct weir_run_input *inputs;
-    size_t n_inputs;
-    json_t *reads; /* owned by the view */
-};
-
-static json_t *code_view(const struct looked *looked)
+static struct control_lineage_code code_of(const struct lineage_run *run)
 {
-    static const struct {
-        const char *member, *tag;
-    } texts[] = {{"commit", "mlflow.source.git.commit"},
-                 {"branch", "mlflow.source.git.branch"},
-                 {"repository", "mlflow.source.git.repoURL"},
-                 {"dirty", "weir.code.dirty"},
-                 {"patch", "weir.code.patch"},
-                 {"manifest", "weir.code.manifest"},
-                 {"source", "mlflow.source.name"}};
-
-    json_t *view = json_object();
-    json_object_set_new(view, "version", lineage_text(looked->run.code_version));
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
-        json_object_set_new(view, texts[i].member,
-                            lineage_text(find(looked->tags, looked->n_tags, texts[i].tag)));
-    }
-    return view;
-}
-
-static json_t *parameters_view(struct lineage *lineage, const struct looked *looked)
-{
-    json_t *view = json_object();
-    for (size_t i = 0; i < looked->n_parameters && i < CONTROL_LINEAGE_PARAMETERS_MAX; i++) {
-        json_object_set_new(view, looked->parameters[i].key,
-                            lineage_text(looked->parameters[i].value));
-    }
-    lineage->is_cut = lineage->is_cut || looked->n_parameters > CONTROL_LINEAGE_PARAMETERS_MAX;
-    return view;
+    const struct weir_tag *tags = run->tags;
+    size_t n = run->n_tags;
+    return (struct control_lineage_code){.version = run->row.code_version,
+                                         .commit = find(tags, n, "mlflow.source.git.commit"),
+                                         .branch = find(tags, n, "mlflow.source.git.branch"),
+                                         .repository = find(tags, n, "mlflow.source.git.repoURL"),
+                                         .dirty = find(tags, n, "weir.code.dirty"),
+                                         .patch = find(tags, n, "weir.code.patch"),
+                                         .manifest = find(tags, n, "weir.code.manifest"),
+                                         .source = find(tags, n, "mlflow.source.name")};
 }
 
 /* What it read; if that is a dataset version of this server, it is followed. */
-static void add_read(struct lineage *lineage, struct looked *looked, const char *name,
-                     int64_t version, const char *digest, const char *as)
+static void add_read(struct lineage *lineage, struct lineage_run *run,
+                     struct control_lineage_read read)
 {
-    json_t *read = json_object();
-    json_object_set_new(read, "name", lineage_text(name));
-    json_object_set_new(read, "version", version > 0 ? json_integer(version) : json_null());
-    json_object_set_new(read, "digest", lineage_text(digest));
-    json_object_set_new(read, "as", json_string(as));
-    json_array_append_new(looked->reads, read);
-    if (version > 0) {
-        (void)lineage_add(lineage, &lineage->dataset_names, name, version);
+    run->reads[run->n_reads++] = read;
+    if (read.version > 0) {
+        (void)lineage_add(lineage, &lineage->dataset_names, read.name, read.version);
     }
 }
 
@@ -169,31 +97,38 @@ static bool split_source(struct weir_arena *arena, const char *source, char **ou
     return *end == '\0' && *out_version > 0;
 }
 
-static void add_reads(struct lineage *lineage, struct looked *looked)
+static void add_reads(struct lineage *lineage, struct lineage_run *run,
+                      const struct weir_run_input *inputs, size_t n_inputs)
 {
-    const struct weir_run *run = &looked->run;
-    const char *validation = find(looked->parameters, looked->n_parameters, "validation_dataset");
-    const char *number =
-        find(looked->parameters, looked->n_parameters, "validation_dataset_version");
-    if (run->dataset != NULL) {
-        add_read(lineage, looked, run->dataset, run->dataset_version, NULL, "dataset");
+    const struct weir_run *row = &run->row;
+    const char *validation = find(run->parameters, run->n_parameters, "validation_dataset");
+    const char *number = find(run->parameters, run->n_parameters, "validation_dataset_version");
+    run->reads = WEIR_ARENA_ARRAY(lineage->arena, n_inputs + 2, struct control_lineage_read);
+    if (row->dataset != NULL) {
+        add_read(
+            lineage, run,
+            (struct control_lineage_read){row->dataset, row->dataset_version, NULL, "dataset"});
     }
     if (validation != NULL) {
-        add_read(lineage, looked, validation, number != NULL ? strtoll(number, NULL, 10) : 0, NULL,
-                 "validation");
+        int64_t version = number != NULL ? strtoll(number, NULL, 10) : 0;
+        add_read(
+            lineage, run,
+            (struct control_lineage_read){validation, WEIR_MAX(version, 0), NULL, "validation"});
     }
-    for (size_t i = 0; i < looked->n_inputs; i++) {
-        const struct weir_run_input *input = &looked->inputs[i];
+    for (size_t i = 0; i < n_inputs; i++) {
+        const struct weir_run_input *input = &inputs[i];
         char *name;
         int64_t version;
         bool is_own = input->source_type != NULL && strcmp(input->source_type, WEIR_SOURCE) == 0 &&
                       split_source(lineage->arena, input->source, &name, &version);
-        add_read(lineage, looked, is_own ? name : input->name, is_own ? version : 0, input->digest,
-                 input->context != NULL ? input->context : "read");
+        add_read(lineage, run,
+                 (struct control_lineage_read){is_own ? name : input->name, is_own ? version : 0,
+                                               input->digest,
+                                               input->context != NULL ? input->context : "read"});
     }
 }
 
-static weir_status add_parent(struct lineage *lineage, const char *job, json_t *view,
+static weir_status add_parent(struct lineage *lineage, const char *job, struct lineage_run *run,
                               struct weir_error *err)
 {
     char **runs;
@@ -208,56 +143,21 @@ static weir_status add_parent(struct lineage *lineage, const char *job, json_t *
                                                job));
     } else {
         (void)lineage_add(lineage, &lineage->run_names, runs[0], 0);
-        json_object_set_new(view, "parent", json_string(runs[0]));
+        run->parent = runs[0];
     }
     return WEIR_OK;
 }
 
-static weir_status add_run_view(struct lineage *lineage, struct looked *looked,
-                                struct weir_error *err)
-{
-    const struct weir_run *run = &looked->run;
-    const char *resumed = find(looked->parameters, looked->n_parameters, "resumed_from");
-    json_t *view = json_object();
-    json_array_append_new(lineage->runs, view);
-
-    const struct {
-        const char *name, *text;
-    } texts[] = {{"id", run->id},
-                 {"name", run->name},
-                 {"kind", run->kind},
-                 {"status", run->status},
-                 {"project", run->project},
-                 {"job", run->job},
-                 {"ion", run->ion},
-                 {"pipeline", run->pipeline},
-                 {"created_by", run->created_by},
-                 {"user", run->user},
-                 {"trigger", find(looked->parameters, looked->n_parameters, "trigger")},
-                 {"weights", find(looked->parameters, looked->n_parameters, "weights")}};
-
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
-        json_object_set_new(view, texts[i].name, lineage_text(texts[i].text));
-    }
-    json_object_set_new(view, "created_ms", lineage_time(run->created_ms));
-    json_object_set_new(view, "finished_ms", lineage_time(run->finished_ms));
-    json_object_set_new(view, "deleted_ms", lineage_time(run->deleted_ms));
-    json_object_set_new(view, "code", code_view(looked));
-    json_object_set_new(view, "parameters", parameters_view(lineage, looked));
-    looked->reads = json_array();
-    json_object_set_new(view, "reads", looked->reads);
-    add_reads(lineage, looked);
-    json_object_set_new(view, "parent", json_null());
-    return resumed != NULL ? add_parent(lineage, resumed, view, err) : WEIR_OK;
-}
-
 static weir_status look_at_run(struct lineage *lineage, const char *id, struct weir_error *err)
 {
-    struct looked looked = {0};
+    struct lineage_run run = {0};
+    struct weir_tag *tags, *parameters;
+    struct weir_run_input *inputs;
     struct weir_error missing;
     int64_t number;
+    size_t n_inputs;
     weir_status status =
-        weir_txn_get(lineage->txn, &weir_run_resource, id, lineage->arena, &looked.run, &missing);
+        weir_txn_get(lineage->txn, &weir_run_resource, id, lineage->arena, &run.row, &missing);
     if (status == WEIR_ERR_NOT_FOUND) {
         lineage_say(lineage, weir_arena_printf(lineage->arena, "Run %s is not there.", id));
         return WEIR_OK;
@@ -266,76 +166,79 @@ static weir_status look_at_run(struct lineage *lineage, const char *id, struct w
         return weir_error_set(err, status, "%s", missing.message);
     }
     WEIR_TRY(weir_run_number(lineage->txn, id, &number, err));
-    WEIR_TRY(
-        weir_run_tags(lineage->txn, number, lineage->arena, &looked.tags, &looked.n_tags, err));
-    WEIR_TRY(weir_run_parameters(lineage->txn, number, lineage->arena, &looked.parameters,
-                                 &looked.n_parameters, err));
-    WEIR_TRY(weir_run_inputs(lineage->txn, number, lineage->arena, &looked.inputs, &looked.n_inputs,
-                             err));
-    return add_run_view(lineage, &looked, err);
+    WEIR_TRY(weir_run_tags(lineage->txn, number, lineage->arena, &tags, &run.n_tags, err));
+    WEIR_TRY(weir_run_parameters(lineage->txn, number, lineage->arena, &parameters,
+                                 &run.n_parameters, err));
+    WEIR_TRY(weir_run_inputs(lineage->txn, number, lineage->arena, &inputs, &n_inputs, err));
+    run.tags = tags;
+    run.parameters = parameters;
+    run.trigger = find(parameters, run.n_parameters, "trigger");
+    run.weights = find(parameters, run.n_parameters, "weights");
+    run.code = code_of(&run);
+    add_reads(lineage, &run, inputs, n_inputs);
+    const char *resumed = find(parameters, run.n_parameters, "resumed_from");
+    if (resumed != NULL) {
+        WEIR_TRY(add_parent(lineage, resumed, &run, err));
+    }
+    lineage->is_cut = lineage->is_cut || run.n_parameters > CONTROL_LINEAGE_PARAMETERS_MAX;
+    run.n_parameters = WEIR_MIN(run.n_parameters, (size_t)CONTROL_LINEAGE_PARAMETERS_MAX);
+    *LINEAGE_ADD(lineage, runs) = run;
+    return WEIR_OK;
 }
 
 /* ---- dataset versions ------------------------------------------------------------------------ */
 
-static weir_status add_forgotten(struct lineage *lineage, const struct lineage_name *name,
-                                 json_t *view, struct weir_error *err)
+static weir_status add_forgotten(struct lineage *lineage, struct lineage_dataset *dataset,
+                                 struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    json_t *list = json_array();
-    json_object_set_new(view, "forgotten", list);
-    WEIR_TRY(weir_stmt_open(
-        lineage->txn, sql_forgotten,
-        WEIR_BINDS(WEIR_BIND_TEXT("dataset", name->name), WEIR_BIND_INT("version", name->version)),
-        &stmt, err));
+    size_t cap = 0;
+    WEIR_TRY(weir_stmt_open(lineage->txn, sql_forgotten,
+                            WEIR_BINDS(WEIR_BIND_TEXT("dataset", dataset->name.name),
+                                       WEIR_BIND_INT("version", dataset->name.version)),
+                            &stmt, err));
     for (;;) {
         bool has_row;
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
         if (!has_row) {
             return WEIR_OK;
         }
-        json_t *one = json_object();
-        json_object_set_new(one, "person", lineage_text(weir_stmt_peek(stmt, 0, NULL)));
-        json_object_set_new(one, "n_files", json_integer(weir_stmt_int(stmt, 1)));
-        json_object_set_new(one, "time_ms", lineage_time(weir_stmt_int(stmt, 2)));
-        json_object_set_new(one, "actor", lineage_text(weir_stmt_peek(stmt, 3, NULL)));
-        json_object_set_new(one, "reason", lineage_text(weir_stmt_peek(stmt, 4, NULL)));
-        json_array_append_new(list, one);
+        weir_arena_grow(lineage->arena, &dataset->forgotten, sizeof *dataset->forgotten,
+                        dataset->n_forgotten, &cap);
+        dataset->forgotten[dataset->n_forgotten++] =
+            (struct control_lineage_forgotten){.person = weir_stmt_text(stmt, 0, lineage->arena),
+                                               .n_files = weir_stmt_int(stmt, 1),
+                                               .time_ms = weir_stmt_int(stmt, 2),
+                                               .actor = weir_stmt_text(stmt, 3, lineage->arena),
+                                               .reason = weir_stmt_text(stmt, 4, lineage->arena)};
     }
 }
 
 static weir_status look_at_dataset(struct lineage *lineage, const struct lineage_name *name,
                                    struct weir_error *err)
 {
-    struct weir_dataset_version version = {0};
+    struct lineage_dataset dataset = {.name = *name};
+    struct weir_dataset_version *row = &dataset.row;
     struct weir_error missing;
     weir_status status = weir_dataset_version_get(lineage->txn, name->name, name->version,
-                                                  lineage->arena, &version, &missing);
+                                                  lineage->arena, row, &missing);
     if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
         return weir_error_set(err, status, "%s", missing.message);
     }
-    bool is_there = status == WEIR_OK;
-    if (!is_there) {
+    dataset.is_there = status == WEIR_OK;
+    if (!dataset.is_there) {
+        *row = (struct weir_dataset_version){
+            .n_files = WEIR_INT_NONE, .n_classes = WEIR_INT_NONE, .bytes = WEIR_INT_NONE};
         lineage_say(lineage, weir_arena_printf(lineage->arena,
                                                "Dataset %s version %" PRId64 " is not there.",
                                                name->name, name->version));
     }
-    json_t *view = json_object();
-    json_array_append_new(lineage->datasets, view);
-    json_object_set_new(view, "dataset", lineage_text(name->name));
-    json_object_set_new(view, "version", json_integer(name->version));
-    json_object_set_new(view, "is_there", json_boolean(is_there));
-    json_object_set_new(view, "digest", lineage_text(version.digest));
-    json_object_set_new(view, "n_files", is_there ? json_integer(version.n_files) : json_null());
-    json_object_set_new(view, "n_classes",
-                        is_there ? json_integer(version.n_classes) : json_null());
-    json_object_set_new(view, "bytes", is_there ? json_integer(version.bytes) : json_null());
-    json_object_set_new(view, "created_by", lineage_text(version.created_by));
-    json_object_set_new(view, "created_ms", lineage_time(version.created_ms));
-    json_object_set_new(view, "run", lineage_text(version.run));
-    if (version.run != NULL) {
-        (void)lineage_add(lineage, &lineage->run_names, version.run, 0);
+    if (row->run != NULL) {
+        (void)lineage_add(lineage, &lineage->run_names, row->run, 0);
     }
-    return add_forgotten(lineage, name, view, err);
+    WEIR_TRY(add_forgotten(lineage, &dataset, err));
+    *LINEAGE_ADD(lineage, datasets) = dataset;
+    return WEIR_OK;
 }
 
 weir_status lineage_go_back(struct lineage *lineage, struct weir_error *err)
@@ -355,46 +258,23 @@ weir_status lineage_go_back(struct lineage *lineage, struct weir_error *err)
 
 /* ---- model versions -------------------------------------------------------------------------- */
 
+void lineage_take_version(const struct weir_model_version *row, struct weir_model_version *out)
+{
+    *out = *row;
+    out->blob = out->blob != NULL && out->blob[0] != '\0' ? out->blob : NULL;
+}
+
 weir_status lineage_find_version(struct lineage *lineage, const char *id,
                                  struct weir_model_version *out, bool *out_there,
                                  struct weir_error *err)
 {
+    struct weir_model_version row = {0};
     struct weir_error missing;
-    weir_status status =
-        weir_txn_get(lineage->txn, &weir_model_version_resource, id, lineage->arena, out, &missing);
+    weir_status status = weir_txn_get(lineage->txn, &weir_model_version_resource, id,
+                                      lineage->arena, &row, &missing);
     *out_there = status == WEIR_OK;
+    lineage_take_version(&row, out);
     return status == WEIR_OK || status == WEIR_ERR_NOT_FOUND
                ? WEIR_OK
                : weir_error_set(err, status, "%s", missing.message);
-}
-
-json_t *lineage_version_view(const struct weir_model_version *version)
-{
-    json_t *view = json_object();
-
-    const struct {
-        const char *name, *text;
-    } texts[] = {{"id", version->id},
-                 {"model", version->model},
-                 {"run", version->run},
-                 {"source", version->source},
-                 {"source_run", version->source_run},
-                 {"dataset", version->dataset},
-                 {"code_version", version->code_version},
-                 {"blob", version->blob != NULL && version->blob[0] != '\0' ? version->blob : NULL},
-                 {"stage", version->stage},
-                 {"created_by", version->created_by},
-                 {"deleted_by", version->deleted_by}};
-
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
-        json_object_set_new(view, texts[i].name, lineage_text(texts[i].text));
-    }
-    json_object_set_new(view, "version", json_integer(version->version));
-    json_object_set_new(view, "dataset_version",
-                        version->dataset_version > 0 ? json_integer(version->dataset_version)
-                                                     : json_null());
-    json_object_set_new(view, "bytes", json_integer(version->bytes));
-    json_object_set_new(view, "created_ms", lineage_time(version->created_ms));
-    json_object_set_new(view, "deleted_ms", lineage_time(version->deleted_ms));
-    return view;
 }

@@ -83,7 +83,7 @@ weir_status lineage_go_forward(struct lineage *lineage, const char *dataset, int
         WEIR_TRY(lineage_find_version(lineage, lineage->version_names.items[i].name, &row,
                                       &is_there, err));
         if (is_there) {
-            json_array_append_new(lineage->versions, lineage_version_view(&row));
+            *LINEAGE_ADD(lineage, versions) = row;
             WEIR_TRY(lineage_add_places(lineage, &row, err));
         }
     }

@@ -26,9 +26,8 @@ weir_status control_lineage_version_decisions(struct weir_txn *txn, const char *
                                               struct control_lineage_page *page,
                                               struct weir_error *err)
 {
-    WEIR_AUTO(lineage_auto_fini) struct lineage lineage;
+    struct lineage lineage = {.txn = txn, .arena = arena};
     struct weir_model_version row;
-    lineage_init(&lineage, txn, arena);
     WEIR_TRY(lineage_version_row(&lineage, model, version, &row, err));
     WEIR_TRY(lineage_add_places(&lineage, &row, err));
     return answer_page(&lineage, page, err);
@@ -39,8 +38,7 @@ weir_status control_lineage_dataset_decisions(struct weir_txn *txn, const char *
                                               struct control_lineage_page *page,
                                               struct weir_error *err)
 {
-    WEIR_AUTO(lineage_auto_fini) struct lineage lineage;
-    lineage_init(&lineage, txn, arena);
+    struct lineage lineage = {.txn = txn, .arena = arena};
     WEIR_TRY(lineage_go_forward(&lineage, dataset, version, err));
     return answer_page(&lineage, page, err);
 }

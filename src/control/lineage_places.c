@@ -53,38 +53,19 @@ static void note_total(struct lineage *lineage, const struct weir_decision_total
     totals->items[totals->n++] = *total;
 }
 
-static json_t *counts_view(int64_t n_made, int64_t n_kept, int64_t n_tried, int64_t first_ms,
-                           int64_t last_ms)
-{
-    json_t *view = json_object();
-    json_object_set_new(view, "n_made", json_integer(n_made));
-    json_object_set_new(view, "n_kept", json_integer(n_kept));
-    json_object_set_new(view, "n_tried", json_integer(n_tried));
-    json_object_set_new(view, "first_ms", lineage_time(first_ms));
-    json_object_set_new(view, "last_ms", lineage_time(last_ms));
-    return view;
-}
-
-static json_t *unknown_counts(const char *why)
-{
-    static const char *const members[] = {"n_made", "n_kept", "n_tried", "first_ms", "last_ms"};
-    json_t *view = json_object();
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(members); i++) {
-        json_object_set_new(view, members[i], json_null());
-    }
-    json_object_set_new(view, "is_whole", json_false());
-    json_object_set_new(view, "why", json_string(why));
-    return view;
-}
-
 static weir_status count_decisions(struct lineage *lineage, const struct counted *counted,
-                                   json_t **out, struct weir_error *err)
+                                   const struct control_lineage_decisions **out,
+                                   struct weir_error *err)
 {
+    struct control_lineage_decisions *counts =
+        WEIR_ARENA_NEW(lineage->arena, struct control_lineage_decisions);
     struct weir_decision_total *totals;
     size_t n;
-    int64_t n_made = 0, n_kept = 0, n_tried = 0, first_ms = 0, last_ms = 0, since_ms;
+    int64_t since_ms;
+    *out = counts;
+    *counts = (struct control_lineage_decisions){.why = counted->why};
     if (counted->why != NULL) {
-        *out = unknown_counts(counted->why);
+        counts->n_made = counts->n_kept = counts->n_tried = WEIR_INT_NONE;
         return WEIR_OK;
     }
     WEIR_TRY(weir_decisions_counted_since(lineage->txn, &since_ms, err));
@@ -94,19 +75,16 @@ static weir_status count_decisions(struct lineage *lineage, const struct counted
     for (size_t i = 0; i < n; i++) {
         const struct weir_decision_total *total = &totals[i];
         note_total(lineage, total);
-        n_tried += total->is_sandbox ? total->n_made : 0;
-        n_made += total->is_sandbox ? 0 : total->n_made;
-        n_kept += total->n_kept;
-        first_ms = i == 0 ? total->first_ms : WEIR_MIN(first_ms, total->first_ms);
-        last_ms = WEIR_MAX(last_ms, total->last_ms);
+        counts->n_tried += total->is_sandbox ? total->n_made : 0;
+        counts->n_made += total->is_sandbox ? 0 : total->n_made;
+        counts->n_kept += total->n_kept;
+        counts->first_ms = i == 0 ? total->first_ms : WEIR_MIN(counts->first_ms, total->first_ms);
+        counts->last_ms = WEIR_MAX(counts->last_ms, total->last_ms);
     }
-    bool is_whole = since_ms == 0 || counted->since_ms >= since_ms;
-    *out = counts_view(n_made, n_kept, n_tried, first_ms, last_ms);
-    json_object_set_new(*out, "is_whole", json_boolean(is_whole));
-    json_object_set_new(*out, "why",
-                        is_whole ? json_null()
-                                 : json_string("Some may have been deleted before decisions were "
-                                               "counted: there were at least so many."));
+    counts->is_whole = since_ms == 0 || counted->since_ms >= since_ms;
+    counts->why = counts->is_whole ? NULL
+                                   : "Some may have been deleted before decisions were counted: "
+                                     "there were at least so many.";
     return WEIR_OK;
 }
 
@@ -122,67 +100,45 @@ static char *joined(struct lineage *lineage, char *const *names, size_t n)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-weir_status lineage_place_view(struct lineage *lineage, const struct weir_ion_candidate *candidate,
-                               int64_t until_ms, json_t **out, struct weir_error *err)
+weir_status lineage_place_of(struct lineage *lineage, const struct weir_ion_candidate *candidate,
+                             int64_t until_ms, struct lineage_place *out, struct weir_error *err)
 {
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("candidate", EQ, candidate->id),
                                                   WEIR_FILTER_INT("time_ms", LE, until_ms)),
                                      .order_by = "time_ms", .limit = POLICIES_MAX};
     const char *to = strchr(candidate->link, ':');
-    const char *deployment = NULL, *pipeline = to != NULL ? to + 1 : candidate->link;
     void *items;
-    size_t n;
+    *out = (struct lineage_place){.row = *candidate,
+                                  .pipeline = to != NULL ? to + 1 : candidate->link};
     WEIR_TRY(weir_txn_list(lineage->txn, &weir_policy_decision_resource, &query, lineage->arena,
-                           &items, &n, NULL, err));
-    if (strncmp(pipeline, WEIR_ION_TO_DEPLOYMENT, strlen(WEIR_ION_TO_DEPLOYMENT)) == 0) {
-        deployment = pipeline + strlen(WEIR_ION_TO_DEPLOYMENT);
-        pipeline = NULL;
+                           &items, &out->n_policies, NULL, err));
+    out->policies = items;
+    out->are_policies_gone = out->n_policies == 0 && candidate->served_seq > 0;
+    if (strncmp(out->pipeline, WEIR_ION_TO_DEPLOYMENT, strlen(WEIR_ION_TO_DEPLOYMENT)) == 0) {
+        out->deployment = out->pipeline + strlen(WEIR_ION_TO_DEPLOYMENT);
+        out->pipeline = NULL;
     }
-    json_t *view = json_object(), *policies = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(policies,
-                              weir_record_to_json(&weir_policy_decision_resource,
-                                                  (const struct weir_policy_decision *)items + i));
-    }
-    json_object_set_new(view, "candidate", lineage_text(candidate->id));
-    json_object_set_new(view, "ion", lineage_text(candidate->ion));
-    json_object_set_new(view, "link", lineage_text(candidate->link));
-    json_object_set_new(view, "pipeline", lineage_text(pipeline));
-    json_object_set_new(view, "deployment", lineage_text(deployment));
-    json_object_set_new(view, "model", lineage_text(candidate->model));
-    json_object_set_new(view, "version", json_integer(candidate->version));
-    json_object_set_new(view, "state", lineage_text(candidate->state));
-    json_object_set_new(view, "made_by", lineage_text(candidate->made_by));
-    json_object_set_new(view, "served_ms", lineage_time(candidate->served_ms));
-    json_object_set_new(view, "created_ms", lineage_time(candidate->created_ms));
-    json_object_set_new(view, "policies", policies);
-    json_object_set_new(view, "are_policies_gone",
-                        json_boolean(n == 0 && candidate->served_seq > 0));
-    *out = view;
     return WEIR_OK;
 }
 
-static weir_status add_counts(struct lineage *lineage, const struct weir_ion_candidate *candidate,
-                              const struct weir_model_version *version, json_t *view,
-                              struct weir_error *err)
+static weir_status add_counts(struct lineage *lineage, const struct weir_model_version *version,
+                              struct lineage_place *place, struct weir_error *err)
 {
-    const char *pipeline = json_string_value(json_object_get(view, "pipeline"));
+    const struct weir_ion_candidate *candidate = &place->row;
     struct counted counted = {.ion = candidate->ion,
-                              .pipeline = pipeline,
+                              .pipeline = place->pipeline,
                               .model_version = candidate->version,
                               .gallery_version = -1,
                               .since_ms = version->created_ms};
-    json_t *counts;
     char **others;
     size_t n;
-    if (pipeline == NULL) {
-        json_object_set_new(view, "decisions", json_null());
+    if (place->pipeline == NULL) {
         return WEIR_OK; /* answers of deployments are not kept */
     }
     WEIR_TRY(weir_txn_query_texts(lineage->txn, sql_others,
                                   WEIR_BINDS(WEIR_BIND_TEXT("ion", candidate->ion),
                                              WEIR_BIND_TEXT("model", candidate->model),
-                                             WEIR_BIND_TEXT("pipeline", pipeline),
+                                             WEIR_BIND_TEXT("pipeline", place->pipeline),
                                              WEIR_BIND_INT("version", candidate->version)),
                                   lineage->arena, &others, &n, err));
     if (n > 0) {
@@ -192,9 +148,7 @@ static weir_status add_counts(struct lineage *lineage, const struct weir_ion_can
                                         "alone.",
                                         candidate->version, joined(lineage, others, n));
     }
-    WEIR_TRY(count_decisions(lineage, &counted, &counts, err));
-    json_object_set_new(view, "decisions", counts);
-    return WEIR_OK;
+    return count_decisions(lineage, &counted, &place->decisions, err);
 }
 
 weir_status lineage_add_places(struct lineage *lineage, const struct weir_model_version *version,
@@ -209,10 +163,10 @@ weir_status lineage_add_places(struct lineage *lineage, const struct weir_model_
                            &items, &n, NULL, err));
     for (size_t i = 0; i < n; i++) {
         const struct weir_ion_candidate *candidate = (const struct weir_ion_candidate *)items + i;
-        json_t *view;
-        WEIR_TRY(lineage_place_view(lineage, candidate, INT64_MAX, &view, err));
-        json_array_append_new(lineage->places, view);
-        WEIR_TRY(add_counts(lineage, candidate, version, view, err));
+        struct lineage_place place;
+        WEIR_TRY(lineage_place_of(lineage, candidate, INT64_MAX, &place, err));
+        WEIR_TRY(add_counts(lineage, version, &place, err));
+        *LINEAGE_ADD(lineage, places) = place;
     }
     return weir_arena_check(lineage->arena, "a lineage", err);
 }
@@ -256,7 +210,6 @@ static weir_status add_gallery(struct lineage *lineage, const struct gallery *ga
                               .since_ms = version->created_ms};
     char **others;
     size_t n;
-    json_t *counts;
     WEIR_TRY(weir_txn_query_texts(lineage->txn, sql_other_galleries,
                                   WEIR_BINDS(WEIR_BIND_TEXT("ion", gallery->ion),
                                              WEIR_BIND_TEXT("pipeline", gallery->pipeline),
@@ -268,14 +221,12 @@ static weir_status add_gallery(struct lineage *lineage, const struct gallery *ga
                                         "the version alone.",
                                         joined(lineage, others, n));
     }
-    WEIR_TRY(count_decisions(lineage, &counted, &counts, err));
-    json_t *view = json_object();
-    json_object_set_new(view, "ion", lineage_text(gallery->ion));
-    json_object_set_new(view, "pipeline", lineage_text(gallery->pipeline));
-    json_object_set_new(view, "dataset", lineage_text(version->dataset));
-    json_object_set_new(view, "version", json_integer(version->version));
-    json_object_set_new(view, "decisions", counts);
-    json_array_append_new(lineage->galleries, view);
+    struct control_lineage_gallery found = {.ion = gallery->ion,
+                                            .pipeline = gallery->pipeline,
+                                            .dataset = version->dataset,
+                                            .version = version->version};
+    WEIR_TRY(count_decisions(lineage, &counted, &found.decisions, err));
+    *LINEAGE_ADD(lineage, galleries) = found;
     return WEIR_OK;
 }
 

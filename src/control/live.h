@@ -12,6 +12,12 @@
 #include "job/queue.h"
 #include "store/row_scope.h"
 
+#include "base/view_struct.h"
+
+#include "control/live_views.def"
+
+#include "base/view_end.h"
+
 /** When and by what clock nodes count as there, and for whom it is. */
 struct control_live {
     int64_t now_ms;
@@ -21,11 +27,8 @@ struct control_live {
 };
 
 /**
- * All queues, those of projects without one too, as a list of
- *     {…, "is_set", "guarantee": AMOUNTS, "fair_share": AMOUNTS, "used": AMOUNTS, "borrowed": AMOUNTS, "waiting": AMOUNTS,
- *      "n_running", "n_waiting"}
- * beside the record's members. AMOUNTS is {"accelerators", "cpus", "memory"}, and of each model with a
- * share. `borrowed` is what is used above the guarantee that holds now; `waiting` what jobs ask for that
+ * All queues, those of projects without one too, as a list of the view control_queue (live_views.def). Amounts
+ * are {"accelerators", "cpus", "memory"}, and of each model with a share. `borrowed` is what is used above the guarantee that holds now; `waiting` what jobs ask for that
  * have no node. What a department has is what its parts have. `n_…` count jobs; a replica counts as one.
  *
  * Queues of projects that are not named (live->names), and departments that have no part that is, are
@@ -50,17 +53,10 @@ struct control_change {
 #define CONTROL_NODES_ADDED_MAX 1000
 
 /**
- * What the next cycle does, and what it would do with a change:
- *     {"before": COUNTS, "after": COUNTS,
- *      "jobs": [{"id", "name", "project", "queue", "before", "after", "why_before", "why_after"}],
- *      "n_others", "others": COUNTS,
- *      "queues": [{"name", "before": SHARES, "after": SHARES}],
- *      "guarantees": {"sum": AMOUNTS, "capacity": AMOUNTS, "can_be_kept", "why"}}
+ * What the next cycle does, and what it would do with a change: the view control_what_if.
  * Outcomes are those of weir_sim_next. `jobs` are those that the change makes a difference to, and the
  * job that is first; of a service with several replicas each is one. Those of projects that are not
- * named are `n_others`, and `others` what becomes of them. SHARES is {"guarantee", "fair_share", "used",
- * "borrowed", "waiting"} after the cycle, each AMOUNTS; of a queue that is not there yet it is null.
- * `queues` are those with a difference, and the one that changes. `guarantees` are as with the change
+ * named are `n_others`, and `others` what becomes of them. `queues` are those with a difference, and the one that changes. `guarantees` are as with the change
  * (guarantee.h).
  *
  * @return NOT_FOUND: no such node, queue or open job; INVALID: a queue that cannot be set so, or nothing
@@ -80,10 +76,7 @@ weir_status control_queue_check(struct weir_txn *txn, const struct control_live 
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Why a job waits, since when, until when, and what would help:
- *     {"id", "name", "project", "queue", "state", "why", "code", "resource", "need", "have", "since",
- *      "expected_start", "expected_earliest", "expected_latest", "expected_by", "is_kept", "ahead", "n_ahead",
- *      "helps": [{"change", "outcome", "why"}]}
+ * Why a job waits, since when, until when, and what would help: the view control_explanation.
  * The start lies between the earliest and the latest by at least expected_by runs of each of the jobs that run
  * (start_spread.h says how often); null: of one that must end first nothing is known. `is_kept`: what gets free is kept for it, since its queue was
  * not served for long. `ahead` names the first of the n_ahead jobs that go before it in its queue.

@@ -47,8 +47,8 @@ void live_put_first(struct live_change *change, int32_t job);
 
 /** What a queue has after a plan: {"guarantee", "fair_share", "used", "borrowed", "waiting"}, each
  *  AMOUNTS (live.h). */
-json_t *live_shares(const struct weir_sched_snapshot *rows, const struct weir_sched_plan *plan,
-                    int32_t row);
+struct control_queue_share live_shares(const struct weir_sched_snapshot *rows,
+                                       const struct weir_sched_plan *plan, int32_t row);
 
 /** An amount of each resource and model, as JSON; an unlimited one is null. */
 json_t *live_amounts(const struct weir_sched_snapshot *rows,

@@ -2,6 +2,12 @@
 #include "control/guarantee.h"
 #include "control/live_private.h"
 
+#include "base/view_table.h"
+
+#include "control/live_views.def"
+
+#include "base/view_end.h"
+
 #include <string.h>
 
 /* Of a queue and all below it. */
@@ -60,8 +66,8 @@ json_t *live_amounts(const struct weir_sched_snapshot *rows, const struct weir_s
     return amounts_of(amount, models, n);
 }
 
-json_t *live_shares(const struct weir_sched_snapshot *rows, const struct weir_sched_plan *plan,
-                    int32_t row)
+struct control_queue_share live_shares(const struct weir_sched_snapshot *rows,
+                                       const struct weir_sched_plan *plan, int32_t row)
 {
     const char *models[WEIR_SCHED_MODELS_MAX];
     int32_t n = weir_sched_models(rows, models);
@@ -75,10 +81,11 @@ json_t *live_shares(const struct weir_sched_snapshot *rows, const struct weir_sc
         borrowed.of[r] = is_bounded ? WEIR_MAX(has->allocated.of[r] - share->quota, (int64_t)0) : 0;
         waiting.of[r] = WEIR_MAX(has->requested.of[r] - has->allocated.of[r], (int64_t)0);
     }
-    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "guarantee", amounts_of(&quota, models, n),
-                     "fair_share", amounts_of(&has->fair_share, models, n), "used",
-                     amounts_of(&has->allocated, models, n), "borrowed",
-                     amounts_of(&borrowed, models, n), "waiting", amounts_of(&waiting, models, n));
+    return (struct control_queue_share){.guarantee = amounts_of(&quota, models, n),
+                                        .fair_share = amounts_of(&has->fair_share, models, n),
+                                        .used = amounts_of(&has->allocated, models, n),
+                                        .borrowed = amounts_of(&borrowed, models, n),
+                                        .waiting = amounts_of(&waiting, models, n)};
 }
 
 static const struct weir_queue *record_of(struct report *report, int32_t row)
@@ -100,14 +107,13 @@ static const struct weir_queue *record_of(struct report *report, int32_t row)
 
 static json_t *queue_json(struct report *report, int32_t row)
 {
-    json_t *object = weir_record_to_json(&weir_queue_resource, record_of(report, row));
-    json_t *has = live_shares(report->live->rows, report->plan, row);
-    json_object_set_new(object, "is_set", json_boolean(row < report->live->snapshot.queues.n_set));
-    json_object_update(object, has);
-    json_object_set_new(object, "n_running", json_integer(report->counts[row].n_running));
-    json_object_set_new(object, "n_waiting", json_integer(report->counts[row].n_waiting));
-    json_decref(has);
-    return object;
+    const struct control_queue_share has = live_shares(report->live->rows, report->plan, row);
+    return WEIR_VIEW_JSON(control_queue, .row = record_of(report, row),
+                          .is_set = row < report->live->snapshot.queues.n_set,
+                          .guarantee = has.guarantee, .fair_share = has.fair_share,
+                          .used = has.used, .borrowed = has.borrowed, .waiting = has.waiting,
+                          .n_running = report->counts[row].n_running,
+                          .n_waiting = report->counts[row].n_waiting);
 }
 
 /* A plan of no action says what is, and what is fair. */

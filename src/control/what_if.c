@@ -140,14 +140,14 @@ static void count_one(json_t *counts, const char *outcome)
 
 /* The two plans have the same jobs in the same order. Counted are those that may be named; of others how many
  * change, for whom the node is shared with. */
-static json_t *compare(const struct live *live, const json_t *before, const json_t *after,
-                       int32_t first)
+static struct control_what_if compare(const struct live *live, const json_t *before,
+                                      const json_t *after, int32_t first)
 {
     const json_t *left = json_object_get(before, "jobs"), *right = json_object_get(after, "jobs");
     json_t *jobs = json_array(), *others = json_object();
     json_t *counts_before = json_object(), *counts_after = json_object();
     bool has_project = live->names == NULL || live->names->is_all || live->names->n_projects > 0;
-    json_int_t n_others = 0;
+    int64_t n_others = 0;
     for (size_t i = 0; i < json_array_size(left); i++) {
         const json_t *was = json_array_get(left, i), *is = json_array_get(right, i);
         if (live_names_job(live, (int32_t)i)) {
@@ -165,14 +165,17 @@ static json_t *compare(const struct live *live, const json_t *before, const json
             continue;
         }
         const struct weir_job *job = live_job(live, (int32_t)i);
-        json_array_append_new(jobs, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "id", job->id,
-                                              "name", job->name, "project", job->project, "queue",
-                                              member(is, "queue"), "before", member(was, "outcome"),
-                                              "after", member(is, "outcome"), "why_before",
-                                              member(was, "why"), "why_after", member(is, "why")));
+        json_array_append_new(
+            jobs, WEIR_VIEW_JSON(control_changed_job, .id = job->id, .name = job->name,
+                                 .project = job->project, .queue = member(is, "queue"),
+                                 .before = member(was, "outcome"), .after = member(is, "outcome"),
+                                 .why_before = member(was, "why"), .why_after = member(is, "why")));
     }
-    return json_pack("{s:o,s:o,s:o,s:I,s:o}", "before", counts_before, "after", counts_after,
-                     "jobs", jobs, "n_others", n_others, "others", others);
+    return (struct control_what_if){.before = counts_before,
+                                    .after = counts_after,
+                                    .jobs = jobs,
+                                    .n_others = n_others,
+                                    .others = others};
 }
 
 /* ---- queues ----------------------------------------------------------------------------------- */
@@ -183,6 +186,13 @@ struct both {
     struct weir_sched_plan *before, *after;
 };
 
+static json_t *shares_json(const struct weir_sched_snapshot *rows,
+                           const struct weir_sched_plan *plan, int32_t row)
+{
+    const struct control_queue_share shares = live_shares(rows, plan, row);
+    return weir_view_to_json(control_queue_share_view(), &shares);
+}
+
 /* The rows that may be named and differ. One that comes is the caller's, so it is named. */
 static json_t *compare_queues(const struct both *both)
 {
@@ -192,12 +202,12 @@ static json_t *compare_queues(const struct both *both)
         if (!is_new && !both->live->named[q]) {
             continue;
         }
-        json_t *was = is_new ? json_null() : live_shares(both->live->rows, both->before, q);
-        json_t *is = live_shares(&both->change.rows, both->after, q);
+        json_t *was = is_new ? json_null() : shares_json(both->live->rows, both->before, q);
+        json_t *is = shares_json(&both->change.rows, both->after, q);
         if (q == both->change.i_queue || !json_equal(was, is)) {
-            json_array_append_new(list,
-                                  json_pack("{s:s,s:O,s:O}", "name", both->change.queues[q].name,
-                                            "before", was, "after", is));
+            json_array_append_new(
+                list, WEIR_VIEW_JSON(control_changed_queue, .name = both->change.queues[q].name,
+                                     .before = json_incref(was), .after = json_incref(is)));
         }
         json_decref(was);
         json_decref(is);
@@ -215,16 +225,18 @@ static const bool *donors_of(struct live *live, const struct live_change *change
     return donors;
 }
 
-static json_t *tell_guarantees(const struct both *both)
+static struct control_guarantees tell_guarantees(const struct both *both)
 {
     struct live *live = both->live;
     const struct weir_sched_snapshot *rows = &both->change.rows;
     struct guarantee_sum sum;
     guarantee_look(rows, &live->arena, &sum);
-    return json_pack("{s:o,s:o,s:b,s:s}", "sum", live_amounts(rows, &sum.sum), "capacity",
-                     live_amounts(rows, &sum.capacity), "can_be_kept", sum.resource < 0, "why",
-                     guarantee_tell(rows, &sum, both->after->queues, donors_of(live, &both->change),
-                                    &live->arena));
+    return (struct control_guarantees){.sum = live_amounts(rows, &sum.sum),
+                                       .capacity = live_amounts(rows, &sum.capacity),
+                                       .can_be_kept = sum.resource < 0,
+                                       .why = guarantee_tell(rows, &sum, both->after->queues,
+                                                             donors_of(live, &both->change),
+                                                             &live->arena)};
 }
 
 static weir_status ask(struct live *live, struct weir_txn *txn, const struct control_change *asked,
@@ -240,9 +252,10 @@ static weir_status ask(struct live *live, struct weir_txn *txn, const struct con
     weir_status status =
         weir_sim_next_plan(&both.change.rows, &live->profile, &after, &both.after, err);
     if (status == WEIR_OK) {
-        *out = compare(live, before, after, first);
-        json_object_set_new(*out, "queues", compare_queues(&both));
-        json_object_set_new(*out, "guarantees", tell_guarantees(&both));
+        struct control_what_if answer = compare(live, before, after, first);
+        answer.queues = compare_queues(&both);
+        answer.guarantees = tell_guarantees(&both);
+        *out = weir_view_to_json(control_what_if_view(), &answer);
     }
     weir_sched_plan_destroy(both.before);
     weir_sched_plan_destroy(both.after);

@@ -3,7 +3,12 @@
 #include "store/store_private.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
+
+#include "base/view_table.h"
+
+#include "store/chain_views.def"
+
+#include "base/view_end.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -453,36 +458,29 @@ weir_status weir_chain_verify_file(const char *path, const struct weir_chain_pin
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
-static json_t *report_json(const struct weir_chain_report *report)
-{
-    char first[WEIR_TIME_TEXT_BYTES], last[WEIR_TIME_TEXT_BYTES];
-    weir_time_format(report->cut_first_ms, first);
-    weir_time_format(report->cut_last_ms, last);
-    json_t *finding = report->is_whole
-                          ? json_null()
-                          : json_pack("{s:s,s:I,s:I,s:s}", "what", report->finding, "seq",
-                                      (json_int_t)report->bad_seq, "number",
-                                      (json_int_t)report->bad_number, "message", report->message);
-    json_t *cut =
-        report->n_cut == 0
-            ? json_null()
-            : json_pack("{s:I,s:I,s:I,s:s,s:s}", "n", (json_int_t)report->n_cut, "first_seq",
-                        (json_int_t)report->cut_first_seq, "last_seq",
-                        (json_int_t)report->cut_last_seq, "first_ms", first, "last_ms", last);
-    return json_pack(
-        "{s:s,s:b,s:I,s:s,s:I,s:I,s:I,s:o,s:o}", "chain", weir_trail_text(report->trail),
-        "is_whole", report->is_whole, "number", (json_int_t)report->number, "hash", report->hash,
-        "n_rows", (json_int_t)report->n_rows, "n_before", (json_int_t)report->n_before,
-        "begins_after", (json_int_t)report->begins_after, "cut", cut, "finding", finding);
-}
-
 json_t *weir_chain_reports_json(const struct weir_chain_report *reports)
 {
-    json_t *chains = json_array();
-    bool is_whole = true;
+    struct weir_verified_chain chains[WEIR_N_TRAILS];
+    struct weir_chain_cut cuts[WEIR_N_TRAILS];
+    struct weir_chain_finding findings[WEIR_N_TRAILS];
+    struct weir_verified_audit audit = {.is_whole = true, .chains = chains};
     for (int trail = WEIR_TRAIL_ACTS; trail < WEIR_N_TRAILS; trail++) {
-        is_whole = is_whole && reports[trail].is_whole;
-        json_array_append_new(chains, report_json(&reports[trail]));
+        const struct weir_chain_report *of = &reports[trail];
+        size_t i = audit.n_chains++;
+        cuts[i] = (struct weir_chain_cut){of->n_cut, of->cut_first_seq, of->cut_last_seq,
+                                          of->cut_first_ms, of->cut_last_ms};
+        findings[i] =
+            (struct weir_chain_finding){of->finding, of->bad_seq, of->bad_number, of->message};
+        chains[i] = (struct weir_verified_chain){.chain = weir_trail_text(of->trail),
+                                                 .is_whole = of->is_whole,
+                                                 .number = of->number,
+                                                 .hash = of->hash,
+                                                 .n_rows = of->n_rows,
+                                                 .n_before = of->n_before,
+                                                 .begins_after = of->begins_after,
+                                                 .cut = of->n_cut > 0 ? &cuts[i] : NULL,
+                                                 .finding = of->is_whole ? NULL : &findings[i]};
+        audit.is_whole = audit.is_whole && of->is_whole;
     }
-    return json_pack("{s:b,s:o}", "is_whole", is_whole, "chains", chains);
+    return weir_view_to_json(weir_verified_audit_view(), &audit);
 }

@@ -27,6 +27,12 @@
 #include "base/json.h"
 #include "store/event.h"
 
+#include "base/view_struct.h"
+
+#include "store/chain_views.def"
+
+#include "base/view_end.h"
+
 enum weir_trail { WEIR_TRAIL_NONE, WEIR_TRAIL_ACTS, WEIR_TRAIL_ACCESSES, WEIR_N_TRAILS };
 
 #define WEIR_AUDIT_TOPIC "audit"
@@ -106,10 +112,7 @@ weir_status weir_chain_verify_file(const char *path, const struct weir_chain_pin
                                    struct weir_chain_report *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
-/**
- * WEIR_N_TRAILS reports, the first not used, as the API shows them: {"is_whole", "chains": [{"chain",
- * "is_whole", "number", "hash", "n_rows", "n_before", "begins_after", "cut", "finding"}]}.
- */
+/** WEIR_N_TRAILS reports, the first not used, as the API shows them: the view weir_verified_audit. */
 json_t *weir_chain_reports_json(const struct weir_chain_report *reports);
 
 #endif

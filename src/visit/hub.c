@@ -3,6 +3,12 @@
 #include "base/clock.h"
 #include "base/macros.h"
 
+#include "base/view_table.h"
+
+#include "visit/visit_views.def"
+
+#include "base/view_end.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -291,6 +297,13 @@ json_t *weir_visits_wanted(struct weir_visits *visits, const char *node, int64_t
     return list;
 }
 
+json_t *weir_visit_json(const struct weir_visit *visit, const char *id)
+{
+    return WEIR_VIEW_JSON(weir_visit_seen, .id = id, .kind = weir_visit_kind_name(visit->kind),
+                          .job = visit->job, .task = visit->label, .who = visit->who,
+                          .what = visit->what, .since_ms = visit->since_ms);
+}
+
 json_t *weir_visits_list(struct weir_visits *visits, const char *job)
 {
     json_t *list = json_array();
@@ -298,11 +311,7 @@ json_t *weir_visits_list(struct weir_visits *visits, const char *job)
     for (const struct place *place = visits->places; place != NULL; place = place->next) {
         const struct weir_visit *visit = &place->visit;
         if (!place->is_over && strcmp(visit->job, job) == 0) {
-            json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "id", place->id,
-                                                  "kind", weir_visit_kind_name(visit->kind), "job",
-                                                  visit->job, "task", visit->label, "who",
-                                                  visit->who, "what", visit->what, "since_ms",
-                                                  (json_int_t)visit->since_ms));
+            json_array_append_new(list, weir_visit_json(visit, place->id));
         }
     }
     pthread_mutex_unlock(&visits->lock);

@@ -20,6 +20,12 @@
 #include "http/stream.h"
 #include "visit/visit.h"
 
+#include "base/view_struct.h"
+
+#include "visit/visit_views.def"
+
+#include "base/view_end.h"
+
 #define WEIR_VISITS_OF_JOB_MAX  64
 #define WEIR_VISITS_OF_NODE_MAX 256
 #define WEIR_VISITS_MAX         1024
@@ -116,7 +122,10 @@ void weir_visits_upgraded(void *seat, struct weir_http_upgraded *upgraded, int f
  */
 json_t *weir_visits_wanted(struct weir_visits *visits, const char *node, int64_t *serial);
 
-/** Those of a job: [{"id", "kind", "job", "task", "who", "what", "since_ms"}]; a new reference. */
+/** As people see it: the view weir_visit_seen; a new reference. */
+json_t *weir_visit_json(const struct weir_visit *visit, const char *id);
+
+/** Those of a job, as a list of the same; a new reference. */
 json_t *weir_visits_list(struct weir_visits *visits, const char *job);
 
 #endif

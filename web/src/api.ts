@@ -2286,7 +2286,7 @@ export interface Visit {
     id: string // Identifier
     job: string // Job
     kind: string // shell, exec, read, write, forward or top
-    since_ms: Time // Since when
+    since_ms: number // Since when (ms since 1970)
     task: string // Task: its role and rank
     what: string // The command, path or port; "" of a shell
     who: string // Who is inside

@@ -1,0 +1,21 @@
+/* Behind the files of views that a header or a C file reads: their words are gone; base/view.h. It has no guard. */
+#undef VIEW
+#undef ANSWER
+#undef PART
+#undef RECORD
+#undef RECORD_ANSWER
+#undef OVER
+#undef FIELD
+#undef END_OVER
+#undef PLAIN
+#undef SAME
+#undef MEMBER
+#undef HOLDS
+#undef ALWAYS
+#undef OR_NULL
+#undef MAY_MISS
+#undef END
+#undef SHAPE
+#undef BODY
+#undef SAYS
+#undef END_SHAPE
