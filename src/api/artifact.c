@@ -5,6 +5,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "blob/parts.h"
 #include "store/table.h"
 #include "track/artifact.h"
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_MAX  10000
 #define JOINS_MAX 2 /* at a time: each reads and writes gigabytes, and holds a thread for that */
 
 static weir_status find_run(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -35,14 +35,12 @@ weir_status api_artifact_list(struct api_call *call, struct weir_txn *txn, struc
     struct weir_artifact_entry *entries;
     size_t n;
     char *next;
-    int64_t limit;
-    const char *path = weir_http_request_query(call->request, "path");
+    const char *path = api_query_text(call, "path");
     WEIR_TRY(find_run(txn, call, err));
     WEIR_TRY(check_folder(path, err));
-    WEIR_TRY(api_query_int(call, "limit", 1000, 1, LIST_MAX, &limit, err));
-    WEIR_TRY(weir_artifact_list(txn, call->params[0], path,
-                                weir_http_request_query(call->request, "cursor"), (size_t)limit,
-                                call->arena, &entries, &n, &next, err));
+    WEIR_TRY(weir_artifact_list(txn, call->params[0], path, api_query_text(call, "cursor"),
+                                (size_t)api_query_int(call, "limit"), call->arena, &entries, &n,
+                                &next, err));
     api_answer_list(call, &weir_artifact_entry_resource, entries, n, next);
     return WEIR_OK;
 }

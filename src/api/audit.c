@@ -1,7 +1,6 @@
 #include "api/audit.h"
 
 #include "api/call.h"
-#include "api/route.h"
 #include "api/sender.h"
 
 #include "base/hash.h"

@@ -6,6 +6,7 @@
 #include "api/functions.h"
 #include "api/login.h"
 #include "api/login_page.h"
+#include "api/query.h"
 #include "api/role.h"
 #include "store/table.h"
 
@@ -59,7 +60,7 @@ static bool is_former(struct weir_txn *txn, struct api_call *call, const char *t
 {
     char hash[WEIR_SHA256_TEXT_BYTES];
     struct weir_attempt *attempt = WEIR_ARENA_ARRAY(call->arena, 1, struct weir_attempt);
-    if (call->route == NULL || (call->route->flags & API_FORMER) == 0) {
+    if (call->route == NULL || (call->route->flags & ROUTE_FORMER) == 0) {
         return false;
     }
     weir_secret_hash(token, hash);
@@ -242,10 +243,10 @@ void login_set_cookie(struct api_call *call, const char *secret)
 
 weir_status api_login_page(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    const char *secret = weir_http_request_query(call->request, "link");
+    const char *secret = api_query_text(call, "link");
     struct weir_login_link link;
     (void)err;
-    call->login_next = weir_http_request_query(call->request, "next");
+    call->login_next = api_query_text(call, "next");
     if (secret == NULL) {
         login_page_refuse(call, "With your name and password:");
     } else if (weir_login_link_look(txn, secret, call->now_ms, call->arena, &link, NULL) !=

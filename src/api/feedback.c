@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/ion.h"
+#include "api/query.h"
 #include "api/records.h"
 
 #include "base/clock.h"
@@ -221,14 +222,13 @@ static weir_status add_kpis(struct api_call *call, struct weir_txn *txn, json_t 
 
 weir_status api_ion_health(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    const char *pipeline = weir_http_request_query(call->request, "pipeline");
-    const char *by = weir_http_request_query(call->request, "by");
+    const char *pipeline = api_query_text(call, "pipeline");
+    const char *by = api_query_text(call, "by");
     struct weir_accuracy accuracy;
     struct weir_ion_state state;
-    int64_t since_ms;
     char since[WEIR_TIME_TEXT_BYTES];
     WEIR_TRY(api_ion_load(call, txn, &state, err));
-    WEIR_TRY(api_query_time(call, "since", call->now_ms - SPAN_DEFAULT_MS, &since_ms, err));
+    int64_t since_ms = api_query_time(call, "since", call->now_ms - SPAN_DEFAULT_MS);
     WEIR_TRY(weir_feedback_accuracy(txn, call->params[0], pipeline, since_ms, &accuracy, err));
     weir_time_format(since_ms, since);
     json_t *view = json_pack("{s:s,s:s,s:o}", "ion", call->params[0], "since_ms", since, "accuracy",

@@ -2,9 +2,9 @@
 #include "api/health.h"
 
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/query.h"
 #include "api/scope.h"
 #include "control/vitals.h"
 #include "store/table.h"
@@ -26,13 +26,11 @@ json_t *api_health_view(const struct weir_health *health)
 
 weir_status api_node_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_query query = {.cursor = weir_http_request_query(call->request, "cursor")};
-    int64_t limit;
+    struct weir_query query = {.cursor = api_query_text(call, "cursor")};
     void *items;
     size_t n;
     char *next;
-    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
-    query.limit = (size_t)limit;
+    query.limit = (size_t)api_query_int(call, "limit");
     WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, call->arena, &items, &n, &next, err));
     json_t *views = json_array();
     for (size_t i = 0; i < n; i++) {
