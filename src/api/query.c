@@ -17,7 +17,8 @@ struct api_query_value {
     int64_t number;
 };
 
-static const struct weir_route_param list_params[] = {Q_LIMIT, Q_CURSOR, Q_NEWEST, {0}};
+/* Of every list. One that is short enough to come whole takes a limit, too, and has no need of it. */
+static const struct weir_route_param list_params[] = {Q_CURSOR, Q_NEWEST, Q_TEXT("limit", ""), {0}};
 
 /* ---- which parameters there are ---------------------------------------------------------------- */
 
@@ -170,7 +171,7 @@ bool api_query_has(const struct api_call *call, const char *name)
 int64_t api_query_int(const struct api_call *call, const char *name)
 {
     const struct api_query_value *value = find(call, name);
-    if (value == NULL) { /* a mistake in the row */
+    if (value == NULL || value->param->type != ROUTE_INT) { /* a mistake in the row */
         weir_log(WEIR_LOG_ERROR, "query_parameter_not_in_row",
                  WEIR_KV_STR("pattern", call->route->pattern), WEIR_KV_STR("name", name));
         return 0;

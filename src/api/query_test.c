@@ -135,6 +135,8 @@ START_TEST(what_no_route_takes_is_refused_with_what_it_takes)
     EXPECT(400, "POST " API "/projects?dry_run=1\n\n{\"name\":\"lab\"}");
     EXPECT(404, "GET " API "/projects/lab");                   /* it was not made */
     EXPECT(200, "GET " API "/projects?newest=1&name=default"); /* as all lists */
+    EXPECT(200, "GET " API "/kinds?limit=100000");             /* it comes whole */
+    EXPECT(400, "GET " API "/projects?limit=100000");
     EXPECT(200, "GET /health?utm=1"); /* anybody may be sent there with more */
 }
 
