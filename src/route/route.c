@@ -12,41 +12,50 @@ static const char *join_segments(const struct weir_http_request *request, size_t
     return path;
 }
 
-/* Does the pattern fit the path? `params` may be NULL. Else those that the pattern has not are NULL. */
-static bool pattern_fits(const char *pattern, const struct weir_http_request *request,
-                         size_t i_segment, const char **params)
+/* Is the pattern's part, which *inout_pattern is moved behind, this text? Byte by byte: most rows differ early. */
+static bool part_is(const char **inout_pattern, const char *text)
 {
-    const char *taken[ROUTE_MAX_PARAMS] = {0};
+    const char *p = *inout_pattern;
+    while (*p != '/' && *p != '\0') {
+        if (*p++ != *text++) {
+            return false;
+        }
+    }
+    *inout_pattern = p;
+    return *text == '\0';
+}
+
+/* Does the pattern fit the path? `params` may be NULL; those that the pattern has not are NULL. */
+static bool pattern_fits(const char *p, const struct weir_http_request *request, size_t i_segment,
+                         const char **params)
+{
+    const char *taken[ROUTE_MAX_PARAMS];
     size_t n_taken = 0, i_rest = SIZE_MAX;
-    for (const char *p = pattern + (*pattern == '/'); *p != '\0';) {
-        size_t len = strcspn(p, "/");
+    for (p += *p == '/'; *p != '\0'; p += *p == '/') {
         if (i_segment == request->n_segments) {
             return false;
         }
-        const char *segment = request->segments[i_segment];
+        if (*p != '{') {
+            if (!part_is(&p, request->segments[i_segment++])) {
+                return false;
+            }
+            continue;
+        }
+        taken[n_taken++] = request->segments[i_segment++];
         if (strcmp(p, "{path}") == 0) {
-            i_rest = i_segment;
-            taken[n_taken++] = segment;
+            i_rest = i_segment - 1;
             i_segment = request->n_segments;
-            break;
         }
-        if (*p == '{') {
-            taken[n_taken++] = segment;
-        } else if (strncmp(segment, p, len) != 0 || segment[len] != '\0') {
-            return false;
-        }
-        i_segment++;
-        p += len;
-        p += *p == '/';
+        p = strchr(p, '}') + 1;
     }
     if (i_segment != request->n_segments) {
         return false;
     }
-    if (params != NULL && i_rest != SIZE_MAX) {
-        taken[n_taken - 1] = join_segments(request, i_rest);
+    for (size_t i = 0; params != NULL && i < ROUTE_MAX_PARAMS; i++) {
+        params[i] = i < n_taken ? taken[i] : NULL;
     }
-    if (params != NULL) {
-        memcpy(params, taken, sizeof taken);
+    if (params != NULL && i_rest != SIZE_MAX) {
+        params[n_taken - 1] = join_segments(request, i_rest);
     }
     return true;
 }
