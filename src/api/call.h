@@ -45,7 +45,6 @@ struct weir_api {
     size_t n_unfrozen;
     struct inspector *inspector;
     uint64_t artifact_max_bytes;
-    atomic_int n_joins;         /**< Artifacts that are being joined from their parts. */
     atomic_flag makes_snapshot; /**< One is being made. */
     int64_t started_ms;
     _Atomic int64_t since_ms; /**< Since when nodes could be heard (job/node_watch.h). */

@@ -4,7 +4,6 @@
  */
 #include "mlflow/mlflow.h"
 
-#include "api/artifact.h"
 #include "api/basic.h"
 #include "api/dispatch.h"
 #include "api/functions.h"
@@ -98,8 +97,7 @@ static weir_status choose_project(struct api_call *call, struct weir_error *err)
 
 static struct weir_mlflow_call *make_call(struct api_call *call)
 {
-    static const struct weir_mlflow_ops ops = {
-        .write = api_write, .inspect = api_inspect, .join = api_artifact_join};
+    static const struct weir_mlflow_ops ops = {.write = api_write, .inspect = api_inspect};
     struct weir_mlflow_call *mlflow = WEIR_ARENA_NEW(call->arena, struct weir_mlflow_call);
     *mlflow = (struct weir_mlflow_call){.route = call->route,
                                         .request = call->request,

@@ -515,7 +515,8 @@ weir_status mlflow_parts_complete(struct weir_mlflow_call *call, struct weir_txn
     found.run = place.run;
     WEIR_TRY(mlflow_read(call, find_upload, &found, err));
     WEIR_TRY(check_etags(call, found.id, err));
-    WEIR_TRY(call->ops->join(call->owner, &found.upload, sha256, &n_bytes, err));
+    WEIR_TRY(weir_parts_join(parts_dir(call), found.upload.id, found.upload.n_parts, call->blobs,
+                             call->artifact_max_bytes, sha256, &n_bytes, err));
     struct putting putting = {.call = call,
                               .upload = found.upload.id,
                               .artifact = {.run = found.upload.run,

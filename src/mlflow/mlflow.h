@@ -26,7 +26,6 @@
 #define WEIR_MLFLOW_VERSION "2.22.0"
 
 struct weir_mlflow_call;
-struct weir_artifact_upload;
 struct inspect_question;
 
 /** What a call needs of its maker, who is `owner`. */
@@ -38,9 +37,6 @@ struct weir_mlflow_ops {
      *  at: then return WEIR_OK without an answer, and be called again. */
     weir_status (*inspect)(struct api_call *owner, const struct inspect_question *question,
                            char **out_signature, struct weir_error *err);
-    /** Join the parts of an upload to a blob. UNAVAILABLE: others are being joined. */
-    weir_status (*join)(struct api_call *owner, const struct weir_artifact_upload *upload,
-                        char *out_sha256, uint64_t *out_bytes, struct weir_error *err);
 };
 
 /** One request. Everything is borrowed and lives until its answer has been sent. */
