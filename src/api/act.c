@@ -2,7 +2,6 @@
 
 #include "api/audit.h"
 #include "api/call.h"
-#include "api/route.h"
 #include "job/attempt.h"
 
 #include <ctype.h>
@@ -15,20 +14,20 @@ bool act_is_one(const struct api_call *call)
     enum weir_role role = call->identity.role;
     bool is_change = strcmp(call->request->method, "GET") != 0 &&
                      strcmp(call->request->method, "HEAD") != 0 &&
-                     (call->route->flags & API_ASKS) == 0 && !call->is_trial;
-    bool is_beyond = (call->route->flags & API_BEYOND) != 0;
+                     (call->route->flags & ROUTE_ASKS) == 0 && !call->is_trial;
+    bool is_beyond = (call->route->flags & ROUTE_BEYOND) != 0;
     return is_change && role != WEIR_ROLE_AGENT && (role != WEIR_ROLE_WORKER || is_beyond);
 }
 
 bool act_is_wanted(const struct api_call *call)
 {
-    return act_is_one(call) && ((call->route->flags & API_FLOW) == 0 ||
+    return act_is_one(call) && ((call->route->flags & ROUTE_FLOW) == 0 ||
                                 !audit_has_flow(call->api->audit, call, act_subject(call)));
 }
 
 void act_is_kept(const struct api_call *call)
 {
-    if (call->is_audited && (call->route->flags & API_FLOW) != 0) {
+    if (call->is_audited && (call->route->flags & ROUTE_FLOW) != 0) {
         audit_keep_flow(call->api->audit, call, act_subject(call));
     }
 }
@@ -56,10 +55,12 @@ const char *act_subject(const struct api_call *call)
     if (project != NULL) {
         return weir_arena_printf(call->arena, "project/%.200s", project);
     }
-    const char *pattern = call->route->pattern;
-    const char *word = strncmp(pattern, PREFIX, sizeof PREFIX - 1) == 0
-                           ? pattern + sizeof PREFIX - 1
-                           : pattern + (*pattern == '/');
+    const char *word = call->route->pattern + 1;
+    if (call->route->noun != NULL) {
+        word = call->route->noun;
+    } else if (strncmp(call->route->pattern, PREFIX, sizeof PREFIX - 1) == 0) {
+        word = call->route->pattern + sizeof PREFIX - 1;
+    }
     size_t len = strcspn(word, "/");
     const char *noun = singular(call->arena, word, len);
     const char *name = call->params[0];
@@ -87,7 +88,8 @@ weir_status act_write(struct api_call *call, struct weir_txn *txn, struct weir_e
         return WEIR_OK;
     }
     /* What the route does, as far as its first clause says it: "Put somebody on a list". */
-    const char *summary = call->route->summary;
+    const char *summary =
+        call->route->summary != NULL ? call->route->summary : call->route->pattern + 1;
     const char *message =
         weir_arena_printf(call->arena, "%.*s (%s %.300s)", (int)strcspn(summary, ":;,("), summary,
                           call->request->method, call->request->path);

@@ -3,12 +3,12 @@
  * writes an event of its own (audit_act) says more; for all others one is written here, with the right
  * as its kind ("ions_review"), in the transaction of the change.
  *
- * Two exceptions. Routes that take data in (API_FLOW: photos, metrics, figures) write the first of an
+ * Two exceptions. Routes that take data in (ROUTE_FLOW: photos, metrics, figures) write the first of an
  * actor, an address and a subject in each minute: the rows themselves say who sent them. What is not done
  * by a transaction is written before: the event is there even if the act then failed. So do routes that
- * delete files (API_ACT_FIRST), and those that begin what goes on without them (api_act_first). 
+ * delete files (ROUTE_ACT_FIRST), and those that begin what goes on without them (api_act_first). 
  * What agents and tasks report is no act: it is their node's or their job's. What a task changes beyond its
- * own runs (API_BEYOND) is one, with the task, its job, and who it works for.
+ * own runs (ROUTE_BEYOND) is one, with the task, its job, and who it works for.
  */
 #ifndef WEIR_API_ACT_H
 #define WEIR_API_ACT_H

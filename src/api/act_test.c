@@ -3,7 +3,7 @@
 
 #include "api/act.h"
 #include "api/call.h"
-#include "api/route.h"
+#include "api/routes.h"
 #include "base/test_main.h"
 #include "store/chain.h"
 #include "store/event.h"
@@ -235,7 +235,7 @@ static void make_nouns(void)
 }
 
 /* Routes that begin something and wait for it: their act is there by then. */
-static bool is_begun(const struct api_route *route, int status)
+static bool is_begun(const struct weir_route *route, int status)
 {
     static const char *const patterns[] = {"/api/v1/datasets/{name}/versions",
                                            "/api/v1/people/{person}/forget"};
@@ -251,12 +251,12 @@ static bool is_begun(const struct api_route *route, int status)
 START_TEST(no_route_changes_anything_without_the_audit)
 {
     size_t n_walked = 0, n_done = 0;
-    for (size_t i = 0; i < api_n_routes; i++) {
-        const struct api_route *route = &api_routes[i];
+    const struct weir_route *route;
+    for (size_t i = 0; (route = weir_route_at(api_routes, i)) != NULL; i++) {
         bool is_change = strcmp(route->method, "GET") != 0;
         struct weir_http_request request = {.method = route->method};
         const struct api_call call = {.route = route, .request = &request};
-        ck_assert_msg(act_is_one(&call) == (is_change && (route->flags & API_ASKS) == 0), "%s %s",
+        ck_assert_msg(act_is_one(&call) == (is_change && (route->flags & ROUTE_ASKS) == 0), "%s %s",
                       route->method, route->pattern);
         if (!is_change || strcmp(route->pattern, "/api/v1/session") == 0) {
             continue; /* ending the session of a token is refused */
@@ -266,12 +266,13 @@ START_TEST(no_route_changes_anything_without_the_audit)
         int status = ask(route->method, fill(route->pattern), "{}");
         struct found after = acts();
         bool is_done = (status < 300 || is_begun(route, status)) &&
-                       (route->flags & (API_ASKS | API_OPEN)) == 0;
+                       (route->flags & (ROUTE_ASKS | ROUTE_OPEN)) == 0;
         n_walked++;
         n_done += is_done;
         /* Of what flows in, make_nouns() may have written the one of this minute. */
-        bool may_lack = is_done && (route->flags & API_FLOW);
-        ck_assert_msg((after.n > before.n) == is_done || may_lack || (route->flags & API_ACT_FIRST),
+        bool may_lack = is_done && (route->flags & ROUTE_FLOW);
+        ck_assert_msg((after.n > before.n) == is_done || may_lack ||
+                          (route->flags & ROUTE_ACT_FIRST),
                       "%s %s: status %d and %lld events", route->method, route->pattern, status,
                       (long long)(after.n - before.n));
     }

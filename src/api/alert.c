@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/health.h"
+#include "api/query.h"
 #include "api/records.h"
 #include "api/views.h"
 
@@ -75,18 +76,15 @@ weir_status api_alert_list(struct api_call *call, struct weir_txn *txn, struct w
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     struct weir_query query = {.filters = filters,
-                               .cursor = weir_http_request_query(call->request, "cursor"),
-                               .is_descending =
-                                   weir_http_request_query(call->request, "newest") != NULL,
+                               .cursor = api_query_text(call, "cursor"),
+                               .is_descending = api_query_bool(call, "newest"),
                                .max_bytes = API_ANSWER_MAX_BYTES};
-    int64_t limit;
     void *found;
     struct weir_alert *unstored = NULL;
     size_t n, n_unstored = 0;
     char *next;
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
-    WEIR_TRY(api_query_limit(call, &limit, err));
-    query.limit = (size_t)limit;
+    query.limit = (size_t)api_query_int(call, "limit");
     query.order_by = query.is_descending ? "raised_ms" : NULL;
     WEIR_TRY(weir_txn_list(txn, &weir_alert_resource, &query, call->arena, &found, &n, &next, err));
     if (query.cursor == NULL && call->rows.is_all) {
@@ -225,7 +223,7 @@ weir_status api_rule_list(struct api_call *call, struct weir_txn *txn, struct we
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     struct weir_query query = {.filters = filters,
-                               .cursor = weir_http_request_query(call->request, "cursor"),
+                               .cursor = api_query_text(call, "cursor"),
                                .limit = LIST_LIMIT_MAX,
                                .max_bytes = API_ANSWER_MAX_BYTES};
     void *rules;

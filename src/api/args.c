@@ -1,11 +1,8 @@
-/** What a route reads of a request's query and body. */
+/** What a route reads of a request's body. */
 #include "api/args.h"
 
 #include "base/names.h"
 
-#include "base/clock.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 bool api_words_have(const char *words, const char *word)
@@ -32,40 +29,6 @@ bool api_is_plain(const char *text, size_t max_bytes)
         }
     }
     return strlen(text) <= max_bytes;
-}
-
-weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
-                          int64_t lo, int64_t hi, int64_t *out, struct weir_error *err)
-{
-    const char *text = weir_http_request_query(call->request, name);
-    if (text == NULL) {
-        *out = fallback;
-        return WEIR_OK;
-    }
-    char *end;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || value < lo || value > hi) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID,
-            "query parameter %s: expected an integer from %lld to %lld, got \"%.40s\"", name,
-            (long long)lo, (long long)hi, text);
-    }
-    *out = value;
-    return WEIR_OK;
-}
-
-weir_status api_query_time(const struct api_call *call, const char *name, int64_t fallback,
-                           int64_t *out, struct weir_error *err)
-{
-    const char *text = weir_http_request_query(call->request, name);
-    *out = fallback;
-    if (text != NULL && weir_time_parse(text, out) != WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "query parameter %s: expected a time like 2026-01-31T10:00:00Z, got "
-                              "\"%.40s\"",
-                              name, text);
-    }
-    return WEIR_OK;
 }
 
 weir_status api_body_text(const struct api_call *call, const char *name, const char **out,

@@ -1,4 +1,4 @@
-/** What routes read of a request: parameters of the query, members of the body. INVALID says which, and why. */
+/** What routes read of a request's body: its members. INVALID says which, and why. The query is in query.h. */
 #ifndef WEIR_API_ARGS_H
 #define WEIR_API_ARGS_H
 
@@ -7,15 +7,6 @@
 
 /** Text in a body that belongs to no record: as a record's. */
 #define API_TEXT_MAX_BYTES WEIR_FIELD_TEXT_MAX_BYTES
-
-/** Integer query parameter within [lo, hi]; `fallback` if absent. */
-weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
-                          int64_t lo, int64_t hi, int64_t *out,
-                          struct weir_error *err) WEIR_MUST_CHECK;
-
-/** A time in the query, as RFC 3339 text; `fallback` if absent. */
-weir_status api_query_time(const struct api_call *call, const char *name, int64_t fallback,
-                           int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Member of the JSON body: text (NULL if absent or null; at most API_TEXT_MAX_BYTES), integer,
  * true or false. */

@@ -1,22 +1,18 @@
 /** Files that runs leave: lists, bytes in and out, and uploads in parts. */
 
-#include "api/artifact.h"
-
+#include "track/artifact.h"
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "blob/parts.h"
 #include "store/table.h"
-#include "track/artifact.h"
 
 #include "base/uuid.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define LIST_MAX  10000
-#define JOINS_MAX 2 /* at a time: each reads and writes gigabytes, and holds a thread for that */
 
 static weir_status find_run(struct weir_txn *txn, void *context, struct weir_error *err)
 {
@@ -36,14 +32,12 @@ weir_status api_artifact_list(struct api_call *call, struct weir_txn *txn, struc
     struct weir_artifact_entry *entries;
     size_t n;
     char *next;
-    int64_t limit;
-    const char *path = weir_http_request_query(call->request, "path");
+    const char *path = api_query_text(call, "path");
     WEIR_TRY(find_run(txn, call, err));
     WEIR_TRY(check_folder(path, err));
-    WEIR_TRY(api_query_int(call, "limit", 1000, 1, LIST_MAX, &limit, err));
-    WEIR_TRY(weir_artifact_list(txn, call->params[0], path,
-                                weir_http_request_query(call->request, "cursor"), (size_t)limit,
-                                call->arena, &entries, &n, &next, err));
+    WEIR_TRY(weir_artifact_list(txn, call->params[0], path, api_query_text(call, "cursor"),
+                                (size_t)api_query_int(call, "limit"), call->arena, &entries, &n,
+                                &next, err));
     api_answer_list(call, &weir_artifact_entry_resource, entries, n, next);
     return WEIR_OK;
 }
@@ -247,21 +241,6 @@ static weir_status end_in(struct weir_txn *txn, void *context, struct weir_error
     return weir_artifact_upload_end(txn, ending->id, &ending->artifact, err);
 }
 
-weir_status api_artifact_join(struct api_call *call, const struct weir_artifact_upload *upload,
-                              char *out_sha256, uint64_t *out_bytes, struct weir_error *err)
-{
-    struct weir_api *api = call->api;
-    if (atomic_fetch_add(&api->n_joins, 1) >= JOINS_MAX) {
-        atomic_fetch_sub(&api->n_joins, 1);
-        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
-                              "other artifacts are being joined from their parts: try again");
-    }
-    weir_status status = weir_parts_join(parts_dir(call), upload->id, upload->n_parts, api->blobs,
-                                         api->artifact_max_bytes, out_sha256, out_bytes, err);
-    atomic_fetch_sub(&api->n_joins, 1);
-    return status;
-}
-
 /* The parts go once the row is durable. Killed before: the upload is as it was; killed after: its
  * folder is swept when it is old. */
 weir_status api_artifact_upload_end(struct api_call *call, struct weir_txn *txn,
@@ -273,7 +252,9 @@ weir_status api_artifact_upload_end(struct api_call *call, struct weir_txn *txn,
     struct ending ending = {found.upload.id, artifact_of(call, found.upload.path)};
     uint64_t n_bytes;
     char *sha256 = weir_arena_alloc(call->arena, WEIR_SHA256_TEXT_BYTES);
-    WEIR_TRY(api_artifact_join(call, &found.upload, sha256, &n_bytes, err));
+    WEIR_TRY(weir_parts_join(parts_dir(call), found.upload.id, found.upload.n_parts,
+                             call->api->blobs, call->api->artifact_max_bytes, sha256, &n_bytes,
+                             err));
     ending.artifact.blob = sha256;
     ending.artifact.bytes = (int64_t)n_bytes;
     WEIR_TRY(api_write(call, end_in, &ending, err));

@@ -1,7 +1,6 @@
 #include "api/audit.h"
 
 #include "api/call.h"
-#include "api/route.h"
 #include "api/sender.h"
 
 #include "base/hash.h"
@@ -147,7 +146,7 @@ static void write_count(struct audit *audit, const struct window *window)
 /* Of a login the path, which says by which kind; else the route, without whatever names stand in it. */
 static const char *place_of(const struct api_call *call)
 {
-    const struct api_route *route = call->route;
+    const struct weir_route *route = call->route;
     return route == NULL                                ? "a request"
            : strncmp(route->pattern, "/login/", 7) == 0 ? call->request->path
                                                         : route->pattern;

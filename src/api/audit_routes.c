@@ -1,17 +1,16 @@
 /** GET /audit, GET /audit/verify: the audit, and whether it is whole (store/chain.h). */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/records.h"
 
 #include "store/chain.h"
 
 weir_status api_audit_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t since, until;
-    WEIR_TRY(api_query_time(call, "since", INT64_MIN, &since, err));
-    WEIR_TRY(api_query_time(call, "until", INT64_MAX, &until, err));
+    int64_t since = api_query_time(call, "since", INT64_MIN);
+    int64_t until = api_query_time(call, "until", INT64_MAX);
     const struct weir_filter filters[] = {WEIR_FILTER_TEXT("topic", EQ, AUDIT_TOPIC),
                                           WEIR_FILTER_INT("time_ms", GE, since),
                                           WEIR_FILTER_INT("time_ms", LT, until)};
@@ -22,7 +21,7 @@ weir_status api_audit_verify(struct api_call *call, struct weir_txn *txn, struct
 {
     struct weir_chain_report reports[WEIR_N_TRAILS];
     for (enum weir_trail trail = WEIR_TRAIL_ACTS; trail < WEIR_N_TRAILS; trail++) {
-        const char *text = weir_http_request_query(call->request, weir_trail_text(trail));
+        const char *text = api_query_text(call, weir_trail_text(trail));
         const char *what =
             weir_arena_printf(call->arena, "query parameter %s", weir_trail_text(trail));
         struct weir_chain_pin pin;

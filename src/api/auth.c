@@ -5,6 +5,8 @@
 #include "api/dispatch.h"
 #include "api/functions.h"
 #include "api/login.h"
+#include "api/login_page.h"
+#include "api/query.h"
 #include "api/role.h"
 #include "store/table.h"
 
@@ -121,7 +123,7 @@ static weir_status identify_token(struct api_call *call, const char *token, stru
     ask.given[0] = token;
     weir_status status = weir_identity_prove(&ask, &proven, &call->identity, err);
     bool may_be_former =
-        status == WEIR_ERR_UNAUTH && call->route != NULL && (call->route->flags & API_FORMER) != 0;
+        status == WEIR_ERR_UNAUTH && call->route != NULL && (call->route->flags & ROUTE_FORMER) != 0;
     return may_be_former && weir_store_read(call->api->store, former_in, &who, NULL) == WEIR_OK
                ? WEIR_OK
                : status;

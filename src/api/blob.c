@@ -6,6 +6,7 @@
 #include "api/args.h"
 #include "api/blob_access.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/sender.h"
 #include "api/views.h"
 #include "base/tree.h"
@@ -225,13 +226,9 @@ static weir_status choose_senders(struct put *put, struct weir_error *err)
 
 static weir_status read_put(struct api_call *call, struct put *out, struct weir_error *err)
 {
-    const char *as = weir_http_request_query(call->request, "as");
-    const char *given = weir_http_request_query(call->request, "project");
+    const char *as = api_query_text(call, "as");
+    const char *given = api_query_text(call, "project");
     bool is_code = as != NULL && strcmp(as, API_BLOB_AS_CODE) == 0;
-    if (as != NULL && !is_code && strcmp(as, API_BLOB_AS_MODEL) != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "as: expected " API_BLOB_AS_MODEL " or " API_BLOB_AS_CODE);
-    }
     if ((given != NULL || is_code) && call->attempt != NULL) {
         return weir_error_set(err, WEIR_ERR_DENIED, "a task sends no code for jobs");
     }

@@ -3,23 +3,22 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "store/table.h"
 
-#define WAIT_MAX_S 60
-
 weir_status api_board_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t n_wanted, after, wait_s, n_there, seq;
+    int64_t n_there, seq;
     struct weir_job job;
     struct weir_board_value *values;
     size_t n;
     const char *job_id = call->params[0];
-    const char *prefix = weir_http_request_query(call->request, "prefix");
+    const char *prefix = api_query_text(call, "prefix");
     prefix = prefix != NULL ? prefix : "";
-    WEIR_TRY(api_query_int(call, "count", 0, 0, WEIR_BOARD_KEYS_MAX, &n_wanted, err));
-    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
+    int64_t n_wanted = api_query_int(call, "count");
+    int64_t after = api_query_int(call, "after");
+    int64_t wait_s = api_query_int(call, "wait_s");
     if (call->attempt == NULL) { /* a task's own job is there */
         WEIR_TRY(weir_txn_get(txn, &weir_job_resource, job_id, call->arena, &job, err));
     }

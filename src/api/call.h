@@ -8,11 +8,11 @@
 #include "api/api.h"
 #include "api/attempt_token.h"
 #include "identity/identity.h"
+#include "route/route.h"
+#include "store/identity.h"
 #include "store/row_scope.h"
 
 #include <stdatomic.h>
-
-#define API_MAX_PARAMS 4
 
 struct weir_api {
     struct weir_store *store;
@@ -45,17 +45,20 @@ struct weir_api {
     size_t n_unfrozen;
     struct inspector *inspector;
     uint64_t artifact_max_bytes;
-    atomic_int n_joins;         /**< Artifacts that are being joined from their parts. */
     atomic_flag makes_snapshot; /**< One is being made. */
     int64_t started_ms;
     _Atomic int64_t since_ms; /**< Since when nodes could be heard (job/node_watch.h). */
     int watch;                /**< Of the store; -1 before attach. */
 };
 
+struct api_form;
+struct api_query_value;
+
 /** One request on its way through a route. */
 struct api_call {
     struct weir_api *api;
-    const struct api_route *route;
+    const struct api_form *form;    /**< Of which API it is (dispatch.h). */
+    const struct weir_route *route; /**< NULL: there is none. */
     struct weir_http_request *request;
     struct weir_http_response *response;
     struct weir_arena *arena; /**< Of this turn: freed when weir_api_handle returns. */
@@ -67,10 +70,14 @@ struct api_call {
         *former; /**< SHA-256 of the token that tasks of before shared (job/former.h), if that was
                            shown; the attempt is then one of its. NULL: it was not. */
     const struct api_sender *sender; /**< Of that task, once it was asked for (sender.h). */
-    const char *params[API_MAX_PARAMS];
-    json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
+    const char *params[ROUTE_MAX_PARAMS];
+    const char *path_project;      /**< Of "/p/PROJECT" before the path; NULL: none. */
+    struct api_query_value *query; /**< By the route's row (query.h). */
+    size_t n_query;
+    struct weir_mlflow_call *mlflow; /**< Of MLflow's API, once its caller is known; else NULL. */
+    json_t *body;                    /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;
-    bool is_routine; /**< Nothing that the engine should look at: API_NOTIFY does not hold. */
+    bool is_routine; /**< Nothing that the engine should look at: ROUTE_NOTIFY does not hold. */
     bool is_trial;   /**< Asked with dry_run: api_write undoes all, nobody is told, no act. */
     bool is_act;     /**< To be in the audit (act.h). A route says false if this turn of it is
                                none: what an earlier turn has written. */

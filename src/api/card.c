@@ -6,6 +6,7 @@
 #include "api/functions.h"
 #include "api/lineage.h"
 #include "api/model.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "base/grow.h"
 #include "blob/blob.h"
@@ -543,14 +544,10 @@ static weir_status card_in(struct weir_txn *txn, void *context, struct weir_erro
 
 weir_status api_model_card(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    const char *format = weir_http_request_query(call->request, "format");
+    const char *format = api_query_text(call, "format");
     struct card card = {.call = call};
     struct asked asked = {.card = &card};
     (void)txn;
-    if (format != NULL && strcmp(format, "json") != 0 && strcmp(format, "markdown") != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "query parameter format: expected json or markdown");
-    }
     WEIR_TRY(api_read_version(call->params[1], &asked.version, err));
     weir_status status = api_lineage_read(call, card_in, &asked, err);
     if (status != WEIR_OK) {

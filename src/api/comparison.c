@@ -1,9 +1,9 @@
 /** Comparisons of a model version with the one that serves: what a job that measures both tells, and what
  *  a person who reviews the version looks at. */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
 #include "api/ion.h"
+#include "api/query.h"
 #include "api/records.h"
 #include "api/views.h"
 
@@ -155,15 +155,13 @@ static weir_status answer_rows(struct api_call *call, struct weir_txn *txn,
                                const struct found *found, struct weir_error *err)
 {
     struct weir_disagreement *rows = NULL;
-    int64_t limit;
     size_t n = 0;
     char *next = NULL;
-    WEIR_TRY(api_query_limit(call, &limit, err));
     if (found->why == NULL) {
-        WEIR_TRY(weir_disagreements_list(
-            txn, found->comparison.run, weir_http_request_query(call->request, "kind"),
-            (size_t)limit, weir_http_request_query(call->request, "cursor"), call->arena, &rows, &n,
-            &next, err));
+        WEIR_TRY(weir_disagreements_list(txn, found->comparison.run, api_query_text(call, "kind"),
+                                         (size_t)api_query_int(call, "limit"),
+                                         api_query_text(call, "cursor"), call->arena, &rows, &n,
+                                         &next, err));
     }
     bool sees = n > 0 && sees_pictures(call, txn, found->comparison.dataset);
     for (size_t i = 0; i < n; i++) {
@@ -221,10 +219,9 @@ static bool is_nearer(const struct weir_ion_candidate *candidate,
 static weir_status find_candidate(struct api_call *call, const struct weir_ion_state *state,
                                   const struct weir_ion_candidate **out, struct weir_error *err)
 {
-    const char *link = weir_http_request_query(call->request, "link");
+    const char *link = api_query_text(call, "link");
     const struct weir_ion_candidate *found = NULL;
-    int64_t version;
-    WEIR_TRY(api_query_int(call, "version", 0, 0, INT64_MAX, &version, err));
+    int64_t version = api_query_int(call, "version");
     if (link != NULL && weir_ion_doc_link(&state->doc, link) == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "ION \"%s\" has no link \"%.100s\"",
                               state->ion.name, link);

@@ -1,8 +1,8 @@
 /** Datasets: files in, versions out. A version is a manifest of names and SHA-256 sums; the photos
  *  of an uploaded dataset are blobs too, so that a version can be had again after files change. */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "control/control.h"
 #include "control/dataset_scan.h"
@@ -21,9 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PART_MAX_BYTES    128
-#define FREEZE_WAIT_MAX_S 600
-#define FREEZE_LOOK_MAX_S 60
+#define PART_MAX_BYTES 128
 
 /* One part of a file's path: no separator, not hidden, printable. */
 static weir_status check_part(const char *part, const char *what, struct weir_error *err)
@@ -277,11 +275,10 @@ weir_status api_dataset_version_create(struct api_call *call, struct weir_txn *t
                                        struct weir_error *err)
 {
     (void)txn;
-    int64_t wait_s;
     enum freeze_state state;
     struct weir_error why = {0};
     uint64_t *number = call->request->state; /* of this request's freeze, since its first turn */
-    WEIR_TRY(api_query_int(call, "wait_s", FREEZE_WAIT_MAX_S, 0, FREEZE_WAIT_MAX_S, &wait_s, err));
+    int64_t wait_s = api_query_int(call, "wait_s");
     call->is_act = call->is_act && number == NULL;
     if (number == NULL) {
         struct dataset_lookup lookup = {.call = call};
@@ -311,9 +308,8 @@ weir_status api_dataset_freeze_get(struct api_call *call, struct weir_txn *txn,
                                    struct weir_error *err)
 {
     (void)txn;
-    int64_t wait_s;
     enum freeze_state state;
-    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, FREEZE_LOOK_MAX_S, &wait_s, err));
+    int64_t wait_s = api_query_int(call, "wait_s");
     json_t *view = freezer_look(call->api->freezer, call->params[0], 0, &state, NULL);
     if (view == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,

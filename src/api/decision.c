@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/health.h"
+#include "api/query.h"
 #include "api/records.h"
 #include "api/views.h"
 #include "control/control.h"
@@ -101,15 +102,13 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
 weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    int64_t limit, after, since, until;
     void *items;
     size_t n, n_filters;
     char *next;
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 3, &n_filters, err));
-    WEIR_TRY(api_query_limit(call, &limit, err));
-    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    WEIR_TRY(api_query_time(call, "since", INT64_MIN, &since, err));
-    WEIR_TRY(api_query_time(call, "until", INT64_MAX, &until, err));
+    int64_t after = api_query_int(call, "after");
+    int64_t since = api_query_time(call, "since", INT64_MIN);
+    int64_t until = api_query_time(call, "until", INT64_MAX);
     /* Newest first, the bounds are always there: without one, SQLite takes the index of the frames
      * for an ION and a camera, and sorts all that it finds. */
     if (after < 0 || since != INT64_MIN || until != INT64_MAX) {
@@ -123,9 +122,9 @@ weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struc
                                .n_filters = n_filters,
                                .order_by = after >= 0 ? "seq" : "time_ms",
                                .is_descending = after < 0,
-                               .limit = (size_t)limit,
+                               .limit = (size_t)api_query_int(call, "limit"),
                                .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = weir_http_request_query(call->request, "cursor")};
+                               .cursor = api_query_text(call, "cursor")};
     WEIR_TRY(
         weir_txn_list(txn, &weir_decision_resource, &query, call->arena, &items, &n, &next, err));
     api_answer_list(call, &weir_decision_resource, items, n, next);
@@ -328,12 +327,11 @@ weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
                                   struct weir_error *err)
 {
     struct weir_decision_summary summary;
-    struct weir_decision_window window = {.ion = weir_http_request_query(call->request, "ion")};
-    int64_t n_buckets;
-    WEIR_TRY(api_query_int(call, "after", 0, 0, INT64_MAX, &window.after_seq, err));
-    WEIR_TRY(api_query_time(call, "since", 0, &window.since_ms, err));
-    WEIR_TRY(api_query_time(call, "until", 0, &window.until_ms, err));
-    WEIR_TRY(api_query_int(call, "buckets", 0, 0, WEIR_DECISION_BUCKETS_MAX, &n_buckets, err));
+    struct weir_decision_window window = {.ion = api_query_text(call, "ion")};
+    window.after_seq = api_query_int(call, "after");
+    window.since_ms = api_query_time(call, "since", 0);
+    window.until_ms = api_query_time(call, "until", 0);
+    int64_t n_buckets = api_query_int(call, "buckets");
     int64_t end_ms = window.until_ms > 0 ? window.until_ms : call->now_ms;
     if (window.ion == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "query parameter ion: missing");

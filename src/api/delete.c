@@ -1,8 +1,8 @@
 /** Deleting datasets, and jobs that are over. */
 #include "control/delete.h"
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "control/freeze.h"
 #include "retain/retain.h"
 #include "store/table.h"
@@ -61,16 +61,14 @@ weir_status api_dataset_delete(struct api_call *call, struct weir_txn *txn, stru
     struct removing removing = {.call = call, .by = deleter(call)};
     struct weir_error ignored;
     enum freeze_state state = FREEZE_DONE;
-    int64_t force;
     (void)txn;
-    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &force, err));
     json_decref(freezer_look(call->api->freezer, call->params[0], 0, &state, NULL));
     if (state == FREEZE_RUNNING) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "dataset %s is being frozen: try again when that is over",
                               call->params[0]);
     }
-    removing.by.is_forced = force != 0;
+    removing.by.is_forced = api_query_bool(call, "force");
     weir_status status = api_write(call, remove_rows, &removing, err);
     if (status != WEIR_OK && removing.is_moved) {
         (void)rename(removing.aside, removing.path);

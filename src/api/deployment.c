@@ -1,9 +1,9 @@
 /** Deployments: what people ask for, what replicas are told, and what they report. */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/arms.h"
 #include "api/functions.h"
 #include "api/model.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "base/clock.h"
 #include "control/deploy.h"
@@ -16,9 +16,7 @@
 
 #include <string.h>
 
-#define DESIRED_WAIT_MAX_S 60
-#define SETTLED_WAIT_MAX_S 60
-#define PPM_OF_PERCENT     ((double)WEIR_SHARES_PPM / 100)
+#define PPM_OF_PERCENT ((double)WEIR_SHARES_PPM / 100)
 
 /* ---- how it is told -------------------------------------------------------------------------- */
 
@@ -136,8 +134,7 @@ weir_status api_deploy_list(struct api_call *call, struct weir_txn *txn, struct 
 weir_status api_deploy_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_deploy_state state;
-    int64_t wait_s;
-    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, SETTLED_WAIT_MAX_S, &wait_s, err));
+    int64_t wait_s = api_query_int(call, "wait_s");
     WEIR_TRY(weir_deploy_load(txn, call->params[0], call->arena, &state, err));
     if (!is_settled(&state) && wait_s > 0 && !call->request->is_expired) {
         weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
@@ -276,9 +273,7 @@ weir_status api_deploy_put(struct api_call *call, struct weir_txn *txn, struct w
 weir_status api_deploy_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct control control = api_control(call);
-    int64_t is_forced;
-    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &is_forced, err));
-    if (!is_forced) {
+    if (!api_query_bool(call, "force")) {
         WEIR_TRY(control_check_deployment_unused(&control, txn, call->params[0], err));
     }
     WEIR_TRY(control_deploy_delete(&control, txn, call->params[0], err));
@@ -290,11 +285,10 @@ weir_status api_deploy_delete(struct api_call *call, struct weir_txn *txn, struc
 
 weir_status api_deploy_desired(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t after, wait_s;
     struct weir_deploy_state state;
     json_t *desired;
-    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, DESIRED_WAIT_MAX_S, &wait_s, err));
+    int64_t after = api_query_int(call, "after");
+    int64_t wait_s = api_query_int(call, "wait_s");
     WEIR_TRY(weir_deploy_load(txn, call->params[0], call->arena, &state, err));
     if (state.deployment.revision <= after && wait_s > 0 && !call->request->is_expired) {
         weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);

@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/query.h"
 #include "api/records.h"
 
 #include "job/device.h"
@@ -59,15 +60,13 @@ weir_status api_device_list(struct api_call *call, struct weir_txn *txn, struct 
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     struct weir_query query = {.filters = filters,
-                               .cursor = weir_http_request_query(call->request, "cursor"),
+                               .cursor = api_query_text(call, "cursor"),
                                .max_bytes = API_ANSWER_MAX_BYTES};
-    int64_t limit;
     void *items;
     size_t n;
     char *next;
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
-    WEIR_TRY(api_query_limit(call, &limit, err));
-    query.limit = (size_t)limit;
+    query.limit = (size_t)api_query_int(call, "limit");
     WEIR_TRY(
         weir_txn_list(txn, &weir_device_resource, &query, call->arena, &items, &n, &next, err));
     WEIR_TRY(api_devices_name(call, txn, items, n, err));

@@ -5,6 +5,8 @@
 #include "api/audit.h"
 #include "api/blob.h"
 #include "api/functions.h"
+#include "api/query.h"
+#include "api/routes.h"
 #include "api/scope.h"
 #include "base/log.h"
 #include "base/model_format.h"
@@ -19,101 +21,18 @@
 #define OPEN_MAX_BYTES       ((uint64_t)4 << 10) /* of a body from who need not say who it is */
 #define CALL_MAX_BYTES       ((size_t)64 << 20)  /* of the arena of one turn */
 
-/* All segments from the i-th on, as one text. */
-static const char *join_segments(const struct weir_http_request *request, size_t i_first)
-{
-    const char *path = request->segments[i_first];
-    for (size_t i = i_first + 1; i < request->n_segments; i++) {
-        path = weir_arena_printf(request->arena, "%s/%s", path, request->segments[i]);
-    }
-    return path;
-}
-
-/* Does the pattern fit the path? "{name}" takes one segment, "{path}" at the end all that are left. If so, parameters that it has not are
- * NULL: another pattern may have fitted in part. */
-static bool pattern_fits(const char *pattern, const struct weir_http_request *request,
-                         const char *params[API_MAX_PARAMS])
-{
-    size_t i_segment = 0, n_params = 0;
-    for (const char *p = pattern; *p != '\0';) {
-        p += *p == '/';
-        size_t len = strcspn(p, "/");
-        if (len == 0) {
-            break;
-        }
-        if (i_segment == request->n_segments) {
-            return false;
-        }
-        const char *segment = request->segments[i_segment++];
-        if (strcmp(p, "{path}") == 0) {
-            params[n_params++] = join_segments(request, i_segment - 1);
-            i_segment = request->n_segments;
-        } else if (*p == '{') {
-            params[n_params++] = segment;
-        } else if (strlen(segment) != len || memcmp(segment, p, len) != 0) {
-            return false;
-        }
-        p += len;
-    }
-    while (n_params < API_MAX_PARAMS) {
-        params[n_params++] = NULL;
-    }
-    return i_segment == request->n_segments;
-}
-
-static bool method_fits(const struct api_route *route, const char *method)
-{
-    return strcmp(route->method, method) == 0 ||
-           (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
-}
-
-/* The route of a request; NULL: none, for this method at least. */
-static const struct api_route *find_route(const struct weir_http_request *request,
-                                          const char *params[API_MAX_PARAMS])
-{
-    for (size_t i = 0; i < api_n_routes; i++) {
-        if (method_fits(&api_routes[i], request->method) &&
-            pattern_fits(api_routes[i].pattern, request, params)) {
-            return &api_routes[i];
-        }
-    }
-    return NULL;
-}
-
-/* The methods for which the path is there, "GET, HEAD, PUT"; "": it is not. */
-static const char *allowed_methods(const struct api_call *call)
-{
-    const char *params[API_MAX_PARAMS], *allow = "";
-    for (size_t i = 0; i < api_n_routes; i++) {
-        if (pattern_fits(api_routes[i].pattern, call->request, params)) {
-            bool is_get = strcmp(api_routes[i].method, "GET") == 0;
-            allow = weir_arena_printf(call->arena, "%s%s%s%s", allow, *allow != '\0' ? ", " : "",
-                                      api_routes[i].method, is_get ? ", HEAD" : "");
-        }
-    }
-    return allow;
-}
-
 /* Who may do it in one project only need not name it. */
 static void name_only_project(struct api_call *call)
 {
-    static const char *const patterns[] = {
-        "/api/v1/jobs", "/api/v1/datasets",    "/api/v1/ions",     "/api/v1/models/{name}/versions",
-        "/api/v1/runs", "/api/v1/experiments", "/api/v1/services", "/api/v1/sweeps"};
-    bool makes_noun = false;
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(patterns); i++) {
-        makes_noun = makes_noun || (strcmp(call->route->pattern, patterns[i]) == 0 &&
-                                    strcmp(call->route->method, "POST") == 0);
-    }
-    if (makes_noun && !call->rows.is_all && call->rows.n_projects == 1 &&
-        json_object_get(call->body, "project") == NULL) {
+    if ((call->route->flags & ROUTE_IN_PROJECT) != 0 && !call->rows.is_all &&
+        call->rows.n_projects == 1 && json_object_get(call->body, "project") == NULL) {
         json_object_set_new(call->body, "project", json_string(call->rows.projects[0]));
     }
 }
 
 static weir_status parse_body(struct api_call *call, struct weir_error *err)
 {
-    if (call->route->flags & (API_UPLOAD | API_BYTES_IN)) {
+    if (call->route->flags & (ROUTE_UPLOAD | ROUTE_BYTES_IN)) {
         return WEIR_OK;
     }
     bool is_change =
@@ -141,44 +60,106 @@ static weir_status parse_body(struct api_call *call, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status read_trial(struct api_call *call, struct weir_error *err)
+/* ---- the API's own form -------------------------------------------------------------------------- */
+
+static const struct weir_route *find_own(const struct weir_http_request *request,
+                                         const char *out_params[ROUTE_MAX_PARAMS],
+                                         const char **out_project)
 {
-    int64_t is_dry = 0;
-    if (api_words_have(call->route->query, "dry_run")) {
-        WEIR_TRY(api_query_int(call, "dry_run", 0, 0, 1, &is_dry, err));
+    *out_project = NULL;
+    return weir_route_find(api_routes, request, 0, out_params);
+}
+
+static weir_status not_found(struct api_call *call, struct weir_error *err)
+{
+    call->allow = weir_route_allowed(api_routes, call->request, 0, call->arena);
+    if (*call->allow != '\0') {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "%.20s is not supported for %.120s: there are %s",
+                              call->request->method, call->request->path, call->allow);
     }
-    call->is_trial = is_dry == 1;
+    return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                          "there is no %.120s; GET /api/v1/openapi.json "
+                          "lists what there is",
+                          call->request->path);
+}
+
+static weir_status check_own(struct api_call *call, struct weir_error *err)
+{
+    WEIR_TRY(api_check_open(call, err));
+    WEIR_TRY(api_query_parse(call, err));
+    call->is_trial = api_query_bool(call, "dry_run");
     return WEIR_OK;
 }
 
+static weir_status read_own_body(struct api_call *call, struct weir_error *err)
+{
+    WEIR_TRY(parse_body(call, err));
+    return api_check_scope(call, err);
+}
+
+static weir_status run_own(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return call->route->fn(call, txn, err);
+}
+
+/* Somebody still types what is asked about, and changes nothing by it: that it is wrong is the answer, and no failure
+ * for a browser to report. */
+static bool is_draft(const struct api_call *call, weir_status status)
+{
+    int http_status = weir_status_http(status);
+    bool is_question = call->route != NULL && (call->is_trial || call->route->flags & ROUTE_ASKS ||
+                                               strcmp(call->request->method, "GET") == 0);
+    return is_question && http_status >= 400 && http_status < 500 && status != WEIR_ERR_UNAUTH &&
+           status != WEIR_ERR_DENIED &&
+           weir_http_request_header(call->request, "X-Weir-Draft") != NULL;
+}
+
+static void refuse_own(struct api_call *call, const struct weir_error *err)
+{
+    weir_http_response_error(call->response, err);
+    if (is_draft(call, err->status)) {
+        weir_http_response_as_answer(call->response);
+    }
+    if (err->status == WEIR_ERR_UNAUTH) {
+        weir_http_response_header(call->response, "WWW-Authenticate", "Bearer realm=\"weir\"");
+    }
+}
+
+static const struct api_form own_form = {.find = find_own,
+                                         .not_found = not_found,
+                                         .reach = WEIR_IDENTITY_ANYWHERE,
+                                         .check = check_own,
+                                         .read_body = read_own_body,
+                                         .run = run_own,
+                                         .refuse = refuse_own};
+
+static const struct api_form *form_of(const struct weir_http_request *request)
+{
+    return weir_mlflow_takes(request) ? &api_mlflow_form : &own_form;
+}
+
+/* ---- the way of a request ------------------------------------------------------------------------ */
+
 static weir_status prepare(struct api_call *call, struct weir_error *err)
 {
-    call->route = find_route(call->request, call->params);
+    call->form = form_of(call->request);
+    call->route = call->form->find(call->request, call->params, &call->path_project);
     if (call->route == NULL) {
-        call->allow = allowed_methods(call);
-        if (*call->allow != '\0') {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                  "%.20s is not supported for %.120s: there are %s",
-                                  call->request->method, call->request->path, call->allow);
-        }
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "there is no %.120s; GET /api/v1/openapi.json "
-                              "lists what there is",
-                              call->request->path);
+        return call->form->not_found(call, err);
     }
     call->is_encoded = weir_http_request_check_plain(call->request, err) != WEIR_OK;
     if (call->is_encoded) {
         return WEIR_ERR_UNSUPPORTED;
     }
-    if (call->route->flags & API_OPEN) {
+    if (call->route->flags & ROUTE_OPEN) {
         call->rows.is_all = true;
-        return WEIR_OK;
+        return api_query_parse(call, err);
     }
-    WEIR_TRY(api_identify(call, WEIR_IDENTITY_ANYWHERE, err));
+    WEIR_TRY(api_identify(call, call->form->reach, err));
     weir_http_request_is_known(call->request);
     WEIR_TRY(api_check_right(call, err));
-    WEIR_TRY(api_check_open(call, err));
-    return read_trial(call, err);
+    return call->form->check(call, err);
 }
 
 /* A request that waits is handled again with every wake: what one turn allocates must not stay
@@ -210,37 +191,20 @@ void api_say_when(const struct api_call *call)
     }
 }
 
-/* Somebody still types what is asked about, and changes nothing by it: that it is wrong is the answer, and no failure
- * for a browser to report. */
-static bool is_draft(const struct api_call *call, weir_status status)
-{
-    int http_status = weir_status_http(status);
-    bool is_question = call->route != NULL && (call->is_trial || call->route->flags & API_ASKS ||
-                                               strcmp(call->request->method, "GET") == 0);
-    return is_question && http_status >= 400 && http_status < 500 && status != WEIR_ERR_UNAUTH &&
-           status != WEIR_ERR_DENIED &&
-           weir_http_request_header(call->request, "X-Weir-Draft") != NULL;
-}
-
-static void answer_error(struct api_call *call, weir_status status, const struct weir_error *err)
+static void refuse(struct api_call *call, weir_status status, const struct weir_error *err)
 {
     struct weir_error told = *err;
+    told.status = status;
     if (weir_store_error_is_damage(err) || weir_blob_error_is_damage(err)) {
-        told.status = status = WEIR_ERR_IO; /* the caller has sent nothing that is damaged */
+        told.status = WEIR_ERR_IO; /* the caller has sent nothing that is damaged */
     }
-    weir_http_response_error(call->response, &told);
-    if (is_draft(call, status)) {
-        weir_http_response_as_answer(call->response);
-    }
+    call->form->refuse(call, &told);
     api_say_form(call);
-    if (status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE) {
+    if (told.status == WEIR_ERR_IO || told.status == WEIR_ERR_NOSPACE) {
         vitals_doubt(call->api->vitals);
     }
-    if (status == WEIR_ERR_UNAUTH) {
-        weir_http_response_header(call->response, "WWW-Authenticate", "Bearer realm=\"weir\"");
-    }
     api_say_when(call);
-    if (weir_status_http(status) >= 500 && status != WEIR_ERR_UNSUPPORTED) {
+    if (weir_status_http(told.status) >= 500 && told.status != WEIR_ERR_UNSUPPORTED) {
         weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", call->request->method),
                  WEIR_KV_STR("path", call->request->path), WEIR_KV_STR("error", err->message));
     }
@@ -264,22 +228,20 @@ void api_note_for_audit(const struct api_call *call, weir_status status,
     }
 }
 
+static weir_status answer(struct api_call *call, struct weir_error *err)
+{
+    WEIR_TRY(prepare(call, err));
+    WEIR_TRY(call->form->read_body(call, err));
+    return api_perform(call, err);
+}
+
 static void handle(struct api_call *call)
 {
     struct weir_error err = {0};
     call->publish = json_array();
-    weir_status status = prepare(call, &err);
-    if (status == WEIR_OK) {
-        status = parse_body(call, &err);
-    }
-    if (status == WEIR_OK) {
-        status = api_check_scope(call, &err);
-    }
-    if (status == WEIR_OK) {
-        status = api_perform(call, &err);
-    }
+    weir_status status = answer(call, &err);
     if (status != WEIR_OK) {
-        answer_error(call, status, &err);
+        refuse(call, status, &err);
     }
     api_note_for_audit(call, status, &err);
     json_decref(call->body);
@@ -301,12 +263,8 @@ void weir_api_handle(void *context, struct weir_http_request *request,
         weir_gateway_handle(api->gateway, request, response);
         return;
     }
-    if (weir_mlflow_takes(request)) {
-        api_mlflow_handle(api, request, response);
-        return;
-    }
     api_call_init(&call, api, request, response, &arena);
-    if (!api_page(&call)) {
+    if (weir_mlflow_takes(request) || !api_page(&call)) {
         handle(&call);
     }
     weir_arena_fini(&arena);
@@ -322,22 +280,22 @@ static weir_status check_model_head(const struct weir_http_request *request, con
 }
 
 static void route_body_rule(const struct weir_api *api, const struct weir_http_request *request,
-                            const struct api_route *route, struct weir_http_body_rule *rule)
+                            const struct weir_route *route, struct weir_http_body_rule *rule)
 {
     if (route->max_body_bytes != 0) {
         rule->max_bytes = route->max_body_bytes;
-    } else if (route->flags & API_OPEN) {
+    } else if (route->flags & ROUTE_OPEN) {
         rule->max_bytes = OPEN_MAX_BYTES;
     }
-    if (route->flags & API_UPLOAD) {
+    if (route->flags & ROUTE_UPLOAD) {
         rule->to_file = true;
         rule->max_bytes = route->max_body_bytes != 0 ? route->max_body_bytes : API_UPLOAD_MAX_BYTES;
         const char *as = weir_http_request_query(request, "as");
         bool is_model = as != NULL && strcmp(as, API_BLOB_AS_MODEL) == 0;
-        if (route->flags & API_ARTIFACT) {
+        if (route->flags & ROUTE_ARTIFACT) {
             rule->max_bytes = api->artifact_max_bytes;
         }
-        rule->wants_sha256 = route->fn == api_blob_put || (route->flags & API_ARTIFACT) != 0;
+        rule->wants_sha256 = route->fn == api_blob_put || (route->flags & ROUTE_ARTIFACT) != 0;
         rule->check = route->fn == api_blob_put && is_model ? check_model_head : NULL;
         rule->check_bytes = WEIR_MODEL_SNIFF_BYTES;
     }
@@ -345,13 +303,14 @@ static void route_body_rule(const struct weir_api *api, const struct weir_http_r
 
 /* Before anybody knows whether it is true: what is not is refused at once. */
 static enum weir_api_class class_of(const struct weir_http_request *request,
-                                    const struct api_route *route)
+                                    const struct weir_route *route)
 {
     const char *token = api_bearer(request);
     if (token != NULL && attempt_token_is(token)) {
         return WEIR_API_TASKS;
     }
-    bool is_agents = route != NULL && (route->flags & (API_OWN_NODE | API_OWN_TASK)) != 0;
+    bool is_agents =
+        route != NULL && (route->owns == ROUTE_OWNS_NODE || route->owns == ROUTE_OWNS_TASK);
     return is_agents ? WEIR_API_AGENTS : WEIR_API_PEOPLE;
 }
 
@@ -359,18 +318,13 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
                         struct weir_http_body_rule *rule)
 {
     struct weir_api *api = context;
-    const char *params[API_MAX_PARAMS];
+    const char *params[ROUTE_MAX_PARAMS], *project;
     if (is_inference(api, request)) {
         weir_gateway_body_rule(api->gateway, request, rule);
         rule->of_class = WEIR_API_INFERENCE;
         return;
     }
-    const struct api_route *route = NULL;
-    if (weir_mlflow_takes(request)) {
-        api_mlflow_body_rule(api, request, rule);
-    } else {
-        route = find_route(request, params);
-    }
+    const struct weir_route *route = form_of(request)->find(request, params, &project);
     if (route != NULL) {
         route_body_rule(api, request, route, rule);
     }
@@ -389,14 +343,10 @@ void weir_api_admit(void *context, struct weir_http_request *request,
         weir_gateway_admit(api->gateway, request, response);
         return;
     }
-    if (weir_mlflow_takes(request)) {
-        api_mlflow_admit(api, request, response);
-        return;
-    }
     api_call_init(&call, api, request, response, &arena);
     weir_status status = prepare(&call, &err);
     if (status != WEIR_OK) {
-        answer_error(&call, status, &err);
+        refuse(&call, status, &err);
         api_note_for_audit(&call, status, &err);
     }
     weir_arena_fini(&arena);

@@ -8,7 +8,6 @@
 
 #include "api/act.h"
 #include "api/call.h"
-#include "api/route.h"
 
 /** Values in the JSON of one body, each of which takes memory however short it is written. */
 #define API_BODY_MAX_VALUES ((size_t)256 << 10)
@@ -45,13 +44,28 @@ void api_say_when(const struct api_call *call);
 void api_note_for_audit(const struct api_call *call, weir_status status,
                         const struct weir_error *err);
 
-/** The handler, body rule and admission of paths that weir_mlflow_takes (mlflow.c). */
-void api_mlflow_handle(struct weir_api *api, struct weir_http_request *request,
-                       struct weir_http_response *response);
-void api_mlflow_body_rule(const struct weir_api *api, const struct weir_http_request *request,
-                          struct weir_http_body_rule *rule);
-void api_mlflow_admit(struct weir_api *api, struct weir_http_request *request,
-                      struct weir_http_response *response);
+/**
+ * How the requests of one set of tables are taken and answered. All take the same steps, in this order; what differs is here.
+ * Each step may refuse, which ends the way.
+ */
+struct api_form {
+    /** The route of a request, what its path says, and the project before it. Pure. */
+    const struct weir_route *(*find)(const struct weir_http_request *request,
+                                     const char *out_params[ROUTE_MAX_PARAMS],
+                                     const char **out_project);
+    /** Set call->allow, and say that there is no such route. */
+    weir_status (*not_found)(struct api_call *call, struct weir_error *err);
+    enum weir_identity_reach reach; /**< Which proofs these requests may show. */
+    /** What else must hold before the body is looked at: the caller has the right. */
+    weir_status (*check)(struct api_call *call, struct weir_error *err);
+    weir_status (*read_body)(struct api_call *call, struct weir_error *err);
+    /** The route's function, in the transaction that its row asks for. */
+    weir_status (*run)(struct api_call *call, struct weir_txn *txn, struct weir_error *err);
+    /** Answer with an error, in the form that these clients read. */
+    void (*refuse)(struct api_call *call, const struct weir_error *err);
+};
+
+extern const struct api_form api_mlflow_form;
 
 /** Answer one of the page's files ("/", "/app.js" …), or the way to the login page for who has no
  *  session; false if the path is none of them. Addresses of screens without a project ("/runs") are

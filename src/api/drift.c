@@ -1,10 +1,10 @@
 /** Drift of an ION as people look at it: a table of signals by p-value, the histograms behind it, and
  *  how each signal's p-value went over time. All of it from the reports that are stored. */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/farthest.h"
 #include "api/functions.h"
 #include "api/ion.h"
+#include "api/query.h"
 #include "store/table.h"
 
 #include "base/clock.h"
@@ -19,8 +19,6 @@
 #define REPORTS_MAX     5000 /* the newest; is_cut says that there are more */
 #define SIGNALS_MAX     256
 #define SPAN_DEFAULT_MS ((int64_t)6 * 3600 * 1000)
-#define POINTS_DEFAULT  36
-#define POINTS_MAX      500
 #define WATCH_RATE      0.05 /* of false discoveries among the signals: worth a look */
 
 /** One signal of one pipeline, its newest report first. */
@@ -265,15 +263,14 @@ weir_status api_ion_drift(struct api_call *call, struct weir_txn *txn, struct we
                           .signals = WEIR_ARENA_ARRAY(call->arena, SIGNALS_MAX, struct signal)};
     struct weir_ion_state state;
     WEIR_TRY(api_ion_load(call, txn, &state, err));
-    WEIR_TRY(api_query_time(call, "until", call->now_ms + 1, &table.until_ms, err));
-    WEIR_TRY(api_query_time(call, "since", table.until_ms - SPAN_DEFAULT_MS, &table.since_ms, err));
-    WEIR_TRY(api_query_int(call, "points", POINTS_DEFAULT, 1, POINTS_MAX, &table.n_points, err));
+    table.until_ms = api_query_time(call, "until", call->now_ms + 1);
+    table.since_ms = api_query_time(call, "since", table.until_ms - SPAN_DEFAULT_MS);
+    table.n_points = api_query_int(call, "points");
     if (table.since_ms >= table.until_ms || table.since_ms <= 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "query parameter since: expected a time before until");
     }
-    weir_status status =
-        read_reports(&table, txn, weir_http_request_query(call->request, "pipeline"), err);
+    weir_status status = read_reports(&table, txn, api_query_text(call, "pipeline"), err);
     if (status == WEIR_OK) {
         judge(&table);
     }

@@ -2,6 +2,7 @@
 #include "api/audit.h"
 #include "api/feed.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/records.h"
 
 #include "ion/decision.h"
@@ -17,7 +18,7 @@
 /* The audit is for who may read it, and only where it is asked for. */
 weir_status api_event_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    const char *topic = weir_http_request_query(call->request, "topic");
+    const char *topic = api_query_text(call, "topic");
     bool wants_audit = topic != NULL && strcmp(topic, AUDIT_TOPIC) == 0;
     const struct weir_filter no_audit = WEIR_FILTER_TEXT("topic", NE, AUDIT_TOPIC);
     if (wants_audit && (call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_AUDIT_READ)) == 0) {
@@ -215,7 +216,7 @@ static void keep_projects(struct stream *stream, const struct api_call *call)
 weir_status api_stream(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct stream wanted = {.api = call->api, .feed_position = feed_position(call->api->feed)};
-    const char *topics = weir_http_request_query(call->request, "topics");
+    const char *topics = api_query_text(call, "topics");
     const char *resume = weir_http_request_header(call->request, "Last-Event-ID");
     WEIR_TRY(read_topics(&wanted, topics != NULL ? topics : "events", err));
     if (resume == NULL || sscanf(resume, "%" SCNd64 "-%" SCNd64, &wanted.seqs[NUMBERED_EVENTS],

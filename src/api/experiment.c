@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/label.h"
+#include "api/query.h"
 #include "api/run.h"
 #include "api/views.h"
 #include "store/table.h"
@@ -12,7 +13,6 @@
 
 #include <string.h>
 
-#define LIST_MAX 1000
 #define TAGS_MAX 1000
 
 static const char sql_counts[] =
@@ -44,26 +44,23 @@ static weir_status answer_experiment(struct api_call *call, struct weir_txn *txn
 
 weir_status api_experiment_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_experiment_search search = {.cursor =
-                                                weir_http_request_query(call->request, "cursor")};
+    struct weir_experiment_search search = {.cursor = api_query_text(call, "cursor")};
     struct weir_search_order order;
     struct weir_search_node *filter;
     struct weir_experiment *found = NULL;
-    const char *text = weir_http_request_query(call->request, "order");
-    int64_t limit;
+    const char *text = api_query_text(call, "order");
     size_t n = 0;
     char *next = NULL;
-    WEIR_TRY(api_query_int(call, "limit", 100, 1, LIST_MAX, &limit, err));
-    WEIR_TRY(weir_search_parse(weir_http_request_query(call->request, "filter"),
-                               &weir_experiment_noun, call->arena, &filter, err));
+    WEIR_TRY(weir_search_parse(api_query_text(call, "filter"), &weir_experiment_noun, call->arena,
+                               &filter, err));
     if (text != NULL) {
         WEIR_TRY(weir_search_parse_order(text, &weir_experiment_noun, call->arena, &order, err));
         search.orders = &order;
         search.n_orders = 1;
     }
-    WEIR_TRY(api_query_view(call, &search.view, err));
+    search.view = api_query_view(call);
     search.filter = filter;
-    search.limit = (size_t)limit;
+    search.limit = (size_t)api_query_int(call, "limit");
     if (api_query_projects(call, &search.projects, &search.n_projects)) {
         WEIR_TRY(weir_experiment_search(txn, &search, call->arena, &found, &n, &next, err));
     }

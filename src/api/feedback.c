@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/ion.h"
+#include "api/query.h"
 #include "api/records.h"
 #include "api/views.h"
 
@@ -176,17 +177,16 @@ weir_status api_feedback_give(struct api_call *call, struct weir_txn *txn, struc
 
 weir_status api_ion_health(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    const char *pipeline = weir_http_request_query(call->request, "pipeline");
-    const char *by = weir_http_request_query(call->request, "by");
+    const char *pipeline = api_query_text(call, "pipeline");
+    const char *by = api_query_text(call, "by");
     struct weir_accuracy accuracy;
     struct weir_accuracy_group *groups;
     struct weir_kpi *kpis;
     struct weir_ion_state state;
-    int64_t since_ms;
     size_t n_groups, n_kpis;
     by = by != NULL ? by : "camera";
     WEIR_TRY(api_ion_load(call, txn, &state, err));
-    WEIR_TRY(api_query_time(call, "since", call->now_ms - SPAN_DEFAULT_MS, &since_ms, err));
+    int64_t since_ms = api_query_time(call, "since", call->now_ms - SPAN_DEFAULT_MS);
     WEIR_TRY(weir_feedback_accuracy(txn, call->params[0], pipeline, since_ms, &accuracy, err));
     WEIR_TRY(weir_feedback_groups(txn, call->params[0], pipeline, since_ms, by, call->arena,
                                   &groups, &n_groups, err));

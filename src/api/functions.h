@@ -1,8 +1,15 @@
-/** The functions of all routes, by file: routes.c names each. */
+/** The functions of all routes, by file: rows name each (routes_*.c). */
 #ifndef WEIR_API_FUNCTIONS_H
 #define WEIR_API_FUNCTIONS_H
 
-#include "api/route.h"
+#include "base/status.h"
+
+struct api_call;
+struct weir_txn;
+
+/** Declares a route's function. */
+#define API_FN(name)                                                                               \
+    weir_status name(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 
 /* alert.c */
 API_FN(api_alert_list);

@@ -2,9 +2,9 @@
 #include "api/health.h"
 
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/query.h"
 #include "api/scope.h"
 #include "api/views.h"
 #include "control/vitals.h"
@@ -15,14 +15,12 @@
 
 weir_status api_node_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_query query = {.cursor = weir_http_request_query(call->request, "cursor")};
-    int64_t limit;
+    struct weir_query query = {.cursor = api_query_text(call, "cursor")};
     struct api_node *views;
     void *items;
     size_t n;
     char *next;
-    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
-    query.limit = (size_t)limit;
+    query.limit = (size_t)api_query_int(call, "limit");
     WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, call->arena, &items, &n, &next, err));
     WEIR_TRY(api_node_views(call, txn, items, n, &views, err));
     api_answer_views(call, api_node_view(), views, n, next);

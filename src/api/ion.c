@@ -6,6 +6,7 @@
 #include "api/arms.h"
 #include "api/functions.h"
 #include "api/health.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "base/clock.h"
 #include "base/grow.h"
@@ -21,9 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPLOYMENT_WAIT_MAX_S 60
-#define FIRINGS_SHOWN         20
-#define ION_MAX_BYTES         ((size_t)64 << 20) /* in memory */
+#define FIRINGS_SHOWN 20
+#define ION_MAX_BYTES ((size_t)64 << 20) /* in memory */
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
@@ -249,7 +249,7 @@ static json_t *ion_view_by_name(struct weir_txn *txn, const char *name,
 weir_status api_ion_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     char **names;
-    const char *next = NULL, *cursor = weir_http_request_query(call->request, "cursor");
+    const char *next = NULL, *cursor = api_query_text(call, "cursor");
     struct weir_alert *alerts;
     size_t n, n_alerts, weight = 0;
     WEIR_TRY(weir_ion_list_active(txn, call->arena, &names, &n, err));
@@ -484,7 +484,7 @@ weir_status api_list_of_ion(struct api_call *call, struct weir_txn *txn,
                                .is_descending = order_by != NULL,
                                .limit = 1000,
                                .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = weir_http_request_query(call->request, "cursor")};
+                               .cursor = api_query_text(call, "cursor")};
     void *items;
     size_t n;
     char *next;
@@ -540,10 +540,9 @@ static weir_status add_signature(struct api_call *call, struct weir_txn *txn, js
 
 weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t after, wait_s;
     struct weir_ion_state state;
-    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, DEPLOYMENT_WAIT_MAX_S, &wait_s, err));
+    int64_t after = api_query_int(call, "after");
+    int64_t wait_s = api_query_int(call, "wait_s");
     WEIR_TRY(weir_ion_load(txn, call->params[0], call->arena, &state, err));
     const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(&state, call->params[1]);
     if (pipeline == NULL || strcmp(pipeline->type, "prediction") != 0) {

@@ -4,6 +4,7 @@
 
 #include "api/functions.h"
 #include "api/ion.h"
+#include "api/query.h"
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/old_words.h"
@@ -179,16 +180,9 @@ static weir_status check_and_store(struct ion_apply *apply, struct weir_error *e
 
 weir_status api_ion_apply(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct ion_apply apply = {.call = call,
-                              .mode = weir_http_request_query(call->request, "mode"),
-                              .warnings = json_array()};
+    struct ion_apply apply = {
+        .call = call, .mode = api_query_text(call, "mode"), .warnings = json_array()};
     (void)txn;
-    if (apply.mode != NULL && strcmp(apply.mode, WEIR_ION_SANDBOX) != 0 &&
-        strcmp(apply.mode, WEIR_ION_PRODUCTION) != 0) {
-        json_decref(apply.warnings);
-        return weir_error_set(err, WEIR_ERR_INVALID, "mode: expected %s or %s", WEIR_ION_PRODUCTION,
-                              WEIR_ION_SANDBOX);
-    }
     weir_status status = check_and_store(&apply, err);
     json_decref(apply.warnings);
     return status;

@@ -5,6 +5,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/query.h"
 #include "api/visit.h"
 #include "control/control.h"
 #include "framework/framework.h"
@@ -28,7 +29,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WAIT_MAX_S        60
 #define RESTARTS_MAX      1000
 #define DESIRED_MAX_BYTES ((size_t)64 << 20)
 
@@ -303,10 +303,9 @@ static json_t *desired_task(struct api_call *call, struct weir_txn *txn,
 weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node;
-    int64_t after, wait_s, serial;
-    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    WEIR_TRY(api_query_int(call, "visits", -2, -2, INT64_MAX, &serial, err));
-    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
+    int64_t after = api_query_int(call, "after");
+    int64_t serial = api_query_int(call, "visits");
+    int64_t wait_s = api_query_int(call, "wait_s");
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, call->params[0], call->arena, &node, err));
     json_t *visits = api_visits_wanted(call, node.name, &serial);
     if (visits != NULL) { /* at once, and without the tasks, which may be megabytes */

@@ -3,6 +3,7 @@
 
 #include "api/answer.h"
 #include "api/functions.h"
+#include "api/query.h"
 
 #include "base/names.h"
 #include "cluster/driver.h"
@@ -88,7 +89,7 @@ static size_t count_kinds(const struct weir_registry *registry)
 
 weir_status api_kind_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    const char *noun = weir_http_request_query(call->request, "noun");
+    const char *noun = api_query_text(call, "noun");
     size_t n = 0, n_all = 0;
     bool is_known = noun == NULL;
     (void)txn;

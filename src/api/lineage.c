@@ -4,6 +4,7 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/model.h"
+#include "api/query.h"
 #include "api/records.h"
 #include "control/lineage.h"
 #include "store/rights.h"
@@ -108,13 +109,10 @@ static weir_status answer_lineage(struct api_call *call, find_fn find, struct we
 
 static weir_status answer_page(struct api_call *call, page_fn page_of, struct weir_error *err)
 {
-    struct asked asked = {.call = call,
-                          .page_of = page_of,
-                          .page.cursor = weir_http_request_query(call->request, "cursor")};
-    int64_t limit;
+    struct asked asked = {
+        .call = call, .page_of = page_of, .page.cursor = api_query_text(call, "cursor")};
     WEIR_TRY(api_read_version(call->params[1], &asked.version, err));
-    WEIR_TRY(api_query_limit(call, &limit, err));
-    asked.page.limit = (size_t)limit;
+    asked.page.limit = (size_t)api_query_int(call, "limit");
     WEIR_TRY(api_lineage_read(call, page_in, &asked, err));
     api_answer_list(call, &weir_decision_resource, asked.page.items, asked.page.n, asked.page.next);
     return WEIR_OK;

@@ -127,7 +127,7 @@ START_TEST(a_card_says_what_is_known_and_what_is_not)
     ck_assert(!has_limit("described"));
     EXPECT_STATUS(404, ask_as(red, "GET " VERSION "/card"));
     EXPECT(404, "GET " API "/models/none/versions/1/card");
-    EXPECT_ERROR(400, "json or markdown", "GET " VERSION "/card?format=pdf");
+    EXPECT_ERROR(400, "is none of json, markdown", "GET " VERSION "/card?format=pdf");
 }
 
 END_TEST

@@ -94,7 +94,7 @@ weir_status api_login_page(struct api_call *call, struct weir_txn *txn, struct w
     size_t n;
     const struct weir_identity_way *ways = weir_identities_list(call->api->identities, &n);
     (void)txn;
-    call->login_next = weir_http_request_query(call->request, "next");
+    call->login_next = api_query_text(call, "next");
     for (size_t i = 0; i < n; i++) {
         const char *given = brought(call, &ways[i]);
         if (given != NULL) {
@@ -111,7 +111,7 @@ weir_status api_login_begin(struct api_call *call, struct weir_txn *txn, struct 
     const struct weir_identity_way *way;
     (void)txn;
     WEIR_TRY(weir_identities_find(call->api->identities, call->params[0], &way, err));
-    call->login_next = weir_http_request_query(call->request, "next");
+    call->login_next = api_query_text(call, "next");
     const char *given = brought(call, way), *html = login_page_draw(call, way, false);
     if (way->ops->begin != NULL && (given != NULL || way->ops->fields == NULL)) {
         return begin(call, way, given, err);

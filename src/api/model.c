@@ -6,6 +6,7 @@
 #include "api/blob_access.h"
 #include "api/functions.h"
 #include "api/label.h"
+#include "api/query.h"
 #include "api/records.h"
 #include "api/views.h"
 #include "control/alias.h"
@@ -97,7 +98,7 @@ weir_status api_model_versions(struct api_call *call, struct weir_txn *txn, stru
                                .is_descending = true,
                                .limit = 1000,
                                .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = weir_http_request_query(call->request, "cursor")};
+                               .cursor = api_query_text(call, "cursor")};
     void *items;
     size_t n;
     char *next;
@@ -457,9 +458,7 @@ weir_status api_alias_put(struct api_call *call, struct weir_txn *txn, struct we
 weir_status api_alias_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct control control = api_control(call);
-    int64_t is_forced;
-    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &is_forced, err));
-    if (!is_forced) {
+    if (!api_query_bool(call, "force")) {
         WEIR_TRY(control_check_alias_unused(&control, txn, call->params[0], call->params[1], err));
     }
     WEIR_TRY(control_alias_set(&control, txn, call->params[0], call->params[1], 0, err));

@@ -2,7 +2,9 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/kind.h"
+#include "api/routes.h"
 #include "api/shape.h"
+#include "api/word.h"
 
 #include "base/kind.h"
 #include "control/deploy.h"
@@ -201,7 +203,7 @@ static json_t *schema_ref(const struct weir_resource *resource)
     return ref_to(resource->name);
 }
 
-static json_t *answer_schema(const struct api_route *route)
+static json_t *answer_schema(const struct weir_route *route)
 {
     const struct api_shape *shape = api_shape_of_route(route->method, route->pattern);
     if (shape != NULL) {
@@ -210,7 +212,7 @@ static json_t *answer_schema(const struct api_route *route)
     if (route->out == NULL) {
         return json_pack("{s:s}", "type", "object");
     }
-    if (route->flags & API_LIST) {
+    if (route->flags & ROUTE_LIST) {
         return json_pack("{s:s,s:{s:{s:s,s:o},s:{s:s,s:b}}}", "type", "object", "properties",
                          "items", "type", "array", "items", schema_ref(route->out), "next", "type",
                          "string", "nullable", 1);
@@ -218,37 +220,79 @@ static json_t *answer_schema(const struct api_route *route)
     return schema_ref(route->out);
 }
 
-static void add_parameter(json_t *parameters, const char *name, size_t len, const char *in)
+static void add_parameter(json_t *parameters, const char *name, size_t len, const char *doc,
+                          json_t *schema)
 {
-    json_array_append_new(parameters, json_pack("{s:s%,s:s,s:b,s:{s:s}}", "name", name, len, "in",
-                                                in, "required", strcmp(in, "path") == 0, "schema",
-                                                "type", "string"));
+    json_array_append_new(parameters, json_pack("{s:s%,s:s,s:b,s:s*,s:o}", "name", name, len, "in",
+                                                doc != NULL ? "query" : "path", "required",
+                                                doc == NULL, "description", doc, "schema", schema));
 }
 
-static json_t *parameters_of(const struct api_route *route)
+/* {"type": "string", "enum": [...]} of words with blanks between; NULL: any text. */
+static json_t *words_schema(const char *words)
 {
+    json_t *list = words != NULL ? json_array() : NULL;
+    for (const char *p = words; p != NULL && *p != '\0'; p += strcspn(p, " "), p += *p == ' ') {
+        json_array_append_new(list, json_stringn(p, strcspn(p, " ")));
+    }
+    return json_pack("{s:s,s:o*}", "type", "string", "enum", list);
+}
+
+static json_t *int_schema(const struct weir_route_param *param)
+{
+    json_t *schema = json_pack("{s:s,s:s,s:I,s:I}", "type", "integer", "format", "int64", "minimum",
+                               (json_int_t)param->lo, "maximum", (json_int_t)param->hi);
+    if (param->fallback >= param->lo && param->fallback <= param->hi) {
+        json_object_set_new(schema, "default", json_integer(param->fallback));
+    }
+    return schema;
+}
+
+static json_t *param_schema(const struct weir_route_param *param, const char *words)
+{
+    switch (param->type) {
+    case ROUTE_INT:
+        return int_schema(param);
+    case ROUTE_BOOL:
+        return json_pack("{s:s,s:[i,i]}", "type", "integer", "enum", 0, 1);
+    case ROUTE_TIME:
+        return json_pack("{s:s,s:s}", "type", "string", "format", "date-time");
+    default:
+        return words_schema(words);
+    }
+}
+
+static json_t *parameters_of(const struct weir_route *route)
+{
+    struct weir_arena arena;
     json_t *parameters = json_array();
+    weir_arena_init(&arena, 0);
     for (const char *p = strchr(route->pattern, '{'); p != NULL; p = strchr(p + 1, '{')) {
-        add_parameter(parameters, p + 1, strcspn(p + 1, "}"), "path");
+        add_parameter(parameters, p + 1, strcspn(p + 1, "}"), NULL,
+                      json_pack("{s:s}", "type", "string"));
     }
-    for (const char *p = route->query; p != NULL && *p != '\0';) {
-        size_t len = strcspn(p, " ");
-        add_parameter(parameters, p, len, "query");
-        p += len + (p[len] == ' ');
+    for (const struct weir_route_param *param = route->query; param != NULL && param->name != NULL;
+         param++) {
+        bool is_field = param->type == ROUTE_FIELD;
+        add_parameter(parameters, param->name, strlen(param->name),
+                      is_field ? weir_resource_field(route->out, param->name)->doc : param->doc,
+                      param_schema(param, is_field ? api_words_of(route->out, param->name, &arena)
+                                                   : param->words));
     }
+    weir_arena_fini(&arena);
     return parameters;
 }
 
-static const char *content_of(const struct api_route *route)
+static const char *content_of(const struct weir_route *route)
 {
-    if (route->flags & API_EVENTS) {
+    if (route->flags & ROUTE_EVENTS) {
         return "text/event-stream";
     }
-    return route->flags & API_BYTES_OUT ? "application/octet-stream" : "application/json";
+    return route->flags & ROUTE_BYTES_OUT ? "application/octet-stream" : "application/json";
 }
 
 /* What the route takes as JSON; NULL: nothing, or what the summary says. */
-static json_t *body_schema(const struct api_route *route)
+static json_t *body_schema(const struct weir_route *route)
 {
     const struct api_shape *shape = api_shape_of_body(route->method, route->pattern);
     if (shape != NULL) {
@@ -263,19 +307,19 @@ static json_t *body_schema(const struct api_route *route)
     return route->in != NULL && strcmp(route->method, "DELETE") != 0 ? schema_ref(route->in) : NULL;
 }
 
-static json_t *operation_of(const struct api_route *route)
+static json_t *operation_of(const struct weir_route *route)
 {
     json_t *body;
     json_t *operation =
         json_pack("{s:s,s:o}", "summary", route->summary, "parameters", parameters_of(route));
-    bool is_json_out = (route->flags & (API_BYTES_OUT | API_EVENTS)) == 0;
+    bool is_json_out = (route->flags & (ROUTE_BYTES_OUT | ROUTE_EVENTS)) == 0;
     json_t *schema = is_json_out ? answer_schema(route) : json_pack("{s:s}", "type", "string");
     json_object_set_new(
         operation, "responses",
         json_pack("{s:{s:s,s:{s:{s:o}}},s:{s:s,s:{s:{s:{s:s}}}}}", "2XX", "description", "Done",
                   "content", content_of(route), "schema", schema, "default", "description", "Error",
                   "content", "application/json", "schema", "$ref", "#/components/schemas/error"));
-    if (route->flags & (API_UPLOAD | API_BYTES_IN)) {
+    if (route->flags & (ROUTE_UPLOAD | ROUTE_BYTES_IN)) {
         json_object_set_new(operation, "requestBody",
                             json_pack("{s:{s:{s:{s:s,s:s}}}}", "content",
                                       "application/octet-stream", "schema", "type", "string",
@@ -285,7 +329,7 @@ static json_t *operation_of(const struct api_route *route)
             operation, "requestBody",
             json_pack("{s:{s:{s:o}}}", "content", "application/json", "schema", body));
     }
-    if (route->flags & API_OPEN) {
+    if (route->flags & ROUTE_OPEN) {
         json_object_set_new(operation, "security", json_array());
     } else {
         json_object_set_new(operation, "x-weir-right",
@@ -338,12 +382,13 @@ static void add_schema(json_t *schemas, const char *name, const struct weir_reso
 
 static void add_schemas(json_t *schemas)
 {
+    const struct weir_route *route;
     const struct api_shape *shape;
     for (size_t i = 0; (shape = api_shape_at(i)) != NULL; i++) {
         add_schema(schemas, shape->name, shape->record, shape);
     }
-    for (size_t i = 0; i < api_n_routes; i++) {
-        const struct weir_resource *used[] = {api_routes[i].in, api_routes[i].out};
+    for (size_t i = 0; (route = weir_route_at(api_routes, i)) != NULL; i++) {
+        const struct weir_resource *used[] = {route->in, route->out};
         for (size_t k = 0; k < WEIR_ARRAY_LEN(used); k++) {
             if (used[k] != NULL) {
                 add_schema(schemas, used[k]->name, used[k], api_shape_of_record(used[k]));
@@ -354,12 +399,12 @@ static void add_schemas(json_t *schemas)
 
 json_t *weir_api_openapi(void)
 {
+    const struct weir_route *route;
     json_t *paths = json_object();
     json_t *schemas = json_pack("{s:{s:s,s:{s:{s:s,s:{s:{s:s},s:{s:s}}}}}}", "error", "type",
                                 "object", "properties", "error", "type", "object", "properties",
                                 "status", "type", "string", "message", "type", "string");
-    for (size_t i = 0; i < api_n_routes; i++) {
-        const struct api_route *route = &api_routes[i];
+    for (size_t i = 0; (route = weir_route_at(api_routes, i)) != NULL; i++) {
         json_t *path = json_object_get(paths, route->pattern);
         if (path == NULL) {
             path = json_object();

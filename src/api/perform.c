@@ -54,10 +54,10 @@ weir_status api_act_first(struct api_call *call, struct weir_error *err)
 /* Of a route without a transaction: what wrote nothing itself is in the audit all the same. */
 static weir_status run_alone(struct api_call *call, struct weir_error *err)
 {
-    if (call->route->flags & API_ACT_FIRST) {
+    if (call->route->flags & ROUTE_ACT_FIRST) {
         WEIR_TRY(api_act_first(call, err));
     }
-    WEIR_TRY(call->route->fn(call, NULL, err));
+    WEIR_TRY(call->form->run(call, NULL, err));
     return weir_http_response_waits(call->response) ? WEIR_OK : api_act_first(call, err);
 }
 
@@ -65,16 +65,16 @@ static weir_status run_in_transaction(struct weir_txn *txn, void *context, struc
 {
     struct api_call *call = context;
     json_array_clear(call->publish);
-    return call->route->fn(call, txn, err);
+    return call->form->run(call, txn, err);
 }
 
 static weir_status run_by_access(struct api_call *call, struct weir_error *err)
 {
     switch (call->route->access) {
-    case API_READ:
+    case ROUTE_READ:
         WEIR_TRY(api_read(call, run_in_transaction, call, err));
         return call->is_act ? api_write(call, nothing_in, NULL, err) : WEIR_OK;
-    case API_WRITE:
+    case ROUTE_WRITE:
         return api_write(call, run_in_transaction, call, err);
     default:
         return run_alone(call, err);
@@ -96,10 +96,10 @@ static void send_published(struct api_call *call)
     }
     const struct control_listener listener = weir_api_listener(call->api);
     control_publish_all(&listener, call->publish);
-    if ((call->route->flags & API_NOTIFY) && !call->is_routine && call->api->notify != NULL) {
+    if ((call->route->flags & ROUTE_NOTIFY) && !call->is_routine && call->api->notify != NULL) {
         call->api->notify(call->api->notify_context);
     }
-    if ((call->route->flags & API_TELLS) && call->api->told != NULL) {
+    if ((call->route->flags & ROUTE_TELLS) && call->api->told != NULL) {
         call->api->told(call->api->told_context);
     }
 }
@@ -107,8 +107,8 @@ static void send_published(struct api_call *call)
 /* Before the answer leaves: an act may have changed rights. Files, and what flows in, never do. */
 static void forget_callers(const struct api_call *call)
 {
-    if (call->api->gateway != NULL && call->is_act && call->route->access != API_READ &&
-        (call->route->flags & (API_UPLOAD | API_BYTES_IN | API_FLOW)) == 0) {
+    if (call->api->gateway != NULL && call->is_act && call->route->access != ROUTE_READ &&
+        (call->route->flags & (ROUTE_UPLOAD | ROUTE_BYTES_IN | ROUTE_FLOW)) == 0) {
         weir_gateway_forget_callers(call->api->gateway);
     }
 }

@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "store/identity.h"
 #include "store/table.h"
@@ -173,8 +174,8 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
 {
     struct previewing *previewing = context;
     struct api_call *call = previewing->call;
-    const char *kind = weir_http_request_query(call->request, "kind");
-    const char *keep = weir_http_request_query(call->request, "keep");
+    const char *kind = api_query_text(call, "kind");
+    const char *keep = api_query_text(call, "keep");
     bool is_own;
     WEIR_TRY(check_project(call, txn, err));
     WEIR_TRY(load(call, txn, &previewing->settings, err));

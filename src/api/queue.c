@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "control/control.h"
 #include "control/live.h"
 #include "framework/request.h"
@@ -112,17 +113,15 @@ weir_status api_queue_put(struct api_call *call, struct weir_txn *txn, struct we
 {
     const struct control_live live = live_of(call);
     struct weir_queue queue;
-    int64_t is_forced;
     const char *name = json_string_value(json_object_get(call->body, "name"));
     if (name != NULL && strcmp(name, call->params[0]) != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.name: the path names queue %s",
                               call->params[0]);
     }
     json_object_set_new(call->body, "name", json_string(call->params[0]));
-    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &is_forced, err));
     WEIR_TRY(read_queue(call, call->body, &queue, err));
     WEIR_AUTO(weir_json_auto_free) json_t *before = queue_view(call, txn, queue.name);
-    if (!is_forced) {
+    if (!api_query_bool(call, "force")) {
         WEIR_TRY(control_queue_check(txn, &live, &queue, err));
     }
     WEIR_TRY(weir_queue_set(txn, &queue, call->now_ms, err));

@@ -3,17 +3,14 @@
 #include "api/records.h"
 
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "api/word.h"
 #include "control/vitals.h"
 #include "store/event.h"
 
 #include <string.h>
-
-#define LIST_LIMIT_DEFAULT 100
-#define LIST_LIMIT_MAX     1000
 
 weir_status api_query_filters(const struct api_call *call, struct weir_filter *filters, size_t max,
                               size_t *out_n, struct weir_error *err)
@@ -27,6 +24,8 @@ weir_status api_query_filters(const struct api_call *call, struct weir_filter *f
         if (field->type == WEIR_FIELD_TYPE_TEXT && !is_hidden && value != NULL) {
             WEIR_TRY(api_word_read(resource, field->name, value, call->arena, &value, err));
             filters[n++] = WEIR_FILTER_TEXT(field->name, EQ, value);
+        } else if (field->type == WEIR_FIELD_TYPE_INT && api_query_has(call, field->name)) {
+            filters[n++] = WEIR_FILTER_INT(field->name, EQ, api_query_int(call, field->name));
         }
     }
     *out_n = n;
@@ -44,11 +43,6 @@ static weir_status answer_page(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
-weir_status api_query_limit(const struct api_call *call, int64_t *out, struct weir_error *err)
-{
-    return api_query_int(call, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, out, err);
-}
-
 weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     return api_list_where(call, txn, NULL, err);
@@ -59,13 +53,10 @@ weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     struct weir_query query = {.filters = filters,
-                               .cursor = weir_http_request_query(call->request, "cursor"),
-                               .is_descending =
-                                   weir_http_request_query(call->request, "newest") != NULL};
-    int64_t limit;
+                               .cursor = api_query_text(call, "cursor"),
+                               .is_descending = api_query_bool(call, "newest")};
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 1, &query.n_filters, err));
-    WEIR_TRY(api_query_limit(call, &limit, err));
-    query.limit = (size_t)limit;
+    query.limit = (size_t)api_query_int(call, "limit");
     query.max_bytes = API_ANSWER_MAX_BYTES;
     if (more != NULL) {
         filters[query.n_filters++] = *more;
@@ -109,15 +100,13 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
                                     struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    int64_t limit, after;
-    WEIR_TRY(api_query_limit(call, &limit, err));
-    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    int64_t after = api_query_int(call, "after");
     struct weir_query query = {.filters = filters,
                                .order_by = "seq",
                                .is_descending = after < 0,
-                               .limit = (size_t)limit,
+                               .limit = (size_t)api_query_int(call, "limit"),
                                .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = weir_http_request_query(call->request, "cursor")};
+                               .cursor = api_query_text(call, "cursor")};
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 1 - n_more, &query.n_filters,
                                err));
     if (after >= 0) {

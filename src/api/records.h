@@ -14,10 +14,6 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
                                     const struct weir_filter *more, size_t n_more,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
-/** How many records a list may answer with. */
-weir_status api_query_limit(const struct api_call *call, int64_t *out,
-                            struct weir_error *err) WEIR_MUST_CHECK;
-
 /** Query parameters that are names of text fields of the answer filter by them.
  *  @param out_n  How many, at most max. @return INVALID: a word that the field cannot be (api/word.h). */
 weir_status api_query_filters(const struct api_call *call, struct weir_filter *filters, size_t max,

@@ -94,7 +94,7 @@ static weir_status check_noun(struct api_call *call, struct weir_error *err)
     if (call->rows.is_all || noun_of(call->route->pattern) == NULL) {
         return WEIR_OK;
     }
-    if ((call->route->flags & API_MAKES) == 0) {
+    if ((call->route->flags & ROUTE_MAKES) == 0) {
         return api_read(call, load_noun, call, err);
     }
     return api_read(call, load_noun, call, &missing) == WEIR_OK ? WEIR_OK : check_name(call, err);
@@ -131,12 +131,12 @@ weir_status api_check_right(struct api_call *call, struct weir_error *err)
     if (!call->rows.is_all && weir_right_scope(right) == WEIR_RIGHT_IS_OF_PROJECT) {
         call->rows = api_projects_with(call, right);
     }
-    if (call->attempt != NULL && call->rows.is_all && (call->route->flags & API_BEYOND) != 0) {
+    if (call->attempt != NULL && call->rows.is_all && (call->route->flags & ROUTE_BEYOND) != 0) {
         narrow_to_job(call);
     }
     if (call->rows.is_all || call->rows.n_projects > 0) {
         WEIR_TRY(check_noun(call, err));
-        call->rows.is_all = call->rows.is_all || (call->route->flags & API_WHOLE) != 0;
+        call->rows.is_all = call->rows.is_all || (call->route->flags & ROUTE_WHOLE) != 0;
         return WEIR_OK;
     }
     return weir_error_set(err, WEIR_ERR_DENIED,

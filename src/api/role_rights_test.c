@@ -1,6 +1,6 @@
 /* Who may give which role, and which routes a role opens, against the matrix read anew. */
 #include "api/caller_fixture.h"
-#include "api/route.h"
+#include "api/routes.h"
 
 #include "base/rng.h"
 #include "base/test_main.h"
@@ -278,7 +278,7 @@ static bool gives(size_t own, size_t right)
             strcmp(matrix[own].noun, matrix[right].noun) == 0);
 }
 
-static int call_route(const struct api_route *route, const char *bearer)
+static int call_route(const struct weir_route *route, const char *bearer)
 {
     char path[256], *to = path;
     for (const char *p = route->pattern; *p != '\0' && to < path + sizeof path - 1; p++) {
@@ -295,9 +295,9 @@ static int call_route(const struct api_route *route, const char *bearer)
 /* What the paths name is not there: who may call is told so, or what is wrong with the request. */
 static void check_routes(size_t own, const char *bearer)
 {
-    for (size_t i = 0; i < api_n_routes; i++) {
-        const struct api_route *route = &api_routes[i];
-        if ((route->flags & API_OPEN) != 0 || letter_has('n', route->right)) {
+    const struct weir_route *route;
+    for (size_t i = 0; (route = weir_route_at(api_routes, i)) != NULL; i++) {
+        if ((route->flags & ROUTE_OPEN) != 0 || letter_has('n', route->right)) {
             continue;
         }
         int status = call_route(route, bearer);

@@ -6,6 +6,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/label.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "api/word.h"
 #include "control/control.h"
@@ -238,11 +239,11 @@ static weir_status read_filter(const struct api_call *call, struct weir_search_n
                                struct weir_error *err)
 {
     static const char *const names[] = {"ion", "status", "job"};
-    const char *text = weir_http_request_query(call->request, "filter");
+    const char *text = api_query_text(call, "filter");
     WEIR_TRY(weir_search_parse(text, &weir_run_noun, call->arena, out, err));
     WEIR_TRY(check_words(*out, call->arena, err));
     for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
-        const char *value = weir_http_request_query(call->request, names[i]);
+        const char *value = api_query_text(call, names[i]);
         if (value != NULL) {
             WEIR_TRY(api_word_read(&weir_run_resource, names[i], value, call->arena, &value, err));
             *out =
@@ -272,27 +273,17 @@ static weir_status read_orders(const struct api_call *call, struct weir_run_sear
     return WEIR_OK;
 }
 
-weir_status api_query_view(const struct api_call *call, enum weir_view *out, struct weir_error *err)
+enum weir_view api_query_view(const struct api_call *call)
 {
-    static const char *const words[] = {"active", "deleted", "all"};
-    const char *text = weir_http_request_query(call->request, "view");
-    *out = WEIR_VIEW_ACTIVE;
-    for (size_t i = 0; text != NULL && i < WEIR_ARRAY_LEN(words); i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *out = (enum weir_view)i;
-            return WEIR_OK;
-        }
-    }
-    return text == NULL ? WEIR_OK
-                        : weir_error_set(err, WEIR_ERR_INVALID,
-                                         "query parameter view: expected active, deleted or all, "
-                                         "got \"%.40s\"",
-                                         text);
+    const char *text = api_query_text(call, "view"); /* the row has the words */
+    return text == NULL || strcmp(text, "active") == 0 ? WEIR_VIEW_ACTIVE
+           : strcmp(text, "deleted") == 0              ? WEIR_VIEW_DELETED
+                                                       : WEIR_VIEW_ALL;
 }
 
 bool api_query_projects(const struct api_call *call, const char *const **out, size_t *out_n)
 {
-    const char *named = weir_http_request_query(call->request, "project");
+    const char *named = api_query_text(call, "project");
     *out = call->rows.is_all ? NULL : call->rows.projects;
     *out_n = call->rows.is_all ? 0 : call->rows.n_projects;
     if (named != NULL) {
@@ -311,7 +302,7 @@ static weir_status find_named(struct api_call *call, struct weir_txn *txn, const
     if (*text != '\0' && text[strspn(text, "0123456789")] == '\0') {
         return weir_txn_get(txn, &weir_experiment_resource, text, call->arena, out, err);
     }
-    const char *project = weir_http_request_query(call->request, "project");
+    const char *project = api_query_text(call, "project");
     if (project == NULL) {
         project = call->rows.n_projects == 1 ? call->rows.projects[0] : "default";
     }
@@ -343,7 +334,7 @@ weir_status api_query_runs(struct api_call *call, struct weir_txn *txn, struct w
 {
     struct weir_search_node *filter;
     WEIR_TRY(read_filter(call, &filter, err));
-    WEIR_TRY(api_query_view(call, &out->view, err));
+    out->view = api_query_view(call);
     WEIR_TRY(read_experiments(call, txn, out, err));
     out->filter = filter;
     *out_has_any = api_query_projects(call, &out->projects, &out->n_projects);
@@ -372,15 +363,13 @@ weir_status api_run_list(struct api_call *call, struct weir_txn *txn, struct wei
     WEIR_AUTO(weir_run_reader_auto_close) struct weir_run_reader *reader = NULL;
     struct weir_run_search search = {.with_texts = true,
                                      .max_bytes = API_ANSWER_MAX_BYTES,
-                                     .cursor = weir_http_request_query(call->request, "cursor")};
+                                     .cursor = api_query_text(call, "cursor")};
     struct columns columns;
     struct weir_run_row *rows;
-    int64_t limit;
     size_t n;
     char *next;
     bool has_any;
-    WEIR_TRY(api_query_int(call, "limit", 50, 1, LIST_MAX, &limit, err));
-    WEIR_TRY(api_query_int(call, "skip", 0, 0, INT32_MAX, &search.skip, err));
+    search.skip = api_query_int(call, "skip");
     if (search.skip > 0 && search.cursor != NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "query parameters skip and cursor: a page begins by one of them");
@@ -390,7 +379,7 @@ weir_status api_run_list(struct api_call *call, struct weir_txn *txn, struct wei
     WEIR_TRY(api_query_runs(call, txn, &search, &has_any, err));
     WEIR_TRY(weir_run_reader_open(txn, call->arena, &reader, err));
     struct viewing viewing = {.call = call, .txn = txn, .reader = reader, .columns = &columns};
-    search.limit = (size_t)limit;
+    search.limit = (size_t)api_query_int(call, "limit");
     if (!has_any) {
         return answer_views(&viewing, NULL, 0, NULL, err);
     }

@@ -6,8 +6,7 @@
 #include "track/run_search.h"
 
 /** "view" of the query: active, deleted or all. */
-weir_status api_query_view(const struct api_call *call, enum weir_view *out,
-                           struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_view api_query_view(const struct api_call *call);
 /** The projects a search looks in: "project" of the query, else all that the call sees; NULL: all there
  *  are. False if the one that is named is not seen. */
 bool api_query_projects(const struct api_call *call, const char *const **out, size_t *out_n);

@@ -1,22 +1,20 @@
 /** Groups of runs: how many have which value of a parameter, and what they measured. */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/run.h"
 #include "api/views.h"
 
 #include "track/run_groups.h"
 
-#define GROUPS_MAX 1000
 
 weir_status api_run_groups(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_run_search search = {.cursor = weir_http_request_query(call->request, "cursor")};
-    const char *text = weir_http_request_query(call->request, "by");
+    struct weir_run_search search = {.cursor = api_query_text(call, "cursor")};
+    const char *text = api_query_text(call, "by");
     struct weir_search_order by;
     struct weir_run_group *groups = NULL;
     size_t n = 0;
-    int64_t limit;
     char *next = NULL;
     bool has_any;
     if (text == NULL) {
@@ -25,12 +23,10 @@ weir_status api_run_groups(struct api_call *call, struct weir_txn *txn, struct w
                               "attribute, as params.lr");
     }
     WEIR_TRY(weir_run_groups_parse(text, call->arena, &by, err));
-    WEIR_TRY(api_query_int(call, "limit", 200, 1, GROUPS_MAX, &limit, err));
     WEIR_TRY(api_query_runs(call, txn, &search, &has_any, err));
-    search.limit = (size_t)limit;
+    search.limit = (size_t)api_query_int(call, "limit");
     if (has_any) {
-        WEIR_TRY(weir_run_groups(txn, &search, &by,
-                                 weir_http_request_query(call->request, "metric"), call->arena,
+        WEIR_TRY(weir_run_groups(txn, &search, &by, api_query_text(call, "metric"), call->arena,
                                  &groups, &n, &next, err));
     }
     API_ANSWER(call, api_run_groups, .items = groups, .n_items = n, .next = next);

@@ -1,7 +1,7 @@
 #include "api/scope.h"
 
 #include "api/args.h"
-#include "api/route.h"
+#include "api/query.h"
 #include "api/sender.h"
 #include "base/uuid.h"
 #include "deploy/deploy.h"
@@ -285,35 +285,36 @@ static weir_status own_task(struct api_call *call, struct weir_error *err)
     if (call->body != NULL) {
         WEIR_TRY(api_body_int(call, "attempt", 0, &placed.attempt, err));
     } else {
-        WEIR_TRY(api_query_int(call, "attempt", 1, 0, INT64_MAX, &placed.attempt, err));
+        placed.attempt = api_query_int(call, "attempt");
     }
     return weir_store_read(call->api->store, check_placed, &placed, err);
 }
 
+/* What is checked, by what of the request must be the caller's own. */
 static const struct scope {
-    unsigned flag;
     bool is_agents; /* else tasks' */
     weir_status (*check)(struct api_call *call, struct weir_error *err);
-} scopes[] = {
-    {API_FOR_TASKS, false, for_tasks},       {API_OWN_RUN, false, own_run},
-    {API_OWN_MODEL, false, own_model},       {API_OWN_PIPELINE, false, own_pipeline},
-    {API_OWN_REPORT, false, own_report},     {API_OWN_DECISIONS, false, own_decisions},
-    {API_OWN_DEPLOYED, false, own_deployed}, {API_OWN_JOB, false, own_job},
-    {API_OWN_ION, false, own_ion},           {API_OWN_NODE, true, own_node},
-    {API_OWN_TASK, true, own_task},
+} scopes[ROUTE_N_OWNS] = {
+    [ROUTE_OWNS_ANY] = {.check = for_tasks},
+    [ROUTE_OWNS_RUN] = {.check = own_run},
+    [ROUTE_OWNS_MODEL] = {.check = own_model},
+    [ROUTE_OWNS_PIPELINE] = {.check = own_pipeline},
+    [ROUTE_OWNS_REPORT] = {.check = own_report},
+    [ROUTE_OWNS_DECISIONS] = {.check = own_decisions},
+    [ROUTE_OWNS_DEPLOYED] = {.check = own_deployed},
+    [ROUTE_OWNS_JOB] = {.check = own_job},
+    [ROUTE_OWNS_ION] = {.check = own_ion},
+    [ROUTE_OWNS_NODE] = {.check = own_node, .is_agents = true},
+    [ROUTE_OWNS_TASK] = {.check = own_task, .is_agents = true},
 };
 
-/* The caller's row of the table; NULL: the route has none for it. */
+/* The route's scope; NULL: it is closed to the caller. */
 static const struct scope *find_scope(const struct api_call *call)
 {
+    const struct scope *scope = &scopes[call->route->owns];
     bool is_agent = call->identity.role == WEIR_ROLE_AGENT;
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(scopes); i++) {
-        if ((call->route->flags & scopes[i].flag) && scopes[i].is_agents == is_agent &&
-            (is_agent || call->attempt != NULL)) {
-            return &scopes[i];
-        }
-    }
-    return NULL;
+    bool is_theirs = scope->is_agents == is_agent && (is_agent || call->attempt != NULL);
+    return scope->check != NULL && is_theirs ? scope : NULL;
 }
 
 static bool is_person(const struct api_call *call)

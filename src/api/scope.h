@@ -2,8 +2,8 @@
  * Scope: what the token of a task's attempt, or of a node's agent, may reach of what its role may
  * call. People's tokens have no scope.
  *
- * A route says by a flag (API_FOR_TASKS, API_OWN_…) what of the request must be the caller's own. A
- * route without such a flag is closed to tasks and agents, so that a new one is not open by
+ * A route says by its `owns` (route/route.h) what of the request must be the caller's own. A
+ * route that says nothing is closed to tasks and agents, so that a new one is not open by
  * mistake.
  */
 #ifndef WEIR_API_SCOPE_H

@@ -1,16 +1,11 @@
 /* Which routes are open to tasks and agents, and the form of a task's token. The rest needs jobs
  * and runs: tests/system/identity_test.py. */
 #include "api/attempt_token.h"
-#include "api/route.h"
+#include "api/routes.h"
 
 #include "base/test_main.h"
 
 #include <string.h>
-
-#define TASK_FLAGS                                                                                 \
-    (API_FOR_TASKS | API_OWN_RUN | API_OWN_MODEL | API_OWN_PIPELINE | API_OWN_REPORT |             \
-     API_OWN_DECISIONS | API_OWN_DEPLOYED | API_OWN_JOB | API_OWN_ION)
-#define AGENT_FLAGS (API_OWN_NODE | API_OWN_TASK)
 
 static bool may(enum weir_role role, enum weir_right right)
 {
@@ -20,8 +15,8 @@ static bool may(enum weir_role role, enum weir_right right)
 START_TEST(a_route_for_tasks_or_agents_says_what_must_be_their_own)
 {
     size_t n_tasks = 0, n_agents = 0;
-    for (size_t i = 0; i < api_n_routes; i++) {
-        const struct api_route *route = &api_routes[i];
+    const struct weir_route *route;
+    for (size_t i = 0; (route = weir_route_at(api_routes, i)) != NULL; i++) {
         bool is_for_tasks = may(WEIR_ROLE_WORKER, route->right);
         bool is_for_agents = may(WEIR_ROLE_AGENT, route->right);
         /* What a task may by MLflow's API alone, as far as who it works for may. */
@@ -29,11 +24,11 @@ START_TEST(a_route_for_tasks_or_agents_says_what_must_be_their_own)
             route->right == WEIR_RIGHT_RUNS_READ || route->right == WEIR_RIGHT_MODELS_READ ||
             route->right == WEIR_RIGHT_MODELS_LOOK || route->right == WEIR_RIGHT_MODELS_LABEL ||
             route->right == WEIR_RIGHT_RUNS_CHANGE || route->right == WEIR_RIGHT_EXPERIMENTS_CHANGE;
-        bool is_flagged = (route->flags & TASK_FLAGS) != 0;
+        bool is_agents = route->owns == ROUTE_OWNS_NODE || route->owns == ROUTE_OWNS_TASK;
+        bool is_flagged = route->owns != ROUTE_OWNS_CLOSED && !is_agents;
         ck_assert_msg(is_for_tasks == is_flagged || (is_for_tasks && is_mlflows), "%s %s",
                       route->method, route->pattern);
-        ck_assert_msg(is_for_agents == ((route->flags & AGENT_FLAGS) != 0), "%s %s", route->method,
-                      route->pattern);
+        ck_assert_msg(is_for_agents == is_agents, "%s %s", route->method, route->pattern);
         n_tasks += is_flagged;
         n_agents += is_for_agents;
     }

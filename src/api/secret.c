@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/views.h"
 #include "control/uses.h"
 #include "store/table.h"
@@ -115,9 +116,7 @@ weir_status api_secret_delete(struct api_call *call, struct weir_txn *txn, struc
 {
     const char *id = weir_arena_printf(call->arena, "%s/%s", call->params[0], call->params[1]);
     struct control control = api_control(call);
-    int64_t is_forced;
-    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &is_forced, err));
-    if (!is_forced) {
+    if (!api_query_bool(call, "force")) {
         WEIR_TRY(control_check_secret_unused(&control, txn, call->params[0], call->params[1], err));
     }
     WEIR_TRY(weir_txn_delete(txn, &weir_secret_resource, id, err));

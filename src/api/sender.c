@@ -1,6 +1,5 @@
 #include "api/sender.h"
 
-#include "api/route.h"
 #include "control/sender.h"
 #include "framework/framework.h"
 #include "job/attempt.h"

@@ -5,6 +5,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/records.h"
 #include "api/views.h"
 #include "control/service.h"
@@ -50,16 +51,14 @@ weir_status api_service_list(struct api_call *call, struct weir_txn *txn, struct
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     struct weir_query query = {.filters = filters,
-                               .cursor = weir_http_request_query(call->request, "cursor"),
+                               .cursor = api_query_text(call, "cursor"),
                                .max_bytes = API_ANSWER_MAX_BYTES};
     struct weir_service *services;
-    int64_t limit;
     void *items;
     size_t n;
     char *next;
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
-    WEIR_TRY(api_query_limit(call, &limit, err));
-    query.limit = (size_t)limit;
+    query.limit = (size_t)api_query_int(call, "limit");
     WEIR_TRY(
         weir_txn_list(txn, &weir_service_resource, &query, call->arena, &items, &n, &next, err));
     services = items;

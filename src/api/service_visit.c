@@ -2,6 +2,8 @@
 #include "api/dispatch.h"
 #include "api/functions.h"
 #include "api/login.h"
+#include "api/login_page.h"
+#include "api/query.h"
 #include "api/service.h"
 #include "store/table.h"
 
@@ -228,7 +230,7 @@ static void ask_again(struct api_call *call)
 
 static void send_on(struct api_call *call, const struct visit *visit)
 {
-    const char *next = weir_http_request_query(call->request, "next");
+    const char *next = api_query_text(call, "next");
     const char *host = weir_http_request_header(call->request, "Host");
     const struct weir_service *service = &visit->look.service;
     if (host == NULL || !weir_proxy_is_host(host)) {
@@ -250,8 +252,8 @@ weir_status api_service_enter(struct api_call *call, struct weir_txn *txn, struc
 {
     struct weir_error refused = {0};
     struct visit visit = {.call = call,
-                          .id = weir_http_request_query(call->request, "service"),
-                          .nonce = weir_http_request_query(call->request, "nonce")};
+                          .id = api_query_text(call, "service"),
+                          .nonce = api_query_text(call, "nonce")};
     (void)txn;
     if (call->api->services_port == 0 || visit.id == NULL || !weir_service_id_is_valid(visit.id) ||
         !is_nonce(visit.nonce)) {
@@ -259,7 +261,7 @@ weir_status api_service_enter(struct api_call *call, struct weir_txn *txn, struc
     }
     const char *session = weir_http_request_cookie(call->request, "weir_session");
     if (session == NULL || api_identify_by(call, NULL, session, &refused) != WEIR_OK) {
-        if (weir_http_request_query(call->request, "again") == NULL) {
+        if (api_query_text(call, "again") == NULL) {
             ask_again(call);
         } else {
             call->login_next = weir_http_request_target(call->request);

@@ -1,7 +1,7 @@
 /* Each shape against the routes, and against the other shapes. */
 #include "api/shape.h"
 
-#include "api/route.h"
+#include "api/routes.h"
 #include "base/test_main.h"
 
 #include <string.h>
@@ -10,11 +10,11 @@ static bool is_a_route(const char *route)
 {
     const char *pattern = strchr(route, ' ') + 1;
     bool is_one = false;
-    for (size_t i = 0; i < api_n_routes; i++) {
-        size_t len = strlen(api_routes[i].method);
-        is_one =
-            is_one || (strncmp(route, api_routes[i].method, len) == 0 &&
-                       route + len + 1 == pattern && strcmp(pattern, api_routes[i].pattern) == 0);
+    const struct weir_route *row;
+    for (size_t i = 0; (row = weir_route_at(api_routes, i)) != NULL; i++) {
+        size_t len = strlen(row->method);
+        is_one = is_one || (strncmp(route, row->method, len) == 0 && route + len + 1 == pattern &&
+                            strcmp(pattern, row->pattern) == 0);
     }
     return is_one;
 }
@@ -76,8 +76,8 @@ static bool is_known(const char *type)
     for (size_t i = 0; (shape = api_shape_at(i)) != NULL; i++) {
         is_one = is_one || strcmp(type, shape->name) == 0;
     }
-    for (size_t i = 0; i < api_n_routes; i++) {
-        const struct api_route *route = &api_routes[i];
+    const struct weir_route *route;
+    for (size_t i = 0; (route = weir_route_at(api_routes, i)) != NULL; i++) {
         is_one = is_one || (route->in != NULL && strcmp(type, route->in->name) == 0) ||
                  (route->out != NULL && strcmp(type, route->out->name) == 0);
     }

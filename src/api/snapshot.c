@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/ion.h"
+#include "api/query.h"
 #include "control/control.h"
 #include "store/table.h"
 
@@ -152,7 +153,7 @@ static weir_status find_project(struct weir_txn *txn, void *context, struct weir
 static weir_status import(struct making *making, struct weir_error *err)
 {
     struct api_call *call = making->call;
-    const char *project = weir_http_request_query(call->request, "project");
+    const char *project = api_query_text(call, "project");
     if (project == NULL) {
         project =
             !call->rows.is_all && call->rows.n_projects == 1 ? call->rows.projects[0] : "default";
@@ -160,8 +161,8 @@ static weir_status import(struct making *making, struct weir_error *err)
     making->project = project;
     WEIR_TRY(api_read(call, find_project, making, err));
     return weir_snapshot_import(&making->capture, call->request->body_file,
-                                weir_http_request_query(call->request, "name"), project,
-                                call->actor, call->now_ms, call->arena, &making->made, err);
+                                api_query_text(call, "name"), project, call->actor, call->now_ms,
+                                call->arena, &making->made, err);
 }
 
 weir_status api_snapshot_import(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -250,17 +251,11 @@ static weir_status open_in(struct weir_txn *txn, void *context, struct weir_erro
 weir_status api_snapshot_state(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct opening opening = {.call = call};
-    const char *text = weir_http_request_query(call->request, "time");
-    int64_t time_ms = 0, n_points;
+    int64_t n_points = api_query_int(call, "points");
     json_t *view, *course = NULL;
     (void)txn;
-    WEIR_TRY(api_query_int(call, "points", 0, 0, WEIR_SNAPSHOT_PARTS_MAX, &n_points, err));
-    if (text != NULL && weir_time_parse(text, &time_ms) != WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "time: expected one like 2026-01-31T12:00:00Z");
-    }
     WEIR_TRY(api_read(call, open_in, &opening, err));
-    time_ms = text != NULL ? time_ms : opening.snapshot.to_ms;
+    int64_t time_ms = api_query_time(call, "time", opening.snapshot.to_ms);
     weir_status status = WEIR_OK;
     if (n_points > 0) {
         status = weir_snapshot_course(opening.file, (size_t)n_points, call->arena, &course, err);

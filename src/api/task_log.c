@@ -1,7 +1,7 @@
 /** Logs of tasks: a file for each attempt (base/rolling.h), to which the agent appends, and which readers follow. */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "job/job.h"
 #include "store/table.h"
 
@@ -19,15 +19,12 @@
 
 #define READ_MAX_BYTES ((size_t)256 << 10)
 #define TAIL_MAX_BYTES ((int64_t)1 << 20)
-#define TAIL_MAX_LINES 1000000
 #define GAP_BYTES      96 /* of the line that counts what is left out */
 #define TIMES_MAX      256
 #define LEFT_OUT       "\n%s[weir: %lld bytes of output are left out here]\n"
 #define STAMPED_BYTES                                                                              \
     ((size_t)32 << 10) /* of the log in one answer with times, which is up to 26 times as much */
 #define LOG_MAX_BYTES ((int64_t)64 << 20)
-#define WAIT_MAX_S    60
-#define LAST_MAX_S    ((int64_t)100 * 366 * 86400)
 #define BLOCK_BYTES   (2 * (size_t)TAIL_MAX_BYTES)
 #define PIECES_MAX    64
 
@@ -57,7 +54,7 @@ struct chunk_times {
 static weir_status read_times(struct api_call *call, struct chunk_times *out,
                               struct weir_error *err)
 {
-    const char *text = weir_http_request_query(call->request, "times");
+    const char *text = api_query_text(call, "times");
     struct weir_rolling_time at = {0};
     *out = (struct chunk_times){.times = {{0, call->now_ms}}, .n = 1};
     for (size_t n = 0; text != NULL && *text != '\0'; n++) {
@@ -138,13 +135,12 @@ static weir_status lock(const char *path, int *out_fd, struct weir_error *err)
 weir_status api_task_log_append(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
-    int64_t offset, attempt, n_left_out;
     char *path;
     struct weir_rolling log;
     int lock_fd = -1;
-    WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
-    WEIR_TRY(api_query_int(call, "attempt", 1, 0, INT64_MAX, &attempt, err));
-    WEIR_TRY(api_query_int(call, "left_out", 0, 0, INT64_MAX / 2, &n_left_out, err));
+    int64_t offset = api_query_int(call, "offset");
+    int64_t attempt = api_query_int(call, "attempt");
+    int64_t n_left_out = api_query_int(call, "left_out");
     WEIR_TRY(log_path(call, attempt, &path, err));
     WEIR_TRY(
         weir_dir_make(weir_arena_printf(call->arena, "%s/logs", call->api->state_dir), 0700, err));
@@ -287,10 +283,8 @@ struct log_wish {
 static weir_status may_wait(struct api_call *call, struct weir_txn *txn, const char *job, bool *out,
                             struct weir_error *err)
 {
-    int64_t until_end;
     bool is_over = false;
-    WEIR_TRY(api_query_int(call, "until_end", 0, 0, 1, &until_end, err));
-    if (until_end != 0) {
+    if (api_query_bool(call, "until_end")) {
         WEIR_TRY(weir_job_is_over(txn, job, &is_over, err));
     }
     *out = !is_over && !call->request->is_expired;
@@ -418,29 +412,24 @@ static weir_status find_since(struct api_call *call, const char *path, int64_t l
                                       "of its lines");
 }
 
-static weir_status read_wish(struct api_call *call, struct log_wish *out, int64_t *out_last_s,
-                             struct weir_error *err)
+static void read_wish(const struct api_call *call, struct log_wish *out)
 {
-    int64_t has_times;
-    WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &out->offset, err));
-    WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &out->wait_s, err));
-    WEIR_TRY(api_query_int(call, "tail", -1, 0, TAIL_MAX_LINES, &out->n_lines, err));
-    WEIR_TRY(api_query_time(call, "since", -1, &out->since_ms, err));
-    WEIR_TRY(api_query_int(call, "last_s", -1, 0, LAST_MAX_S, out_last_s, err));
-    WEIR_TRY(api_query_int(call, "times", 0, 0, 1, &has_times, err));
-    out->has_times = has_times != 0;
-    return WEIR_OK;
+    out->offset = api_query_int(call, "offset");
+    out->wait_s = api_query_int(call, "wait_s");
+    out->n_lines = api_query_int(call, "tail");
+    out->since_ms = api_query_time(call, "since", -1);
+    out->has_times = api_query_bool(call, "times");
 }
 
 weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t attempt, last_s;
     char *path;
     struct weir_task task;
     struct log_wish wish;
-    WEIR_TRY(read_wish(call, &wish, &last_s, err));
+    read_wish(call, &wish);
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
-    WEIR_TRY(api_query_int(call, "attempt", task.attempt, 0, INT64_MAX, &attempt, err));
+    int64_t attempt =
+        api_query_has(call, "attempt") ? api_query_int(call, "attempt") : task.attempt;
     WEIR_TRY(log_path(call, attempt, &path, err));
     if (attempt > task.attempt && !weir_path_exists(path)) {
         return weir_error_set(
@@ -455,6 +444,6 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
         WEIR_TRY(may_wait(call, txn, task.job, &waits, err));
     }
     wish.wait_s = waits ? wish.wait_s : 0;
-    WEIR_TRY(find_since(call, path, last_s, &wish, err));
+    WEIR_TRY(find_since(call, path, api_query_int(call, "last_s"), &wish, err));
     return wish.n_lines >= 0 ? read_tail(call, path, &wish, err) : read_at(call, path, &wish, err);
 }

@@ -3,6 +3,8 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/guard.h"
+#include "api/query.h"
 #include "api/role.h"
 #include "api/views.h"
 #include "store/table.h"
@@ -49,8 +51,7 @@ static weir_status answer_matching(struct api_call *call, struct weir_txn *txn,
     size_t n;
     char *next;
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT(field, EQ, call->params[0])),
-                                     .cursor = weir_http_request_query(call->request, "cursor"),
-                                     .limit = 1000};
+                                     .cursor = api_query_text(call, "cursor"), .limit = 1000};
     WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
     api_answer_list(call, resource, items, n, next);
     return WEIR_OK;
@@ -122,8 +123,7 @@ weir_status api_project_members(struct api_call *call, struct weir_txn *txn, str
     size_t n;
     char *next;
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
-                                     .cursor = weir_http_request_query(call->request, "cursor"),
-                                     .limit = 1000};
+                                     .cursor = api_query_text(call, "cursor"), .limit = 1000};
     WEIR_TRY(
         weir_txn_get(txn, &weir_project_resource, call->params[0], call->arena, &project, err));
     WEIR_TRY(weir_txn_list(txn, &weir_project_member_resource, &query, call->arena, &items, &n,

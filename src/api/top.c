@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/query.h"
 #include "api/uses.h"
 
 #include "base/clock.h"
@@ -165,7 +166,7 @@ weir_status api_top_jobs(struct api_call *call, struct weir_txn *txn, struct wei
 {
     struct load *loads;
     size_t n;
-    const char *node = weir_http_request_query(call->request, "node");
+    const char *node = api_query_text(call, "node");
     WEIR_TRY(read_loads(call, txn, sql_by_job, node, &loads, &n, err));
     if (n > 0) {
         qsort(loads, n, sizeof *loads, by_use);

@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "store/table.h"
 
 #include "control/control.h"
@@ -16,13 +17,12 @@
 
 #define METRICS_PER_CALL 10000
 #define METRICS_PER_READ 20000
-#define POINTS_MAX       10000
 
 /* A chart needs no more points than it is wide. */
 static weir_status answer_sample(struct api_call *call, struct weir_txn *txn, int64_t n_points,
                                  struct weir_error *err)
 {
-    const char *key = weir_http_request_query(call->request, "key");
+    const char *key = api_query_text(call, "key");
     struct weir_metric *metrics;
     int64_t number;
     size_t n;
@@ -42,17 +42,16 @@ static weir_status answer_sample(struct api_call *call, struct weir_txn *txn, in
 weir_status api_metrics_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_run run;
-    int64_t after, n_points;
     struct weir_metric *metrics;
     size_t n;
     WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
-    WEIR_TRY(api_query_int(call, "max_points", 0, 2, POINTS_MAX, &n_points, err));
+    int64_t n_points = api_query_int(call, "max_points");
     if (n_points > 0) {
         return answer_sample(call, txn, n_points, err);
     }
-    WEIR_TRY(api_query_int(call, "after_step", INT64_MIN, INT64_MIN, INT64_MAX, &after, err));
-    WEIR_TRY(weir_metrics_list(txn, call->params[0], weir_http_request_query(call->request, "key"),
-                               after, METRICS_PER_READ, call->arena, &metrics, &n, err));
+    int64_t after = api_query_int(call, "after_step");
+    WEIR_TRY(weir_metrics_list(txn, call->params[0], api_query_text(call, "key"), after,
+                               METRICS_PER_READ, call->arena, &metrics, &n, err));
     api_answer_list(call, &weir_metric_resource, metrics, n, NULL);
     return WEIR_OK;
 }

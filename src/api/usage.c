@@ -1,7 +1,7 @@
 /** Who had how much of the cluster, and what queues had over time: job/usage.h, job/queue_history.h. */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/views.h"
 
 #include "base/buf.h"
@@ -32,25 +32,10 @@ static struct api_usage_figures figures_of(const struct weir_usage_figures *is)
 
 /* ---- what is asked ---------------------------------------------------------------------------- */
 
-/* "2026-11-01" or a whole time, to the hour. */
-static weir_status query_hour(const struct api_call *call, const char *name, int64_t fallback,
-                              int64_t *out, struct weir_error *err)
+static int64_t query_hour(const struct api_call *call, const char *name, int64_t fallback)
 {
-    const char *text = weir_http_request_query(call->request, name);
-    int64_t time_ms = fallback;
-    if (text != NULL) {
-        bool is_day = strlen(text) == sizeof "2026-11-01" - 1;
-        const char *whole = is_day ? weir_arena_printf(call->arena, "%sT00:00:00Z", text) : text;
-        if (weir_time_parse(whole, &time_ms) != WEIR_OK || time_ms < 0) {
-            return weir_error_set(
-                err, WEIR_ERR_INVALID,
-                "query parameter %s: expected a day like 2026-11-01 or a time like "
-                "2026-11-01T08:00:00Z, got \"%.40s\"",
-                name, text);
-        }
-    }
-    *out = time_ms - time_ms % WEIR_USAGE_HOUR_MS;
-    return WEIR_OK;
+    int64_t time_ms = WEIR_MAX(api_query_time(call, name, fallback), (int64_t)0);
+    return time_ms - time_ms % WEIR_USAGE_HOUR_MS;
 }
 
 static int64_t next_hour(int64_t now_ms)
@@ -63,8 +48,8 @@ static int64_t next_hour(int64_t now_ms)
 static weir_status query_span(const struct api_call *call, int64_t *out_from, int64_t *out_to,
                               struct weir_error *err)
 {
-    WEIR_TRY(query_hour(call, "to", next_hour(call->now_ms), out_to, err));
-    WEIR_TRY(query_hour(call, "from", WEIR_MAX(*out_to - USUAL_MS, (int64_t)0), out_from, err));
+    *out_to = query_hour(call, "to", next_hour(call->now_ms));
+    *out_from = query_hour(call, "from", *out_to - USUAL_MS);
     return *out_from < *out_to ? WEIR_OK
                                : weir_error_set(err, WEIR_ERR_INVALID,
                                                 "query parameters from and to: from comes first");
@@ -73,20 +58,13 @@ static weir_status query_span(const struct api_call *call, int64_t *out_from, in
 static weir_status read_query(const struct api_call *call, struct weir_usage_query *out,
                               struct weir_error *err)
 {
-    const char *by = weir_http_request_query(call->request, "by");
-    int kind = weir_usage_by_from_text(by != NULL ? by : "project");
-    if (kind < 0) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID,
-            "query parameter by: expected project, user, job, model, day or hour, "
-            "got \"%.40s\"",
-            by);
-    }
-    *out = (struct weir_usage_query){.by = (enum weir_usage_by)kind,
-                                     .project = weir_http_request_query(call->request, "project"),
-                                     .user = weir_http_request_query(call->request, "user"),
-                                     .job = weir_http_request_query(call->request, "job"),
-                                     .model = weir_http_request_query(call->request, "model")};
+    const char *by = api_query_text(call, "by");
+    *out = (struct weir_usage_query){
+        .by = (enum weir_usage_by)weir_usage_by_from_text(by != NULL ? by : "project"),
+        .project = api_query_text(call, "project"),
+        .user = api_query_text(call, "user"),
+        .job = api_query_text(call, "job"),
+        .model = api_query_text(call, "model")};
     return query_span(call, &out->from_ms, &out->to_ms, err);
 }
 
@@ -197,29 +175,22 @@ static weir_status answer_csv(struct api_call *call, const struct weir_usage_que
     return WEIR_OK;
 }
 
-static weir_status wants_csv(const struct api_call *call, bool *out, struct weir_error *err)
+static bool wants_csv(const struct api_call *call)
 {
-    const char *format = weir_http_request_query(call->request, "format");
+    const char *format = api_query_text(call, "format");
     const char *accept = weir_http_request_header(call->request, "Accept");
-    if (format != NULL && strcmp(format, "csv") != 0 && strcmp(format, "json") != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "query parameter format: expected csv or json");
-    }
-    *out = format != NULL ? strcmp(format, "csv") == 0
+    return format != NULL ? strcmp(format, "csv") == 0
                           : accept != NULL && strncmp(accept, "text/csv", 8) == 0;
-    return WEIR_OK;
 }
 
 weir_status api_usage(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_usage_query query;
     struct weir_usage_row *rows;
-    bool is_csv = false;
     size_t n;
     WEIR_TRY(read_query(call, &query, err));
-    WEIR_TRY(wants_csv(call, &is_csv, err));
     WEIR_TRY(weir_usage_report(txn, &query, call->arena, &rows, &n, err));
-    if (is_csv) {
+    if (wants_csv(call)) {
         return answer_csv(call, &query, rows, n, err);
     }
     answer_json(call, &query, rows, n);
@@ -250,19 +221,18 @@ static struct api_queue_point point_of(const struct weir_queue_point *point)
 weir_status api_usage_queues(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_queue_point *points;
-    int64_t from_ms, to_ms, step_s;
+    int64_t from_ms, to_ms;
     size_t n;
     WEIR_TRY(query_span(call, &from_ms, &to_ms, err));
-    WEIR_TRY(api_query_int(call, "step_s", WEIR_USAGE_HOUR_MS / 1000, WEIR_QUEUE_BUCKET_MS / 1000,
-                           WEIR_USAGE_DAY_MS / 1000, &step_s, err));
+    int64_t step_s = api_query_int(call, "step_s");
     if (step_s * 1000 % WEIR_QUEUE_BUCKET_MS != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "query parameter step_s: expected a multiple of %d",
                               (int)(WEIR_QUEUE_BUCKET_MS / 1000));
     }
-    WEIR_TRY(weir_queue_history_read(txn, weir_http_request_query(call->request, "queue"),
-                                     weir_http_request_query(call->request, "project"), from_ms,
-                                     to_ms, step_s * 1000, call->arena, &points, &n, err));
+    WEIR_TRY(weir_queue_history_read(txn, api_query_text(call, "queue"),
+                                     api_query_text(call, "project"), from_ms, to_ms, step_s * 1000,
+                                     call->arena, &points, &n, err));
     struct api_queue_point *items = WEIR_ARENA_ARRAY(call->arena, n, struct api_queue_point);
     for (size_t i = 0; i < n; i++) {
         items[i] = point_of(&points[i]);

@@ -1,8 +1,8 @@
 /** Users, their tokens and sessions, and projects: made, changed, ended. */
 #include "api/answer.h"
-#include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/records.h"
 #include "api/role.h"
 
@@ -229,19 +229,17 @@ static weir_status list_own(struct api_call *call, struct weir_txn *txn,
     void *items;
     size_t n;
     char *next;
-    int64_t limit;
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     bool sees_all = (call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_TOKENS_ALL)) != 0;
     size_t n_own = sees_all ? 0 : 1;
     filters[0] = WEIR_FILTER_TEXT("user", EQ, call->actor);
-    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
     size_t n_filters;
     WEIR_TRY(
         api_query_filters(call, filters + n_own, WEIR_QUERY_FILTERS_MAX - n_own, &n_filters, err));
     const struct weir_query query = {.filters = filters,
                                      .n_filters = n_own + n_filters,
-                                     .limit = (size_t)limit,
-                                     .cursor = weir_http_request_query(call->request, "cursor")};
+                                     .limit = (size_t)api_query_int(call, "limit"),
+                                     .cursor = api_query_text(call, "cursor")};
     WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
     api_answer_list(call, resource, items, n, next);
     return WEIR_OK;

@@ -4,6 +4,7 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/query.h"
 #include "api/service.h"
 #include "api/views.h"
 #include "control/sender.h"
@@ -366,14 +367,13 @@ weir_status api_visit_stream(struct api_call *call, struct weir_txn *txn, struct
 weir_status api_visit_place(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_visit_seat *seat;
-    int64_t stream;
     const char *secret = weir_http_request_header(call->request, WEIR_VISIT_SECRET);
     (void)txn;
     if (secret == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no such visit");
     }
     WEIR_TRY(check_upgrade(call, err));
-    WEIR_TRY(api_query_int(call, "stream", 0, 0, INT64_MAX, &stream, err));
+    int64_t stream = api_query_int(call, "stream");
     WEIR_TRY(weir_visits_arrive(call->api->visits, call->params[0], stream, secret,
                                 call->request->arena, &seat, err));
     weir_http_request_is_known(call->request);

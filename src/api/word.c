@@ -78,17 +78,11 @@ const char *api_words_of(const struct weir_resource *resource, const char *field
     return NULL;
 }
 
-weir_status api_word_read(const struct weir_resource *resource, const char *field,
-                          const char *value, struct weir_arena *arena, const char **out,
-                          struct weir_error *err)
+weir_status api_word_among(const char *what, const char *words, const char *value,
+                           struct weir_arena *arena, const char **out, struct weir_error *err)
 {
-    const char *words = api_words_of(resource, field, arena);
     struct weir_names names = {0};
     struct weir_nearest nearest = {0};
-    *out = value;
-    if (words == NULL) {
-        return WEIR_OK;
-    }
     char *copy = weir_arena_strdup(arena, words), *word;
     while ((word = strsep(&copy, " ")) != NULL) {
         if (strcasecmp(word, value) == 0) {
@@ -103,8 +97,17 @@ weir_status api_word_read(const struct weir_resource *resource, const char *fiel
         }
         weir_nearest_see(&nearest, near, strlen(near), word);
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "%s: \"%.60s\" is none of %s%s%s%s", field, value,
+    return weir_error_set(err, WEIR_ERR_INVALID, "%s: \"%.60s\" is none of %s%s%s%s", what, value,
                           names.text, nearest.name != NULL ? "; did you mean " : "",
                           nearest.name != NULL ? nearest.name : "",
                           nearest.name != NULL ? "?" : "");
+}
+
+weir_status api_word_read(const struct weir_resource *resource, const char *field,
+                          const char *value, struct weir_arena *arena, const char **out,
+                          struct weir_error *err)
+{
+    const char *words = api_words_of(resource, field, arena);
+    *out = value;
+    return words != NULL ? api_word_among(field, words, value, arena, out, err) : WEIR_OK;
 }

@@ -15,6 +15,15 @@ const char *api_words_of(const struct weir_resource *resource, const char *field
                          struct weir_arena *arena);
 
 /**
+ * The word of `words` (blanks between) that is meant, as it is written there.
+ * @param what  What has it, for the sentence.
+ * @return INVALID: it is none: "WHAT: "runing" is none of PENDING, …; did you mean RUNNING?"
+ */
+weir_status api_word_among(const char *what, const char *words, const char *value,
+                           struct weir_arena *arena, const char **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
  * The word that is meant, as it is written in records.
  * @param out  `value` itself for a field that can be anything.
  * @return INVALID: it is none: "state: "runing" is none of PENDING, …; did you mean RUNNING?"

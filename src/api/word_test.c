@@ -1,7 +1,7 @@
 /* Words of fields: those that the database allows, and a filter by any other is refused, route by route. */
 #include "api/caller_fixture.h"
 
-#include "api/route.h"
+#include "api/routes.h"
 #include "api/word.h"
 #include "base/test_main.h"
 #include "store/stmt.h"
@@ -75,20 +75,27 @@ static bool has_all_of(const char *words, const char *others)
 
 /* ---- the routes ----------------------------------------------------------------------------------- */
 
+static bool takes(const struct weir_route_param *query, const char *name)
+{
+    while (query->name != NULL && strcmp(query->name, name) != 0) {
+        query++;
+    }
+    return query->name != NULL;
+}
+
 /* Calls fn for each text field of a route's answer that the route takes as a filter. */
-static int each_filter(int (*fn)(const struct api_route *route, const struct weir_field *field))
+static int each_filter(int (*fn)(const struct weir_route *route, const struct weir_field *field))
 {
     int n = 0;
-    for (size_t i = 0; i < api_n_routes; i++) {
-        const struct api_route *route = &api_routes[i];
-        if (strcmp(route->method, "GET") != 0 || (route->flags & API_LIST) == 0 ||
+    const struct weir_route *route;
+    for (size_t i = 0; (route = weir_route_at(api_routes, i)) != NULL; i++) {
+        if (strcmp(route->method, "GET") != 0 || (route->flags & ROUTE_LIST) == 0 ||
             route->query == NULL || route->out == NULL) {
             continue;
         }
         for (size_t k = 0; k < route->out->n_fields; k++) {
             const struct weir_field *field = &route->out->fields[k];
-            if (field->type == WEIR_FIELD_TYPE_TEXT &&
-                is_among(route->query, field->name, strlen(field->name))) {
+            if (field->type == WEIR_FIELD_TYPE_TEXT && takes(route->query, field->name)) {
                 n += fn(route, field);
             }
         }
@@ -96,7 +103,7 @@ static int each_filter(int (*fn)(const struct api_route *route, const struct wei
     return n;
 }
 
-static int compare_with_database(const struct api_route *route, const struct weir_field *field)
+static int compare_with_database(const struct weir_route *route, const struct weir_field *field)
 {
     struct weir_error err = {0};
     struct weir_arena arena;
@@ -124,7 +131,7 @@ START_TEST(words_are_those_that_the_database_allows)
 
 END_TEST
 
-static int ask_for_words(const struct api_route *route, const struct weir_field *field)
+static int ask_for_words(const struct weir_route *route, const struct weir_field *field)
 {
     struct weir_arena arena;
     weir_arena_init(&arena, 0);

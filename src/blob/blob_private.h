@@ -4,6 +4,7 @@
 
 #include "blob/blob.h"
 #include "blob/damage.h"
+#include <stdatomic.h>
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -36,6 +37,7 @@ struct blob_damage {
 struct weir_blobs {
     char dir[BLOB_DIR_MAX_BYTES];
     int lock_fd;
+    atomic_int n_joins; /**< Uploads that are being joined from their parts. */
     /** Held while a blob is given its name or its time, and while a sweep takes one away; protects what follows. */
     pthread_mutex_t lock;
     struct blob_seen seen[BLOBS_SEEN];

@@ -1,5 +1,7 @@
 #include "blob/parts.h"
 
+#include "blob/blob_private.h"
+
 #include "base/uuid.h"
 
 #include <dirent.h>
@@ -232,10 +234,10 @@ static weir_status join(const char *folder, const struct weir_part *parts, size_
     return status;
 }
 
-weir_status weir_parts_join(const char *dir, const char *id, int64_t n_parts,
-                            struct weir_blobs *blobs, uint64_t max_bytes,
-                            char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
-                            struct weir_error *err)
+static weir_status join_parts(const char *dir, const char *id, int64_t n_parts,
+                              struct weir_blobs *blobs, uint64_t max_bytes,
+                              char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
+                              struct weir_error *err)
 {
     char folder[PATH_MAX_BYTES];
     struct weir_arena arena;
@@ -251,6 +253,22 @@ weir_status weir_parts_join(const char *dir, const char *id, int64_t n_parts,
         status = join(folder, parts, n, blobs, max_bytes, out_sha256, out_bytes, err);
     }
     weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status weir_parts_join(const char *dir, const char *id, int64_t n_parts,
+                            struct weir_blobs *blobs, uint64_t max_bytes,
+                            char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
+                            struct weir_error *err)
+{
+    weir_status status;
+    if (atomic_fetch_add(&blobs->n_joins, 1) < WEIR_PARTS_JOINS_MAX) {
+        status = join_parts(dir, id, n_parts, blobs, max_bytes, out_sha256, out_bytes, err);
+    } else {
+        status = weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                                "other artifacts are being joined from their parts: try again");
+    }
+    atomic_fetch_sub(&blobs->n_joins, 1);
     return status;
 }
 

@@ -14,6 +14,8 @@
 #include "blob/blob.h"
 
 #define WEIR_PARTS_MAX 10000
+#define WEIR_PARTS_JOINS_MAX                                                                       \
+    2 /* at a time: each reads and writes gigabytes, and holds a thread for that */
 
 struct weir_part {
     int64_t number; /**< From 1. */
@@ -39,7 +41,8 @@ weir_status weir_parts_list(const char *dir, const char *id, struct weir_arena *
 /**
  * Join the parts 1 to n_parts to a blob; they stay until weir_parts_remove.
  * @param id   Checked: a UUID.
- * @return CONFLICT: one is missing, which it names; LIMIT over max_bytes; NOSPACE, IO.
+ * @return CONFLICT: one is missing, which it names; LIMIT over max_bytes; UNAVAILABLE: WEIR_PARTS_JOINS_MAX
+ *         others are being joined; NOSPACE, IO.
  * Cost: reads, hashes and writes every byte; 1 MiB of memory.
  */
 weir_status weir_parts_join(const char *dir, const char *id, int64_t n_parts,

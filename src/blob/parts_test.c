@@ -1,5 +1,7 @@
 #include "blob/parts.h"
 
+#include "blob/blob_private.h"
+
 #include "base/test_main.h"
 #include "base/uuid.h"
 
@@ -115,6 +117,22 @@ START_TEST(what_is_no_number_or_no_identifier_makes_no_file)
 
 END_TEST
 
+START_TEST(more_than_a_few_at_a_time_are_not_joined)
+{
+    char sha256[WEIR_SHA256_TEXT_BYTES];
+    uint64_t n_bytes;
+    ck_assert_int_eq(take(1, "a", 100), WEIR_OK);
+    atomic_store(&blobs->n_joins, WEIR_PARTS_JOINS_MAX);
+    ck_assert_int_eq(weir_parts_join(parts_dir, id, 1, blobs, 100, sha256, &n_bytes, &err),
+                     WEIR_ERR_UNAVAILABLE);
+    ck_assert_int_eq(atomic_load(&blobs->n_joins), WEIR_PARTS_JOINS_MAX);
+    atomic_store(&blobs->n_joins, WEIR_PARTS_JOINS_MAX - 1);
+    expect_joined(1, "a");
+    ck_assert_int_eq(atomic_load(&blobs->n_joins), WEIR_PARTS_JOINS_MAX - 1);
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts");
@@ -124,6 +142,7 @@ int main(void)
     tcase_add_test(tcase, a_part_that_is_missing_is_named);
     tcase_add_test(tcase, all_parts_together_have_a_bound);
     tcase_add_test(tcase, what_is_no_number_or_no_identifier_makes_no_file);
+    tcase_add_test(tcase, more_than_a_few_at_a_time_are_not_joined);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

@@ -106,6 +106,9 @@ const char *weir_http_request_query(const struct weir_http_request *request, con
 const char *weir_http_request_query_at(const struct weir_http_request *request, const char *name,
                                        size_t i);
 
+/** The name of the i-th parameter (0, 1 …) of the query, as they came; NULL: there are fewer. */
+const char *weir_http_request_query_name(const struct weir_http_request *request, size_t i);
+
 /** Value of a header, name compared without case; NULL if absent. */
 const char *weir_http_request_header(const struct weir_http_request *request, const char *name);
 

@@ -257,6 +257,15 @@ const char *weir_http_request_query_at(const struct weir_http_request *request, 
     return NULL;
 }
 
+const char *weir_http_request_query_name(const struct weir_http_request *request, size_t i)
+{
+    const struct http_pair *pair = exchange_of(request)->query.head;
+    while (pair != NULL && i-- > 0) {
+        pair = pair->next;
+    }
+    return pair != NULL ? pair->name : NULL;
+}
+
 const char *weir_http_request_header(const struct weir_http_request *request, const char *name)
 {
     return pair_find(&exchange_of(request)->headers, name, true);

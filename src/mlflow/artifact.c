@@ -205,7 +205,7 @@ weir_status mlflow_proxy_get(struct weir_mlflow_call *call, struct weir_txn *txn
                              struct weir_error *err)
 {
     struct place place;
-    WEIR_TRY(read_place(call, call->rest, &place, err));
+    WEIR_TRY(read_place(call, call->params[0], &place, err));
     return answer_file(call, txn, &place, err);
 }
 
@@ -291,9 +291,9 @@ static weir_status put_file(struct weir_mlflow_call *call, const struct place *p
     if (place->path[0] == '\0') {
         return invalid_path(err);
     }
-    WEIR_TRY(call->read(call, look_at_run, &putting, err));
+    WEIR_TRY(mlflow_read(call, look_at_run, &putting, err));
     WEIR_TRY(take_bytes(&putting, err));
-    WEIR_TRY(call->write(call, put_in, &putting, err));
+    WEIR_TRY(mlflow_write(call, put_in, &putting, err));
     mlflow_answer_nothing(call);
     return WEIR_OK;
 }
@@ -303,7 +303,7 @@ weir_status mlflow_proxy_put(struct weir_mlflow_call *call, struct weir_txn *txn
 {
     struct place place;
     (void)txn;
-    WEIR_TRY(read_place(call, call->rest, &place, err));
+    WEIR_TRY(read_place(call, call->params[0], &place, err));
     return put_file(call, &place, err);
 }
 
@@ -324,7 +324,7 @@ weir_status mlflow_proxy_delete(struct weir_mlflow_call *call, struct weir_txn *
     struct place place;
     struct mlflow_run run;
     int64_t n;
-    WEIR_TRY(read_place(call, call->rest, &place, err));
+    WEIR_TRY(read_place(call, call->params[0], &place, err));
     WEIR_TRY(mlflow_find_run_to_change(call, txn, place.run, true, &run, err));
     weir_status status = weir_artifact_delete(txn, place.run, place.path, &n, err);
     if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
@@ -348,7 +348,7 @@ static weir_status read_target(struct weir_mlflow_call *call, struct place *out,
     const char *file;
     struct place folder;
     WEIR_TRY(mlflow_text_required(call, "path", &file, err));
-    WEIR_TRY(read_place(call, call->rest, &folder, err));
+    WEIR_TRY(read_place(call, call->params[0], &folder, err));
     const char *name = base_name(file);
     out->run = folder.run;
     out->path =
@@ -433,14 +433,14 @@ static weir_status find_upload(struct weir_txn *txn, void *context, struct weir_
 static weir_status read_part(struct weir_mlflow_call *call, struct found *out, int64_t *out_number,
                              struct weir_error *err)
 {
-    const char *first = strchr(call->rest, '/');
+    const char *first = strchr(call->params[0], '/');
     const char *second = first != NULL ? strchr(first + 1, '/') : NULL;
     char *end = NULL;
     *out_number = second != NULL ? strtoll(second + 1, &end, 10) : 0;
     if (second == NULL || *end != '\0' || *out_number < 1) {
         return invalid_path(err);
     }
-    out->run = weir_arena_memdup(call->arena, call->rest, (size_t)(first - call->rest));
+    out->run = weir_arena_memdup(call->arena, call->params[0], (size_t)(first - call->params[0]));
     out->id = weir_arena_memdup(call->arena, first + 1, (size_t)(second - first - 1));
     return WEIR_OK;
 }
@@ -453,7 +453,7 @@ weir_status mlflow_parts_put(struct weir_mlflow_call *call, struct weir_txn *txn
     int64_t number;
     (void)txn;
     WEIR_TRY(read_part(call, &found, &number, err));
-    WEIR_TRY(call->read(call, find_upload, &found, err));
+    WEIR_TRY(mlflow_read(call, find_upload, &found, err));
     if (number > found.upload.n_parts || request->body_file == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "part %" PRId64 ": this upload has the parts 1 to %" PRId64
@@ -513,9 +513,10 @@ weir_status mlflow_parts_complete(struct weir_mlflow_call *call, struct weir_txn
     WEIR_TRY(read_target(call, &place, err));
     WEIR_TRY(mlflow_text_required(call, "upload_id", &found.id, err));
     found.run = place.run;
-    WEIR_TRY(call->read(call, find_upload, &found, err));
+    WEIR_TRY(mlflow_read(call, find_upload, &found, err));
     WEIR_TRY(check_etags(call, found.id, err));
-    WEIR_TRY(call->join(call, &found.upload, sha256, &n_bytes, err));
+    WEIR_TRY(weir_parts_join(parts_dir(call), found.upload.id, found.upload.n_parts, call->blobs,
+                             call->artifact_max_bytes, sha256, &n_bytes, err));
     struct putting putting = {.call = call,
                               .upload = found.upload.id,
                               .artifact = {.run = found.upload.run,
@@ -524,7 +525,7 @@ weir_status mlflow_parts_complete(struct weir_mlflow_call *call, struct weir_txn
                                            .bytes = (int64_t)n_bytes,
                                            .created_by = (char *)call->actor,
                                            .created_ms = call->now_ms}};
-    WEIR_TRY(call->write(call, put_in, &putting, err));
+    WEIR_TRY(mlflow_write(call, put_in, &putting, err));
     WEIR_TRY(weir_parts_remove(parts_dir(call), found.upload.id, err));
     mlflow_answer_nothing(call);
     return WEIR_OK;
@@ -544,8 +545,8 @@ weir_status mlflow_parts_abort(struct weir_mlflow_call *call, struct weir_txn *t
     WEIR_TRY(read_target(call, &place, err));
     WEIR_TRY(mlflow_text_required(call, "upload_id", &found.id, err));
     found.run = place.run;
-    WEIR_TRY(call->read(call, find_upload, &found, err));
-    WEIR_TRY(call->write(call, forget_in, found.upload.id, err));
+    WEIR_TRY(mlflow_read(call, find_upload, &found, err));
+    WEIR_TRY(mlflow_write(call, forget_in, found.upload.id, err));
     WEIR_TRY(weir_parts_remove(parts_dir(call), found.upload.id, err));
     mlflow_answer_nothing(call);
     return WEIR_OK;

@@ -138,8 +138,8 @@ static bool take_batch(struct batch_scan *scan, struct mlflow_batch *out)
     return weir_json_scan_end(&scan->json) == WEIR_OK && out->run_id != NULL && out->n > 0;
 }
 
-struct mlflow_batch *weir_mlflow_scan_batch(const struct weir_http_request *request,
-                                            struct weir_arena *arena)
+struct mlflow_batch *mlflow_scan_batch(const struct weir_http_request *request,
+                                       struct weir_arena *arena)
 {
     struct mlflow_batch *batch = WEIR_ARENA_NEW(arena, struct mlflow_batch);
     struct batch_scan scan = {.arena = arena};

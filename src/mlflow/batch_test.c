@@ -11,7 +11,7 @@
 static struct mlflow_batch *scan(const char *text, struct weir_arena *arena)
 {
     const struct weir_http_request request = {.body = text, .body_len = strlen(text)};
-    return weir_mlflow_scan_batch(&request, arena);
+    return mlflow_scan_batch(&request, arena);
 }
 
 /* A body of one metric, and values in the member's place. */

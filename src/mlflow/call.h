@@ -1,5 +1,5 @@
 /**
- * What the operations share: arguments, checks of names, runs that a call may see, and answers.
+ * What the routes share: arguments, checks of names, runs that a call may see, and answers.
  */
 #ifndef WEIR_MLFLOW_CALL_H
 #define WEIR_MLFLOW_CALL_H
@@ -14,9 +14,6 @@
 /* Longest values, in characters; what is longer is cut, as MLflow's own server does. */
 #define MLFLOW_PARAMETER_MAX 6000
 #define MLFLOW_TAG_MAX       8000
-
-extern const struct weir_mlflow_operation mlflow_operations[];
-extern const size_t mlflow_n_operations;
 
 #define MLFLOW_FN(name)                                                                            \
     weir_status name(struct weir_mlflow_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -197,11 +194,21 @@ struct mlflow_batch {
     size_t n;
 };
 
+/** The body as a batch of metrics of one run, in the arena; NULL: it is something else, or wrong: parse it. */
+struct mlflow_batch *mlflow_scan_batch(const struct weir_http_request *request,
+                                       struct weir_arena *arena);
+
 /** A run with its number. */
 struct mlflow_run {
     int64_t number;
     struct weir_run record;
 };
+
+/** For routes without a transaction: run `fn` in one, in the call's scope. */
+weir_status mlflow_read(struct weir_mlflow_call *call, weir_txn_fn fn, void *context,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+weir_status mlflow_write(struct weir_mlflow_call *call, weir_txn_fn fn, void *context,
+                         struct weir_error *err) WEIR_MUST_CHECK;
 
 /** DENIED: a call that sees its own only (call->sees_own_only) asked for something else. */
 weir_status mlflow_refuse_others(struct weir_error *err) WEIR_MUST_CHECK;

@@ -170,7 +170,7 @@ weir_status mlflow_experiment_get_by_name(struct weir_mlflow_call *call, struct 
                                           struct weir_error *err)
 {
     (void)txn;
-    return (call->own_run != NULL ? call->write : call->read)(call, get_by_name_in, call, err);
+    return (call->own_run != NULL ? mlflow_write : mlflow_read)(call, get_by_name_in, call, err);
 }
 
 /* A task works inside of an experiment; it does not delete or rename one. */

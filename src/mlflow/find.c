@@ -48,6 +48,18 @@ static void read_run(struct weir_stmt *stmt, struct weir_arena *arena, struct ml
                                     .deleted_ms = weir_stmt_int(stmt, 13)};
 }
 
+weir_status mlflow_read(struct weir_mlflow_call *call, weir_txn_fn fn, void *context,
+                        struct weir_error *err)
+{
+    return weir_store_read_scoped(call->store, &call->rows, fn, context, err);
+}
+
+weir_status mlflow_write(struct weir_mlflow_call *call, weir_txn_fn fn, void *context,
+                         struct weir_error *err)
+{
+    return call->ops->write(call->owner, fn, context, err);
+}
+
 weir_status mlflow_refuse_others(struct weir_error *err)
 {
     return weir_error_set(err, WEIR_ERR_DENIED,

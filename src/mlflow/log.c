@@ -100,7 +100,7 @@ static weir_status write_log(struct weir_txn *txn, void *context, struct weir_er
 
 static weir_status run_log(struct log *log, struct weir_error *err)
 {
-    WEIR_TRY(log->call->write(log->call, write_log, log, err));
+    WEIR_TRY(mlflow_write(log->call, write_log, log, err));
     if (log->n_metrics > 0) {
         publish(log);
     }

@@ -142,7 +142,7 @@ static weir_status find_to_change(const struct weir_mlflow_call *call, struct we
                                   struct weir_logged_model *out, struct weir_error *err)
 {
     struct mlflow_run run;
-    WEIR_TRY(mlflow_find_logged_model(call, txn, call->id, out, err));
+    WEIR_TRY(mlflow_find_logged_model(call, txn, call->params[0], out, err));
     return mlflow_find_run_to_change(call, txn, out->run, true, &run, err);
 }
 
@@ -247,7 +247,7 @@ weir_status mlflow_logged_model_get(struct weir_mlflow_call *call, struct weir_t
                                     struct weir_error *err)
 {
     struct weir_logged_model model;
-    WEIR_TRY(mlflow_find_logged_model(call, txn, call->id, &model, err));
+    WEIR_TRY(mlflow_find_logged_model(call, txn, call->params[0], &model, err));
     return answer_model(call, txn, &model, err);
 }
 
@@ -312,7 +312,7 @@ weir_status mlflow_logged_model_delete_tag(struct weir_mlflow_call *call, struct
 {
     struct weir_logged_model model;
     WEIR_TRY(find_to_change(call, txn, &model, err));
-    WEIR_TRY(weir_logged_model_tag_delete(txn, model.id, call->rest, err));
+    WEIR_TRY(weir_logged_model_tag_delete(txn, model.id, call->params[1], err));
     WEIR_TRY(touch(call, txn, &model, err));
     mlflow_answer_nothing(call);
     return WEIR_OK;
@@ -325,7 +325,7 @@ weir_status mlflow_logged_model_files(struct weir_mlflow_call *call, struct weir
     struct mlflow_run run;
     const char *path;
     WEIR_TRY(mlflow_text(call, "artifact_directory_path", &path, err));
-    WEIR_TRY(mlflow_find_logged_model(call, txn, call->id, &model, err));
+    WEIR_TRY(mlflow_find_logged_model(call, txn, call->params[0], &model, err));
     WEIR_TRY(mlflow_find_run(call, txn, model.run, &run, err));
     const struct mlflow_folder folder = {
         .run = model.run,

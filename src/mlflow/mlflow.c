@@ -32,88 +32,31 @@ bool weir_mlflow_takes(const struct weir_http_request *request)
     return find_prefix(request, &ignored);
 }
 
-/* What "*" takes: the parts from i on. */
-static char *join(const struct weir_http_request *request, size_t i, struct weir_arena *arena)
-{
-    char *rest = weir_arena_strdup(arena, "");
-    for (; i < request->n_segments; i++) {
-        rest = weir_arena_printf(arena, "%s%s%s", rest, *rest != '\0' ? "/" : "",
-                                 request->segments[i]);
-    }
-    return rest;
-}
-
-/* Does the operation's path fit the parts from i on? *out_id: the part that "?" takes; *out_rest: where
- * "*" begins; 0 without. */
-static bool path_fits(const char *path, const struct weir_http_request *request, size_t i,
-                      size_t *out_id, size_t *out_rest)
-{
-    *out_id = *out_rest = 0;
-    while (*path != '\0') {
-        size_t len = strcspn(path, "/");
-        if (strcmp(path, "*") == 0) {
-            *out_rest = i;
-            return i < request->n_segments;
-        }
-        bool is_any = len == 1 && *path == '?';
-        if (i >= request->n_segments ||
-            (!is_any && (strlen(request->segments[i]) != len ||
-                         memcmp(path, request->segments[i], len) != 0))) {
-            return false;
-        }
-        *out_id = is_any ? i : *out_id;
-        i++;
-        path += len;
-        path += *path == '/';
-    }
-    return i == request->n_segments;
-}
-
-static bool method_fits(const char *method, const char *given)
-{
-    return strcmp(method, given) == 0 || (strcmp(given, "HEAD") == 0 && strcmp(method, "GET") == 0);
-}
-
 /* The API of traces, of which there are none. */
 static bool is_newer(const struct weir_http_request *request, size_t first)
 {
     return first > 0 && is_part(request, first - 1, "3.0");
 }
 
-const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_request *request,
-                                                     struct weir_arena *arena,
-                                                     struct weir_mlflow_place *out)
+const struct weir_route *weir_mlflow_find(const struct weir_http_request *request,
+                                          const char *out_params[ROUTE_MAX_PARAMS],
+                                          const char **out_project)
 {
-    size_t first, i_id, i_rest;
+    size_t first;
     (void)find_prefix(request, &first);
-    bool has_project = is_part(request, 0, "p") && request->n_segments > 2;
-    *out = (struct weir_mlflow_place){.project = has_project ? request->segments[1] : NULL};
-    for (size_t i = 0; i < mlflow_n_operations && !is_newer(request, first); i++) {
-        const struct weir_mlflow_operation *operation = &mlflow_operations[i];
-        if (method_fits(operation->method, request->method) &&
-            path_fits(operation->path, request, first, &i_id, &i_rest)) {
-            out->id = i_id > 0 ? request->segments[i_id] : NULL;
-            out->rest = i_rest > 0 ? join(request, i_rest, arena) : NULL;
-            return operation;
-        }
-    }
-    return NULL;
+    *out_project =
+        is_part(request, 0, "p") && request->n_segments > 2 ? request->segments[1] : NULL;
+    return is_newer(request, first)
+               ? NULL
+               : weir_route_find(weir_mlflow_routes, request, first, out_params);
 }
 
 const char *weir_mlflow_allowed(const struct weir_http_request *request, struct weir_arena *arena)
 {
-    size_t first, i_id, i_rest;
-    const char *allow = "";
+    size_t first;
     (void)find_prefix(request, &first);
-    for (size_t i = 0; i < mlflow_n_operations && !is_newer(request, first); i++) {
-        const char *method = mlflow_operations[i].method;
-        if (path_fits(mlflow_operations[i].path, request, first, &i_id, &i_rest) &&
-            strstr(allow, method) == NULL) {
-            allow = weir_arena_printf(arena, "%s%s%s%s", allow, *allow != '\0' ? ", " : "", method,
-                                      strcmp(method, "GET") == 0 ? ", HEAD" : "");
-        }
-    }
-    return allow;
+    return is_newer(request, first) ? ""
+                                    : weir_route_allowed(weir_mlflow_routes, request, first, arena);
 }
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
@@ -152,8 +95,8 @@ static char *quote_bare_numbers(const char *text, size_t len, struct weir_arena 
     return out;
 }
 
-weir_status weir_mlflow_parse(const struct weir_http_request *request, struct weir_arena *arena,
-                              json_t **out, struct weir_error *err)
+static weir_status parse_object(const struct weir_http_request *request, struct weir_arena *arena,
+                                json_t **out, struct weir_error *err)
 {
     const char *text = request->body;
     size_t len = request->body_len;
@@ -181,6 +124,15 @@ weir_status weir_mlflow_parse(const struct weir_http_request *request, struct we
     return WEIR_OK;
 }
 
+weir_status weir_mlflow_parse(struct weir_mlflow_call *call, struct weir_error *err)
+{
+    if (call->route->mlflow == mlflow_log_batch) {
+        call->batch = mlflow_scan_batch(call->request, call->arena);
+    }
+    return call->batch != NULL ? WEIR_OK
+                               : parse_object(call->request, call->arena, &call->body, err);
+}
+
 const char *weir_mlflow_name(const struct weir_mlflow_call *call)
 {
     const char *name = NULL;
@@ -188,12 +140,8 @@ const char *weir_mlflow_name(const struct weir_mlflow_call *call)
     if (call->batch != NULL) {
         return call->batch->run_id;
     }
-    if (call->id != NULL) {
-        return call->id;
+    if (call->route->named_by == NULL) {
+        return strstr(call->route->pattern, "{id}") != NULL ? call->params[0] : NULL;
     }
-    if (call->operation->name == NULL ||
-        mlflow_text(call, call->operation->name, &name, &ignored) != WEIR_OK) {
-        return NULL;
-    }
-    return name;
+    return mlflow_text(call, call->route->named_by, &name, &ignored) == WEIR_OK ? name : NULL;
 }

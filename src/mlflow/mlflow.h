@@ -3,12 +3,11 @@
  * the ones of domain `track`; nothing is stored here. An unmodified client works against
  * MLFLOW_TRACKING_URI=https://SERVER/p/PROJECT, or https://SERVER for who has one project only.
  *
- * Three nouns: an *operation* is a row of one table (operations.c): method, path, right, access, function.
- * A *call* is one request on its way through an operation. An *answer* is a JSON object, or an error
+ * Two nouns: a *call* is one request on its way through a route (routes.c). An *answer* is a JSON object, or an error
  * {"error_code", "message"} whose code MLflow knows.
  *
- * Nothing here knows how callers prove who they are: `api` finds the operation, identifies the caller, checks
- * the right, fills the call, and runs it in the transaction that the operation asks for, as it does with
+ * Nothing here knows how callers prove who they are: `api` finds the route, identifies the caller, checks
+ * the right, fills the call, and runs it in the transaction that the route asks for, as it does with
  * its own routes. So whatever is done through MLflow is in the audit, too.
  */
 #ifndef WEIR_MLFLOW_MLFLOW_H
@@ -19,67 +18,36 @@
 #include "base/status.h"
 #include "blob/blob.h"
 #include "http/http.h"
-#include "store/rights.h"
+#include "route/route.h"
 #include "store/row_scope.h"
+#include "store/store.h"
 
 /** What MLflow's clients are told at /version: the version whose API this is. */
 #define WEIR_MLFLOW_VERSION "2.22.0"
 
-enum weir_mlflow_access {
-    WEIR_MLFLOW_READ,  /**< On a snapshot. */
-    WEIR_MLFLOW_WRITE, /**< Durable when the answer leaves; may run twice. */
-    WEIR_MLFLOW_NONE,  /**< No transaction: the function opens its own with the call's. */
-};
-
-enum weir_mlflow_flags {
-    WEIR_MLFLOW_FLOW =
-        1 << 0, /**< Programs call it all the time: the audit has the first of a minute. */
-    WEIR_MLFLOW_ASKS = 1 << 1,   /**< Changes nothing, though its method is POST. */
-    WEIR_MLFLOW_UPLOAD = 1 << 2, /**< Its body is bytes, to a file, with their SHA-256. */
-    WEIR_MLFLOW_NOTIFY = 1 << 3, /**< The engine should look after it. */
-    WEIR_MLFLOW_BATCH = 1 << 4,  /**< Its body may be a batch (weir_mlflow_scan_batch). */
-    WEIR_MLFLOW_OF_RUN =
-        1
-        << 5, /**< Looks at runs or an experiment that it names: a task, always at its job's own. */
-    WEIR_MLFLOW_MAKES = 1 << 6, /**< Registers a model: what an ION starts, always its own. */
-};
-
 struct weir_mlflow_call;
-struct weir_artifact_upload;
+struct inspect_question;
 
-typedef weir_status (*weir_mlflow_fn)(struct weir_mlflow_call *call, struct weir_txn *txn,
-                                      struct weir_error *err);
-
-struct weir_mlflow_operation {
-    const char *method;
-    /** Behind "/api/2.0" or "/ajax-api/2.0": "mlflow/runs/get". A part "?" takes one part, a last part "*" what is
-     *  left. */
-    const char *path;
-    const char *noun; /**< Of Weir, for the audit: "runs". */
-    const char *name; /**< The argument that names which: "run_id". */
-    enum weir_right right;
-    enum weir_mlflow_access access;
-    unsigned flags;
-    uint64_t max_body_bytes; /**< 0: 1 MiB. */
-    weir_mlflow_fn fn;
-};
-
-/** What a path says. In the request's arena. */
-struct weir_mlflow_place {
-    const char *project; /**< Of "/p/PROJECT"; NULL: none. */
-    const char *id;      /**< What "?" took, decoded; NULL: no "?". */
-    const char *rest;    /**< What "*" took, decoded, parts joined with "/"; NULL: no "*". */
+/** What a call needs of its maker, who is `owner`. */
+struct weir_mlflow_ops {
+    /** Run `fn` in a transaction that changes things, in the call's scope, with its event of the audit. */
+    weir_status (*write)(struct api_call *owner, weir_txn_fn fn, void *context,
+                         struct weir_error *err);
+    /** What a model's file takes and gives (control/inspector.h). *out_signature stays NULL while it is looked
+     *  at: then return WEIR_OK without an answer, and be called again. */
+    weir_status (*inspect)(struct api_call *owner, const struct inspect_question *question,
+                           char **out_signature, struct weir_error *err);
 };
 
 /** One request. Everything is borrowed and lives until its answer has been sent. */
 struct weir_mlflow_call {
-    const struct weir_mlflow_operation *operation;
+    const struct weir_route *route;
     struct weir_http_request *request;
     struct weir_http_response *response;
     struct weir_arena *arena;
     json_t *body;               /**< A JSON object; NULL with GET and uploads. */
-    struct mlflow_batch *batch; /**< Of weir_mlflow_scan_batch; then there is no `body`. */
-    const char *id, *rest;      /**< Of the path: struct weir_mlflow_place. */
+    struct mlflow_batch *batch; /**< The usual body of log-batch; then there is no `body`. */
+    const char *params[ROUTE_MAX_PARAMS]; /**< Of the path. */
 
     const char *actor;      /**< Who has made what is made: of a task, who submitted its job. */
     const char *acting;     /**< Who calls, for events: "task/ID" of a task, else the actor. */
@@ -98,20 +66,9 @@ struct weir_mlflow_call {
     const char *state_dir, *server_url;
     json_t *publish; /**< [topic, record] pairs for the live streams; as struct control has it. */
 
-    /** For operations without a transaction: run `fn` in one, in the call's scope. */
-    weir_status (*read)(struct weir_mlflow_call *call, weir_txn_fn fn, void *context,
-                        struct weir_error *err);
-    weir_status (*write)(struct weir_mlflow_call *call, weir_txn_fn fn, void *context,
-                         struct weir_error *err);
     uint64_t artifact_max_bytes;
-    /** What a model's file takes and gives (control/inspector.h). *out_signature stays NULL while it is looked
-     *  at: then return WEIR_OK without an answer, and be called again. May be NULL. */
-    weir_status (*inspect)(struct weir_mlflow_call *call, const char *blob, const char *name,
-                           char **out_signature, struct weir_error *err);
-    /** Join the parts of an upload to a blob. UNAVAILABLE: others are being joined. */
-    weir_status (*join)(struct weir_mlflow_call *call, const struct weir_artifact_upload *upload,
-                        char *out_sha256, uint64_t *out_bytes, struct weir_error *err);
-    void *owner; /**< Of whoever made the call. */
+    const struct weir_mlflow_ops *ops;
+    struct api_call *owner;
 
     const char *error_code; /**< Set with an error: its code, where the status would say another. */
 };
@@ -119,24 +76,27 @@ struct weir_mlflow_call {
 /** Is this path one of MLflow's? "/api/2.0/mlflow/…", "/p/PROJECT/ajax-api/2.0/mlflow-artifacts/…" … */
 bool weir_mlflow_takes(const struct weir_http_request *request);
 
-/** The operation of such a request; NULL: there is none. */
-const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_request *request,
-                                                     struct weir_arena *arena,
-                                                     struct weir_mlflow_place *out);
+/** Every route of that API. */
+extern const struct weir_route_table *const weir_mlflow_routes[];
+
+/**
+ * The route of such a request; NULL: there is none.
+ * @param out_params   As weir_route_find has them.
+ * @param out_project  Of "/p/PROJECT" before the path; NULL: none.
+ */
+const struct weir_route *weir_mlflow_find(const struct weir_http_request *request,
+                                          const char *out_params[ROUTE_MAX_PARAMS],
+                                          const char **out_project);
 
 /** The methods for which the path is there, "GET, HEAD, POST"; "": it is not. In the arena. */
 const char *weir_mlflow_allowed(const struct weir_http_request *request, struct weir_arena *arena);
 
-/** Parse the body of a request: a JSON object, {} if it is empty. "NaN" and "Infinity" may stand bare.
- *  @return INVALID, LIMIT. */
-weir_status weir_mlflow_parse(const struct weir_http_request *request, struct weir_arena *arena,
-                              json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
+/** Read the body into call->body: a JSON object, {} if it is empty; of log-batch, if it is as usual, into call->batch.
+ *  "NaN" and "Infinity" may stand bare. @return INVALID. */
+weir_status weir_mlflow_parse(struct weir_mlflow_call *call,
+                              struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The body as a batch of metrics of one run, in the arena; NULL: it is something else, or wrong: parse it. */
-struct mlflow_batch *weir_mlflow_scan_batch(const struct weir_http_request *request,
-                                            struct weir_arena *arena);
-
-/** Which one the call is about, for the audit: the value of operation->name, or NULL. */
+/** Which one the call is about, for the audit: the value of route->named_by, or what the path has; NULL. */
 const char *weir_mlflow_name(const struct weir_mlflow_call *call);
 
 /** {"error_code", "message"}. `code` NULL: by the status. */

@@ -2,6 +2,7 @@
 #include "mlflow/registry.h"
 
 #include "base/uuid.h"
+#include "control/inspector.h"
 #include "control/model_delete.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -295,8 +296,8 @@ static weir_status look_at_file(struct entry *entry, bool *out_waits, struct wei
     if (version->blob[0] == '\0' || entry->is_copy) {
         return WEIR_OK;
     }
-    weir_status status =
-        call->inspect(call, version->blob, version->model, &version->signature, &reason);
+    const struct inspect_question question = {.blob = version->blob, .name = version->model};
+    weir_status status = call->ops->inspect(call->owner, &question, &version->signature, &reason);
     if (status == WEIR_ERR_UNAVAILABLE || status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE) {
         return weir_error_set(err, status, "%s", reason.message);
     }
@@ -316,9 +317,9 @@ weir_status mlflow_version_create(struct weir_mlflow_call *call, struct weir_txn
     bool waits;
     (void)txn;
     WEIR_TRY(read_entry(&entry, err));
-    WEIR_TRY(call->read(call, look_in, &entry, err));
+    WEIR_TRY(mlflow_read(call, look_in, &entry, err));
     WEIR_TRY(look_at_file(&entry, &waits, err));
-    return waits ? WEIR_OK : call->write(call, register_in, &entry, err);
+    return waits ? WEIR_OK : mlflow_write(call, register_in, &entry, err);
 }
 
 /* ---- the others ------------------------------------------------------------------------------ */

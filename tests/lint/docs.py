@@ -126,19 +126,35 @@ def load_rights():
     return {right: (noun, verb, scope.lower(), who) for right, noun, verb, scope, who in rows}
 
 
+def load_query(text):
+    """The names of the parameters of "QUERY(Q_LIMIT, Q_INT("skip", …))"."""
+    shared = {name: named or other for name, other, named in re.findall(
+        r'^#define (Q_\w+)(?:\([^)]*\))? +(Q_\w+)\((?:"(\w+)")?', read("src/api/rows.h"), re.M)}
+    names = []
+    for item in parts(text[text.index("(") + 1:text.rindex(")")]):
+        name = re.match(r"\w+", item).group()
+        while name in shared:
+            name = shared[name]
+        name = string(item.split(",")[0]) if name.startswith("Q_") else name
+        names.append(name)
+    return " ".join(names)
+
+
 def load_routes():
     rights = {right: f"{verb} {noun}" for right, (noun, verb, *_) in load_rights().items()}
-    text = without_comments(read("src/api/routes.c"))
-    text = re.sub(r'\bAPI "', '"/api/v1', text)
-    body = braces_after(text, text.index("api_routes[]"))
     routes = []
-    for row in parts(body):
-        method, pattern, summary, right, _, flags, taken, given, query, *_ = parts(row[1:-1])
-        right = right[2:-1]
-        routes.append({
-            "method": string(method), "path": string(pattern), "summary": string(summary),
-            "right": "" if "API_OPEN" in flags else rights[right],
-            "flags": flags, "in": taken, "out": given, "query": string(query) or ""})
+    for family in re.findall(r"&api_routes_(\w+)", read("src/api/routes.c")):
+        text = without_comments(read(f"src/api/routes_{family}.c"))
+        text = re.sub(r'\bAPI "', '"/api/v1', text)
+        for row in parts(braces_after(text, text.index("rows[]"))):
+            (head, *rest) = parts(row[1:-1])
+            column = dict(re.match(r"\.(\w+) = (.*)", item, re.S).groups() for item in rest)
+            flags = column.get("flags", "0")
+            routes.append({
+                "method": re.match(r"\w+", head).group(), "path": string(head), "summary": string(column["summary"]),
+                "right": "" if "ROUTE_OPEN" in flags else rights[column["right"][2:-1]], "flags": flags,
+                "in": column.get("in", "NULL"), "out": column.get("out", "NULL"),
+                "query": load_query(column["query"]) if "query" in column else ""})
     return routes
 
 
@@ -302,18 +318,18 @@ def slug(title):
 
 
 def answer_text(route, records):
-    if "API_EVENTS" in route["flags"]:
+    if "ROUTE_EVENTS" in route["flags"]:
         return "event stream"
-    if "API_BYTES_OUT" in route["flags"]:
+    if "ROUTE_BYTES_OUT" in route["flags"]:
         return "bytes"
     if route["out"] == "NULL":
         return ""
     name = records[route["out"].lstrip("&")][0]
-    return f"{'list of ' if 'API_LIST' in route['flags'] else ''}[{name}](#{slug(name)})"
+    return f"{'list of ' if 'ROUTE_LIST' in route['flags'] else ''}[{name}](#{slug(name)})"
 
 
 def body_text(route, records):
-    if route["flags"] != "0" and re.search("API_BYTES_IN|API_UPLOAD", route["flags"]):
+    if route["flags"] != "0" and re.search("ROUTE_BYTES_IN|ROUTE_UPLOAD", route["flags"]):
         return "bytes"
     if route["in"] == "NULL" or route["method"] == "DELETE":
         return ""

@@ -433,7 +433,7 @@ export interface DatasetVersion {
     version: number // Number
 }
 
-/** GET /datasets/{name}/versions/{version}/decisions, GET /models/{name}/versions/{version}/decisions, GET /decisions, GET /decisions/{id} */
+/** GET /decisions, GET /decisions/{id}, GET /models/{name}/versions/{version}/decisions, GET /datasets/{name}/versions/{version}/decisions */
 export interface Decision {
     brightness: number | null // Mean brightness of the frame
     camera: string // Camera

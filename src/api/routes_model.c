@@ -1,0 +1,95 @@
+/** Routes of models and deployments. */
+#include "api/functions.h"
+#include "api/rows.h"
+
+#include "deploy/deploy.h"
+#include "ion/decision.h"
+#include "track/model_baseline.h"
+#include "track/track.h"
+
+// clang-format off
+static const struct weir_route rows[] = {
+    {GET(API "/models"), .summary = "List models", .right = R(MODELS_READ), .access = ROUTE_READ, .flags = ROUTE_LIST,
+     .out = &weir_model_resource, .query = QUERY(Q_LIMIT, Q_CURSOR), .fn = api_model_list},
+    {GET(API "/models/{name}"), .summary = "Look at a model", .right = R(MODELS_LOOK), .access = ROUTE_READ,
+     .out = &weir_model_resource, .fn = api_model_get},
+    {PATCH(API "/models/{name}"), .summary = "Describe a model, set or (null) take away tags",
+     .right = R(MODELS_LABEL), .access = ROUTE_WRITE, .out = &weir_model_resource, .fn = api_model_update},
+    {DELETE(API "/models/{name}"), .summary = "Delete a model with all its versions, unless something uses one",
+     .right = R(MODELS_DELETE), .access = ROUTE_WRITE, .fn = api_model_delete},
+    {GET(API "/models/{name}/versions"), .summary = "List a model's versions with lineage, newest first",
+     .right = R(MODELS_READ), .access = ROUTE_READ, .flags = ROUTE_LIST, .out = &weir_model_version_resource,
+     .query = QUERY(Q_CURSOR), .fn = api_model_versions},
+    {GET(API "/models/{name}/versions/{version}"), .summary = "Look at a model version", .right = R(MODELS_LOOK),
+     .access = ROUTE_READ, .out = &weir_model_version_resource, .fn = api_model_version_get},
+    {PATCH(API "/models/{name}/versions/{version}"),
+     .summary = "Describe a version, set or (null) take away tags, set its stage: None, Staging, Production or "
+                "Archived; archive_others: of that stage", .right = R(MODELS_LABEL), .access = ROUTE_WRITE,
+     .out = &weir_model_version_resource, .fn = api_model_version_update},
+    {DELETE(API "/models/{name}/versions/{version}"),
+     .summary = "Delete a version that nothing uses; its row stays, its file goes", .right = R(MODELS_DELETE),
+     .access = ROUTE_WRITE, .fn = api_model_version_delete},
+    {POST(API "/models/{name}/versions"),
+     .summary = "Make a version of a file, once it was looked at: {id} with {blob} of an uploaded file, or with "
+                "{run} and perhaps {artifact}, a path in the artifacts of that run; besides the record's also "
+                "{labels, preprocess, alias, project}; the same id again is the same version",
+     .right = R(MODELS_REGISTER), .access = ROUTE_ALONE, .owns = ROUTE_OWNS_MODEL,
+     .flags = ROUTE_NOTIFY | ROUTE_BEYOND | ROUTE_MAKES | ROUTE_IN_PROJECT, .in = &weir_model_version_resource,
+     .out = &weir_model_version_resource, .max_body_bytes = 16 * MIB, .fn = api_model_register},
+    {GET(API "/models/{name}/versions/{version}/lineage"),
+     .summary = "Where a version came from, and what it reached: links, deployments, decisions",
+     .right = R(MODELS_READ), .access = ROUTE_ALONE, .fn = api_version_lineage},
+    {GET(API "/models/{name}/versions/{version}/decisions"), .summary = "Decisions that a version made, newest first",
+     .right = R(DECISIONS_READ), .access = ROUTE_ALONE, .flags = ROUTE_LIST, .out = &weir_decision_resource,
+     .query = QUERY(Q_LIMIT, Q_CURSOR), .fn = api_version_decisions},
+    {GET(API "/models/{name}/versions/{version}/card"),
+     .summary = "What is known of a version on one page; format=markdown: as a file", .right = R(MODELS_READ),
+     .access = ROUTE_ALONE, .query = QUERY(Q_WORD("format", "json markdown", "How it is answered; without: json")),
+     .fn = api_model_card},
+    {GET(API "/models/{name}/versions/{version}/baseline"),
+     .summary = "What the features of a version's training looked like", .right = R(MODELS_READ),
+     .access = ROUTE_READ, .out = &weir_model_baseline_resource, .fn = api_baseline_get},
+    {PUT(API "/models/{name}/versions/{version}/baseline"),
+     .summary = "Attach to a version what its training's features looked like: {features}; replaces",
+     .right = R(MODELS_REGISTER), .access = ROUTE_WRITE, .owns = ROUTE_OWNS_MODEL, .flags = ROUTE_BEYOND,
+     .out = &weir_model_baseline_resource, .fn = api_baseline_put},
+    {GET(API "/models/{name}/aliases"), .summary = "List the names of a model's versions", .right = R(MODELS_READ),
+     .access = ROUTE_READ, .flags = ROUTE_LIST, .out = &weir_model_alias_resource, .fn = api_alias_list},
+    {PUT(API "/models/{name}/aliases/{alias}"), .summary = "Give a version a name: {\"version\"}",
+     .right = R(MODELS_LABEL), .access = ROUTE_WRITE, .in = &weir_model_alias_resource,
+     .out = &weir_model_alias_resource, .fn = api_alias_put},
+    {DELETE(API "/models/{name}/aliases/{alias}"),
+     .summary = "Take the name away, unless something follows it; force=1: all the same", .right = R(MODELS_LABEL),
+     .access = ROUTE_WRITE, .query = QUERY(Q_FORCE), .fn = api_alias_delete},
+    {GET(API "/deployments"), .summary = "List deployments with versions, shares and replicas",
+     .right = R(DEPLOYMENTS_READ), .access = ROUTE_READ, .flags = ROUTE_LIST, .out = &weir_deployment_resource,
+     .fn = api_deploy_list},
+    {GET(API "/deployments/{name}"),
+     .summary = "Look at a deployment; with wait_s once what was asked for serves or has failed",
+     .right = R(DEPLOYMENTS_READ), .access = ROUTE_READ, .out = &weir_deployment_resource,
+     .query = QUERY(Q_WAIT_S(60)), .fn = api_deploy_get},
+    {PUT(API "/deployments/{name}"),
+     .summary = "Make a deployment, or change what is said of it; shares change at once",
+     .right = R(DEPLOYMENTS_CHANGE), .access = ROUTE_ALONE, .flags = ROUTE_NOTIFY | ROUTE_MAKES,
+     .out = &weir_deployment_resource, .fn = api_deploy_put},
+    {DELETE(API "/deployments/{name}"),
+     .summary = "Delete a deployment that no ION leads to, and stop its replicas; force=1: all the same",
+     .right = R(DEPLOYMENTS_CHANGE), .access = ROUTE_WRITE, .flags = ROUTE_NOTIFY, .query = QUERY(Q_FORCE),
+     .fn = api_deploy_delete},
+    {GET(API "/deployments/{name}/figures"),
+     .summary = "Requests, errors and times by version, counted since the server started",
+     .right = R(DEPLOYMENTS_READ), .access = ROUTE_READ, .fn = api_deploy_figures},
+    {GET(API "/deployments/{name}/disagreements"),
+     .summary = "The newest requests that a mirrored version answered otherwise, without what they asked",
+     .right = R(DEPLOYMENTS_READ), .access = ROUTE_READ, .fn = api_deploy_disagreements},
+    {GET(API "/deployments/{name}/desired"), .summary = "What a replica must load; waits for a change",
+     .right = R(REPLICAS_SPEAK), .access = ROUTE_READ, .owns = ROUTE_OWNS_DEPLOYED,
+     .query = QUERY(Q_REVISION, Q_WAIT_S(60)), .fn = api_deploy_desired},
+    {PUT(API "/deployments/{name}/replicas/{replica}"),
+     .summary = "Report what a replica has loaded, and that it lives", .right = R(REPLICAS_SPEAK),
+     .access = ROUTE_WRITE, .owns = ROUTE_OWNS_DEPLOYED, .flags = ROUTE_NOTIFY,
+     .in = &weir_deployment_replica_resource, .max_body_bytes = 256 << 10, .fn = api_deploy_report},
+};
+// clang-format on
+
+const struct weir_route_table api_routes_model = {rows, WEIR_ARRAY_LEN(rows)};
