@@ -416,7 +416,7 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
     }
     WEIR_TRY(api_write(call, register_in, &entry, err));
     API_ANSWER(call, api_model_version, .row = &entry.stored,
-               .changes = weir_json_string(entry.changes));
+               .changes = weir_json_string(entry.changes, "(not UTF-8)"));
     return WEIR_OK;
 }
 

@@ -103,15 +103,6 @@ json_t *weir_json_milli(int64_t milli)
                              : json_real((double)milli / 1000);
 }
 
-json_t *weir_json_string(const char *text)
-{
-    if (text == NULL) {
-        return json_null();
-    }
-    json_t *value = json_string(text);
-    return value != NULL ? value : json_string("(not UTF-8)");
-}
-
 json_t *weir_json_real(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();

@@ -38,7 +38,6 @@ json_t *weir_json_string(const char *text, const char *otherwise);
 json_t *weir_json_milli(int64_t milli);
 
 /* What is not known is null: NULL, what is not finite, and the time 0. New references. */
-json_t *weir_json_string(const char *text); /**< "(not UTF-8)" for what JSON cannot hold. */
 json_t *weir_json_real(double value);
 json_t *weir_json_time(int64_t time_ms); /**< RFC 3339. */
 

@@ -261,7 +261,7 @@ static json_t *field_to_json(const struct weir_field *field, const void *record)
     const void *member = weir_field_cptr(field, record);
     switch (field->type) {
     case WEIR_FIELD_TYPE_TEXT:
-        return weir_json_string(*(char *const *)member);
+        return weir_json_string(*(char *const *)member, "(not UTF-8)");
     case WEIR_FIELD_TYPE_INT:
         return json_integer(*(const int64_t *)member);
     case WEIR_FIELD_TYPE_F64:

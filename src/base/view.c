@@ -21,7 +21,7 @@ static json_t *item_json(const struct weir_member *member, const char *items, si
 {
     switch (member->type) {
     case WEIR_MEMBER_TEXTS:
-        return weir_json_string(((char *const *)(const void *)items)[i]);
+        return weir_json_string(((char *const *)(const void *)items)[i], "(not UTF-8)");
     case WEIR_MEMBER_INTS:
         return json_integer(((const int64_t *)(const void *)items)[i]);
     case WEIR_MEMBER_VIEWS:
@@ -42,7 +42,7 @@ static json_t *map_json(const struct weir_member *member, const char *items, siz
         const void *value = items + i * member->stride + member->value;
         (void)json_object_set_new(object, pointer_at(key),
                                   member->type == WEIR_MEMBER_MAP
-                                      ? weir_json_string(pointer_at(value))
+                                      ? weir_json_string(pointer_at(value), "(not UTF-8)")
                                       : weir_json_real(*(const double *)value));
     }
     return object;
@@ -109,7 +109,7 @@ static json_t *member_json(const struct weir_member *member, const char *what)
     if (pointer == NULL) {
         return NULL;
     }
-    return member->type == WEIR_MEMBER_TEXT      ? weir_json_string(pointer)
+    return member->type == WEIR_MEMBER_TEXT      ? weir_json_string(pointer, "(not UTF-8)")
            : member->type == WEIR_MEMBER_VIEW_OF ? weir_view_to_json(member->view(), pointer)
                                                  : weir_record_to_json(member->resource, pointer);
 }
