@@ -5,7 +5,7 @@
  * none is needed), which of them a snapshot of an ION takes, and what of them is forgotten with a person. A description
  * stands in the noun's own file; each domain lists its tables in nouns.def, and nouns/nouns.h has them all. Who keeps,
  * takes or forgets rows goes through that list and names no table. So a new table is three edits: its migration, its
- * noun's file, and its line in the list of its domain:
+ * noun's file, and its line in the list of its domain (and one in row_scope.c, by which requests are filtered):
  *
  *     const struct weir_noun weir_noun_kpi = {"kpis", WEIR_OF(ion, ions, name),
  *         .rules = {WEIR_RULE("kpis", "Business figures of IONs", "The oldest go first.", 90, …)},
