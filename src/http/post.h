@@ -40,7 +40,7 @@ struct weir_post {
     int64_t timeout_ms;  /**< For all of it. */
 };
 
-/** What came of it, for who reads the log: the error does not show it. */
+/** What came of it, for readers of the log: the error does not show it. */
 struct weir_post_answer {
     int http_status;                 /**< 0: none came. */
     int64_t retry_ms;                /**< As "Retry-After" asks, at most a day; 0: it does not. */

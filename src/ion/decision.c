@@ -146,10 +146,10 @@ static weir_status free_number(struct weir_txn *txn, struct weir_decision *decis
 static weir_status find_row(struct weir_stmt *stmt, struct weir_arena *arena,
                             struct weir_decision *in_out, char **out_text, struct weir_error *err)
 {
-    bool is_there;
+    bool is_there = false;
     *out_text = NULL;
     weir_status status = weir_stmt_step(stmt, &is_there, err);
-    if (status == WEIR_OK && is_there) {
+    if (is_there) {
         *out_text = weir_stmt_text(stmt, 0, arena);
         in_out->frame = weir_stmt_int(stmt, 1);
     }

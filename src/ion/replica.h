@@ -34,8 +34,8 @@ struct weir_ion_replica {
     char *why_ignored;  /**< What is wrong with the first of them: a sentence. */
     /** JSON: is its source connected, since when, and the last error: {"connected", "since", "error"}. */
     char *source;
-    char *
-        consumers; /**< JSON: who takes its decisions, [{"name", "connected", "since", "error", …}]. */
+    /** JSON: what takes its decisions, [{"name", "connected", "since", "error", …}]. */
+    char *consumers;
     int64_t time_ms; /**< When it reported. */
 };
 

@@ -110,13 +110,6 @@ static weir_status take_batch(struct consumer *consumer, struct weir_error *err)
     return WEIR_OK;
 }
 
-static void end_batch(struct consumer *consumer)
-{
-    json_decref(consumer->batch);
-    consumer->batch = NULL;
-    outbox_reader_done(consumer->reader);
-}
-
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 static bool is_abandoned(struct consumer *consumer)
@@ -148,6 +141,22 @@ static void bear_failure(struct consumer *consumer, int64_t retry_ms, const stru
     wait_for_retry(consumer, retry_ms > 0 ? retry_ms : backoff_ms);
 }
 
+/* As much of it as is taken before an error, or before it is to stop. */
+static weir_status deliver_batch(struct consumer *consumer, int64_t *out_retry_ms,
+                                 struct weir_error *err)
+{
+    while (consumer->n_dealt < json_array_size(consumer->batch)) {
+        if (is_abandoned(consumer)) {
+            return WEIR_OK;
+        }
+        WEIR_TRY(deliver_some(consumer, out_retry_ms, err));
+    }
+    json_decref(consumer->batch);
+    consumer->batch = NULL;
+    outbox_reader_done(consumer->reader);
+    return WEIR_OK;
+}
+
 static void *consumer_main(void *context)
 {
     struct consumer *consumer = context;
@@ -158,13 +167,8 @@ static void *consumer_main(void *context)
         if (status == WEIR_ERR_CANCELLED) {
             break; /* there is nothing left, and it is to stop */
         }
-        bool has_batch = status == WEIR_OK;
-        while (status == WEIR_OK && consumer->n_dealt < json_array_size(consumer->batch) &&
-               !is_abandoned(consumer)) {
-            status = deliver_some(consumer, &retry_ms, &err);
-        }
-        if (has_batch && consumer->n_dealt == json_array_size(consumer->batch)) {
-            end_batch(consumer);
+        if (status == WEIR_OK) {
+            status = deliver_batch(consumer, &retry_ms, &err);
         }
         if (outbox_reader_is_due(consumer->reader)) {
             save(consumer);

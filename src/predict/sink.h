@@ -10,8 +10,8 @@
  *          across kills: the sink's place in the outbox is saved at most once a second together
  *          with the file's length; after a restart the lines behind that length are read, and a
  *          decision whose identifier is there already is not written again. Several replicas may
- *          write one file: lines are appended under a lock on it, and whoever finds the last line
- *          without its end (a kill in the middle of a write) cuts it off; its writer writes it
+ *          write one file: lines are appended under a lock on it. A writer that finds the last line
+ *          without its end (a kill in the middle of a write) cuts it off; its own writer writes it
  *          again. The file has a bound (rotated_file.h): what it held becomes PATH.1, PATH.2 …,
  *          and the oldest goes. While the file cannot be written the sink waits and tries again.
  *   webhook  A POST of each batch as JSON, signed (http/post.h). The receiver tells decisions that come
@@ -48,7 +48,7 @@ struct sink_ops {
                         struct weir_error *err);
     /**
      * Give decisions on, an array of one at least, and wait for the answer. A decision may come again
-     * after an error and after a kill: the sink, or whoever it gives it to, must bear that. The sink
+     * after an error and after a kill: the sink, or the receiver behind it, must bear that. The sink
      * may change the decisions; they come again as it left them. On the consumer's thread.
      *
      * @return OK: the first outcome->n are taken. INVALID or LIMIT: these n would be refused again;

@@ -9,8 +9,9 @@
  *              Cameras in turn, each from its lowest number. When the intake is full nothing is
  *              read on: back-pressure, nothing is dropped. With n replicas a camera belongs to the
  *              replica that its name hashes to.
- *   http       POST /frames/{camera}/{number} with the picture as body, or /frames/{camera}?key=KEY for
- *              who has no numbers, answered by the decision as JSON when it is durable. 503 with Retry-After when the intake is full or no model is
+ *   http       POST /frames/{camera}/{number} with the picture as body, or
+ *              /frames/{camera}?key=KEY where there are no numbers, answered by the decision as
+ *              JSON when it is durable. 503 with Retry-After when the intake is full or no model is
  *              there yet. The same frame again: the same decision. GET /health.
  *
  * A frame has its key for ever (intake.h): within the outbox's memory (65,536 decisions) a second picture

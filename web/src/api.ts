@@ -1653,7 +1653,7 @@ export interface ReplayedWindow {
 export interface Replica {
     backlog_ms: number // Age of the oldest decision that is not passed on (ms)
     backlog_reader: string | null // Who has not passed it on: server, or a sink
-    /** Who takes its decisions, the server and each sink: [{name, connected, since, error, taken, refused}], counts since it started */
+    /** What takes its decisions, the server and each sink: [{name, connected, since, error, taken, refused}], counts since it started */
     consumers: unknown
     decisions_refused: number // Decisions that the server or a sink refused; they are set aside on the replica's disk
     frames_decided: number // Frames decided, durably

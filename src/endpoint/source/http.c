@@ -13,8 +13,9 @@ static const struct weir_option options[] = {
 
 const struct weir_kind weir_source_http_kind = {
     .name = "http",
-    .doc = "Frames are sent with POST /frames/CAMERA/NUMBER, the picture as body, or by who has no "
-           "numbers with /frames/CAMERA?key=KEY, where KEY names the frame for good; the answer is "
+    .doc = "Frames are sent with POST /frames/CAMERA/NUMBER, the picture as body, or "
+           "without numbers with /frames/CAMERA?key=KEY, where KEY names the frame for good; the "
+           "answer is "
            "the decision, once it is durable. A busy replica answers 503 with Retry-After.",
     WEIR_KIND_OPTIONS(weir_source_http, options),
 };
