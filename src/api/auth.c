@@ -5,7 +5,6 @@
 #include "api/dispatch.h"
 #include "api/functions.h"
 #include "api/login.h"
-#include "api/login_page.h"
 #include "api/query.h"
 #include "api/role.h"
 #include "store/table.h"

@@ -3,6 +3,7 @@
 
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/query.h"
 
 #include <string.h>
 

@@ -4,8 +4,6 @@
  */
 #include "mlflow/mlflow.h"
 
-#include "api/artifact.h"
-#include "api/basic.h"
 #include "api/dispatch.h"
 #include "api/functions.h"
 #include "api/model.h"

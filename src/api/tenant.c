@@ -3,7 +3,6 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
-#include "api/guard.h"
 #include "api/query.h"
 #include "api/role.h"
 #include "api/views.h"
