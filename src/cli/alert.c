@@ -5,8 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/quantity.h"
-#include "cli/find.h"
-#include "cli/noun.h"
+#include "cli/verb.h"
 #include "notify/receiver.h"
 
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 #define FILE_MAX_BYTES ((size_t)1 << 20)
 #define TEST_WAIT_MS   20000
 #define TEST_LOOK_MS   100
-#define LIST_MAX       1000
 
 weir_status alert_send(struct cli_call *call, const char *method, const char *path, json_t *body,
                        struct weir_error *err)
@@ -26,30 +24,6 @@ weir_status alert_send(struct cli_call *call, const char *method, const char *pa
     WEIR_TRY(status);
     cli_print_object(call, answer);
     json_decref(answer);
-    return WEIR_OK;
-}
-
-weir_status alert_delete(struct cli_call *call, const char *pattern, const char *name,
-                         struct weir_error *err)
-{
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, name), NULL, NULL, err));
-    if (cli_is_json(call)) {
-        cli_print_change(json_pack("{s:s,s:b}", "name", name, "deleted", true));
-    } else {
-        printf("%s: deleted\n", name);
-    }
-    return WEIR_OK;
-}
-
-weir_status alert_list(struct cli_call *call, const char *plural, struct weir_error *err)
-{
-    const struct cli_noun *noun = cli_noun_find(plural);
-    json_t *list;
-    size_t n;
-    WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, LIST_MAX, &list, err));
-    const struct cli_column *columns = cli_noun_columns(call, noun, &n);
-    cli_print_table(call, list, columns, n);
-    json_decref(list);
     return WEIR_OK;
 }
 
@@ -113,43 +87,22 @@ static const struct weir_option note_options[] = {
     WEIR_OPT(note_options, note, "note", 0, TEXT, NULL, 0, 0, "TEXT", "What others should know"),
 };
 
-static weir_status post_note(struct cli_call *call, const char *pattern, struct weir_error *err)
-{
-    const struct note_options *options = call->options;
-    char *id;
-    WEIR_TRY(cli_find(call, &find_alert, call->words[0], &id, err));
-    return alert_send(call, "POST", cli_path1(call, pattern, id),
-                      json_pack("{s:s*}", "note", options->note), err);
-}
-
-static weir_status run_ack(struct cli_call *call, struct weir_error *err)
-{
-    return post_note(call, "/api/v1/alerts/{}/acknowledge", err);
-}
-
 const struct cli_command cli_alert_ack = {
     .name = "alert ack",
     .usage = "ALERT [--note TEXT]",
     .summary = "Say that you look after an alert: it is not escalated any more",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(note_options, note_options),
-    .run = run_ack,
+    CLI_VERBS({.of = "alert", .call = "POST /api/v1/alerts/{@}/acknowledge", .body = "-note"}),
 };
-
-static weir_status run_resolve(struct cli_call *call, struct weir_error *err)
-{
-    return post_note(call, "/api/v1/alerts/{}/resolve", err);
-}
 
 const struct cli_command cli_alert_resolve = {
     .name = "alert resolve",
     .usage = "ALERT [--note TEXT]",
     .summary = "Say that an alert is over; one whose cause the server sees ends by itself",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(note_options, note_options),
-    .run = run_resolve,
+    CLI_VERBS({.of = "alert", .call = "POST /api/v1/alerts/{@}/resolve", .body = "-note"}),
 };
 
 /* ---- silences -------------------------------------------------------------------------------- */
@@ -175,11 +128,14 @@ static const struct weir_option silence_options[] = {
     WEIR_OPT(silence_options, note, "note", 0, TEXT, NULL, 0, 0, "TEXT", "Why"),
 };
 
-static weir_status put_until(const struct silence_options *options, json_t *body,
-                             struct weir_error *err)
+static weir_status read_silence(struct cli_call *call, json_t *body, struct weir_error *err)
 {
+    const struct silence_options *options = call->options;
     int64_t span_ms;
     char until[WEIR_TIME_TEXT_BYTES];
+    alert_put_list(call, body, "kinds", options->kinds);
+    alert_put_list(call, body, "subjects", options->subjects);
+    alert_put_list(call, body, "severities", options->severities);
     if (options->until != NULL) {
         json_object_set_new(body, "until_ms", json_string(options->until));
         return WEIR_OK;
@@ -193,59 +149,30 @@ static weir_status put_until(const struct silence_options *options, json_t *body
     return WEIR_OK;
 }
 
-static weir_status run_silence(struct cli_call *call, struct weir_error *err)
-{
-    const struct silence_options *options = call->options;
-    char *id = NULL;
-    if (call->n_words > 0) {
-        WEIR_TRY(cli_find(call, &find_alert, call->words[0], &id, err));
-    }
-    json_t *body = json_pack("{s:s*,s:s*,s:s*}", "alert", id, "note", options->note, "project",
-                             options->project);
-    alert_put_list(call, body, "kinds", options->kinds);
-    alert_put_list(call, body, "subjects", options->subjects);
-    alert_put_list(call, body, "severities", options->severities);
-    weir_status status = put_until(options, body, err);
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
-    return alert_send(call, "POST", "/api/v1/alert-silences", body, err);
-}
-
 const struct cli_command cli_alert_silence = {
     .name = "alert silence",
     .usage =
         "[ALERT] [--kind KIND …] [--subject PATTERN …] [--severity SEVERITY …] [--project NAME] "
         "[--for TIME | --until TIME] [--note TEXT]",
     .summary = "Hold alerts back until a time: nobody is told of them",
-    .min_words = 0,
-    .max_words = 1,
+    CLI_WORDS(0, 1),
     CLI_OPTIONS(silence_options, silence_options),
-    .run = run_silence,
+    CLI_VERBS({.prepare = read_silence,
+               .of = "alert",
+               .call = "POST /api/v1/alert-silences",
+               .body = "alert=@ -note -project"}),
 };
-
-struct plain_options {
-    struct cli_common common;
-};
-
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
-
-static weir_status run_unsilence(struct cli_call *call, struct weir_error *err)
-{
-    char *id;
-    WEIR_TRY(cli_noun_key(call, cli_noun_find("alert-silences"), call->words[0], &id, err));
-    return alert_delete(call, "/api/v1/alert-silences/{}", id, err);
-}
 
 const struct cli_command cli_alert_unsilence = {
     .name = "alert unsilence",
     .usage = "SILENCE",
     .summary = "End a silence before its time (`weir get alert-silences` lists them)",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_unsilence,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "alert-silence",
+               .call = "DELETE /api/v1/alert-silences/{@}",
+               .say = "{@}: deleted",
+               .gives = "name=@ deleted=true"}),
 };
 
 /* ---- receivers ------------------------------------------------------------------------------- */
@@ -293,9 +220,8 @@ const struct cli_command cli_alert_test = {
     .name = "alert test",
     .usage = "RECEIVER",
     .summary = "Send a test to a receiver of alerts, and say whether it took it",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_test,
 };
 
@@ -389,33 +315,15 @@ static weir_status set_receiver(struct cli_call *call, struct weir_error *err)
     return alert_send(call, "PUT", cli_path1(call, "/api/v1/alert-receivers/{}", name), body, err);
 }
 
-static weir_status run_receiver(struct cli_call *call, struct weir_error *err)
-{
-    const char *verb = call->words[0];
-    if (strcmp(verb, "set") == 0) {
-        return set_receiver(call, err);
-    }
-    if (strcmp(verb, "get") == 0 && call->n_words == 1) {
-        return alert_list(call, "alert-receivers", err);
-    }
-    if (strcmp(verb, "get") == 0) {
-        return alert_send(call, "GET",
-                          cli_path1(call, "/api/v1/alert-receivers/{}", call->words[1]), NULL, err);
-    }
-    if (strcmp(verb, "delete") == 0 && call->n_words == 2) {
-        return alert_delete(call, "/api/v1/alert-receivers/{}", call->words[1], err);
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                          call->command->usage);
-}
-
 const struct cli_command cli_alert_receiver = {
     .name = "alert receiver",
     .usage = "set [NAME] [-f FILE] [--kind KIND] [--set OPTION=VALUE …] [--project NAME …] "
              "[--doc TEXT] | get [NAME] | delete NAME",
     .summary = "Say where messages about alerts can go: webhooks, e-mail, Alertmanager",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(receiver_options, receiver_options),
-    .run = run_receiver,
+    CLI_VERBS(
+        {"set", 1, 2, .run = set_receiver}, {"get", 1, 1, .lists = "alert-receivers"},
+        {"get", 2, 2, .call = "GET /api/v1/alert-receivers/{1}"},
+        {"delete", 2, 2, .call = "DELETE /api/v1/alert-receivers/{1}", CLI_DONE(1, "deleted")}),
 };

@@ -8,14 +8,6 @@
 weir_status alert_send(struct cli_call *call, const char *method, const char *path, json_t *body,
                        struct weir_error *err) WEIR_MUST_CHECK;
 
-/** DELETE what the pattern and the name say, and tell. */
-weir_status alert_delete(struct cli_call *call, const char *pattern, const char *name,
-                         struct weir_error *err) WEIR_MUST_CHECK;
-
-/** Print the table of a noun. */
-weir_status alert_list(struct cli_call *call, const char *plural,
-                       struct weir_error *err) WEIR_MUST_CHECK;
-
 /** An object of a YAML or JSON file; a new reference. */
 weir_status alert_read_file(struct cli_call *call, const char *path, json_t **out,
                             struct weir_error *err) WEIR_MUST_CHECK;

@@ -1,5 +1,6 @@
 /** weir alert rule set, get, delete: which alerts are told to whom, and what else is done. */
 #include "cli/alert.h"
+#include "cli/verb.h"
 
 #include <string.h>
 
@@ -207,26 +208,6 @@ static weir_status set_rule(struct cli_call *call, struct weir_error *err)
     return alert_send(call, "PUT", cli_path1(call, "/api/v1/alert-rules/{}", name), rule, err);
 }
 
-static weir_status run_rule(struct cli_call *call, struct weir_error *err)
-{
-    const char *verb = call->words[0];
-    if (strcmp(verb, "set") == 0) {
-        return set_rule(call, err);
-    }
-    if (strcmp(verb, "get") == 0 && call->n_words == 1) {
-        return alert_list(call, "alert-rules", err);
-    }
-    if (strcmp(verb, "get") == 0) {
-        return alert_send(call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", call->words[1]),
-                          NULL, err);
-    }
-    if (strcmp(verb, "delete") == 0 && call->n_words == 2) {
-        return alert_delete(call, "/api/v1/alert-rules/{}", call->words[1], err);
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                          call->command->usage);
-}
-
 const struct cli_command cli_alert_rule = {
     .name = "alert rule",
     .usage = "set [NAME] [-f FILE] [--kind KIND …] [--subject PATTERN …] [--severity SEVERITY …] "
@@ -238,8 +219,9 @@ const struct cli_command cli_alert_rule = {
     .help =
         "An empty text takes back what was said: --kind '' is alerts of any kind, --tell '' tells "
         "nobody,\n--do '' does nothing, --project '' is the platform's rule.",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(rule_options, rule_options),
-    .run = run_rule,
+    CLI_VERBS({"set", 1, 2, .run = set_rule}, {"get", 1, 1, .lists = "alert-rules"},
+              {"get", 2, 2, .call = "GET /api/v1/alert-rules/{1}"},
+              {"delete", 2, 2, .call = "DELETE /api/v1/alert-rules/{1}", CLI_DONE(1, "deleted")}),
 };

@@ -132,8 +132,6 @@ const struct cli_command cli_apply = {
     .name = "apply",
     .usage = "-f FILE [--project NAME] [--sandbox] [--dry-run] [-o json]",
     .summary = "Create or change what a YAML file describes",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(apply_options, apply_options),
     .run = run_apply,
 };
@@ -246,8 +244,6 @@ const struct cli_command cli_diff = {
     .help =
         "As `weir apply --dry-run`, with each member that is another in front. The exit status is "
         "1 if there\nis a difference, 0 if there is none.",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(apply_options, diff_options),
     .run = run_diff,
 };
@@ -343,8 +339,7 @@ const struct cli_command cli_edit = {
     .summary = "Change an ION in $EDITOR, and apply it",
     .help = "Its document is opened as YAML, without the comments of the file that it came from. "
             "Secrets are\nmasked, and stay as they are. What is refused is kept in a file.",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(apply_options, edit_options),
     .run = run_edit,
 };

@@ -22,12 +22,6 @@
 #define FILES_MAX     100000
 #define FOLDERS_DEPTH 32
 
-struct artifact_options {
-    struct cli_common common;
-};
-
-static const struct weir_option artifact_options[] = {CLI_COMMON_OPTIONS(artifact_options)};
-
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Every part is encoded by itself: slashes stay. */
@@ -123,9 +117,8 @@ const struct cli_command cli_artifact_list = {
     .name = "artifact list",
     .usage = "RUN [FOLDER]",
     .summary = "List the files that a run left, of one folder",
-    .min_words = 1,
-    .max_words = 2,
-    CLI_OPTIONS(artifact_options, artifact_options),
+    CLI_WORDS(1, 2),
+    CLI_PLAIN,
     .run = run_list,
 };
 
@@ -241,9 +234,8 @@ const struct cli_command cli_artifact_get = {
     .help =
         "Each file is compared with the digest that the server has of it. TO is the name of the "
         "file or\nfolder that is made here; default: the last part of PATH.\n",
-    .min_words = 1,
-    .max_words = 3,
-    CLI_OPTIONS(artifact_options, artifact_options),
+    CLI_WORDS(1, 3),
+    CLI_PLAIN,
     .run = run_get,
 };
 
@@ -470,8 +462,7 @@ const struct cli_command cli_artifact_put = {
         "A file over 64 MiB is sent in parts: the same command again, after a break, sends what "
         "is\nmissing. Links in a folder are left out. PATH is the place in the run; default: a "
         "file's own\nname, and the files of a folder as they lie in it.\n",
-    .min_words = 2,
-    .max_words = 3,
-    CLI_OPTIONS(artifact_options, artifact_options),
+    CLI_WORDS(2, 3),
+    CLI_PLAIN,
     .run = run_put,
 };

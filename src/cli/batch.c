@@ -92,8 +92,7 @@ const struct cli_command cli_batch = {
         "Versions are chosen now: the newest if none is named. The results are files of rows, one "
         "row per\npicture; a picture that cannot be read is a row that says why. A job that was "
         "killed goes on from\nthe files that are there.",
-    .min_words = 2,
-    .max_words = 2,
+    CLI_WORDS(2, 2),
     CLI_OPTIONS(batch_options, batch_options),
     .run = run_batch,
 };
@@ -228,8 +227,7 @@ const struct cli_command cli_job_results = {
     .name = "job results",
     .usage = "JOB [--folder DIR] [-o json]",
     .summary = "List the results of a batch prediction, or fetch them, checked by their digests",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(results_options, results_options),
     .run = run_results,
 };

@@ -3,11 +3,14 @@
 #include "cli/context.h"
 #include "cli/document.h"
 #include "cli/hint.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const struct weir_option cli_plain_options[CLI_N_PLAIN_OPTIONS] = {CLI_COMMON_OPTIONS(cli_plain)};
 
 /* --output takes what this command can print. */
 static void print_options(const struct cli_command *command)
@@ -123,7 +126,7 @@ weir_status cli_call_run(struct cli_call *call, struct weir_error *err)
     }
     WEIR_TRY(check_words(call, err));
     prefer_flags(call);
-    weir_status status = command->run(call, err);
+    weir_status status = command->run != NULL ? command->run(call, err) : cli_verbs_run(call, err);
     weir_client_close(call->client);
     return status;
 }

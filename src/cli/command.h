@@ -46,6 +46,14 @@ struct cli_common {
                  "State folder of the local server"),                                              \
         CLI_OUTPUT_OPTIONS(strct)
 
+/** A command that has no options of its own. */
+struct cli_plain {
+    struct cli_common common;
+};
+
+#define CLI_N_PLAIN_OPTIONS 7
+extern const struct weir_option cli_plain_options[CLI_N_PLAIN_OPTIONS];
+
 /** One run of a command. */
 struct cli_call {
     struct weir_arena *arena;
@@ -82,8 +90,17 @@ struct cli_command {
     const struct weir_option *options;
     size_t n_options;
     size_t options_size; /**< sizeof the options struct. */
-    cli_fn run;
+    cli_fn run;          /**< Or rows (cli/verb.h). */
+    const struct cli_verb *verbs;
+    size_t n_verbs;
 };
+
+/** How many words a command takes, at least and at most. */
+#define CLI_WORDS(least, most) .min_words = (least), .max_words = (most)
+
+#define CLI_PLAIN                                                                                  \
+    .options = cli_plain_options, .n_options = CLI_N_PLAIN_OPTIONS,                                \
+    .options_size = sizeof(struct cli_plain)
 
 #define CLI_OPTIONS(strct, table)                                                                  \
     .options = (table), .n_options = WEIR_ARRAY_LEN(table), .options_size = sizeof(struct strct)

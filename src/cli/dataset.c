@@ -296,8 +296,7 @@ const struct cli_command cli_dataset = {
         "  freeze NAME                                    make a version of the files as they are\n"
         "  remove NAME CLASS [FILE]                       delete uploaded files\n"
         "  get NAME[@v3] DIR                              fetch the files of a version",
-    .min_words = 2,
-    .max_words = 4,
+    CLI_WORDS(2, 4),
     CLI_OPTIONS(dataset_options, dataset_options),
     .run = run_dataset,
 };

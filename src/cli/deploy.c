@@ -2,6 +2,7 @@
 #include "cli/job_ask.h"
 #include "cli/model_name.h"
 #include "cli/try_it.h"
+#include "cli/verb.h"
 #include "cli/wait.h"
 
 #include "base/quantity.h"
@@ -296,8 +297,7 @@ const struct cli_command cli_deploy = {
         "that is\nthere, what is not said stays. Shares change at once if their versions are "
         "loaded; else when they\nare. A version that cannot be loaded gets no traffic: what was "
         "before stays.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(deploy_options, deploy_options),
     .run = run_deploy,
 };
@@ -339,8 +339,7 @@ const struct cli_command cli_scale = {
     .name = "scale",
     .usage = "DEPLOYMENT N|A..B [--no-wait]",
     .summary = "Give a deployment more or fewer replicas",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(deploy_options, scale_options),
     .run = run_scale,
 };
@@ -358,24 +357,14 @@ static const struct weir_option undeploy_options[] = {
              "Also if a link of an ION leads to it"),
 };
 
-static weir_status run_undeploy(struct cli_call *call, struct weir_error *err)
-{
-    const struct undeploy_options *options = call->options;
-    const char *pattern =
-        options->is_forced ? "/api/v1/deployments/{}?force=1" : "/api/v1/deployments/{}";
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, call->words[0]), NULL, NULL, err));
-    printf(cli_is_json(call) ? "{\"name\": \"%s\", \"deleted\": true}\n"
-                             : "%s: deleted; its replicas stop\n",
-           call->words[0]);
-    return WEIR_OK;
-}
-
 const struct cli_command cli_undeploy = {
     .name = "undeploy",
     .usage = "DEPLOYMENT [--force]",
     .summary = "Delete a deployment and stop its replicas; its model stays",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(undeploy_options, undeploy_options),
-    .run = run_undeploy,
+    CLI_VERBS({.call = "DELETE /api/v1/deployments/{0}",
+               .query = "-force",
+               .say = "{0}: deleted; its replicas stop",
+               .gives = "name=0 deleted=true"}),
 };

@@ -10,12 +10,6 @@
 #define PART_LIMIT  10 /* of each part; -o yaml shows all */
 #define WHOLE_LIMIT 1000
 
-struct describe_options {
-    struct cli_common common;
-};
-
-static const struct weir_option describe_options[] = {CLI_COMMON_OPTIONS(describe_options)};
-
 static const struct cli_column pipeline_columns[] = {
     {"name", "PIPELINE"},   {"type", "TYPE"}, {"state", "STATE"},     {"model", "MODEL"},
     {"dataset", "DATASET"}, {"job", "JOB"},   {"state_reason", "WHY"}};
@@ -504,8 +498,7 @@ const struct cli_command cli_describe = {
             "name: job train,\njob/train. A version is MODEL@v3 or MODEL@ALIAS.\n"
             "The state comes first, and of each list the newest 10. -o yaml and -o json show all.",
     .flags = CLI_WIDE | CLI_YAML,
-    .min_words = 1,
-    .max_words = 2,
-    CLI_OPTIONS(describe_options, describe_options),
+    CLI_WORDS(1, 2),
+    CLI_PLAIN,
     .run = run_describe,
 };

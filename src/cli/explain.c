@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-struct explain_options {
-    struct cli_common common;
-};
-
-static const struct weir_option explain_options[] = {CLI_COMMON_OPTIONS(explain_options)};
-
 static const struct cli_column member_columns[] = {
     {"name", "MEMBER"}, {"type", "TYPE"}, {"description", "MEANING"}};
 
@@ -337,8 +331,7 @@ const struct cli_command cli_explain = {
         "policies,\njob-kinds, drivers, receivers, alert-actions, sweep-methods and "
         "sweep-parameters. weir explain roles\nshows what each role may, weir explain role what "
         "the members of one mean.",
-    .min_words = 1,
-    .max_words = 2,
-    CLI_OPTIONS(explain_options, explain_options),
+    CLI_WORDS(1, 2),
+    CLI_PLAIN,
     .run = run_explain,
 };

@@ -3,6 +3,7 @@
 #include "cli/input.h"
 #include "cli/job_ask.h"
 #include "cli/program_files.h"
+#include "cli/verb.h"
 
 #include "base/file.h"
 
@@ -10,12 +11,6 @@
 #include <string.h>
 
 #define SPEC_MAX_BYTES ((size_t)1 << 20)
-
-struct plain_options {
-    struct cli_common common;
-};
-
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
 
 weir_status cli_job_post(struct cli_call *call, const char *path, const json_t *body,
                          const char *what, char **out_id, struct weir_error *err)
@@ -114,78 +109,35 @@ const struct cli_command cli_job_submit = {
     .name = "job submit",
     .usage = "-f FILE [OPTIONS]",
     .summary = "Submit a job that a file describes",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(submit_options, submit_options),
     .run = run_submit,
 };
 
-/* POST to the job's path that ends with `verb`. */
-static weir_status post_verb(struct cli_call *call, const char *verb, const char *what,
-                             struct weir_error *err)
-{
-    char *id;
-    WEIR_TRY(cli_find(call, &find_job, call->words[0], &id, err));
-    char *pattern = weir_arena_printf(call->arena, "/api/v1/jobs/{}/%s", verb);
-    return cli_job_post(call, cli_path1(call, pattern, id), NULL, what, NULL, err);
-}
-
-static weir_status run_cancel(struct cli_call *call, struct weir_error *err)
-{
-    return post_verb(call, "cancel", "is cancelled", err);
-}
-
-static weir_status run_restart(struct cli_call *call, struct weir_error *err)
-{
-    char *what = weir_arena_printf(call->arena, "begins %s anew", call->words[0]);
-    return post_verb(call, "restart", what, err);
-}
+#define JOB_SAYS "job {name} ({id:short}) "
 
 static weir_status run_resume(struct cli_call *call, struct weir_error *err)
 {
-    json_t *job;
+    struct cli_verb resume = {.of = "job", .call = "POST /api/v1/jobs/{@}/resume"};
+    WEIR_AUTO(weir_json_auto_free) json_t *job = NULL;
     char *id;
     WEIR_TRY(cli_find(call, &find_job, call->words[0], &id, err));
     WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}", id), NULL, &job, err));
-    bool is_held = json_is_true(json_object_get(job, "is_held"));
-    json_decref(job);
-    return post_verb(call, "resume",
-                     is_held
-                         ? "is held no longer"
-                         : weir_arena_printf(call->arena, "goes on from the last checkpoint of %s",
-                                             call->words[0]),
-                     err);
+    resume.say = json_is_true(json_object_get(job, "is_held")) ? JOB_SAYS "is held no longer"
+                                                               : JOB_SAYS
+                     "goes on from the last checkpoint of {0}";
+    return cli_verb_run(call, &resume, err);
 }
 
-static weir_status run_hold(struct cli_call *call, struct weir_error *err)
+static weir_status read_priority(struct cli_call *call, json_t *body, struct weir_error *err)
 {
-    return post_verb(call, "hold", "is held", err);
-}
-
-static weir_status run_requeue(struct cli_call *call, struct weir_error *err)
-{
-    return post_verb(call, "requeue", "saves what it has and goes back to its queue", err);
-}
-
-static weir_status run_priority(struct cli_call *call, struct weir_error *err)
-{
-    json_t *job;
-    char *id, *end;
+    char *end;
     long long priority = strtoll(call->words[1], &end, 10);
     if (end == call->words[1] || *end != '\0') {
         return weir_error_set(err, WEIR_ERR_INVALID, "\"%.40s\": expected a number",
                               call->words[1]);
     }
-    WEIR_TRY(cli_find(call, &find_job, call->words[0], &id, err));
-    WEIR_AUTO(weir_json_auto_free) json_t *body = json_pack("{s:I}", "priority", priority);
-    WEIR_TRY(cli_rest(call, "PATCH", cli_path1(call, "/api/v1/jobs/{}", id), body, &job, err));
-    if (cli_is_json(call)) {
-        cli_print_json(job);
-    } else {
-        printf("job %s (%s) has priority %lld\n", cli_text(call, job, "name"), cli_short_id(id),
-               priority);
-    }
-    json_decref(job);
+    json_object_set_new(body, "priority", json_integer(priority));
+    call->words[1] = weir_arena_printf(call->arena, "%lld", priority);
     return WEIR_OK;
 }
 
@@ -193,50 +145,53 @@ const struct cli_command cli_job_priority = {
     .name = "job priority",
     .usage = "JOB N [-o json]",
     .summary = "Set the priority of a job that waits or runs; the higher goes first in its queue",
-    .min_words = 2,
-    .max_words = 2,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_priority,
+    CLI_WORDS(2, 2),
+    CLI_PLAIN,
+    CLI_VERBS({.prepare = read_priority,
+               .of = "job",
+               .call = "PATCH /api/v1/jobs/{@}",
+               .body = "",
+               .say = JOB_SAYS "has priority {1}"}),
 };
 
 const struct cli_command cli_job_hold = {
     .name = "job hold",
     .usage = "JOB [-o json]",
     .summary = "Stop a job, and give it no node until `weir job resume`; a training saves first",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_hold,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "job", .call = "POST /api/v1/jobs/{@}/hold", .say = JOB_SAYS "is held"}),
 };
 
 const struct cli_command cli_job_requeue = {
     .name = "job requeue",
     .usage = "JOB [-o json]",
     .summary = "Stop a job and let it wait for nodes again; a training goes on from where it was",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_requeue,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "job",
+               .call = "POST /api/v1/jobs/{@}/requeue",
+               .say = JOB_SAYS "saves what it has and goes back to its queue"}),
 };
 
 const struct cli_command cli_job_cancel = {
     .name = "job cancel",
     .usage = "JOB [-o json]",
     .summary = "Cancel a job",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_cancel,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS(
+        {.of = "job", .call = "POST /api/v1/jobs/{@}/cancel", .say = JOB_SAYS "is cancelled"}),
 };
 
 const struct cli_command cli_job_restart = {
     .name = "job restart",
     .usage = "JOB [-o json]",
     .summary = "Start a job that is over again, as a new one",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_restart,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS(
+        {.of = "job", .call = "POST /api/v1/jobs/{@}/restart", .say = JOB_SAYS "begins {0} anew"}),
 };
 
 const struct cli_command cli_job_resume = {
@@ -244,8 +199,7 @@ const struct cli_command cli_job_resume = {
     .usage = "JOB [-o json]",
     .summary = "Let a held job go on; or a training that failed or was cancelled, from its last "
                "checkpoint",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_resume,
 };

@@ -8,12 +8,6 @@
 #define DEPTH_MAX      32
 #define PARAMETERS_MAX 12 /* on one line; -o json has all */
 
-struct lineage_options {
-    struct cli_common common;
-};
-
-static const struct weir_option lineage_options[] = {CLI_COMMON_OPTIONS(lineage_options)};
-
 /** A lineage as it is printed: what was told once is named the second time. */
 struct tree {
     struct cli_call *call;
@@ -466,9 +460,8 @@ const struct cli_command cli_lineage_decision = {
     .usage = "ID [-o json]",
     .summary = "Trace a decision back to data, code, people and policies",
     .help = "The identifier stands in `weir get decisions -o json` and in the console's drawer.",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(lineage_options, lineage_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_decision,
 };
 
@@ -477,9 +470,8 @@ const struct cli_command cli_lineage_dataset = {
     .usage = "NAME@vN [-o json]",
     .summary = "Trace a dataset version back, and on to every decision that it touched",
     .help = "Decisions are counted; GET /api/v1/datasets/NAME/versions/N/decisions lists them.",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(lineage_options, lineage_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_dataset,
 };
 
@@ -488,8 +480,7 @@ const struct cli_command cli_lineage_version = {
     .usage = "MODEL[@vN|@ALIAS] [-o json]",
     .summary = "Trace a model version back, and on to where it serves and decided",
     .help = "Decisions are counted; GET /api/v1/models/NAME/versions/N/decisions lists them.",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(lineage_options, lineage_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_version,
 };

@@ -218,19 +218,12 @@ const struct cli_command cli_login = {
         "one of\n--token) is kept as a context, which later commands use; see weir context. With "
         "--user alone: the\ntoken is printed. With --env: WEIR_SERVER, WEIR_TOKEN, "
         "MLFLOW_TRACKING_URI and\nMLFLOW_TRACKING_TOKEN, as they are for you now.",
-    .min_words = 0,
-    .max_words = 1,
+    CLI_WORDS(0, 1),
     CLI_OPTIONS(login_options, login_options),
     .run = run_login,
 };
 
 /* ---- logout --------------------------------------------------------------------------------------- */
-
-struct logout_options {
-    struct cli_common common;
-};
-
-static const struct weir_option logout_options[] = {CLI_COMMON_OPTIONS(logout_options)};
 
 static weir_status run_logout(struct cli_call *call, struct weir_error *err)
 {
@@ -262,8 +255,7 @@ const struct cli_command cli_logout = {
     .name = "logout",
     .usage = "[CONTEXT]",
     .summary = "Revoke the token of a context, and forget it",
-    .min_words = 0,
-    .max_words = 1,
-    CLI_OPTIONS(logout_options, logout_options),
+    CLI_WORDS(0, 1),
+    CLI_PLAIN,
     .run = run_logout,
 };

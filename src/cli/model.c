@@ -83,8 +83,7 @@ const struct cli_command cli_model_get = {
     .name = "model get",
     .usage = "NAME [--version N] [--file FILE] [-o json]",
     .summary = "Fetch a model file from the registry, checked by its digest",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(model_options, model_options),
     .run = run_model_get,
 };

@@ -88,8 +88,7 @@ const struct cli_command cli_model_card = {
     .help = "Data, training, code, measurements, policies, where it serves, how it does there, and "
             "what "
             "is\nnot known.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(card_options, card_options),
     .run = run_model_card,
 };

@@ -232,8 +232,7 @@ const struct cli_command cli_model_push = {
         "The server loads the file apart, in a process with bounds, before it becomes a version: "
         "it says\nwhich executor will run the model and why, or refuses it and says what is "
         "missing. Size and\nsignature are the file's.",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(push_options, push_options),
     .run = run_push,
 };
@@ -292,8 +291,7 @@ const struct cli_command cli_model_alias = {
     .usage = "NAME ALIAS VERSION | NAME ALIAS --delete [--force]",
     .summary = "Give a version of a model a name, as in NAME@stable",
     .help = "A deployment keeps the version that the name stood for when it was deployed.",
-    .min_words = 2,
-    .max_words = 3,
+    CLI_WORDS(2, 3),
     CLI_OPTIONS(alias_options, alias_options),
     .run = run_alias,
 };
@@ -407,8 +405,7 @@ const struct cli_command cli_model_export = {
     .name = "model export",
     .usage = "NAME[@v3|@ALIAS] [--format onnx|stored] [--file FILE]",
     .summary = "Write a version of a model as an ONNX file, or as it is stored",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(export_options, export_options),
     .run = run_export,
 };

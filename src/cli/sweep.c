@@ -3,6 +3,7 @@
 #include "cli/input.h"
 #include "cli/noun.h"
 #include "cli/program_files.h"
+#include "cli/verb.h"
 #include "cli/wait.h"
 
 #include "base/file.h"
@@ -20,8 +21,6 @@ struct sweep_options {
     bool is_following, is_dry_run;
     int64_t limit;
 };
-
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(sweep_options)};
 
 static const struct weir_option run_options[] = {
     CLI_COMMON_OPTIONS(sweep_options),
@@ -213,24 +212,10 @@ const struct cli_command cli_sweep_run = {
             "\"{{NAME}}\" in the job's specification becomes the value of a parameter; a command "
             "finds it as\nWEIR_PARAM_NAME, too. weir explain sweep-methods and sweep-parameters "
             "list what there is.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(sweep_options, run_options),
     .run = run_sweep_run,
 };
-
-static weir_status run_sweep_list(struct cli_call *call, struct weir_error *err)
-{
-    const struct sweep_options *options = call->options;
-    const struct cli_noun *noun = cli_noun_find("sweep");
-    json_t *list;
-    size_t n;
-    WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, options->limit, &list, err));
-    const struct cli_column *columns = cli_noun_columns(call, noun, &n);
-    cli_print_table(call, list, columns, n);
-    json_decref(list);
-    return WEIR_OK;
-}
 
 const struct cli_command cli_sweep_list = {
     .name = "sweep list",
@@ -238,7 +223,7 @@ const struct cli_command cli_sweep_list = {
     .summary = "List sweeps, newest first",
     .flags = CLI_WIDE | CLI_YAML,
     CLI_OPTIONS(sweep_options, list_options),
-    .run = run_sweep_list,
+    CLI_VERBS({.lists = "sweeps"}),
 };
 
 static weir_status run_sweep_get(struct cli_call *call, struct weir_error *err)
@@ -270,87 +255,46 @@ const struct cli_command cli_sweep_get = {
     .usage = "SWEEP",
     .summary = "Show a sweep and its trials: what each tries, and what came of it",
     .flags = CLI_WIDE | CLI_YAML,
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_sweep_get,
 };
-
-static weir_status tell(struct cli_call *call, const char *path, struct weir_error *err)
-{
-    char *id;
-    json_t *sweep;
-    WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
-    WEIR_TRY(cli_rest(call, "POST", cli_path1(call, path, id), NULL, &sweep, err));
-    print_sweep(call, sweep);
-    json_decref(sweep);
-    return WEIR_OK;
-}
-
-static weir_status run_sweep_stop(struct cli_call *call, struct weir_error *err)
-{
-    return tell(call, "/api/v1/sweeps/{}/stop", err);
-}
-
-static weir_status run_sweep_pause(struct cli_call *call, struct weir_error *err)
-{
-    return tell(call, "/api/v1/sweeps/{}/pause", err);
-}
-
-static weir_status run_sweep_resume(struct cli_call *call, struct weir_error *err)
-{
-    return tell(call, "/api/v1/sweeps/{}/resume", err);
-}
 
 const struct cli_command cli_sweep_pause = {
     .name = "sweep pause",
     .usage = "SWEEP",
     .summary = "Start no trial of a sweep until it is resumed; those that run go on to their ends",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
-    .run = run_sweep_pause,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "sweep", .call = "POST /api/v1/sweeps/{@}/pause", .print = print_sweep}),
 };
 
 const struct cli_command cli_sweep_resume = {
     .name = "sweep resume",
     .usage = "SWEEP",
     .summary = "Let a paused sweep go on",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
-    .run = run_sweep_resume,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "sweep", .call = "POST /api/v1/sweeps/{@}/resume", .print = print_sweep}),
 };
 
 const struct cli_command cli_sweep_stop = {
     .name = "sweep stop",
     .usage = "SWEEP",
     .summary = "End a sweep with what it has; the jobs of its trials are cancelled",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
-    .run = run_sweep_stop,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "sweep", .call = "POST /api/v1/sweeps/{@}/stop", .print = print_sweep}),
 };
-
-static weir_status run_sweep_delete(struct cli_call *call, struct weir_error *err)
-{
-    char *id;
-    WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/sweeps/{}", id), NULL, NULL, err));
-    if (cli_is_json(call)) {
-        cli_print_change(json_pack("{s:s,s:s,s:b}", "noun", "sweep", "id", id, "deleted", 1));
-    } else {
-        printf("sweep/%s deleted; its jobs and runs stay\n", cli_short_id(id));
-    }
-    return WEIR_OK;
-}
 
 const struct cli_command cli_sweep_delete = {
     .name = "sweep delete",
     .usage = "SWEEP",
     .summary = "Delete a sweep that is over; the jobs and runs of its trials stay",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
-    .run = run_sweep_delete,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "sweep",
+               .call = "DELETE /api/v1/sweeps/{@}",
+               .say = "sweep/{@:short} deleted; its jobs and runs stay",
+               .gives = "noun='sweep' id=@ deleted=true"}),
 };
