@@ -15,32 +15,29 @@
 #define TEST_WAIT_MS   20000
 #define TEST_LOOK_MS   100
 
-weir_status alert_send(struct cli_call *call, const char *method, const char *path, json_t *body,
-                       struct weir_error *err)
-{
-    json_t *answer;
-    weir_status status = cli_rest(call, method, path, body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    cli_print_object(call, answer);
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-weir_status alert_read_file(struct cli_call *call, const char *path, json_t **out,
+weir_status alert_read_file(struct cli_call *call, const char *path, json_t *into,
                             struct weir_error *err)
 {
-    char *text;
-    size_t len;
-    json_t *object;
-    WEIR_TRY(cli_input_read(path, FILE_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, path, false, &object, err));
-    if (!json_is_object(object)) {
-        json_decref(object);
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected an object", path);
-    }
-    *out = object;
-    return WEIR_OK;
+    WEIR_AUTO(weir_json_auto_free) json_t *object = NULL;
+    WEIR_TRY(cli_input_yaml(path, FILE_MAX_BYTES, false, call->arena, &object, err));
+    return json_object_update(into, object) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "%s: expected an object", path);
+}
+
+weir_status alert_name(struct cli_call *call, const json_t *body, const char *what,
+                       struct weir_error *err)
+{
+    const char *own = json_string_value(json_object_get(body, "name"));
+    char **words = WEIR_ARENA_ARRAY(call->arena, 2, char *);
+    words[0] = call->words[0];
+    words[1] = call->n_words > 1 ? call->words[1] : weir_arena_strdup(call->arena, own);
+    call->words = words;
+    call->n_words = 2;
+    return words[1] != NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "which %s? weir alert %s set NAME, or name in FILE", what, what);
 }
 
 void alert_put_list(struct cli_call *call, json_t *object, const char *member, const char *list)
@@ -198,22 +195,17 @@ static weir_status wait_for_delivery(struct cli_call *call, json_t **delivery,
 
 static weir_status run_test(struct cli_call *call, struct weir_error *err)
 {
-    json_t *delivery;
+    WEIR_AUTO(weir_json_auto_free) json_t *delivery = NULL;
     WEIR_TRY(cli_rest(call, "POST",
                       cli_path1(call, "/api/v1/alert-receivers/{}/test", call->words[0]), NULL,
                       &delivery, err));
-    weir_status status = wait_for_delivery(call, &delivery, err);
-    const char *state = cli_text(call, delivery, "state");
-    if (status == WEIR_OK && strcmp(state, "sent") != 0) {
-        status = weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s did not take it: %s", call->words[0],
-                                cli_text(call, delivery, "error"));
-    } else if (status == WEIR_OK && cli_is_json(call)) {
-        cli_print_json(delivery);
-    } else if (status == WEIR_OK) {
-        printf("%s took the test %s\n", call->words[0], cli_text(call, delivery, "id"));
+    WEIR_TRY(wait_for_delivery(call, &delivery, err));
+    if (strcmp(cli_text(call, delivery, "state"), "sent") != 0) {
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s did not take it: %s", call->words[0],
+                              cli_text(call, delivery, "error"));
     }
-    json_decref(delivery);
-    return status;
+    cli_print_said(call, delivery, cli_fill(call, "{0} took the test {id}", NULL, delivery));
+    return WEIR_OK;
 }
 
 const struct cli_command cli_alert_test = {
@@ -285,34 +277,16 @@ static weir_status set_options(struct cli_call *call, json_t *body, struct weir_
     return WEIR_OK;
 }
 
-static weir_status set_receiver(struct cli_call *call, struct weir_error *err)
+static weir_status read_receiver(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct receiver_options *options = call->options;
-    json_t *body = NULL;
     if (options->file != NULL) {
-        WEIR_TRY(alert_read_file(call, options->file, &body, err));
-    } else {
-        body = json_object();
+        WEIR_TRY(alert_read_file(call, options->file, body, err));
     }
-    if (options->kind != NULL) {
-        json_object_set_new(body, "kind", json_string(options->kind));
-    }
-    if (options->doc != NULL) {
-        json_object_set_new(body, "doc", json_string(options->doc));
-    }
+    WEIR_TRY(cli_members(call, "-kind -doc", NULL, body, err));
     alert_put_list(call, body, "projects", options->projects);
-    weir_status status = set_options(call, body, err);
-    const char *name =
-        call->n_words > 1 ? call->words[1] : json_string_value(json_object_get(body, "name"));
-    if (status == WEIR_OK && name == NULL) {
-        status = weir_error_set(err, WEIR_ERR_INVALID,
-                                "which receiver? weir alert receiver set NAME, or name in FILE");
-    }
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
-    return alert_send(call, "PUT", cli_path1(call, "/api/v1/alert-receivers/{}", name), body, err);
+    WEIR_TRY(set_options(call, body, err));
+    return alert_name(call, body, "receiver", err);
 }
 
 const struct cli_command cli_alert_receiver = {
@@ -323,7 +297,8 @@ const struct cli_command cli_alert_receiver = {
     CLI_WORDS(1, 2),
     CLI_OPTIONS(receiver_options, receiver_options),
     CLI_VERBS(
-        {"set", 1, 2, .run = set_receiver}, {"get", 1, 1, .lists = "alert-receivers"},
+        {"set", 1, 2, read_receiver, .call = "PUT /api/v1/alert-receivers/{1}", .body = ""},
+        {"get", 1, 1, .lists = "alert-receivers"},
         {"get", 2, 2, .call = "GET /api/v1/alert-receivers/{1}"},
         {"delete", 2, 2, .call = "DELETE /api/v1/alert-receivers/{1}", CLI_DONE(1, "deleted")}),
 };

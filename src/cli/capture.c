@@ -3,7 +3,6 @@
 #include "cli/verb.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,11 +104,8 @@ static const struct weir_option replay_options[] = {
 static weir_status put_document(struct cli_call *call, const char *file, json_t *body,
                                 struct weir_error *err)
 {
-    char *text;
-    size_t len;
     json_t *document;
-    WEIR_TRY(cli_input_read(file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, file, false, &document, err));
+    WEIR_TRY(cli_input_yaml(file, DOCUMENT_MAX_BYTES, false, call->arena, &document, err));
     json_object_set_new(body, "document", document);
     return WEIR_OK;
 }

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include "base/file.h"
 #include "cli/context.h"
 #include "cli/document.h"
 #include "cli/hint.h"
@@ -215,6 +216,15 @@ char *cli_path3(struct cli_call *call, const char *pattern, const char *a, const
                 const char *c)
 {
     return weir_client_path(call->arena, pattern, (const char *[]){a, b, c}, 3);
+}
+
+weir_status cli_may_write(const char *file, bool is_forced, struct weir_error *err)
+{
+    return !weir_path_exists(file) || is_forced
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_EXISTS,
+                                "%s is there already: --force overwrites it, --file names another",
+                                file);
 }
 
 weir_status cli_exec_beside(const char *program, char *const *argv, struct weir_error *err)

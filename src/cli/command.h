@@ -139,6 +139,9 @@ char *cli_path3(struct cli_call *call, const char *pattern, const char *a, const
 weir_status cli_read_password(struct cli_call *call, const char *prompt, const char *file,
                               char **out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** May this file be written: is it new, or is that forced? @return EXISTS naming --force and --file. */
+weir_status cli_may_write(const char *file, bool is_forced, struct weir_error *err) WEIR_MUST_CHECK;
+
 bool cli_is_json(const struct cli_call *call);
 bool cli_is_yaml(const struct cli_call *call);
 bool cli_is_name(const struct cli_call *call);

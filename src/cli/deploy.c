@@ -240,13 +240,10 @@ static void print_warnings(const json_t *deployment)
 /* `weir deploy NAME --traffic …` may name a deployment that is there: its model, then. */
 static weir_status model_of_deployment(struct cli_call *call, char **model, struct weir_error *err)
 {
-    json_t *deployment = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *deployment = NULL;
     weir_status status = cli_rest(call, "GET", cli_path1(call, "/api/v1/deployments/{}", *model),
                                   NULL, &deployment, err);
-    if (status == WEIR_OK) {
-        *model = weir_arena_strdup(call->arena, cli_text(call, deployment, "model"));
-    }
-    json_decref(deployment);
+    *model = status == WEIR_OK ? cli_text(call, deployment, "model") : *model;
     return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
 }
 
@@ -254,37 +251,27 @@ static weir_status run_deploy(struct cli_call *call, struct weir_error *err)
 {
     const struct deploy_options *options = call->options;
     char *model, *version;
-    json_t *body = json_object(), *deployment = NULL;
-    weir_status status = cli_model_split(call, call->words[0], &model, &version, err);
-    const char *name = status == WEIR_OK && options->as == NULL ? model : options->as;
-    if (status == WEIR_OK && options->as == NULL) {
-        status = model_of_deployment(call, &model, err);
+    WEIR_AUTO(weir_json_auto_free) json_t *body = json_object(), *deployment = NULL;
+    WEIR_TRY(cli_model_split(call, call->words[0], &model, &version, err));
+    const char *name = options->as != NULL ? options->as : model;
+    if (options->as == NULL) {
+        WEIR_TRY(model_of_deployment(call, &model, err));
     }
-    if (status == WEIR_OK) {
-        status = fill(call, model, version, body, err);
+    WEIR_TRY(fill(call, model, version, body, err));
+    WEIR_TRY(cli_rest(call, "PUT", cli_path1(call, "/api/v1/deployments/{}", name), body,
+                      &deployment, err));
+    job_gpus_warn(call, options->gpus, NULL);
+    print_warnings(deployment);
+    if (options->is_waited_for) {
+        WEIR_TRY(wait_until_settled(call, name, &deployment, err));
     }
-    if (status == WEIR_OK) {
-        status = cli_rest(call, "PUT", cli_path1(call, "/api/v1/deployments/{}", name), body,
-                          &deployment, err);
+    weir_status judged = judge(call, deployment, err);
+    if (cli_is_json(call)) {
+        cli_print_json(deployment);
+    } else if (judged == WEIR_OK) {
+        print_deployment(call, deployment);
     }
-    json_decref(body);
-    if (status == WEIR_OK) {
-        job_gpus_warn(call, options->gpus, NULL);
-        print_warnings(deployment);
-    }
-    if (status == WEIR_OK && options->is_waited_for) {
-        status = wait_until_settled(call, name, &deployment, err);
-    }
-    if (status == WEIR_OK) {
-        status = judge(call, deployment, err);
-        if (cli_is_json(call)) {
-            cli_print_json(deployment);
-        } else if (status == WEIR_OK) {
-            print_deployment(call, deployment);
-        }
-    }
-    json_decref(deployment);
-    return status;
+    return judged;
 }
 
 const struct cli_command cli_deploy = {

@@ -5,8 +5,6 @@
 #include "cli/program_files.h"
 #include "cli/verb.h"
 
-#include "base/file.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +13,12 @@
 weir_status cli_job_post(struct cli_call *call, const char *path, const json_t *body,
                          const char *what, char **out_id, struct weir_error *err)
 {
-    json_t *job;
+    WEIR_AUTO(weir_json_auto_free) json_t *job = NULL;
     WEIR_TRY(cli_rest(call, "POST", path, body, &job, err));
     char *id = cli_text(call, job, "id");
-    if (cli_is_json(call)) {
-        cli_print_json(job);
-    } else {
-        printf("job %s (%s) %s\n", cli_text(call, job, "name"), cli_short_id(id), what);
-    }
-    json_decref(job);
+    cli_print_said(call, job,
+                   weir_arena_printf(call->arena, "job %s (%s) %s", cli_text(call, job, "name"),
+                                     cli_short_id(id), what));
     if (out_id != NULL) {
         *out_id = id;
     }
@@ -73,35 +68,30 @@ static weir_status ask_for_more(const struct submit_options *options, json_t *sp
     return WEIR_OK;
 }
 
+static weir_status submit(struct cli_call *call, json_t *body, struct weir_error *err)
+{
+    const struct submit_options *options = call->options;
+    cli_input_project(body, options->project);
+    json_t *spec = json_object_get(body, "spec");
+    const char *project = json_string_value(json_object_get(body, "project"));
+    if (json_is_object(spec)) {
+        WEIR_TRY(ask_for_more(options, spec, err));
+    }
+    WEIR_TRY(cli_connect(call, err));
+    WEIR_TRY(program_files_send(call, options->file, project, "$.spec", spec, err));
+    job_ask_warn(call, &options->ask);
+    return cli_job_post(call, "/api/v1/jobs", body, "is submitted", NULL, err);
+}
+
 static weir_status run_submit(struct cli_call *call, struct weir_error *err)
 {
     const struct submit_options *options = call->options;
-    char *text;
-    size_t len;
-    json_t *body;
+    WEIR_AUTO(weir_json_auto_free) json_t *body = NULL;
     if (options->file == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir job submit -f FILE");
     }
-    WEIR_TRY(cli_input_read(options->file, SPEC_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, options->file, false, &body, err));
-    if (options->project != NULL && json_is_object(body) &&
-        json_object_get(body, "project") == NULL) {
-        json_object_set_new(body, "project", json_string(options->project));
-    }
-    json_t *spec = json_object_get(body, "spec");
-    const char *project = json_string_value(json_object_get(body, "project"));
-    weir_status status = json_is_object(spec) ? ask_for_more(options, spec, err) : WEIR_OK;
-    if (status == WEIR_OK) {
-        status = cli_connect(call, err);
-    }
-    if (status == WEIR_OK) {
-        status = program_files_send(call, options->file, project, "$.spec", spec, err);
-    }
-    if (status == WEIR_OK) {
-        job_ask_warn(call, &options->ask);
-        status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", NULL, err);
-    }
-    json_decref(body);
+    WEIR_TRY(cli_input_yaml(options->file, SPEC_MAX_BYTES, false, call->arena, &body, err));
+    weir_status status = submit(call, body, err);
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", options->file);
 }
 

@@ -1,6 +1,7 @@
 /** weir login, logout: a browser's link, a token for a password, servers that are kept. */
 #include "cli/context.h"
 #include "cli/find.h"
+#include "cli/verb.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +189,10 @@ static weir_status keep_server(struct cli_call *call, struct weir_error *err)
 static weir_status run_login(struct cli_call *call, struct weir_error *err)
 {
     const struct login_options *options = call->options;
-    json_t *answer;
+    static const struct cli_verb link = {
+        .call = "POST /api/v1/session/link",
+        .say = "{url}",
+        .aside = "Open it in a browser; it works once, for 15 minutes."};
     if (options->wants_env) {
         return print_env(call, err);
     }
@@ -198,15 +202,7 @@ static weir_status run_login(struct cli_call *call, struct weir_error *err)
     if (options->user != NULL) {
         return log_in_with_password(call, err);
     }
-    WEIR_TRY(cli_rest(call, "POST", "/api/v1/session/link", NULL, &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s\n", cli_text(call, answer, "url"));
-        (void)fprintf(stderr, "Open it in a browser; it works once, for 15 minutes.\n");
-    }
-    json_decref(answer);
-    return WEIR_OK;
+    return cli_verb_run(call, &link, err);
 }
 
 const struct cli_command cli_login = {

@@ -172,36 +172,28 @@ static weir_status wait_for(struct cli_call *call, json_t **service, struct weir
                                 awaited.what, text_of(*service, "why"), text_of(*service, "name"));
 }
 
-/* POST it, and say what it is called. Takes `body`. */
+/* POST it, and say what it is called. */
 static weir_status start(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct service_options *options = call->options;
-    json_t *service = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *service = NULL;
     if (options->project != NULL) {
         json_object_set_new(body, "project", json_string(options->project));
     }
     json_object_set_new(body, "is_shared", json_boolean(options->is_shared));
-    weir_status status = add_idle(options, body, err);
-    if (status == WEIR_OK) {
-        job_ask_warn(call, &options->ask);
-        status = cli_rest(call, "POST", "/api/v1/services", body, &service, err);
+    WEIR_TRY(add_idle(options, body, err));
+    job_ask_warn(call, &options->ask);
+    WEIR_TRY(cli_rest(call, "POST", "/api/v1/services", body, &service, err));
+    if (options->has_wait) {
+        WEIR_TRY(wait_for(call, &service, err));
     }
-    json_decref(body);
-    if (status == WEIR_OK && options->has_wait) {
-        status = wait_for(call, &service, err);
-    }
-    if (status == WEIR_OK && cli_is_json(call)) {
-        cli_print_json(service);
-    } else if (status == WEIR_OK) {
-        const char *kind = text_of(service, "kind"), *name = text_of(service, "name");
-        (void)printf("%s \"%s\": %s\n", kind, name,
-                     strcmp(text_of(service, "state"), "RUNNING") == 0 ? "runs" : "starts");
-        (void)printf("address: %s (in a browser that is logged in to Weir; else: weir service open "
-                     "%s)\n",
-                     text_of(service, "url"), name);
-    }
-    json_decref(service);
-    return status;
+    cli_print_said(call, service,
+                   cli_fill(call,
+                            "{kind} \"{name}\": {state=RUNNING?runs|starts}\n"
+                            "address: {url} (in a browser that is logged in to Weir; else: weir "
+                            "service open {name})",
+                            NULL, service));
+    return WEIR_OK;
 }
 
 static weir_status run_service(struct cli_call *call, struct weir_error *err)
@@ -218,35 +210,24 @@ static weir_status run_service(struct cli_call *call, struct weir_error *err)
                        : options->name != NULL ? options->name
                                                : job_program_name_of(call, words, n);
     json_t *spec = json_object();
+    WEIR_AUTO(weir_json_auto_free)
     json_t *body = json_pack("{s:s,s:s,s:o,s:I,s:b}", "name", name, "kind", "service", "spec", spec,
                              "port", (json_int_t)options->port, "keeps_path", options->keeps_path);
-    weir_status status = make_spec(call, words, n, spec, err);
-    if (status == WEIR_OK) {
-        status =
-            cli_project_find(call, options->project, "submit jobs", &options->code.project, err);
-    }
-    if (status == WEIR_OK) {
-        options->code.image = options->image;
-        status = job_code_add(call, &options->code, words, n, spec, err);
-    }
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
+    WEIR_TRY(make_spec(call, words, n, spec, err));
+    WEIR_TRY(cli_project_find(call, options->project, "submit jobs", &options->code.project, err));
+    options->code.image = options->image;
+    WEIR_TRY(job_code_add(call, &options->code, words, n, spec, err));
     return start(call, body, err);
 }
 
 static weir_status run_notebook(struct cli_call *call, struct weir_error *err)
 {
     json_t *spec = json_object();
+    WEIR_AUTO(weir_json_auto_free)
     json_t *body =
         json_pack("{s:s,s:s,s:o}", "name", call->n_words > 0 ? call->words[0] : "notebook", "kind",
                   "notebook", "spec", spec);
-    weir_status status = make_spec(call, NULL, 0, spec, err);
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
+    WEIR_TRY(make_spec(call, NULL, 0, spec, err));
     return start(call, body, err);
 }
 
@@ -264,15 +245,10 @@ static weir_status run_tensorboard(struct cli_call *call, struct weir_error *err
 {
     const struct service_options *options = call->options;
     json_t *spec = json_object(), *runs = json_array();
+    WEIR_AUTO(weir_json_auto_free)
     json_t *body = json_pack("{s:s,s:o,s:o}", "kind", "tensorboard", "spec", spec, "runs", runs);
-    weir_status status = add_runs(call, runs, err);
-    if (status == WEIR_OK) {
-        status = make_spec(call, NULL, 0, spec, err);
-    }
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
+    WEIR_TRY(add_runs(call, runs, err));
+    WEIR_TRY(make_spec(call, NULL, 0, spec, err));
     if (options->installs) {
         json_object_set_new(spec, "python", json_string("tensorboard\nsetuptools<81\n"));
     }

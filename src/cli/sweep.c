@@ -6,8 +6,6 @@
 #include "cli/verb.h"
 #include "cli/wait.h"
 
-#include "base/file.h"
-
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -36,16 +34,6 @@ static const struct weir_option list_options[] = {
     CLI_COMMON_OPTIONS(sweep_options),
     WEIR_OPT(sweep_options, limit, "limit", 0, INT, "50", 1, 100000, "N", "At most so many"),
 };
-
-/* The document of a file; "-" is standard input. */
-static weir_status read_document(struct cli_call *call, const char *file, json_t **out,
-                                 struct weir_error *err)
-{
-    char *text;
-    size_t len;
-    WEIR_TRY(cli_input_read(file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
-    return weir_yaml_parse(text, len, file, false, out, err);
-}
 
 /* How far it is. In the arena. */
 static char *line_of(struct cli_call *call, const json_t *sweep)
@@ -166,40 +154,27 @@ static weir_status follow(struct cli_call *call, const char *id, struct weir_err
 static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
 {
     const struct sweep_options *options = call->options;
-    bool is_following = options->is_following && !options->is_dry_run;
-    json_t *document, *answer;
-    WEIR_TRY(read_document(call, call->words[0], &document, err));
-    if (options->project != NULL && json_is_object(document) &&
-        json_object_get(document, "project") == NULL) {
-        json_object_set_new(document, "project", json_string(options->project));
-    }
+    WEIR_AUTO(weir_json_auto_free) json_t *document = NULL, *answer = NULL;
+    WEIR_TRY(
+        cli_input_yaml(call->words[0], DOCUMENT_MAX_BYTES, false, call->arena, &document, err));
+    cli_input_project(document, options->project);
     json_t *spec = json_object_get(json_object_get(document, "job"), "spec");
     const char *project = json_string_value(json_object_get(document, "project"));
-    weir_status status = cli_connect(call, err);
-    if (status == WEIR_OK) {
-        status = program_files_send(call, call->words[0], project, "$.job.spec", spec, err);
+    WEIR_TRY(cli_connect(call, err));
+    WEIR_TRY(program_files_send(call, call->words[0], project, "$.job.spec", spec, err));
+    WEIR_TRY(cli_rest(call, "POST",
+                      options->is_dry_run ? "/api/v1/sweeps?dry_run=1" : "/api/v1/sweeps", document,
+                      &answer, err));
+    if (options->is_following && !options->is_dry_run) {
+        return follow(call, cli_text(call, answer, "id"), err);
     }
-    if (status != WEIR_OK) {
-        json_decref(document);
-        return status;
-    }
-    status =
-        cli_rest(call, "POST", options->is_dry_run ? "/api/v1/sweeps?dry_run=1" : "/api/v1/sweeps",
-                 document, &answer, err);
-    json_decref(document);
-    WEIR_TRY(status);
-    char *id = weir_arena_strdup(call->arena, json_string_value(json_object_get(answer, "id")));
-    if (is_following) {
-        json_decref(answer);
-        return follow(call, id, err);
-    }
-    if (options->is_dry_run && !cli_is_json(call)) {
-        printf("sweep %s is good: %s trials by method %s\n", cli_text(call, answer, "name"),
-               cli_text(call, answer, "n_trials"), cli_text(call, answer, "method"));
+    if (options->is_dry_run) {
+        cli_print_said(call, answer,
+                       cli_fill(call, "sweep {name} is good: {n_trials} trials by method {method}",
+                                NULL, answer));
     } else {
         print_sweep(call, answer);
     }
-    json_decref(answer);
     return WEIR_OK;
 }
 
@@ -229,25 +204,21 @@ const struct cli_command cli_sweep_list = {
 static weir_status run_sweep_get(struct cli_call *call, struct weir_error *err)
 {
     char *id;
-    json_t *sweep, *list;
+    WEIR_AUTO(weir_json_auto_free) json_t *sweep = NULL, *list = NULL;
     size_t n;
     const struct cli_noun *trials = cli_noun_find("trial");
     WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
     WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/sweeps/{}", id), NULL, &sweep, err));
-    weir_status status = cli_noun_list(call, trials, id, NULL, 0, 100000, &list, err);
-    if (status == WEIR_OK && (cli_is_json(call) || cli_is_yaml(call))) {
+    WEIR_TRY(cli_noun_list(call, trials, id, NULL, 0, 100000, &list, err));
+    if (cli_is_json(call) || cli_is_yaml(call)) {
         json_object_set(sweep, "trials", json_object_get(list, "items"));
         cli_print_object(call, sweep);
-    } else if (status == WEIR_OK) {
+    } else {
         print_sweep(call, sweep);
         const struct cli_column *columns = cli_noun_columns(call, trials, &n);
         cli_print_table(call, list, columns, n);
     }
-    if (status == WEIR_OK) {
-        json_decref(list);
-    }
-    json_decref(sweep);
-    return status;
+    return WEIR_OK;
 }
 
 const struct cli_command cli_sweep_get = {
