@@ -160,16 +160,9 @@ static void print_differences(struct cli_call *call, const json_t *list, const c
     }
 }
 
-static const char *signal_line(struct cli_call *call, const json_t *signal)
-{
-    const json_t *why = json_object_get(signal, "why");
-    return weir_arena_printf(
-        call->arena, "drift of %s in %s, version %s: alarm %s, replayed %s%s%s",
-        cli_text(call, signal, "signal"), cli_text(call, signal, "pipeline"),
-        cli_text(call, signal, "model_version"), cli_text(call, signal, "recorded_alarm"),
-        cli_text(call, signal, "replayed_alarm"), json_is_string(why) ? ": " : "",
-        json_is_string(why) ? json_string_value(why) : "");
-}
+#define SIGNAL_SAYS                                                                                \
+    "drift of {signal} in {pipeline}, version {model_version}: alarm {recorded_alarm}, replayed "  \
+    "{replayed_alarm}{why?: {why}}"
 
 /* Each replica watches for itself: what is the same of several is said once. */
 static void print_signals(struct cli_call *call, const json_t *signals)
@@ -179,7 +172,7 @@ static void print_signals(struct cli_call *call, const json_t *signals)
     size_t i;
     json_array_foreach(signals, i, signal)
     {
-        line = signal_line(call, signal);
+        line = cli_fill(call, SIGNAL_SAYS, NULL, signal);
         json_int_t before = json_integer_value(json_object_get(counts, line));
         json_object_set_new(counts, line, json_integer(before + 1));
     }
@@ -200,11 +193,11 @@ static void print_replay(struct cli_call *call, const json_t *answer)
     static const char *const of_decision[] = {"time_ms", "link", "version", "policy", NULL};
     static const char *const of_candidate[] = {"link", "version", NULL};
     const json_t *policies = json_object_get(answer, "policies");
-    printf(
-        "policy decisions: %s, the same %s, said otherwise %s, decided otherwise %s, by hand %s\n",
-        cli_text(call, policies, "n"), cli_text(call, policies, "n_same"),
-        cli_text(call, policies, "n_reworded"), cli_text(call, policies, "n_differ"),
-        cli_text(call, policies, "n_by_hand"));
+    printf("%s\n",
+           cli_fill(call,
+                    "policy decisions: {n}, the same {n_same}, said otherwise {n_reworded}, "
+                    "decided otherwise {n_differ}, by hand {n_by_hand}",
+                    NULL, policies));
     print_differences(call, json_object_get(policies, "decisions"), of_decision);
     if (json_array_size(json_object_get(answer, "candidates")) > 0) {
         printf("versions:\n");

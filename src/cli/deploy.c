@@ -193,10 +193,10 @@ static void print_mirror(const json_t *deployment)
 static void print_deployment(struct cli_call *call, const json_t *deployment)
 {
     json_t *signature = signature_of(call, deployment);
-    printf("%s is %s: traffic %s, %s of %s..%s replicas\n", cli_text(call, deployment, "name"),
-           cli_text(call, deployment, "state"), cli_text(call, deployment, "traffic"),
-           cli_text(call, deployment, "n_ready"), cli_text(call, deployment, "replicas_min"),
-           cli_text(call, deployment, "replicas_max"));
+    printf("%s\n", cli_fill(call,
+                            "{name} is {state}: traffic {traffic}, {n_ready} of {replicas_min}.."
+                            "{replicas_max} replicas",
+                            NULL, deployment));
     print_mirror(deployment);
     printf("  address  %s/v2/models/%s/infer\n", weir_client_server(call->client),
            cli_text(call, deployment, "name"));

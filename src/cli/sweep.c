@@ -38,26 +38,13 @@ static const struct weir_option list_options[] = {
 /* How far it is. In the arena. */
 static char *line_of(struct cli_call *call, const json_t *sweep)
 {
-    struct weir_arena *arena = call->arena;
-    const char *id = json_string_value(json_object_get(sweep, "id"));
-    const char *reason = json_string_value(json_object_get(sweep, "reason"));
-    bool has_paused = json_integer_value(json_object_get(sweep, "n_paused")) > 0;
-    bool has_best = json_integer_value(json_object_get(sweep, "best")) > 0;
-    const char *paused = !has_paused ? ""
-                                     : weir_arena_printf(arena, ", %s waiting at a rung",
-                                                         cli_text(call, sweep, "n_paused"));
-    const char *best = !has_best ? ""
-                                 : weir_arena_printf(arena, "; best: trial %s, %s %s",
-                                                     cli_text(call, sweep, "best"),
-                                                     cli_text(call, sweep, "metric"),
-                                                     cli_text(call, sweep, "best_value"));
-    return weir_arena_printf(
-        arena, "sweep/%s %s: %s, %s of %s trials, %s open, %s stopped early, %s failed%s%s%s%s",
-        cli_short_id(id), cli_text(call, sweep, "name"), cli_text(call, sweep, "state"),
-        cli_text(call, sweep, "n_made"), cli_text(call, sweep, "n_trials"),
-        cli_text(call, sweep, "n_open"), cli_text(call, sweep, "n_stopped"),
-        cli_text(call, sweep, "n_failed"), paused, best, reason != NULL ? "; " : "",
-        reason != NULL ? reason : "");
+    return cli_fill(call,
+                    "sweep/{id:short} {name}: {state}, {n_made} of {n_trials} trials, {n_open} "
+                    "open, {n_stopped} stopped early, {n_failed} failed"
+                    "{n_paused=0?|{n_paused?, {n_paused} waiting at a rung}}"
+                    "{best=0?|{best?; best: trial {best}, {metric} {best_value}}}"
+                    "{reason?; {reason}}",
+                    NULL, sweep);
 }
 
 static void print_sweep(struct cli_call *call, const json_t *sweep)

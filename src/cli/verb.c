@@ -33,13 +33,25 @@ static json_t *words_of(struct cli_call *call, const char *list)
     return items;
 }
 
-/* By its own type; NULL: it was not given, or is no UTF-8. */
+/* A text that was given, as it was: a word, the identifier, an option; NULL: it is none, or was not given. */
+static const char *given_text(const struct cli_call *call, const char *source, const char *key)
+{
+    const struct weir_option *option = source[0] == '-' ? option_of(call, source + 1) : NULL;
+    if (option != NULL) {
+        return option->type == WEIR_OPTION_TEXT ? *(char *const *)value_of(call, option) : NULL;
+    }
+    if (source[0] == '@') {
+        return key;
+    }
+    size_t i = source[0] == '$' ? call->n_words - 1 : (size_t)strtoul(source, NULL, 10);
+    bool is_word = source[0] == '$' || isdigit((unsigned char)source[0]);
+    return is_word && i < call->n_words ? call->words[i] : NULL;
+}
+
+/* By its own type; NULL: it was not given. */
 static json_t *option_json(struct cli_call *call, const struct weir_option *option)
 {
     const void *value = value_of(call, option);
-    const char *text = option->type == WEIR_OPTION_TEXT || option->type == WEIR_OPTION_LIST
-                           ? *(char *const *)value
-                           : NULL;
     switch (option->type) {
     case WEIR_OPTION_INT:
         return json_integer((json_int_t) * (const int64_t *)value);
@@ -50,28 +62,25 @@ static json_t *option_json(struct cli_call *call, const struct weir_option *opti
     case WEIR_OPTION_BOOL:
         return json_boolean(*(const bool *)value);
     case WEIR_OPTION_LIST:
-        return text != NULL ? words_of(call, text) : NULL;
+        return *(char *const *)value != NULL ? words_of(call, *(char *const *)value) : NULL;
     default:
-        return text != NULL ? json_string(text) : NULL;
+        return NULL;
     }
 }
 
-/* What a hole or the right side of a member names, as JSON: a new reference; NULL: it is not there. */
+/* What a hole or the right side of a member names, as JSON: a new reference; NULL: it is not there, or no UTF-8. */
 static json_t *source_json(struct cli_call *call, const char *source, const char *key,
                            const json_t *answer)
 {
+    const char *text = given_text(call, source, key);
+    if (text != NULL) {
+        return json_string(text);
+    }
     if (source[0] == '-') {
         return option_json(call, option_of(call, source + 1));
     }
-    if (strcmp(source, "@") == 0) {
-        return key != NULL ? json_string(key) : NULL;
-    }
     if (source[0] == '#') {
         return json_integer(strtoll(call->words[strtoul(source + 1, NULL, 10)], NULL, 10));
-    }
-    if (isdigit((unsigned char)source[0]) || source[0] == '$') {
-        size_t i = source[0] == '$' ? call->n_words - 1 : (size_t)strtoul(source, NULL, 10);
-        return i < call->n_words ? json_string(call->words[i]) : NULL;
     }
     for (; answer != NULL && *source != '\0'; source += strcspn(source, ".")) {
         source += *source == '.';
@@ -87,49 +96,64 @@ static json_t *source_json(struct cli_call *call, const char *source, const char
 static const char *source_text(struct cli_call *call, const char *source, const char *key,
                                const json_t *answer)
 {
-    bool is_given = strchr("-@$", source[0]) != NULL || isdigit((unsigned char)source[0]);
-    if (!is_given) {
+    const char *text = given_text(call, source, key);
+    if (text != NULL || source[0] == '@' || isdigit((unsigned char)source[0])) {
+        return text != NULL ? text : "";
+    }
+    if (source[0] != '-') {
         return cli_text(call, answer, source);
     }
     WEIR_AUTO(weir_json_auto_free) json_t *value = source_json(call, source, key, answer);
-    return value == NULL           ? ""
-           : json_is_string(value) ? weir_arena_strdup(call->arena, json_string_value(value))
-                                   : weir_json_text(value, call->arena);
+    return value != NULL ? weir_json_text(value, call->arena) : "";
 }
 
 static bool holds(struct cli_call *call, const char *source, const char *wanted, const char *key,
                   const json_t *answer)
 {
-    WEIR_AUTO(weir_json_auto_free) json_t *value = source_json(call, source, key, answer);
-    if (wanted != NULL) {
-        return strcmp(source_text(call, source, key, answer), wanted) == 0;
+    if (wanted != NULL || given_text(call, source, key) != NULL) {
+        return wanted == NULL || strcmp(source_text(call, source, key, answer), wanted) == 0;
     }
+    WEIR_AUTO(weir_json_auto_free) json_t *value = source_json(call, source, key, answer);
     return value != NULL && !json_is_null(value) && !json_is_false(value);
+}
+
+static char *fill(struct cli_call *call, const char *pattern, const char *key, const json_t *answer,
+                  bool is_path);
+
+/* Length up to this character that stands in no hole, or all of it. */
+static size_t len_to(const char *text, char wanted)
+{
+    size_t len = 0;
+    for (int depth = 0; text[len] != '\0' && (text[len] != wanted || depth > 0); len++) {
+        depth += text[len] == '{' ? 1 : text[len] == '}' ? -1 : 0;
+    }
+    return len;
 }
 
 /* What stands in one hole, between its braces. */
 static const char *hole_text(struct cli_call *call, char *hole, const char *key,
-                             const json_t *answer)
+                             const json_t *answer, bool is_path)
 {
     char *yes = strchr(hole, '?');
     if (yes != NULL) {
         *yes++ = '\0';
-        char *no = strchr(yes, '|'), *wanted = strchr(hole, '=');
-        if (no != NULL) {
+        char *no = yes + len_to(yes, '|'), *wanted = strchr(hole, '=');
+        if (*no != '\0') {
             *no++ = '\0';
         }
         if (wanted != NULL) {
             *wanted++ = '\0';
         }
-        return holds(call, hole, wanted, key, answer) ? yes : no != NULL ? no : "";
+        return fill(call, holds(call, hole, wanted, key, answer) ? yes : no, key, answer, is_path);
     }
     char *form = strchr(hole, ':');
     if (form != NULL) {
-        *form = '\0';
+        *form++ = '\0';
     }
     const char *text = source_text(call, hole, key, answer);
-    return form == NULL ? text
-           : strcmp(form + 1, "short") == 0
+    return is_path        ? cli_path1(call, "{}", text)
+           : form == NULL ? text
+           : strcmp(form, "short") == 0
                ? cli_short_id(text)
                : weir_arena_printf(call->arena, "%.1f", strtod(text, NULL) / 1e6);
 }
@@ -140,13 +164,11 @@ static char *fill(struct cli_call *call, const char *pattern, const char *key, c
     char *text = weir_arena_strdup(call->arena, "");
     const char *open;
     while ((open = strchr(pattern, '{')) != NULL) {
-        size_t len = strcspn(open, "}");
-        char *hole = weir_arena_memdup(call->arena, open + 1, len - 1);
-        bool is_choice = strchr(hole, '?') != NULL;
-        const char *filled = hole_text(call, hole, key, answer);
+        size_t len = len_to(open + 1, '}');
+        char *hole = weir_arena_memdup(call->arena, open + 1, len);
         text = weir_arena_printf(call->arena, "%s%.*s%s", text, (int)(open - pattern), pattern,
-                                 is_path && !is_choice ? cli_path1(call, "{}", filled) : filled);
-        pattern = open + len + (open[len] == '}');
+                                 hole_text(call, hole, key, answer, is_path));
+        pattern = open + 1 + len + (open[len + 1] == '}');
     }
     return weir_arena_printf(call->arena, "%s%s", text, pattern);
 }
@@ -192,15 +214,6 @@ static json_t *constant(const char *source)
                                                    : NULL;
 }
 
-static bool is_text_given(struct cli_call *call, const char *source)
-{
-    const struct weir_option *option = source[0] == '-' ? option_of(call, source + 1) : NULL;
-    return option == NULL
-               ? isdigit((unsigned char)source[0]) && strtoul(source, NULL, 10) < call->n_words
-               : option->type == WEIR_OPTION_TEXT && option_json(call, option) == NULL &&
-                     *(char *const *)value_of(call, option) != NULL;
-}
-
 weir_status cli_members(struct cli_call *call, const char *list, const char *key, json_t *object,
                         struct weir_error *err)
 {
@@ -208,7 +221,7 @@ weir_status cli_members(struct cli_call *call, const char *list, const char *key
         const struct member member = next_member(call, &list);
         json_t *value = constant(member.source);
         value = value != NULL ? value : source_json(call, member.source, key, NULL);
-        if (value == NULL && is_text_given(call, member.source)) {
+        if (value == NULL && given_text(call, member.source, key) != NULL) {
             return weir_error_set(err, WEIR_ERR_INVALID, "%s: it is no UTF-8 text", member.name);
         }
         value = value == NULL && member.is_nullable ? json_null() : value;
@@ -227,12 +240,15 @@ char *cli_verb_path(struct cli_call *call, const struct cli_verb *verb, const ch
     const char *list = verb->query != NULL ? verb->query : "";
     while (*list != '\0') {
         const struct member member = next_member(call, &list);
+        const char *text = given_text(call, member.source, key);
         WEIR_AUTO(weir_json_auto_free)
-        json_t *value = source_json(call, member.source, key, NULL);
-        if (value == NULL || json_is_false(value)) {
+        json_t *value = text == NULL ? source_json(call, member.source, key, NULL) : NULL;
+        if (text == NULL && (value == NULL || json_is_false(value))) {
             continue;
         }
-        const char *text = json_is_true(value) ? "1" : source_text(call, member.source, key, NULL);
+        text = text != NULL          ? text
+               : json_is_true(value) ? "1"
+                                     : source_text(call, member.source, key, NULL);
         path =
             weir_arena_printf(call->arena, "%s%c%s=%s", path, strchr(path, '?') != NULL ? '&' : '?',
                               member.name, cli_path1(call, "{}", text));

@@ -7,7 +7,8 @@
  *
  * A template is text with holes: {0}, {1} … are the call's words, {$} is the last, {-note} an option, {@} the identifier of what the
  * row's noun means, {name} and {used.cpus} are members of the answer. {X:short} is the last 8 characters,
- * {X:MB} a number of bytes in megabytes, {X?yes|no} is "yes" if X is there and not false, {X=text?yes|no} if it is this text. Of a path each hole is encoded.
+ * {X:MB} a number of bytes in megabytes, {X?yes|no} is "yes" if X is there and not false, {X=text?yes|no} if it is this text; both may have holes. Of a
+ * path what fills a hole is encoded.
  *
  * A list of members is names separated by blanks, each with what it becomes: "name=1" a word, "name=#1" a word that is a number, "-note" the option of
  * that name, "role=-as" another one, "alert=@" the identifier, "active=true" or "noun='sweep'" a constant. An option has its own type: a
