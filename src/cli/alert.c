@@ -42,19 +42,19 @@ weir_status alert_name(struct cli_call *call, const json_t *body, const char *wh
 
 void alert_put_list(struct cli_call *call, json_t *object, const char *member, const char *list)
 {
-    json_t *items = json_array();
-    char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
-    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+    WEIR_AUTO(weir_json_auto_free) json_t *items = json_array();
+    bool is_given = list != NULL;
+    const char *word;
+    while ((word = cli_next_word(call, &list)) != NULL) {
         if (word[0] != '\0') {
             json_array_append_new(items, json_string(word));
         }
     }
     if (json_array_size(items) > 0) {
         json_object_set(object, member, items);
-    } else if (list != NULL) {
+    } else if (is_given) {
         json_object_del(object, member);
     }
-    json_decref(items);
 }
 
 weir_status alert_put_span(json_t *object, const char *member, const char *flag, const char *text,
@@ -270,8 +270,9 @@ static weir_status set_options(struct cli_call *call, json_t *body, struct weir_
         json_object_set_new(body, "options", options);
     }
     const char *kind = json_string_value(json_object_get(body, "kind"));
-    char *rest = given->set != NULL ? weir_arena_strdup(call->arena, given->set) : NULL, *word;
-    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+    const char *rest = given->set;
+    char *word;
+    while ((word = cli_next_word(call, &rest)) != NULL) {
         WEIR_TRY(set_option(call, kind != NULL ? kind : "", options, word, err));
     }
     return WEIR_OK;

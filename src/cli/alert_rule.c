@@ -70,16 +70,17 @@ static weir_status read_action(char *word, json_t **out, struct weir_error *err)
 static weir_status put_actions(struct cli_call *call, json_t *rule, const char *list,
                                struct weir_error *err)
 {
-    char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
+    bool is_given = list != NULL;
+    char *word;
     WEIR_AUTO(weir_json_auto_free) json_t *actions = json_array();
-    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+    while ((word = cli_next_word(call, &list)) != NULL) {
         json_t *action = NULL;
         if (word[0] != '\0') {
             WEIR_TRY(read_action(word, &action, err));
             json_array_append_new(actions, action);
         }
     }
-    if (list != NULL) {
+    if (is_given) {
         json_object_set(rule, "actions", actions);
     }
     return WEIR_OK;

@@ -218,6 +218,27 @@ char *cli_path3(struct cli_call *call, const char *pattern, const char *a, const
     return weir_client_path(call->arena, pattern, (const char *[]){a, b, c}, 3);
 }
 
+char *cli_next_word(const struct cli_call *call, const char **list)
+{
+    if (*list == NULL) {
+        return NULL;
+    }
+    const char *word = *list;
+    size_t len = strcspn(word, "\n");
+    *list = word[len] != '\0' ? word + len + 1 : NULL;
+    return weir_arena_memdup(call->arena, word, len);
+}
+
+bool cli_has_text(const json_t *list, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 weir_status cli_may_write(const char *file, bool is_forced, struct weir_error *err)
 {
     return !weir_path_exists(file) || is_forced

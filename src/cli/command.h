@@ -174,6 +174,12 @@ void cli_write_yaml(const struct cli_call *call, FILE *file, const json_t *value
 /** Say that something was done with what has this name: "NAME: deleted", or {"name": NAME, "deleted": true}. */
 void cli_print_done(const struct cli_call *call, const char *name, const char *done);
 
+/** The next word of what a LIST option was given, in the arena; NULL: there is none. Begin with the option's text. */
+char *cli_next_word(const struct cli_call *call, const char **list);
+
+/** Is this text one of an array's? */
+bool cli_has_text(const json_t *list, const char *text);
+
 /** What an act made, in one line for people; the object whole as JSON or YAML if asked for. */
 void cli_print_said(const struct cli_call *call, const json_t *object, const char *line);
 

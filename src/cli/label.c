@@ -50,35 +50,31 @@ static const struct weir_option run_options[] = {
 
 /* ---- what is sent ----------------------------------------------------------------------------- */
 
-/* Each line of a list. */
-static char *next_line(struct cli_call *call, const char **lines)
-{
-    size_t len = strcspn(*lines, "\n");
-    char *line = weir_arena_memdup(call->arena, *lines, len);
-    *lines += len + ((*lines)[len] == '\n');
-    return line;
-}
-
 static weir_status add_tags(struct cli_call *call, json_t *tags, struct weir_error *err)
 {
     const struct label_options *options = call->options;
-    const char *lines = options->tags != NULL ? options->tags : "";
-    while (*lines != '\0') {
-        char *line = next_line(call, &lines), *equals = strchr(line, '=');
-        if (equals == NULL || equals == line) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "--tag %.80s: expected NAME=VALUE", line);
+    const char *tags_left = options->tags, *untags_left = options->untags;
+    char *word;
+    while ((word = cli_next_word(call, &tags_left)) != NULL) {
+        char *equals = strchr(word, '=');
+        if (word[0] == '\0') {
+            continue;
+        }
+        if (equals == NULL || equals == word) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--tag %.80s: expected NAME=VALUE", word);
         }
         *equals = '\0';
         json_t *value = json_string(equals + 1);
         if (value == NULL) {
             return weir_error_set(err, WEIR_ERR_INVALID, "--tag %.80s: the value is no UTF-8 text",
-                                  line);
+                                  word);
         }
-        json_object_set_new(tags, line, value);
+        json_object_set_new(tags, word, value);
     }
-    lines = options->untags != NULL ? options->untags : "";
-    while (*lines != '\0') {
-        json_object_set_new(tags, next_line(call, &lines), json_null());
+    while ((word = cli_next_word(call, &untags_left)) != NULL) {
+        if (word[0] != '\0') {
+            json_object_set_new(tags, word, json_null());
+        }
     }
     return WEIR_OK;
 }

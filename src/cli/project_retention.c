@@ -18,13 +18,9 @@ weir_status cli_retention_word(struct cli_call *call, const char *word, const ch
 static weir_status read_times(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct cli_project_options *options = call->options;
-    const char *rest = options->retention;
-    while (rest != NULL) {
-        const char *end = strchr(rest, '\n');
-        size_t len = end != NULL ? (size_t)(end - rest) : strlen(rest);
-        WEIR_TRY(cli_retention_word(call, weir_arena_memdup(call->arena, rest, len),
-                                    "AGE, such as decisions=30d", body, err));
-        rest = end != NULL ? end + 1 : NULL;
+    const char *rest = options->retention, *word;
+    while ((word = cli_next_word(call, &rest)) != NULL) {
+        WEIR_TRY(cli_retention_word(call, word, "AGE, such as decisions=30d", body, err));
     }
     return WEIR_OK;
 }

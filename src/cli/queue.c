@@ -114,8 +114,8 @@ static weir_status check_word(const char *flag, const char *word, struct weir_er
 static weir_status add_shares(struct cli_call *call, const char *flag, const char *list,
                               json_t *shares, struct weir_error *err)
 {
-    char *rest = weir_arena_strdup(call->arena, list), *word;
-    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+    char *word;
+    while ((word = cli_next_word(call, &list)) != NULL) {
         char *equals = strchr(word, '=');
         json_t *amount = NULL;
         if (equals == NULL || equals == word) {

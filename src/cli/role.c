@@ -79,24 +79,14 @@ const struct cli_command cli_role = {
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
 
-static bool has(const json_t *list, const char *text)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* One right: what each role has of it, by the role's name. */
 static json_t *row_of(const json_t *roles, const char *right)
 {
     json_t *row = json_pack("{s:s}", "right", right);
     for (size_t i = 0; i < json_array_size(roles); i++) {
         const json_t *role = json_array_get(roles, i);
-        bool everywhere = has(json_object_get(role, "rights"), right);
-        bool in_project = has(json_object_get(role, "project_rights"), right);
+        bool everywhere = cli_has_text(json_object_get(role, "rights"), right);
+        bool in_project = cli_has_text(json_object_get(role, "project_rights"), right);
         json_object_set_new(row, json_string_value(json_object_get(role, "name")),
                             json_string(in_project ? "yes" : (everywhere ? "platform" : "-")));
     }

@@ -26,8 +26,8 @@ static const void *value_of(const struct cli_call *call, const struct weir_optio
 static json_t *words_of(struct cli_call *call, const char *list)
 {
     json_t *items = json_array();
-    char *rest = weir_arena_strdup(call->arena, list), *word;
-    while ((word = strsep(&rest, "\n")) != NULL) {
+    const char *word;
+    while ((word = cli_next_word(call, &list)) != NULL) {
         json_array_append_new(items, json_string(word));
     }
     return items;
