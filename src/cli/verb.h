@@ -5,14 +5,16 @@
  *
  *     CLI_VERBS({.of = "job", .call = "POST /api/v1/jobs/{@}/hold", .say = "job {name} is held"})
  *
- * A template is text with holes: {0}, {1} … are the call's words, {$} is the last, {-note} an option, {@} the identifier of what the
- * row's noun means, {name} and {used.cpus} are members of the answer. {X:short} is the last 8 characters,
- * {X:MB} a number of bytes in megabytes, {X?yes|no} is "yes" if X is there and not false, {X=text?yes|no} if it is this text; both may have holes. Of a
- * path what fills a hole is encoded.
+ * A template is text with holes. {0}, {1} … are the call's words, {$} is the last, {-note} is an option, which must be
+ * one of the command's own table, {@} is the identifier of what the row's noun means, {name} and {used.cpus} are
+ * members of the answer. {X:short} is the last 8 characters, {X:MB} a number of bytes in megabytes. {X?yes|no} is "yes"
+ * if X is there and not false, else "no"; {X=text?yes|no} asks whether X is that text; both may have holes. What fills
+ * a hole of a path is encoded.
  *
- * A list of members is names separated by blanks, each with what it becomes: "name=1" a word, "name=#1" a word that is a number, "-note" the option of
- * that name, "role=-as" another one, "alert=@" the identifier, "active=true" or "noun='sweep'" a constant. An option has its own type: a
- * number, a truth value, a list of texts. What was not given is left out; with "?" behind it is null.
+ * A list of members is names separated by blanks, each with what it becomes: "name=1" a word, "version=#1" a word that
+ * is a number, "-note" the option of that name, "role=-as" another one, "alert=@" the identifier, "active=true" or
+ * "noun='sweep'" a constant. An option has its own type: a number, a truth value, a list of texts. What was not given
+ * is left out; with "?" behind it is null.
  */
 #ifndef WEIR_CLI_VERB_H
 #define WEIR_CLI_VERB_H
@@ -20,24 +22,23 @@
 #include "cli/command.h"
 
 struct cli_verb {
-    const char *word; /**< First word that chooses it; NULL: whatever it is. */
-    size_t min_words,
-        max_words; /**< How many words choose it, the first one included; 0, 0: any. */
-    /** Before all else: check, change the options, add to the body what a list cannot say. NULL: nothing. */
+    const char *word;            /**< First word that chooses it; NULL: whatever it is. */
+    size_t min_words, max_words; /**< So many words choose it, the first included; 0, 0: any. */
+    /** Before all else: check, change the options, add to the body what a list cannot say. */
     weir_status (*prepare)(struct cli_call *call, json_t *body, struct weir_error *err);
-    const char *of;    /**< Noun of the word behind `word`: its identifier is {@}. NULL: none. */
-    const char *call;  /**< Method and path, a template. NULL: `run` or `lists` does it. */
-    const char *query; /**< Members, of which a truth value is "1", and left out if it is false. */
-    const char *body;  /**< Members; NULL: nothing is sent. */
+    const char *of;      /**< Noun of the word behind `word`: its identifier is {@}. NULL: none. */
+    const char *call;    /**< Method and path, a template. NULL: `run` or `lists` does it. */
+    const char *query;   /**< Members; a truth value is "1", and left out if it is false. */
+    const char *body;    /**< Members; NULL: nothing is sent. */
     int64_t patience_ms; /**< How long one answer may take; 0: as ever. */
-    const char *gives; /**< Members that are the JSON to print where the server answers nothing. */
-    const char *say;   /**< Template of what people read. Without any of these four: the answer. */
+    /* What people read: `say`, `print` or a table; without them the answer, which -o json prints always. */
+    const char *gives; /**< Members: the JSON, where the server answers nothing. */
+    const char *say;   /**< Template. */
     const char *aside; /**< Template of what they are told beside it, on standard error. */
     void (*print)(struct cli_call *call, const json_t *answer);
     const struct cli_column *columns; /**< Of a table of the answer's items. */
     size_t n_columns;
-    const char *
-        items; /**< Member of the answer that is them, which alone is printed; NULL: the answer has "items". */
+    const char *items; /**< Member that is the items, printed alone; NULL: "items" of the answer. */
     const char *lists; /**< Plural noun whose records are listed, --limit of them at most. */
     cli_fn run;        /**< All of it is its own. */
 };
