@@ -1,75 +1,11 @@
 /** weir project, user, group, token, session, whoami: who may do what. */
-#include "cli/command.h"
+#include "cli/project.h"
 
 #include "base/clock.h"
-#include "cli/find.h"
-#include "cli/hint.h"
-#include "cli/project.h"
 
 #include <string.h>
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
-
-struct plain_options {
-    struct cli_common common;
-};
-
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
-
-/* Send a body (its reference is taken), and say what came of it: `line`, or the answer; NULL: the answer. */
-static weir_status send_and_say(struct cli_call *call, const char *method, const char *path,
-                                json_t *body, const char *line, struct weir_error *err)
-{
-    json_t *answer;
-    weir_status status = cli_rest(call, method, path, body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (line != NULL) {
-        cli_print_said(call, answer, line);
-    } else {
-        cli_print_object(call, answer);
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-/* DELETE this path, and say what became of `name`. */
-static weir_status delete_and_say(struct cli_call *call, const char *path, const char *name,
-                                  const char *what, struct weir_error *err)
-{
-    WEIR_TRY(cli_rest(call, "DELETE", path, NULL, NULL, err));
-    if (cli_is_json(call)) {
-        json_t *answer = json_pack("{s:s,s:b}", "name", name, what, true);
-        cli_print_json(answer);
-        json_decref(answer);
-    } else {
-        printf("%s: %s\n", name, what);
-    }
-    return WEIR_OK;
-}
-
-/** A command's first word: how many words belong to it, itself included, and what it does. */
-struct verb {
-    const char *name;
-    size_t n_words;
-    cli_fn run;
-};
-
-static weir_status run_verb(struct cli_call *call, const struct verb *verbs, size_t n_verbs,
-                            struct weir_error *err)
-{
-    for (size_t i = 0; i < n_verbs; i++) {
-        if (strcmp(verbs[i].name, call->words[0]) == 0 && verbs[i].n_words == call->n_words) {
-            return verbs[i].run(call, err);
-        }
-    }
-    const char *say = cli_hint_second(call->command->name, call->words[0]);
-    return say != NULL
-               ? weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s %.40s\": say %s",
-                                call->command->name, call->words[0], say)
-               : weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                                call->command->usage);
-}
 
 static const struct weir_option project_options[] = {
     CLI_COMMON_OPTIONS(cli_project_options),
@@ -86,52 +22,6 @@ static const struct weir_option project_options[] = {
              "Only say what would go"),
 };
 
-static weir_status create_project(struct cli_call *call, struct weir_error *err)
-{
-    const struct cli_project_options *options = call->options;
-    return send_and_say(
-        call, "POST", "/api/v1/projects",
-        json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description),
-        weir_arena_printf(
-            call->arena,
-            "project/%s created; `weir project grant %s USER --role ROLE` lets people in",
-            call->words[1], call->words[1]),
-        err);
-}
-
-/* …/members/user/NAME, or group/NAME with --group. */
-static const char *member_path(struct cli_call *call)
-{
-    const struct cli_project_options *options = call->options;
-    return cli_path3(call, "/api/v1/projects/{}/members/{}/{}", call->words[1],
-                     options->is_group ? "group" : "user", call->words[2]);
-}
-
-static weir_status grant(struct cli_call *call, struct weir_error *err)
-{
-    const struct cli_project_options *options = call->options;
-    return send_and_say(call, "PUT", member_path(call), json_pack("{s:s}", "role", options->role),
-                        weir_arena_printf(call->arena, "%s %s has the role %s in project %s",
-                                          options->is_group ? "group" : "user", call->words[2],
-                                          options->role, call->words[1]),
-                        err);
-}
-
-static weir_status revoke(struct cli_call *call, struct weir_error *err)
-{
-    return delete_and_say(call, member_path(call), call->words[2], "revoked", err);
-}
-
-static weir_status run_project(struct cli_call *call, struct weir_error *err)
-{
-    static const struct verb verbs[] = {{"create", 2, create_project},
-                                        {"grant", 3, grant},
-                                        {"revoke", 3, revoke},
-                                        {"set", 2, cli_project_set},
-                                        {"retention", 2, cli_project_retention}};
-    return run_verb(call, verbs, WEIR_ARRAY_LEN(verbs), err);
-}
-
 const struct cli_command cli_project = {
     .name = "project",
     .usage = "create NAME [--description TEXT] | grant PROJECT NAME [--group] [--role ROLE] | "
@@ -142,19 +32,29 @@ const struct cli_command cli_project = {
             "--retention\n"
             "changes that with the next sweep, and with --dry-run says what would go.",
     .flags = CLI_YAML,
-    .min_words = 2,
-    .max_words = 3,
+    CLI_WORDS(2, 3),
     CLI_OPTIONS(cli_project_options, project_options),
-    .run = run_project,
+    // clang-format off: a table
+    CLI_VERBS(
+        {"create", 2, 2, .call = "POST /api/v1/projects", .body = "name=1 -description?",
+         .say = "project/{1} created; `weir project grant {1} USER --role ROLE` lets people in"},
+        {"grant", 3, 3, .call = "PUT /api/v1/projects/{1}/members/{-group?group|user}/{2}",
+         .body = "-role", .say = "{-group?group|user} {2} has the role {-role} in project {1}"},
+        {"revoke", 3, 3, .call = "DELETE /api/v1/projects/{1}/members/{-group?group|user}/{2}",
+         CLI_DONE(2, "revoked")},
+        {"set", 2, 2, .run = cli_project_set},
+        {"retention", 2, 2, .call = "GET " CLI_PROJECT_RETENTION, CLI_RETENTION_COLUMNS}),
+    // clang-format on
 };
 
 /* One word for roles was changed; the old one is taken for one version. */
-static const char *role_word(const char *role)
+static char *role_word(char *role)
 {
     if (strcmp(role, "scientist") == 0) { /* old word */
         (void)fprintf(stderr,
                       "warning: role \"scientist\" is called \"ml-engineer\" now\n"); /* old word */
-        return "ml-engineer";
+        static char now[] = "ml-engineer";
+        return now;
     }
     return role;
 }
@@ -174,72 +74,23 @@ static const struct weir_option user_options[] = {
              "Read the password's line there, not from the terminal"),
 };
 
-static weir_status set_password(struct cli_call *call, struct weir_error *err)
+static weir_status ask_password(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct user_options *options = call->options;
     char *password;
     WEIR_TRY(cli_read_password(call, "New password: ", options->password_file, &password, err));
-    json_t *body = json_pack("{s:s}", "password", password);
-    weir_status status = cli_rest(
-        call, "PUT", cli_path1(call, "/api/v1/users/{}/password", call->words[1]), body, NULL, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    cli_print_done(call, call->words[1], "set");
+    json_object_set_new(body, "password", json_string(password));
     return WEIR_OK;
 }
 
-static weir_status create_user(struct cli_call *call, struct weir_error *err)
+/* Of the option and of `user role NAME ROLE`. */
+static weir_status take_role(struct cli_call *call, json_t *body, struct weir_error *err)
 {
-    const struct user_options *options = call->options;
-    const char *role = role_word(options->role), *name = call->words[1];
-    bool is_person = strcmp(options->kind, "person") == 0;
-    return send_and_say(
-        call, "POST", "/api/v1/users",
-        json_pack("{s:s,s:s,s:s}", "name", name, "role", role, "kind", options->kind),
-        weir_arena_printf(call->arena, "user/%s created, as %s; `weir %s %s%s", name, role,
-                          is_person ? "user password" : "token create NAME --user", name,
-                          is_person ? "` gives them a password" : "` makes them a token"),
-        err);
-}
-
-static weir_status change_user(struct cli_call *call, json_t *change, const char *what,
-                               struct weir_error *err)
-{
-    return send_and_say(call, "PATCH", cli_path1(call, "/api/v1/users/{}", call->words[1]), change,
-                        weir_arena_printf(call->arena, "user/%s: %s", call->words[1], what), err);
-}
-
-static weir_status disable_user(struct cli_call *call, struct weir_error *err)
-{
-    return change_user(call, json_pack("{s:b}", "is_disabled", true), "disabled", err);
-}
-
-static weir_status enable_user(struct cli_call *call, struct weir_error *err)
-{
-    return change_user(call, json_pack("{s:b}", "is_disabled", false), "enabled", err);
-}
-
-static weir_status set_role(struct cli_call *call, struct weir_error *err)
-{
-    const char *role = role_word(call->words[2]);
-    return change_user(call, json_pack("{s:s}", "role", role),
-                       weir_arena_printf(call->arena, "role %s", role), err);
-}
-
-static weir_status delete_user(struct cli_call *call, struct weir_error *err)
-{
-    return delete_and_say(call, cli_path1(call, "/api/v1/users/{}", call->words[1]), call->words[1],
-                          "deleted", err);
-}
-
-static const struct verb user_verbs[] = {
-    {"create", 2, create_user}, {"role", 3, set_role},      {"disable", 2, disable_user},
-    {"enable", 2, enable_user}, {"delete", 2, delete_user}, {"password", 2, set_password},
-};
-
-static weir_status run_user(struct cli_call *call, struct weir_error *err)
-{
-    return run_verb(call, user_verbs, WEIR_ARRAY_LEN(user_verbs), err);
+    struct user_options *options = call->options;
+    char **role = call->n_words > 2 ? &call->words[2] : &options->role;
+    (void)body, (void)err;
+    *role = role_word(*role);
+    return WEIR_OK;
 }
 
 const struct cli_command cli_user = {
@@ -248,10 +99,24 @@ const struct cli_command cli_user = {
              "enable NAME | delete NAME | password NAME [--password-file FILE]",
     .summary = "Create, change, disable or delete a user; set their password",
     .flags = CLI_YAML,
-    .min_words = 2,
-    .max_words = 3,
+    CLI_WORDS(2, 3),
     CLI_OPTIONS(user_options, user_options),
-    .run = run_user,
+    // clang-format off: a table
+    CLI_VERBS({"create", 2, 2, take_role, .call = "POST /api/v1/users",
+               .body = "name=1 -role -kind",
+               .say = "user/{1} created, as {-role}; `weir {-kind=person?user password|token "
+                      "create NAME --user} {1}` "
+                      "{-kind=person?gives them a password|makes them a token}"},
+              {"role", 3, 3, take_role, .call = "PATCH /api/v1/users/{1}", .body = "role=2",
+               .say = "user/{1}: role {2}"},
+              {"disable", 2, 2, .call = "PATCH /api/v1/users/{1}", .body = "is_disabled=true",
+               .say = "user/{1}: disabled"},
+              {"enable", 2, 2, .call = "PATCH /api/v1/users/{1}", .body = "is_disabled=false",
+               .say = "user/{1}: enabled"},
+              {"delete", 2, 2, .call = "DELETE /api/v1/users/{1}", CLI_DONE(1, "deleted")},
+              {"password", 2, 2, ask_password, .call = "PUT /api/v1/users/{1}/password", .body = "",
+               CLI_DONE(1, "set")}),
+    // clang-format on
 };
 
 struct token_options {
@@ -274,31 +139,15 @@ static const struct weir_option token_options[] = {
              "When it ends; 0: never"),
 };
 
-static weir_status create_token(struct cli_call *call, struct weir_error *err)
+static weir_status take_expiry(struct cli_call *call, json_t *body, struct weir_error *err)
 {
-    const struct token_options *options = call->options;
-    int64_t expires_ms =
-        options->expires_days > 0 ? weir_time_ms() + options->expires_days * DAY_MS : 0;
-    return send_and_say(call, "POST", "/api/v1/tokens",
-                        json_pack("{s:s,s:s,s:s*,s:s*,s:s*,s:I}", "name", call->words[1], "role",
-                                  role_word(options->role), "user", options->user, "node",
-                                  options->node, "project", options->project, "expires_ms",
-                                  (json_int_t)expires_ms),
-                        NULL, err); /* its secret is in it */
-}
-
-static weir_status revoke_token(struct cli_call *call, struct weir_error *err)
-{
-    char *id;
-    WEIR_TRY(cli_find(call, &find_token, call->words[1], &id, err));
-    return delete_and_say(call, cli_path1(call, "/api/v1/tokens/{}", id), id, "revoked", err);
-}
-
-static const struct verb token_verbs[] = {{"create", 2, create_token}, {"revoke", 2, revoke_token}};
-
-static weir_status run_token(struct cli_call *call, struct weir_error *err)
-{
-    return run_verb(call, token_verbs, WEIR_ARRAY_LEN(token_verbs), err);
+    struct token_options *options = call->options;
+    int64_t days = options->expires_days;
+    (void)err;
+    options->role = role_word(options->role);
+    json_object_set_new(body, "expires_ms",
+                        json_integer(days > 0 ? weir_time_ms() + days * DAY_MS : 0));
+    return WEIR_OK;
 }
 
 const struct cli_command cli_token = {
@@ -307,33 +156,24 @@ const struct cli_command cli_token = {
              "[--expires-days N] | revoke ID",
     .summary = "Create a token for a program, its secret is shown once; or revoke one",
     .flags = CLI_YAML,
-    .min_words = 2,
-    .max_words = 2,
+    CLI_WORDS(2, 2),
     CLI_OPTIONS(token_options, token_options),
-    .run = run_token,
+    // clang-format off: a table
+    CLI_VERBS({"create", 2, 2, take_expiry, .call = "POST /api/v1/tokens",
+               .body = "name=1 -role -user -node -project"},
+              {"revoke", 2, 2, .of = "token", .call = "DELETE /api/v1/tokens/{@}",
+               .say = "{@}: revoked", .gives = "name=@ revoked=true"}),
+    // clang-format on
 };
-
-static weir_status end_session(struct cli_call *call, struct weir_error *err)
-{
-    char *id;
-    WEIR_TRY(cli_find(call, &find_session, call->words[1], &id, err));
-    return delete_and_say(call, cli_path1(call, "/api/v1/sessions/{}", id), id, "ended", err);
-}
-
-static weir_status run_session(struct cli_call *call, struct weir_error *err)
-{
-    static const struct verb verbs[] = {{"end", 2, end_session}};
-    return run_verb(call, verbs, WEIR_ARRAY_LEN(verbs), err);
-}
 
 const struct cli_command cli_session = {
     .name = "session",
     .usage = "end ID",
     .summary = "End a browser session (weir get sessions lists them)",
-    .min_words = 2,
-    .max_words = 2,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_session,
+    CLI_WORDS(2, 2),
+    CLI_PLAIN,
+    CLI_VERBS({"end", 2, 2, .of = "session", .call = "DELETE /api/v1/sessions/{@}",
+               .say = "{@}: ended", .gives = "name=@ ended=true"}),
 };
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -349,75 +189,31 @@ static const struct weir_option group_options[] = {
              "Who they are"),
 };
 
-static weir_status create_group(struct cli_call *call, struct weir_error *err)
-{
-    const struct group_options *options = call->options;
-    return send_and_say(
-        call, "POST", "/api/v1/groups",
-        json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description),
-        weir_arena_printf(call->arena,
-                          "group/%s created; `weir group add %s USER` puts people into it",
-                          call->words[1], call->words[1]),
-        err);
-}
-
-static weir_status delete_group(struct cli_call *call, struct weir_error *err)
-{
-    return delete_and_say(call, cli_path1(call, "/api/v1/groups/{}", call->words[1]),
-                          call->words[1], "deleted", err);
-}
-
-static const char *group_path(struct cli_call *call)
-{
-    return cli_path2(call, "/api/v1/groups/{}/members/{}", call->words[1], call->words[2]);
-}
-
-static weir_status add_to_group(struct cli_call *call, struct weir_error *err)
-{
-    return send_and_say(
-        call, "PUT", group_path(call), json_object(),
-        weir_arena_printf(call->arena, "user %s is in group %s", call->words[2], call->words[1]),
-        err);
-}
-
-static weir_status remove_from_group(struct cli_call *call, struct weir_error *err)
-{
-    return delete_and_say(call, group_path(call), call->words[2], "removed", err);
-}
-
-static weir_status run_group(struct cli_call *call, struct weir_error *err)
-{
-    static const struct verb verbs[] = {{"create", 2, create_group},
-                                        {"delete", 2, delete_group},
-                                        {"add", 3, add_to_group},
-                                        {"remove", 3, remove_from_group}};
-    return run_verb(call, verbs, WEIR_ARRAY_LEN(verbs), err);
-}
-
 const struct cli_command cli_group = {
     .name = "group",
     .usage = "create NAME [--description TEXT] | delete NAME | add GROUP USER | remove GROUP USER",
     .summary = "Create groups of users, and say who is in them",
     .flags = CLI_YAML,
-    .min_words = 2,
-    .max_words = 3,
+    CLI_WORDS(2, 3),
     CLI_OPTIONS(group_options, group_options),
-    .run = run_group,
+    // clang-format off: a table
+    CLI_VERBS(
+        {"create", 2, 2, .call = "POST /api/v1/groups", .body = "name=1 -description?",
+         .say = "group/{1} created; `weir group add {1} USER` puts people into it"},
+        {"delete", 2, 2, .call = "DELETE /api/v1/groups/{1}", CLI_DONE(1, "deleted")},
+        {"add", 3, 3, .call = "PUT /api/v1/groups/{1}/members/{2}", .body = "",
+         .say = "user {2} is in group {1}"},
+        {"remove", 3, 3, .call = "DELETE /api/v1/groups/{1}/members/{2}", CLI_DONE(2, "removed")}),
+    // clang-format on
 };
 
 /* ---- who am I -------------------------------------------------------------------------------- */
 
-static weir_status run_whoami(struct cli_call *call, struct weir_error *err)
+static void print_whoami(struct cli_call *call, const json_t *answer)
 {
-    json_t *answer, *rights, *gone;
+    json_t *rights, *gone;
     const char *project;
     size_t i;
-    WEIR_TRY(cli_rest(call, "GET", "/api/v1/session", NULL, &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-        json_decref(answer);
-        return WEIR_OK;
-    }
     printf("%s: %s on the platform\n", cli_text(call, answer, "user"),
            cli_text(call, answer, "role"));
     json_object_foreach(json_object_get(answer, "projects"), project, rights)
@@ -433,16 +229,12 @@ static weir_status run_whoami(struct cli_call *call, struct weir_error *err)
         printf("in project %s your role %s is gone: it gives no rights\n",
                cli_text(call, gone, "project"), cli_text(call, gone, "role"));
     }
-    json_decref(answer);
-    return WEIR_OK;
 }
 
 const struct cli_command cli_whoami = {
     .name = "whoami",
     .usage = "[-o json]",
     .summary = "Say who you are, and what you may in which project",
-    .min_words = 0,
-    .max_words = 0,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_whoami,
+    CLI_PLAIN,
+    CLI_VERBS({.call = "GET /api/v1/session", .print = print_whoami}),
 };

@@ -148,8 +148,6 @@ const struct cli_command cli_agent = {
     .summary = "Be the agent of this machine",
     .help = "Starts the tasks that the server wants here, watches them, ships logs and exits. "
             "Tasks outlive it.",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(agent_options, agent_options),
     .run = run_agent,
 };

@@ -5,8 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/quantity.h"
-#include "cli/find.h"
-#include "cli/noun.h"
+#include "cli/verb.h"
 #include "notify/receiver.h"
 
 #include <stdlib.h>
@@ -15,75 +14,47 @@
 #define FILE_MAX_BYTES ((size_t)1 << 20)
 #define TEST_WAIT_MS   20000
 #define TEST_LOOK_MS   100
-#define LIST_MAX       1000
 
-weir_status alert_send(struct cli_call *call, const char *method, const char *path, json_t *body,
-                       struct weir_error *err)
-{
-    json_t *answer;
-    weir_status status = cli_rest(call, method, path, body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    cli_print_object(call, answer);
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-weir_status alert_delete(struct cli_call *call, const char *pattern, const char *name,
-                         struct weir_error *err)
-{
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, name), NULL, NULL, err));
-    if (cli_is_json(call)) {
-        cli_print_change(json_pack("{s:s,s:b}", "name", name, "deleted", true));
-    } else {
-        printf("%s: deleted\n", name);
-    }
-    return WEIR_OK;
-}
-
-weir_status alert_list(struct cli_call *call, const char *plural, struct weir_error *err)
-{
-    const struct cli_noun *noun = cli_noun_find(plural);
-    json_t *list;
-    size_t n;
-    WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, LIST_MAX, &list, err));
-    const struct cli_column *columns = cli_noun_columns(call, noun, &n);
-    cli_print_table(call, list, columns, n);
-    json_decref(list);
-    return WEIR_OK;
-}
-
-weir_status alert_read_file(struct cli_call *call, const char *path, json_t **out,
+weir_status alert_read_file(struct cli_call *call, const char *path, json_t *into,
                             struct weir_error *err)
 {
-    char *text;
-    size_t len;
-    json_t *object;
-    WEIR_TRY(cli_input_read(path, FILE_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, path, false, &object, err));
-    if (!json_is_object(object)) {
-        json_decref(object);
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected an object", path);
-    }
-    *out = object;
-    return WEIR_OK;
+    WEIR_AUTO(weir_json_auto_free) json_t *object = NULL;
+    WEIR_TRY(cli_input_yaml(path, FILE_MAX_BYTES, false, call->arena, &object, err));
+    return json_object_update(into, object) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "%s: expected an object", path);
+}
+
+weir_status alert_name(struct cli_call *call, const json_t *body, const char *what,
+                       struct weir_error *err)
+{
+    const char *own = json_string_value(json_object_get(body, "name"));
+    char **words = WEIR_ARENA_ARRAY(call->arena, 2, char *);
+    words[0] = call->words[0];
+    words[1] = call->n_words > 1 ? call->words[1] : weir_arena_strdup(call->arena, own);
+    call->words = words;
+    call->n_words = 2;
+    return words[1] != NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "which %s? weir alert %s set NAME, or name in FILE", what, what);
 }
 
 void alert_put_list(struct cli_call *call, json_t *object, const char *member, const char *list)
 {
-    json_t *items = json_array();
-    char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
-    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+    WEIR_AUTO(weir_json_auto_free) json_t *items = json_array();
+    bool is_given = list != NULL;
+    const char *word;
+    while ((word = cli_next_word(call, &list)) != NULL) {
         if (word[0] != '\0') {
             json_array_append_new(items, json_string(word));
         }
     }
     if (json_array_size(items) > 0) {
         json_object_set(object, member, items);
-    } else if (list != NULL) {
+    } else if (is_given) {
         json_object_del(object, member);
     }
-    json_decref(items);
 }
 
 weir_status alert_put_span(json_t *object, const char *member, const char *flag, const char *text,
@@ -113,43 +84,22 @@ static const struct weir_option note_options[] = {
     WEIR_OPT(note_options, note, "note", 0, TEXT, NULL, 0, 0, "TEXT", "What others should know"),
 };
 
-static weir_status post_note(struct cli_call *call, const char *pattern, struct weir_error *err)
-{
-    const struct note_options *options = call->options;
-    char *id;
-    WEIR_TRY(cli_find(call, &find_alert, call->words[0], &id, err));
-    return alert_send(call, "POST", cli_path1(call, pattern, id),
-                      json_pack("{s:s*}", "note", options->note), err);
-}
-
-static weir_status run_ack(struct cli_call *call, struct weir_error *err)
-{
-    return post_note(call, "/api/v1/alerts/{}/acknowledge", err);
-}
-
 const struct cli_command cli_alert_ack = {
     .name = "alert ack",
     .usage = "ALERT [--note TEXT]",
     .summary = "Say that you look after an alert: it is not escalated any more",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(note_options, note_options),
-    .run = run_ack,
+    CLI_VERBS({.of = "alert", .call = "POST /api/v1/alerts/{@}/acknowledge", .body = "-note"}),
 };
-
-static weir_status run_resolve(struct cli_call *call, struct weir_error *err)
-{
-    return post_note(call, "/api/v1/alerts/{}/resolve", err);
-}
 
 const struct cli_command cli_alert_resolve = {
     .name = "alert resolve",
     .usage = "ALERT [--note TEXT]",
     .summary = "Say that an alert is over; one whose cause the server sees ends by itself",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(note_options, note_options),
-    .run = run_resolve,
+    CLI_VERBS({.of = "alert", .call = "POST /api/v1/alerts/{@}/resolve", .body = "-note"}),
 };
 
 /* ---- silences -------------------------------------------------------------------------------- */
@@ -175,11 +125,14 @@ static const struct weir_option silence_options[] = {
     WEIR_OPT(silence_options, note, "note", 0, TEXT, NULL, 0, 0, "TEXT", "Why"),
 };
 
-static weir_status put_until(const struct silence_options *options, json_t *body,
-                             struct weir_error *err)
+static weir_status read_silence(struct cli_call *call, json_t *body, struct weir_error *err)
 {
+    const struct silence_options *options = call->options;
     int64_t span_ms;
     char until[WEIR_TIME_TEXT_BYTES];
+    alert_put_list(call, body, "kinds", options->kinds);
+    alert_put_list(call, body, "subjects", options->subjects);
+    alert_put_list(call, body, "severities", options->severities);
     if (options->until != NULL) {
         json_object_set_new(body, "until_ms", json_string(options->until));
         return WEIR_OK;
@@ -193,59 +146,30 @@ static weir_status put_until(const struct silence_options *options, json_t *body
     return WEIR_OK;
 }
 
-static weir_status run_silence(struct cli_call *call, struct weir_error *err)
-{
-    const struct silence_options *options = call->options;
-    char *id = NULL;
-    if (call->n_words > 0) {
-        WEIR_TRY(cli_find(call, &find_alert, call->words[0], &id, err));
-    }
-    json_t *body = json_pack("{s:s*,s:s*,s:s*}", "alert", id, "note", options->note, "project",
-                             options->project);
-    alert_put_list(call, body, "kinds", options->kinds);
-    alert_put_list(call, body, "subjects", options->subjects);
-    alert_put_list(call, body, "severities", options->severities);
-    weir_status status = put_until(options, body, err);
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
-    return alert_send(call, "POST", "/api/v1/alert-silences", body, err);
-}
-
 const struct cli_command cli_alert_silence = {
     .name = "alert silence",
     .usage =
         "[ALERT] [--kind KIND …] [--subject PATTERN …] [--severity SEVERITY …] [--project NAME] "
         "[--for TIME | --until TIME] [--note TEXT]",
     .summary = "Hold alerts back until a time: nobody is told of them",
-    .min_words = 0,
-    .max_words = 1,
+    CLI_WORDS(0, 1),
     CLI_OPTIONS(silence_options, silence_options),
-    .run = run_silence,
+    CLI_VERBS({.prepare = read_silence,
+               .of = "alert",
+               .call = "POST /api/v1/alert-silences",
+               .body = "alert=@ -note -project"}),
 };
-
-struct plain_options {
-    struct cli_common common;
-};
-
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
-
-static weir_status run_unsilence(struct cli_call *call, struct weir_error *err)
-{
-    char *id;
-    WEIR_TRY(cli_noun_key(call, cli_noun_find("alert-silences"), call->words[0], &id, err));
-    return alert_delete(call, "/api/v1/alert-silences/{}", id, err);
-}
 
 const struct cli_command cli_alert_unsilence = {
     .name = "alert unsilence",
     .usage = "SILENCE",
     .summary = "End a silence before its time (`weir get alert-silences` lists them)",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_unsilence,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "alert-silence",
+               .call = "DELETE /api/v1/alert-silences/{@}",
+               .say = "{@}: deleted",
+               .gives = "name=@ deleted=true"}),
 };
 
 /* ---- receivers ------------------------------------------------------------------------------- */
@@ -271,31 +195,25 @@ static weir_status wait_for_delivery(struct cli_call *call, json_t **delivery,
 
 static weir_status run_test(struct cli_call *call, struct weir_error *err)
 {
-    json_t *delivery;
+    WEIR_AUTO(weir_json_auto_free) json_t *delivery = NULL;
     WEIR_TRY(cli_rest(call, "POST",
                       cli_path1(call, "/api/v1/alert-receivers/{}/test", call->words[0]), NULL,
                       &delivery, err));
-    weir_status status = wait_for_delivery(call, &delivery, err);
-    const char *state = cli_text(call, delivery, "state");
-    if (status == WEIR_OK && strcmp(state, "sent") != 0) {
-        status = weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s did not take it: %s", call->words[0],
-                                cli_text(call, delivery, "error"));
-    } else if (status == WEIR_OK && cli_is_json(call)) {
-        cli_print_json(delivery);
-    } else if (status == WEIR_OK) {
-        printf("%s took the test %s\n", call->words[0], cli_text(call, delivery, "id"));
+    WEIR_TRY(wait_for_delivery(call, &delivery, err));
+    if (strcmp(cli_text(call, delivery, "state"), "sent") != 0) {
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s did not take it: %s", call->words[0],
+                              cli_text(call, delivery, "error"));
     }
-    json_decref(delivery);
-    return status;
+    cli_print_said(call, delivery, cli_fill(call, "{0} took the test {id}", NULL, delivery));
+    return WEIR_OK;
 }
 
 const struct cli_command cli_alert_test = {
     .name = "alert test",
     .usage = "RECEIVER",
     .summary = "Send a test to a receiver of alerts, and say whether it took it",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_test,
 };
 
@@ -352,61 +270,24 @@ static weir_status set_options(struct cli_call *call, json_t *body, struct weir_
         json_object_set_new(body, "options", options);
     }
     const char *kind = json_string_value(json_object_get(body, "kind"));
-    char *rest = given->set != NULL ? weir_arena_strdup(call->arena, given->set) : NULL, *word;
-    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+    const char *rest = given->set;
+    char *word;
+    while ((word = cli_next_word(call, &rest)) != NULL) {
         WEIR_TRY(set_option(call, kind != NULL ? kind : "", options, word, err));
     }
     return WEIR_OK;
 }
 
-static weir_status set_receiver(struct cli_call *call, struct weir_error *err)
+static weir_status read_receiver(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct receiver_options *options = call->options;
-    json_t *body = NULL;
     if (options->file != NULL) {
-        WEIR_TRY(alert_read_file(call, options->file, &body, err));
-    } else {
-        body = json_object();
+        WEIR_TRY(alert_read_file(call, options->file, body, err));
     }
-    if (options->kind != NULL) {
-        json_object_set_new(body, "kind", json_string(options->kind));
-    }
-    if (options->doc != NULL) {
-        json_object_set_new(body, "doc", json_string(options->doc));
-    }
+    WEIR_TRY(cli_members(call, "-kind -doc", NULL, body, err));
     alert_put_list(call, body, "projects", options->projects);
-    weir_status status = set_options(call, body, err);
-    const char *name =
-        call->n_words > 1 ? call->words[1] : json_string_value(json_object_get(body, "name"));
-    if (status == WEIR_OK && name == NULL) {
-        status = weir_error_set(err, WEIR_ERR_INVALID,
-                                "which receiver? weir alert receiver set NAME, or name in FILE");
-    }
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
-    return alert_send(call, "PUT", cli_path1(call, "/api/v1/alert-receivers/{}", name), body, err);
-}
-
-static weir_status run_receiver(struct cli_call *call, struct weir_error *err)
-{
-    const char *verb = call->words[0];
-    if (strcmp(verb, "set") == 0) {
-        return set_receiver(call, err);
-    }
-    if (strcmp(verb, "get") == 0 && call->n_words == 1) {
-        return alert_list(call, "alert-receivers", err);
-    }
-    if (strcmp(verb, "get") == 0) {
-        return alert_send(call, "GET",
-                          cli_path1(call, "/api/v1/alert-receivers/{}", call->words[1]), NULL, err);
-    }
-    if (strcmp(verb, "delete") == 0 && call->n_words == 2) {
-        return alert_delete(call, "/api/v1/alert-receivers/{}", call->words[1], err);
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                          call->command->usage);
+    WEIR_TRY(set_options(call, body, err));
+    return alert_name(call, body, "receiver", err);
 }
 
 const struct cli_command cli_alert_receiver = {
@@ -414,8 +295,11 @@ const struct cli_command cli_alert_receiver = {
     .usage = "set [NAME] [-f FILE] [--kind KIND] [--set OPTION=VALUE …] [--project NAME …] "
              "[--doc TEXT] | get [NAME] | delete NAME",
     .summary = "Say where messages about alerts can go: webhooks, e-mail, Alertmanager",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(receiver_options, receiver_options),
-    .run = run_receiver,
+    CLI_VERBS(
+        {"set", 1, 2, read_receiver, .call = "PUT /api/v1/alert-receivers/{1}", .body = ""},
+        {"get", 1, 1, .lists = "alert-receivers"},
+        {"get", 2, 2, .call = "GET /api/v1/alert-receivers/{1}"},
+        {"delete", 2, 2, .call = "DELETE /api/v1/alert-receivers/{1}", CLI_DONE(1, "deleted")}),
 };

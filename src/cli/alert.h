@@ -4,21 +4,13 @@
 
 #include "cli/command.h"
 
-/** Send a body (its reference is taken; NULL: none) and print the answer. */
-weir_status alert_send(struct cli_call *call, const char *method, const char *path, json_t *body,
-                       struct weir_error *err) WEIR_MUST_CHECK;
-
-/** DELETE what the pattern and the name say, and tell. */
-weir_status alert_delete(struct cli_call *call, const char *pattern, const char *name,
-                         struct weir_error *err) WEIR_MUST_CHECK;
-
-/** Print the table of a noun. */
-weir_status alert_list(struct cli_call *call, const char *plural,
-                       struct weir_error *err) WEIR_MUST_CHECK;
-
-/** An object of a YAML or JSON file; a new reference. */
-weir_status alert_read_file(struct cli_call *call, const char *path, json_t **out,
+/** Put the members of a YAML or JSON file into an object. */
+weir_status alert_read_file(struct cli_call *call, const char *path, json_t *into,
                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Make the name the second word, which is given or stands in the body; `what` is the noun. */
+weir_status alert_name(struct cli_call *call, const json_t *body, const char *what,
+                       struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Set a member to the words of a LIST option; NULL: no change; empty words only: the member is taken
  *  out, which is "any" or "none". */

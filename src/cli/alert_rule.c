@@ -1,5 +1,6 @@
 /** weir alert rule set, get, delete: which alerts are told to whom, and what else is done. */
 #include "cli/alert.h"
+#include "cli/verb.h"
 
 #include <string.h>
 
@@ -69,20 +70,20 @@ static weir_status read_action(char *word, json_t **out, struct weir_error *err)
 static weir_status put_actions(struct cli_call *call, json_t *rule, const char *list,
                                struct weir_error *err)
 {
-    char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
-    json_t *actions = json_array(), *action = NULL;
-    weir_status status = WEIR_OK;
-    while (status == WEIR_OK && rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
-        status = word[0] != '\0' ? read_action(word, &action, err) : WEIR_OK;
-        if (status == WEIR_OK && word[0] != '\0') {
+    bool is_given = list != NULL;
+    char *word;
+    WEIR_AUTO(weir_json_auto_free) json_t *actions = json_array();
+    while ((word = cli_next_word(call, &list)) != NULL) {
+        json_t *action = NULL;
+        if (word[0] != '\0') {
+            WEIR_TRY(read_action(word, &action, err));
             json_array_append_new(actions, action);
         }
     }
-    if (status == WEIR_OK && list != NULL) {
+    if (is_given) {
         json_object_set(rule, "actions", actions);
     }
-    json_decref(actions);
-    return status;
+    return WEIR_OK;
 }
 
 static weir_status put_flag(json_t *rule, const char *member, const char *flag, const char *text,
@@ -157,74 +158,37 @@ static weir_status put_flags(struct cli_call *call, json_t *rule, struct weir_er
     return WEIR_OK;
 }
 
-/* The rule as it is, without what only the server says; an empty one if there is none. */
-static weir_status rule_as_it_is(struct cli_call *call, const char *name, json_t **out,
-                                 struct weir_error *err)
+/* The rule as it is, without what only the server says; nothing if there is none. */
+static weir_status take_old(struct cli_call *call, json_t *rule, struct weir_error *err)
 {
     static const char *const shown[] = {"created_by", "set_by", "created_ms", "updated_ms",
                                         "n_fired"};
-    json_t *rule;
-    weir_status status =
-        cli_rest(call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", name), NULL, &rule, err);
+    WEIR_AUTO(weir_json_auto_free) json_t *old = NULL;
+    weir_status status = cli_rest(
+        call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", call->words[1]), NULL, &old, err);
     if (status == WEIR_ERR_NOT_FOUND) {
-        *out = json_object();
         return WEIR_OK;
     }
     WEIR_TRY(status);
+    json_object_update(rule, old);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(shown); i++) {
         json_object_del(rule, shown[i]);
     }
-    *out = rule;
     return WEIR_OK;
 }
 
-static weir_status set_rule(struct cli_call *call, struct weir_error *err)
+static weir_status read_rule(struct cli_call *call, json_t *rule, struct weir_error *err)
 {
     const struct rule_options *options = call->options;
-    const char *name = call->n_words > 1 ? call->words[1] : NULL;
-    json_t *rule = NULL;
-    weir_status status = WEIR_OK;
     if (options->file != NULL) {
-        WEIR_TRY(alert_read_file(call, options->file, &rule, err));
-        status = read_times(call, rule, err);
-        const char *own = json_string_value(json_object_get(rule, "name"));
-        name = name != NULL || own == NULL ? name : weir_arena_strdup(call->arena, own);
+        WEIR_TRY(alert_read_file(call, options->file, rule, err));
+        WEIR_TRY(read_times(call, rule, err));
     }
-    if (status == WEIR_OK && name == NULL) {
-        status = weir_error_set(err, WEIR_ERR_INVALID,
-                                "which rule? weir alert rule set NAME, or name in FILE");
+    WEIR_TRY(alert_name(call, rule, "rule", err));
+    if (options->file == NULL) {
+        WEIR_TRY(take_old(call, rule, err));
     }
-    if (status == WEIR_OK && rule == NULL) {
-        status = rule_as_it_is(call, name, &rule, err);
-    }
-    if (status == WEIR_OK) {
-        status = put_flags(call, rule, err);
-    }
-    if (status != WEIR_OK) {
-        json_decref(rule);
-        return status;
-    }
-    return alert_send(call, "PUT", cli_path1(call, "/api/v1/alert-rules/{}", name), rule, err);
-}
-
-static weir_status run_rule(struct cli_call *call, struct weir_error *err)
-{
-    const char *verb = call->words[0];
-    if (strcmp(verb, "set") == 0) {
-        return set_rule(call, err);
-    }
-    if (strcmp(verb, "get") == 0 && call->n_words == 1) {
-        return alert_list(call, "alert-rules", err);
-    }
-    if (strcmp(verb, "get") == 0) {
-        return alert_send(call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", call->words[1]),
-                          NULL, err);
-    }
-    if (strcmp(verb, "delete") == 0 && call->n_words == 2) {
-        return alert_delete(call, "/api/v1/alert-rules/{}", call->words[1], err);
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                          call->command->usage);
+    return put_flags(call, rule, err);
 }
 
 const struct cli_command cli_alert_rule = {
@@ -238,8 +202,10 @@ const struct cli_command cli_alert_rule = {
     .help =
         "An empty text takes back what was said: --kind '' is alerts of any kind, --tell '' tells "
         "nobody,\n--do '' does nothing, --project '' is the platform's rule.",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(rule_options, rule_options),
-    .run = run_rule,
+    CLI_VERBS({"set", 1, 2, read_rule, .call = "PUT /api/v1/alert-rules/{1}", .body = ""},
+              {"get", 1, 1, .lists = "alert-rules"},
+              {"get", 2, 2, .call = "GET /api/v1/alert-rules/{1}"},
+              {"delete", 2, 2, .call = "DELETE /api/v1/alert-rules/{1}", CLI_DONE(1, "deleted")}),
 };

@@ -2,8 +2,8 @@
 #include "cli/input.h"
 #include "cli/noun.h"
 #include "cli/program_files.h"
+#include "cli/verb.h"
 
-#include "base/file.h"
 #include "base/spawn.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static void print_plan(struct cli_call *call, const json_t *answer)
 static weir_status apply_one(struct cli_call *call, const char *path, json_t *document,
                              struct weir_error *err)
 {
-    json_t *answer;
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     const char *kind = json_string_value(json_object_get(document, "kind"));
     if (kind == NULL || strcmp(kind, "ion") != 0) {
         bool is_job = json_object_get(document, "spec") != NULL;
@@ -64,16 +64,11 @@ static weir_status apply_one(struct cli_call *call, const char *path, json_t *do
                         : options->dry_run                   ? "/api/v1/ions?dry_run=1"
                         : options->sandbox                   ? "/api/v1/ions?mode=sandbox"
                                                              : "/api/v1/ions";
-    if (options->project != NULL && json_object_get(document, "project") == NULL) {
-        json_object_set_new(document, "project", json_string(options->project));
-    }
+    cli_input_project(document, options->project);
     weir_status status = program_files_send_ion(call, path, document, err);
-    if (status == WEIR_OK) {
-        status = cli_rest(call, "POST", where, document, &answer, err);
-    }
+    status = status == WEIR_OK ? cli_rest(call, "POST", where, document, &answer, err) : status;
     if (status != WEIR_OK) {
-        (void)weir_error_prefix(err, "%s: ", path);
-        return status;
+        return weir_error_prefix(err, "%s: ", path);
     }
     size_t i;
     json_t *warning;
@@ -86,13 +81,11 @@ static weir_status apply_one(struct cli_call *call, const char *path, json_t *do
     } else if (options->dry_run) {
         print_plan(call, answer);
     } else {
-        const char *mode = cli_text(call, answer, "mode");
-        bool is_sandbox = strcmp(mode, "sandbox") == 0;
-        printf("ion/%s applied, revision %s%s%s\n", cli_text(call, answer, "name"),
-               cli_text(call, answer, "revision"), is_sandbox ? ", in the " : "",
-               is_sandbox ? mode : "");
+        printf("%s\n", cli_fill(call,
+                                "ion/{name} applied, revision {revision}{mode=sandbox?, in the "
+                                "sandbox}",
+                                NULL, answer));
     }
-    json_decref(answer);
     return WEIR_OK;
 }
 
@@ -101,13 +94,10 @@ static weir_status read_documents(struct cli_call *call, const char *command, js
                                   struct weir_error *err)
 {
     const struct apply_options *options = call->options;
-    char *text;
-    size_t len;
     if (options->file == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir %s -f FILE", command);
     }
-    WEIR_TRY(cli_input_read(options->file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, options->file, true, out, err));
+    WEIR_TRY(cli_input_yaml(options->file, DOCUMENT_MAX_BYTES, true, call->arena, out, err));
     if (json_array_size(*out) == 0) {
         json_decref(*out);
         return weir_error_set(err, WEIR_ERR_INVALID, "%s holds no document", options->file);
@@ -118,22 +108,18 @@ static weir_status read_documents(struct cli_call *call, const char *command, js
 static weir_status run_apply(struct cli_call *call, struct weir_error *err)
 {
     const struct apply_options *options = call->options;
-    json_t *documents;
+    WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
     WEIR_TRY(read_documents(call, "apply", &documents, err));
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < json_array_size(documents) && status == WEIR_OK; i++) {
-        status = apply_one(call, options->file, json_array_get(documents, i), err);
+    for (size_t i = 0; i < json_array_size(documents); i++) {
+        WEIR_TRY(apply_one(call, options->file, json_array_get(documents, i), err));
     }
-    json_decref(documents);
-    return status;
+    return WEIR_OK;
 }
 
 const struct cli_command cli_apply = {
     .name = "apply",
     .usage = "-f FILE [--project NAME] [--sandbox] [--dry-run] [-o json]",
     .summary = "Create or change what a YAML file describes",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(apply_options, apply_options),
     .run = run_apply,
 };
@@ -229,14 +215,12 @@ static weir_status diff_one(struct cli_call *call, json_t *document, struct weir
 
 static weir_status run_diff(struct cli_call *call, struct weir_error *err)
 {
-    json_t *documents;
-    weir_status status = WEIR_OK;
+    WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
     WEIR_TRY(read_documents(call, "diff", &documents, err));
-    for (size_t i = 0; i < json_array_size(documents) && status == WEIR_OK; i++) {
-        status = diff_one(call, json_array_get(documents, i), err);
+    for (size_t i = 0; i < json_array_size(documents); i++) {
+        WEIR_TRY(diff_one(call, json_array_get(documents, i), err));
     }
-    json_decref(documents);
-    return status;
+    return WEIR_OK;
 }
 
 const struct cli_command cli_diff = {
@@ -246,8 +230,6 @@ const struct cli_command cli_diff = {
     .help =
         "As `weir apply --dry-run`, with each member that is another in front. The exit status is "
         "1 if there\nis a difference, 0 if there is none.",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(apply_options, diff_options),
     .run = run_diff,
 };
@@ -288,20 +270,14 @@ static weir_status run_editor(const char *path, struct weir_error *err)
 static weir_status apply_draft(struct cli_call *call, const char *path, const json_t *before,
                                struct weir_error *err)
 {
-    char *text;
-    size_t len;
-    json_t *documents;
-    WEIR_TRY(cli_input_read(path, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, path, true, &documents, err));
+    WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
+    WEIR_TRY(cli_input_yaml(path, DOCUMENT_MAX_BYTES, true, call->arena, &documents, err));
     json_t *document = json_array_get(documents, 0);
-    weir_status status = WEIR_OK;
     if (document == NULL || json_equal(document, before)) {
         printf("nothing was changed\n");
-    } else {
-        status = apply_one(call, path, document, err);
+        return WEIR_OK;
     }
-    json_decref(documents);
-    return status;
+    return apply_one(call, path, document, err);
 }
 
 static weir_status run_edit(struct cli_call *call, struct weir_error *err)
@@ -343,8 +319,7 @@ const struct cli_command cli_edit = {
     .summary = "Change an ION in $EDITOR, and apply it",
     .help = "Its document is opened as YAML, without the comments of the file that it came from. "
             "Secrets are\nmasked, and stay as they are. What is refused is kept in a file.",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(apply_options, edit_options),
     .run = run_edit,
 };

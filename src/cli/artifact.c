@@ -22,12 +22,6 @@
 #define FILES_MAX     100000
 #define FOLDERS_DEPTH 32
 
-struct artifact_options {
-    struct cli_common common;
-};
-
-static const struct weir_option artifact_options[] = {CLI_COMMON_OPTIONS(artifact_options)};
-
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Every part is encoded by itself: slashes stay. */
@@ -73,26 +67,17 @@ static char *trimmed(struct cli_call *call, const char *path)
 static weir_status list_folder(struct cli_call *call, const char *run, const char *folder,
                                json_t **out, struct weir_error *err)
 {
-    json_t *items = json_array();
+    WEIR_AUTO(weir_json_auto_free) json_t *items = json_array();
     const char *cursor = "";
-    weir_status status = WEIR_OK;
-    while (cursor != NULL && status == WEIR_OK) {
-        json_t *page;
+    while (cursor != NULL) {
+        WEIR_AUTO(weir_json_auto_free) json_t *page = NULL;
         const char *path = cli_path3(call, "/api/v1/runs/{}/artifacts?path={}&limit=1000&cursor={}",
                                      run, folder, cursor);
-        status = cli_rest(call, "GET", path, NULL, &page, err);
-        if (status == WEIR_OK) {
-            json_array_extend(items, json_object_get(page, "items"));
-            cursor =
-                weir_arena_strdup(call->arena, json_string_value(json_object_get(page, "next")));
-            json_decref(page);
-        }
+        WEIR_TRY(cli_rest(call, "GET", path, NULL, &page, err));
+        json_array_extend(items, json_object_get(page, "items"));
+        cursor = weir_arena_strdup(call->arena, json_string_value(json_object_get(page, "next")));
     }
-    if (status != WEIR_OK) {
-        json_decref(items);
-        return status;
-    }
-    *out = items;
+    *out = json_incref(items);
     return WEIR_OK;
 }
 
@@ -123,9 +108,8 @@ const struct cli_command cli_artifact_list = {
     .name = "artifact list",
     .usage = "RUN [FOLDER]",
     .summary = "List the files that a run left, of one folder",
-    .min_words = 1,
-    .max_words = 2,
-    CLI_OPTIONS(artifact_options, artifact_options),
+    CLI_WORDS(1, 2),
+    CLI_PLAIN,
     .run = run_list,
 };
 
@@ -168,27 +152,25 @@ static weir_status get_file(struct cli_call *call, const char *run, const json_t
 static weir_status get_folder(struct cli_call *call, const char *run, const char *folder,
                               const char *to, int depth, struct done *done, struct weir_error *err)
 {
-    json_t *items, *item;
+    WEIR_AUTO(weir_json_auto_free) json_t *items = NULL;
+    json_t *item;
     size_t i;
     if (depth > FOLDERS_DEPTH) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "%s: more than %d folders deep", folder,
                               FOLDERS_DEPTH);
     }
     WEIR_TRY(list_folder(call, run, folder, &items, err));
-    weir_status status = weir_dir_make(to, 0755, err);
+    WEIR_TRY(weir_dir_make(to, 0755, err));
     json_array_foreach(items, i, item)
     {
         const char *path = cli_text(call, item, "path");
         const char *target = weir_arena_printf(call->arena, "%s/%s", to, base_name(path));
-        status = status == WEIR_OK ? check_name(path, err) : status;
-        if (status == WEIR_OK) {
-            status = json_is_true(json_object_get(item, "is_folder"))
-                         ? get_folder(call, run, path, target, depth + 1, done, err)
-                         : get_file(call, run, item, target, done, err);
-        }
+        WEIR_TRY(check_name(path, err));
+        WEIR_TRY(json_is_true(json_object_get(item, "is_folder"))
+                     ? get_folder(call, run, path, target, depth + 1, done, err)
+                     : get_file(call, run, item, target, done, err));
     }
-    json_decref(items);
-    return status;
+    return WEIR_OK;
 }
 
 static void print_done(const struct cli_call *call, const char *what, const struct done *done,
@@ -206,7 +188,7 @@ static void print_done(const struct cli_call *call, const char *what, const stru
 static weir_status run_get(struct cli_call *call, struct weir_error *err)
 {
     char *run;
-    json_t *items;
+    WEIR_AUTO(weir_json_auto_free) json_t *items = NULL;
     struct done done = {0};
     WEIR_TRY(cli_find(call, &find_run, call->words[0], &run, err));
     const char *path = call->n_words > 1 ? trimmed(call, call->words[1]) : "";
@@ -218,18 +200,14 @@ static weir_status run_get(struct cli_call *call, struct weir_error *err)
     const json_t *first = json_array_get(items, 0);
     bool is_file = *path != '\0' && json_array_size(items) == 1 &&
                    strcmp(cli_text(call, first, "path"), path) == 0;
-    weir_status status = WEIR_OK;
     if (json_array_size(items) == 0) {
-        status = weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                "run %s has no artifact \"%.200s\": `weir artifact list %s` lists "
-                                "what it has",
-                                call->words[0], path, call->words[0]);
-    } else {
-        status = is_file ? get_file(call, run, first, to, &done, err)
-                         : get_folder(call, run, path, to, 0, &done, err);
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "run %s has no artifact \"%.200s\": `weir artifact list %s` lists "
+                              "what it has",
+                              call->words[0], path, call->words[0]);
     }
-    json_decref(items);
-    WEIR_TRY(status);
+    WEIR_TRY(is_file ? get_file(call, run, first, to, &done, err)
+                     : get_folder(call, run, path, to, 0, &done, err));
     print_done(call, "fetched", &done, to);
     return WEIR_OK;
 }
@@ -241,9 +219,8 @@ const struct cli_command cli_artifact_get = {
     .help =
         "Each file is compared with the digest that the server has of it. TO is the name of the "
         "file or\nfolder that is made here; default: the last part of PATH.\n",
-    .min_words = 1,
-    .max_words = 3,
-    CLI_OPTIONS(artifact_options, artifact_options),
+    CLI_WORDS(1, 3),
+    CLI_PLAIN,
     .run = run_get,
 };
 
@@ -281,15 +258,12 @@ static weir_status find_upload(struct sending *sending, struct weir_error *err)
     if (sending->upload != NULL) {
         return WEIR_OK;
     }
-    json_t *body =
-        json_pack("{s:s,s:I}", "path", sending->path, "n_parts", (json_int_t)sending->n_parts);
-    weir_status status = cli_rest(call, "POST", list, body, &answer, err);
-    json_decref(body);
-    if (status == WEIR_OK) {
-        sending->upload = cli_text(call, answer, "id");
-        json_decref(answer);
-    }
-    return status;
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *made = NULL, *body = json_pack("{s:s,s:I}", "path", sending->path, "n_parts",
+                                           (json_int_t)sending->n_parts);
+    WEIR_TRY(cli_rest(call, "POST", list, body, &made, err));
+    sending->upload = cli_text(call, made, "id");
+    return WEIR_OK;
 }
 
 static bool is_there(const struct sending *sending, int64_t number, const char *sha256)
@@ -470,8 +444,7 @@ const struct cli_command cli_artifact_put = {
         "A file over 64 MiB is sent in parts: the same command again, after a break, sends what "
         "is\nmissing. Links in a folder are left out. PATH is the place in the run; default: a "
         "file's own\nname, and the files of a folder as they lie in it.\n",
-    .min_words = 2,
-    .max_words = 3,
-    CLI_OPTIONS(artifact_options, artifact_options),
+    CLI_WORDS(2, 3),
+    CLI_PLAIN,
     .run = run_put,
 };

@@ -1,5 +1,5 @@
 /** weir audit: is the audit whole, and a copy of it for somebody else to keep. */
-#include "cli/command.h"
+#include "cli/verb.h"
 
 #include "base/file.h"
 #include "store/chain.h"
@@ -52,20 +52,6 @@ static weir_status verify_folder(struct cli_call *call, const char *folder, json
     return WEIR_OK;
 }
 
-static weir_status verify_server(struct cli_call *call, json_t **out, struct weir_error *err)
-{
-    const struct verify_options *options = call->options;
-    const char *path = options->acts != NULL && options->accesses != NULL
-                           ? cli_path2(call, "/api/v1/audit/verify?acts={}&accesses={}",
-                                       options->acts, options->accesses)
-                       : options->acts != NULL
-                           ? cli_path1(call, "/api/v1/audit/verify?acts={}", options->acts)
-                       : options->accesses != NULL
-                           ? cli_path1(call, "/api/v1/audit/verify?accesses={}", options->accesses)
-                           : "/api/v1/audit/verify";
-    return cli_rest(call, "GET", path, NULL, out, err);
-}
-
 static int64_t number(const json_t *object, const char *member)
 {
     return json_integer_value(json_object_get(object, member));
@@ -99,8 +85,11 @@ static weir_status run_verify(struct cli_call *call, struct weir_error *err)
 {
     json_t *answer, *chain;
     size_t i;
-    WEIR_TRY(call->n_words == 1 ? verify_folder(call, call->words[0], &answer, err)
-                                : verify_server(call, &answer, err));
+    static const struct cli_verb ask = {.call = "GET /api/v1/audit/verify",
+                                        .query = "-acts -accesses"};
+    WEIR_TRY(call->n_words == 1
+                 ? verify_folder(call, call->words[0], &answer, err)
+                 : cli_rest(call, "GET", cli_verb_path(call, &ask, NULL), NULL, &answer, err));
     if (cli_is_json(call)) {
         cli_print_json(answer);
     } else {
@@ -128,19 +117,12 @@ const struct cli_command cli_audit_verify = {
             "Who can write the database can write a chain anew. Note its end where they cannot, "
             "and give it\n"
             "with --acts and --accesses.",
-    .min_words = 0,
-    .max_words = 1,
+    CLI_WORDS(0, 1),
     CLI_OPTIONS(verify_options, verify_options),
     .run = run_verify,
 };
 
 /* ---- export ---------------------------------------------------------------------------------- */
-
-struct export_options {
-    struct cli_common common;
-};
-
-static const struct weir_option export_options[] = {CLI_COMMON_OPTIONS(export_options)};
 
 static weir_status write_page(FILE *file, const json_t *items, const char *path,
                               struct weir_error *err)
@@ -217,8 +199,7 @@ const struct cli_command cli_audit_export = {
     .name = "audit export",
     .usage = "FILE",
     .summary = "Write the whole audit to a file, a line of JSON each event",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(export_options, export_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_export,
 };

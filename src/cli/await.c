@@ -378,8 +378,7 @@ const struct cli_command cli_wait_command = {
     .help = "The exit status is that of the job; 5 if the state that is waited for cannot come any "
             "more; 9 after\n--timeout. NOUN is job, deployment, ion, service, notebook, sweep, "
             "run, node or dataset-version (NAME@N);\n--for deleted takes any.",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(wait_options, wait_options),
     .run = run_wait,
 };
@@ -396,8 +395,7 @@ const struct cli_command cli_rollout_status = {
     .name = "rollout status",
     .usage = "DEPLOYMENT [--timeout TIME] [-o json]",
     .summary = "Wait until a deployment serves what was asked for, or cannot",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(wait_options, wait_options),
     .run = run_rollout,
 };

@@ -103,8 +103,7 @@ const struct cli_command cli_backup = {
         "are damaged or\n"
         "missing in the state folder are named, and the exit status is 3: the backup has all but "
         "these.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(backup_options, backup_options),
     .run = run_backup,
 };
@@ -116,8 +115,7 @@ const struct cli_command cli_restore = {
     .help = "The state folder must not exist or be empty. Every file is compared with the sums of "
             "the\n"
             "backup; the folder is there whole or not at all.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(backup_options, backup_options),
     .run = run_restore,
 };

@@ -56,7 +56,7 @@ static weir_status run_batch(struct cli_call *call, struct weir_error *err)
     const struct batch_options *options = call->options;
     char *id;
     WEIR_AUTO(weir_json_auto_free)
-    json_t *body = json_pack("{s:s,s:s,s:s?,s:{s:s,s:s,s:I,s:I,s:b,s:s,s:I,s:I,s:{s:o}}}", "name",
+    json_t *body = json_pack("{s:s,s:s,s:s*,s:{s:s,s:s,s:I,s:I,s:b,s:s,s:I,s:I,s:{s:o}}}", "name",
                              name_of(call), "kind", "batch", "project", options->project, "spec",
                              "model", call->words[0], "dataset", call->words[1], "tasks",
                              (json_int_t)options->tasks, "top", (json_int_t)options->top, "values",
@@ -69,9 +69,6 @@ static weir_status run_batch(struct cli_call *call, struct weir_error *err)
     }
     if (options->split != NULL) {
         json_object_set_new(spec, "split", json_string(options->split));
-    }
-    if (options->project == NULL) {
-        json_object_del(body, "project");
     }
     WEIR_TRY(job_ask_add(&options->ask, spec, err));
     job_ask_warn(call, &options->ask);
@@ -92,8 +89,7 @@ const struct cli_command cli_batch = {
         "Versions are chosen now: the newest if none is named. The results are files of rows, one "
         "row per\npicture; a picture that cannot be read is a row that says why. A job that was "
         "killed goes on from\nthe files that are there.",
-    .min_words = 2,
-    .max_words = 2,
+    CLI_WORDS(2, 2),
     CLI_OPTIONS(batch_options, batch_options),
     .run = run_batch,
 };
@@ -154,13 +150,13 @@ static weir_status fetch_one(struct cli_call *call, const char *id, const char *
         status = weir_file_write_atomic(path, bytes.data, bytes.len, 0644, err);
     }
     weir_buf_fini(&bytes);
-    if (status == WEIR_OK && digest != NULL && !is_whole(path, digest)) {
-        status = weir_error_set(err, WEIR_ERR_CORRUPT,
-                                "%s arrived with another digest than the manifest says: damaged "
-                                "on the way or in the store",
+    WEIR_TRY(status);
+    return digest == NULL || is_whole(path, digest)
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CORRUPT,
+                                "%s arrived with another digest than the manifest says: damaged on "
+                                "the way or in the store",
                                 name);
-    }
-    return status;
 }
 
 static weir_status fetch_all(struct cli_call *call, const char *id, const json_t *answer,
@@ -169,6 +165,9 @@ static weir_status fetch_all(struct cli_call *call, const char *id, const json_t
     const struct results_options *options = call->options;
     size_t i;
     json_t *file;
+    if (options->folder == NULL) {
+        return WEIR_OK;
+    }
     WEIR_TRY(weir_dir_make(options->folder, 0755, err));
     json_array_foreach(json_object_get(answer, "files"), i, file)
     {
@@ -208,28 +207,25 @@ static void print_results(struct cli_call *call, const json_t *answer)
 
 static weir_status run_results(struct cli_call *call, struct weir_error *err)
 {
-    const struct results_options *options = call->options;
     char *id;
-    json_t *answer;
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     WEIR_TRY(cli_find(call, &find_job, call->words[0], &id, err));
     WEIR_TRY(
         cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}/results", id), NULL, &answer, err));
-    weir_status status = options->folder != NULL ? fetch_all(call, id, answer, err) : WEIR_OK;
-    if (status == WEIR_OK && cli_is_json(call)) {
+    WEIR_TRY(fetch_all(call, id, answer, err));
+    if (cli_is_json(call)) {
         cli_print_json(answer);
-    } else if (status == WEIR_OK) {
+    } else {
         print_results(call, answer);
     }
-    json_decref(answer);
-    return status;
+    return WEIR_OK;
 }
 
 const struct cli_command cli_job_results = {
     .name = "job results",
     .usage = "JOB [--folder DIR] [-o json]",
     .summary = "List the results of a batch prediction, or fetch them, checked by their digests",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(results_options, results_options),
     .run = run_results,
 };

@@ -1,9 +1,8 @@
 /** weir snapshot create, export, import, delete: what an ION was over a span of time, as a file. */
-#include "cli/command.h"
 #include "cli/input.h"
+#include "cli/verb.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +17,9 @@ static weir_status connect_patiently(struct cli_call *call, struct weir_error *e
     return WEIR_OK;
 }
 
-static void print_snapshot(struct cli_call *call, const json_t *answer, const char *what)
-{
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-        return;
-    }
-    printf("snapshot/%s %s: ION %s from %s to %s, %s records, %.1f MB%s\n",
-           cli_text(call, answer, "name"), what, cli_text(call, answer, "ion"),
-           cli_text(call, answer, "from_ms"), cli_text(call, answer, "to_ms"),
-           cli_text(call, answer, "n_rows"),
-           (double)json_integer_value(json_object_get(answer, "bytes")) / 1e6,
-           json_is_true(json_object_get(answer, "has_models")) ? ", with its models" : "");
-}
+#define SNAPSHOT_SAYS(what)                                                                        \
+    "snapshot/{name} " what ": ION {ion} from {from_ms} to {to_ms}, {n_rows} records, {bytes:MB} " \
+    "MB{has_models?, with its models}"
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
@@ -60,21 +49,12 @@ static char *name_of_now(struct cli_call *call, const char *ion)
                              when + 8, when + 11, when + 14, when + 17);
 }
 
-static weir_status run_create(struct cli_call *call, struct weir_error *err)
+static weir_status take_name(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct create_options *options = call->options;
-    const char *ion = call->words[0];
-    WEIR_TRY(connect_patiently(call, err));
-    json_t *answer;
-    json_t *body =
-        json_pack("{s:s,s:s,s:s*,s:s*,s:b}", "name",
-                  options->name != NULL ? options->name : name_of_now(call, ion), "ion", ion,
-                  "from", options->from, "to", options->to, "models", (int)options->models);
-    weir_status status = cli_rest(call, "POST", "/api/v1/snapshots", body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    print_snapshot(call, answer, "taken");
-    json_decref(answer);
+    const char *name = options->name != NULL ? options->name : name_of_now(call, call->words[0]);
+    (void)err;
+    json_object_set_new(body, "name", json_string(name));
     return WEIR_OK;
 }
 
@@ -85,10 +65,13 @@ const struct cli_command cli_snapshot_create = {
     .help =
         "Rules of retention do not touch a snapshot, and the models that it refers to are kept.\n"
         "Secrets of the document are masked in it.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(create_options, create_options),
-    .run = run_create,
+    CLI_VERBS({.prepare = take_name,
+               .call = "POST /api/v1/snapshots",
+               .body = "ion=0 -from -to -models",
+               .patience_ms = PATIENCE_MS,
+               .say = SNAPSHOT_SAYS("taken")}),
 };
 
 /* ---- replay ---------------------------------------------------------------------------------- */
@@ -121,11 +104,8 @@ static const struct weir_option replay_options[] = {
 static weir_status put_document(struct cli_call *call, const char *file, json_t *body,
                                 struct weir_error *err)
 {
-    char *text;
-    size_t len;
     json_t *document;
-    WEIR_TRY(cli_input_read(file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, file, false, &document, err));
+    WEIR_TRY(cli_input_yaml(file, DOCUMENT_MAX_BYTES, false, call->arena, &document, err));
     json_object_set_new(body, "document", document);
     return WEIR_OK;
 }
@@ -180,16 +160,9 @@ static void print_differences(struct cli_call *call, const json_t *list, const c
     }
 }
 
-static const char *signal_line(struct cli_call *call, const json_t *signal)
-{
-    const json_t *why = json_object_get(signal, "why");
-    return weir_arena_printf(
-        call->arena, "drift of %s in %s, version %s: alarm %s, replayed %s%s%s",
-        cli_text(call, signal, "signal"), cli_text(call, signal, "pipeline"),
-        cli_text(call, signal, "model_version"), cli_text(call, signal, "recorded_alarm"),
-        cli_text(call, signal, "replayed_alarm"), json_is_string(why) ? ": " : "",
-        json_is_string(why) ? json_string_value(why) : "");
-}
+#define SIGNAL_SAYS                                                                                \
+    "drift of {signal} in {pipeline}, version {model_version}: alarm {recorded_alarm}, replayed "  \
+    "{replayed_alarm}{why?: {why}}"
 
 /* Each replica watches for itself: what is the same of several is said once. */
 static void print_signals(struct cli_call *call, const json_t *signals)
@@ -199,7 +172,7 @@ static void print_signals(struct cli_call *call, const json_t *signals)
     size_t i;
     json_array_foreach(signals, i, signal)
     {
-        line = signal_line(call, signal);
+        line = cli_fill(call, SIGNAL_SAYS, NULL, signal);
         json_int_t before = json_integer_value(json_object_get(counts, line));
         json_object_set_new(counts, line, json_integer(before + 1));
     }
@@ -220,11 +193,11 @@ static void print_replay(struct cli_call *call, const json_t *answer)
     static const char *const of_decision[] = {"time_ms", "link", "version", "policy", NULL};
     static const char *const of_candidate[] = {"link", "version", NULL};
     const json_t *policies = json_object_get(answer, "policies");
-    printf(
-        "policy decisions: %s, the same %s, said otherwise %s, decided otherwise %s, by hand %s\n",
-        cli_text(call, policies, "n"), cli_text(call, policies, "n_same"),
-        cli_text(call, policies, "n_reworded"), cli_text(call, policies, "n_differ"),
-        cli_text(call, policies, "n_by_hand"));
+    printf("%s\n",
+           cli_fill(call,
+                    "policy decisions: {n}, the same {n_same}, said otherwise {n_reworded}, "
+                    "decided otherwise {n_differ}, by hand {n_by_hand}",
+                    NULL, policies));
     print_differences(call, json_object_get(policies, "decisions"), of_decision);
     if (json_array_size(json_object_get(answer, "candidates")) > 0) {
         printf("versions:\n");
@@ -236,27 +209,6 @@ static void print_replay(struct cli_call *call, const json_t *answer)
                        : "Something would have been decided otherwise.");
 }
 
-static weir_status run_replay(struct cli_call *call, struct weir_error *err)
-{
-    json_t *body = json_object(), *answer;
-    weir_status status = replay_body(call, body, err);
-    status = status == WEIR_OK ? connect_patiently(call, err) : status;
-    if (status == WEIR_OK) {
-        status =
-            cli_rest(call, "POST", cli_path1(call, "/api/v1/snapshots/{}/replay", call->words[0]),
-                     body, &answer, err);
-    }
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        print_replay(call, answer);
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
 const struct cli_command cli_snapshot_replay = {
     .name = "snapshot replay",
     .usage = "NAME [--file FILE | --revision N] [--false-alarm-rate RATE] [--confirm K/N] …",
@@ -265,19 +217,16 @@ const struct cli_command cli_snapshot_replay = {
         "Every policy decision of the span is made again from what its policy looked at then, and\n"
         "scores and brightness of the decisions go through the detector of drift. Without options\n"
         "the policies are those that decided: then every decision is the same.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(replay_options, replay_options),
-    .run = run_replay,
+    CLI_VERBS({.prepare = replay_body,
+               .call = "POST /api/v1/snapshots/{0}/replay",
+               .body = "",
+               .patience_ms = PATIENCE_MS,
+               .print = print_replay}),
 };
 
 /* ---- export, import, delete ------------------------------------------------------------------ */
-
-struct plain_options {
-    struct cli_common common;
-};
-
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
 
 static weir_status run_export(struct cli_call *call, struct weir_error *err)
 {
@@ -297,9 +246,8 @@ const struct cli_command cli_snapshot_export = {
     .name = "snapshot export",
     .usage = "NAME FILE.tar",
     .summary = "Write a snapshot to a tar, with its tables as CSV and the sum of every file",
-    .min_words = 2,
-    .max_words = 2,
-    CLI_OPTIONS(plain_options, plain_options),
+    CLI_WORDS(2, 2),
+    CLI_PLAIN,
     .run = run_export,
 };
 
@@ -318,22 +266,13 @@ static const struct weir_option import_options[] = {
 
 static weir_status run_import(struct cli_call *call, struct weir_error *err)
 {
-    const struct import_options *options = call->options;
-    char *path = weir_arena_strdup(call->arena, "/api/v1/snapshots/import?");
-    if (options->name != NULL) {
-        path = weir_arena_printf(call->arena, "%s%s&", path,
-                                 cli_path1(call, "name={}", options->name));
-    }
-    if (options->project != NULL) {
-        path = weir_arena_printf(call->arena, "%s%s&", path,
-                                 cli_path1(call, "project={}", options->project));
-    }
-    json_t *answer;
+    static const struct cli_verb import = {.call = "POST /api/v1/snapshots/import",
+                                           .query = "-name -project"};
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     WEIR_TRY(connect_patiently(call, err));
-    WEIR_TRY(weir_client_send_file(call->client, "POST", path, "application/x-tar", call->words[0],
-                                   &answer, err));
-    print_snapshot(call, answer, "imported");
-    json_decref(answer);
+    WEIR_TRY(weir_client_send_file(call->client, "POST", cli_verb_path(call, &import, NULL),
+                                   "application/x-tar", call->words[0], &answer, err));
+    cli_print_said(call, answer, cli_fill(call, SNAPSHOT_SAYS("imported"), NULL, answer));
     return WEIR_OK;
 }
 
@@ -342,32 +281,18 @@ const struct cli_command cli_snapshot_import = {
     .usage = "FILE.tar [--name NAME] [--project NAME]",
     .summary = "Take in a snapshot that was exported, here or elsewhere",
     .help = "Every sum is compared and every record read before it is kept.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(import_options, import_options),
     .run = run_import,
 };
-
-static weir_status run_snapshot_delete(struct cli_call *call, struct weir_error *err)
-{
-    const char *name = call->words[0];
-    WEIR_TRY(
-        cli_rest(call, "DELETE", cli_path1(call, "/api/v1/snapshots/{}", name), NULL, NULL, err));
-    if (cli_is_json(call)) {
-        cli_print_change(
-            json_pack("{s:s,s:s,s:b}", "noun", "snapshot", "name", name, "deleted", 1));
-    } else {
-        printf("snapshot/%s deleted\n", name);
-    }
-    return WEIR_OK;
-}
 
 const struct cli_command cli_snapshot_delete = {
     .name = "snapshot delete",
     .usage = "NAME",
     .summary = "Delete a snapshot; models that only it kept go with the next sweep",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(plain_options, plain_options),
-    .run = run_snapshot_delete,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.call = "DELETE /api/v1/snapshots/{0}",
+               .say = "snapshot/{0} deleted",
+               .gives = "noun='snapshot' name=0 deleted=true"}),
 };

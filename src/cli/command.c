@@ -1,13 +1,17 @@
 #include "cli/command.h"
 
+#include "base/file.h"
 #include "cli/context.h"
 #include "cli/document.h"
 #include "cli/hint.h"
+#include "cli/verb.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const struct weir_option cli_plain_options[CLI_N_PLAIN_OPTIONS] = {CLI_COMMON_OPTIONS(cli_plain)};
 
 /* --output takes what this command can print. */
 static void print_options(const struct cli_command *command)
@@ -123,7 +127,7 @@ weir_status cli_call_run(struct cli_call *call, struct weir_error *err)
     }
     WEIR_TRY(check_words(call, err));
     prefer_flags(call);
-    weir_status status = command->run(call, err);
+    weir_status status = command->run != NULL ? command->run(call, err) : cli_verbs_run(call, err);
     weir_client_close(call->client);
     return status;
 }
@@ -212,6 +216,36 @@ char *cli_path3(struct cli_call *call, const char *pattern, const char *a, const
                 const char *c)
 {
     return weir_client_path(call->arena, pattern, (const char *[]){a, b, c}, 3);
+}
+
+char *cli_next_word(const struct cli_call *call, const char **list)
+{
+    if (*list == NULL) {
+        return NULL;
+    }
+    const char *word = *list;
+    size_t len = strcspn(word, "\n");
+    *list = word[len] != '\0' ? word + len + 1 : NULL;
+    return weir_arena_memdup(call->arena, word, len);
+}
+
+bool cli_has_text(const json_t *list, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+weir_status cli_may_write(const char *file, bool is_forced, struct weir_error *err)
+{
+    return !weir_path_exists(file) || is_forced
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_EXISTS,
+                                "%s is there already: --force overwrites it, --file names another",
+                                file);
 }
 
 weir_status cli_exec_beside(const char *program, char *const *argv, struct weir_error *err)

@@ -46,6 +46,14 @@ struct cli_common {
                  "State folder of the local server"),                                              \
         CLI_OUTPUT_OPTIONS(strct)
 
+/** A command that has no options of its own. */
+struct cli_plain {
+    struct cli_common common;
+};
+
+#define CLI_N_PLAIN_OPTIONS 7
+extern const struct weir_option cli_plain_options[CLI_N_PLAIN_OPTIONS];
+
 /** One run of a command. */
 struct cli_call {
     struct weir_arena *arena;
@@ -82,8 +90,17 @@ struct cli_command {
     const struct weir_option *options;
     size_t n_options;
     size_t options_size; /**< sizeof the options struct. */
-    cli_fn run;
+    cli_fn run;          /**< Or rows (cli/verb.h). */
+    const struct cli_verb *verbs;
+    size_t n_verbs;
 };
+
+/** How many words a command takes, at least and at most. */
+#define CLI_WORDS(least, most) .min_words = (least), .max_words = (most)
+
+#define CLI_PLAIN                                                                                  \
+    .options = cli_plain_options, .n_options = CLI_N_PLAIN_OPTIONS,                                \
+    .options_size = sizeof(struct cli_plain)
 
 #define CLI_OPTIONS(strct, table)                                                                  \
     .options = (table), .n_options = WEIR_ARRAY_LEN(table), .options_size = sizeof(struct strct)
@@ -122,6 +139,9 @@ char *cli_path3(struct cli_call *call, const char *pattern, const char *a, const
 weir_status cli_read_password(struct cli_call *call, const char *prompt, const char *file,
                               char **out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** May this file be written: is it new, or is that forced? @return EXISTS naming --force and --file. */
+weir_status cli_may_write(const char *file, bool is_forced, struct weir_error *err) WEIR_MUST_CHECK;
+
 bool cli_is_json(const struct cli_call *call);
 bool cli_is_yaml(const struct cli_call *call);
 bool cli_is_name(const struct cli_call *call);
@@ -153,6 +173,12 @@ void cli_write_yaml(const struct cli_call *call, FILE *file, const json_t *value
 
 /** Say that something was done with what has this name: "NAME: deleted", or {"name": NAME, "deleted": true}. */
 void cli_print_done(const struct cli_call *call, const char *name, const char *done);
+
+/** The next word of what a LIST option was given, in the arena; NULL: there is none. Begin with the option's text. */
+char *cli_next_word(const struct cli_call *call, const char **list);
+
+/** Is this text one of an array's? */
+bool cli_has_text(const json_t *list, const char *text);
 
 /** What an act made, in one line for people; the object whole as JSON or YAML if asked for. */
 void cli_print_said(const struct cli_call *call, const json_t *object, const char *line);

@@ -202,8 +202,7 @@ const struct cli_command cli_runs_compare = {
     .help = "\"validation_accuracy\" was measured on the validation pictures; \"batch accuracy\" "
             "is that\n"
             "of the last mini-batches of training, which is not comparable between runs.",
-    .min_words = 2,
-    .max_words = RUNS_MAX,
+    CLI_WORDS(2, RUNS_MAX),
     CLI_OPTIONS(compare_options, compare_options),
     .run = run_compare,
 };

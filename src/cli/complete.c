@@ -56,8 +56,7 @@ const struct cli_command cli_completion = {
         "bash-completion "
         "finds\nit. zsh: weir completion zsh >_weir, in a folder of $fpath. Names are asked of the "
         "server, for a second\nat most.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(completion_options, completion_options),
     .run = run_completion,
 };

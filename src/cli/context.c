@@ -181,12 +181,6 @@ weir_status cli_context_forget(struct cli_call *call, const char *name, struct w
 
 /* ---- weir context -------------------------------------------------------------------------------- */
 
-struct context_options {
-    struct cli_common common;
-};
-
-static const struct weir_option context_options[] = {CLI_COMMON_OPTIONS(context_options)};
-
 static weir_status list(struct cli_call *call, struct weir_error *err)
 {
     static const struct cli_column columns[] = {
@@ -262,8 +256,7 @@ const struct cli_command cli_context = {
         "--context,\nelse to the server of --state, else to the context in use, else to this "
         "machine's server.\ndelete forgets a context, and leaves its token as it is; `weir logout` "
         "revokes it too.",
-    .min_words = 0,
-    .max_words = 2,
-    CLI_OPTIONS(context_options, context_options),
+    CLI_WORDS(0, 2),
+    CLI_PLAIN,
     .run = run_context,
 };

@@ -4,6 +4,7 @@
 #include "cli/dataset_put.h"
 #include "cli/hint.h"
 #include "cli/progress.h"
+#include "cli/verb.h"
 
 #include "base/picture.h"
 
@@ -26,27 +27,15 @@ static const struct weir_option dataset_options[] = {
              "create: whose it is (else the only project of one's own, or default)"),
 };
 
-static weir_status create(struct cli_call *call, struct weir_error *err)
+static weir_status take_path(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct dataset_options *options = call->options;
     char *absolute = options->path != NULL ? realpath(options->path, NULL) : NULL;
-    json_t *body = json_pack("{s:s,s:s}", "name", call->words[1], "kind", options->kind), *answer;
-    if (options->project != NULL) {
-        json_object_set_new(body, "project", json_string(options->project));
-    }
+    (void)err;
     if (options->path != NULL) {
         json_object_set_new(body, "path", json_string(absolute != NULL ? absolute : options->path));
     }
     free(absolute);
-    weir_status status = cli_rest(call, "POST", "/api/v1/datasets", body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("dataset/%s created\n", call->words[1]);
-    }
-    json_decref(answer);
     return WEIR_OK;
 }
 
@@ -117,25 +106,21 @@ static weir_status follow_freeze(struct cli_call *call, json_t **answer, struct 
 
 static weir_status freeze(struct cli_call *call, struct weir_error *err)
 {
-    json_t *answer = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     WEIR_TRY(cli_rest(call, "POST",
                       cli_path1(call, "/api/v1/datasets/{}/versions?wait_s=0", call->words[1]),
                       NULL, &answer, err));
-    weir_status status = follow_freeze(call, &answer, err);
-    if (status == WEIR_OK && cli_is_json(call)) {
+    WEIR_TRY(follow_freeze(call, &answer, err));
+    if (cli_is_json(call)) {
         cli_print_json(answer);
-    } else if (status == WEIR_OK) {
-        bool has_folders = json_integer_value(json_object_get(answer, "n_classes")) > 0;
-        printf("dataset/%s version %s: %s files", call->words[1], cli_text(call, answer, "version"),
-               cli_text(call, answer, "n_files"));
-        if (has_folders) { /* other kinds of data name their classes otherwise */
-            printf(" in %s classes", cli_text(call, answer, "n_classes"));
-        }
-        putchar('\n');
-        warn_of_damage(call, answer);
+        return WEIR_OK;
     }
-    json_decref(answer);
-    return status;
+    bool has_folders = json_integer_value(json_object_get(answer, "n_classes")) > 0;
+    printf("%s%s\n", cli_fill(call, "dataset/{1} version {version}: {n_files} files", NULL, answer),
+           has_folders ? cli_fill(call, " in {n_classes} classes", NULL, answer)
+                       : ""); /* other kinds of data name their classes otherwise */
+    warn_of_damage(call, answer);
+    return WEIR_OK;
 }
 
 static weir_status send_all(struct cli_call *call, const struct put_list *list,
@@ -210,9 +195,6 @@ static weir_status put(struct cli_call *call, struct weir_error *err)
     struct put_list list = {0};
     struct put_check check;
     bool are_pictures;
-    if (call->n_words < 3) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir dataset put NAME DIR [CLASS]");
-    }
     WEIR_TRY(has_pictures(call, &are_pictures, err));
     WEIR_TRY(put_list_read(&list, call->words[2], call->n_words == 4 ? call->words[3] : NULL,
                            call->arena, err));
@@ -231,46 +213,19 @@ static weir_status put(struct cli_call *call, struct weir_error *err)
                                 check.n_lost, check.n_lost == 1 ? "is" : "are");
 }
 
-static weir_status remove_class(struct cli_call *call, struct weir_error *err)
-{
-    if (call->n_words < 3) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "usage: weir dataset remove NAME CLASS [FILE]");
-    }
-    const char *parts[] = {call->words[1], call->words[2], call->n_words > 3 ? call->words[3] : ""};
-    char *path = call->n_words > 3
-                     ? weir_client_path(call->arena, "/api/v1/datasets/{}/files/{}/{}", parts, 3)
-                     : weir_client_path(call->arena, "/api/v1/datasets/{}/files/{}", parts, 2);
-    WEIR_TRY(cli_rest(call, "DELETE", path, NULL, NULL, err));
-    if (cli_is_json(call)) {
-        cli_print_change(json_pack("{s:s,s:s,s:s?,s:b}", "dataset", call->words[1], "class",
-                                   call->words[2], "file",
-                                   call->n_words > 3 ? call->words[3] : NULL, "removed", 1));
-    } else {
-        printf("dataset/%s: %s removed\n", call->words[1], call->words[2]);
-    }
-    return WEIR_OK;
-}
-
 static weir_status get(struct cli_call *call, struct weir_error *err)
 {
-    if (call->n_words != 3) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir dataset get NAME[@v3] DIR");
-    }
     return dataset_get(call, call->words[1], call->words[2], err);
 }
 
-static const struct {
-    const char *name;
-    weir_status (*fn)(struct cli_call *call, struct weir_error *err);
-} verbs[] = {
-    {"create", create}, {"put", put}, {"freeze", freeze}, {"remove", remove_class}, {"get", get}};
-
-static weir_status run_dataset(struct cli_call *call, struct weir_error *err)
+static weir_status refuse(struct cli_call *call, struct weir_error *err)
 {
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(verbs); i++) {
-        if (strcmp(verbs[i].name, call->words[0]) == 0) {
-            return verbs[i].fn(call, err);
+    static const char *const usages[][2] = {{"put", "put NAME DIR [CLASS]"},
+                                            {"remove", "remove NAME CLASS [FILE]"},
+                                            {"get", "get NAME[@v3] DIR"}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(usages); i++) {
+        if (strcmp(usages[i][0], call->words[0]) == 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir dataset %s", usages[i][1]);
         }
     }
     const char *say = cli_hint_second("dataset", call->words[0]);
@@ -282,6 +237,8 @@ static weir_status run_dataset(struct cli_call *call, struct weir_error *err)
                                 "weir dataset %.40s: expected create, put, freeze, remove or get",
                                 call->words[0]);
 }
+
+#define CLASS "/api/v1/datasets/{1}/files/{2}"
 
 const struct cli_command cli_dataset = {
     .name = "dataset",
@@ -296,8 +253,16 @@ const struct cli_command cli_dataset = {
         "  freeze NAME                                    make a version of the files as they are\n"
         "  remove NAME CLASS [FILE]                       delete uploaded files\n"
         "  get NAME[@v3] DIR                              fetch the files of a version",
-    .min_words = 2,
-    .max_words = 4,
+    CLI_WORDS(2, 4),
     CLI_OPTIONS(dataset_options, dataset_options),
-    .run = run_dataset,
+    // clang-format off: a table
+    CLI_VERBS({"create", 2, 4, take_path, .call = "POST /api/v1/datasets",
+               .body = "name=1 -kind -project", .say = "dataset/{1} created"},
+              {"put", 3, 4, .run = put}, {"freeze", 2, 4, .run = freeze},
+              {"remove", 3, 3, .call = "DELETE " CLASS, .say = "dataset/{1}: {2} removed",
+               .gives = "dataset=1 class=2 file=null removed=true"},
+              {"remove", 4, 4, .call = "DELETE " CLASS "/{3}", .say = "dataset/{1}: {2} removed",
+               .gives = "dataset=1 class=2 file=3 removed=true"},
+              {"get", 3, 3, .run = get}, {.run = refuse}),
+    // clang-format on
 };

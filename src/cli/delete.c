@@ -166,8 +166,7 @@ const struct cli_command cli_delete = {
         "queue, token, session, role, user, group, alert-rule, alert-receiver or alert-silence. "
         "What something\nelse still needs is refused, and the answer says what needs it. A job and "
         "a dataset are deleted by who made\nthem, or by who has the right to delete models.",
-    .min_words = 1,
-    .max_words = 100,
+    CLI_WORDS(1, 100),
     CLI_OPTIONS(delete_options, delete_options),
     .run = run_delete,
 };

@@ -2,6 +2,7 @@
 #include "cli/job_ask.h"
 #include "cli/model_name.h"
 #include "cli/try_it.h"
+#include "cli/verb.h"
 #include "cli/wait.h"
 
 #include "base/quantity.h"
@@ -192,10 +193,10 @@ static void print_mirror(const json_t *deployment)
 static void print_deployment(struct cli_call *call, const json_t *deployment)
 {
     json_t *signature = signature_of(call, deployment);
-    printf("%s is %s: traffic %s, %s of %s..%s replicas\n", cli_text(call, deployment, "name"),
-           cli_text(call, deployment, "state"), cli_text(call, deployment, "traffic"),
-           cli_text(call, deployment, "n_ready"), cli_text(call, deployment, "replicas_min"),
-           cli_text(call, deployment, "replicas_max"));
+    printf("%s\n", cli_fill(call,
+                            "{name} is {state}: traffic {traffic}, {n_ready} of {replicas_min}.."
+                            "{replicas_max} replicas",
+                            NULL, deployment));
     print_mirror(deployment);
     printf("  address  %s/v2/models/%s/infer\n", weir_client_server(call->client),
            cli_text(call, deployment, "name"));
@@ -239,13 +240,10 @@ static void print_warnings(const json_t *deployment)
 /* `weir deploy NAME --traffic …` may name a deployment that is there: its model, then. */
 static weir_status model_of_deployment(struct cli_call *call, char **model, struct weir_error *err)
 {
-    json_t *deployment = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *deployment = NULL;
     weir_status status = cli_rest(call, "GET", cli_path1(call, "/api/v1/deployments/{}", *model),
                                   NULL, &deployment, err);
-    if (status == WEIR_OK) {
-        *model = weir_arena_strdup(call->arena, cli_text(call, deployment, "model"));
-    }
-    json_decref(deployment);
+    *model = status == WEIR_OK ? cli_text(call, deployment, "model") : *model;
     return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
 }
 
@@ -253,37 +251,27 @@ static weir_status run_deploy(struct cli_call *call, struct weir_error *err)
 {
     const struct deploy_options *options = call->options;
     char *model, *version;
-    json_t *body = json_object(), *deployment = NULL;
-    weir_status status = cli_model_split(call, call->words[0], &model, &version, err);
-    const char *name = status == WEIR_OK && options->as == NULL ? model : options->as;
-    if (status == WEIR_OK && options->as == NULL) {
-        status = model_of_deployment(call, &model, err);
+    WEIR_AUTO(weir_json_auto_free) json_t *body = json_object(), *deployment = NULL;
+    WEIR_TRY(cli_model_split(call, call->words[0], &model, &version, err));
+    const char *name = options->as != NULL ? options->as : model;
+    if (options->as == NULL) {
+        WEIR_TRY(model_of_deployment(call, &model, err));
     }
-    if (status == WEIR_OK) {
-        status = fill(call, model, version, body, err);
+    WEIR_TRY(fill(call, model, version, body, err));
+    WEIR_TRY(cli_rest(call, "PUT", cli_path1(call, "/api/v1/deployments/{}", name), body,
+                      &deployment, err));
+    job_gpus_warn(call, options->gpus, NULL);
+    print_warnings(deployment);
+    if (options->is_waited_for) {
+        WEIR_TRY(wait_until_settled(call, name, &deployment, err));
     }
-    if (status == WEIR_OK) {
-        status = cli_rest(call, "PUT", cli_path1(call, "/api/v1/deployments/{}", name), body,
-                          &deployment, err);
+    weir_status judged = judge(call, deployment, err);
+    if (cli_is_json(call)) {
+        cli_print_json(deployment);
+    } else if (judged == WEIR_OK) {
+        print_deployment(call, deployment);
     }
-    json_decref(body);
-    if (status == WEIR_OK) {
-        job_gpus_warn(call, options->gpus, NULL);
-        print_warnings(deployment);
-    }
-    if (status == WEIR_OK && options->is_waited_for) {
-        status = wait_until_settled(call, name, &deployment, err);
-    }
-    if (status == WEIR_OK) {
-        status = judge(call, deployment, err);
-        if (cli_is_json(call)) {
-            cli_print_json(deployment);
-        } else if (status == WEIR_OK) {
-            print_deployment(call, deployment);
-        }
-    }
-    json_decref(deployment);
-    return status;
+    return judged;
 }
 
 const struct cli_command cli_deploy = {
@@ -296,8 +284,7 @@ const struct cli_command cli_deploy = {
         "that is\nthere, what is not said stays. Shares change at once if their versions are "
         "loaded; else when they\nare. A version that cannot be loaded gets no traffic: what was "
         "before stays.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(deploy_options, deploy_options),
     .run = run_deploy,
 };
@@ -339,8 +326,7 @@ const struct cli_command cli_scale = {
     .name = "scale",
     .usage = "DEPLOYMENT N|A..B [--no-wait]",
     .summary = "Give a deployment more or fewer replicas",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(deploy_options, scale_options),
     .run = run_scale,
 };
@@ -358,24 +344,14 @@ static const struct weir_option undeploy_options[] = {
              "Also if a link of an ION leads to it"),
 };
 
-static weir_status run_undeploy(struct cli_call *call, struct weir_error *err)
-{
-    const struct undeploy_options *options = call->options;
-    const char *pattern =
-        options->is_forced ? "/api/v1/deployments/{}?force=1" : "/api/v1/deployments/{}";
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, call->words[0]), NULL, NULL, err));
-    printf(cli_is_json(call) ? "{\"name\": \"%s\", \"deleted\": true}\n"
-                             : "%s: deleted; its replicas stop\n",
-           call->words[0]);
-    return WEIR_OK;
-}
-
 const struct cli_command cli_undeploy = {
     .name = "undeploy",
     .usage = "DEPLOYMENT [--force]",
     .summary = "Delete a deployment and stop its replicas; its model stays",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(undeploy_options, undeploy_options),
-    .run = run_undeploy,
+    CLI_VERBS({.call = "DELETE /api/v1/deployments/{0}",
+               .query = "-force",
+               .say = "{0}: deleted; its replicas stop",
+               .gives = "name=0 deleted=true"}),
 };

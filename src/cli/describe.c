@@ -10,12 +10,6 @@
 #define PART_LIMIT  10 /* of each part; -o yaml shows all */
 #define WHOLE_LIMIT 1000
 
-struct describe_options {
-    struct cli_common common;
-};
-
-static const struct weir_option describe_options[] = {CLI_COMMON_OPTIONS(describe_options)};
-
 static const struct cli_column pipeline_columns[] = {
     {"name", "PIPELINE"},   {"type", "TYPE"}, {"state", "STATE"},     {"model", "MODEL"},
     {"dataset", "DATASET"}, {"job", "JOB"},   {"state_reason", "WHY"}};
@@ -476,24 +470,23 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
         return describe_plain(call, noun, word, err);
     }
     bool is_whole = cli_is_json(call) || cli_is_yaml(call);
-    json_t *record;
+    WEIR_AUTO(weir_json_auto_free) json_t *record = NULL;
     WEIR_TRY(load(call, noun, word, &record, err));
-    const char *key = json_string_value(json_object_get(record, noun->key));
-    weir_status status = add_parts(call, what, weir_arena_strdup(call->arena, key),
-                                   is_whole ? WHOLE_LIMIT : PART_LIMIT, record, err);
-    if (status == WEIR_OK && strcmp(what->singular, "ion") == 0) {
-        status = add_health(call, weir_arena_strdup(call->arena, key), record, err);
+    const char *key =
+        weir_arena_strdup(call->arena, json_string_value(json_object_get(record, noun->key)));
+    WEIR_TRY(add_parts(call, what, key, is_whole ? WHOLE_LIMIT : PART_LIMIT, record, err));
+    if (strcmp(what->singular, "ion") == 0) {
+        WEIR_TRY(add_health(call, key, record, err));
     }
-    if (status == WEIR_OK && is_whole) {
+    if (is_whole) {
         cli_print_object(call, record);
-    } else if (status == WEIR_OK) {
-        if (strcmp(what->singular, "run") == 0) {
-            cli_run_for_people(record);
-        }
-        print_short(call, what, record);
+        return WEIR_OK;
     }
-    json_decref(record);
-    return status;
+    if (strcmp(what->singular, "run") == 0) {
+        cli_run_for_people(record);
+    }
+    print_short(call, what, record);
+    return WEIR_OK;
 }
 
 const struct cli_command cli_describe = {
@@ -504,8 +497,7 @@ const struct cli_command cli_describe = {
             "name: job train,\njob/train. A version is MODEL@v3 or MODEL@ALIAS.\n"
             "The state comes first, and of each list the newest 10. -o yaml and -o json show all.",
     .flags = CLI_WIDE | CLI_YAML,
-    .min_words = 1,
-    .max_words = 2,
-    CLI_OPTIONS(describe_options, describe_options),
+    CLI_WORDS(1, 2),
+    CLI_PLAIN,
     .run = run_describe,
 };

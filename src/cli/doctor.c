@@ -19,12 +19,6 @@
 
 #define GIB ((double)((uint64_t)1 << 30))
 
-struct doctor_options {
-    struct cli_common common;
-};
-
-static const struct weir_option doctor_options[] = {CLI_COMMON_OPTIONS(doctor_options)};
-
 enum verdict { FINE, NOTE, TROUBLE };
 
 static const char *const verdict_texts[] = {"ok", "note", "trouble"};
@@ -385,8 +379,6 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .usage = "[-o json]",
     .summary = "Say what this machine offers and what is missing",
-    .min_words = 0,
-    .max_words = 0,
-    CLI_OPTIONS(doctor_options, doctor_options),
+    CLI_PLAIN,
     .run = run_doctor,
 };

@@ -2,14 +2,9 @@
 #include "cli/document.h"
 #include "cli/noun.h"
 #include "cli/role.h"
+#include "cli/verb.h"
 
 #include <string.h>
-
-struct explain_options {
-    struct cli_common common;
-};
-
-static const struct weir_option explain_options[] = {CLI_COMMON_OPTIONS(explain_options)};
 
 static const struct cli_column member_columns[] = {
     {"name", "MEMBER"}, {"type", "TYPE"}, {"description", "MEANING"}};
@@ -64,15 +59,12 @@ static const struct {
 
 static void print_start(struct cli_call *call, const json_t *why)
 {
-    if (!json_is_string(json_object_get(why, "expected_start"))) {
-        printf("When it may start is not known: nothing tells how long what runs goes on.\n");
-    } else if (json_is_string(json_object_get(why, "expected_latest"))) {
-        printf("It may start about %s, between %s and %s by %s runs of the like.\n",
-               cli_text(call, why, "expected_start"), cli_text(call, why, "expected_earliest"),
-               cli_text(call, why, "expected_latest"), cli_text(call, why, "expected_by"));
-    } else {
-        printf("It may start about %s.\n", cli_text(call, why, "expected_start"));
-    }
+    printf("%s\n", cli_fill(call,
+                            "{expected_start?It may start about {expected_start}{expected_latest?, "
+                            "between {expected_earliest} and {expected_latest} by {expected_by} "
+                            "runs of the like}.|When it may start is not known: nothing tells how "
+                            "long what runs goes on.}",
+                            NULL, why));
 }
 
 /* Since when and until when it waits, and with what it would not. */
@@ -83,8 +75,9 @@ static void print_wait(struct cli_call *call, const json_t *why)
     if (!json_is_string(json_object_get(why, "code"))) {
         return;
     }
-    printf("It waits in queue %s since %s, behind %s others of it", cli_text(call, why, "queue"),
-           cli_text(call, why, "since"), cli_text(call, why, "n_ahead"));
+    printf("%s",
+           cli_fill(call, "It waits in queue {queue} since {since}, behind {n_ahead} others of it",
+                    NULL, why));
     json_array_foreach(json_object_get(why, "ahead"), i, name)
     {
         printf("%s%s", i == 0 ? ": " : ", ", json_string_value(name));
@@ -99,8 +92,7 @@ static void print_wait(struct cli_call *call, const json_t *why)
     print_start(call, why);
     json_array_foreach(json_object_get(why, "helps"), i, help)
     {
-        printf("With %s: %s, %s\n", cli_text(call, help, "change"), cli_text(call, help, "outcome"),
-               cli_text(call, help, "why"));
+        printf("%s\n", cli_fill(call, "With {change}: {outcome}, {why}", NULL, help));
     }
 }
 
@@ -338,8 +330,7 @@ const struct cli_command cli_explain = {
         "sweep-parameters and proofs. weir explain roles\nshows what each role may, weir explain "
         "role what "
         "the members of one mean.",
-    .min_words = 1,
-    .max_words = 2,
-    CLI_OPTIONS(explain_options, explain_options),
+    CLI_WORDS(1, 2),
+    CLI_PLAIN,
     .run = run_explain,
 };

@@ -256,8 +256,7 @@ const struct cli_command cli_get = {
         "-o wide shows them whole, -o name prints NOUN/NAME, as every command takes it. job/train "
         "is the\nsame as job train.",
     .flags = CLI_WIDE | CLI_YAML | CLI_NAME,
-    .min_words = 1,
-    .max_words = 20,
+    CLI_WORDS(1, 20),
     CLI_OPTIONS(get_options, get_options),
     .run = run_get,
 };

@@ -65,3 +65,20 @@ weir_status cli_input_read(const char *path, size_t max_bytes, struct weir_arena
     (void)close(fd);
     return status;
 }
+
+weir_status cli_input_yaml(const char *path, size_t max_bytes, bool is_many,
+                           struct weir_arena *arena, json_t **out, struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    WEIR_TRY(cli_input_read(path, max_bytes, arena, &text, &len, err));
+    return weir_yaml_parse(text, len, path, is_many, out, err);
+}
+
+void cli_input_project(json_t *document, const char *project)
+{
+    if (project != NULL && json_is_object(document) &&
+        json_object_get(document, "project") == NULL) {
+        json_object_set_new(document, "project", json_string(project));
+    }
+}

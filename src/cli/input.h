@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/status.h"
 
 #include <stddef.h>
@@ -14,5 +15,13 @@
  */
 weir_status cli_input_read(const char *path, size_t max_bytes, struct weir_arena *arena, char **out,
                            size_t *out_len, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same as YAML, of which JSON is a part: a document, or with is_many an array of all. A new reference. */
+weir_status cli_input_yaml(const char *path, size_t max_bytes, bool is_many,
+                           struct weir_arena *arena, json_t **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Say in a document whose it is, unless it says that itself. NULL: nobody said it. */
+void cli_input_project(json_t *document, const char *project);
 
 #endif

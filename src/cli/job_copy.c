@@ -12,12 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct copy_options {
-    struct cli_common common;
-};
-
-static const struct weir_option copy_options[] = {CLI_COMMON_OPTIONS(copy_options)};
-
 /* "JOB[/TASK]:PATH": the colon; NULL: a path here. */
 static const char *find_colon(const char *word)
 {
@@ -239,8 +233,7 @@ const struct cli_command cli_job_cp = {
             "is 1. A file is there\n"
             "whole or not at all. - is standard input or output, of one file. It needs no program "
             "in the task's image.",
-    .min_words = 2,
-    .max_words = 2,
-    CLI_OPTIONS(copy_options, copy_options),
+    CLI_WORDS(2, 2),
+    CLI_PLAIN,
     .run = run_copy,
 };

@@ -17,12 +17,6 @@
 
 #define CONNECTIONS_MAX 63
 
-struct forward_options {
-    struct cli_common common;
-};
-
-static const struct weir_option forward_options[] = {CLI_COMMON_OPTIONS(forward_options)};
-
 struct connection {
     struct inside_mover mover;
     struct weir_line line;
@@ -182,8 +176,7 @@ const struct cli_command cli_job_forward = {
         "the same if it is not given, any free one if it is 0. Up to 63 connections at once go "
         "through\n"
         "the server: no port of the node is opened. It goes on until Ctrl-C, or the task ends.",
-    .min_words = 2,
-    .max_words = 2,
-    CLI_OPTIONS(forward_options, forward_options),
+    CLI_WORDS(2, 2),
+    CLI_PLAIN,
     .run = run_forward,
 };

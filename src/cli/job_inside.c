@@ -7,12 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-struct shell_options {
-    struct cli_common common;
-};
-
-static const struct weir_option shell_options[] = {CLI_COMMON_OPTIONS(shell_options)};
-
 struct exec_options {
     struct cli_common common;
     bool has_tty, has_input;
@@ -104,9 +98,8 @@ const struct cli_command cli_job_shell = {
             "folder, as its user, with its variables, within its limits. It ends with the task, "
             "and with\n"
             "this command; its exit status is this command's, 255 if the connection was cut.",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(shell_options, shell_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_shell,
 };
 
@@ -119,8 +112,7 @@ const struct cli_command cli_job_exec = {
             "the third time ends the visit. The exit status is the command's, 128 and its number "
             "if a\n"
             "signal ended it, 255 if the connection was cut.",
-    .min_words = 1,
-    .max_words = 256,
+    CLI_WORDS(1, 256),
     CLI_OPTIONS(exec_options, exec_options),
     .run = run_exec,
 };

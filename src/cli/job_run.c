@@ -213,8 +213,7 @@ const struct cli_command cli_job_run = {
         "becomes files of its run. A program that may not be run, or is not there, ends with 126 "
         "or 127\n"
         "and is not tried again.",
-    .min_words = 0,
-    .max_words = 200,
+    CLI_WORDS(0, 200),
     CLI_OPTIONS(run_options, run_options),
     .run = run_run,
 };

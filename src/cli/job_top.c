@@ -231,8 +231,7 @@ const struct cli_command cli_job_top = {
     .summary = "Show the processes of a job's tasks that run, with their processors and memory",
     .help = "CPU % is of one processor, since the time before, at first a quarter of a second. "
             "weir describe job shows what its devices do.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(top_options, top_options),
     .run = run_top,
 };

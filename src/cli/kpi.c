@@ -1,6 +1,6 @@
 /** weir kpi, weir feedback: business figures, and the truth about decisions. */
-#include "cli/command.h"
 #include "cli/input.h"
+#include "cli/verb.h"
 
 #include "base/file.h"
 
@@ -26,27 +26,6 @@ static const struct weir_option kpi_options[] = {
              "Version of a model that it is of, as digits@v3 (else it is the ION's)"),
 };
 
-static const struct cli_column kpi_columns[] = {
-    {"name", "NAME"},   {"value", "VALUE"},           {"unit", "UNIT"},
-    {"model", "MODEL"}, {"model_version", "VERSION"}, {"time_ms", "TIME"},
-    {"actor", "ACTOR"}};
-
-/* The last value of each, or the last values of one. */
-static weir_status list_kpis(struct cli_call *call, struct weir_error *err)
-{
-    json_t *answer;
-    bool is_one = call->n_words == 2;
-    const char *path =
-        is_one ? cli_path2(call, "/api/v1/ions/{}/kpis?name={}", call->words[0], call->words[1])
-               : cli_path1(call, "/api/v1/ions/{}/health", call->words[0]);
-    WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
-    json_t *list = json_pack("{s:O}", "items", json_object_get(answer, is_one ? "items" : "kpis"));
-    cli_print_table(call, list, kpi_columns, WEIR_ARRAY_LEN(kpi_columns));
-    json_decref(list);
-    json_decref(answer);
-    return WEIR_OK;
-}
-
 /* "digits@v3" or "digits@3"; NULL: none. */
 static weir_status name_version(const char *text, json_t *body, struct weir_error *err)
 {
@@ -71,41 +50,24 @@ static weir_status name_version(const char *text, json_t *body, struct weir_erro
     return WEIR_OK;
 }
 
-static weir_status run_kpi(struct cli_call *call, struct weir_error *err)
+static weir_status read_kpi(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct kpi_options *options = call->options;
     char *end;
-    json_t *answer;
-    if (call->n_words < 3) {
-        return list_kpis(call, err);
-    }
     double value = strtod(call->words[2], &end);
     if (*call->words[2] == '\0' || *end != '\0') {
         return weir_error_set(err, WEIR_ERR_INVALID, "VALUE: expected a number, got \"%.40s\"",
                               call->words[2]);
     }
-    json_t *body = json_pack("{s:s,s:f,s:s*,s:s*}", "name", call->words[1], "value", value, "unit",
-                             options->unit, "time_ms", options->time);
-    if (body == NULL) {
+    if (json_object_set_new(body, "value", json_real(value)) != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "VALUE: expected a number that is finite");
     }
-    weir_status named = name_version(options->version, body, err);
-    if (named != WEIR_OK) {
-        json_decref(body);
-        return named;
-    }
-    weir_status status = cli_rest(
-        call, "POST", cli_path1(call, "/api/v1/ions/{}/kpis", call->words[0]), body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s: %s is %s\n", call->words[0], call->words[1], cli_text(call, answer, "value"));
-    }
-    json_decref(answer);
-    return WEIR_OK;
+    return name_version(options->version, body, err);
 }
+
+#define KPI_COLUMNS                                                                                \
+    CLI_COLUMNS({"name", "NAME"}, {"value", "VALUE"}, {"unit", "UNIT"}, {"model", "MODEL"},        \
+                {"model_version", "VERSION"}, {"time_ms", "TIME"}, {"actor", "ACTOR"})
 
 const struct cli_command cli_kpi = {
     .name = "kpi",
@@ -116,10 +78,15 @@ const struct cli_command cli_kpi = {
         "name and time "
         "again replaces the value. With --version it is a sample for the policy ab, which compares "
         "that version with another. A value below 0 stands behind --: weir kpi ION NAME -- -3.",
-    .min_words = 1,
-    .max_words = 3,
+    CLI_WORDS(1, 3),
     CLI_OPTIONS(kpi_options, kpi_options),
-    .run = run_kpi,
+    // clang-format off: a table
+    CLI_VERBS({NULL, 1, 1, .call = "GET /api/v1/ions/{0}/health", .items = "kpis", KPI_COLUMNS},
+              {NULL, 2, 2, .call = "GET /api/v1/ions/{0}/kpis", .query = "name=1", .items = "items",
+               KPI_COLUMNS},
+              {NULL, 3, 3, read_kpi, .call = "POST /api/v1/ions/{0}/kpis",
+               .body = "name=1 -unit time_ms=-time", .say = "{0}: {1} is {value}"}),
+    // clang-format on
 };
 
 /* ---- feedback -------------------------------------------------------------------------------- */
@@ -149,19 +116,17 @@ struct told {
 static weir_status send(struct cli_call *call, json_t *list, struct told *told,
                         struct weir_error *err)
 {
-    json_t *answer, *body = json_pack("{s:O}", "feedback", list);
-    weir_status status = json_array_size(list) > 0
-                             ? cli_rest(call, "POST", "/api/v1/feedback", body, &answer, err)
-                             : WEIR_OK;
-    json_decref(body);
-    if (status == WEIR_OK && json_array_size(list) > 0) {
-        told->n += json_integer_value(json_object_get(answer, "stored"));
-        told->n_judged += json_integer_value(json_object_get(answer, "judged"));
-        told->n_right += json_integer_value(json_object_get(answer, "right"));
-        json_decref(answer);
-        json_array_clear(list);
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL, *body = NULL;
+    if (json_array_size(list) == 0) {
+        return WEIR_OK;
     }
-    return status;
+    body = json_pack("{s:O}", "feedback", list);
+    WEIR_TRY(cli_rest(call, "POST", "/api/v1/feedback", body, &answer, err));
+    told->n += json_integer_value(json_object_get(answer, "stored"));
+    told->n_judged += json_integer_value(json_object_get(answer, "judged"));
+    told->n_right += json_integer_value(json_object_get(answer, "right"));
+    json_array_clear(list);
+    return WEIR_OK;
 }
 
 /* A line "DECISION,TRUTH"; an empty one and a heading are passed over. */
@@ -197,28 +162,21 @@ static weir_status send_file(struct cli_call *call, const char *path, struct tol
     size_t len;
     int64_t number = 0;
     WEIR_TRY(cli_input_read(path, TABLE_MAX_BYTES, call->arena, &text, &len, err));
-    json_t *list = json_array();
-    weir_status status = WEIR_OK;
-    for (char *line = text, *next; status == WEIR_OK && line != NULL && *line != '\0';
-         line = next) {
+    WEIR_AUTO(weir_json_auto_free) json_t *list = json_array();
+    for (char *line = text, *next; line != NULL && *line != '\0'; line = next) {
         next = strchr(line, '\n');
         if (next != NULL) {
             *next++ = '\0';
         }
-        status = add_line(line, ++number, path, list, err);
-        if (status == WEIR_OK && json_array_size(list) == FEEDBACK_PER_CALL) {
-            status = send(call, list, told, err);
+        WEIR_TRY(add_line(line, ++number, path, list, err));
+        if (json_array_size(list) == FEEDBACK_PER_CALL) {
+            WEIR_TRY(send(call, list, told, err));
         }
     }
-    if (status == WEIR_OK) {
-        status = send(call, list, told, err);
-    }
-    json_decref(list);
-    if (status == WEIR_OK && told->n == 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s holds no line DECISION,TRUTH: nothing is told", path);
-    }
-    return status;
+    WEIR_TRY(send(call, list, told, err));
+    return told->n > 0 ? WEIR_OK
+                       : weir_error_set(err, WEIR_ERR_INVALID,
+                                        "%s holds no line DECISION,TRUTH: nothing is told", path);
 }
 
 /* Of a request: success or failure, a truth beside what was decided, or a number. */
@@ -318,8 +276,7 @@ const struct cli_command cli_feedback = {
         "or not at all. Of a request the outcome is success or failure; with --decided the truth, "
         "with "
         "--kpi a number. From these the policy ab says which of two versions is better.",
-    .min_words = 0,
-    .max_words = 2,
+    CLI_WORDS(0, 2),
     CLI_OPTIONS(feedback_options, feedback_options),
     .run = run_feedback,
 };

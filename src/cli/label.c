@@ -1,6 +1,7 @@
 /** weir model set, experiment set, runs set: descriptions, tags and stages. */
 #include "cli/find.h"
 #include "cli/model_name.h"
+#include "cli/verb.h"
 
 #include <string.h>
 
@@ -49,35 +50,31 @@ static const struct weir_option run_options[] = {
 
 /* ---- what is sent ----------------------------------------------------------------------------- */
 
-/* Each line of a list. */
-static char *next_line(struct cli_call *call, const char **lines)
-{
-    size_t len = strcspn(*lines, "\n");
-    char *line = weir_arena_memdup(call->arena, *lines, len);
-    *lines += len + ((*lines)[len] == '\n');
-    return line;
-}
-
 static weir_status add_tags(struct cli_call *call, json_t *tags, struct weir_error *err)
 {
     const struct label_options *options = call->options;
-    const char *lines = options->tags != NULL ? options->tags : "";
-    while (*lines != '\0') {
-        char *line = next_line(call, &lines), *equals = strchr(line, '=');
-        if (equals == NULL || equals == line) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "--tag %.80s: expected NAME=VALUE", line);
+    const char *tags_left = options->tags, *untags_left = options->untags;
+    char *word;
+    while ((word = cli_next_word(call, &tags_left)) != NULL) {
+        char *equals = strchr(word, '=');
+        if (word[0] == '\0') {
+            continue;
+        }
+        if (equals == NULL || equals == word) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--tag %.80s: expected NAME=VALUE", word);
         }
         *equals = '\0';
         json_t *value = json_string(equals + 1);
         if (value == NULL) {
             return weir_error_set(err, WEIR_ERR_INVALID, "--tag %.80s: the value is no UTF-8 text",
-                                  line);
+                                  word);
         }
-        json_object_set_new(tags, line, value);
+        json_object_set_new(tags, word, value);
     }
-    lines = options->untags != NULL ? options->untags : "";
-    while (*lines != '\0') {
-        json_object_set_new(tags, next_line(call, &lines), json_null());
+    while ((word = cli_next_word(call, &untags_left)) != NULL) {
+        if (word[0] != '\0') {
+            json_object_set_new(tags, word, json_null());
+        }
     }
     return WEIR_OK;
 }
@@ -118,41 +115,26 @@ static weir_status read_change(struct cli_call *call, json_t *change, struct wei
                                 call->command->name);
 }
 
-static weir_status send_change(struct cli_call *call, const char *path, const char *what,
-                               struct weir_error *err)
-{
-    WEIR_AUTO(weir_json_auto_free) json_t *change = json_object();
-    json_t *answer;
-    WEIR_TRY(read_change(call, change, err));
-    WEIR_TRY(cli_rest(call, "PATCH", path, change, &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s: changed\n", what);
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
 /* ---- of what ---------------------------------------------------------------------------------- */
 
 static weir_status run_model_set(struct cli_call *call, struct weir_error *err)
 {
+    static const struct cli_verb model = {.prepare = read_change,
+                                          .call = "PATCH /api/v1/models/{0}",
+                                          .body = "",
+                                          .say = "{0}: changed"};
+    static const struct cli_verb of_version = {.prepare = read_change,
+                                               .call = "PATCH /api/v1/models/{0}/versions/{1}",
+                                               .body = "",
+                                               .say = "{0} version {1}: changed"};
     const struct label_options *options = call->options;
-    char *name, *word;
-    int64_t version;
-    WEIR_TRY(cli_model_split(call, call->words[0], &name, &word, err));
-    if (word == NULL && (options->stage != NULL || options->archives)) {
+    bool is_version;
+    WEIR_TRY(cli_model_words(call, &is_version, err));
+    if (!is_version && (options->stage != NULL || options->archives)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "a stage is of a version: name it, as %.60s@v3", name);
+                              "a stage is of a version: name it, as %.60s@v3", call->words[0]);
     }
-    if (word == NULL) {
-        return send_change(call, cli_path1(call, "/api/v1/models/{}", name), name, err);
-    }
-    WEIR_TRY(cli_model_version(call, name, word, &version, err));
-    char *number = weir_arena_printf(call->arena, "%lld", (long long)version);
-    return send_change(call, cli_path2(call, "/api/v1/models/{}/versions/{}", name, number),
-                       weir_arena_printf(call->arena, "%s version %s", name, number), err);
+    return cli_verb_run(call, is_version ? &of_version : &model, err);
 }
 
 weir_status cli_experiment_find(struct cli_call *call, const char *project, const char *word,
@@ -191,27 +173,22 @@ weir_status cli_experiment_find(struct cli_call *call, const char *project, cons
                                     word);
 }
 
-static weir_status run_experiment_set(struct cli_call *call, struct weir_error *err)
+static weir_status find_experiment(struct cli_call *call, json_t *change, struct weir_error *err)
 {
-    char *id;
     const struct label_options *options = call->options;
-    WEIR_TRY(cli_experiment_find(call, options->project, call->words[0], &id, err));
-    return send_change(call, cli_path1(call, "/api/v1/experiments/{}", id), call->words[0], err);
-}
-
-static weir_status run_run_set(struct cli_call *call, struct weir_error *err)
-{
-    char *id;
-    WEIR_TRY(cli_find(call, &find_run, call->words[0], &id, err));
-    return send_change(call, cli_path1(call, "/api/v1/runs/{}", id), call->words[0], err);
+    char **words = WEIR_ARENA_ARRAY(call->arena, 2, char *);
+    words[0] = call->words[0];
+    WEIR_TRY(cli_experiment_find(call, options->project, words[0], &words[1], err));
+    call->words = words;
+    call->n_words = 2;
+    return read_change(call, change, err);
 }
 
 const struct cli_command cli_model_set = {
     .name = "model set",
     .usage = "NAME[@v3|@ALIAS] [--description TEXT] [--tag NAME=VALUE] [--stage STAGE]",
     .summary = "Describe or tag a model or a version of it, or set a version's stage",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(label_options, model_options),
     .run = run_model_set,
 };
@@ -220,18 +197,23 @@ const struct cli_command cli_experiment_set = {
     .name = "experiment set",
     .usage = "NAME|NUMBER [--name NAME] [--description TEXT] [--tag NAME=VALUE]",
     .summary = "Rename, describe or tag an experiment",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(label_options, experiment_options),
-    .run = run_experiment_set,
+    CLI_VERBS({.prepare = find_experiment,
+               .call = "PATCH /api/v1/experiments/{1}",
+               .body = "",
+               .say = "{0}: changed"}),
 };
 
 const struct cli_command cli_run_set = {
     .name = "runs set",
     .usage = "RUN [--name NAME] [--description TEXT] [--tag NAME=VALUE]",
     .summary = "Rename, describe or tag a run",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(label_options, run_options),
-    .run = run_run_set,
+    CLI_VERBS({.prepare = read_change,
+               .of = "run",
+               .call = "PATCH /api/v1/runs/{@}",
+               .body = "",
+               .say = "{0}: changed"}),
 };

@@ -1,5 +1,6 @@
 /** weir lineage: from a decision back, and from a dataset or model version both ways, as a tree. */
 #include "cli/model_name.h"
+#include "cli/verb.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,11 +9,7 @@
 #define DEPTH_MAX      32
 #define PARAMETERS_MAX 12 /* on one line; -o json has all */
 
-struct lineage_options {
-    struct cli_common common;
-};
-
-static const struct weir_option lineage_options[] = {CLI_COMMON_OPTIONS(lineage_options)};
+#define BY_AT "{created_by? by {created_by}}{created_ms? at {created_ms}}"
 
 /** A lineage as it is printed: what was told once is named the second time. */
 struct tree {
@@ -33,20 +30,16 @@ static void WEIR_PRINTF(2, 3) line(int depth, const char *format, ...)
     va_end(arguments);
 }
 
+/* A line of what an object has, by a template of cli/verb.h. */
+static void tell(const struct tree *tree, int depth, const json_t *object, const char *pattern)
+{
+    line(depth, "%s", cli_fill(tree->call, pattern, NULL, object));
+}
+
 static bool is_there(const json_t *object, const char *member)
 {
     const json_t *value = json_object_get(object, member);
     return value != NULL && !json_is_null(value);
-}
-
-/* " LABEL VALUE" if there is one, else nothing; " VALUE" if the label is NULL. */
-static const char *maybe(const struct tree *tree, const char *label, const json_t *object,
-                         const char *member)
-{
-    return is_there(object, member)
-               ? weir_arena_printf(tree->call->arena, "%s%s %s", label != NULL ? " " : "",
-                                   label != NULL ? label : "", cli_text(tree->call, object, member))
-               : "";
 }
 
 static bool tell_once(const struct tree *tree, const char *key)
@@ -109,12 +102,11 @@ static void push(struct stack *stack, struct todo todo)
 
 static void print_code(const struct tree *tree, const json_t *run, int depth)
 {
-    const json_t *code = json_object_get(run, "code");
-    const char *text = weir_arena_printf(
-        tree->call->arena, "%s%s%s%s%s%s", maybe(tree, NULL, code, "version"),
-        maybe(tree, "commit", code, "commit"), maybe(tree, "of", code, "repository"),
-        maybe(tree, "patch", code, "patch"), maybe(tree, "files", code, "manifest"),
-        maybe(tree, "command", code, "source"));
+    const char *text =
+        cli_fill(tree->call,
+                 "{version? {version}}{commit? commit {commit}}{repository? of {repository}}"
+                 "{patch? patch {patch}}{manifest? files {manifest}}{source? command {source}}",
+                 NULL, json_object_get(run, "code"));
     if (text[0] != '\0') {
         line(depth, "code%s", text);
     }
@@ -151,10 +143,10 @@ static void print_run(const struct tree *tree, struct stack *stack, const struct
         line(todo->depth, "run %s, as above", name);
         return;
     }
-    line(todo->depth, "run %s (%s, %s)%s%s%s%s%s", name, cli_text(tree->call, run, "kind"),
-         cli_text(tree->call, run, "status"), maybe(tree, "by", run, "created_by"),
-         maybe(tree, "at", run, "created_ms"), maybe(tree, "because of", run, "trigger"),
-         maybe(tree, "deleted at", run, "deleted_ms"), maybe(tree, "begun with", run, "weights"));
+    tell(tree, todo->depth, run,
+         "run {name} ({kind}, {status})" BY_AT
+         "{trigger? because of {trigger}}{deleted_ms? deleted at {deleted_ms}}"
+         "{weights? begun with {weights}}");
     line(todo->depth + 1, "identifier %s", todo->run);
     print_code(tree, run, todo->depth + 1);
     print_parameters(tree, run, todo->depth + 1);
@@ -178,9 +170,9 @@ static void print_forgotten(const struct tree *tree, const json_t *list, int dep
     json_t *one;
     json_array_foreach((json_t *)list, i, one)
     {
-        line(depth, "forgotten: %s, %s files%s%s%s", cli_text(tree->call, one, "person"),
-             cli_text(tree->call, one, "n_files"), maybe(tree, "by", one, "actor"),
-             maybe(tree, "at", one, "time_ms"), maybe(tree, "because", one, "reason"));
+        tell(tree, depth, one,
+             "forgotten: {person}, {n_files} files{actor? by {actor}}{time_ms? at {time_ms}}"
+             "{reason? because {reason}}");
     }
 }
 
@@ -207,9 +199,9 @@ static void print_dataset(const struct tree *tree, struct stack *stack, const st
         line(todo->depth, "data %s%s, which is not there", name, as);
         return;
     }
-    line(todo->depth, "data %s%s%s%s%s%s", name, as, maybe(tree, "by", dataset, "created_by"),
-         maybe(tree, "at", dataset, "created_ms"), maybe(tree, "files", dataset, "n_files"),
-         maybe(tree, "digest", dataset, "digest"));
+    line(todo->depth, "data %s%s%s", name, as,
+         cli_fill(tree->call, BY_AT "{n_files? files {n_files}}{digest? digest {digest}}", NULL,
+                  dataset));
     print_forgotten(tree, json_object_get(dataset, "forgotten"), todo->depth + 1);
     if (is_there(dataset, "run")) {
         push(stack, (struct todo){.depth = todo->depth + 1,
@@ -236,36 +228,29 @@ static void print_back(const struct tree *tree, struct todo first)
 
 static void print_counts(const struct tree *tree, const json_t *counts, int depth)
 {
-    struct cli_call *call = tree->call;
     if (counts == NULL || json_is_null(counts)) {
         return;
     }
     if (is_there(counts, "n_made")) {
-        line(depth, "decisions %s%s, of which %s are kept%s%s%s",
-             json_is_true(json_object_get(counts, "is_whole")) ? "" : "at least ",
-             cli_text(call, counts, "n_made"), cli_text(call, counts, "n_kept"),
-             maybe(tree, "tried", counts, "n_tried"), maybe(tree, "from", counts, "first_ms"),
-             maybe(tree, "to", counts, "last_ms"));
+        tell(tree, depth, counts,
+             "decisions {is_whole?|at least }{n_made}, of which {n_kept} are kept"
+             "{n_tried? tried {n_tried}}{first_ms? from {first_ms}}{last_ms? to {last_ms}}");
     } else {
-        line(depth, "decisions: how many is not known. %s", cli_text(call, counts, "why"));
+        tell(tree, depth, counts, "decisions: how many is not known. {why}");
     }
 }
 
 static void print_place(const struct tree *tree, const json_t *place, int depth)
 {
-    struct cli_call *call = tree->call;
     size_t i;
     json_t *one;
-    line(depth, "link %s of ION %s: %s v%s, %s%s%s", cli_text(call, place, "link"),
-         cli_text(call, place, "ion"), cli_text(call, place, "model"),
-         cli_text(call, place, "version"), cli_text(call, place, "state"),
-         maybe(tree, "since", place, "served_ms"), maybe(tree, "made by", place, "made_by"));
+    tell(tree, depth, place,
+         "link {link} of ION {ion}: {model} v{version}, {state}{served_ms? since {served_ms}}"
+         "{made_by? made by {made_by}}");
     json_array_foreach(json_object_get(place, "policies"), i, one)
     {
-        line(depth + 1, "%s %s: %s by %s (%s)%s", cli_text(call, one, "time_ms"),
-             cli_text(call, one, "policy"), cli_text(call, one, "verdict"),
-             cli_text(call, one, "actor"), cli_text(call, one, "rule"),
-             maybe(tree, "note:", one, "note"));
+        tell(tree, depth + 1, one,
+             "{time_ms} {policy}: {verdict} by {actor} ({rule}){note? note: {note}}");
     }
     if (json_is_true(json_object_get(place, "are_policies_gone"))) {
         line(depth + 1, "what the policies said is no longer kept");
@@ -275,11 +260,9 @@ static void print_place(const struct tree *tree, const json_t *place, int depth)
 
 static void print_version(const struct tree *tree, const json_t *version, int depth)
 {
-    struct cli_call *call = tree->call;
-    line(depth, "model %s v%s%s%s%s%s", cli_text(call, version, "model"),
-         cli_text(call, version, "version"), maybe(tree, "by", version, "created_by"),
-         maybe(tree, "at", version, "created_ms"), maybe(tree, "deleted at", version, "deleted_ms"),
-         maybe(tree, "source", version, "source"));
+    tell(tree, depth, version,
+         "model {model} v{version}" BY_AT
+         "{deleted_ms? deleted at {deleted_ms}}{source? source {source}}");
 }
 
 static void print_origin(const struct tree *tree, const json_t *version, int depth)
@@ -328,26 +311,23 @@ static void print_unknown(const struct tree *tree)
 
 static void print_decision(const struct tree *tree)
 {
-    struct cli_call *call = tree->call;
     const json_t *answer = tree->answer;
     const json_t *decision = json_object_get(answer, "decision");
     const json_t *gallery = json_object_get(answer, "gallery");
     const json_t *forgotten = json_object_get(answer, "forgotten");
-    line(0, "decision %s: %s%s%s at %s, camera %s, %s / %s", cli_text(call, decision, "id"),
-         cli_text(call, decision, "verdict"), maybe(tree, NULL, decision, "person"),
-         maybe(tree, NULL, decision, "label"), cli_text(call, decision, "time_ms"),
-         cli_text(call, decision, "camera"), cli_text(call, decision, "ion"),
-         cli_text(call, decision, "pipeline"));
+    tell(
+        tree, 0, decision,
+        "decision {id}: {verdict}{person? {person}}{label? {label}} at {time_ms}, camera {camera}, "
+        "{ion} / {pipeline}");
     if (json_is_object(forgotten)) {
-        line(1, "%s was forgotten%s%s%s", cli_text(call, forgotten, "person"),
-             maybe(tree, "by", forgotten, "actor"), maybe(tree, "at", forgotten, "time_ms"),
-             maybe(tree, "because", forgotten, "reason"));
+        tell(tree, 1, forgotten,
+             "{person} was forgotten{actor? by {actor}}{time_ms? at {time_ms}}"
+             "{reason? because {reason}}");
     }
     if (is_there(answer, "revision")) {
-        line(1, "revision %s of ION %s%s%s", cli_text(call, answer, "revision.revision"),
-             cli_text(call, decision, "ion"),
-             maybe(tree, "by", json_object_get(answer, "revision"), "actor"),
-             maybe(tree, "at", json_object_get(answer, "revision"), "time_ms"));
+        tell(tree, 1, answer,
+             "revision {revision.revision} of ION {decision.ion}"
+             "{revision.actor? by {revision.actor}}{revision.time_ms? at {revision.time_ms}}");
     }
     if (is_there(answer, "version")) {
         print_version(tree, json_object_get(answer, "version"), 1);
@@ -377,7 +357,6 @@ static void print_model(const struct tree *tree)
 
 static void print_data(const struct tree *tree)
 {
-    struct cli_call *call = tree->call;
     const json_t *dataset = json_object_get(tree->answer, "dataset");
     size_t i;
     json_t *one;
@@ -387,13 +366,11 @@ static void print_data(const struct tree *tree)
     line(1, "reached");
     json_array_foreach(json_object_get(tree->answer, "read_by"), i, one)
     {
-        line(2, "run %s (%s, %s)%s%s", cli_text(call, one, "name"), cli_text(call, one, "kind"),
-             cli_text(call, one, "status"), maybe(tree, "by", one, "created_by"),
-             maybe(tree, "at", one, "created_ms"));
+        tell(tree, 2, one, "run {name} ({kind}, {status})" BY_AT);
     }
     json_array_foreach(json_object_get(tree->answer, "made"), i, one)
     {
-        line(2, "data %s@v%s", cli_text(call, one, "dataset"), cli_text(call, one, "version"));
+        tell(tree, 2, one, "data {dataset}@v{version}");
     }
     json_array_foreach(json_object_get(tree->answer, "versions"), i, one)
     {
@@ -402,9 +379,7 @@ static void print_data(const struct tree *tree)
     print_places(tree, 2);
     json_array_foreach(json_object_get(tree->answer, "galleries"), i, one)
     {
-        line(2, "gallery of %s / %s (%s@v%s)", cli_text(call, one, "ion"),
-             cli_text(call, one, "pipeline"), cli_text(call, one, "dataset"),
-             cli_text(call, one, "version"));
+        tell(tree, 2, one, "gallery of {ion} / {pipeline} ({dataset}@v{version})");
         print_counts(tree, json_object_get(one, "decisions"), 3);
     }
 }
@@ -466,9 +441,8 @@ const struct cli_command cli_lineage_decision = {
     .usage = "ID [-o json]",
     .summary = "Trace a decision back to data, code, people and policies",
     .help = "The identifier stands in `weir get decisions -o json` and in the console's drawer.",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(lineage_options, lineage_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_decision,
 };
 
@@ -477,9 +451,8 @@ const struct cli_command cli_lineage_dataset = {
     .usage = "NAME@vN [-o json]",
     .summary = "Trace a dataset version back, and on to every decision that it touched",
     .help = "Decisions are counted; GET /api/v1/datasets/NAME/versions/N/decisions lists them.",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(lineage_options, lineage_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_dataset,
 };
 
@@ -488,8 +461,7 @@ const struct cli_command cli_lineage_version = {
     .usage = "MODEL[@vN|@ALIAS] [-o json]",
     .summary = "Trace a model version back, and on to where it serves and decided",
     .help = "Decisions are counted; GET /api/v1/models/NAME/versions/N/decisions lists them.",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(lineage_options, lineage_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_version,
 };

@@ -180,8 +180,6 @@ const struct cli_command cli_server = {
     .help = "Keeps everything in its state folder, and starts this machine's agent. Loopback only "
             "unless\n"
             "--listen says otherwise. `weir server stop` ends it; agents and tasks go on.",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(server_options, server_options),
     .run = run_server,
 };

@@ -1,6 +1,7 @@
 /** weir login, logout: a browser's link, a token for a password, servers that are kept. */
 #include "cli/context.h"
 #include "cli/find.h"
+#include "cli/verb.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +189,10 @@ static weir_status keep_server(struct cli_call *call, struct weir_error *err)
 static weir_status run_login(struct cli_call *call, struct weir_error *err)
 {
     const struct login_options *options = call->options;
-    json_t *answer;
+    static const struct cli_verb link = {
+        .call = "POST /api/v1/session/link",
+        .say = "{url}",
+        .aside = "Open it in a browser; it works once, for 15 minutes."};
     if (options->wants_env) {
         return print_env(call, err);
     }
@@ -198,15 +202,7 @@ static weir_status run_login(struct cli_call *call, struct weir_error *err)
     if (options->user != NULL) {
         return log_in_with_password(call, err);
     }
-    WEIR_TRY(cli_rest(call, "POST", "/api/v1/session/link", NULL, &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s\n", cli_text(call, answer, "url"));
-        (void)fprintf(stderr, "Open it in a browser; it works once, for 15 minutes.\n");
-    }
-    json_decref(answer);
-    return WEIR_OK;
+    return cli_verb_run(call, &link, err);
 }
 
 const struct cli_command cli_login = {
@@ -218,19 +214,12 @@ const struct cli_command cli_login = {
         "one of\n--token) is kept as a context, which later commands use; see weir context. With "
         "--user alone: the\ntoken is printed. With --env: WEIR_SERVER, WEIR_TOKEN, "
         "MLFLOW_TRACKING_URI and\nMLFLOW_TRACKING_TOKEN, as they are for you now.",
-    .min_words = 0,
-    .max_words = 1,
+    CLI_WORDS(0, 1),
     CLI_OPTIONS(login_options, login_options),
     .run = run_login,
 };
 
 /* ---- logout --------------------------------------------------------------------------------------- */
-
-struct logout_options {
-    struct cli_common common;
-};
-
-static const struct weir_option logout_options[] = {CLI_COMMON_OPTIONS(logout_options)};
 
 static weir_status run_logout(struct cli_call *call, struct weir_error *err)
 {
@@ -262,8 +251,7 @@ const struct cli_command cli_logout = {
     .name = "logout",
     .usage = "[CONTEXT]",
     .summary = "Revoke the token of a context, and forget it",
-    .min_words = 0,
-    .max_words = 1,
-    CLI_OPTIONS(logout_options, logout_options),
+    CLI_WORDS(0, 1),
+    CLI_PLAIN,
     .run = run_logout,
 };

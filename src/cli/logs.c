@@ -397,8 +397,7 @@ const struct cli_command cli_logs = {
         "| ION | "
         "ION/PIPELINE",
     .summary = "Print what tasks have logged",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(logs_options, logs_options),
     .run = run_logs,
 };

@@ -1,9 +1,5 @@
 /** weir model get: a model file from the registry. */
-#include "cli/command.h"
-
-#include "base/file.h"
-
-#include <string.h>
+#include "cli/model_name.h"
 
 struct model_options {
     struct cli_common common;
@@ -22,69 +18,35 @@ static const struct weir_option model_options[] = {
              "Overwrite a file that is there"),
 };
 
-/* The newest version's number. */
-static weir_status newest_version(struct cli_call *call, const char *model, int64_t *out,
-                                  struct weir_error *err)
-{
-    json_t *answer;
-    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/models/{}/versions", model), NULL,
-                      &answer, err));
-    *out = 0;
-    size_t i;
-    json_t *version;
-    json_array_foreach(json_object_get(answer, "items"), i, version)
-    {
-        int64_t number = json_integer_value(json_object_get(version, "version"));
-        *out = WEIR_MAX(*out, number);
-    }
-    json_decref(answer);
-    return *out > 0 ? WEIR_OK
-                    : weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                     "there is no version of a model \"%.60s\"; `weir get models` "
-                                     "lists the models",
-                                     model);
-}
-
 static weir_status run_model_get(struct cli_call *call, struct weir_error *err)
 {
     const struct model_options *options = call->options;
     const char *model = call->words[0];
     int64_t version = options->version;
-    json_t *record;
+    WEIR_AUTO(weir_json_auto_free) json_t *record = NULL;
     if (version == 0) {
-        WEIR_TRY(newest_version(call, model, &version, err));
+        WEIR_TRY(cli_model_version(call, model, NULL, &version, err));
     }
-    char *number = weir_arena_printf(call->arena, "%lld", (long long)version);
-    WEIR_TRY(cli_rest(call, "GET", cli_path2(call, "/api/v1/models/{}/versions/{}", model, number),
-                      NULL, &record, err));
+    WEIR_TRY(cli_model_record(call, model, version, &record, err));
     char *blob = cli_text(call, record, "blob");
-    char *file = options->file != NULL
-                     ? weir_arena_strdup(call->arena, options->file)
-                     : weir_arena_printf(call->arena, "%s-%s.safetensors", model, number);
-    if (weir_path_exists(file) && !options->is_forced) {
-        json_decref(record);
-        return weir_error_set(err, WEIR_ERR_EXISTS,
-                              "%s is there already: --force overwrites it, --file names another",
-                              file);
-    }
-    weir_status status = weir_client_blob_get(call->client, blob, file, err);
-    if (status == WEIR_OK && cli_is_json(call)) {
-        json_object_set_new(record, "file", json_string(file));
-        cli_print_json(record);
-    } else if (status == WEIR_OK) {
-        printf("%s: %s version %s, %s bytes, SHA-256 %s\n", file, model, number,
-               cli_text(call, record, "bytes"), blob);
-    }
-    json_decref(record);
-    return status;
+    char *file = options->file != NULL ? weir_arena_strdup(call->arena, options->file)
+                                       : weir_arena_printf(call->arena, "%s-%lld.safetensors",
+                                                           model, (long long)version);
+    WEIR_TRY(cli_may_write(file, options->is_forced, err));
+    WEIR_TRY(weir_client_blob_get(call->client, blob, file, err));
+    json_object_set_new(record, "file", json_string(file));
+    cli_print_said(call, record,
+                   weir_arena_printf(call->arena, "%s: %s version %lld, %s bytes, SHA-256 %s", file,
+                                     model, (long long)version, cli_text(call, record, "bytes"),
+                                     blob));
+    return WEIR_OK;
 }
 
 const struct cli_command cli_model_get = {
     .name = "model get",
     .usage = "NAME [--version N] [--file FILE] [-o json]",
     .summary = "Fetch a model file from the registry, checked by its digest",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(model_options, model_options),
     .run = run_model_get,
 };

@@ -39,11 +39,7 @@ static weir_status put(struct cli_call *call, struct weir_buf *text, struct weir
         (void)fwrite(text->data, 1, text->len, stdout);
         return WEIR_OK;
     }
-    if (weir_path_exists(options->file) && !options->is_forced) {
-        return weir_error_set(err, WEIR_ERR_EXISTS,
-                              "%s is there already: --force overwrites it, --file names another",
-                              options->file);
-    }
+    WEIR_TRY(cli_may_write(options->file, options->is_forced, err));
     WEIR_TRY(weir_file_write_atomic(options->file, text->data, text->len, 0644, err));
     if (!cli_is_json(call)) {
         printf("%s: card of %s\n", options->file, call->words[0]);
@@ -88,8 +84,7 @@ const struct cli_command cli_model_card = {
     .help = "Data, training, code, measurements, policies, where it serves, how it does there, and "
             "what "
             "is\nnot known.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(card_options, card_options),
     .run = run_model_card,
 };

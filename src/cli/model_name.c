@@ -82,6 +82,21 @@ weir_status cli_model_version(struct cli_call *call, const char *model, const ch
     return *out > 0 ? WEIR_OK : by_alias(call, model, version, out, err);
 }
 
+weir_status cli_model_words(struct cli_call *call, bool *out_is_version, struct weir_error *err)
+{
+    char **words = WEIR_ARENA_ARRAY(call->arena, 2, char *), *version;
+    int64_t number;
+    WEIR_TRY(cli_model_split(call, call->words[0], &words[0], &version, err));
+    if (version != NULL) {
+        WEIR_TRY(cli_model_version(call, words[0], version, &number, err));
+        words[1] = weir_arena_printf(call->arena, "%lld", (long long)number);
+    }
+    call->words = words;
+    call->n_words = version != NULL ? 2 : 1;
+    *out_is_version = version != NULL;
+    return WEIR_OK;
+}
+
 weir_status cli_model_record(struct cli_call *call, const char *model, int64_t version,
                              json_t **out, struct weir_error *err)
 {

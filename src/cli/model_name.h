@@ -12,6 +12,13 @@ weir_status cli_model_split(struct cli_call *call, const char *word, char **out_
 weir_status cli_model_version(struct cli_call *call, const char *model, const char *version,
                               int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Make NAME of the call's first word, and if it names a version or an alias, the version's number of a second one.
+ * @param out_is_version  Does it name one?
+ */
+weir_status cli_model_words(struct cli_call *call, bool *out_is_version,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The record of a version; a new reference. */
 weir_status cli_model_record(struct cli_call *call, const char *model, int64_t version,
                              json_t **out, struct weir_error *err) WEIR_MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "cli/model_name.h"
 #include "cli/progress.h"
 #include "cli/try_it.h"
+#include "cli/verb.h"
 
 #include "base/file.h"
 #include "base/uuid.h"
@@ -80,14 +81,11 @@ static weir_status read_labels(struct cli_call *call, const char *file, json_t *
 static weir_status read_preprocess(struct cli_call *call, const char *file, json_t *body,
                                    struct weir_error *err)
 {
-    char *text;
-    size_t len;
     json_t *rule;
     if (file == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(cli_input_read(file, PREPROCESS_MAX_BYTES, call->arena, &text, &len, err));
-    WEIR_TRY(weir_yaml_parse(text, len, file, false, &rule, err)); /* JSON is YAML */
+    WEIR_TRY(cli_input_yaml(file, PREPROCESS_MAX_BYTES, false, call->arena, &rule, err));
     json_object_set_new(body, "preprocess", rule);
     return WEIR_OK;
 }
@@ -195,12 +193,7 @@ static weir_status push(struct cli_call *call, json_t *body, json_t **out, struc
     WEIR_TRY(put_model(call, body, err));
     weir_uuid_make(id);
     json_object_set_new(body, "id", json_string(id));
-    if (options->alias != NULL) {
-        json_object_set_new(body, "alias", json_string(options->alias));
-    }
-    if (options->project != NULL) {
-        json_object_set_new(body, "project", json_string(options->project));
-    }
+    WEIR_TRY(cli_members(call, "-alias -project", NULL, body, err));
     weir_client_set_timeout(call->client, LOOK_MS);
     return weir_client_call_retry(call->client, "POST",
                                   cli_path1(call, "/api/v1/models/{}/versions", call->words[0]),
@@ -210,16 +203,14 @@ static weir_status push(struct cli_call *call, json_t *body, json_t **out, struc
 static weir_status run_push(struct cli_call *call, struct weir_error *err)
 {
     const struct push_options *options = call->options;
-    json_t *body = json_object(), *version = NULL;
-    weir_status status = push(call, body, &version, err);
-    json_decref(body);
-    if (status == WEIR_OK && cli_is_json(call)) {
+    WEIR_AUTO(weir_json_auto_free) json_t *body = json_object(), *version = NULL;
+    WEIR_TRY(push(call, body, &version, err));
+    if (cli_is_json(call)) {
         cli_print_json(version);
-    } else if (status == WEIR_OK) {
+    } else {
         print_version(call, version, options->alias);
     }
-    json_decref(version);
-    return status;
+    return WEIR_OK;
 }
 
 const struct cli_command cli_model_push = {
@@ -232,8 +223,7 @@ const struct cli_command cli_model_push = {
         "The server loads the file apart, in a process with bounds, before it becomes a version: "
         "it says\nwhich executor will run the model and why, or refuses it and says what is "
         "missing. Size and\nsignature are the file's.",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(push_options, push_options),
     .run = run_push,
 };
@@ -252,50 +242,38 @@ static const struct weir_option alias_options[] = {
              "With --delete: also if a deployment or an ION follows it"),
 };
 
-static weir_status run_alias(struct cli_call *call, struct weir_error *err)
+/* Of VERSION, which may be an alias, its number. */
+static weir_status check_alias(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct alias_options *options = call->options;
-    const char *model = call->words[0], *alias = call->words[1];
-    const char *path = cli_path2(call,
-                                 options->is_forced ? "/api/v1/models/{}/aliases/{}?force=1"
-                                                    : "/api/v1/models/{}/aliases/{}",
-                                 model, alias);
     int64_t version;
-    json_t *answer;
     if (options->is_deleted != (call->n_words == 2) ||
         (options->is_forced && !options->is_deleted)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "usage: weir model alias NAME ALIAS VERSION, or NAME ALIAS --delete");
     }
     if (options->is_deleted) {
-        WEIR_TRY(cli_rest(call, "DELETE", path, NULL, NULL, err));
-        printf(cli_is_json(call) ? "{\"alias\": \"%s\", \"deleted\": true}\n" : "%s: deleted\n",
-               alias);
         return WEIR_OK;
     }
-    WEIR_TRY(cli_model_version(call, model, call->words[2], &version, err));
-    json_t *body = json_pack("{s:I}", "version", (json_int_t)version);
-    weir_status status = cli_rest(call, "PUT", path, body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s@%s is version %lld\n", model, alias, (long long)version);
-    }
-    json_decref(answer);
+    WEIR_TRY(cli_model_version(call, call->words[0], call->words[2], &version, err));
+    json_object_set_new(body, "version", json_integer((json_int_t)version));
+    call->words[2] = weir_arena_printf(call->arena, "%lld", (long long)version);
     return WEIR_OK;
 }
+
+#define ALIAS "/api/v1/models/{0}/aliases/{1}"
 
 const struct cli_command cli_model_alias = {
     .name = "model alias",
     .usage = "NAME ALIAS VERSION | NAME ALIAS --delete [--force]",
     .summary = "Give a version of a model a name, as in NAME@stable",
     .help = "A deployment keeps the version that the name stood for when it was deployed.",
-    .min_words = 2,
-    .max_words = 3,
+    CLI_WORDS(2, 3),
     CLI_OPTIONS(alias_options, alias_options),
-    .run = run_alias,
+    CLI_VERBS({NULL, 2, 2, check_alias, .call = "DELETE " ALIAS, .query = "-force",
+               .say = "{1}: deleted", .gives = "alias=1 deleted=true"},
+              {NULL, 3, 3, check_alias, .call = "PUT " ALIAS, .body = "",
+               .say = "{0}@{1} is version {2}"}),
 };
 
 /* ---- export ---------------------------------------------------------------------------------- */
@@ -378,8 +356,9 @@ static weir_status run_export(struct cli_call *call, struct weir_error *err)
     const struct export_options *options = call->options;
     char *name, *word;
     int64_t version;
-    json_t *record;
-    if (strcmp(options->format, "onnx") != 0 && strcmp(options->format, "stored") != 0) {
+    WEIR_AUTO(weir_json_auto_free) json_t *record = NULL;
+    bool is_onnx = strcmp(options->format, "onnx") == 0;
+    if (!is_onnx && strcmp(options->format, "stored") != 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "--format %.40s: there are onnx, stored",
                               options->format);
     }
@@ -389,26 +368,16 @@ static weir_status run_export(struct cli_call *call, struct weir_error *err)
     char *file = options->file != NULL
                      ? weir_arena_strdup(call->arena, options->file)
                      : weir_arena_printf(call->arena, "%s-%lld.%s", name, (long long)version,
-                                         strcmp(options->format, "onnx") == 0 ? "onnx" : "model");
-    weir_status status = WEIR_OK;
-    if (weir_path_exists(file) && !options->is_forced) {
-        status = weir_error_set(err, WEIR_ERR_EXISTS,
-                                "%s is there already: --force overwrites it, --file names another",
-                                file);
-    }
-    if (status == WEIR_OK) {
-        status = export_to(call, record, file, err);
-    }
-    json_decref(record);
-    return status;
+                                         is_onnx ? "onnx" : "model");
+    WEIR_TRY(cli_may_write(file, options->is_forced, err));
+    return export_to(call, record, file, err);
 }
 
 const struct cli_command cli_model_export = {
     .name = "model export",
     .usage = "NAME[@v3|@ALIAS] [--format onnx|stored] [--file FILE]",
     .summary = "Write a version of a model as an ONNX file, or as it is stored",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(export_options, export_options),
     .run = run_export,
 };

@@ -1,5 +1,5 @@
 /** weir node drain, resume, label, taint, token: nodes as people handle them. */
-#include "cli/command.h"
+#include "cli/verb.h"
 
 #include "base/clock.h"
 
@@ -14,8 +14,6 @@ struct node_options {
     int64_t hours;
 };
 
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(node_options)};
-
 static const struct weir_option drain_options[] = {
     CLI_COMMON_OPTIONS(node_options),
     WEIR_OPT(node_options, is_evicting, "evict", 0, BOOL, NULL, 0, 0, NULL,
@@ -29,45 +27,25 @@ static const struct weir_option token_options[] = {
     WEIR_OPT(node_options, hours, "hours", 0, INT, "1", 1, 168, "N", "How long it is good"),
 };
 
-/* Change the node and print what became of it. Takes the reference. */
-static weir_status change_node(struct cli_call *call, json_t *change, struct weir_error *err)
+#define NODE_SAYS                                                                                  \
+    "{0}: {state}, {is_draining?takes no new tasks|not draining}; labels {labels}, taints "        \
+    "{taints}"
+
+static weir_status take_evict(struct cli_call *call, json_t *body, struct weir_error *err)
 {
-    json_t *answer;
-    weir_status status = cli_rest(
-        call, "PATCH", cli_path1(call, "/api/v1/nodes/{}", call->words[0]), change, &answer, err);
-    json_decref(change);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        bool is_draining = json_is_true(json_object_get(answer, "is_draining"));
-        printf("%s: %s, %s; labels %s, taints %s\n", call->words[0],
-               cli_text(call, answer, "state"), is_draining ? "takes no new tasks" : "not draining",
-               cli_text(call, answer, "labels"), cli_text(call, answer, "taints"));
+    const struct node_options *options = call->options;
+    (void)err;
+    if (options->is_evicting) {
+        json_object_set_new(body, "evict", json_true());
     }
-    json_decref(answer);
     return WEIR_OK;
 }
 
-static weir_status run_drain(struct cli_call *call, struct weir_error *err)
-{
-    const struct node_options *options = call->options;
-    json_t *change = json_pack("{s:b}", "is_draining", true);
-    if (options->is_evicting) {
-        json_object_set_new(change, "evict", json_true());
-    }
-    return change_node(call, change, err);
-}
-
-static weir_status run_resume(struct cli_call *call, struct weir_error *err)
-{
-    return change_node(call, json_pack("{s:b}", "is_draining", false), err);
-}
-
 /* KEY=VALUE sets a label, KEY- takes it away. */
-static weir_status run_label(struct cli_call *call, struct weir_error *err)
+static weir_status read_labels(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     json_t *labels = json_object();
+    json_object_set_new(body, "labels", labels);
     for (size_t i = 1; i < call->n_words; i++) {
         const char *word = call->words[i], *equals = strchr(word, '=');
         size_t len = strlen(word);
@@ -78,18 +56,18 @@ static weir_status run_label(struct cli_call *call, struct weir_error *err)
             char *key = weir_arena_memdup(call->arena, word, len - 1);
             json_object_set_new(labels, key, json_null());
         } else {
-            json_decref(labels);
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "\"%.80s\": expected KEY=VALUE, or KEY- to take it away", word);
         }
     }
-    return change_node(call, json_pack("{s:o}", "labels", labels), err);
+    return WEIR_OK;
 }
 
 /* KEY[=VALUE]:EFFECT sets a taint, KEY- takes it away. */
-static weir_status run_taint(struct cli_call *call, struct weir_error *err)
+static weir_status read_taints(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     json_t *taints = json_object();
+    json_object_set_new(body, "taints", taints);
     for (size_t i = 1; i < call->n_words; i++) {
         const char *word = call->words[i], *colon = strrchr(word, ':');
         size_t len = strlen(word);
@@ -106,84 +84,79 @@ static weir_status run_taint(struct cli_call *call, struct weir_error *err)
             char *key = weir_arena_memdup(call->arena, word, len - 1);
             json_object_set_new(taints, key, json_null());
         } else {
-            json_decref(taints);
             return weir_error_set(
                 err, WEIR_ERR_INVALID,
                 "\"%.80s\": expected KEY=VALUE:NoSchedule, or KEY- to take it away", word);
         }
     }
-    return change_node(call, json_pack("{s:o}", "taints", taints), err);
+    return WEIR_OK;
 }
 
-static weir_status run_token(struct cli_call *call, struct weir_error *err)
+static weir_status take_hours(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct node_options *options = call->options;
-    json_t *answer, *body = json_pack("{s:s*,s:I}", "node", options->node, "expires_ms",
-                                      (json_int_t)(weir_time_ms() + options->hours * HOUR_MS));
-    weir_status status = cli_rest(call, "POST", "/api/v1/node-joins", body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("weir node join %s %s\n", weir_client_server(call->client),
-               cli_text(call, answer, "secret"));
-        (void)fprintf(
-            stderr,
-            "Run this on the machine that is to join, with an address of this server that "
-            "it can reach; it works once, until %s.\n",
-            cli_text(call, answer, "expires_ms"));
-    }
-    json_decref(answer);
+    (void)err;
+    json_object_set_new(body, "expires_ms",
+                        json_integer(weir_time_ms() + options->hours * HOUR_MS));
     return WEIR_OK;
+}
+
+static void print_token(struct cli_call *call, const json_t *answer)
+{
+    printf("weir node join %s %s\n", weir_client_server(call->client),
+           cli_text(call, answer, "secret"));
 }
 
 const struct cli_command cli_node_drain = {
     .name = "node drain",
     .usage = "NAME",
     .summary = "Give a node no new tasks; what runs there goes on",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(node_options, drain_options),
-    .run = run_drain,
+    CLI_VERBS({.prepare = take_evict,
+               .call = "PATCH /api/v1/nodes/{0}",
+               .body = "is_draining=true",
+               .say = NODE_SAYS}),
 };
 
 const struct cli_command cli_node_resume = {
     .name = "node resume",
     .usage = "NAME",
     .summary = "Let a drained node take tasks again",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(node_options, plain_options),
-    .run = run_resume,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.call = "PATCH /api/v1/nodes/{0}", .body = "is_draining=false", .say = NODE_SAYS}),
 };
 
 const struct cli_command cli_node_label = {
     .name = "node label",
     .usage = "NAME KEY=VALUE… KEY-…",
     .summary = "Set labels of a node, or take them away (KEY-)",
-    .min_words = 2,
-    .max_words = 65,
-    CLI_OPTIONS(node_options, plain_options),
-    .run = run_label,
+    CLI_WORDS(2, 65),
+    CLI_PLAIN,
+    CLI_VERBS(
+        {.prepare = read_labels, .call = "PATCH /api/v1/nodes/{0}", .body = "", .say = NODE_SAYS}),
 };
 
 const struct cli_command cli_node_taint = {
     .name = "node taint",
     .usage = "NAME KEY[=VALUE]:NoSchedule… KEY-…",
     .summary = "Set taints of a node, or take them away (KEY-): with one it takes no tasks",
-    .min_words = 2,
-    .max_words = 65,
-    CLI_OPTIONS(node_options, plain_options),
-    .run = run_taint,
+    CLI_WORDS(2, 65),
+    CLI_PLAIN,
+    CLI_VERBS(
+        {.prepare = read_taints, .call = "PATCH /api/v1/nodes/{0}", .body = "", .say = NODE_SAYS}),
 };
 
 const struct cli_command cli_node_token = {
     .name = "node token",
     .usage = "[--node NAME] [--hours N]",
     .summary = "Make a one-time token, and print the command by which a machine joins",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(node_options, token_options),
-    .run = run_token,
+    CLI_VERBS({.prepare = take_hours,
+               .call = "POST /api/v1/node-joins",
+               .body = "-node",
+               .print = print_token,
+               .aside = "Run this on the machine that is to join, with an address of this server "
+                        "that it can reach; it works once, until {expires_ms}."}),
 };

@@ -252,8 +252,7 @@ const struct cli_command cli_node_join = {
         "weir-agent\n"
         "where systemd runs and this is root, else in the background. Again, it starts the agent "
         "if it does not run.",
-    .min_words = 2,
-    .max_words = 2,
+    CLI_WORDS(2, 2),
     CLI_OPTIONS(join_options, join_options),
     .run = run_join,
 };
@@ -323,8 +322,6 @@ const struct cli_command cli_node_leave = {
     .summary = "Take this machine out of its server's cluster",
     .help =
         "Its token ends, and its agent. While tasks run here it is refused: drain the node first.",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(join_options, leave_options),
     .run = run_leave,
 };

@@ -356,12 +356,12 @@ weir_status cli_noun_list(struct cli_call *call, const struct cli_noun *noun, co
                           struct weir_error *err)
 {
     char *base = NULL, *path;
-    json_t *items = json_array();
+    WEIR_AUTO(weir_json_auto_free) json_t *items = json_array();
     const char *next = NULL, *why = NULL;
-    weir_status status = first_path(call, noun, owner, filters, n_filters, &base, err);
+    WEIR_TRY(first_path(call, noun, owner, filters, n_filters, &base, err));
     bool has_more = true;
-    while (status == WEIR_OK && has_more && (int64_t)json_array_size(items) < limit) {
-        json_t *answer;
+    while (has_more && (int64_t)json_array_size(items) < limit) {
+        WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
         int64_t left = limit - (int64_t)json_array_size(items);
         path = noun->page == 0 ? base
                                : weir_arena_printf(call->arena, "%s%climit=%lld", base,
@@ -372,29 +372,18 @@ weir_status cli_noun_list(struct cli_call *call, const struct cli_noun *noun, co
                                                           strchr(path, '?') == NULL ? '?' : '&'),
                                         next)
                             : path;
-        status = cli_rest(call, "GET", path, NULL, &answer, err);
-        if (status == WEIR_OK) {
-            json_array_extend(items, json_object_get(answer, "items"));
-            next = json_string_value(json_object_get(answer, "next"));
-            next = next != NULL ? weir_arena_strdup(call->arena, next) : NULL;
-            has_more = next != NULL;
-            why = json_string_value(json_object_get(answer, "why"));
-            why = why != NULL ? weir_arena_strdup(call->arena, why) : NULL;
-            json_decref(answer);
-        }
-    }
-    if (status != WEIR_OK) {
-        json_decref(items);
-        return status;
+        WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
+        json_array_extend(items, json_object_get(answer, "items"));
+        next = weir_arena_strdup(call->arena, json_string_value(json_object_get(answer, "next")));
+        why = weir_arena_strdup(call->arena, json_string_value(json_object_get(answer, "why")));
+        has_more = next != NULL;
     }
     while ((int64_t)json_array_size(items) > limit) {
         json_array_remove(items, json_array_size(items) - 1);
         has_more = true;
     }
-    *out = json_pack("{s:o,s:s?,s:b}", "items", items, "next", next, "more", has_more);
-    if (why != NULL) {
-        json_object_set_new(*out, "why", json_string(why));
-    }
+    *out = json_pack("{s:O,s:s?,s:b,s:s*}", "items", items, "next", next, "more", has_more, "why",
+                     why);
     return WEIR_OK;
 }
 

@@ -1,7 +1,5 @@
 /** weir person forget: photos of a person, wherever Weir keeps them, go. */
-#include "cli/command.h"
-
-#include <string.h>
+#include "cli/verb.h"
 
 struct person_options {
     struct cli_common common;
@@ -33,16 +31,17 @@ static void print_list(const json_t *list, const char *what)
     }
 }
 
-static void print_done(const char *person, const json_t *answer)
+static void print_done(struct cli_call *call, const json_t *answer)
 {
     const json_t *summary = json_object_get(answer, "summary");
     printf("%s is forgotten: %lld photos and %lld blobs of them, %lld pictures of decisions, %lld "
            "files of embeddings, %lld copies of photos, %lld names in feedback, in %lld snapshots, "
            "on %lld lists.\n",
-           person, (long long)number(summary, "photos"), (long long)number(summary, "blobs"),
-           (long long)number(summary, "pictures"), (long long)number(summary, "embedding_files"),
-           (long long)number(summary, "cached"), (long long)number(summary, "feedback"),
-           (long long)number(summary, "snapshots"), (long long)number(answer, "n_lists"));
+           call->words[0], (long long)number(summary, "photos"),
+           (long long)number(summary, "blobs"), (long long)number(summary, "pictures"),
+           (long long)number(summary, "embedding_files"), (long long)number(summary, "cached"),
+           (long long)number(summary, "feedback"), (long long)number(summary, "snapshots"),
+           (long long)number(answer, "n_lists"));
     print_list(json_object_get(summary, "datasets"), "Had photos, now with a tombstone: dataset");
     print_list(json_object_get(answer, "freeze_again"), "Freeze again: weir dataset freeze");
     print_list(json_object_get(summary, "outside"), "Not Weir's, delete it yourself:");
@@ -51,29 +50,16 @@ static void print_done(const char *person, const json_t *answer)
         "have what they had.\n");
 }
 
-static weir_status run_forget(struct cli_call *call, struct weir_error *err)
+static weir_status is_meant(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct person_options *options = call->options;
-    json_t *answer;
-    if (!options->is_sure) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "nothing brings the photos of \"%.60s\" back: say --yes if that is "
-                              "meant",
-                              call->words[0]);
-    }
-    json_t *body = json_pack("{s:s*,s:s*}", "project", options->project, "reason", options->reason);
-    weir_status status =
-        cli_rest(call, "POST", cli_path1(call, "/api/v1/people/{}/forget", call->words[0]), body,
-                 &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        print_done(call->words[0], answer);
-    }
-    json_decref(answer);
-    return WEIR_OK;
+    (void)body;
+    return options->is_sure
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "nothing brings the photos of \"%.60s\" back: say --yes if that is "
+                                "meant",
+                                call->words[0]);
 }
 
 const struct cli_command cli_person_forget = {
@@ -88,8 +74,10 @@ const struct cli_command cli_person_forget = {
         "lists and the rows of snapshots. The versions that had the photos say so; new ones are "
         "frozen without\n"
         "them. `weir get forgotten` lists who was forgotten.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(person_options, person_options),
-    .run = run_forget,
+    CLI_VERBS({.prepare = is_meant,
+               .call = "POST /api/v1/people/{0}/forget",
+               .body = "-project -reason",
+               .print = print_done}),
 };

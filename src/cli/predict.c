@@ -181,8 +181,7 @@ const struct cli_command cli_predict = {
     .help = "FILE is a JPEG or a PNG, if the model's signature says how a picture becomes its "
             "input; or\n"
             "NAME.json with a request of the Open Inference Protocol.",
-    .min_words = 2,
-    .max_words = 1000,
+    CLI_WORDS(2, 1000),
     CLI_OPTIONS(predict_options, predict_options),
     .run = run_predict,
 };

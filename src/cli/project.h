@@ -2,7 +2,7 @@
 #ifndef WEIR_CLI_PROJECT_H
 #define WEIR_CLI_PROJECT_H
 
-#include "cli/command.h"
+#include "cli/verb.h"
 
 struct cli_project_options {
     struct cli_common common;
@@ -13,10 +13,15 @@ struct cli_project_options {
 /** weir project set NAME --retention KIND=AGE … [--dry-run] */
 weir_status cli_project_set(struct cli_call *call, struct weir_error *err);
 
-/** weir project retention NAME */
-weir_status cli_project_retention(struct cli_call *call, struct weir_error *err);
+#define CLI_PROJECT_RETENTION "/api/v1/projects/{1}/retention"
 
-/** weir store bounds [KIND=MIN..MAX …] */
-weir_status cli_store_bounds(struct cli_call *call, struct weir_error *err);
+/** Of the table of how long a project keeps things. */
+#define CLI_RETENTION_COLUMNS                                                                      \
+    CLI_COLUMNS({"kind", "KIND"}, {"keep", "KEPT"}, {"own", "ITS OWN"}, {"bounds", "MAY BE"},      \
+                {"platform", "PLATFORM"}, {"what", "WHAT"})
+
+/** Add "KIND=VALUE" to a body. @return INVALID with the example. */
+weir_status cli_retention_word(struct cli_call *call, const char *word, const char *example,
+                               json_t *body, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -6,19 +6,6 @@
 
 #define FALLBACK "default"
 
-static bool has_right(const json_t *rights, const char *right)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(rights, i, item)
-    {
-        if (strcmp(json_string_value(item), right) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 weir_status cli_project_find(struct cli_call *call, const char *given, const char *right,
                              const char **out, struct weir_error *err)
 {
@@ -32,10 +19,10 @@ weir_status cli_project_find(struct cli_call *call, const char *given, const cha
         return WEIR_OK;
     }
     WEIR_TRY(cli_rest(call, "GET", "/api/v1/session", NULL, &session, err));
-    bool is_everywhere = has_right(json_object_get(session, "rights"), right);
+    bool is_everywhere = cli_has_text(json_object_get(session, "rights"), right);
     json_object_foreach(json_object_get(session, "projects"), name, rights)
     {
-        if (has_right(rights, right)) {
+        if (cli_has_text(rights, right)) {
             only = weir_arena_strdup(call->arena, name);
             n++;
             is_everywhere = is_everywhere || strcmp(name, FALLBACK) == 0;

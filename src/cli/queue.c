@@ -1,7 +1,6 @@
 /** weir queue create, set, delete, list: what of the cluster is whose. */
-#include "cli/command.h"
-#include "cli/noun.h"
 #include "cli/queue_change.h"
+#include "cli/verb.h"
 
 #include "base/quantity.h"
 
@@ -13,8 +12,6 @@ struct queue_options {
     char *project, *parent, *guarantee, *limit, *weight, *times, *priority, *min_run, *idle_after;
     bool force;
 };
-
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(queue_options)};
 
 static const struct weir_option queue_options[] = {
     CLI_COMMON_OPTIONS(queue_options),
@@ -117,8 +114,8 @@ static weir_status check_word(const char *flag, const char *word, struct weir_er
 static weir_status add_shares(struct cli_call *call, const char *flag, const char *list,
                               json_t *shares, struct weir_error *err)
 {
-    char *rest = weir_arena_strdup(call->arena, list), *word;
-    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+    char *word;
+    while ((word = cli_next_word(call, &list)) != NULL) {
         char *equals = strchr(word, '=');
         json_t *amount = NULL;
         if (equals == NULL || equals == word) {
@@ -193,47 +190,27 @@ weir_status queue_change_apply(struct cli_call *call, const struct queue_change 
     return change_numbers(options, queue, err);
 }
 
-static weir_status put(struct cli_call *call, json_t *queue, const char *done,
-                       struct weir_error *err)
+/* As the queue is, or empty, to what the options say. */
+static weir_status change(struct cli_call *call, json_t *queue, struct weir_error *err)
 {
     const struct queue_options *options = call->options;
     const struct queue_change change = {options->project,  options->parent,  options->guarantee,
                                         options->limit,    options->weight,  options->times,
                                         options->priority, options->min_run, options->idle_after};
-    json_t *answer;
-    WEIR_TRY(queue_change_apply(call, &change, queue, err));
-    WEIR_TRY(
-        cli_rest(call, "PUT",
-                 cli_path1(call, options->force ? "/api/v1/queues/{}?force=1" : "/api/v1/queues/{}",
-                           call->words[0]),
-                 queue, &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s: %s\n", call->words[0], done);
-    }
-    json_decref(answer);
-    return WEIR_OK;
+    return queue_change_apply(call, &change, queue, err);
 }
 
-static weir_status run_create(struct cli_call *call, struct weir_error *err)
+static weir_status begin(struct cli_call *call, json_t *queue, struct weir_error *err)
 {
-    json_t *answer;
-    struct weir_error missing;
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     const char *path = cli_path1(call, "/api/v1/queues/{}", call->words[0]);
-    if (cli_rest(call, "GET", path, NULL, &answer, &missing) == WEIR_OK) {
-        bool is_set = json_is_true(json_object_get(answer, "is_set"));
-        json_decref(answer);
-        if (is_set) {
-            return weir_error_set(err, WEIR_ERR_EXISTS,
-                                  "queue %s is there already: `weir queue set %s` changes it",
-                                  call->words[0], call->words[0]);
-        }
-    }
-    json_t *queue = json_object();
-    weir_status status = put(call, queue, "created", err);
-    json_decref(queue);
-    return status;
+    struct weir_error missing;
+    bool is_there = cli_rest(call, "GET", path, NULL, &answer, &missing) == WEIR_OK &&
+                    json_is_true(json_object_get(answer, "is_set"));
+    return !is_there ? change(call, queue, err)
+                     : weir_error_set(err, WEIR_ERR_EXISTS,
+                                      "queue %s is there already: `weir queue set %s` changes it",
+                                      call->words[0], call->words[0]);
 }
 
 json_t *queue_change_kept(const json_t *shown)
@@ -251,68 +228,44 @@ json_t *queue_change_kept(const json_t *shown)
 }
 
 /* What is not said stays as it is. */
-static weir_status run_set(struct cli_call *call, struct weir_error *err)
+static weir_status go_on(struct cli_call *call, json_t *queue, struct weir_error *err)
 {
-    json_t *old;
+    WEIR_AUTO(weir_json_auto_free) json_t *old = NULL, *kept = NULL;
     WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/queues/{}", call->words[0]), NULL, &old,
                       err));
-    json_t *queue = queue_change_kept(old);
-    weir_status status = put(call, queue, "set", err);
-    json_decref(queue);
-    json_decref(old);
-    return status;
+    kept = queue_change_kept(old);
+    json_object_update(queue, kept);
+    return change(call, queue, err);
 }
 
-static weir_status run_delete(struct cli_call *call, struct weir_error *err)
-{
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/queues/{}", call->words[0]), NULL,
-                      NULL, err));
-    printf(cli_is_json(call) ? "{\"name\": \"%s\", \"deleted\": true}\n" : "%s: deleted\n",
-           call->words[0]);
-    return WEIR_OK;
-}
-
-static weir_status run_list(struct cli_call *call, struct weir_error *err)
-{
-    const struct cli_noun *noun = cli_noun_find("queues");
-    json_t *list;
-    size_t n;
-    WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, noun->page, &list, err));
-    const struct cli_column *columns = cli_noun_columns(call, noun, &n);
-    cli_print_table(call, list, columns, n);
-    json_decref(list);
-    return WEIR_OK;
-}
+#define PUT_QUEUE .call = "PUT /api/v1/queues/{0}", .query = "-force", .body = ""
 
 const struct cli_command cli_queue_create = {
     .name = "queue create",
     .usage = "NAME [--project NAME] [--parent QUEUE] [--guarantee WHAT=N …] [--limit WHAT=N …] "
              "[--weight WHAT=N …]",
     .summary = "Make a queue: what of the cluster is a project's, or a department's",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(queue_options, queue_options),
-    .run = run_create,
+    CLI_VERBS({.prepare = begin, PUT_QUEUE, .say = "{0}: created"}),
 };
 
 const struct cli_command cli_queue_set = {
     .name = "queue set",
     .usage = "NAME [--guarantee WHAT=N …] [--limit WHAT=N …] [--weight WHAT=N …] …",
     .summary = "Change a queue; what is not said stays",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(queue_options, queue_options),
-    .run = run_set,
+    CLI_VERBS({.prepare = go_on, PUT_QUEUE, .say = "{0}: set"}),
 };
 
 const struct cli_command cli_queue_delete = {
     .name = "queue delete",
     .usage = "NAME",
     .summary = "Delete a queue; its project's jobs go on without a guarantee",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(queue_options, plain_options),
-    .run = run_delete,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.call = "DELETE /api/v1/queues/{0}", CLI_DONE(0, "deleted")}),
 };
 
 const struct cli_command cli_queue_list = {
@@ -320,8 +273,6 @@ const struct cli_command cli_queue_list = {
     .usage = "[-o wide|json]",
     .summary = "List queues with what they are owed, use, borrow and wait for",
     .flags = CLI_WIDE,
-    .min_words = 0,
-    .max_words = 0,
-    CLI_OPTIONS(queue_options, plain_options),
-    .run = run_list,
+    CLI_PLAIN,
+    CLI_VERBS({.lists = "queues"}),
 };

@@ -1,7 +1,10 @@
 /** weir role: define roles of projects. And the matrix of all roles, for weir explain roles. */
 #include "cli/role.h"
+#include "cli/verb.h"
 
 #include <string.h>
+
+#define ROLE_BODY "-description -like rights=-right -without"
 
 struct role_options {
     struct cli_common common;
@@ -20,69 +23,36 @@ static const struct weir_option role_options[] = {
              "Whom it is for"),
 };
 
-/* The words of a LIST option; NULL: none was given. */
-static json_t *list_of(struct cli_call *call, const char *list)
+static bool says_nothing(const struct role_options *options)
 {
-    char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
-    json_t *items = list != NULL ? json_array() : NULL;
-    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
-        json_array_append_new(items, json_string(word));
-    }
-    return items;
+    return options->rights == NULL && options->without == NULL && options->like == NULL &&
+           options->description == NULL;
 }
 
-static weir_status send_role(struct cli_call *call, const char *method, const char *path,
-                             const char *name, struct weir_error *err)
+static weir_status check_set(struct cli_call *call, json_t *body, struct weir_error *err)
 {
-    const struct role_options *options = call->options;
-    json_t *answer;
-    json_t *body =
-        json_pack("{s:s*,s:s*,s:s*,s:o*,s:o*}", "name", name, "description", options->description,
-                  "like", options->like, "rights", list_of(call, options->rights), "without",
-                  list_of(call, options->without));
-    weir_status status = cli_rest(call, method, path, body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
+    (void)body;
+    return !says_nothing(call->options)
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "weir role set %s: say what of it: --right, --like, --without or "
+                                "--description",
+                                call->words[1]);
+}
+
+static weir_status check_delete(struct cli_call *call, json_t *body, struct weir_error *err)
+{
+    (void)body;
+    return says_nothing(call->options) ? WEIR_OK
+                                       : weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s",
+                                                        call->command->name, call->command->usage);
+}
+
+static void print_role(struct cli_call *call, const json_t *answer)
+{
     size_t n = json_array_size(json_object_get(answer, "project_rights"));
-    cli_print_said(
-        call, answer,
-        weir_arena_printf(call->arena,
-                          "role/%s allows %zu things in a project; `weir get role %s` lists them",
-                          call->words[1], n, call->words[1]));
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status delete_role(struct cli_call *call, struct weir_error *err)
-{
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/roles/{}", call->words[1]), NULL,
-                      NULL, err));
-    cli_print_done(call, call->words[1], "deleted");
-    return WEIR_OK;
-}
-
-static weir_status run_role(struct cli_call *call, struct weir_error *err)
-{
-    const struct role_options *options = call->options;
-    const char *verb = call->words[0], *name = call->words[1];
-    bool is_plain = options->rights == NULL && options->without == NULL && options->like == NULL &&
-                    options->description == NULL;
-    if (strcmp(verb, "create") == 0) {
-        return send_role(call, "POST", "/api/v1/roles", name, err);
-    }
-    if (strcmp(verb, "set") == 0) {
-        return !is_plain
-                   ? send_role(call, "PUT", cli_path1(call, "/api/v1/roles/{}", name), NULL, err)
-                   : weir_error_set(err, WEIR_ERR_INVALID,
-                                    "weir role set %s: say what of it: --right, --like, "
-                                    "--without or --description",
-                                    name);
-    }
-    if (strcmp(verb, "delete") == 0 && is_plain) {
-        return delete_role(call, err);
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
-                          call->command->usage);
+    printf("role/%s allows %zu things in a project; `weir get role %s` lists them\n",
+           call->words[1], n, call->words[1]);
 }
 
 const struct cli_command cli_role = {
@@ -95,23 +65,19 @@ const struct cli_command cli_role = {
             "all that the\nrole allows; role set without both keeps what it has, less --without. "
             "weir project grant gives it.",
     .flags = CLI_YAML,
-    .min_words = 2,
-    .max_words = 2,
+    CLI_WORDS(2, 2),
     CLI_OPTIONS(role_options, role_options),
-    .run = run_role,
+    // clang-format off: a table
+    CLI_VERBS(
+        {"create", 2, 2, .call = "POST /api/v1/roles", .body = "name=1 " ROLE_BODY,
+         .print = print_role},
+        {"set", 2, 2, check_set, .call = "PUT /api/v1/roles/{1}", .body = ROLE_BODY,
+         .print = print_role},
+        {"delete", 2, 2, check_delete, .call = "DELETE /api/v1/roles/{1}", CLI_DONE(1, "deleted")}),
+    // clang-format on
 };
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
-
-static bool has(const json_t *list, const char *text)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* One right: what each role has of it, by the role's name. */
 static json_t *row_of(const json_t *roles, const char *right)
@@ -119,8 +85,8 @@ static json_t *row_of(const json_t *roles, const char *right)
     json_t *row = json_pack("{s:s}", "right", right);
     for (size_t i = 0; i < json_array_size(roles); i++) {
         const json_t *role = json_array_get(roles, i);
-        bool everywhere = has(json_object_get(role, "rights"), right);
-        bool in_project = has(json_object_get(role, "project_rights"), right);
+        bool everywhere = cli_has_text(json_object_get(role, "rights"), right);
+        bool in_project = cli_has_text(json_object_get(role, "project_rights"), right);
         json_object_set_new(row, json_string_value(json_object_get(role, "name")),
                             json_string(in_project ? "yes" : (everywhere ? "platform" : "-")));
     }

@@ -1,6 +1,7 @@
 /** weir secret: values that jobs are given and nobody is shown. */
 #include "cli/input.h"
 #include "cli/project_find.h"
+#include "cli/verb.h"
 
 #include "base/file.h"
 
@@ -50,88 +51,31 @@ static weir_status read_value(struct cli_call *call, char **out, struct weir_err
     return WEIR_OK;
 }
 
-static weir_status set(struct cli_call *call, struct weir_error *err)
+/* Whose the secret is: said, or found; and that --force stands with delete alone. */
+static weir_status find_project(struct cli_call *call, json_t *body, struct weir_error *err)
 {
-    const struct secret_options *options = call->options;
-    char *value;
-    json_t *answer;
-    WEIR_TRY(read_value(call, &value, err));
-    json_t *body = json_pack("{s:s}", "value", value);
-    if (body == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "the value is no UTF-8 text");
-    }
-    weir_status status = cli_rest(
-        call, "PUT",
-        cli_path2(call, "/api/v1/projects/{}/secrets/{}", options->project, call->words[1]), body,
-        &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        printf("%s: set; jobs of project %s get it with --secret %s\n", call->words[1],
-               options->project, call->words[1]);
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status list(struct cli_call *call, struct weir_error *err)
-{
-    static const struct cli_column columns[] = {
-        {"name", "NAME"}, {"created_by", "CREATED BY"}, {"updated_ms", "UPDATED"}};
-    const struct secret_options *options = call->options;
-    json_t *answer;
-    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/projects/{}/secrets", options->project),
-                      NULL, &answer, err));
-    cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status delete (struct cli_call *call, struct weir_error *err)
-{
-    const struct secret_options *options = call->options;
-    const char *name = call->words[1];
-    WEIR_TRY(cli_rest(call, "DELETE",
-                      cli_path2(call,
-                                options->is_forced ? "/api/v1/projects/{}/secrets/{}?force=1"
-                                                   : "/api/v1/projects/{}/secrets/{}",
-                                options->project, name),
-                      NULL, NULL, err));
-    if (cli_is_json(call)) {
-        cli_print_change(json_pack("{s:s,s:b}", "name", name, "deleted", 1));
-    } else {
-        printf("%s: deleted\n", name);
-    }
-    return WEIR_OK;
-}
-
-static weir_status run_secret(struct cli_call *call, struct weir_error *err)
-{
-    static const struct {
-        const char *name;
-        size_t n_words;
-        cli_fn run;
-        const char *right;
-    } verbs[] = {{"set", 2, set, "change secrets"},
-                 {"list", 1, list, "change secrets"},
-                 {"delete", 2, delete, "change secrets"}};
-
     struct secret_options *options = call->options;
+    const char *project;
+    (void)body;
     if (options->is_forced && strcmp(call->words[0], "delete") != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "--force goes with delete");
     }
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(verbs); i++) {
-        if (strcmp(verbs[i].name, call->words[0]) == 0 && verbs[i].n_words == call->n_words) {
-            const char *project;
-            WEIR_TRY(cli_project_find(call, options->project, verbs[i].right, &project, err));
-            options->project = weir_arena_strdup(call->arena, project);
-            return verbs[i].run(call, err);
-        }
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir secret %s", call->command->usage);
+    WEIR_TRY(cli_project_find(call, options->project, "change secrets", &project, err));
+    options->project = weir_arena_strdup(call->arena, project);
+    return WEIR_OK;
 }
+
+static weir_status take_value(struct cli_call *call, json_t *body, struct weir_error *err)
+{
+    char *value;
+    WEIR_TRY(find_project(call, body, err));
+    WEIR_TRY(read_value(call, &value, err));
+    return json_object_set_new(body, "value", json_string(value)) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "the value is no UTF-8 text");
+}
+
+#define SECRETS "/api/v1/projects/{-project}/secrets"
 
 const struct cli_command cli_secret = {
     .name = "secret",
@@ -140,8 +84,15 @@ const struct cli_command cli_secret = {
     .help =
         "A value is stored encrypted, given to the jobs that name it (weir job run --secret), and\n"
         "shown to nobody. It is read from standard input, a file or the terminal.",
-    .min_words = 1,
-    .max_words = 2,
+    CLI_WORDS(1, 2),
     CLI_OPTIONS(secret_options, secret_options),
-    .run = run_secret,
+    // clang-format off: a table
+    CLI_VERBS(
+        {"set", 2, 2, take_value, .call = "PUT " SECRETS "/{1}", .body = "",
+         .say = "{1}: set; jobs of project {-project} get it with --secret {1}"},
+        {"list", 1, 1, find_project, .call = "GET " SECRETS,
+         CLI_COLUMNS({"name", "NAME"}, {"created_by", "CREATED BY"}, {"updated_ms", "UPDATED"})},
+        {"delete", 2, 2, find_project, .call = "DELETE " SECRETS "/{1}", .query = "-force",
+         CLI_DONE(1, "deleted")}),
+    // clang-format on
 };

@@ -149,8 +149,6 @@ const struct cli_command cli_server_stop = {
             "start again when the server does. Works as well when server, agent or supervisors "
             "were\n"
             "killed: what they left is found by its locks and ended.",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(stop_options, stop_options),
     .run = run_stop,
 };
@@ -183,8 +181,6 @@ const struct cli_command cli_agent_stop = {
             "jobs go\n"
             "on elsewhere, or here when the agent is back. (SIGTERM ends an agent alone; tasks "
             "outlive it.)",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(stop_options, agent_stop_options),
     .run = run_agent_stop,
 };

@@ -3,9 +3,8 @@
 #include "cli/job_ask.h"
 #include "cli/job_code.h"
 #include "cli/job_program.h"
-#include "cli/noun.h"
 #include "cli/project_find.h"
-
+#include "cli/verb.h"
 #include "cli/wait.h"
 
 #include "base/quantity.h"
@@ -76,40 +75,35 @@ static const struct weir_option one_options[] = {
 
 /* ---- finding one ------------------------------------------------------------------------------------ */
 
-static weir_status list(struct cli_call *call, const char *kind, const char *name, json_t **out,
-                        struct weir_error *err)
+/* By its name, or its id; without a word it is "notebook". Its id becomes the word behind it. */
+static weir_status find_service_of(struct cli_call *call, json_t *body, struct weir_error *err)
 {
-    const struct service_options *options = call->options;
-    char *path = weir_arena_printf(
-        call->arena, "/api/v1/services?limit=1000%s%s%s%s%s%s", kind != NULL ? "&kind=" : "",
-        kind != NULL ? kind : "", name != NULL ? "&name=" : "",
-        name != NULL ? cli_path1(call, "{}", name) : "",
-        options->project != NULL ? "&project=" : "",
-        options->project != NULL ? cli_path1(call, "{}", options->project) : "");
-    return cli_rest(call, "GET", path, NULL, out, err);
-}
-
-/* By its name, or its id. */
-static weir_status find_id(struct cli_call *call, const char *kind, const char *word, char **out,
-                           struct weir_error *err)
-{
-    json_t *answer = NULL;
-    WEIR_TRY(list(call, kind, word, &answer, err));
+    static const struct cli_verb list = {.call = "GET /api/v1/services?limit=1000{1?&kind=|}{1}",
+                                         .query = "name=0 -project"};
+    bool is_notebook = strncmp(call->command->name, "notebook ", 9) == 0;
+    const char *kind = is_notebook ? "notebook" : "service";
+    char **words = WEIR_ARENA_ARRAY(call->arena, 2, char *);
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
+    (void)body;
+    words[0] = weir_arena_strdup(call->arena, call->n_words > 0 ? call->words[0] : "notebook");
+    words[1] = weir_arena_strdup(call->arena, kind);
+    call->words = words;
+    call->n_words = is_notebook ? 2 : 1; /* services are of any kind */
+    WEIR_TRY(cli_rest(call, "GET", cli_verb_path(call, &list, NULL), NULL, &answer, err));
     const json_t *items = json_object_get(answer, "items");
     size_t n = json_array_size(items);
-    const char *id = json_string_value(json_object_get(json_array_get(items, 0), "id"));
-    *out = weir_arena_strdup(call->arena, n == 1 && id != NULL ? id : word);
-    json_decref(answer);
     if (n > 1) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%zu projects have a %s \"%.60s\": say which with --project", n,
-                              kind != NULL ? kind : "service", word);
+                              "%zu projects have a %s \"%.60s\": say which with --project", n, kind,
+                              words[0]);
     }
-    if (n == 0 && strlen(word) != 26) {
+    if (n == 0 && strlen(words[0]) != 26) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "there is no %s \"%.60s\": `weir service list` lists them",
-                              kind != NULL ? kind : "service", word);
+                              "there is no %s \"%.60s\": `weir service list` lists them", kind,
+                              words[0]);
     }
+    words[1] = n == 1 ? cli_text(call, json_array_get(items, 0), "id") : words[0];
+    call->n_words = 2;
     return WEIR_OK;
 }
 
@@ -178,36 +172,28 @@ static weir_status wait_for(struct cli_call *call, json_t **service, struct weir
                                 awaited.what, text_of(*service, "why"), text_of(*service, "name"));
 }
 
-/* POST it, and say what it is called. Takes `body`. */
+/* POST it, and say what it is called. */
 static weir_status start(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct service_options *options = call->options;
-    json_t *service = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *service = NULL;
     if (options->project != NULL) {
         json_object_set_new(body, "project", json_string(options->project));
     }
     json_object_set_new(body, "is_shared", json_boolean(options->is_shared));
-    weir_status status = add_idle(options, body, err);
-    if (status == WEIR_OK) {
-        job_ask_warn(call, &options->ask);
-        status = cli_rest(call, "POST", "/api/v1/services", body, &service, err);
+    WEIR_TRY(add_idle(options, body, err));
+    job_ask_warn(call, &options->ask);
+    WEIR_TRY(cli_rest(call, "POST", "/api/v1/services", body, &service, err));
+    if (options->has_wait) {
+        WEIR_TRY(wait_for(call, &service, err));
     }
-    json_decref(body);
-    if (status == WEIR_OK && options->has_wait) {
-        status = wait_for(call, &service, err);
-    }
-    if (status == WEIR_OK && cli_is_json(call)) {
-        cli_print_json(service);
-    } else if (status == WEIR_OK) {
-        const char *kind = text_of(service, "kind"), *name = text_of(service, "name");
-        (void)printf("%s \"%s\": %s\n", kind, name,
-                     strcmp(text_of(service, "state"), "RUNNING") == 0 ? "runs" : "starts");
-        (void)printf("address: %s (in a browser that is logged in to Weir; else: weir service open "
-                     "%s)\n",
-                     text_of(service, "url"), name);
-    }
-    json_decref(service);
-    return status;
+    cli_print_said(call, service,
+                   cli_fill(call,
+                            "{kind} \"{name}\": {state=RUNNING?runs|starts}\n"
+                            "address: {url} (in a browser that is logged in to Weir; else: weir "
+                            "service open {name})",
+                            NULL, service));
+    return WEIR_OK;
 }
 
 static weir_status run_service(struct cli_call *call, struct weir_error *err)
@@ -224,35 +210,24 @@ static weir_status run_service(struct cli_call *call, struct weir_error *err)
                        : options->name != NULL ? options->name
                                                : job_program_name_of(call, words, n);
     json_t *spec = json_object();
+    WEIR_AUTO(weir_json_auto_free)
     json_t *body = json_pack("{s:s,s:s,s:o,s:I,s:b}", "name", name, "kind", "service", "spec", spec,
                              "port", (json_int_t)options->port, "keeps_path", options->keeps_path);
-    weir_status status = make_spec(call, words, n, spec, err);
-    if (status == WEIR_OK) {
-        status =
-            cli_project_find(call, options->project, "submit jobs", &options->code.project, err);
-    }
-    if (status == WEIR_OK) {
-        options->code.image = options->image;
-        status = job_code_add(call, &options->code, words, n, spec, err);
-    }
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
+    WEIR_TRY(make_spec(call, words, n, spec, err));
+    WEIR_TRY(cli_project_find(call, options->project, "submit jobs", &options->code.project, err));
+    options->code.image = options->image;
+    WEIR_TRY(job_code_add(call, &options->code, words, n, spec, err));
     return start(call, body, err);
 }
 
 static weir_status run_notebook(struct cli_call *call, struct weir_error *err)
 {
     json_t *spec = json_object();
+    WEIR_AUTO(weir_json_auto_free)
     json_t *body =
         json_pack("{s:s,s:s,s:o}", "name", call->n_words > 0 ? call->words[0] : "notebook", "kind",
                   "notebook", "spec", spec);
-    weir_status status = make_spec(call, NULL, 0, spec, err);
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
+    WEIR_TRY(make_spec(call, NULL, 0, spec, err));
     return start(call, body, err);
 }
 
@@ -270,15 +245,10 @@ static weir_status run_tensorboard(struct cli_call *call, struct weir_error *err
 {
     const struct service_options *options = call->options;
     json_t *spec = json_object(), *runs = json_array();
+    WEIR_AUTO(weir_json_auto_free)
     json_t *body = json_pack("{s:s,s:o,s:o}", "kind", "tensorboard", "spec", spec, "runs", runs);
-    weir_status status = add_runs(call, runs, err);
-    if (status == WEIR_OK) {
-        status = make_spec(call, NULL, 0, spec, err);
-    }
-    if (status != WEIR_OK) {
-        json_decref(body);
-        return status;
-    }
+    WEIR_TRY(add_runs(call, runs, err));
+    WEIR_TRY(make_spec(call, NULL, 0, spec, err));
     if (options->installs) {
         json_object_set_new(spec, "python", json_string("tensorboard\nsetuptools<81\n"));
     }
@@ -292,98 +262,21 @@ static weir_status run_tensorboard(struct cli_call *call, struct weir_error *err
 
 /* ---- what is there ------------------------------------------------------------------------------------ */
 
-static weir_status print_list(struct cli_call *call, const char *kind, struct weir_error *err)
-{
-    static const struct cli_column columns[] = {
-        {"name", "NAME"},       {"kind", "KIND"}, {"state", "STATE"},  {"owner", "OWNER"},
-        {"project", "PROJECT"}, {"node", "NODE"}, {"used_ms", "USED"}, {"why", "WHY"}};
-    json_t *answer = NULL;
-    WEIR_TRY(list(call, kind, NULL, &answer, err));
-    cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
-    json_decref(answer);
-    return WEIR_OK;
-}
+#define SERVICE_COLUMNS                                                                            \
+    CLI_COLUMNS({"name", "NAME"}, {"kind", "KIND"}, {"state", "STATE"}, {"owner", "OWNER"},        \
+                {"project", "PROJECT"}, {"node", "NODE"}, {"used_ms", "USED"}, {"why", "WHY"})
 
-static weir_status list_services(struct cli_call *call, struct weir_error *err)
-{
-    return print_list(call, NULL, err);
-}
+#define OPEN_SERVICE                                                                               \
+    CLI_VERBS({.prepare = find_service_of,                                                         \
+               .call = "POST /api/v1/services/{1}/ticket",                                         \
+               .say = "{url}",                                                                     \
+               .aside = "weir: this address is good once, for a minute; the browser that opens "   \
+                        "it stays logged in"})
 
-static weir_status list_notebooks(struct cli_call *call, struct weir_error *err)
-{
-    return print_list(call, "notebook", err);
-}
-
-static weir_status open_one(struct cli_call *call, const char *kind, struct weir_error *err)
-{
-    char *id;
-    json_t *answer = NULL;
-    WEIR_TRY(find_id(call, kind, call->n_words > 0 ? call->words[0] : "notebook", &id, err));
-    WEIR_TRY(cli_rest(call, "POST", cli_path1(call, "/api/v1/services/{}/ticket", id), NULL,
-                      &answer, err));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        (void)printf("%s\n", text_of(answer, "url"));
-        (void)fprintf(stderr,
-                      "weir: this address is good once, for a minute; the browser that opens "
-                      "it stays logged in\n");
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status open_service(struct cli_call *call, struct weir_error *err)
-{
-    return open_one(call, NULL, err);
-}
-
-static weir_status open_notebook(struct cli_call *call, struct weir_error *err)
-{
-    return open_one(call, "notebook", err);
-}
-
-/* POST or DELETE, and one line about what has become of it. */
-static weir_status change(struct cli_call *call, const char *kind, const char *method,
-                          const char *path, const char *done, struct weir_error *err)
-{
-    char *id;
-    json_t *answer = NULL;
-    const char *word = call->n_words > 0 ? call->words[0] : "notebook";
-    WEIR_TRY(find_id(call, kind, word, &id, err));
-    WEIR_TRY(cli_rest(call, method, cli_path1(call, path, id), NULL, &answer, err));
-    if (!cli_is_json(call)) {
-        (void)printf("%s %s\n", word, done);
-    } else if (answer != NULL) {
-        cli_print_json(answer);
-    } else {
-        cli_print_change(json_pack("{s:s}", "deleted", id));
-    }
-    json_decref(answer);
-    return WEIR_OK;
-}
-
-static weir_status stop_service(struct cli_call *call, struct weir_error *err)
-{
-    return change(call, NULL, "POST", "/api/v1/services/{}/stop", "is stopped; its folder stays",
-                  err);
-}
-
-static weir_status stop_notebook(struct cli_call *call, struct weir_error *err)
-{
-    return change(call, "notebook", "POST", "/api/v1/services/{}/stop",
-                  "is stopped; its folder stays", err);
-}
-
-static weir_status start_service(struct cli_call *call, struct weir_error *err)
-{
-    return change(call, NULL, "POST", "/api/v1/services/{}/start", "starts", err);
-}
-
-static weir_status delete_service(struct cli_call *call, struct weir_error *err)
-{
-    return change(call, NULL, "DELETE", "/api/v1/services/{}", "is deleted, with its folder", err);
-}
+#define STOP_SERVICE                                                                               \
+    CLI_VERBS({.prepare = find_service_of,                                                         \
+               .call = "POST /api/v1/services/{1}/stop",                                           \
+               .say = "{0} is stopped; its folder stays"})
 
 const struct cli_command cli_service_run = {
     .name = "service run",
@@ -396,8 +289,7 @@ const struct cli_command cli_service_run = {
         "project. WEIR_FOLDER is a folder that stays when it is stopped. {{port}} and {{path}} "
         "in\n"
         "a word are filled in.",
-    .min_words = 1,
-    .max_words = 1000,
+    CLI_WORDS(1, 1000),
     CLI_OPTIONS(service_options, run_options),
     .run = run_service,
 };
@@ -409,8 +301,7 @@ const struct cli_command cli_notebook_start = {
     .help = "Its folder stays when it is stopped, by you or because nobody has used it. Jupyter is "
             "the\n"
             "node's (Debian: jupyter-notebook), or that of an environment made by --python.",
-    .min_words = 0,
-    .max_words = 1,
+    CLI_WORDS(0, 1),
     CLI_OPTIONS(service_options, notebook_options),
     .run = run_notebook,
 };
@@ -420,8 +311,7 @@ const struct cli_command cli_tensorboard = {
     .usage = "RUN…",
     .summary = "Show runs in TensorBoard, as they go on",
     .help = "TensorBoard is the node's, or that of an environment made by --install or --python.",
-    .min_words = 1,
-    .max_words = 100,
+    CLI_WORDS(1, 100),
     CLI_OPTIONS(service_options, tensorboard_options),
     .run = run_tensorboard,
 };
@@ -430,78 +320,77 @@ const struct cli_command cli_service_list = {
     .name = "service list",
     .usage = "",
     .summary = "List services and notebooks",
-    .max_words = 0,
     .flags = CLI_WIDE,
     CLI_OPTIONS(service_options, one_options),
-    .run = list_services,
+    CLI_VERBS({.call = "GET /api/v1/services?limit=1000", .query = "-project", SERVICE_COLUMNS}),
 };
 
 const struct cli_command cli_notebook_list = {
     .name = "notebook list",
     .usage = "",
     .summary = "List notebooks",
-    .max_words = 0,
     .flags = CLI_WIDE,
     CLI_OPTIONS(service_options, one_options),
-    .run = list_notebooks,
+    CLI_VERBS({.call = "GET /api/v1/services?limit=1000&kind=notebook",
+               .query = "-project",
+               SERVICE_COLUMNS}),
 };
 
 const struct cli_command cli_service_open = {
     .name = "service open",
     .usage = "NAME",
     .summary = "Print an address that lets a browser in, once",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(service_options, one_options),
-    .run = open_service,
+    OPEN_SERVICE,
 };
 
 const struct cli_command cli_notebook_open = {
     .name = "notebook open",
     .usage = "[NAME]",
     .summary = "Print an address that lets a browser in, once",
-    .min_words = 0,
-    .max_words = 1,
+    CLI_WORDS(0, 1),
     CLI_OPTIONS(service_options, one_options),
-    .run = open_notebook,
+    OPEN_SERVICE,
 };
 
 const struct cli_command cli_service_start = {
     .name = "service start",
     .usage = "NAME",
     .summary = "Start a service that has stopped, as it was",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(service_options, one_options),
-    .run = start_service,
+    CLI_VERBS({.prepare = find_service_of,
+               .call = "POST /api/v1/services/{1}/start",
+               .say = "{0} starts"}),
 };
 
 const struct cli_command cli_service_stop = {
     .name = "service stop",
     .usage = "NAME",
     .summary = "Stop a service; its folder stays",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(service_options, one_options),
-    .run = stop_service,
+    STOP_SERVICE,
 };
 
 const struct cli_command cli_notebook_stop = {
     .name = "notebook stop",
     .usage = "[NAME]",
     .summary = "Stop a notebook; its folder stays",
-    .min_words = 0,
-    .max_words = 1,
+    CLI_WORDS(0, 1),
     CLI_OPTIONS(service_options, one_options),
-    .run = stop_notebook,
+    STOP_SERVICE,
 };
 
 const struct cli_command cli_service_delete = {
     .name = "service delete",
     .usage = "NAME",
     .summary = "Forget a service or notebook that does not run, with its folder",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(service_options, one_options),
-    .run = delete_service,
+    CLI_VERBS({.prepare = find_service_of,
+               .call = "DELETE /api/v1/services/{1}",
+               .say = "{0} is deleted, with its folder",
+               .gives = "deleted=1"}),
 };

@@ -345,7 +345,7 @@ const struct cli_command cli_simulate = {
             "waiting by size of job, fairness, evictions and kept guarantees. Works on this "
             "machine, without a\n"
             "server. Traces, cluster files and options: docs/reference/simulator.md.",
-    .max_words = 0,
+    CLI_WORDS(0, 0),
     CLI_OPTIONS(simulate_options, simulate_options),
     .run = run_simulate,
 };

@@ -3,9 +3,8 @@
 #include "cli/input.h"
 #include "cli/noun.h"
 #include "cli/program_files.h"
+#include "cli/verb.h"
 #include "cli/wait.h"
-
-#include "base/file.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -20,8 +19,6 @@ struct sweep_options {
     bool is_following, is_dry_run;
     int64_t limit;
 };
-
-static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(sweep_options)};
 
 static const struct weir_option run_options[] = {
     CLI_COMMON_OPTIONS(sweep_options),
@@ -38,39 +35,16 @@ static const struct weir_option list_options[] = {
     WEIR_OPT(sweep_options, limit, "limit", 0, INT, "50", 1, 100000, "N", "At most so many"),
 };
 
-/* The document of a file; "-" is standard input. */
-static weir_status read_document(struct cli_call *call, const char *file, json_t **out,
-                                 struct weir_error *err)
-{
-    char *text;
-    size_t len;
-    WEIR_TRY(cli_input_read(file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
-    return weir_yaml_parse(text, len, file, false, out, err);
-}
-
 /* How far it is. In the arena. */
 static char *line_of(struct cli_call *call, const json_t *sweep)
 {
-    struct weir_arena *arena = call->arena;
-    const char *id = json_string_value(json_object_get(sweep, "id"));
-    const char *reason = json_string_value(json_object_get(sweep, "reason"));
-    bool has_paused = json_integer_value(json_object_get(sweep, "n_paused")) > 0;
-    bool has_best = json_integer_value(json_object_get(sweep, "best")) > 0;
-    const char *paused = !has_paused ? ""
-                                     : weir_arena_printf(arena, ", %s waiting at a rung",
-                                                         cli_text(call, sweep, "n_paused"));
-    const char *best = !has_best ? ""
-                                 : weir_arena_printf(arena, "; best: trial %s, %s %s",
-                                                     cli_text(call, sweep, "best"),
-                                                     cli_text(call, sweep, "metric"),
-                                                     cli_text(call, sweep, "best_value"));
-    return weir_arena_printf(
-        arena, "sweep/%s %s: %s, %s of %s trials, %s open, %s stopped early, %s failed%s%s%s%s",
-        cli_short_id(id), cli_text(call, sweep, "name"), cli_text(call, sweep, "state"),
-        cli_text(call, sweep, "n_made"), cli_text(call, sweep, "n_trials"),
-        cli_text(call, sweep, "n_open"), cli_text(call, sweep, "n_stopped"),
-        cli_text(call, sweep, "n_failed"), paused, best, reason != NULL ? "; " : "",
-        reason != NULL ? reason : "");
+    return cli_fill(call,
+                    "sweep/{id:short} {name}: {state}, {n_made} of {n_trials} trials, {n_open} "
+                    "open, {n_stopped} stopped early, {n_failed} failed"
+                    "{n_paused=0?|{n_paused?, {n_paused} waiting at a rung}}"
+                    "{best=0?|{best?; best: trial {best}, {metric} {best_value}}}"
+                    "{reason?; {reason}}",
+                    NULL, sweep);
 }
 
 static void print_sweep(struct cli_call *call, const json_t *sweep)
@@ -167,40 +141,27 @@ static weir_status follow(struct cli_call *call, const char *id, struct weir_err
 static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
 {
     const struct sweep_options *options = call->options;
-    bool is_following = options->is_following && !options->is_dry_run;
-    json_t *document, *answer;
-    WEIR_TRY(read_document(call, call->words[0], &document, err));
-    if (options->project != NULL && json_is_object(document) &&
-        json_object_get(document, "project") == NULL) {
-        json_object_set_new(document, "project", json_string(options->project));
-    }
+    WEIR_AUTO(weir_json_auto_free) json_t *document = NULL, *answer = NULL;
+    WEIR_TRY(
+        cli_input_yaml(call->words[0], DOCUMENT_MAX_BYTES, false, call->arena, &document, err));
+    cli_input_project(document, options->project);
     json_t *spec = json_object_get(json_object_get(document, "job"), "spec");
     const char *project = json_string_value(json_object_get(document, "project"));
-    weir_status status = cli_connect(call, err);
-    if (status == WEIR_OK) {
-        status = program_files_send(call, call->words[0], project, "$.job.spec", spec, err);
+    WEIR_TRY(cli_connect(call, err));
+    WEIR_TRY(program_files_send(call, call->words[0], project, "$.job.spec", spec, err));
+    WEIR_TRY(cli_rest(call, "POST",
+                      options->is_dry_run ? "/api/v1/sweeps?dry_run=1" : "/api/v1/sweeps", document,
+                      &answer, err));
+    if (options->is_following && !options->is_dry_run) {
+        return follow(call, cli_text(call, answer, "id"), err);
     }
-    if (status != WEIR_OK) {
-        json_decref(document);
-        return status;
-    }
-    status =
-        cli_rest(call, "POST", options->is_dry_run ? "/api/v1/sweeps?dry_run=1" : "/api/v1/sweeps",
-                 document, &answer, err);
-    json_decref(document);
-    WEIR_TRY(status);
-    char *id = weir_arena_strdup(call->arena, json_string_value(json_object_get(answer, "id")));
-    if (is_following) {
-        json_decref(answer);
-        return follow(call, id, err);
-    }
-    if (options->is_dry_run && !cli_is_json(call)) {
-        printf("sweep %s is good: %s trials by method %s\n", cli_text(call, answer, "name"),
-               cli_text(call, answer, "n_trials"), cli_text(call, answer, "method"));
+    if (options->is_dry_run) {
+        cli_print_said(call, answer,
+                       cli_fill(call, "sweep {name} is good: {n_trials} trials by method {method}",
+                                NULL, answer));
     } else {
         print_sweep(call, answer);
     }
-    json_decref(answer);
     return WEIR_OK;
 }
 
@@ -213,24 +174,10 @@ const struct cli_command cli_sweep_run = {
             "\"{{NAME}}\" in the job's specification becomes the value of a parameter; a command "
             "finds it as\nWEIR_PARAM_NAME, too. weir explain sweep-methods and sweep-parameters "
             "list what there is.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(sweep_options, run_options),
     .run = run_sweep_run,
 };
-
-static weir_status run_sweep_list(struct cli_call *call, struct weir_error *err)
-{
-    const struct sweep_options *options = call->options;
-    const struct cli_noun *noun = cli_noun_find("sweep");
-    json_t *list;
-    size_t n;
-    WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, options->limit, &list, err));
-    const struct cli_column *columns = cli_noun_columns(call, noun, &n);
-    cli_print_table(call, list, columns, n);
-    json_decref(list);
-    return WEIR_OK;
-}
 
 const struct cli_command cli_sweep_list = {
     .name = "sweep list",
@@ -238,31 +185,27 @@ const struct cli_command cli_sweep_list = {
     .summary = "List sweeps, newest first",
     .flags = CLI_WIDE | CLI_YAML,
     CLI_OPTIONS(sweep_options, list_options),
-    .run = run_sweep_list,
+    CLI_VERBS({.lists = "sweeps"}),
 };
 
 static weir_status run_sweep_get(struct cli_call *call, struct weir_error *err)
 {
     char *id;
-    json_t *sweep, *list;
+    WEIR_AUTO(weir_json_auto_free) json_t *sweep = NULL, *list = NULL;
     size_t n;
     const struct cli_noun *trials = cli_noun_find("trial");
     WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
     WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/sweeps/{}", id), NULL, &sweep, err));
-    weir_status status = cli_noun_list(call, trials, id, NULL, 0, 100000, &list, err);
-    if (status == WEIR_OK && (cli_is_json(call) || cli_is_yaml(call))) {
+    WEIR_TRY(cli_noun_list(call, trials, id, NULL, 0, 100000, &list, err));
+    if (cli_is_json(call) || cli_is_yaml(call)) {
         json_object_set(sweep, "trials", json_object_get(list, "items"));
         cli_print_object(call, sweep);
-    } else if (status == WEIR_OK) {
+    } else {
         print_sweep(call, sweep);
         const struct cli_column *columns = cli_noun_columns(call, trials, &n);
         cli_print_table(call, list, columns, n);
     }
-    if (status == WEIR_OK) {
-        json_decref(list);
-    }
-    json_decref(sweep);
-    return status;
+    return WEIR_OK;
 }
 
 const struct cli_command cli_sweep_get = {
@@ -270,87 +213,46 @@ const struct cli_command cli_sweep_get = {
     .usage = "SWEEP",
     .summary = "Show a sweep and its trials: what each tries, and what came of it",
     .flags = CLI_WIDE | CLI_YAML,
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
     .run = run_sweep_get,
 };
-
-static weir_status tell(struct cli_call *call, const char *path, struct weir_error *err)
-{
-    char *id;
-    json_t *sweep;
-    WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
-    WEIR_TRY(cli_rest(call, "POST", cli_path1(call, path, id), NULL, &sweep, err));
-    print_sweep(call, sweep);
-    json_decref(sweep);
-    return WEIR_OK;
-}
-
-static weir_status run_sweep_stop(struct cli_call *call, struct weir_error *err)
-{
-    return tell(call, "/api/v1/sweeps/{}/stop", err);
-}
-
-static weir_status run_sweep_pause(struct cli_call *call, struct weir_error *err)
-{
-    return tell(call, "/api/v1/sweeps/{}/pause", err);
-}
-
-static weir_status run_sweep_resume(struct cli_call *call, struct weir_error *err)
-{
-    return tell(call, "/api/v1/sweeps/{}/resume", err);
-}
 
 const struct cli_command cli_sweep_pause = {
     .name = "sweep pause",
     .usage = "SWEEP",
     .summary = "Start no trial of a sweep until it is resumed; those that run go on to their ends",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
-    .run = run_sweep_pause,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "sweep", .call = "POST /api/v1/sweeps/{@}/pause", .print = print_sweep}),
 };
 
 const struct cli_command cli_sweep_resume = {
     .name = "sweep resume",
     .usage = "SWEEP",
     .summary = "Let a paused sweep go on",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
-    .run = run_sweep_resume,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "sweep", .call = "POST /api/v1/sweeps/{@}/resume", .print = print_sweep}),
 };
 
 const struct cli_command cli_sweep_stop = {
     .name = "sweep stop",
     .usage = "SWEEP",
     .summary = "End a sweep with what it has; the jobs of its trials are cancelled",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
-    .run = run_sweep_stop,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "sweep", .call = "POST /api/v1/sweeps/{@}/stop", .print = print_sweep}),
 };
-
-static weir_status run_sweep_delete(struct cli_call *call, struct weir_error *err)
-{
-    char *id;
-    WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/sweeps/{}", id), NULL, NULL, err));
-    if (cli_is_json(call)) {
-        cli_print_change(json_pack("{s:s,s:s,s:b}", "noun", "sweep", "id", id, "deleted", 1));
-    } else {
-        printf("sweep/%s deleted; its jobs and runs stay\n", cli_short_id(id));
-    }
-    return WEIR_OK;
-}
 
 const struct cli_command cli_sweep_delete = {
     .name = "sweep delete",
     .usage = "SWEEP",
     .summary = "Delete a sweep that is over; the jobs and runs of its trials stay",
-    .min_words = 1,
-    .max_words = 1,
-    CLI_OPTIONS(sweep_options, plain_options),
-    .run = run_sweep_delete,
+    CLI_WORDS(1, 1),
+    CLI_PLAIN,
+    CLI_VERBS({.of = "sweep",
+               .call = "DELETE /api/v1/sweeps/{@}",
+               .say = "sweep/{@:short} deleted; its jobs and runs stay",
+               .gives = "noun='sweep' id=@ deleted=true"}),
 };

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-struct top_options {
-    struct cli_common common;
-};
-
-static const struct weir_option top_options[] = {CLI_COMMON_OPTIONS(top_options)};
-
 static const struct cli_column node_columns[] = {
     {"name", "NODE"},
     {"state", "STATE"},
@@ -83,8 +77,7 @@ const struct cli_command cli_top = {
             "USED is what the\ntasks use, as agents said it last (every 10 s, of older tasks every "
             "minute); \"-\": not yet of all that run.\nJobs that use most come first.",
     .flags = CLI_WIDE | CLI_YAML,
-    .min_words = 0,
-    .max_words = 1,
-    CLI_OPTIONS(top_options, top_options),
+    CLI_WORDS(0, 1),
+    CLI_PLAIN,
     .run = run_top,
 };

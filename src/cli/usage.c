@@ -1,6 +1,6 @@
 /** weir usage: who had how much of the cluster. */
-#include "cli/command.h"
 #include "cli/find.h"
+#include "cli/verb.h"
 
 #include "client/client.h"
 
@@ -32,9 +32,10 @@ static const struct weir_option usage_options[] = {
 };
 
 /* "2026-11" to its first day and that of the month after. */
-static weir_status read_month(struct cli_call *call, const char *month, char **out_from,
-                              char **out_to, struct weir_error *err)
+static weir_status read_month(struct cli_call *call, struct usage_options *options,
+                              struct weir_error *err)
 {
+    const char *month = options->month;
     char *end, *end_of_month;
     long year = strtol(month, &end, 10);
     long number = *end == '-' ? strtol(end + 1, &end_of_month, 10) : 0;
@@ -43,40 +44,9 @@ static weir_status read_month(struct cli_call *call, const char *month, char **o
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "--month %.20s: expected a year and a month, as in 2026-11", month);
     }
-    *out_from = weir_arena_printf(call->arena, "%04ld-%02ld-01", year, number);
-    *out_to = weir_arena_printf(call->arena, "%04ld-%02ld-01", number == 12 ? year + 1 : year,
-                                number == 12 ? 1 : number + 1);
-    return WEIR_OK;
-}
-
-static char *add_parameter(struct cli_call *call, char *path, const char *name, const char *value)
-{
-    if (value == NULL) {
-        return path;
-    }
-    return weir_arena_printf(call->arena, "%s%c%s=%s", path, strchr(path, '?') != NULL ? '&' : '?',
-                             name, cli_path1(call, "{}", value));
-}
-
-static weir_status make_path(struct cli_call *call, char **out, struct weir_error *err)
-{
-    const struct usage_options *options = call->options;
-    char *from = options->from, *to = options->to;
-    if (options->month != NULL && (from != NULL || to != NULL)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "--month, or --from and --to");
-    }
-    if (options->month != NULL) {
-        WEIR_TRY(read_month(call, options->month, &from, &to, err));
-    }
-    char *path = weir_arena_strdup(call->arena, "/api/v1/usage");
-    path = add_parameter(call, path, "by", options->by);
-    path = add_parameter(call, path, "from", from);
-    path = add_parameter(call, path, "to", to);
-    path = add_parameter(call, path, "project", options->project);
-    path = add_parameter(call, path, "user", options->user);
-    path = add_parameter(call, path, "job", options->job);
-    path = add_parameter(call, path, "model", options->model);
-    *out = add_parameter(call, path, "format", options->is_csv ? "csv" : NULL);
+    options->from = weir_arena_printf(call->arena, "%04ld-%02ld-01", year, number);
+    options->to = weir_arena_printf(call->arena, "%04ld-%02ld-01", number == 12 ? year + 1 : year,
+                                    number == 12 ? 1 : number + 1);
     return WEIR_OK;
 }
 
@@ -92,6 +62,15 @@ static weir_status print_csv(struct cli_call *call, const char *path, struct wei
     }
     weir_buf_fini(&table);
     return status;
+}
+
+static weir_status check_time(struct cli_call *call, struct usage_options *options,
+                              struct weir_error *err)
+{
+    if (options->month != NULL && (options->from != NULL || options->to != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--month, or --from and --to");
+    }
+    return options->month != NULL ? read_month(call, options, err) : WEIR_OK;
 }
 
 /* Hours, to two decimals; what nobody knows is "-". */
@@ -125,7 +104,7 @@ static const char *key_of(struct cli_call *call, const json_t *item)
                          : "(none)";
 }
 
-static void print_table(struct cli_call *call, json_t *answer)
+static void print_table(struct cli_call *call, const json_t *answer)
 {
     const struct usage_options *options = call->options;
     const struct cli_column columns[] = {{"key", weir_arena_printf(call->arena, "%s", options->by)},
@@ -147,35 +126,29 @@ static void print_table(struct cli_call *call, json_t *answer)
     printf("Hours of devices, and of CPUs, from %s until %s:\n",
            json_string_value(json_object_get(answer, "from")),
            json_string_value(json_object_get(answer, "to")));
-    json_object_set_new(answer, "items", rows);
-    cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
+    json_t *table = json_pack("{s:o}", "items", rows);
+    cli_print_table(call, table, columns, WEIR_ARRAY_LEN(columns));
+    json_decref(table);
 }
 
 static weir_status run_usage(struct cli_call *call, struct weir_error *err)
 {
-    const struct usage_options *options = call->options;
-    json_t *answer;
-    char *path = NULL;
-    WEIR_TRY(make_path(call, &path, err));
-    if (options->is_csv) {
-        return print_csv(call, path, err);
-    }
-    WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
-    if (cli_is_json(call) || cli_is_yaml(call)) {
-        cli_print_object(call, answer);
-    } else {
-        print_table(call, answer);
-    }
-    json_decref(answer);
-    return WEIR_OK;
+    static const struct cli_verb show = {.call = "GET /api/v1/usage",
+                                         .query = "-by -from -to -project -user -job -model",
+                                         .print = print_table};
+    struct usage_options *options = call->options;
+    WEIR_TRY(check_time(call, options, err));
+    return options->is_csv ? print_csv(call,
+                                       weir_arena_printf(call->arena, "%s&format=csv",
+                                                         cli_verb_path(call, &show, NULL)),
+                                       err)
+                           : cli_verb_run(call, &show, err);
 }
 
 const struct cli_command cli_usage = {
     .name = "usage",
     .usage = "[--by WHAT] [--month YYYY-MM] [--project NAME] [--csv] [-o json]",
     .summary = "Show who asked for, had and used how much of the cluster",
-    .min_words = 0,
-    .max_words = 0,
     CLI_OPTIONS(usage_options, usage_options),
     .run = run_usage,
 };

@@ -337,7 +337,7 @@ const struct cli_command cli_what_if = {
         "or be evicted\n"
         "instead, and why. Nothing is changed. A running job that is asked about is asked for "
         "anew.",
-    .max_words = 0,
+    CLI_WORDS(0, 0),
     CLI_OPTIONS(what_if_options, what_if_options),
     .run = run_what_if,
 };

@@ -516,8 +516,7 @@ const struct cli_command weir_demo = {
         "enrolled, barred and unknown people, someone is barred, others are enrolled, the model "
         "is\n"
         "retrained and swapped while frames flow. Ends with a report from the recorded decisions.",
-    .min_words = 1,
-    .max_words = 1,
+    CLI_WORDS(1, 1),
     CLI_OPTIONS(demo_options, options),
     .run = run_demo,
 };

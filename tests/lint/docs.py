@@ -282,7 +282,8 @@ def load_commands():
             body = braces_after(text, match.start())
             table = re.search(r"CLI_OPTIONS\(\w+, (\w+)\)", body)
             name = string(re.search(r'\.name = ("[^"]+")', body)[1])
-            commands[name] = [row[0] for row in tables[table[1]]] if table else []
+            plain = COMMON_OPTIONS if "CLI_PLAIN" in body else []
+            commands[name] = [row[0] for row in tables[table[1]]] if table else plain
     return commands
 
 
@@ -577,9 +578,9 @@ def load_bounds():
     for _, text in [*sources("src/cli"), *sources("src/demo")]:
         for match in re.finditer(r"struct cli_command (?:cli|weir)_\w+\s*=\s*\{", text):
             body = braces_after(text, match.start())
-            most = re.search(r"\.max_words = (\d+)", body)
+            most = re.search(r"CLI_WORDS\(\d+, (\d+)\)", body)
             name = string(re.search(r'\.name = ("[^"]+")', body)[1])
-            is_open = not most and ".max_words" in body  # a number with a name
+            is_open = not most and "CLI_WORDS" in body  # a number with a name
             bounds[name] = (1000 if is_open else int(most[1]) if most else 0, "CLI_RAW" in body)
     return bounds
 
@@ -623,7 +624,7 @@ def check_hints(commands):
     for path, text in sources("src"):
         for match in re.finditer(r'"(?:\\.|[^"\\])*"(?:\s*"(?:\\.|[^"\\])*")*', text):
             for said in re.findall(r"`weir ([^`]+)`", string(match[0])):
-                said = re.sub(r"%[-.*\d]*l*[a-zA-Z]", "X", said.replace("\n", " "))
+                said = re.sub(r"%[-.*\d]*l*[a-zA-Z]|\{[^}]*\}", "X", said.replace("\n", " "))
                 check_hint(path.relative_to(ROOT), said, commands, bounds, nouns)
 
 
