@@ -1,7 +1,7 @@
 /* Verbs as rows: templates and lists say what their header says, and each row of each command is one that can be done. */
 #include "cli/verb.h"
 
-#include "api/route.h"
+#include "api/routes.h"
 #include "base/test_main.h"
 #include "cli/noun.h"
 
@@ -173,9 +173,10 @@ static void check_call(const char *text)
             *c = *c == '?' || *c == '/' ? '_' : *c;
         }
     }
-    for (size_t i = 0; i < api_n_routes; i++) {
-        if (strlen(api_routes[i].method) == len && strncmp(text, api_routes[i].method, len) == 0 &&
-            fits(path, api_routes[i].pattern)) {
+    const struct weir_route *route;
+    for (size_t i = 0; (route = weir_route_at(api_routes, i)) != NULL; i++) {
+        if (strlen(route->method) == len && strncmp(text, route->method, len) == 0 &&
+            fits(path, route->pattern)) {
             return;
         }
     }
