@@ -1,6 +1,7 @@
 #include "control/lineage_private.h"
 
 #include "ion/revision.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -26,11 +27,11 @@ static const char sql_revision[] =
 /* The names of people who were forgotten stay, so that it can be shown that it was done. Who had it done,
  * and why, is for those who may see that. */
 static const char sql_forgotten[] =
-    "SELECT f.actor, f.reason, p.created_ms FROM main.forgotten_people p LEFT JOIN "
-    "forgotten_people f"
-    " ON f.id = p.id WHERE p.person = :person"
-    " AND p.project IN ('', (SELECT project FROM ions WHERE name = :ion))"
-    " ORDER BY p.created_ms DESC LIMIT 1";
+    "SELECT id FROM forgotten_people WHERE person = :person"
+    " AND project IN ('', (SELECT project FROM ions WHERE name = :ion))"
+    " ORDER BY created_ms DESC LIMIT 1";
+static const char sql_when[] = "SELECT created_ms FROM forgotten_people WHERE id = :id";
+static const char sql_why[] = "SELECT actor, reason FROM forgotten_people WHERE id = :id";
 
 /** A decision's way back. */
 struct way {
@@ -182,22 +183,31 @@ static weir_status add_served(struct way *way, struct weir_error *err)
 
 static weir_status add_person(struct way *way, struct weir_error *err)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    bool has_row;
-    json_t *view = json_null();
-    WEIR_TRY(weir_stmt_open(way->lineage->txn, sql_forgotten,
-                            WEIR_BINDS(WEIR_BIND_TEXT("person", way->decision->person),
-                                       WEIR_BIND_TEXT("ion", way->decision->ion)),
-                            &stmt, err));
-    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-    if (has_row) {
-        view = json_object();
-        json_object_set_new(view, "person", lineage_text(way->decision->person));
-        json_object_set_new(view, "n_files", json_null());
-        json_object_set_new(view, "actor", lineage_text(weir_stmt_peek(stmt, 0, NULL)));
-        json_object_set_new(view, "reason", lineage_text(weir_stmt_peek(stmt, 1, NULL)));
-        json_object_set_new(view, "time_ms", lineage_time(weir_stmt_int(stmt, 2)));
+    struct weir_txn *txn = way->lineage->txn;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *why = NULL;
+    bool is_told;
+    int64_t time_ms;
+    char **ids;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts_of_all(txn, sql_forgotten,
+                                         WEIR_BINDS(WEIR_BIND_TEXT("person", way->decision->person),
+                                                    WEIR_BIND_TEXT("ion", way->decision->ion)),
+                                         way->lineage->arena, &ids, &n, err));
+    if (n == 0) {
+        json_object_set_new(way->out, "forgotten", json_null());
+        return WEIR_OK;
     }
+    const struct weir_bind id = WEIR_BIND_TEXT("id", ids[0]);
+    WEIR_TRY(weir_txn_query_int_of_all(txn, sql_when, &id, 1, 0, &time_ms, err));
+    WEIR_TRY(weir_stmt_open(txn, sql_why, &id, 1, &why, err));
+    WEIR_TRY(weir_stmt_step(why, &is_told, err));
+    json_t *view = json_object();
+    json_object_set_new(view, "person", lineage_text(way->decision->person));
+    json_object_set_new(view, "n_files", json_null());
+    json_object_set_new(view, "actor", lineage_text(is_told ? weir_stmt_peek(why, 0, NULL) : NULL));
+    json_object_set_new(view, "reason",
+                        lineage_text(is_told ? weir_stmt_peek(why, 1, NULL) : NULL));
+    json_object_set_new(view, "time_ms", lineage_time(time_ms));
     json_object_set_new(way->out, "forgotten", view);
     return WEIR_OK;
 }

@@ -31,7 +31,7 @@ static const char sql_changed[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM
 static const char sql_succeeded[] =
     "SELECT j.id, j.name, j.project, NULL, 'SUCCEEDED', NULL, 0, 0, 0, NULL, 0, j.started_ms,"
     " j.revision, 0, j.ion, j.pipeline, j.finished_ms, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0,"
-    " NULL FROM jobs j INDEXED BY jobs_succeeded WHERE j.state = 'SUCCEEDED'"
+    " NULL FROM jobs j WHERE j.state = 'SUCCEEDED'"
     " ORDER BY j.revision DESC LIMIT :limit";
 static const char sql_newest[] = "SELECT max(revision) FROM jobs";
 static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"
