@@ -9,7 +9,8 @@
  *
  * How: every table that belongs to projects is hidden behind a view of the same name; what a statement
  * changes is made to be the table, in a condition of the scope (store/scope_sql.h); and every row that is
- * changed is looked at. A statement that names a schema, to pass by the views, does not compile.
+ * changed is looked at. A statement that names a schema, to pass by the views, does not compile; nor does
+ * INDEXED BY where rows are hidden: a view has no indexes of its own.
  *
  * Which project a row belongs to stands in one table (row_scope.c). A table of the database that
  * stands neither there nor among those of the platform fails the store's test.
