@@ -108,17 +108,28 @@ struct pull {
     int i_topic;
 };
 
+struct checking {
+    struct stream *stream;
+    struct weir_arena *arena;
+};
+
+/* What somebody may in other projects is no row of those that are sent. */
+static weir_status check_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct checking *checking = context;
+    struct stream *stream = checking->stream;
+    return weir_identity_check(txn, &stream->identity, weir_clock_now_ms(stream->api->clock),
+                               checking->arena, err);
+}
+
 static weir_status pull_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     const struct pull *pull = context;
     struct stream *stream = pull->stream;
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    /* What somebody may in other projects is no row of those that are sent. */
-    const struct weir_row_scope *scope = weir_row_scope_enter(NULL);
-    weir_status status = weir_identity_check(txn, &stream->identity,
-                                             weir_clock_now_ms(stream->api->clock), &arena, err);
-    (void)weir_row_scope_enter(scope);
+    struct checking checking = {stream, &arena};
+    weir_status status = weir_txn_as(txn, NULL, check_in, &checking, err);
     if (status == WEIR_OK && stream->wants[pull->i_topic]) {
         status = send_numbered(stream, txn, pull->i_topic, &arena, err);
     }

@@ -16,7 +16,7 @@
 #define TAGS_MAX 1000
 
 static const char sql_counts[] =
-    "SELECT count(*) FROM main.runs WHERE experiment = :id AND deleted_ms = 0";
+    "SELECT count(*) FROM runs WHERE experiment = :id AND deleted_ms = 0";
 
 /* The record with its tags, and how many runs it has. */
 static weir_status experiment_view(struct api_call *call, struct weir_txn *txn,

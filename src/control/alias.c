@@ -113,6 +113,21 @@ static weir_status offer_to_links(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/** An alias that names a version now. */
+struct naming {
+    struct control *control;
+    const char *alias;
+    const struct weir_model_version *version;
+};
+
+static weir_status follow_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct naming *naming = context;
+    WEIR_TRY(move_followers(naming->control, txn, naming->version->model, naming->alias,
+                            naming->version->version, err));
+    return offer_to_links(naming->control, txn, naming->version, naming->alias, err);
+}
+
 static weir_status put_alias(struct control *control, struct weir_txn *txn, const char *id,
                              const struct weir_share_model *model, const char *alias,
                              int64_t version, struct weir_error *err)
@@ -130,13 +145,8 @@ static weir_status put_alias(struct control *control, struct weir_txn *txn, cons
     WEIR_TRY(weir_txn_upsert(txn, &weir_model_alias_resource, &row, err));
     WEIR_TRY(weir_model_version_get(txn, model->name, version, control->arena, &named, err));
     /* What follows may be of another project, whose people let it follow. */
-    const struct weir_row_scope *scope = weir_row_scope_enter(NULL);
-    weir_status status = move_followers(control, txn, model->name, alias, version, err);
-    if (status == WEIR_OK) {
-        status = offer_to_links(control, txn, &named, alias, err);
-    }
-    (void)weir_row_scope_enter(scope);
-    return status;
+    struct naming naming = {control, alias, &named};
+    return weir_txn_as(txn, NULL, follow_in, &naming, err);
 }
 
 weir_status control_alias_set(struct control *control, struct weir_txn *txn, const char *model,

@@ -462,6 +462,19 @@ static weir_status offer_to_ions(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/** A version that is new, and the run that made it. */
+struct offer {
+    struct control *control;
+    const struct weir_model_version *version;
+    const struct weir_run *run;
+};
+
+static weir_status offer_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct offer *offer = context;
+    return offer_to_ions(offer->control, txn, offer->version, offer->run, err);
+}
+
 weir_status control_model_register(struct control *control, struct weir_txn *txn,
                                    const struct weir_model_version *version,
                                    struct weir_model_version *out, struct weir_error *err)
@@ -515,10 +528,8 @@ weir_status control_model_push(struct control *control, struct weir_txn *txn,
         return WEIR_OK;
     }
     /* Links from the model may be of another project, whose people made them. */
-    const struct weir_row_scope *scope = weir_row_scope_enter(NULL);
-    weir_status status = offer_to_ions(control, txn, out, &run, err);
-    (void)weir_row_scope_enter(scope);
-    return status;
+    struct offer offer = {control, out, &run};
+    return weir_txn_as(txn, NULL, offer_in, &offer, err);
 }
 
 static bool doc_uses_dataset(const struct weir_ion_doc *doc, const char *dataset)

@@ -5,6 +5,7 @@
 #include "ion/ion.h"
 #include "job/job.h"
 #include "job/service.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 #include "sweep/sweep.h"
@@ -46,8 +47,8 @@ static weir_status check_uses(struct control *control, struct weir_txn *txn, con
     for (size_t i = 0; i < n; i++) {
         char **rows;
         size_t n_rows, n_binds = strstr(uses[i].sql, ":path") != NULL ? 2 : 1;
-        WEIR_TRY(weir_txn_query_texts(txn, uses[i].sql, binds, n_binds, control->arena, &rows,
-                                      &n_rows, err));
+        WEIR_TRY(weir_txn_query_texts_of_all(txn, uses[i].sql, binds, n_binds, control->arena,
+                                             &rows, &n_rows, err));
         if (n_rows > 0) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "%s is not deleted: %s%s%s", what,
                                   uses[i].before, user_of(control, txn, uses[i].noun, rows[0]),

@@ -397,8 +397,7 @@ struct making {
     struct tracked tracked;
 };
 
-/* Of folders on the nodes that are datasets of other projects. All are looked at: this transaction
- * writes, and what it reads by itself is no project's (store/row_scope.h). */
+/* Of folders on the nodes that are datasets of other projects: all are looked at. */
 static const char sql_foreign[] =
     "SELECT path FROM datasets WHERE is_uploaded = 0 AND project <> :project";
 
@@ -433,9 +432,9 @@ static weir_status check_paths(const struct making *making, struct weir_error *e
     const struct weir_reach reach = {control->state_dir, job->project, NULL};
     struct foreign foreign = {.err = err};
     WEIR_TRY(weir_framework_paths_check(&reach, job->kind, "$.spec", making->spec, err));
-    WEIR_TRY(weir_txn_query_texts(making->txn, sql_foreign,
-                                  WEIR_BINDS(WEIR_BIND_TEXT("project", job->project)),
-                                  control->arena, &foreign.paths, &foreign.n, err));
+    WEIR_TRY(weir_txn_query_texts_of_all(making->txn, sql_foreign,
+                                         WEIR_BINDS(WEIR_BIND_TEXT("project", job->project)),
+                                         control->arena, &foreign.paths, &foreign.n, err));
     return weir_framework_paths_walk(job->kind, "$.spec", making->spec, check_foreign, &foreign,
                                      err);
 }
@@ -522,20 +521,21 @@ static weir_status find_scope(const struct making *making, struct weir_row_scope
     return WEIR_OK;
 }
 
+static weir_status make_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)txn;
+    return make(context, err);
+}
+
 /* Names are looked up among what the caller may see. What an ION or a sweep starts has no caller. */
 static weir_status make_scoped(struct making *making, struct weir_error *err)
 {
     struct weir_row_scope own;
-    const struct weir_row_scope *callers = weir_row_scope_enter(NULL);
-    if (callers != NULL) {
-        (void)weir_row_scope_enter(callers);
+    if (weir_txn_scope(making->txn) != NULL) {
         return make(making, err);
     }
     WEIR_TRY(find_scope(making, &own, err));
-    (void)weir_row_scope_enter(&own);
-    weir_status status = make(making, err);
-    (void)weir_row_scope_enter(NULL);
-    return status;
+    return weir_txn_as(making->txn, &own, make_in, making, err);
 }
 
 weir_status control_job_create(struct control *control, struct weir_txn *txn,

@@ -1,6 +1,7 @@
 #include "control/lineage_private.h"
 
 #include "ion/revision.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -32,11 +33,11 @@ static const char sql_revision[] =
 /* The names of people who were forgotten stay, so that it can be shown that it was done. Who had it done,
  * and why, is for those who may see that. */
 static const char sql_forgotten[] =
-    "SELECT f.actor, f.reason, p.created_ms FROM main.forgotten_people p LEFT JOIN "
-    "forgotten_people f"
-    " ON f.id = p.id WHERE p.person = :person"
-    " AND p.project IN ('', (SELECT project FROM ions WHERE name = :ion))"
-    " ORDER BY p.created_ms DESC LIMIT 1";
+    "SELECT id FROM forgotten_people WHERE person = :person"
+    " AND project IN ('', (SELECT project FROM ions WHERE name = :ion))"
+    " ORDER BY created_ms DESC LIMIT 1";
+static const char sql_when[] = "SELECT created_ms FROM forgotten_people WHERE id = :id";
+static const char sql_why[] = "SELECT actor, reason FROM forgotten_people WHERE id = :id";
 
 /** A decision's way back. */
 struct way {
@@ -183,24 +184,33 @@ static weir_status add_served(struct way *way, struct weir_error *err)
 
 static weir_status add_person(struct way *way, struct weir_error *err)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    bool has_row;
-    WEIR_TRY(weir_stmt_open(way->lineage->txn, sql_forgotten,
-                            WEIR_BINDS(WEIR_BIND_TEXT("person", way->decision->person),
-                                       WEIR_BIND_TEXT("ion", way->decision->ion)),
-                            &stmt, err));
-    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-    if (has_row) {
-        struct weir_arena *arena = way->lineage->arena;
-        struct control_lineage_forgotten *forgotten =
-            WEIR_ARENA_NEW(arena, struct control_lineage_forgotten);
-        *forgotten = (struct control_lineage_forgotten){.person = way->decision->person,
-                                                        .n_files = WEIR_INT_NONE,
-                                                        .actor = weir_stmt_text(stmt, 0, arena),
-                                                        .reason = weir_stmt_text(stmt, 1, arena),
-                                                        .time_ms = weir_stmt_int(stmt, 2)};
-        way->out->forgotten = forgotten;
+    struct weir_txn *txn = way->lineage->txn;
+    struct weir_arena *arena = way->lineage->arena;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *why = NULL;
+    bool is_told;
+    int64_t time_ms;
+    char **ids;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts_of_all(txn, sql_forgotten,
+                                         WEIR_BINDS(WEIR_BIND_TEXT("person", way->decision->person),
+                                                    WEIR_BIND_TEXT("ion", way->decision->ion)),
+                                         arena, &ids, &n, err));
+    if (n == 0) {
+        return WEIR_OK;
     }
+    const struct weir_bind id = WEIR_BIND_TEXT("id", ids[0]);
+    WEIR_TRY(weir_txn_query_int_of_all(txn, sql_when, &id, 1, 0, &time_ms, err));
+    WEIR_TRY(weir_stmt_open(txn, sql_why, &id, 1, &why, err));
+    WEIR_TRY(weir_stmt_step(why, &is_told, err));
+    struct control_lineage_forgotten *forgotten =
+        WEIR_ARENA_NEW(arena, struct control_lineage_forgotten);
+    *forgotten =
+        (struct control_lineage_forgotten){.person = way->decision->person,
+                                           .n_files = WEIR_INT_NONE,
+                                           .actor = is_told ? weir_stmt_text(why, 0, arena) : NULL,
+                                           .reason = is_told ? weir_stmt_text(why, 1, arena) : NULL,
+                                           .time_ms = time_ms};
+    way->out->forgotten = forgotten;
     return WEIR_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "control/uses.h"
 #include "deploy/deploy.h"
 #include "ion/ion.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "track/registry.h"
 
@@ -81,8 +82,9 @@ static weir_status check_uses(struct control *control, struct weir_txn *txn, con
     size_t n;
     struct renaming renaming = {control, txn, model};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(uses); i++) {
-        WEIR_TRY(weir_txn_query_texts(txn, uses[i].sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model)),
-                                      control->arena, &names, &n, err));
+        WEIR_TRY(weir_txn_query_texts_of_all(txn, uses[i].sql,
+                                             WEIR_BINDS(WEIR_BIND_TEXT("model", model)),
+                                             control->arena, &names, &n, err));
         if (n > 0) {
             return refuse(&renaming, uses[i].noun, names[0], err);
         }

@@ -3,6 +3,7 @@
 #include "control/uses.h"
 #include "deploy/deploy.h"
 #include "ion/ion.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 #include "track/track.h"
@@ -59,7 +60,7 @@ static weir_status check_uses(struct control *control, struct weir_txn *txn, con
     for (size_t i = 0; i < WEIR_ARRAY_LEN(uses); i++) {
         char **texts;
         size_t n;
-        WEIR_TRY(weir_txn_query_texts(
+        WEIR_TRY(weir_txn_query_texts_of_all(
             txn, uses[i].sql,
             WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_INT("version", version)),
             control->arena, &texts, &n, err));

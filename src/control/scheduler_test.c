@@ -402,14 +402,14 @@ START_TEST(a_job_that_cannot_be_written_fails_alone_and_is_tried_again)
     heartbeat(&fixture, "a", 9);
     char *before = gang(&fixture, 1, 1), *broken = gang(&fixture, 1, 1),
          *after = gang(&fixture, 1, 1);
-    execute(&fixture, "CREATE TRIGGER no BEFORE UPDATE ON jobs WHEN NEW.id = 'job-002'"
-                      " BEGIN SELECT RAISE(ABORT, 'no'); END");
+    fixture_alter(&fixture.store, "CREATE TRIGGER no BEFORE UPDATE ON jobs WHEN NEW.id = 'job-002'"
+                                  " BEGIN SELECT RAISE(ABORT, 'no'); END");
     ck_assert_int_eq(cycle(&fixture), 2);
     ck_assert_str_eq(places(&fixture, before), "a");
     ck_assert_str_eq(places(&fixture, broken), "-");
     ck_assert_str_eq(places(&fixture, after), "a");
     ck_assert_int_eq(fixture.next_ms, fixture.now_ms + 1000);
-    execute(&fixture, "DROP TRIGGER no");
+    fixture_alter(&fixture.store, "DROP TRIGGER no");
     ck_assert_int_eq(cycle(&fixture), 0);
     fixture.now_ms += 1000;
     ck_assert_int_eq(cycle(&fixture), 1);

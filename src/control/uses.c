@@ -21,30 +21,46 @@ const char *control_user_of(struct control *control, struct weir_txn *txn,
                                    is_ion ? "ION" : noun->name);
 }
 
-static weir_status load(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
-                        struct weir_ion_doc *out, struct weir_error *err)
+/** The document of one ION, whosever it is. */
+struct reading {
+    const char *ion;
+    struct weir_arena *arena;
+    struct weir_ion_doc doc;
+};
+
+static weir_status load_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
+    struct reading *reading = context;
     struct weir_ion row;
-    const struct weir_row_scope *scope = weir_row_scope_enter(NULL);
-    weir_status status = weir_ion_load_doc(txn, ion, arena, &row, out, err);
-    (void)weir_row_scope_enter(scope);
-    return status;
+    return weir_ion_load_doc(txn, reading->ion, reading->arena, &row, &reading->doc, err);
+}
+
+/** The names of all that are active. */
+struct listing {
+    struct weir_arena *arena;
+    char **ions;
+    size_t n;
+};
+
+static weir_status list_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct listing *listing = context;
+    return weir_ion_list_active(txn, listing->arena, &listing->ions, &listing->n, err);
 }
 
 weir_status control_each_doc(struct control *control, struct weir_txn *txn, control_doc_fn fn,
                              void *context, struct weir_error *err)
 {
-    char **ions;
-    size_t n;
-    WEIR_TRY(weir_ion_list_active(txn, control->arena, &ions, &n, err));
-    for (size_t i = 0; i < n; i++) {
+    struct listing all = {.arena = control->arena};
+    WEIR_TRY(weir_txn_as(txn, NULL, list_in, &all, err));
+    for (size_t i = 0; i < all.n; i++) {
         struct weir_arena one;
-        struct weir_ion_doc doc;
         struct weir_error reason;
+        struct reading reading = {.ion = all.ions[i], .arena = &one};
         weir_arena_init(&one, 0);
-        weir_status status = load(txn, ions[i], &one, &doc, &reason);
+        weir_status status = weir_txn_as(txn, NULL, load_in, &reading, &reason);
         if (status == WEIR_OK) {
-            status = fn(context, ions[i], &doc, err);
+            status = fn(context, all.ions[i], &reading.doc, err);
         } else {
             status = status == WEIR_ERR_CORRUPT ? WEIR_OK
                                                 : weir_error_set(err, status, "%s", reason.message);
@@ -119,7 +135,7 @@ weir_status control_check_alias_unused(struct control *control, struct weir_txn 
     struct wanted wanted = {.control = control, .txn = txn, .model = model, .alias = alias};
     char **names;
     size_t n;
-    WEIR_TRY(weir_txn_query_texts(
+    WEIR_TRY(weir_txn_query_texts_of_all(
         txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_TEXT("alias", alias)),
         control->arena, &names, &n, err));
     if (n > 0) {

@@ -26,12 +26,11 @@ static const char sql_open[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jo
 static const char sql_changed[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
                                   " LEFT JOIN tasks t ON t.job = j.id AND j.state NOT IN " OVER
                                   " WHERE j.revision > :after ORDER BY j.revision, t.rank";
-/* From the end of the index of successes, which has all that is read. Unasked, SQLite takes all that succeeded and sorts
- * them. Without tasks: TASK_ID is NULL, and no column behind it is read. */
+/* From the end of the index of successes, which has all that is read. Without tasks: TASK_ID is NULL, and no column behind it is read. */
 static const char sql_succeeded[] =
     "SELECT j.id, j.name, j.project, NULL, 'SUCCEEDED', NULL, 0, 0, 0, NULL, 0, j.started_ms,"
     " j.revision, 0, j.ion, j.pipeline, j.finished_ms, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0,"
-    " NULL FROM jobs j INDEXED BY jobs_succeeded WHERE j.state = 'SUCCEEDED'"
+    " NULL FROM jobs j WHERE j.state = 'SUCCEEDED'"
     " ORDER BY j.revision DESC LIMIT :limit";
 static const char sql_newest[] = "SELECT max(revision) FROM jobs";
 static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/file.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -129,7 +130,7 @@ static weir_status get_key(struct weir_txn *txn, const char *state_dir, bool can
     int64_t n = 0;
     const char *path = weir_arena_printf(arena, "%s/" WEIR_SECRET_FILE, state_dir);
     if (!weir_path_exists(path)) {
-        WEIR_TRY(weir_txn_query_int(txn, sql_n, WEIR_NO_BINDS, 0, &n, err));
+        WEIR_TRY(weir_txn_query_int_of_all(txn, sql_n, WEIR_NO_BINDS, 0, &n, err));
         if (!can_make || n > 0) {
             return weir_error_set(err, WEIR_ERR_CORRUPT,
                                   "%s is missing, without which secrets cannot be opened: put back "

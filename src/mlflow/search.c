@@ -2,6 +2,7 @@
 #include "mlflow/call.h"
 
 #include "base/grow.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "track/run_search.h"
 
@@ -17,10 +18,10 @@
 #define DATASET_EXPERIMENTS_MAX 20 /* of a search for datasets */
 
 /* Most servers have none: then nobody asks each run for its own. */
-static const char sql_has_models[] = "SELECT EXISTS (SELECT 1 FROM main.run_logged_models)";
+static const char sql_has_models[] = "SELECT EXISTS (SELECT 1 FROM run_logged_models)";
 static const char sql_datasets[] =
-    "SELECT DISTINCT d.experiment, d.name, d.digest, i.context FROM main.input_datasets d"
-    " JOIN main.run_inputs i ON i.dataset = d.id WHERE d.experiment = :experiment"
+    "SELECT DISTINCT d.experiment, d.name, d.digest, i.context FROM input_datasets d"
+    " JOIN run_inputs i ON i.dataset = d.id WHERE d.experiment = :experiment"
     " ORDER BY d.name, d.digest, i.context LIMIT :limit";
 
 /* ---- arguments --------------------------------------------------------------------------------- */
@@ -196,7 +197,7 @@ static weir_status put_page(struct weir_mlflow_call *call, struct weir_txn *txn,
     WEIR_AUTO(weir_run_reader_auto_close) struct weir_run_reader *reader = NULL;
     int64_t has_models;
     WEIR_TRY(weir_run_reader_open(txn, call->arena, &reader, err));
-    WEIR_TRY(weir_txn_query_int(txn, sql_has_models, WEIR_NO_BINDS, 0, &has_models, err));
+    WEIR_TRY(weir_txn_query_int_of_all(txn, sql_has_models, WEIR_NO_BINDS, 0, &has_models, err));
     (void)weir_buf_puts(buf, "{\"runs\":[");
     for (size_t i = 0; i < n; i++) {
         (void)weir_buf_append(buf, ",", i > 0 ? 1 : 0);

@@ -4,7 +4,6 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "notify/receiver.h"
-#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -141,19 +140,14 @@ static void see_new_firings(struct looking *l, const struct weir_alert *alert, c
 static weir_status see_alert(struct looking *l, const char *id)
 {
     struct weir_alert *alert = WEIR_ARENA_NEW(l->arena, struct weir_alert);
-    char *project = NULL;
     l->look->n_alerts++;
     WEIR_TRY(weir_txn_get(l->txn, &weir_alert_resource, id, l->arena, alert, l->err));
-    if (alert->subject != NULL) {
-        WEIR_TRY(weir_subject_project(l->txn, alert->subject, l->arena, &project, l->err));
-        if (l->look->is_sandbox != NULL) {
-            WEIR_TRY(
-                l->look->is_sandbox(l->txn, alert->subject, l->arena, &alert->is_sandbox, l->err));
-        }
+    if (alert->subject != NULL && l->look->is_sandbox != NULL) {
+        WEIR_TRY(l->look->is_sandbox(l->txn, alert->subject, l->arena, &alert->is_sandbox, l->err));
     }
-    see_silences(l, alert, project);
-    WEIR_TRY(see_old_firings(l, alert, project));
-    see_new_firings(l, alert, project);
+    see_silences(l, alert, alert->project);
+    WEIR_TRY(see_old_firings(l, alert, alert->project));
+    see_new_firings(l, alert, alert->project);
     return weir_txn_exec(l->txn, sql_looked,
                          WEIR_BINDS(WEIR_BIND_TEXT("silence", alert->silence),
                                     WEIR_BIND_INT("until", alert->silenced_ms),

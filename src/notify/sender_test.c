@@ -377,9 +377,8 @@ START_TEST(a_database_that_refuses_is_not_asked_all_the_time)
     const struct weir_sender_config config = {.store = fixture.store, .clock = &clock};
     struct weir_sender *sender;
     fixture_write(&fixture, test_in, "hook");
-    fixture_write(&fixture, run_in,
-                  "CREATE TRIGGER full BEFORE UPDATE ON alert_deliveries"
-                  " BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+    fixture_alter(&fixture, "CREATE TRIGGER full BEFORE UPDATE ON alert_deliveries"
+                            " BEGIN SELECT RAISE(ABORT, 'disk full'); END");
     ck_assert_int_eq(weir_sender_start(&config, &sender, &fixture.err), WEIR_OK);
     int64_t until_ms = weir_mono_ms() + 700;
     while (weir_mono_ms() < until_ms) {
@@ -388,7 +387,7 @@ START_TEST(a_database_that_refuses_is_not_asked_all_the_time)
     }
     /* once at the start, and once in each thread, or a little more on a slow machine */
     ck_assert_int_le(__atomic_load_n(&n_asked, __ATOMIC_RELAXED), 1 + 3 * WEIR_SENDER_THREADS);
-    fixture_write(&fixture, run_in, "DROP TRIGGER full");
+    fixture_alter(&fixture, "DROP TRIGGER full");
     wait_for(sent, 1);
     end(sender);
 }

@@ -8,7 +8,6 @@
 #include "notify/match.h"
 #include "notify/queue.h"
 #include "notify/receiver.h"
-#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -267,9 +266,8 @@ static weir_status name_alert(struct weir_txn *txn, struct weir_alert_silence *s
     }
     WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, silence->alert, arena, &alert, err));
     silence->alert = alert.key;
-    return silence->project == NULL && alert.subject != NULL
-               ? weir_subject_project(txn, alert.subject, arena, &silence->project, err)
-               : WEIR_OK;
+    silence->project = silence->project == NULL ? alert.project : silence->project;
+    return WEIR_OK;
 }
 
 weir_status weir_alert_silence_begin(struct weir_txn *txn, struct weir_alert_silence *silence,

@@ -2,6 +2,7 @@
 
 #include "store/alert_kind.h"
 #include "store/noun.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -14,6 +15,7 @@ static const struct weir_field alert_fields[] = {
     WEIR_FIELD(weir_alert, severity,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "info, warning or critical"),
     WEIR_FIELD(weir_alert, kind,            TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "drift, training_failed, node_lost …"),
     WEIR_FIELD(weir_alert, subject,         TEXT, WEIR_FIELD_READ_ONLY, "", "About what: ion/NAME, node/NAME …"),
+    WEIR_FIELD(weir_alert, project,         TEXT, WEIR_FIELD_READ_ONLY, "", "Whose the subject is; absent: the platform's"),
     WEIR_FIELD(weir_alert, message,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "A sentence"),
     WEIR_FIELD(weir_alert, data,            JSON, WEIR_FIELD_READ_ONLY, "", "Details"),
     WEIR_FIELD(weir_alert, state,           TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "open, acknowledged or resolved"),
@@ -35,7 +37,7 @@ const struct weir_resource weir_alert_resource =
     WEIR_RESOURCE("alert", "alerts", weir_alert, alert_fields);
 
 const struct weir_noun weir_noun_alert = {
-    "alerts", .subject = "subject",
+    "alerts", .project = "project",
     .rules = {WEIR_RULE(
         "alerts", "Alerts that are resolved",
         "Those resolved longest ago go first; one that is not resolved stays.", 50,
@@ -47,8 +49,8 @@ const struct weir_noun weir_noun_alert = {
                               .time = "raised_ms", .since_always = true, .ended = "resolved_ms")};
 
 static const char sql_raise_again[] =
-    "UPDATE alerts SET count = count + 1, last_ms = :now, subject = :subject, message = :message,"
-    " data = :data, kind = :kind, severity = :severity"
+    "UPDATE alerts SET count = count + 1, last_ms = :now, subject = :subject, project = :project,"
+    " message = :message, data = :data, kind = :kind, severity = :severity"
     " WHERE key = :key AND state <> 'resolved'";
 static const char sql_acknowledge[] =
     "UPDATE alerts SET state = 'acknowledged', acknowledged_by = :actor, acknowledged_ms = :now,"
@@ -66,40 +68,69 @@ static const char sql_look_again[] =
 static const char sql_is_there[] =
     "SELECT CASE WHEN state = 'resolved' THEN 2 ELSE 1 END FROM alerts WHERE id = :id";
 
+/* What an act leads to may be of another project than its actor's: alerts are raised and ended as the server. */
+
+struct raising {
+    const struct weir_alert *alert;
+    int64_t now_ms;
+    bool is_new;
+};
+
+static weir_status raise_of(struct weir_txn *txn, struct raising *raising, char *project,
+                            struct weir_error *err)
+{
+    const struct weir_alert *alert = raising->alert;
+    const struct weir_alert_kind *kind = weir_alert_kind_find(alert->kind);
+    struct weir_alert raised = {.id = alert->id,
+                                .key = alert->key,
+                                .severity = alert->severity,
+                                .kind = alert->kind,
+                                .subject = alert->subject,
+                                .project = project,
+                                .message = alert->message,
+                                .data = alert->data,
+                                .state = "open",
+                                .count = 1,
+                                .raised_ms = raising->now_ms,
+                                .last_ms = raising->now_ms};
+    int64_t n_changed;
+    if (raised.severity == NULL) {
+        raised.severity =
+            (char *)(kind != NULL && kind->severity != NULL ? kind->severity : "critical");
+    }
+    WEIR_TRY(weir_txn_exec(
+        txn, sql_raise_again,
+        WEIR_BINDS(WEIR_BIND_INT("now", raising->now_ms), WEIR_BIND_TEXT("subject", raised.subject),
+                   WEIR_BIND_TEXT("project", raised.project),
+                   WEIR_BIND_TEXT("message", raised.message), WEIR_BIND_TEXT("data", raised.data),
+                   WEIR_BIND_TEXT("kind", raised.kind), WEIR_BIND_TEXT("severity", raised.severity),
+                   WEIR_BIND_TEXT("key", raised.key)),
+        &n_changed, err));
+    raising->is_new = n_changed == 0;
+    return raising->is_new ? weir_txn_insert(txn, &weir_alert_resource, &raised, err) : WEIR_OK;
+}
+
+static weir_status raise_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct raising *raising = context;
+    struct weir_arena arena;
+    char *project;
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_subject_project(txn, raising->alert->subject, &arena, &project, err);
+    if (status == WEIR_OK) {
+        status = raise_of(txn, raising, project, err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
 weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *alert, int64_t now_ms,
                              bool *out_is_new, struct weir_error *err)
 {
-    int64_t n_changed;
-    const struct weir_alert_kind *kind = weir_alert_kind_find(alert->kind);
-    const char *severity = alert->severity != NULL                  ? alert->severity
-                           : kind != NULL && kind->severity != NULL ? kind->severity
-                                                                    : "critical";
-    WEIR_TRY(weir_txn_exec(
-        txn, sql_raise_again,
-        WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("subject", alert->subject),
-                   WEIR_BIND_TEXT("message", alert->message), WEIR_BIND_TEXT("data", alert->data),
-                   WEIR_BIND_TEXT("kind", alert->kind), WEIR_BIND_TEXT("severity", severity),
-                   WEIR_BIND_TEXT("key", alert->key)),
-        &n_changed, err));
-    if (n_changed == 0) {
-        struct weir_alert raised = *alert;
-        raised.severity = (char *)severity;
-        raised.state = "open";
-        raised.count = 1;
-        raised.raised_ms = now_ms;
-        raised.last_ms = now_ms;
-        raised.acknowledged_by = NULL;
-        raised.acknowledged_ms = 0;
-        raised.acknowledged_note = NULL;
-        raised.silence = NULL;
-        raised.silenced_ms = 0;
-        raised.resolved_by = NULL;
-        raised.resolved_ms = 0;
-        raised.is_sandbox = false;
-        WEIR_TRY(weir_txn_insert(txn, &weir_alert_resource, &raised, err));
-    }
+    struct raising raising = {.alert = alert, .now_ms = now_ms};
+    WEIR_TRY(weir_txn_as(txn, NULL, raise_in, &raising, err));
     if (out_is_new != NULL) {
-        *out_is_new = n_changed == 0;
+        *out_is_new = raising.is_new;
     }
     return WEIR_OK;
 }
@@ -157,16 +188,29 @@ weir_status weir_alert_end(struct weir_txn *txn, const char *id, const char *act
                          NULL, err);
 }
 
+/** A statement about alerts, and what is bound to it. */
+struct marking {
+    const char *sql;
+    const struct weir_bind *binds;
+    size_t n_binds;
+};
+
+static weir_status mark_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct marking *marking = context;
+    return weir_txn_exec(txn, marking->sql, marking->binds, marking->n_binds, NULL, err);
+}
+
 weir_status weir_alert_resolve(struct weir_txn *txn, const char *key, int64_t now_ms,
                                struct weir_error *err)
 {
-    return weir_txn_exec(txn, sql_resolve,
-                         WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("key", key)), NULL,
-                         err);
+    struct marking marking = {sql_resolve,
+                              WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("key", key))};
+    return weir_txn_as(txn, NULL, mark_in, &marking, err);
 }
 
 weir_status weir_alert_look_again(struct weir_txn *txn, const char *subject, struct weir_error *err)
 {
-    return weir_txn_exec(txn, sql_look_again, WEIR_BINDS(WEIR_BIND_TEXT("subject", subject)), NULL,
-                         err);
+    struct marking marking = {sql_look_again, WEIR_BINDS(WEIR_BIND_TEXT("subject", subject))};
+    return weir_txn_as(txn, NULL, mark_in, &marking, err);
 }

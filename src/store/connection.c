@@ -241,9 +241,11 @@ void connection_close(struct connection *connection)
 {
     for (size_t i = 0; i < connection->n_stmts; i++) {
         sqlite3_finalize(connection->stmts[i]->handle);
+        free(connection->stmts[i]->sql);
         free(connection->stmts[i]);
     }
     connection->n_stmts = 0;
+    row_scope_release(connection);
     if (sqlite3_close(connection->db) != SQLITE_OK) {
         weir_log(WEIR_LOG_ERROR, "store_close_failed",
                  WEIR_KV_STR("error", sqlite3_errmsg(connection->db)));
@@ -256,7 +258,7 @@ void connection_release_stmts(struct connection *connection)
     for (size_t i = 0; i < connection->n_stmts; i++) {
         if (connection->stmts[i]->txn != NULL) {
             weir_log(WEIR_LOG_DEBUG, "store_statement_left_open",
-                     WEIR_KV_STR("sql", sqlite3_sql(connection->stmts[i]->handle)));
+                     WEIR_KV_STR("sql", connection->stmts[i]->sql));
             weir_stmt_close(connection->stmts[i]);
         }
     }

@@ -2,6 +2,7 @@
 
 #include "store/chain.h"
 #include "store/noun.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -15,6 +16,7 @@ static const struct weir_field event_fields[] = {
     WEIR_FIELD(weir_event, kind,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What happened, one word"),
     WEIR_FIELD(weir_event, severity, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "info, warning or error"),
     WEIR_FIELD(weir_event, subject, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "To what: ion/NAME, job/ID …"),
+    WEIR_FIELD(weir_event, project, TEXT, WEIR_FIELD_READ_ONLY, "", "Whose the subject is; absent: the platform's"),
     WEIR_FIELD(weir_event, actor,   TEXT, WEIR_FIELD_READ_ONLY, "", "Who did it"),
     WEIR_FIELD(weir_event, message, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "A sentence"),
     WEIR_FIELD(weir_event, data,    JSON, WEIR_FIELD_READ_ONLY, "", "Details"),
@@ -34,7 +36,7 @@ const struct weir_resource weir_setting_resource =
     WEIR_RESOURCE("setting", "settings", weir_setting, setting_fields);
 
 const struct weir_noun weir_noun_event = {
-    "events", .subject = "subject",
+    "events", .project = "project",
     .rules = {WEIR_RULE("events", "What happened, in sentences", "The oldest go first.", 20,
                         {WEIR_DAYS(90), WEIR_MB(100)}, 400, 8, .by = WEIR_ROWS_NUMBERED,
                         .time = "time_ms", .where = WEIR_TRAIL_SQL " = 0"),
@@ -78,15 +80,32 @@ const char *weir_event_severity(const char *kind)
     return "info";
 }
 
+/* As the server: what an act leads to may be of another project than its actor's. */
+static weir_status append(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_event *event = context;
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    WEIR_TRY(weir_txn_next(txn, "events", &event->seq, err));
+    WEIR_TRY(weir_chain_extend(txn, event, hash, err));
+    if (event->project != NULL) {
+        return weir_txn_insert(txn, &weir_event_resource, event, err);
+    }
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_subject_project(txn, event->subject, &arena, &event->project, err);
+    if (status == WEIR_OK) {
+        status = weir_txn_insert(txn, &weir_event_resource, event, err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
 weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
                               int64_t *out_seq, struct weir_error *err)
 {
     struct weir_event numbered = *event;
     numbered.severity = (char *)weir_event_severity(event->kind);
-    WEIR_TRY(weir_txn_next(txn, "events", &numbered.seq, err));
-    char hash[WEIR_SHA256_TEXT_BYTES];
-    WEIR_TRY(weir_chain_extend(txn, &numbered, hash, err));
-    WEIR_TRY(weir_txn_insert(txn, &weir_event_resource, &numbered, err));
+    WEIR_TRY(weir_txn_as(txn, NULL, append, &numbered, err));
     if (out_seq != NULL) {
         *out_seq = numbered.seq;
     }

@@ -26,6 +26,7 @@ struct weir_event {
     char *kind;     /**< "model_promoted" */
     char *severity; /**< "info", "warning", "error": by the kind (weir_event_severity). */
     char *subject;  /**< "ion/building-security" */
+    char *project;  /**< Whose the subject was when it happened; NULL: the platform's. */
     char *actor;    /**< User, or "system". */
     char *message;  /**< A sentence. */
     char *data;     /**< JSON or NULL. */
@@ -39,6 +40,7 @@ struct weir_alert {
     char *severity; /**< "info", "warning", "critical" */
     char *kind;     /**< One of store/alert_kind.h. */
     char *subject;
+    char *project; /**< Whose the subject was when it was raised last; NULL: the platform's. */
     char *message;
     char *data;    /**< JSON or NULL. */
     char *state;   /**< "open", "acknowledged", "resolved" */
@@ -85,7 +87,10 @@ extern const struct weir_resource weir_setting_resource;
  */
 const char *weir_event_severity(const char *kind);
 
-/** Append; `event->seq`, `severity`, `chain` and `hash` are not read. out_seq may be NULL. */
+/**
+ * Append, also about what is out of the transaction's scope. `event->seq`, `severity`, `chain` and `hash` are
+ * not read; project NULL: the subject's, if it is there. out_seq may be NULL.
+ */
 weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
                               int64_t *out_seq, struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -98,7 +103,8 @@ weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *eve
 /**
  * Raise an alert: a new one, or, if one with its key is not resolved, that one's count, last_ms,
  * kind, severity, subject, message and data are brought up to date. Read: id (for a new one), key, severity (NULL: its
- * kind's), kind, subject, message, data. *out_is_new may be NULL.
+ * kind's), kind, subject, message, data. *out_is_new may be NULL. It may be about what is out of the
+ * transaction's scope; so may those that weir_alert_resolve and weir_alert_look_again find.
  */
 weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *alert, int64_t now_ms,
                              bool *out_is_new, struct weir_error *err) WEIR_MUST_CHECK;

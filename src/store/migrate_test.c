@@ -147,6 +147,39 @@ static void migrate_before(const char *name)
     ck_assert_int_eq(migrate(&connection, store_migrations, n_before, NULL), WEIR_OK);
 }
 
+/* Events and alerts of before belong to whom what they are about belongs. */
+START_TEST(events_of_before_get_the_project_of_their_subject)
+{
+    struct weir_error err;
+    migrate_before("project_of_events");
+    ck_assert_msg(
+        connection_exec(
+            &connection,
+            "INSERT INTO projects (name, created_ms) VALUES ('p', 1), ('q', 1);"
+            "INSERT INTO models (name, project, created_ms) VALUES ('m', 'p', 1), ('mm', 'q', 1);"
+            "INSERT INTO experiments (id, project, name, created_ms) VALUES (70, 'q', 'e', 1);"
+            "INSERT INTO runs (number, id, name, project, experiment, kind, status, "
+            "dataset_version, created_ms, start_ms, finished_ms) VALUES (7, 'r', 'r', 'q', 70, "
+            "'train', 'FINISHED', 0, 1, 1, 1);"
+            "INSERT INTO events (seq, time_ms, topic, kind, message, subject) VALUES"
+            " (1, 0, 't', 'k', 'p', 'model/m'), (2, 0, 't', 'k', 'p', 'model/m/3'),"
+            " (3, 0, 't', 'k', 'q', 'model/mm'), (4, 0, 't', 'k', 'q', 'run/r'),"
+            " (5, 0, 't', 'k', 'q', 'project/q'), (6, 0, 't', 'k', '', 'model/gone'),"
+            " (7, 0, 't', 'k', '', 'node/m'), (8, 0, 't', 'k', '', NULL), (9, 0, 't', 'k', '', "
+            "'m');"
+            "INSERT INTO alerts (id, key, severity, kind, message, subject, state, count,"
+            " raised_ms, last_ms, acknowledged_ms, resolved_ms) VALUES"
+            " ('a', 'a', 'info', 'k', 'p', 'model/m/1', 'open', 1, 1, 1, 0, 0),"
+            " ('b', 'b', 'info', 'k', '', 'node/n', 'open', 1, 1, 1, 0, 0)",
+            &err) == WEIR_OK,
+        "%s", err.message);
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    ck_assert_int_eq(query("SELECT count(*) FROM events WHERE coalesce(project, '') = message"), 9);
+    ck_assert_int_eq(query("SELECT count(*) FROM alerts WHERE coalesce(project, '') = message"), 2);
+}
+
+END_TEST
+
 /* A session of before may be more than its token was, and the shared token of tasks is gone. */
 START_TEST(sessions_and_task_tokens_of_before_end_with_the_upgrade)
 {
@@ -377,6 +410,7 @@ WEIR_TEST_MAIN_WITH("migrate", set_up, tear_down, migrations_are_applied_once_an
                     a_migration_that_fails_leaves_no_trace,
                     the_migrations_of_this_build_apply_and_are_numbered_without_gaps,
                     events_of_before_they_had_a_severity_get_it_by_their_kind,
+                    events_of_before_get_the_project_of_their_subject,
                     sessions_and_task_tokens_of_before_end_with_the_upgrade,
                     jobs_of_before_get_the_facts_of_their_kind,
                     tasks_of_before_get_the_folders_of_their_projects_datasets,

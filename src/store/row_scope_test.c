@@ -1,6 +1,7 @@
 /* What a transaction in a scope sees, by whatever SQL, against what is there. */
 #include "store/row_scope.h"
 
+#include "store/event.h"
 #include "store/identity.h"
 #include "store/stmt.h"
 #include "store/store_fixture.h"
@@ -33,14 +34,18 @@ static weir_status populate(struct weir_txn *txn, void *context, struct weir_err
         " VALUES ('v-red', 'm-red', 1, '', 0, 0, 0), ('v-blue', 'm-blue', 1, '', 0, 0, 0)",
         "INSERT INTO model_version_tags (version, key, value) VALUES ('v-red', 'k', 'red'),"
         " ('v-blue', 'k', 'blue'), ('v-blue', 'l', 'blue')",
-        "INSERT INTO events (seq, time_ms, topic, kind, subject, message) VALUES"
-        " (1, 0, 't', 'k', 'model/m-red/3', 'red'), (2, 0, 't', 'k', 'model/m-blue/1', 'blue'),"
-        " (3, 0, 't', 'k', 'dataset/d-red', 'red'), (4, 0, 't', 'k', 'node/n', 'platform'),"
-        " (5, 0, 't', 'k', 'dataset/d-blue', 'blue'), (6, 0, 't', 'k', NULL, 'nobody')",
+    };
+    static const char *const subjects[] = {
+        "model/m-red/3", "model/m-blue/1", "dataset/d-red", "node/n", "dataset/d-blue", NULL,
     };
     (void)context;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(sql); i++) {
         CHECK(weir_txn_exec(txn, sql[i], WEIR_NO_BINDS, NULL, err));
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(subjects); i++) {
+        const struct weir_event event = {
+            .topic = "t", .kind = "k", .subject = (char *)subjects[i], .message = "m"};
+        CHECK(weir_event_append(txn, &event, NULL, err));
     }
     return WEIR_OK;
 }
@@ -178,6 +183,125 @@ START_TEST(a_write_reaches_no_row_of_others)
 
 END_TEST
 
+/* ---- events and alerts --------------------------------------------------------------------------- */
+
+static weir_status tell_of_blue(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct weir_event event = {
+        .topic = "t", .kind = "k", .subject = "model/m-blue", .message = "m"};
+    const struct weir_alert alert = {
+        .id = "a", .key = "key", .kind = "drift", .subject = "model/m-blue", .message = "m"};
+    (void)context;
+    CHECK(weir_event_append(txn, &event, NULL, err));
+    CHECK(weir_alert_raise(txn, &alert, 1, NULL, err));
+    ck_assert_int_eq(count(txn, "SELECT count(*) FROM alerts", err), 0);
+    return WEIR_OK;
+}
+
+static weir_status lose_models(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    CHECK(weir_txn_exec(txn, "DELETE FROM model_version_tags", WEIR_NO_BINDS, NULL, err));
+    CHECK(weir_txn_exec(txn, "DELETE FROM model_versions", WEIR_NO_BINDS, NULL, err));
+    return weir_txn_exec(txn, "DELETE FROM models", WEIR_NO_BINDS, NULL, err);
+}
+
+static weir_status count_alerts(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    *(int64_t *)context = count(txn, "SELECT count(*) FROM alerts WHERE project = 'blue'", err);
+    return WEIR_OK;
+}
+
+/* What an act of red leads to is told to blue, and stays blue's when what it is about has gone. */
+START_TEST(what_happened_belongs_to_whom_it_happened_to)
+{
+    static const char *const theirs[] = {"blue"};
+    const struct weir_row_scope blue = {.projects = theirs, .n_projects = 1};
+    struct weir_error err;
+    int64_t n;
+    ck_assert_int_eq(weir_store_write_scoped(fixture.store, &red, tell_of_blue, NULL, &err),
+                     WEIR_OK);
+    ck_assert_int_eq(look_as(&blue).events, 3);
+    fixture_write(&fixture, lose_models, NULL);
+    ck_assert_int_eq(look_as(&blue).events, 3);
+    ck_assert_int_eq(look_as(&red).events, 2);
+    ck_assert_int_eq(weir_store_read_scoped(fixture.store, &blue, count_alerts, &n, &err), WEIR_OK);
+    ck_assert_int_eq(n, 1);
+}
+
+END_TEST
+
+/* ---- another scope for a while ------------------------------------------------------------------- */
+
+static weir_status count_models(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    *(int64_t *)context = count(txn, "SELECT count(*) FROM models", err);
+    return WEIR_OK;
+}
+
+static weir_status see_as_others(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char *const theirs[] = {"blue", "red"};
+    const struct weir_row_scope both = {.projects = theirs, .n_projects = 2};
+    int64_t n;
+    ck_assert_ptr_eq(weir_txn_scope(txn), context);
+    CHECK(weir_txn_as(txn, NULL, count_models, &n, err));
+    ck_assert_int_eq(n, 2);
+    CHECK(weir_txn_as(txn, &both, count_models, &n, err));
+    ck_assert_int_eq(n, 2);
+    CHECK(weir_txn_as(txn, &nothing, count_models, &n, err));
+    ck_assert_int_eq(n, 0);
+    ck_assert_ptr_eq(weir_txn_scope(txn), context);
+    CHECK(count_models(txn, &n, err));
+    ck_assert_int_eq(n, 1);
+    CHECK(weir_txn_query_int_of_all(txn, "SELECT count(*) FROM models", WEIR_NO_BINDS, 0, &n, err));
+    ck_assert_int_eq(n, 2);
+    return WEIR_OK;
+}
+
+START_TEST(a_transaction_sees_by_another_scope_for_a_while)
+{
+    struct weir_error err;
+    void *own = (void *)&red;
+    ck_assert_int_eq(weir_store_write_scoped(fixture.store, &red, see_as_others, own, &err),
+                     WEIR_OK);
+    ck_assert_int_eq(weir_store_read_scoped(fixture.store, &red, see_as_others, own, &err),
+                     WEIR_OK);
+}
+
+END_TEST
+
+static weir_status run_sql(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_exec(txn, context, WEIR_NO_BINDS, NULL, err);
+}
+
+START_TEST(a_row_of_others_is_denied_and_undoes_all)
+{
+    static const char *const denied[] = {
+        "INSERT INTO models (name, project, created_ms) VALUES ('n', 'blue', 0)",
+        "UPDATE models SET project = 'blue'",
+        "INSERT INTO model_tags (model, key, value) VALUES ('m-blue', 'k', 'v')",
+        "INSERT OR REPLACE INTO model_version_tags (version, key, value) VALUES ('v-blue', 'k', "
+        "'x')",
+        "INSERT INTO models (name, project, created_ms) VALUES ('m-blue', 'red', 0)"
+        " ON CONFLICT (name) DO UPDATE SET created_ms = 1",
+    };
+    struct weir_error err;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(denied); i++) {
+        ck_assert_msg(weir_store_write_scoped(fixture.store, &red, run_sql, (void *)denied[i],
+                                              &err) == WEIR_ERR_DENIED,
+                      "%s", denied[i]);
+    }
+    ck_assert_int_eq(
+        weir_store_write(fixture.store, run_sql, (void *)"SELECT * FROM main.models", &err),
+        WEIR_ERR_INTERNAL);
+    ck_assert_int_eq(look_as(&everything).models, 2);
+    ck_assert_int_eq(look_as(&red).models, 1);
+}
+
+END_TEST
+
 START_TEST(a_scope_knows_its_projects)
 {
     ck_assert(weir_row_scope_sees(NULL, "blue"));
@@ -199,6 +323,9 @@ int main(void)
     tcase_add_test(tests, every_table_says_whose_its_rows_are);
     tcase_add_test(tests, a_read_sees_its_projects_whatever_it_asks);
     tcase_add_test(tests, a_write_reaches_no_row_of_others);
+    tcase_add_test(tests, what_happened_belongs_to_whom_it_happened_to);
+    tcase_add_test(tests, a_transaction_sees_by_another_scope_for_a_while);
+    tcase_add_test(tests, a_row_of_others_is_denied_and_undoes_all);
     tcase_add_test(tests, a_scope_knows_its_projects);
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);

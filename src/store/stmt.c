@@ -16,11 +16,22 @@
 #define COSTLY_STEPS 100000
 #define SLOW_STEPS   30000000
 
+/** Longest statement. */
+#define TEXT_MAX_BYTES (1 << 20)
+
 /** After one of these SQLite may have undone the whole transaction, so it must not go on. */
 static bool breaks_transaction(weir_status status)
 {
     return status == WEIR_ERR_NOSPACE || status == WEIR_ERR_IO || status == WEIR_ERR_CORRUPT ||
            status == WEIR_ERR_NOMEM || status == WEIR_ERR_UNAVAILABLE;
+}
+
+static weir_status tell_broken(const struct weir_txn *txn, struct weir_error *err)
+{
+    if (err != NULL) {
+        *err = txn->broken;
+    }
+    return txn->broken.status;
 }
 
 static weir_status fail(struct weir_txn *txn, int code, const char *what, struct weir_error *err)
@@ -36,12 +47,20 @@ static weir_status fail(struct weir_txn *txn, int code, const char *what, struct
     return status;
 }
 
-static struct weir_stmt *cache_find(struct connection *connection, const char *sql, uint64_t hash)
+static void stmt_free(struct weir_stmt *stmt)
+{
+    sqlite3_finalize(stmt->handle);
+    free(stmt->sql);
+    free(stmt);
+}
+
+static struct weir_stmt *cache_find(struct connection *connection, const char *sql, uint64_t hash,
+                                    bool is_unscoped)
 {
     for (size_t i = 0; i < connection->n_stmts; i++) {
         struct weir_stmt *stmt = connection->stmts[i];
-        if (stmt->hash == hash && stmt->txn == NULL &&
-            strcmp(sqlite3_sql(stmt->handle), sql) == 0) {
+        if (stmt->hash == hash && stmt->txn == NULL && stmt->is_unscoped == is_unscoped &&
+            strcmp(stmt->sql, sql) == 0) {
             return stmt;
         }
     }
@@ -63,8 +82,7 @@ static void cache_add(struct connection *connection, struct weir_stmt *stmt)
         if (i_slot == STMT_CACHE_MAX) {
             return; /* All are in use: this one lives until it is closed. */
         }
-        sqlite3_finalize(connection->stmts[i_slot]->handle);
-        free(connection->stmts[i_slot]);
+        stmt_free(connection->stmts[i_slot]);
     } else {
         connection->n_stmts++;
     }
@@ -72,20 +90,24 @@ static void cache_add(struct connection *connection, struct weir_stmt *stmt)
     stmt->is_cached = true;
 }
 
-static weir_status stmt_new(struct weir_txn *txn, const char *sql, uint64_t hash,
+/* The statement in `text`, which runs in place of `sql`. */
+static weir_status stmt_new(struct weir_txn *txn, const char *sql, const char *text,
                             struct weir_stmt **out, struct weir_error *err)
 {
     struct weir_stmt *stmt = calloc(1, sizeof(*stmt));
-    if (stmt == NULL) {
+    char *copy = strdup(sql);
+    if (stmt == NULL || copy == NULL) {
+        free(stmt);
+        free(copy);
         return weir_error_set(err, WEIR_ERR_NOMEM, "preparing a statement: out of memory");
     }
-    int code = sqlite3_prepare_v3(txn->connection->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+    stmt->sql = copy;
+    int code = sqlite3_prepare_v3(txn->connection->db, text, -1, SQLITE_PREPARE_PERSISTENT,
                                   &stmt->handle, NULL);
     if (code != SQLITE_OK || stmt->handle == NULL) {
-        free(stmt);
+        stmt_free(stmt);
         return fail(txn, sqlite3_extended_errcode(txn->connection->db), sql, err);
     }
-    stmt->hash = hash;
     cache_add(txn->connection, stmt);
     *out = stmt;
     return WEIR_OK;
@@ -103,7 +125,7 @@ static weir_status bind_all(struct weir_stmt *stmt, const struct weir_bind *bind
         }
         if (i_param == 0) {
             return weir_error_set(err, WEIR_ERR_INTERNAL, "the statement has no parameter %s: %s",
-                                  name, sqlite3_sql(stmt->handle));
+                                  name, stmt->sql);
         }
         switch (binds[i].type) {
         case WEIR_BIND_TYPE_TEXT:
@@ -120,23 +142,45 @@ static weir_status bind_all(struct weir_stmt *stmt, const struct weir_bind *bind
     return WEIR_OK;
 }
 
-weir_status weir_stmt_open(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
-                           size_t n_binds, struct weir_stmt **out, struct weir_error *err)
+/* As stmt_new, in a text that holds to the scope. */
+static weir_status stmt_new_scoped(struct weir_txn *txn, const char *sql, struct weir_stmt **out,
+                                   struct weir_error *err)
+{
+    struct weir_buf text;
+    weir_buf_init(&text, TEXT_MAX_BYTES);
+    weir_status status = row_scope_write_sql(txn->connection, sql, &text, err);
+    if (status == WEIR_OK) {
+        status = stmt_new(txn, sql, text.data, out, err);
+    }
+    weir_buf_fini(&text);
+    return status;
+}
+
+static weir_status open_stmt(struct weir_txn *txn, const char *sql, bool is_unscoped,
+                             struct weir_stmt **out, struct weir_error *err)
 {
     if (txn->broken.status != WEIR_OK) {
-        if (err != NULL) {
-            *err = txn->broken;
-        }
-        return txn->broken.status;
+        return tell_broken(txn, err);
     }
     uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, sql);
-    struct weir_stmt *stmt = cache_find(txn->connection, sql, hash);
+    struct weir_stmt *stmt = cache_find(txn->connection, sql, hash, is_unscoped);
     if (stmt == NULL) {
-        WEIR_TRY(stmt_new(txn, sql, hash, &stmt, err));
+        WEIR_TRY(is_unscoped ? stmt_new(txn, sql, sql, &stmt, err)
+                             : stmt_new_scoped(txn, sql, &stmt, err));
+        stmt->hash = hash;
+        stmt->is_unscoped = is_unscoped;
     }
     stmt->txn = txn;
     stmt->last_use = ++txn->connection->n_uses;
     txn->n_open++;
+    *out = stmt;
+    return WEIR_OK;
+}
+
+/* Bind what was opened; on failure it is given back. */
+static weir_status bind_opened(struct weir_stmt *stmt, const struct weir_bind *binds,
+                               size_t n_binds, struct weir_stmt **out, struct weir_error *err)
+{
     weir_status status = bind_all(stmt, binds, n_binds, err);
     if (status != WEIR_OK) {
         weir_stmt_close(stmt);
@@ -144,6 +188,22 @@ weir_status weir_stmt_open(struct weir_txn *txn, const char *sql, const struct w
     }
     *out = stmt;
     return WEIR_OK;
+}
+
+weir_status weir_stmt_open(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
+                           size_t n_binds, struct weir_stmt **out, struct weir_error *err)
+{
+    struct weir_stmt *stmt;
+    WEIR_TRY(open_stmt(txn, sql, false, &stmt, err));
+    return bind_opened(stmt, binds, n_binds, out, err);
+}
+
+weir_status stmt_open_unscoped(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
+                               size_t n_binds, struct weir_stmt **out, struct weir_error *err)
+{
+    struct weir_stmt *stmt;
+    WEIR_TRY(open_stmt(txn, sql, true, &stmt, err));
+    return bind_opened(stmt, binds, n_binds, out, err);
 }
 
 weir_status weir_stmt_rebind(struct weir_stmt *stmt, const struct weir_bind *binds, size_t n_binds,
@@ -179,14 +239,14 @@ weir_status stmt_bind_f64(struct weir_stmt *stmt, int i_param, double value, str
 weir_status weir_stmt_step(struct weir_stmt *stmt, bool *out_has_row, struct weir_error *err)
 {
     if (stmt->txn->broken.status != WEIR_OK) {
-        if (err != NULL) {
-            *err = stmt->txn->broken;
-        }
-        return stmt->txn->broken.status;
+        return tell_broken(stmt->txn, err);
     }
     int code = sqlite3_step(stmt->handle);
+    if (stmt->txn->broken.status != WEIR_OK) { /* it has changed a row that is out of scope */
+        return tell_broken(stmt->txn, err);
+    }
     if (code != SQLITE_ROW && code != SQLITE_DONE) {
-        return fail(stmt->txn, code, sqlite3_sql(stmt->handle), err);
+        return fail(stmt->txn, code, stmt->sql, err);
     }
     *out_has_row = code == SQLITE_ROW;
     return WEIR_OK;
@@ -234,7 +294,7 @@ static void note_cost(struct weir_stmt *stmt)
     int n_steps = sqlite3_stmt_status(stmt->handle, SQLITE_STMTSTATUS_VM_STEP, 1);
     if (n_steps >= COSTLY_STEPS) {
         weir_log(n_steps >= SLOW_STEPS ? WEIR_LOG_INFO : WEIR_LOG_DEBUG, "store_statement_costly",
-                 WEIR_KV_INT("steps", n_steps), WEIR_KV_STR("sql", sqlite3_sql(stmt->handle)));
+                 WEIR_KV_INT("steps", n_steps), WEIR_KV_STR("sql", stmt->sql));
     }
 }
 
@@ -248,8 +308,7 @@ void weir_stmt_close(struct weir_stmt *stmt)
     stmt->txn->n_open--;
     stmt->txn = NULL;
     if (!stmt->is_cached) {
-        sqlite3_finalize(stmt->handle);
-        free(stmt);
+        stmt_free(stmt);
         return;
     }
     sqlite3_reset(stmt->handle);

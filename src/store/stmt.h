@@ -55,7 +55,8 @@ struct weir_bind {
 /**
  * Prepare (or take from the cache) one statement and bind its parameters. Parameters without a bind
  * are NULL. `sql` is borrowed until the store closes if it is a constant; any text works.
- * @return INTERNAL if the SQL does not compile or has no such parameter.
+ * @return INTERNAL if the SQL does not compile, has no such parameter, or names a table past the
+ *         transaction's scope (store/row_scope.h).
  */
 weir_status weir_stmt_open(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
                            size_t n_binds, struct weir_stmt **out,
@@ -69,7 +70,8 @@ weir_status weir_stmt_rebind(struct weir_stmt *stmt, const struct weir_bind *bin
  * Go to the next row; *out_has_row is false after the last one.
  * @return EXISTS (a unique column has that value already), CONFLICT (a reference to something that
  *         is not there, or that is still referred to), INVALID (a missing value), DENIED (writing
- *         in a read transaction), NOSPACE, IO, CORRUPT.
+ *         in a read transaction; or a row that is out of the scope: then the transaction comes to
+ *         nothing, whatever follows), NOSPACE, IO, CORRUPT.
  */
 weir_status weir_stmt_step(struct weir_stmt *stmt, bool *out_has_row,
                            struct weir_error *err) WEIR_MUST_CHECK;

@@ -73,7 +73,9 @@ static weir_status readers_open(struct readers *readers, const char *path, size_
         connection->pulse = store->pulse;
         readers->free[readers->n_free++] = connection;
         readers->n++;
-        WEIR_TRY(row_scope_prepare(connection, hides_rows, err));
+        if (hides_rows) {
+            WEIR_TRY(row_scope_prepare(connection, err));
+        }
         WEIR_TRY(live_prepare(connection, store->live, err));
     }
     return WEIR_OK;
@@ -97,7 +99,7 @@ static weir_status open_connections(struct weir_store *store,
     pulse_compare_end(store->pulse, &writer);
     writer.pulse = store->pulse;
     weir_status status = migrate(&writer, store_migrations, store_n_migrations, err);
-    status = status == WEIR_OK ? row_scope_prepare(&writer, false, err) : status;
+    status = status == WEIR_OK ? row_scope_prepare(&writer, err) : status;
     status = status == WEIR_OK ? live_prepare(&writer, store->live, err) : status;
     if (status != WEIR_OK) {
         connection_close(&writer);
@@ -163,25 +165,37 @@ static weir_status refuse_nested(struct weir_error *err)
     return weir_error_set(err, WEIR_ERR_INTERNAL, "a transaction was begun inside another one");
 }
 
-static weir_status submit(struct weir_store *store, weir_txn_fn fn, void *context, bool is_trial,
-                          struct weir_error *err)
+static weir_status submit(struct weir_store *store, const struct weir_row_scope *scope,
+                          weir_txn_fn fn, void *context, bool is_trial, struct weir_error *err)
 {
     if (txn_is_running()) {
         return refuse_nested(err);
     }
-    return writer_submit(store->writer, fn, context, is_trial, err);
+    return writer_submit(store->writer, scope, fn, context, is_trial, err);
+}
+
+weir_status weir_store_write_scoped(struct weir_store *store, const struct weir_row_scope *scope,
+                                    weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    return submit(store, scope, fn, context, false, err);
+}
+
+weir_status weir_store_try_scoped(struct weir_store *store, const struct weir_row_scope *scope,
+                                  weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    return submit(store, scope, fn, context, true, err);
 }
 
 weir_status weir_store_write(struct weir_store *store, weir_txn_fn fn, void *context,
                              struct weir_error *err)
 {
-    return submit(store, fn, context, false, err);
+    return submit(store, NULL, fn, context, false, err);
 }
 
 weir_status weir_store_try(struct weir_store *store, weir_txn_fn fn, void *context,
                            struct weir_error *err)
 {
-    return submit(store, fn, context, true, err);
+    return submit(store, NULL, fn, context, true, err);
 }
 
 void weir_store_pulse(struct weir_store *store, struct weir_store_pulse *out)
@@ -218,14 +232,16 @@ static void readers_give_back(struct readers *readers, struct connection *connec
     pthread_mutex_unlock(&readers->mutex);
 }
 
-static weir_status read_with(struct readers *readers, weir_txn_fn fn, void *context,
-                             struct weir_error *err)
+weir_status weir_store_read_scoped(struct weir_store *store, const struct weir_row_scope *scope,
+                                   weir_txn_fn fn, void *context, struct weir_error *err)
 {
+    bool sees_all = scope == NULL || scope->is_all;
+    struct readers *readers = sees_all ? &store->readers : &store->scoped_readers;
     if (txn_is_running()) {
         return refuse_nested(err);
     }
     struct connection *connection = readers_take(readers);
-    struct weir_txn txn = {.connection = connection};
+    struct weir_txn txn = {.connection = connection, .scope = scope};
     weir_status status = connection_exec(connection, "BEGIN", err);
     if (status == WEIR_OK) {
         status = txn_run(&txn, fn, context, err);
@@ -238,7 +254,7 @@ static weir_status read_with(struct readers *readers, weir_txn_fn fn, void *cont
 weir_status weir_store_read(struct weir_store *store, weir_txn_fn fn, void *context,
                             struct weir_error *err)
 {
-    return read_with(&store->readers, fn, context, err);
+    return weir_store_read_scoped(store, NULL, fn, context, err);
 }
 
 weir_status weir_store_look(const char *path, weir_txn_fn fn, void *context, struct weir_error *err)
@@ -257,44 +273,6 @@ weir_status weir_store_look(const char *path, weir_txn_fn fn, void *context, str
     }
     connection_close(&connection);
     return status;
-}
-
-/* ---- in a scope ------------------------------------------------------------------------------ */
-
-struct scoped {
-    const struct weir_row_scope *scope;
-    weir_txn_fn fn;
-    void *context;
-};
-
-static weir_status run_scoped(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    const struct scoped *scoped = context;
-    return row_scope_run(scoped->scope, scoped->fn, txn, scoped->context, err);
-}
-
-weir_status weir_store_read_scoped(struct weir_store *store, const struct weir_row_scope *scope,
-                                   weir_txn_fn fn, void *context, struct weir_error *err)
-{
-    struct scoped scoped = {scope, fn, context};
-    return scope->is_all ? weir_store_read(store, fn, context, err)
-                         : read_with(&store->scoped_readers, run_scoped, &scoped, err);
-}
-
-weir_status weir_store_write_scoped(struct weir_store *store, const struct weir_row_scope *scope,
-                                    weir_txn_fn fn, void *context, struct weir_error *err)
-{
-    struct scoped scoped = {scope, fn, context};
-    return scope->is_all ? weir_store_write(store, fn, context, err)
-                         : weir_store_write(store, run_scoped, &scoped, err);
-}
-
-weir_status weir_store_try_scoped(struct weir_store *store, const struct weir_row_scope *scope,
-                                  weir_txn_fn fn, void *context, struct weir_error *err)
-{
-    struct scoped scoped = {scope, fn, context};
-    return scope->is_all ? weir_store_try(store, fn, context, err)
-                         : weir_store_try(store, run_scoped, &scoped, err);
 }
 
 uint64_t weir_store_change(struct weir_store *store)

@@ -52,6 +52,15 @@ static inline void fixture_write(struct store_fixture *fixture, weir_txn_fn fn, 
     ck_assert_msg(status == WEIR_OK, "%s", fixture->err.message);
 }
 
+/** Change the schema beside the open store, whose own transactions see views of tables (store/row_scope.h). */
+static inline void fixture_alter(struct store_fixture *fixture, const char *sql)
+{
+    sqlite3 *db = NULL;
+    ck_assert_int_eq(sqlite3_open(fixture->path, &db), SQLITE_OK);
+    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
 /** All of it: an open store that `populate` has filled; NULL: an empty one. */
 static inline void fixture_make(struct store_fixture *fixture, weir_txn_fn populate)
 {

@@ -13,6 +13,7 @@
 #include "store/stmt.h"
 #include "store/store.h"
 
+#define SQLITE_ENABLE_PREUPDATE_HOOK /* declares it; Debian's library has it */
 #include <sqlite3.h>
 
 /** With this begins, or is told, that the database is damaged: weir_store_error_is_damage. */
@@ -23,9 +24,11 @@
 
 struct weir_stmt {
     sqlite3_stmt *handle;
+    char *sql;            /**< As it was asked for: by this it is found again. Owned. */
     struct weir_txn *txn; /**< NULL while it lies in the cache. */
     uint64_t hash;
     uint64_t last_use;
+    bool is_unscoped; /**< It may name the tables themselves. */
     bool is_cached;
 };
 
@@ -35,14 +38,16 @@ struct connection {
     struct weir_stmt *stmts[STMT_CACHE_MAX];
     size_t n_stmts;
     uint64_t n_uses;
-    bool hides_rows;     /**< For scoped reads (row_scope.h). */
-    bool is_reader;      /**< Refuses writes. */
-    struct pulse *pulse; /**< Is told what goes wrong; NULL: nobody is. Borrowed. */
+    bool is_reader;          /**< Refuses writes. */
+    struct row_guard *guard; /**< Hides rows that are out of scope; NULL: all are seen. Owned. */
+    struct pulse *pulse;     /**< Is told what goes wrong; NULL: nobody is. Borrowed. */
 };
 
 struct weir_txn {
     struct connection *connection;
-    /** The failure after which SQLite may have undone the whole transaction; it stays. */
+    const struct weir_row_scope *scope; /**< NULL: it sees all. Borrowed. */
+    /** The failure after which the transaction comes to nothing; it stays: SQLite may have undone all of it, or it
+     *  has changed a row that is out of its scope. */
     struct weir_error broken;
     size_t n_open;  /**< Statements opened and not closed. */
     uint64_t marks; /**< What it says that it changes. */
@@ -89,21 +94,19 @@ void connection_release_stmts(struct connection *connection);
 weir_status connection_error(const struct connection *connection, int code, const char *what,
                              struct weir_error *err);
 
-/** Let statements ask what is in scope; hides_rows: hide the rows that are not, for good. */
-weir_status row_scope_prepare(struct connection *connection, bool hides_rows,
+/** Hide what is out of scope (row_scope.h), from the transactions that have one; then release what that took. */
+weir_status row_scope_prepare(struct connection *connection,
                               struct weir_error *err) WEIR_MUST_CHECK;
+void row_scope_release(struct connection *connection);
 
-/** Run a transaction function in a scope, on the thread of the connection. */
-weir_status row_scope_run(const struct weir_row_scope *scope, weir_txn_fn fn, struct weir_txn *txn,
-                          void *context, struct weir_error *err) WEIR_MUST_CHECK;
+/** Let the transaction, which begins or goes on, see by this scope; NULL or is_all: all. Then it ends. */
+weir_status row_scope_set(struct weir_txn *txn, const struct weir_row_scope *scope,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+void row_scope_end(struct weir_txn *txn);
 
-/** SQL for the project of a row, if statements must leave out rows themselves; else NULL. The
- *  condition is weir_sees(SQL). */
-const char *row_scope_condition(const struct weir_txn *txn, const char *table);
-
-/** DENIED if the record is of a project outside of the scope. */
-weir_status row_scope_check_insert(const struct weir_resource *resource, const void *record,
-                                   struct weir_error *err) WEIR_MUST_CHECK;
+/** Append the text that runs in place of `sql`, and holds to the scope. @return INTERNAL if it names a schema. */
+weir_status row_scope_write_sql(const struct connection *connection, const char *sql,
+                                struct weir_buf *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Does it know whether the table's rows belong to projects? */
 bool row_scope_knows(const char *table);
@@ -137,6 +140,11 @@ weir_status migrate(struct connection *connection, const struct migration *migra
 extern const struct migration store_migrations[];
 extern const size_t store_n_migrations;
 
+/** weir_stmt_open for the store's own SQL, which may name tables past their views. */
+weir_status stmt_open_unscoped(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
+                               size_t n_binds, struct weir_stmt **out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Bind a value by position (1, 2 …): for generated SQL. Text is borrowed until close. */
 weir_status stmt_bind_text(struct weir_stmt *stmt, int i_param, const char *text,
                            struct weir_error *err) WEIR_MUST_CHECK;
@@ -148,7 +156,7 @@ weir_status stmt_bind_f64(struct weir_stmt *stmt, int i_param, double value,
 /** Rows that the last statement of this connection changed. */
 int64_t txn_changes(const struct weir_txn *txn);
 
-/** Run a transaction function; the status is that of a failure that undid everything, if there was
+/** Run a transaction function in txn->scope; the status is that of a failure that undoes everything, if there was
  * one. */
 weir_status txn_run(struct weir_txn *txn, weir_txn_fn fn, void *context,
                     struct weir_error *err) WEIR_MUST_CHECK;

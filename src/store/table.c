@@ -207,20 +207,9 @@ static weir_status run_with_record(struct weir_txn *txn, const struct weir_resou
     return status == WEIR_OK ? WEIR_OK : explain(status, resource, record, err);
 }
 
-/* Leave out rows that are out of scope. */
-static void put_scope(struct weir_buf *sql, const struct weir_txn *txn,
-                      const struct weir_resource *resource, const char *join)
-{
-    const char *project = row_scope_condition(txn, resource->plural);
-    if (project != NULL) {
-        weir_buf_printf(sql, " %s weir_sees(%s)", join, project);
-    }
-}
-
 weir_status weir_txn_insert(struct weir_txn *txn, const struct weir_resource *resource,
                             const void *record, struct weir_error *err)
 {
-    WEIR_TRY(row_scope_check_insert(resource, record, err));
     WEIR_AUTO(sql_auto_fini) struct weir_buf sql;
     weir_buf_init(&sql, SQL_MAX_BYTES);
     put_insert(&sql, resource);
@@ -234,7 +223,6 @@ weir_status weir_txn_upsert(struct weir_txn *txn, const struct weir_resource *re
     if (key == NULL) {
         return WEIR_ERR_INTERNAL;
     }
-    WEIR_TRY(row_scope_check_insert(resource, record, err));
     WEIR_AUTO(sql_auto_fini) struct weir_buf sql;
     weir_buf_init(&sql, SQL_MAX_BYTES);
     put_insert(&sql, resource);
@@ -259,7 +247,6 @@ static weir_status get_where(struct weir_txn *txn, const struct weir_resource *r
     weir_buf_init(&sql, SQL_MAX_BYTES);
     put_select(&sql, resource);
     weir_buf_printf(&sql, " WHERE \"%s\" = :p1", field->name);
-    put_scope(&sql, txn, resource, "AND");
     WEIR_TRY(check_sql(&sql, err));
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     WEIR_TRY(weir_stmt_open(txn, sql.data, WEIR_NO_BINDS, &stmt, err));
@@ -316,7 +303,6 @@ weir_status weir_txn_update(struct weir_txn *txn, const struct weir_resource *re
         weir_buf_printf(&sql, "%s\"%s\" = :p%zu", i > 0 ? ", " : "", fields[i], i + 1);
     }
     weir_buf_printf(&sql, " WHERE \"%s\" = :p%zu", key->name, n_fields + 1);
-    put_scope(&sql, txn, resource, "AND");
     WEIR_TRY(check_sql(&sql, err));
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     WEIR_TRY(weir_stmt_open(txn, sql.data, WEIR_NO_BINDS, &stmt, err));
@@ -348,7 +334,6 @@ weir_status weir_txn_delete(struct weir_txn *txn, const struct weir_resource *re
     WEIR_AUTO(sql_auto_fini) struct weir_buf sql;
     weir_buf_init(&sql, SQL_MAX_BYTES);
     weir_buf_printf(&sql, "DELETE FROM \"%s\" WHERE \"%s\" = :p1", resource->plural, field->name);
-    put_scope(&sql, txn, resource, "AND");
     WEIR_TRY(check_sql(&sql, err));
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     WEIR_TRY(weir_stmt_open(txn, sql.data, WEIR_NO_BINDS, &stmt, err));
@@ -375,7 +360,6 @@ struct plan {
     char *cursor_value; /**< Of `order`; NULL: no cursor, or order by key. */
     char *cursor_key;   /**< NULL: no cursor. */
     size_t limit;
-    const char *project; /**< Of a row, in SQL, if rows out of scope are to be left out. */
 };
 
 static weir_status plan_filters(const struct weir_resource *resource,
@@ -445,10 +429,6 @@ static void order_column(const struct weir_field *field, char *out, size_t size)
 static void put_where(struct weir_buf *sql, const struct plan *plan)
 {
     const char *word = " WHERE ";
-    if (plan->project != NULL) {
-        weir_buf_printf(sql, "%sweir_sees(%s)", word, plan->project);
-        word = " AND ";
-    }
     for (size_t i = 0; i < plan->query->n_filters; i++) {
         const struct weir_filter *filter = &plan->query->filters[i];
         bool is_text = plan->fields[i]->type == WEIR_FIELD_TYPE_TEXT ||
@@ -598,7 +578,6 @@ weir_status weir_txn_list(struct weir_txn *txn, const struct weir_resource *reso
     }
     WEIR_TRY(plan_filters(resource, query, &plan, err));
     WEIR_TRY(plan_order(resource, query, arena, &plan, err));
-    plan.project = row_scope_condition(txn, resource->plural);
     WEIR_AUTO(sql_auto_fini) struct weir_buf sql;
     weir_buf_init(&sql, SQL_MAX_BYTES);
     put_select(&sql, resource);
@@ -626,7 +605,6 @@ weir_status weir_txn_count(struct weir_txn *txn, const struct weir_resource *res
     static const struct weir_query everything = {0};
     struct plan plan = {0};
     WEIR_TRY(plan_filters(resource, query != NULL ? query : &everything, &plan, err));
-    plan.project = row_scope_condition(txn, resource->plural);
     WEIR_AUTO(sql_auto_fini) struct weir_buf sql;
     weir_buf_init(&sql, SQL_MAX_BYTES);
     weir_buf_printf(&sql, "SELECT count(*) FROM \"%s\"", resource->plural);

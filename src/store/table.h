@@ -20,7 +20,8 @@
 #include "base/status.h"
 #include "store/store.h"
 
-/** @return EXISTS, CONFLICT (reference to what is not there), INVALID (a missing value). */
+/** @return EXISTS, CONFLICT (reference to what is not there), INVALID (a missing value), DENIED (of a project
+ *  that is out of the scope). */
 weir_status weir_txn_insert(struct weir_txn *txn, const struct weir_resource *resource,
                             const void *record, struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -8,7 +8,9 @@ static _Thread_local bool is_in_transaction;
 weir_status txn_run(struct weir_txn *txn, weir_txn_fn fn, void *context, struct weir_error *err)
 {
     is_in_transaction = true;
-    weir_status status = fn(txn, context, err);
+    weir_status status = row_scope_set(txn, txn->scope, err);
+    status = status == WEIR_OK ? fn(txn, context, err) : status;
+    row_scope_end(txn);
     is_in_transaction = false;
     if (txn->n_open > 0) {
         connection_release_stmts(txn->connection);
@@ -89,6 +91,53 @@ weir_status weir_txn_query_texts(struct weir_txn *txn, const char *sql,
     }
     *out = texts;
     *out_n = n;
+    return WEIR_OK;
+}
+
+/** A query as the server. */
+struct query {
+    const char *sql;
+    const struct weir_bind *binds;
+    size_t n_binds;
+    struct weir_arena *arena;
+    char **texts;
+    size_t n;
+    int64_t number;
+};
+
+static weir_status query_texts(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct query *query = context;
+    return weir_txn_query_texts(txn, query->sql, query->binds, query->n_binds, query->arena,
+                                &query->texts, &query->n, err);
+}
+
+static weir_status query_int(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct query *query = context;
+    return weir_txn_query_int(txn, query->sql, query->binds, query->n_binds, query->number,
+                              &query->number, err);
+}
+
+weir_status weir_txn_query_texts_of_all(struct weir_txn *txn, const char *sql,
+                                        const struct weir_bind *binds, size_t n_binds,
+                                        struct weir_arena *arena, char ***out, size_t *out_n,
+                                        struct weir_error *err)
+{
+    struct query query = {.sql = sql, .binds = binds, .n_binds = n_binds, .arena = arena};
+    WEIR_TRY(weir_txn_as(txn, NULL, query_texts, &query, err));
+    *out = query.texts;
+    *out_n = query.n;
+    return WEIR_OK;
+}
+
+weir_status weir_txn_query_int_of_all(struct weir_txn *txn, const char *sql,
+                                      const struct weir_bind *binds, size_t n_binds,
+                                      int64_t fallback, int64_t *out, struct weir_error *err)
+{
+    struct query query = {.sql = sql, .binds = binds, .n_binds = n_binds, .number = fallback};
+    WEIR_TRY(weir_txn_as(txn, NULL, query_int, &query, err));
+    *out = query.number;
     return WEIR_OK;
 }
 

@@ -17,6 +17,7 @@
 struct request {
     weir_txn_fn fn;
     void *context;
+    const struct weir_row_scope *scope; /**< NULL: it sees all. */
     bool is_trial;
     struct weir_error *err;
     weir_status status;
@@ -77,7 +78,7 @@ static void fail_all(struct request **group, size_t n, const struct weir_error *
 
 static void run_fn(struct connection *connection, struct request *request)
 {
-    struct weir_txn txn = {.connection = connection};
+    struct weir_txn txn = {.connection = connection, .scope = request->scope};
     request->status = txn_run(&txn, request->fn, request->context, request->err);
     request->marks = txn.marks;
 }
@@ -328,10 +329,11 @@ void writer_stop(struct writer *writer)
     free(writer);
 }
 
-weir_status writer_submit(struct writer *writer, weir_txn_fn fn, void *context, bool is_trial,
-                          struct weir_error *err)
+weir_status writer_submit(struct writer *writer, const struct weir_row_scope *scope, weir_txn_fn fn,
+                          void *context, bool is_trial, struct weir_error *err)
 {
-    struct request request = {.fn = fn, .context = context, .is_trial = is_trial, .err = err};
+    struct request request = {
+        .fn = fn, .context = context, .scope = scope, .is_trial = is_trial, .err = err};
     pthread_mutex_lock(&writer->mutex);
     if (writer->n_queued >= writer->max_queue) {
         pthread_mutex_unlock(&writer->mutex);

@@ -18,9 +18,10 @@ weir_status writer_start(struct connection *connection, size_t max_queue, struct
 /** Run what waits, stop the thread, close the connection. NULL is accepted. */
 void writer_stop(struct writer *writer);
 
-/** @param is_trial  Undo it, whatever fn returns. */
-weir_status writer_submit(struct writer *writer, weir_txn_fn fn, void *context, bool is_trial,
-                          struct weir_error *err) WEIR_MUST_CHECK;
+/** @param scope  NULL: it sees all.
+ *  @param is_trial  Undo it, whatever fn returns. */
+weir_status writer_submit(struct writer *writer, const struct weir_row_scope *scope, weir_txn_fn fn,
+                          void *context, bool is_trial, struct weir_error *err) WEIR_MUST_CHECK;
 
 uint64_t writer_change(struct writer *writer);
 uint64_t writer_wait(struct writer *writer, uint64_t after, int64_t timeout_ms);

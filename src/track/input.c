@@ -23,7 +23,7 @@ static const char sql_link[] =
     " ON CONFLICT (run, dataset) DO NOTHING";
 static const char sql_list[] =
     "SELECT d.name, d.digest, d.source_type, d.source, d.schema, d.profile, i.context, i.tags"
-    " FROM main.run_inputs i JOIN main.input_datasets d ON d.id = i.dataset WHERE i.run = :run"
+    " FROM run_inputs i JOIN input_datasets d ON d.id = i.dataset WHERE i.run = :run"
     " ORDER BY d.id";
 
 static weir_status check_text(const char *what, const char *text, size_t max_bytes,

@@ -21,20 +21,20 @@ const struct weir_search_noun weir_logged_model_noun = {
     .name = "logged model",
     .attributes = attributes,
     .n_attributes = WEIR_ARRAY_LEN(attributes),
-    .exists = {[WEIR_SEARCH_METRIC] = "EXISTS (SELECT 1 FROM main.logged_model_metrics x WHERE "
+    .exists = {[WEIR_SEARCH_METRIC] = "EXISTS (SELECT 1 FROM logged_model_metrics x WHERE "
                                       "x.model = l.id AND x.key = ? AND x.is_nan = 0 AND x.value",
-               [WEIR_SEARCH_PARAMETER] = "EXISTS (SELECT 1 FROM main.logged_model_params x WHERE "
+               [WEIR_SEARCH_PARAMETER] = "EXISTS (SELECT 1 FROM logged_model_params x WHERE "
                                          "x.model = l.id AND x.key = ? AND x.value",
-               [WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM main.logged_model_tags x WHERE "
+               [WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM logged_model_tags x WHERE "
                                    "x.model = l.id AND x.key = ? AND x.value"},
     .join = {[WEIR_SEARCH_METRIC] =
                  " LEFT JOIN (SELECT model, key, max(value) AS value, min(is_nan) AS is_nan FROM"
-                 " main.logged_model_metrics GROUP BY model, key) o# ON o#.model = l.id AND"
+                 " logged_model_metrics GROUP BY model, key) o# ON o#.model = l.id AND"
                  " o#.key = ?",
              [WEIR_SEARCH_PARAMETER] =
-                 " LEFT JOIN main.logged_model_params o# ON o#.model = l.id AND o#.key = ?",
+                 " LEFT JOIN logged_model_params o# ON o#.model = l.id AND o#.key = ?",
              [WEIR_SEARCH_TAG] =
-                 " LEFT JOIN main.logged_model_tags o# ON o#.model = l.id AND o#.key = ?"},
+                 " LEFT JOIN logged_model_tags o# ON o#.model = l.id AND o#.key = ?"},
 };
 
 #define COLUMNS                                                                                    \

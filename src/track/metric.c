@@ -66,28 +66,27 @@ static const char sql_last_replaced[] =
     "DELETE FROM latest_metrics WHERE run = :run AND key = :key AND step = :step";
 
 static const char sql_list[] =
-    "SELECT k.name, m.step, m.value, m.time_ms, m.is_nan FROM track_keys k JOIN main.metrics m"
-    " ON m.key = k.id WHERE m.run = :run AND k.id IN (SELECT key FROM main.latest_metrics"
+    "SELECT k.name, m.step, m.value, m.time_ms, m.is_nan FROM track_keys k JOIN metrics m"
+    " ON m.key = k.id WHERE m.run = :run AND k.id IN (SELECT key FROM latest_metrics"
     " WHERE run = :run) ORDER BY k.name, m.step, m.time_ms, m.value LIMIT :limit";
 static const char sql_list_key[] =
-    "SELECT :key, " COLUMNS " FROM main.metrics WHERE run = :run AND key ="
+    "SELECT :key, " COLUMNS " FROM metrics WHERE run = :run AND key ="
     " (SELECT id FROM track_keys WHERE name = :key) AND (step > :after OR :is_all = 1)"
     " ORDER BY step, time_ms, value LIMIT :limit";
 static const char sql_page[] =
-    "SELECT :key, " COLUMNS " FROM main.metrics WHERE run = :run AND key ="
+    "SELECT :key, " COLUMNS " FROM metrics WHERE run = :run AND key ="
     " (SELECT id FROM track_keys WHERE name = :key)"
     " AND (step, time_ms, value, is_nan) > (:step, :time, :value, :is_nan)"
     " ORDER BY step, time_ms, value, is_nan LIMIT :limit";
 static const char sql_last_point[] =
-    "SELECT :key, " COLUMNS " FROM main.metrics WHERE run = :run AND key ="
+    "SELECT :key, " COLUMNS " FROM metrics WHERE run = :run AND key ="
     " (SELECT id FROM track_keys WHERE name = :key)"
     " ORDER BY step DESC, time_ms DESC, value DESC LIMIT 1";
 static const char sql_latest[] =
-    "SELECT k.name, l.step, l.value, l.time_ms, l.is_nan FROM main.latest_metrics l"
+    "SELECT k.name, l.step, l.value, l.time_ms, l.is_nan FROM latest_metrics l"
     " JOIN track_keys k ON k.id = l.key WHERE l.run = :run ORDER BY k.name LIMIT :limit";
-static const char sql_last[] =
-    "SELECT value, is_nan FROM main.latest_metrics WHERE run = :run AND key ="
-    " (SELECT id FROM track_keys WHERE name = :key)";
+static const char sql_last[] = "SELECT value, is_nan FROM latest_metrics WHERE run = :run AND key ="
+                               " (SELECT id FROM track_keys WHERE name = :key)";
 
 /** As a row has it. */
 struct point {

@@ -12,10 +12,9 @@ const struct weir_search_noun weir_model_noun = {
     .name = "registered model",
     .attributes = model_attributes,
     .n_attributes = WEIR_ARRAY_LEN(model_attributes),
-    .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM main.model_tags x WHERE "
+    .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM model_tags x WHERE "
                                    "x.model = m.name AND x.key = ? AND x.value"},
-    .join = {[WEIR_SEARCH_TAG] =
-                 " LEFT JOIN main.model_tags o# ON o#.model = m.name AND o#.key = ?"},
+    .join = {[WEIR_SEARCH_TAG] = " LEFT JOIN model_tags o# ON o#.model = m.name AND o#.key = ?"},
 };
 
 #define RUN_OF_VERSION "coalesce(v.source_run, v.run)"
@@ -36,10 +35,10 @@ const struct weir_search_noun weir_version_noun = {
     .name = "model version",
     .attributes = version_attributes,
     .n_attributes = WEIR_ARRAY_LEN(version_attributes),
-    .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM main.model_version_tags x WHERE "
+    .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM model_version_tags x WHERE "
                                    "x.version = v.id AND x.key = ? AND x.value"},
     .join = {[WEIR_SEARCH_TAG] =
-                 " LEFT JOIN main.model_version_tags o# ON o#.version = v.id AND o#.key = ?"},
+                 " LEFT JOIN model_version_tags o# ON o#.version = v.id AND o#.key = ?"},
 };
 
 #define MODEL_COLUMNS                                                                              \

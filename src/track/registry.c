@@ -84,15 +84,14 @@ weir_status weir_model_describe(struct weir_txn *txn, const char *name, const ch
 static const char *const sql_rename[] = {
     "CREATE TEMP TABLE IF NOT EXISTS moved_aliases (alias TEXT, version BIGINT, actor TEXT, "
     "updated_ms BIGINT)",
-    "DELETE FROM temp.moved_aliases",
-    "INSERT INTO temp.moved_aliases SELECT alias, version, actor, updated_ms FROM "
-    "main.model_aliases"
+    "DELETE FROM moved_aliases",
+    "INSERT INTO moved_aliases SELECT alias, version, actor, updated_ms FROM model_aliases"
     " WHERE model = :old",
     "DELETE FROM model_aliases WHERE model = :old",
     "UPDATE model_versions SET model = :new WHERE model = :old",
     "UPDATE model_tags SET model = :new WHERE model = :old",
     "INSERT INTO model_aliases (id, model, alias, version, actor, updated_ms)"
-    " SELECT :new || ':' || alias, :new, alias, version, actor, updated_ms FROM temp.moved_aliases",
+    " SELECT :new || ':' || alias, :new, alias, version, actor, updated_ms FROM moved_aliases",
     "DELETE FROM models WHERE name = :old",
 };
 

@@ -57,17 +57,17 @@ static const char sql_parameter_add[] =
     "INSERT INTO run_parameters (run, key, value) VALUES (:run, :key, :value)"
     " ON CONFLICT (run, key) DO NOTHING";
 static const char sql_parameter_get[] =
-    "SELECT value FROM main.run_parameters WHERE run = :run AND key = :key";
+    "SELECT value FROM run_parameters WHERE run = :run AND key = :key";
 static const char sql_tag_put[] =
     "INSERT INTO run_tags (run, key, value) VALUES (:run, :key, :value)"
     " ON CONFLICT (run, key) DO UPDATE SET value = excluded.value";
 static const char sql_tag_delete[] = "DELETE FROM run_tags WHERE run = :run AND key ="
                                      " (SELECT id FROM track_keys WHERE name = :name)";
 static const char sql_parameters[] =
-    "SELECT k.name, p.value FROM main.run_parameters p JOIN track_keys k ON k.id = p.key"
+    "SELECT k.name, p.value FROM run_parameters p JOIN track_keys k ON k.id = p.key"
     " WHERE p.run = :run ORDER BY k.name";
 static const char sql_tags[] =
-    "SELECT k.name, t.value FROM main.run_tags t JOIN track_keys k ON k.id = t.key"
+    "SELECT k.name, t.value FROM run_tags t JOIN track_keys k ON k.id = t.key"
     " WHERE t.run = :run ORDER BY k.name";
 
 weir_status weir_run_number(struct weir_txn *txn, const char *id, int64_t *out,

@@ -51,7 +51,7 @@ static weir_status make_sql(const struct weir_run_search *search,
     weir_search_sql_put(sql, n_orders > 1 ? ", count(*), count(" MEASURED "), avg(" MEASURED
                                             "), min(" MEASURED "), max(" MEASURED ")"
                                           : ", count(*), 0, NULL, NULL, NULL");
-    weir_search_sql_put(sql, " FROM main.runs r");
+    weir_search_sql_put(sql, " FROM runs r");
     weir_search_sql_joins(sql, &weir_run_noun, orders, n_orders);
     weir_run_search_conditions(sql, search);
     if (page->cursor != NULL) {

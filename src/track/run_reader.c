@@ -10,14 +10,14 @@
 #define N_PARTS 3
 
 #define SQL_METRICS                                                                                \
-    "SELECT key, value, step, time_ms, is_nan FROM main.latest_metrics WHERE run = ? ORDER BY key"
+    "SELECT key, value, step, time_ms, is_nan FROM latest_metrics WHERE run = ? ORDER BY key"
 
 static const char *const sql_parts[N_PARTS] = {
     [WEIR_RUN_METRICS] = SQL_METRICS,
-    [WEIR_RUN_PARAMETERS] = "SELECT key, value FROM main.run_parameters WHERE run = ? ORDER BY key",
-    [WEIR_RUN_TAGS] = "SELECT key, value FROM main.run_tags WHERE run = ? ORDER BY key",
+    [WEIR_RUN_PARAMETERS] = "SELECT key, value FROM run_parameters WHERE run = ? ORDER BY key",
+    [WEIR_RUN_TAGS] = "SELECT key, value FROM run_tags WHERE run = ? ORDER BY key",
 };
-static const char sql_inputs[] = "SELECT 1 FROM main.run_inputs WHERE run = ? LIMIT 1";
+static const char sql_inputs[] = "SELECT 1 FROM run_inputs WHERE run = ? LIMIT 1";
 static const char sql_name[] = "SELECT name FROM track_keys WHERE id = ?";
 
 struct weir_run_reader {

@@ -1,5 +1,6 @@
 #include "track/run_search.h"
 
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "track/run_search_private.h"
 #include "track/search_page.h"
@@ -37,24 +38,24 @@ const struct weir_search_noun weir_run_noun = {
     .n_attributes = WEIR_ARRAY_LEN(run_attributes),
     .exists =
         {
-            [WEIR_SEARCH_METRIC] = "EXISTS (SELECT 1 FROM main.latest_metrics x WHERE x.run = "
+            [WEIR_SEARCH_METRIC] = "EXISTS (SELECT 1 FROM latest_metrics x WHERE x.run = "
                                    "r.number AND x.key = " KEY_OF_NAME " AND "
                                    "CASE x.is_nan WHEN 0 THEN x.value END",
-            [WEIR_SEARCH_PARAMETER] = "EXISTS (SELECT 1 FROM main.run_parameters x WHERE x.run = "
+            [WEIR_SEARCH_PARAMETER] = "EXISTS (SELECT 1 FROM run_parameters x WHERE x.run = "
                                       "r.number AND x.key = " KEY_OF_NAME " AND x.value",
-            [WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM main.run_tags x WHERE x.run = r.number AND "
+            [WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM run_tags x WHERE x.run = r.number AND "
                                 "x.key = " KEY_OF_NAME " AND x.value",
-            [WEIR_SEARCH_DATASET] = "EXISTS (SELECT 1 FROM main.run_inputs i JOIN "
-                                    "main.input_datasets d ON d.id = i.dataset WHERE i.run = "
+            [WEIR_SEARCH_DATASET] = "EXISTS (SELECT 1 FROM run_inputs i JOIN "
+                                    "input_datasets d ON d.id = i.dataset WHERE i.run = "
                                     "r.number AND ",
         },
     .join =
         {
-            [WEIR_SEARCH_METRIC] = " LEFT JOIN main.latest_metrics o# ON o#.run = r.number AND "
+            [WEIR_SEARCH_METRIC] = " LEFT JOIN latest_metrics o# ON o#.run = r.number AND "
                                    "o#.key = " KEY_OF_NAME,
-            [WEIR_SEARCH_PARAMETER] = " LEFT JOIN main.run_parameters o# ON o#.run = r.number AND "
+            [WEIR_SEARCH_PARAMETER] = " LEFT JOIN run_parameters o# ON o#.run = r.number AND "
                                       "o#.key = " KEY_OF_NAME,
-            [WEIR_SEARCH_TAG] = " LEFT JOIN main.run_tags o# ON o#.run = r.number AND o#.key = "
+            [WEIR_SEARCH_TAG] = " LEFT JOIN run_tags o# ON o#.run = r.number AND o#.key = "
                                 "" KEY_OF_NAME,
         },
 };
@@ -71,9 +72,9 @@ const struct weir_search_noun weir_experiment_noun = {
     .name = "experiment",
     .attributes = experiment_attributes,
     .n_attributes = WEIR_ARRAY_LEN(experiment_attributes),
-    .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM main.experiment_tags x WHERE "
+    .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM experiment_tags x WHERE "
                                    "x.experiment = e.id AND x.key = ? AND x.value"},
-    .join = {[WEIR_SEARCH_TAG] = " LEFT JOIN main.experiment_tags o# ON o#.experiment = e.id AND "
+    .join = {[WEIR_SEARCH_TAG] = " LEFT JOIN experiment_tags o# ON o#.experiment = e.id AND "
                                  "o#.key = ?"},
 };
 
@@ -138,7 +139,7 @@ static weir_status make_sql(const struct weir_run_search *search,
     weir_search_sql_put(sql, RUN_COLUMNS);
     weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
     weir_search_sql_columns(sql, &page->columns);
-    weir_search_sql_put(sql, " FROM main.runs r");
+    weir_search_sql_put(sql, " FROM runs r");
     weir_search_sql_joins(sql, &weir_run_noun, search->orders, search->n_orders);
     weir_run_search_conditions(sql, search);
     return weir_search_page_sql(page, sql, err);
@@ -206,9 +207,9 @@ static struct weir_search_page page_of(const struct weir_run_search *search)
  * look at the others. Runs without it, and those where it is not a number, come last, and are found as
  * those of any other search. */
 
-static const char sql_n_runs[] = "SELECT max(number) FROM main.runs";
+static const char sql_n_runs[] = "SELECT max(number) FROM runs";
 static const char sql_n_of_experiment[] =
-    "SELECT count(*) FROM (SELECT 1 FROM main.runs WHERE experiment = :experiment LIMIT :most)";
+    "SELECT count(*) FROM (SELECT 1 FROM runs WHERE experiment = :experiment LIMIT :most)";
 
 #define WALK_PART 8 /* of all runs: of fewer too many others would be walked past */
 
@@ -233,7 +234,7 @@ static weir_status can_walk(struct weir_txn *txn, const struct weir_run_search *
         return WEIR_OK;
     }
     if (search->n_experiments > 0) {
-        WEIR_TRY(weir_txn_query_int(txn, sql_n_runs, WEIR_NO_BINDS, 0, &n_all, err));
+        WEIR_TRY(weir_txn_query_int_of_all(txn, sql_n_runs, WEIR_NO_BINDS, 0, &n_all, err));
         for (size_t i = 0; i < search->n_experiments && n_here * WALK_PART < n_all; i++) {
             int64_t n;
             WEIR_TRY(
@@ -255,10 +256,10 @@ static weir_status make_walk_sql(const struct weir_run_search *search,
     weir_search_sql_put(sql, RUN_COLUMNS);
     weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
     weir_search_sql_columns(sql, &page->columns);
-    weir_search_sql_put(sql, " FROM main.latest_metrics o0 CROSS JOIN main.runs r"
+    weir_search_sql_put(sql, " FROM latest_metrics o0 CROSS JOIN runs r"
                              " ON r.number = o0.run");
     weir_run_search_conditions(sql, search);
-    weir_search_sql_put(sql, " AND o0.key = (SELECT id FROM main.track_keys WHERE name = ?)"
+    weir_search_sql_put(sql, " AND o0.key = (SELECT id FROM track_keys WHERE name = ?)"
                              " AND o0.is_nan = 0");
     weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, search->orders[0].key));
     return weir_search_page_sql(page, sql, err);
@@ -337,7 +338,7 @@ weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *s
         return WEIR_OK;
     }
     weir_search_sql_init(&sql, arena);
-    weir_search_sql_put(&sql, "SELECT count(*) FROM main.runs r");
+    weir_search_sql_put(&sql, "SELECT count(*) FROM runs r");
     weir_run_search_conditions(&sql, search);
     weir_status status = weir_search_sql_check(&sql, err);
     if (status == WEIR_OK) {
@@ -385,7 +386,7 @@ static weir_status make_experiment_sql(const struct weir_experiment_search *sear
 {
     weir_search_sql_put(sql, EXPERIMENT_COLUMNS);
     weir_search_sql_columns(sql, &page->columns);
-    weir_search_sql_put(sql, " FROM main.experiments e");
+    weir_search_sql_put(sql, " FROM experiments e");
     weir_search_sql_joins(sql, &weir_experiment_noun, search->orders, search->n_orders);
     weir_search_sql_put(sql, " WHERE e");
     weir_search_sql_put(sql, view_conditions[search->view]);

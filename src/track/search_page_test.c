@@ -97,7 +97,7 @@ static weir_status read_by_columns(struct look *look, struct weir_txn *txn,
     weir_search_columns_add(&look->page.columns, "n", true, WEIR_BIND_TYPE_INT);
     weir_search_sql_put(sql, "SELECT n, t");
     weir_search_sql_columns(sql, &look->page.columns);
-    weir_search_sql_put(sql, " FROM main.numbered WHERE n >= 0");
+    weir_search_sql_put(sql, " FROM numbered WHERE n >= 0");
     WEIR_TRY(weir_search_page_sql(&look->page, sql, err));
     return weir_search_page_read(&look->page, txn, sql, err);
 }
@@ -106,7 +106,7 @@ static weir_status read_by_columns(struct look *look, struct weir_txn *txn,
 static weir_status read_by_number(struct look *look, struct weir_txn *txn,
                                   struct weir_search_sql *sql, struct weir_error *err)
 {
-    weir_search_sql_put(sql, "SELECT n, t FROM main.numbered WHERE n > ? ORDER BY n");
+    weir_search_sql_put(sql, "SELECT n, t FROM numbered WHERE n > ? ORDER BY n");
     weir_search_sql_bind(
         sql, WEIR_BIND_INT(NULL, look->page.cursor != NULL ? atoll(look->page.cursor) : -1));
     WEIR_TRY(weir_search_page_limit(&look->page, sql, err));

@@ -62,6 +62,7 @@ export interface Alert {
     kind: string // drift, training_failed, node_lost …
     last_ms: Time // Last time (ms)
     message: string // A sentence
+    project: string | null // Whose the subject is; absent: the platform's
     raised_ms: Time // First time (ms)
     resolved_by: string | null // Who ended it; nobody: its cause was gone
     resolved_ms: Time | null // When it ended (ms)
@@ -2317,6 +2318,7 @@ export interface WeirEvent {
     hash: string | null // Of the audit: SHA-256 of the row behind the one before
     kind: string // What happened, one word
     message: string // A sentence
+    project: string | null // Whose the subject is; absent: the platform's
     seq: number // Number, in commit order
     severity: string // info, warning or error
     subject: string | null // To what: ion/NAME, job/ID …
