@@ -120,14 +120,12 @@ static void add_topology(struct snapshot *snapshot, const struct ask *ask,
     row->n_groups = 1;
 }
 
-static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struct snapshot_job *job,
-                                          int64_t now_ms)
+static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struct snapshot_job *job)
 {
     const struct weir_job *given = &job->state.job;
     int32_t n = snapshot->rows.n_jobs++;
     snapshot->row_jobs = snapshot_grown(snapshot->row_jobs, &snapshot->row_jobs_cap, n + 1,
                                         sizeof *snapshot->row_jobs);
-    bool has_started = given->started_ms > 0;
     struct weir_sched_job *row = &snapshot->row_jobs[n];
     *row = (struct weir_sched_job){
         .name = given->name,
@@ -143,8 +141,6 @@ static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struc
         .stale_grace_ms = -1,
         .time_limit_ms = given->time_limit_ms,
         .expected_run_ms = run_history_expected_ms(&snapshot->history, job->work),
-        .waited_ms =
-            has_started && given->queued_ms == 0 ? 0 : WEIR_MAX(now_ms - queued_ms(given), 0),
         .utilisation_pct = -1,
     };
     add_topology(snapshot, job->ask, row);
@@ -289,7 +285,7 @@ static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_
     }
     for (size_t i = 0; i < job->state.n_tasks; i++) {
         if (chosen[i] != 0) {
-            row = row == NULL || is_service ? add_row_job(snapshot, job, now_ms) : row;
+            row = row == NULL || is_service ? add_row_job(snapshot, job) : row;
             add_row_task(snapshot, row, job, i);
         }
     }
