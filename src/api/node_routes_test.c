@@ -122,6 +122,31 @@ START_TEST(a_node_is_drained_and_resumed_and_marked_and_each_is_told)
 
 END_TEST
 
+START_TEST(a_node_closes_for_maintenance_and_who_resumes_it_ends_that)
+{
+    EXPECT(200, "PATCH " NODE "\n\n{\"closed_from_ms\":\"2001-01-01T00:00:00Z\","
+                "\"closed_until_ms\":null}");
+    ck_assert(!json_is_true(said("is_draining")));
+    ck_assert_str_ne(said_text("closed_from_ms"), "2001-01-01T00:00:00.000Z"); /* From now on. */
+    ck_assert(json_is_null(said("closed_until_ms")));
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4}");
+    EXPECT(200, "GET " NODE);
+    ck_assert(json_is_string(said("closed_from_ms"))); /* A heartbeat leaves it. */
+    EXPECT(200, "PATCH " NODE "\n\n{\"is_draining\":false}");
+    ck_assert(json_is_null(said("closed_from_ms")));
+    EXPECT(200, "GET " API "/events?subject=node/n");
+    ck_assert_str_eq(said_text("items.0.kind"), "node_window_ended");
+    ck_assert_str_eq(said_text("items.1.kind"), "node_closing");
+    EXPECT(400, "PATCH " NODE "\n\n{\"closed_from_ms\":\"soon\"}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"closed_from_ms\":\"2001-01-01T00:00:00Z\","
+                "\"closed_until_ms\":\"2001-01-02T00:00:00Z\"}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"closed_from_ms\":\"2999-01-01T00:00:00Z\"}");
+    EXPECT(200, "GET " NODE);
+    ck_assert(json_is_null(said("closed_from_ms")));
+}
+
+END_TEST
+
 START_TEST(who_may_not_change_nodes_does_not)
 {
     char viewer[BEARER_BYTES], agent[BEARER_BYTES];
@@ -350,6 +375,7 @@ int main(void)
                         (int)WEIR_ARRAY_LEN(refused));
     tcase_add_test(tcase, a_node_is_unhealthy_as_long_as_its_agent_or_its_clock_says_so);
     tcase_add_test(tcase, a_node_is_drained_and_resumed_and_marked_and_each_is_told);
+    tcase_add_test(tcase, a_node_closes_for_maintenance_and_who_resumes_it_ends_that);
     tcase_add_test(tcase, who_may_not_change_nodes_does_not);
     tcase_add_test(tcase, a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone);
     tcase_add_test(tcase, a_token_that_is_wrong_or_old_or_for_another_joins_nobody);

@@ -176,7 +176,8 @@ const struct api_route api_routes[] = {
     {"GET", API "/nodes/{name}", "Look at a node, with its devices", R(NODES_READ), API_READ, 0,
      NULL, &weir_node_resource, NULL, 0, api_node_get},
     {"PATCH", API "/nodes/{name}",
-     "Drain a node (evict: what runs there moves on), let it take tasks again, label or taint it",
+     "Drain a node (evict: what runs there moves on), now or by a maintenance window, let it take "
+     "tasks again, label or taint it",
      R(NODES_OPERATE), API_WRITE, API_NOTIFY, NULL, &weir_node_resource, NULL, 0, api_node_update},
     {"DELETE", API "/nodes/{name}",
      "Let a node leave the cluster: its tokens end, what it did stays known", R(NODES_LEAVE),

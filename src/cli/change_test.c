@@ -95,6 +95,14 @@ START_TEST(a_node_is_drained_marked_and_joined_by_one_command_each)
     EXPECT_REFUSED(2, "KEY=VALUE", "node", "label", "n", "zone");
     EXPECT_REFUSED(2, "NoSchedule", "node", "taint", "n", "zone");
     EXPECT_REFUSED(4, "\"m\"", "node", "drain", "m");
+    EXPECT_EXIT(0, "node", "drain", "n", "--for", "4h");
+    ck_assert_ptr_nonnull(strstr(cli.out, "n: ready, not draining"));
+    ck_assert_ptr_nonnull(strstr(cli.out, "; closed from 20"));
+    EXPECT_EXIT(0, "node", "resume", "n", "-o", "json");
+    ck_assert(json_is_null(json_object_get(cli.json, "closed_from_ms")));
+    EXPECT_REFUSED(2, "2026-01-31T10:00:00Z", "node", "drain", "n", "--at", "noon");
+    EXPECT_REFUSED(2, "--for", "node", "drain", "n", "--for", "0");
+    EXPECT_REFUSED(7, "--evict", "node", "drain", "n", "--for", "4h", "--evict");
     EXPECT_EXIT(0, "node", "drain", "n", "--evict", "-o", "json");
     ck_assert(json_is_true(json_object_get(cli.json, "is_draining")));
     EXPECT_EXIT(0, "node", "token", "--node", "m");

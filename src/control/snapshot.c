@@ -97,6 +97,8 @@ static bool is_same_node(const struct snapshot_node *left, const struct snapshot
     return left->facts.cpu_slots == right->facts.cpu_slots &&
            left->facts.memory_bytes == right->facts.memory_bytes &&
            left->facts.is_draining == right->facts.is_draining &&
+           left->facts.closed_from_ms == right->facts.closed_from_ms &&
+           left->facts.closed_until_ms == right->facts.closed_until_ms &&
            left->takes_tasks == right->takes_tasks && left->is_closed == right->is_closed &&
            left->is_lost == right->is_lost;
 }

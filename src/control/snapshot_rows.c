@@ -33,6 +33,12 @@ static void fill_nodes(struct snapshot *snapshot)
                 WEIR_MIN(WEIR_MAX(node->facts.memory_bytes, node->used_memory_bytes), most),
             .is_cordoned = !node->takes_tasks || node->text_bytes >= SNAPSHOT_NODE_TEXT_MAX_BYTES,
         };
+        if (node->facts.closed_from_ms > 0) {
+            snapshot->row_nodes[i].closed_from_ms = node->facts.closed_from_ms;
+            snapshot->row_nodes[i].closed_until_ms = node->facts.closed_until_ms > 0
+                                                         ? node->facts.closed_until_ms
+                                                         : WEIR_SCHED_AMOUNT_MAX;
+        }
         supply_fill(node->supply, &snapshot->row_nodes[i]);
     }
 }

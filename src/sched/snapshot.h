@@ -267,8 +267,8 @@ struct weir_sched_job {
     int64_t checkpoint_requested_ms; /**< The first checkpoint request to its tasks; 0 = none. */
     bool evict_acknowledged;         /**< The checkpoint that was requested is there. */
     bool can_checkpoint;             /**< Gets a checkpoint request before it is evicted. */
-    int32_t utilisation_pct; /**< Measured use of its devices; -1 = not measured. */
-    int64_t idle_since_ms;   /**< Its use is low since, without a break; 0 = it is not. */
+    int32_t utilisation_pct;         /**< Measured use of its devices; -1 = not measured. */
+    int64_t idle_since_ms;           /**< Its use is low since, without a break; 0 = it is not. */
 };
 
 /**
