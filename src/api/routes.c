@@ -17,6 +17,7 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
+#include "job/reservation.h"
 #include "job/secret.h"
 #include "job/service.h"
 #include "notify/notify.h"
@@ -273,6 +274,17 @@ const struct api_route api_routes[] = {
      0, api_queue_put},
     {"DELETE", API "/queues/{name}", "Delete a queue; its project's jobs go on without it",
      R(QUEUES_CHANGE), API_WRITE, API_NOTIFY, NULL, NULL, NULL, 0, api_queue_delete},
+    {"GET", API "/reservations", "List reservations of nodes, for a month those that are over too",
+     R(NODES_READ), API_READ, API_LIST, NULL, &weir_reservation_resource, "limit cursor project", 0,
+     api_list},
+    {"GET", API "/reservations/{name}", "Look at a reservation", R(NODES_READ), API_READ, 0, NULL,
+     &weir_reservation_resource, NULL, 0, api_get},
+    {"POST", API "/reservations",
+     "Keep nodes for the jobs of a project or a queue for a span of time", R(NODES_OPERATE),
+     API_WRITE, API_NOTIFY, &weir_reservation_resource, &weir_reservation_resource, NULL, 0,
+     api_reservation_create},
+    {"DELETE", API "/reservations/{name}", "End a reservation: its nodes are everybody's again",
+     R(NODES_OPERATE), API_WRITE, API_NOTIFY, NULL, NULL, NULL, 0, api_reservation_delete},
     {"GET", API "/usage",
      "What was asked for, given and used, by project, user, job, model, day or hour; format=csv "
      "(or "

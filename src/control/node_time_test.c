@@ -85,6 +85,71 @@ START_TEST(a_window_without_an_end_lasts_until_it_is_taken_away)
 
 END_TEST
 
+static void reserve(const char *values)
+{
+    execute(&fixture,
+            weir_arena_printf(&fixture.store.arena,
+                              "INSERT INTO reservations (name, project, queue, nodes, gpus,"
+                              " cpus, from_ms, until_ms, created_ms) VALUES (%s, 1)",
+                              values));
+}
+
+START_TEST(a_reserved_node_is_for_its_project_and_for_the_others_afterwards)
+{
+    reserve("'r', 'other', NULL, '[\"a\",\"gone\"]', 0, 0, 0, 1060000");
+    char *job = gang(&fixture, 1, 1);
+    ck_assert_int_eq(cycle(&fixture), 0);
+    ck_assert_str_eq(reason(job), "node a is reserved for others until 00:17 UTC");
+    ck_assert_int_eq(fixture.next_ms, 1060000);
+    char *own =
+        add_job(&fixture, (struct new_job){"command", "other", 1, 1000, 0, 0, 0, NULL, NULL});
+    ck_assert_int_eq(cycle(&fixture), 1);
+    ck_assert_str_eq(places(&fixture, own), "a");
+    pass(60000);
+    ck_assert_int_eq(cycle(&fixture), 1);
+    ck_assert_str_eq(places(&fixture, job), "a");
+}
+
+END_TEST
+
+START_TEST(before_a_reservation_begins_only_what_ends_in_time_starts)
+{
+    reserve("'r', 'other', NULL, '[\"a\"]', 0, 0, 1060000, 1120000");
+    char *job = gang(&fixture, 1, 1);
+    ck_assert_int_eq(cycle(&fixture), 0);
+    ck_assert_str_eq(reason(job),
+                     "node a is reserved for others from 00:17 UTC, and the job has no time limit");
+    limit_all(60001);
+    pass(SCHEDULER_NOTE_EVERY_MS - 5000);
+    ck_assert_int_eq(cycle(&fixture), 0);
+    execute(&fixture, "UPDATE jobs SET time_limit_ms = 50000, revision = revision + 2000");
+    ck_assert_int_eq(cycle(&fixture), 1);
+}
+
+END_TEST
+
+START_TEST(a_queues_reservation_is_for_all_below_it_and_ends_when_it_is_deleted)
+{
+    execute(&fixture,
+            "INSERT INTO queues (name, parent, project, priority, min_run_ms, idle_after_ms,"
+            " created_ms) VALUES ('dep', NULL, NULL, 100, -1, -1, 1),"
+            " ('q', 'dep', 'other', 100, -1, -1, 1)");
+    reserve("'r', NULL, 'dep', '[\"a\"]', 0, 0, 0, 1060000");
+    char *job = gang(&fixture, 1, 1);
+    char *own =
+        add_job(&fixture, (struct new_job){"command", "other", 1, 1000, 0, 0, 0, NULL, NULL});
+    ck_assert_int_eq(cycle(&fixture), 1);
+    ck_assert_str_eq(places(&fixture, own), "a");
+    ck_assert_str_eq(places(&fixture, job), "-");
+    execute(&fixture, "DELETE FROM reservations");
+    ck_assert_int_eq(cycle(&fixture), 1);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("node_time", set_up, tear_down,
                     a_node_that_closes_gets_what_ends_before_and_opens_again_by_itself,
-                    a_window_without_an_end_lasts_until_it_is_taken_away)
+                    a_window_without_an_end_lasts_until_it_is_taken_away,
+                    a_reserved_node_is_for_its_project_and_for_the_others_afterwards,
+                    before_a_reservation_begins_only_what_ends_in_time_starts,
+                    a_queues_reservation_is_for_all_below_it_and_ends_when_it_is_deleted)

@@ -5,7 +5,6 @@
 #include "control/explain.h"
 #include "job/changes.h"
 #include "job/elastic.h"
-#include "job/node_window.h"
 #include "job/task_device.h"
 #include "sched/apply.h"
 
@@ -573,17 +572,6 @@ static void commit_notes(struct scheduler *scheduler, int64_t now_ms, int64_t si
     }
 }
 
-/* When a node closes, or opens again. */
-static int64_t next_of_nodes(const struct scheduler *scheduler, int64_t now_ms)
-{
-    int64_t next_ms = INT64_MAX;
-    for (int32_t i = 0; i < scheduler->snapshot.n_nodes; i++) {
-        next_ms = WEIR_MIN(next_ms,
-                           weir_node_window_next_ms(&scheduler->snapshot.nodes[i].facts, now_ms));
-    }
-    return next_ms;
-}
-
 /* When a held job asks again, or time makes a job want something. */
 static int64_t next_of_jobs(const struct scheduler *scheduler, int64_t now_ms)
 {
@@ -610,7 +598,8 @@ int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t si
         scheduler->snapshot.is_changed = true;
         scheduler->replan_ms = now_ms;
     }
-    int64_t next_ms = WEIR_MIN(next_of_jobs(scheduler, now_ms), next_of_nodes(scheduler, now_ms));
+    int64_t next_ms =
+        WEIR_MIN(next_of_jobs(scheduler, now_ms), snapshot_next_ms(&scheduler->snapshot, now_ms));
     scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, next_ms);
     return scheduler->replan_ms;
 }

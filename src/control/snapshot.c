@@ -28,6 +28,7 @@ void snapshot_init(struct snapshot *snapshot)
     *snapshot = (struct snapshot){.revision = -1};
     queue_tree_init(&snapshot->queues);
     weir_arena_init(&snapshot->rows_arena, 0);
+    weir_arena_init(&snapshot->reservations_arena, 0);
 }
 
 static void free_job(struct snapshot_job *job)
@@ -59,6 +60,7 @@ void snapshot_fini(struct snapshot *snapshot)
         free_node(&snapshot->nodes[i]);
     }
     weir_arena_fini(&snapshot->rows_arena);
+    weir_arena_fini(&snapshot->reservations_arena);
     free(snapshot->left);
     free(snapshot->jobs);
     free(snapshot->nodes);
@@ -493,6 +495,7 @@ weir_status snapshot_read(struct snapshot *snapshot, struct weir_txn *txn, int64
     WEIR_TRY(read_nodes(snapshot, txn, now_ms, since_ms, err));
     WEIR_TRY(read_jobs(snapshot, txn, err));
     WEIR_TRY(queue_tree_read(&snapshot->queues, txn, &snapshot->is_changed, err));
+    WEIR_TRY(snapshot_read_reservations(snapshot, txn, now_ms, err));
     if (snapshot->is_changed) {
         count_used(snapshot);
     }

@@ -73,6 +73,14 @@ struct snapshot_left {
     int64_t idx;
 };
 
+/** A reservation that is not over (job/reservation.h). */
+struct snapshot_reservation {
+    const char *name, *project, *queue; /**< One of the two last is NULL. */
+    const char *const *nodes;
+    size_t n_nodes;
+    int64_t from_ms, until_ms;
+};
+
 /** When a job of a project that had a node last ended. */
 struct snapshot_served {
     char *project;
@@ -88,6 +96,10 @@ struct snapshot {
     struct queue_tree queues;
     struct snapshot_served *served;
     size_t n_served, served_cap;
+    struct snapshot_reservation *reservations;
+    size_t n_reservations;
+    struct weir_arena reservations_arena; /**< Theirs, until others are read. */
+    uint64_t reservations_hash;           /**< Of all that was read; 0: nothing was. */
     int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
     int32_t n_pending; /**< Of the rows: tasks that want a node. */
@@ -119,6 +131,9 @@ weir_status snapshot_read(struct snapshot *snapshot, struct weir_txn *txn, int64
 
 /** The rows for the planner, at this time. Valid until the next call of any function here. */
 const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64_t now_ms);
+
+/** When a node closes or opens, or a reservation begins or is over, after now_ms; INT64_MAX: never. */
+int64_t snapshot_next_ms(const struct snapshot *snapshot, int64_t now_ms);
 
 /** NULL: there is no such open job. */
 struct snapshot_job *snapshot_find(const struct snapshot *snapshot, const char *job);

@@ -361,6 +361,7 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
     weir_arena_init(&snapshot->rows_arena, ROWS_MAX_BYTES);
     fill_nodes(snapshot);
     fill_queues(snapshot);
+    snapshot_fill_reservations(snapshot, now_ms);
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         n_most = WEIR_MAX(n_most, snapshot->jobs[i]->state.n_tasks);
     }

@@ -346,6 +346,7 @@ static const char unswept[] =
     "'custom_roles',"                                   /* at most 64 */
     "'project_retention', 'retention_bounds',"          /* at most one of a kind, and project */
     "'node_joins',"                             /* a new one removes those that have ended */
+    "'reservations',"                           /* a new one removes those long over */
     "'board',"                                  /* goes with its job */
     "'former_attempts',"                        /* none is added; each goes with its task */
     "'audit_chains',"                           /* one of each chain */

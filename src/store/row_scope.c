@@ -118,6 +118,7 @@ static const struct {
     {"usage_meters", "project"},
     {"usage_totals", "project"},
     {"queue_history", "project"},
+    {"reservations", "project"},
     {"forgotten_people", "project"},
     {"dataset_tombstones", OF_DATASET},
     {"sent_blobs", "project"},
