@@ -29,6 +29,7 @@ void snapshot_init(struct snapshot *snapshot)
     queue_tree_init(&snapshot->queues);
     weir_arena_init(&snapshot->rows_arena, 0);
     weir_arena_init(&snapshot->reservations_arena, 0);
+    nominated_init(&snapshot->nominated);
 }
 
 static void free_job(struct snapshot_job *job)
@@ -61,6 +62,7 @@ void snapshot_fini(struct snapshot *snapshot)
     }
     weir_arena_fini(&snapshot->rows_arena);
     weir_arena_fini(&snapshot->reservations_arena);
+    nominated_fini(&snapshot->nominated);
     free(snapshot->left);
     free(snapshot->jobs);
     free(snapshot->nodes);

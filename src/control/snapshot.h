@@ -18,7 +18,7 @@
  * takes no tasks (weir_node_takes_tasks), or has as much text of tasks as its agent is told of, is
  * cordoned. Devices, labels and taints come from supply.h, what a job asks for of them from ask.h: a
  * model is a label of the node, a MIG profile something countable. What runs on a device that is bad
- * or gone counts without it. A task of no CPU fits every node, even one whose CPUs are all taken. A job is
+ * or gone counts without it. A task for which a plan has nominated a place is PIPELINED there. A task of no CPU fits every node, even one whose CPUs are all taken. A job is
  * expected to run as long as the last of its kind did (run_history.h).
  *
  * Bound: SNAPSHOT_TASKS_MAX rows of tasks; jobs beyond them, the youngest, wait without being
@@ -28,6 +28,7 @@
 #define WEIR_CONTROL_SNAPSHOT_H
 
 #include "control/ask.h"
+#include "control/nominated.h"
 #include "control/queue_tree.h"
 #include "control/run_history.h"
 #include "control/supply.h"
@@ -100,6 +101,7 @@ struct snapshot {
     size_t n_reservations;
     struct weir_arena reservations_arena; /**< Theirs, until others are read. */
     uint64_t reservations_hash;           /**< Of all that was read; 0: nothing was. */
+    struct nominated nominated;           /**< By the last plan; whoever plans sets it. */
     int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
     int32_t n_pending; /**< Of the rows: tasks that want a node. */

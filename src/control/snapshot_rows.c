@@ -204,7 +204,7 @@ static void add_asked(struct snapshot *snapshot, const struct snapshot_job *job,
         row->demand.extras = extra;
         row->demand.n_extras = 1;
     }
-    if (row->state != WEIR_SCHED_PENDING) {
+    if (snapshot_is_on_node(job, index)) {
         take_devices(snapshot, job, index, row);
     }
 }
@@ -221,6 +221,28 @@ static int32_t spread_of(const struct weir_job *job)
     }
     uint64_t hash = weir_hash_bytes(weir_hash_text(WEIR_HASH_BEGIN, job->project), name, len);
     return (int32_t)(hash % INT32_MAX) + 1;
+}
+
+/* The place that a plan nominated, if its node and all of its devices are still there. */
+static void put_nominated(struct snapshot *snapshot, struct weir_sched_task *row)
+{
+    const struct nominated_place *place = nominated_find(&snapshot->nominated, row->name);
+    int32_t node = place != NULL ? snapshot_find_node(snapshot, place->node) : -1;
+    if (node < 0 || place->n_devices != row->demand.n_devices) {
+        return;
+    }
+    int32_t *slots = WEIR_ARENA_ARRAY(&snapshot->rows_arena, (size_t)place->n_devices + 1, int32_t);
+    for (int32_t i = 0; i < place->n_devices; i++) {
+        const struct supply_device *device =
+            supply_device(snapshot->nodes[node].supply, place->devices[i]);
+        if (device == NULL || device->slot < 0) {
+            return;
+        }
+        slots[i] = device->slot;
+    }
+    row->state = WEIR_SCHED_PIPELINED;
+    row->node = node;
+    row->devices = place->n_devices > 0 ? slots : NULL;
 }
 
 static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
@@ -246,6 +268,9 @@ static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
                    .memory_bytes = WEIR_MIN(task->memory_bytes, most + 1)},
     };
     add_asked(snapshot, job, index, &snapshot->row_tasks[n]);
+    if (!is_there) {
+        put_nominated(snapshot, &snapshot->row_tasks[n]);
+    }
     snapshot->tasks[n] = (struct snapshot_task){job, (int32_t)index};
     snapshot->n_pending += !is_there;
     row->n_tasks++;
@@ -336,8 +361,9 @@ static void open_small_room(struct snapshot *snapshot)
     struct small_waits waits = {.large = large};
     for (int32_t t = 0; t < snapshot->rows.n_tasks; t++) {
         const struct weir_sched_task *task = &snapshot->row_tasks[t];
-        *(task->node >= 0 ? &small[task->node] : &waits.small) += small_milli(task);
-        if (task->node < 0 && small_milli(task) == 0 && task->demand.cpu_milli > 0) {
+        bool is_there = task->node >= 0 && task->state != WEIR_SCHED_PIPELINED;
+        *(is_there ? &small[task->node] : &waits.small) += small_milli(task);
+        if (!is_there && small_milli(task) == 0 && task->demand.cpu_milli > 0) {
             large[waits.n_large++] = task->demand.cpu_milli;
         }
     }
