@@ -164,7 +164,8 @@ const struct cli_command cli_delete = {
     .help =
         "NOUN is ion, job, dataset, model (NAME or NAME@v3), deployment, service, sweep, "
         "snapshot, experiment,\n"
-        "queue, reservation, token, session, role, user, group, alert-rule, alert-receiver or alert-silence. "
+        "queue, reservation, token, session, role, user, group, alert-rule, alert-receiver or "
+        "alert-silence. "
         "What something\nelse still needs is refused, and the answer says what needs it. A job and "
         "a dataset are deleted by who made\nthem, or by who has the right to delete models.",
     .min_words = 1,
