@@ -107,8 +107,10 @@ START_TEST(a_node_is_drained_marked_and_joined_by_one_command_each)
     ck_assert_ptr_nonnull(strstr(cli.out, "course: nodes n for project default, from 20"));
     EXPECT_EXIT(0, "get", "reservations");
     ck_assert_ptr_nonnull(strstr(cli.out, "course"));
-    EXPECT_REFUSED(5, "course", "reserve", "other", "--cpus", "1", "--for", "4h", "--project",
+    EXPECT_REFUSED(5, "course", "reserve", "other", "--nodes", "n", "--for", "4h", "--project",
                    "default");
+    EXPECT_REFUSED(5, "1 CPUs too few", "reserve", "other", "--cpus", "1", "--for", "4h",
+                   "--project", "default");
     EXPECT_REFUSED(2, "--for", "reserve", "other", "--cpus", "1", "--project", "default");
     EXPECT_REFUSED(2, "--from", "reserve", "other", "--from", "noon", "--for", "1h");
     EXPECT_REFUSED(2, "for whom", "reserve", "other", "--cpus", "1", "--for", "4h");

@@ -147,9 +147,9 @@ static weir_status choose_by_amount(struct choice *choice, const struct weir_res
         if (node == NULL) {
             return weir_error_set(
                 err, WEIR_ERR_CONFLICT,
-                "the nodes that are not reserved then have %lld GPUs or %lld CPUs "
-                "less than what is asked for: ask for less, or for another time",
-                (long long)(gpus > 0 ? gpus : 0), (long long)(cpus > 0 ? cpus : 0));
+                "the nodes that nobody has reserved then have %lld %s too few: ask "
+                "for less, or for another time",
+                (long long)(gpus > 0 ? gpus : cpus), gpus > 0 ? "GPUs" : "CPUs");
         }
         node->is_chosen = true;
         gpus -= node->gpus;

@@ -166,7 +166,7 @@ START_TEST(what_cannot_be_reserved_is_refused_and_why)
     REFUSED(NOT_FOUND, "\"n99\"", r.nodes = "[\"n99\"]");
     REFUSED(INVALID, "$.until_ms", r.until_ms = NOW_MS);
     REFUSED(INVALID, "$.until_ms", r.until_ms = NOW_MS + WEIR_RESERVATION_AHEAD_MS + 1);
-    REFUSED(CONFLICT, "less than what is asked for", r.nodes = NULL; r.cpus = 1000);
+    REFUSED(CONFLICT, "CPUs too few", r.nodes = NULL; r.cpus = 1000);
     r = good;
     ck_assert_int_eq(make(&r), WEIR_OK);
     ck_assert_int_eq(r.from_ms, NOW_MS);
