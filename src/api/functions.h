@@ -209,6 +209,10 @@ API_FN(api_node_leave);
 /* person.c */
 API_FN(api_person_forget);
 
+/* reservation.c */
+API_FN(api_reservation_create);
+API_FN(api_reservation_delete);
+
 /* queue.c */
 API_FN(api_queue_list);
 API_FN(api_queue_get);

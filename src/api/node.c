@@ -6,9 +6,11 @@
 #include "api/args.h"
 #include "api/beats.h"
 #include "api/functions.h"
+#include "base/clock.h"
 #include "control/control.h"
 #include "job/device.h"
 #include "job/job.h"
+#include "job/node_window.h"
 #include "store/event.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -256,7 +258,8 @@ static weir_status merge_taints(struct api_call *call, json_t *taints, struct we
 
 static weir_status check_update(const struct api_call *call, struct weir_error *err)
 {
-    static const char *const members[] = {"is_draining", "evict", "labels", "taints", NULL};
+    static const char *const members[] = {
+        "is_draining", "evict", "closed_from_ms", "closed_until_ms", "labels", "taints", NULL};
     const json_t *labels = json_object_get(call->body, "labels");
     const json_t *taints = json_object_get(call->body, "taints");
     WEIR_TRY(api_body_only(call, members, err));
@@ -380,6 +383,43 @@ static weir_status tell_draining(struct api_call *call, struct weir_txn *txn,
     return tell(call, txn, node->is_draining ? "node_drained" : "node_resumed", message, err);
 }
 
+/* ---- maintenance ------------------------------------------------------------------------------ */
+
+/* A time of the body; `fallback` if it says nothing, 0 if null. */
+static weir_status read_time(const struct api_call *call, const char *name, int64_t fallback,
+                             int64_t *out, struct weir_error *err)
+{
+    const char *text;
+    WEIR_TRY(api_body_text(call, name, &text, err));
+    *out = json_object_get(call->body, name) == NULL ? fallback : 0;
+    return text == NULL || weir_time_parse(text, out) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.%s: expected a time like 2026-01-31T10:00:00Z, or null", name);
+}
+
+/* Who lets a node take tasks again ends its window too. */
+static weir_status set_window(struct api_call *call, struct weir_txn *txn, struct weir_node *node,
+                              struct weir_error *err)
+{
+    bool opens = json_is_false(json_object_get(call->body, "is_draining"));
+    const int64_t was_from_ms = node->closed_from_ms, was_until_ms = node->closed_until_ms;
+    int64_t from_ms, until_ms;
+    WEIR_TRY(read_time(call, "closed_from_ms", opens ? 0 : was_from_ms, &from_ms, err));
+    WEIR_TRY(read_time(call, "closed_until_ms", opens || from_ms == 0 ? 0 : was_until_ms, &until_ms,
+                       err));
+    if (from_ms == was_from_ms && until_ms == was_until_ms) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_node_window_set(node, from_ms, until_ms, call->now_ms, err));
+    const char *text = weir_node_window_text(node, call->now_ms, call->arena);
+    const char *rest = text != NULL ? "; what runs there then goes on" : "";
+    return tell(call, txn, text != NULL ? "node_closing" : "node_window_ended",
+                weir_arena_printf(call->arena, "Node %s %s%s.", node->name,
+                                  text != NULL ? text : "has no maintenance window any more", rest),
+                err);
+}
+
 weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node;
@@ -392,9 +432,11 @@ weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct 
     const struct weir_node before = node;
     WEIR_TRY(api_body_bool(call, "is_draining", node.is_draining, &node.is_draining, err));
     WEIR_TRY(set_marks(call, &node, err));
+    WEIR_TRY(set_window(call, txn, &node, err));
     beats_forget(call->api->beats, node.name); /* it says a label too */
-    WEIR_TRY(weir_txn_update(txn, &weir_node_resource, &node,
-                             WEIR_FIELDS("is_draining", "labels", "taints"), err));
+    WEIR_TRY(weir_txn_update(
+        txn, &weir_node_resource, &node,
+        WEIR_FIELDS("is_draining", "labels", "taints", "closed_from_ms", "closed_until_ms"), err));
     if (evicts && !node.is_draining) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,

@@ -1,6 +1,7 @@
 /* Nodes as people handle them: devices, draining, labels and taints, joining and leaving. */
 #include "api/caller_fixture.h"
 
+#include "base/clock.h"
 #include "base/test_main.h"
 #include "store/stmt.h"
 
@@ -118,6 +119,60 @@ START_TEST(a_node_is_drained_and_resumed_and_marked_and_each_is_told)
     EXPECT(400, "PATCH " NODE "\n\n{\"labels\":{\"a\":7}}");
     EXPECT(400, "PATCH " NODE "\n\n{\"taints\":{\"a\":7}}");
     EXPECT(501, "PATCH " NODE "\n\n{\"taints\":{\"a\":{\"effect\":\"NoExecute\"}}}");
+}
+
+END_TEST
+
+START_TEST(a_node_closes_for_maintenance_and_who_resumes_it_ends_that)
+{
+    EXPECT(200, "PATCH " NODE "\n\n{\"closed_from_ms\":\"2001-01-01T00:00:00Z\","
+                "\"closed_until_ms\":null}");
+    ck_assert(!json_is_true(said("is_draining")));
+    ck_assert_str_ne(said_text("closed_from_ms"), "2001-01-01T00:00:00.000Z"); /* From now on. */
+    ck_assert(json_is_null(said("closed_until_ms")));
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4}");
+    EXPECT(200, "GET " NODE);
+    ck_assert(json_is_string(said("closed_from_ms"))); /* A heartbeat leaves it. */
+    EXPECT(200, "PATCH " NODE "\n\n{\"is_draining\":false}");
+    ck_assert(json_is_null(said("closed_from_ms")));
+    EXPECT(200, "GET " API "/events?subject=node/n");
+    ck_assert_str_eq(said_text("items.0.kind"), "node_window_ended");
+    ck_assert_str_eq(said_text("items.1.kind"), "node_closing");
+    EXPECT(400, "PATCH " NODE "\n\n{\"closed_from_ms\":\"soon\"}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"closed_from_ms\":\"2001-01-01T00:00:00Z\","
+                "\"closed_until_ms\":\"2001-01-02T00:00:00Z\"}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"closed_from_ms\":\"2999-01-01T00:00:00Z\"}");
+    EXPECT(200, "GET " NODE);
+    ck_assert(json_is_null(said("closed_from_ms")));
+}
+
+END_TEST
+
+START_TEST(nodes_are_reserved_listed_and_freed_and_each_is_told)
+{
+    char until[WEIR_TIME_TEXT_BYTES], body[400], viewer[BEARER_BYTES];
+    weir_time_format(weir_time_ms() + 3600000, until);
+    (void)snprintf(body, sizeof body,
+                   "POST " API "/reservations\n\n{\"name\":\"r\",\"project\":\"default\","
+                   "\"cpus\":4,\"until_ms\":\"%s\"}",
+                   until);
+    make_caller("v", "viewer", "", viewer);
+    EXPECT_STATUS(403, ask_as(viewer, "%s", body));
+    EXPECT(200, "%s", body);
+    ck_assert_str_eq(said_text("nodes.0"), "n");
+    ck_assert_str_eq(said_text("created_by"), "ann");
+    EXPECT(409, "%s", body);
+    EXPECT(200, "GET " API "/reservations");
+    ck_assert_str_eq(said_text("items.0.project"), "default");
+    EXPECT(200, "GET " API "/reservations/r");
+    ck_assert_str_eq(said_text("until_ms"), until);
+    EXPECT_STATUS(403, ask_as(viewer, "DELETE " API "/reservations/r"));
+    EXPECT(204, "DELETE " API "/reservations/r");
+    EXPECT(404, "DELETE " API "/reservations/r");
+    EXPECT(404, "GET " API "/reservations/r");
+    EXPECT(200, "GET " API "/events?subject=reservation/r");
+    ck_assert_str_eq(said_text("items.0.kind"), "reservation_ended");
+    ck_assert_str_eq(said_text("items.1.kind"), "nodes_reserved");
 }
 
 END_TEST
@@ -350,6 +405,8 @@ int main(void)
                         (int)WEIR_ARRAY_LEN(refused));
     tcase_add_test(tcase, a_node_is_unhealthy_as_long_as_its_agent_or_its_clock_says_so);
     tcase_add_test(tcase, a_node_is_drained_and_resumed_and_marked_and_each_is_told);
+    tcase_add_test(tcase, nodes_are_reserved_listed_and_freed_and_each_is_told);
+    tcase_add_test(tcase, a_node_closes_for_maintenance_and_who_resumes_it_ends_that);
     tcase_add_test(tcase, who_may_not_change_nodes_does_not);
     tcase_add_test(tcase, a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone);
     tcase_add_test(tcase, a_token_that_is_wrong_or_old_or_for_another_joins_nobody);

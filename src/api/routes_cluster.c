@@ -5,6 +5,7 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
+#include "job/reservation.h"
 #include "job/queue_history.h"
 #include "job/usage.h"
 #include "store/identity.h"
@@ -17,12 +18,23 @@ static const struct weir_route rows[] = {
     {GET(API "/nodes/{name}"), .summary = "Look at a node, with its devices", .right = R(NODES_READ),
      .access = ROUTE_READ, .out = &weir_node_resource, .fn = api_node_get},
     {PATCH(API "/nodes/{name}"),
-     .summary = "Drain a node (evict: what runs there moves on), let it take tasks again, label or taint it",
+     .summary = "Drain a node (evict: what runs there moves on), now or by a maintenance window, let it take "
+                "tasks again, label or taint it",
      .right = R(NODES_OPERATE), .access = ROUTE_WRITE, .flags = ROUTE_NOTIFY, .out = &weir_node_resource,
      .fn = api_node_update},
     {DELETE(API "/nodes/{name}"), .summary = "Let a node leave the cluster: its tokens end, what it did stays known",
      .right = R(NODES_LEAVE), .access = ROUTE_WRITE, .owns = ROUTE_OWNS_NODE, .flags = ROUTE_NOTIFY,
      .fn = api_node_leave},
+    {GET(API "/reservations"), .summary = "List reservations of nodes, for a month those that are over too",
+     .right = R(NODES_READ), .access = ROUTE_READ, .flags = ROUTE_LIST, .out = &weir_reservation_resource,
+     .query = QUERY(Q_LIMIT, Q_CURSOR, Q_FIELD("project")), .fn = api_list},
+    {GET(API "/reservations/{name}"), .summary = "Look at a reservation", .right = R(NODES_READ), .access = ROUTE_READ,
+     .out = &weir_reservation_resource, .fn = api_get},
+    {POST(API "/reservations"), .summary = "Keep nodes for the jobs of a project or a queue for a span of time",
+     .right = R(NODES_OPERATE), .access = ROUTE_WRITE, .flags = ROUTE_NOTIFY, .in = &weir_reservation_resource,
+     .out = &weir_reservation_resource, .fn = api_reservation_create},
+    {DELETE(API "/reservations/{name}"), .summary = "End a reservation: its nodes are everybody's again",
+     .right = R(NODES_OPERATE), .access = ROUTE_WRITE, .flags = ROUTE_NOTIFY, .fn = api_reservation_delete},
     {GET(API "/devices"), .summary = "List the devices of all nodes", .right = R(NODES_READ), .access = ROUTE_READ,
      .flags = ROUTE_LIST, .out = &weir_device_resource,
      .query = QUERY(Q_LIMIT, Q_CURSOR, Q_FIELD("node"), Q_FIELD("kind"), Q_FIELD("model"), Q_FIELD("state")),

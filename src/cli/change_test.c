@@ -95,6 +95,26 @@ START_TEST(a_node_is_drained_marked_and_joined_by_one_command_each)
     EXPECT_REFUSED(2, "KEY=VALUE", "node", "label", "n", "zone");
     EXPECT_REFUSED(2, "NoSchedule", "node", "taint", "n", "zone");
     EXPECT_REFUSED(4, "\"m\"", "node", "drain", "m");
+    EXPECT_EXIT(0, "node", "drain", "n", "--for", "4h");
+    ck_assert_ptr_nonnull(strstr(cli.out, "n: ready, not draining"));
+    ck_assert_ptr_nonnull(strstr(cli.out, "; closed from 20"));
+    EXPECT_EXIT(0, "node", "resume", "n", "-o", "json");
+    ck_assert(json_is_null(json_object_get(cli.json, "closed_from_ms")));
+    EXPECT_REFUSED(2, "2026-01-31T10:00:00Z", "node", "drain", "n", "--at", "noon");
+    EXPECT_REFUSED(2, "--for", "node", "drain", "n", "--for", "0");
+    EXPECT_REFUSED(7, "--evict", "node", "drain", "n", "--for", "4h", "--evict");
+    EXPECT_EXIT(0, "reserve", "course", "--nodes", "n", "--for", "4h", "--project", "default");
+    ck_assert_ptr_nonnull(strstr(cli.out, "course: nodes n for project default, from 20"));
+    EXPECT_EXIT(0, "get", "reservations");
+    ck_assert_ptr_nonnull(strstr(cli.out, "course"));
+    EXPECT_REFUSED(5, "course", "reserve", "other", "--nodes", "n", "--for", "4h", "--project",
+                   "default");
+    EXPECT_REFUSED(5, "1 CPUs too few", "reserve", "other", "--cpus", "1", "--for", "4h",
+                   "--project", "default");
+    EXPECT_REFUSED(2, "--for", "reserve", "other", "--cpus", "1", "--project", "default");
+    EXPECT_REFUSED(2, "--from", "reserve", "other", "--from", "noon", "--for", "1h");
+    EXPECT_REFUSED(2, "for whom", "reserve", "other", "--cpus", "1", "--for", "4h");
+    EXPECT_EXIT(0, "delete", "reservation", "course");
     EXPECT_EXIT(0, "node", "drain", "n", "--evict", "-o", "json");
     ck_assert(json_is_true(json_object_get(cli.json, "is_draining")));
     EXPECT_EXIT(0, "node", "token", "--node", "m");

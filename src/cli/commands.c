@@ -124,6 +124,7 @@
     X(cli_audit_verify) \
     X(cli_audit_export) \
     X(cli_node_drain) \
+    X(cli_reserve) \
     X(cli_node_resume) \
     X(cli_node_label) \
     X(cli_node_taint) \

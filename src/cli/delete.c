@@ -32,6 +32,7 @@ static const struct deletable {
     {"snapshot", "/api/v1/snapshots/{}", "", false},
     {"experiment", "/api/v1/experiments/{}", "its runs go with it", false},
     {"queue", "/api/v1/queues/{}", "its project's jobs go on without a guarantee", false},
+    {"reservation", "/api/v1/reservations/{}", "its nodes are everybody's again", false},
     {"token", "/api/v1/tokens/{}", "", false},
     {"session", "/api/v1/sessions/{}", "", false},
     {"role", "/api/v1/roles/{}", "", false},
@@ -163,7 +164,8 @@ const struct cli_command cli_delete = {
     .help =
         "NOUN is ion, job, dataset, model (NAME or NAME@v3), deployment, service, sweep, "
         "snapshot, experiment,\n"
-        "queue, token, session, role, user, group, alert-rule, alert-receiver or alert-silence. "
+        "queue, reservation, token, session, role, user, group, alert-rule, alert-receiver or "
+        "alert-silence. "
         "What something\nelse still needs is refused, and the answer says what needs it. A job and "
         "a dataset are deleted by who made\nthem, or by who has the right to delete models.",
     CLI_WORDS(1, 100),

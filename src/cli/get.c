@@ -239,8 +239,9 @@ const struct cli_command cli_get = {
     .summary = "List records, or look at one",
     .help =
         "Nouns: ions jobs runs experiments models deployments datasets nodes devices queues "
-        "services\n"
-        "sweeps decisions feedback outcomes events audit alerts alert-rules alert-receivers "
+        "reservations\n"
+        "services sweeps decisions feedback outcomes events audit alerts alert-rules "
+        "alert-receivers "
         "alert-silences\n"
         "alert-deliveries projects groups users tokens sessions roles kinds snapshots forgotten; "
         "with the\n"

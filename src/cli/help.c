@@ -23,7 +23,7 @@ static const struct {
     {"IONs", " apply diff edit approve reject rollback ion trigger health kpi feedback statistics "
              "member snapshot "},
     {"Alerts", " alert "},
-    {"Cluster", " node agent queue usage what-if simulate bench "},
+    {"Cluster", " node reserve agent queue usage what-if simulate bench "},
     {"People", " login logout context whoami project role group user token session person audit "},
     {"Server", " server backup restore store doctor demo "},
     {"Anything", " delete completion "},

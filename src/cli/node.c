@@ -2,6 +2,7 @@
 #include "cli/verb.h"
 
 #include "base/clock.h"
+#include "base/quantity.h"
 
 #include <string.h>
 
@@ -10,7 +11,7 @@
 struct node_options {
     struct cli_common common;
     bool is_evicting;
-    char *node;
+    char *node, *at, *span;
     int64_t hours;
 };
 
@@ -18,6 +19,12 @@ static const struct weir_option drain_options[] = {
     CLI_COMMON_OPTIONS(node_options),
     WEIR_OPT(node_options, is_evicting, "evict", 0, BOOL, NULL, 0, 0, NULL,
              "What runs there saves what it has, stops, and goes on elsewhere"),
+    WEIR_OPT(
+        node_options, at, "at", 0, TEXT, NULL, 0, 0, "TIME",
+        "Not now, but from this time on: 2026-01-31T10:00:00Z; until then nothing starts there "
+        "that would not end before"),
+    WEIR_OPT(node_options, span, "for", 0, TEXT, NULL, 0, 0, "SPAN",
+             "It takes tasks again by itself after so long: 4h (else after `weir node resume`)"),
 };
 
 static const struct weir_option token_options[] = {
@@ -29,12 +36,43 @@ static const struct weir_option token_options[] = {
 
 #define NODE_SAYS                                                                                  \
     "{0}: {state}, {is_draining?takes no new tasks|not draining}; labels {labels}, taints "        \
-    "{taints}"
+    "{taints}{closed_from_ms?; closed from |}{closed_from_ms?{closed_from_ms}|}"                   \
+    "{closed_from_ms?{closed_until_ms? until {closed_until_ms}| until it is resumed}|}"
 
-static weir_status take_evict(struct cli_call *call, json_t *body, struct weir_error *err)
+/* {"closed_from_ms", "closed_until_ms"} of --at and --for. */
+static weir_status put_window(const struct node_options *options, json_t *body,
+                              struct weir_error *err)
+{
+    int64_t from_ms = weir_time_ms(), span_ms = 0;
+    char from[WEIR_TIME_TEXT_BYTES], until[WEIR_TIME_TEXT_BYTES];
+    if (options->is_evicting) {
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "--evict with --at or --for: what runs when the window begins goes on; "
+            "`weir node drain --evict` then");
+    }
+    if (options->at != NULL && weir_time_parse(options->at, &from_ms) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--at %.40s: expected a time like 2026-01-31T10:00:00Z", options->at);
+    }
+    if (options->span != NULL && (!weir_span_parse(options->span, &span_ms) || span_ms <= 0)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--for %.40s: expected a span, as in 30m, 4h or 2d", options->span);
+    }
+    weir_time_format(from_ms, from);
+    weir_time_format(from_ms + span_ms, until);
+    json_object_set_new(body, "closed_from_ms", json_string(from));
+    json_object_set_new(body, "closed_until_ms", span_ms > 0 ? json_string(until) : json_null());
+    return WEIR_OK;
+}
+
+static weir_status take_drain(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct node_options *options = call->options;
-    (void)err;
+    if (options->at != NULL || options->span != NULL) {
+        return put_window(options, body, err);
+    }
+    json_object_set_new(body, "is_draining", json_true());
     if (options->is_evicting) {
         json_object_set_new(body, "evict", json_true());
     }
@@ -109,20 +147,18 @@ static void print_token(struct cli_call *call, const json_t *answer)
 
 const struct cli_command cli_node_drain = {
     .name = "node drain",
-    .usage = "NAME",
-    .summary = "Give a node no new tasks; what runs there goes on",
+    .usage = "NAME [--at TIME] [--for SPAN] [--evict]",
+    .summary = "Give a node no new tasks, now or from a time on; what runs there goes on",
     CLI_WORDS(1, 1),
     CLI_OPTIONS(node_options, drain_options),
-    CLI_VERBS({.prepare = take_evict,
-               .call = "PATCH /api/v1/nodes/{0}",
-               .body = "is_draining=true",
-               .say = NODE_SAYS}),
+    CLI_VERBS(
+        {.prepare = take_drain, .call = "PATCH /api/v1/nodes/{0}", .body = "", .say = NODE_SAYS}),
 };
 
 const struct cli_command cli_node_resume = {
     .name = "node resume",
     .usage = "NAME",
-    .summary = "Let a drained node take tasks again",
+    .summary = "Let a drained node take tasks again; its maintenance window, if any, is off",
     CLI_WORDS(1, 1),
     CLI_PLAIN,
     CLI_VERBS({.call = "PATCH /api/v1/nodes/{0}", .body = "is_draining=false", .say = NODE_SAYS}),

@@ -14,6 +14,7 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
+#include "job/reservation.h"
 #include "job/service.h"
 #include "notify/notify.h"
 #include "store/event.h"
@@ -57,6 +58,8 @@ const struct cli_noun cli_nouns[] = {
      1000,
      "shares.cpus.guarantee used.cpus borrowed.cpus shares.accelerators.guarantee "
      "used.accelerators borrowed.accelerators n_running n_waiting"},
+    {"reservations", "reservation", &weir_reservation_resource, API "reservations", NULL,
+     API "reservations/{}", NULL, "name", "project", 1000, NULL},
     {"services", "service", &weir_service_resource, API "services", NULL, API "services/{}", NULL,
      "id", "project kind name", 1000, "state node why"},
     {"sweeps", "sweep", &weir_sweep_resource, API "sweeps", "newest=1", API "sweeps/{}", NULL, "id",

@@ -75,6 +75,34 @@ START_TEST(what_is_guaranteed_comes_back_within_one_cycle_and_what_left_goes_on_
 
 END_TEST
 
+/* One that would go first comes while the others leave: it does not get what they leave. */
+START_TEST(what_is_left_goes_to_whom_it_was_made_for_though_another_would_go_first)
+{
+    char *first[N_FIRST];
+    set_queue(&fixture, "blue", "default", NULL, 4, "");
+    set_queue(&fixture, "green", "other", NULL, 4, "");
+    borrow_all(first);
+    char *second = gang_of(&fixture, "other", 1, 4);
+    ck_assert_int_eq(cycle(&fixture), 0);
+    ck_assert_int_eq(scheduler_n_evicted(fixture.scheduler), 4);
+    ck_assert_ptr_nonnull(strstr(job_state(&fixture, second).job.reason, "as a place on node a"));
+    char *urgent = add_job(&fixture, (struct new_job){.kind = "predict", /* of higher priority */
+                                                      .project = "other",
+                                                      .n_tasks = 1,
+                                                      .cpu_millis = 4000});
+    ck_assert_int_eq(cycle(&fixture), 0);
+    size_t n = 0;
+    for (size_t i = 0; i < N_FIRST; i++) { /* They leave one after the other. */
+        n += play_agents(&fixture, &first[i], 1);
+        bool is_due = n == 4 && n_in_state(&fixture, &second, 1, "PENDING") == 1;
+        ck_assert_int_eq(cycle(&fixture), is_due);
+    }
+    ck_assert_uint_eq(n_in_state(&fixture, &second, 1, "STARTING"), 1);
+    ck_assert_str_eq(places(&fixture, urgent), "-");
+}
+
+END_TEST
+
 START_TEST(while_no_queue_is_set_nothing_is_taken_from_anybody)
 {
     char *first[N_FIRST];
@@ -274,6 +302,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("reclaim", set_up, tear_down,
                     what_is_guaranteed_comes_back_within_one_cycle_and_what_left_goes_on_later,
+                    what_is_left_goes_to_whom_it_was_made_for_though_another_would_go_first,
                     while_no_queue_is_set_nothing_is_taken_from_anybody,
                     no_more_is_taken_than_is_lent, a_limit_holds_though_there_is_room,
                     a_gang_goes_whole, a_department_shares_among_its_projects_first,

@@ -41,8 +41,11 @@ struct scheduler {
     struct weir_arena arena; /* Of what a plan came to; freed by the commit. */
     struct binding *bindings;
     int32_t *binding_of; /* Per task row: the job's binding, +1; 0: none. */
+    bool *is_placed;     /* Per task row: the plan gives it a place. */
     struct note *notes;
     size_t n_bindings, n_notes;
+    struct nominated
+        nominated; /* While a plan is taken apart: what it nominates, and what stands. */
     struct evictions evictions;
     uint8_t *checked;  /* Per node: enum node_check, of one transaction. */
     int64_t replan_ms; /* Plan by then though nothing has changed. */
@@ -175,6 +178,36 @@ static bool name_devices(struct scheduler *scheduler, const struct weir_sched_ac
     return is_enough;
 }
 
+static void nominate(struct scheduler *scheduler, const struct weir_sched_action *action)
+{
+    const struct snapshot_node *node = &scheduler->snapshot.nodes[action->node];
+    int64_t devices[WEIR_TASK_DEVICES_MAX];
+    for (int32_t i = 0; i < action->n_devices; i++) {
+        devices[i] = node->supply->slots[action->devices[i]];
+    }
+    const struct nominated_place place = {scheduler->snapshot.row_tasks[action->task].name,
+                                          node->facts.name, devices, action->n_devices};
+    nominated_add(&scheduler->nominated, &place);
+}
+
+/* Places of an earlier plan stand while their job waits for room that comes. What has become void among
+ * them, the planner drops when it is told of it. */
+static void keep_nominated(struct scheduler *scheduler, const struct weir_sched_snapshot *rows,
+                           const struct weir_sched_wait *wait)
+{
+    const struct weir_sched_job *job = &rows->jobs[wait->job];
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        const struct weir_sched_task *row = &rows->tasks[t];
+        const struct nominated_place *place =
+            row->state == WEIR_SCHED_PIPELINED && !scheduler->is_placed[t]
+                ? nominated_find(&scheduler->snapshot.nominated, row->name)
+                : NULL;
+        if (place != NULL) {
+            nominated_add(&scheduler->nominated, place);
+        }
+    }
+}
+
 /* Can something of it start now? An elastic gang begins without what has to wait for its place. */
 static bool is_begun(const struct weir_sched_part *part, const struct snapshot_job *job)
 {
@@ -192,6 +225,12 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
     struct taking *taking = context;
     struct scheduler *scheduler = taking->scheduler;
     const struct snapshot_job *job = scheduler->snapshot.tasks[part->actions[0]->task].job;
+    for (int32_t i = 0; i < part->n_actions; i++) {
+        scheduler->is_placed[part->actions[i]->task] = true;
+        if (part->actions[i]->kind == WEIR_SCHED_PIPELINE) {
+            nominate(scheduler, part->actions[i]);
+        }
+    }
     if (!is_begun(part, job)) {
         return WEIR_OK; /* It has a place that others still leave: it waits. */
     }
@@ -270,6 +309,9 @@ static weir_status take_wait(void *context, const struct weir_sched_wait *wait,
     }
     const struct weir_sched_job *row = &taking->rows->jobs[wait->job];
     struct snapshot_job *job = scheduler->snapshot.tasks[row->first_task].job;
+    if (wait->code == WEIR_SCHED_WAIT_ROOM_COMING) {
+        keep_nominated(scheduler, taking->rows, wait);
+    }
     bool is_another = scheduler->n_notes > 0 && scheduler->notes[scheduler->n_notes - 1].job == job;
     if (wait->code != WEIR_SCHED_WAIT_NONE && !is_another) {
         scheduler->notes[scheduler->n_notes++] =
@@ -290,7 +332,11 @@ static weir_status take_plan(struct scheduler *scheduler, const struct weir_sche
     scheduler->binding_of = WEIR_ARENA_ARRAY(arena, (size_t)rows->n_tasks + 1, int32_t);
     scheduler->notes = WEIR_ARENA_ARRAY(arena, (size_t)plan->n_waits + 1, struct note);
     scheduler->checked = WEIR_ARENA_ARRAY(arena, (size_t)rows->n_nodes + 1, uint8_t);
-    return weir_sched_apply(rows, plan, &executor, err);
+    scheduler->is_placed = WEIR_ARENA_ARRAY(arena, (size_t)rows->n_tasks + 1, bool);
+    nominated_init(&scheduler->nominated);
+    weir_status status = weir_sched_apply(rows, plan, &executor, err);
+    nominated_end(&scheduler->nominated, &scheduler->snapshot.nominated);
+    return status;
 }
 
 static void forget_plan(struct scheduler *scheduler)
@@ -598,7 +644,8 @@ int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t si
         scheduler->snapshot.is_changed = true;
         scheduler->replan_ms = now_ms;
     }
-    int64_t next_ms = next_of_jobs(scheduler, now_ms);
+    int64_t next_ms =
+        WEIR_MIN(next_of_jobs(scheduler, now_ms), snapshot_next_ms(&scheduler->snapshot, now_ms));
     scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, next_ms);
     return scheduler->replan_ms;
 }

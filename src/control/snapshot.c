@@ -28,6 +28,8 @@ void snapshot_init(struct snapshot *snapshot)
     *snapshot = (struct snapshot){.revision = -1};
     queue_tree_init(&snapshot->queues);
     weir_arena_init(&snapshot->rows_arena, 0);
+    weir_arena_init(&snapshot->reservations_arena, 0);
+    nominated_init(&snapshot->nominated);
 }
 
 static void free_job(struct snapshot_job *job)
@@ -59,6 +61,8 @@ void snapshot_fini(struct snapshot *snapshot)
         free_node(&snapshot->nodes[i]);
     }
     weir_arena_fini(&snapshot->rows_arena);
+    weir_arena_fini(&snapshot->reservations_arena);
+    nominated_fini(&snapshot->nominated);
     free(snapshot->left);
     free(snapshot->jobs);
     free(snapshot->nodes);
@@ -97,6 +101,8 @@ static bool is_same_node(const struct snapshot_node *left, const struct snapshot
     return left->facts.cpu_slots == right->facts.cpu_slots &&
            left->facts.memory_bytes == right->facts.memory_bytes &&
            left->facts.is_draining == right->facts.is_draining &&
+           left->facts.closed_from_ms == right->facts.closed_from_ms &&
+           left->facts.closed_until_ms == right->facts.closed_until_ms &&
            left->takes_tasks == right->takes_tasks && left->is_closed == right->is_closed &&
            left->is_lost == right->is_lost;
 }
@@ -491,6 +497,7 @@ weir_status snapshot_read(struct snapshot *snapshot, struct weir_txn *txn, int64
     WEIR_TRY(read_nodes(snapshot, txn, now_ms, since_ms, err));
     WEIR_TRY(read_jobs(snapshot, txn, err));
     WEIR_TRY(queue_tree_read(&snapshot->queues, txn, &snapshot->is_changed, err));
+    WEIR_TRY(snapshot_read_reservations(snapshot, txn, now_ms, err));
     if (snapshot->is_changed) {
         count_used(snapshot);
     }

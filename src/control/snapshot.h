@@ -18,7 +18,7 @@
  * takes no tasks (weir_node_takes_tasks), or has as much text of tasks as its agent is told of, is
  * cordoned. Devices, labels and taints come from supply.h, what a job asks for of them from ask.h: a
  * model is a label of the node, a MIG profile something countable. What runs on a device that is bad
- * or gone counts without it. A task of no CPU fits every node, even one whose CPUs are all taken. A job is
+ * or gone counts without it. A task for which a plan has nominated a place is PIPELINED there. A task of no CPU fits every node, even one whose CPUs are all taken. A job is
  * expected to run as long as the last of its kind did (run_history.h).
  *
  * Bound: SNAPSHOT_TASKS_MAX rows of tasks; jobs beyond them, the youngest, wait without being
@@ -28,6 +28,7 @@
 #define WEIR_CONTROL_SNAPSHOT_H
 
 #include "control/ask.h"
+#include "control/nominated.h"
 #include "control/queue_tree.h"
 #include "control/run_history.h"
 #include "control/supply.h"
@@ -73,6 +74,14 @@ struct snapshot_left {
     int64_t idx;
 };
 
+/** A reservation that is not over (job/reservation.h). */
+struct snapshot_reservation {
+    const char *name, *project, *queue; /**< One of the two last is NULL. */
+    const char *const *nodes;
+    size_t n_nodes;
+    int64_t from_ms, until_ms;
+};
+
 /** When a job of a project that had a node last ended. */
 struct snapshot_served {
     char *project;
@@ -88,6 +97,11 @@ struct snapshot {
     struct queue_tree queues;
     struct snapshot_served *served;
     size_t n_served, served_cap;
+    struct snapshot_reservation *reservations;
+    size_t n_reservations;
+    struct weir_arena reservations_arena; /**< Theirs, until others are read. */
+    uint64_t reservations_hash;           /**< Of all that was read; 0: nothing was. */
+    struct nominated nominated;           /**< By the last plan; whoever plans sets it. */
     int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
     int32_t n_pending; /**< Of the rows: tasks that want a node. */
@@ -119,6 +133,9 @@ weir_status snapshot_read(struct snapshot *snapshot, struct weir_txn *txn, int64
 
 /** The rows for the planner, at this time. Valid until the next call of any function here. */
 const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64_t now_ms);
+
+/** When a node closes or opens, or a reservation begins or is over, after now_ms; INT64_MAX: never. */
+int64_t snapshot_next_ms(const struct snapshot *snapshot, int64_t now_ms);
 
 /** NULL: there is no such open job. */
 struct snapshot_job *snapshot_find(const struct snapshot *snapshot, const char *job);

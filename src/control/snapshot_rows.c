@@ -33,6 +33,12 @@ static void fill_nodes(struct snapshot *snapshot)
                 WEIR_MIN(WEIR_MAX(node->facts.memory_bytes, node->used_memory_bytes), most),
             .is_cordoned = !node->takes_tasks || node->text_bytes >= SNAPSHOT_NODE_TEXT_MAX_BYTES,
         };
+        if (node->facts.closed_from_ms > 0) {
+            snapshot->row_nodes[i].closed_from_ms = node->facts.closed_from_ms;
+            snapshot->row_nodes[i].closed_until_ms = node->facts.closed_until_ms > 0
+                                                         ? node->facts.closed_until_ms
+                                                         : WEIR_SCHED_AMOUNT_MAX;
+        }
         supply_fill(node->supply, &snapshot->row_nodes[i]);
     }
 }
@@ -120,14 +126,12 @@ static void add_topology(struct snapshot *snapshot, const struct ask *ask,
     row->n_groups = 1;
 }
 
-static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struct snapshot_job *job,
-                                          int64_t now_ms)
+static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struct snapshot_job *job)
 {
     const struct weir_job *given = &job->state.job;
     int32_t n = snapshot->rows.n_jobs++;
     snapshot->row_jobs = snapshot_grown(snapshot->row_jobs, &snapshot->row_jobs_cap, n + 1,
                                         sizeof *snapshot->row_jobs);
-    bool has_started = given->started_ms > 0;
     struct weir_sched_job *row = &snapshot->row_jobs[n];
     *row = (struct weir_sched_job){
         .name = given->name,
@@ -143,8 +147,6 @@ static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struc
         .stale_grace_ms = -1,
         .time_limit_ms = given->time_limit_ms,
         .expected_run_ms = run_history_expected_ms(&snapshot->history, job->work),
-        .waited_ms =
-            has_started && given->queued_ms == 0 ? 0 : WEIR_MAX(now_ms - queued_ms(given), 0),
         .utilisation_pct = -1,
     };
     add_topology(snapshot, job->ask, row);
@@ -202,7 +204,7 @@ static void add_asked(struct snapshot *snapshot, const struct snapshot_job *job,
         row->demand.extras = extra;
         row->demand.n_extras = 1;
     }
-    if (row->state != WEIR_SCHED_PENDING) {
+    if (snapshot_is_on_node(job, index)) {
         take_devices(snapshot, job, index, row);
     }
 }
@@ -219,6 +221,28 @@ static int32_t spread_of(const struct weir_job *job)
     }
     uint64_t hash = weir_hash_bytes(weir_hash_text(WEIR_HASH_BEGIN, job->project), name, len);
     return (int32_t)(hash % INT32_MAX) + 1;
+}
+
+/* The place that a plan nominated, if its node and all of its devices are still there. */
+static void put_nominated(struct snapshot *snapshot, struct weir_sched_task *row)
+{
+    const struct nominated_place *place = nominated_find(&snapshot->nominated, row->name);
+    int32_t node = place != NULL ? snapshot_find_node(snapshot, place->node) : -1;
+    if (node < 0 || place->n_devices != row->demand.n_devices) {
+        return;
+    }
+    int32_t *slots = WEIR_ARENA_ARRAY(&snapshot->rows_arena, (size_t)place->n_devices + 1, int32_t);
+    for (int32_t i = 0; i < place->n_devices; i++) {
+        const struct supply_device *device =
+            supply_device(snapshot->nodes[node].supply, place->devices[i]);
+        if (device == NULL || device->slot < 0) {
+            return;
+        }
+        slots[i] = device->slot;
+    }
+    row->state = WEIR_SCHED_PIPELINED;
+    row->node = node;
+    row->devices = place->n_devices > 0 ? slots : NULL;
 }
 
 static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
@@ -244,6 +268,9 @@ static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
                    .memory_bytes = WEIR_MIN(task->memory_bytes, most + 1)},
     };
     add_asked(snapshot, job, index, &snapshot->row_tasks[n]);
+    if (!is_there) {
+        put_nominated(snapshot, &snapshot->row_tasks[n]);
+    }
     snapshot->tasks[n] = (struct snapshot_task){job, (int32_t)index};
     snapshot->n_pending += !is_there;
     row->n_tasks++;
@@ -289,7 +316,7 @@ static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_
     }
     for (size_t i = 0; i < job->state.n_tasks; i++) {
         if (chosen[i] != 0) {
-            row = row == NULL || is_service ? add_row_job(snapshot, job, now_ms) : row;
+            row = row == NULL || is_service ? add_row_job(snapshot, job) : row;
             add_row_task(snapshot, row, job, i);
         }
     }
@@ -334,8 +361,9 @@ static void open_small_room(struct snapshot *snapshot)
     struct small_waits waits = {.large = large};
     for (int32_t t = 0; t < snapshot->rows.n_tasks; t++) {
         const struct weir_sched_task *task = &snapshot->row_tasks[t];
-        *(task->node >= 0 ? &small[task->node] : &waits.small) += small_milli(task);
-        if (task->node < 0 && small_milli(task) == 0 && task->demand.cpu_milli > 0) {
+        bool is_there = task->node >= 0 && task->state != WEIR_SCHED_PIPELINED;
+        *(is_there ? &small[task->node] : &waits.small) += small_milli(task);
+        if (!is_there && small_milli(task) == 0 && task->demand.cpu_milli > 0) {
             large[waits.n_large++] = task->demand.cpu_milli;
         }
     }
@@ -359,6 +387,7 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
     weir_arena_init(&snapshot->rows_arena, ROWS_MAX_BYTES);
     fill_nodes(snapshot);
     fill_queues(snapshot);
+    snapshot_fill_reservations(snapshot, now_ms);
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         n_most = WEIR_MAX(n_most, snapshot->jobs[i]->state.n_tasks);
     }

@@ -62,7 +62,10 @@ static void compare(uint64_t seed, int step)
     char *rebuilt = describe(&fresh);
     snapshot_fini(&fresh);
     struct snapshot *kept = (struct snapshot *)scheduler_snapshot(fixture.scheduler);
+    struct nominated places = kept->nominated; /* Of the last plan, not of the store. */
+    kept->nominated = (struct nominated){0};
     char *text = describe(kept);
+    kept->nominated = places;
     ck_assert_msg(strcmp(text, rebuilt) == 0, "seed %" PRIu64 ", step %d\nkept    %s\nrebuilt %s",
                   seed, step, text, rebuilt);
 }

@@ -37,7 +37,8 @@ static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_
                                     " WHERE id = :id AND revision = :revision";
 #define NODE_COLUMNS                                                                               \
     "name, cpu_slots, memory_bytes, is_draining, " WEIR_LIVE_NODE(                                 \
-        "last_seen_ms") ", unhealthy, labels, taints, accelerators, left_ms"
+        "last_seen_ms") ", unhealthy, labels, taints, accelerators, left_ms, closed_from_ms, "     \
+                        "closed_until_ms"
 static const char sql_nodes[] = "SELECT " NODE_COLUMNS " FROM nodes ORDER BY name";
 static const char sql_node[] = "SELECT " NODE_COLUMNS " FROM nodes WHERE name = :name";
 
@@ -266,7 +267,9 @@ static struct weir_node node_of(const struct weir_stmt *row, struct weir_arena *
                               .labels = weir_stmt_text(row, 6, arena),
                               .taints = weir_stmt_text(row, 7, arena),
                               .accelerators = weir_stmt_text(row, 8, arena),
-                              .left_ms = weir_stmt_int(row, 9)};
+                              .left_ms = weir_stmt_int(row, 9),
+                              .closed_from_ms = weir_stmt_int(row, 10),
+                              .closed_until_ms = weir_stmt_int(row, 11)};
 }
 
 weir_status weir_node_each(struct weir_txn *txn, weir_node_seen_fn fn, void *context,

@@ -36,6 +36,8 @@ static const struct weir_field node_fields[] = {
     WEIR_FIELD_SIZED(weir_node, taints, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What a task must tolerate: [{key, value, effect}]"),
     WEIR_FIELD_SIZED(weir_node, accelerators, JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_SECRET, 256 << 10, "", "What placement knows of its devices (job/device.h)"),
     WEIR_FIELD(weir_node, is_draining,      BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Takes no new tasks"),
+    WEIR_FIELD(weir_node, closed_from_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "Maintenance: when it closes, or closed; null: no window"),
+    WEIR_FIELD(weir_node, closed_until_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it opens again by itself; null: when somebody opens it"),
     WEIR_FIELD(weir_node, desired_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what should run there"),
     WEIR_FIELD(weir_node, last_seen_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last heartbeat"),
     WEIR_FIELD(weir_node, left_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When it left the cluster; null: it is part of it"),
@@ -276,6 +278,7 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
         return status;
     }
     seen.is_draining = false;
+    seen.closed_from_ms = seen.closed_until_ms = 0;
     seen.labels = seen.taints = NULL;
     seen.desired_revision = 1;
     seen.created_ms = now_ms;

@@ -48,6 +48,8 @@ struct weir_node {
     char *taints;             /**< JSON list of {"key","value","effect"}; NULL: none. */
     char *accelerators;       /**< Its accelerators as placement reads them (job/device.h); NULL. */
     bool is_draining;         /**< Takes no new tasks. */
+    int64_t closed_from_ms;   /**< Maintenance (job/node_window.h); 0: none. */
+    int64_t closed_until_ms;  /**< 0: until it is taken away. */
     int64_t desired_revision; /**< Counts up with every change of what should run there. */
     int64_t last_seen_ms;     /**< Last heartbeat. */
     int64_t left_ms;          /**< When it left the cluster; 0: it is part of it. */
@@ -98,7 +100,7 @@ weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node
 
 /**
  * Register a node, or its heartbeat: inserts, or updates all but name, labels, taints, is_draining,
- * desired_revision and created_ms. One that had left is part of the cluster again.
+ * the window, desired_revision and created_ms. One that had left is part of the cluster again.
  */
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                                 struct weir_error *err) WEIR_MUST_CHECK;

@@ -32,9 +32,6 @@ static const struct weir_option options[] = {
     OPT(forecast_depth,          "forecast-depth",          INT,  "64",      0, 1e6, "N", "Further waiting jobs of which the start is worked out"),
     OPT(reserve_after_ms,        "reserve-after-ms",        INT,  "60000",   0, 1e15, "MS", "The first job of a queue that waits for longer, while the queue is not served, has what gets free kept for it; 0: none has"),
     OPT(ageing_bound_ms,         "ageing-bound-ms",         INT,  "43200000", 0, 1e15, "MS", "A job that waits for longer goes before its queue's others; 0: none does"),
-    OPT(service_base_ms,         "service-base-ms",         INT,  "3600000", 0, 1e15, "MS", "Device time that a job gets before jobs that have had as much; each doubling puts it further back; 0: order of arrival"),
-    OPT(service_levels,          "service-levels",          INT,  "9",       1, 32, "N", "Levels of device time; in the last one whoever has waited longest goes first"),
-    OPT(service_swap_ms,         "service-swap-ms",         INT,  "86400000", 0, 1e15, "MS", "In the last level a job is evicted for one that has waited so much longer"),
     OPT(timed_quotas,           "timed-quotas",           BOOL, "true",    0, 0, NULL, "Shares follow the quotas stated for times of day and week"),
     OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
     OPT(retake_pipelined,        "retake-pipelined",        BOOL, "false",   0, 0, NULL, "Reclaim and preempt may take back the place of a job that an action before them has only pipelined"),
@@ -46,7 +43,6 @@ static const struct weir_sched_profile profile_default = {
     .placement = "fgd", .placement_cpu = "fgd", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = 64, .search_max_scenarios = 10000,
     .backfill_depth = 8, .forecast_depth = 64, .reserve_after_ms = 60000, .ageing_bound_ms = 43200000,
-    .service_base_ms = 3600000, .service_levels = 9, .service_swap_ms = 86400000,
     .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = 120000, .idle_pct = 5, .idle_after_ms = 3600000,
     .nominations = true, .least_eviction_cost = true, .fair_users = true, .timed_quotas = true,
@@ -57,7 +53,7 @@ static const struct weir_sched_profile profile_kai = {
     .actions = "allocate,consolidation,reclaim,preempt,stalegangeviction",
     .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = -1, .search_max_scenarios = 10000,
-    .service_levels = 1, .stale_grace_ms = 60000, .move_victims = true,
+    .stale_grace_ms = 60000, .move_victims = true,
     .evict_grace_ms = -1, .retake_pipelined = true, .over_share_in_all = true,
 };
 

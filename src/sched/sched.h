@@ -72,12 +72,7 @@ struct weir_sched_profile {
     int64_t reserve_after_ms; /**< The first job of a queue that was not served for longer has room
                                    held for it before the queues are compared; 0: none has. */
     int64_t ageing_bound_ms;  /**< A job that waits longer goes first in its queue; 0: none does. */
-    int64_t service_base_ms;  /**< Jobs with less device time go first, in levels that double from
-                                  this one on; 0: jobs go in order of arrival. */
-    int64_t service_levels;   /**< How many levels there are. */
-    int64_t service_swap_ms; /**< In the last level a job is evicted for one that has waited so much
-                                  longer. */
-    bool timed_quotas;       /**< Shares follow the quotas stated for times of day and week. */
+    bool timed_quotas;        /**< Shares follow the quotas stated for times of day and week. */
     bool move_victims; /**< Place elsewhere what reclaim and preempt evict, if there is room. */
     bool
         retake_pipelined; /**< An action may take back what one before it in the cycle has pipelined. */
@@ -158,6 +153,10 @@ enum weir_sched_wait_code {
                                       the job that took the room it had in this plan. */
     WEIR_SCHED_WAIT_ZONES,       /**< The NUMA zones of nodes that would do otherwise. object: task;
                                       have: 1 if some could hold it were they empty. */
+    WEIR_SCHED_WAIT_CLOSING, /**< A node would do, but it is closed, or before the job would end.
+                                      object: node; have: since or from when; need: 1 if others that
+                                      would do are full. */
+    WEIR_SCHED_WAIT_NODE_RESERVED, /**< A node would do, but it is reserved for others. As CLOSING. */
     WEIR_SCHED_N_WAIT_CODES,
 };
 

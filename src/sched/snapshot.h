@@ -126,7 +126,7 @@ struct weir_sched_model_share {
 /** Shares that hold on some days of the week, from one minute of the day to another. */
 struct weir_sched_timed_quota {
     int32_t days;         /**< Bit 0 is Monday; the days on which it begins. */
-    int32_t from_minute;  /**< 0…1440, by the clock of utc_offset_min. */
+    int32_t from_minute;  /**< 0…1440, UTC. */
     int32_t until_minute; /**< Not after from_minute: of the next day. */
     struct weir_sched_share shares[WEIR_SCHED_N_RESOURCES];
     const struct weir_sched_model_share *models; /**< Of others the queue's own hold. */
@@ -267,10 +267,8 @@ struct weir_sched_job {
     int64_t checkpoint_requested_ms; /**< The first checkpoint request to its tasks; 0 = none. */
     bool evict_acknowledged;         /**< The checkpoint that was requested is there. */
     bool can_checkpoint;             /**< Gets a checkpoint request before it is evicted. */
-    int64_t served_ms; /**< Device time it had so far, in all its runs: ms times whole devices. */
-    int64_t waited_ms; /**< Time since created_ms without its minimum running, in all. */
-    int32_t utilisation_pct; /**< Measured use of its devices; -1 = not measured. */
-    int64_t idle_since_ms;   /**< Its use is low since, without a break; 0 = it is not. */
+    int32_t utilisation_pct;         /**< Measured use of its devices; -1 = not measured. */
+    int64_t idle_since_ms;           /**< Its use is low since, without a break; 0 = it is not. */
 };
 
 /**
@@ -288,7 +286,6 @@ struct weir_sched_reservation {
 
 struct weir_sched_snapshot {
     int64_t now_ms;
-    int32_t utc_offset_min; /**< Of the clock that timed quotas follow; east is positive. */
     const struct weir_sched_node *nodes;
     int32_t n_nodes;
     const struct weir_sched_queue *queues;

@@ -3,7 +3,7 @@
  * Members that have their default may be left out. Unknown members are refused. Units are those of
  * sched/snapshot.h.
  *
- *     {"now_ms": 0, "utc_offset_min": 0,
+ *     {"now_ms": 0,
  *      "nodes": [{"name": "n1", "model": "A100", "n_devices": 8, "device_memory_bytes": 0,
  *        "cpu_milli": 64000, "memory_bytes": 0, "n_tasks_max": -1, "labels": {"rack": "r1"},
  *        "taints": [{"key": "", "value": ""}],

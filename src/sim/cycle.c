@@ -80,8 +80,6 @@ static void fill_job(const struct cycle *cycle, int32_t index, struct weir_sched
         .time_limit_ms = given->time_limit_ms,
         .expected_run_ms = cycle->timeline->options->is_duration_known ? given->duration_ms : 0,
         .checkpoint_ms = checkpoint_ms,
-        .served_ms = (int64_t)(timeline_attained_s(cycle->timeline, index) * 1000),
-        .waited_ms = timeline_waited_ms(cycle->timeline, index),
         .utilisation_pct = -1,
     };
 }

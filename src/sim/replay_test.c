@@ -131,30 +131,6 @@ START_TEST(las_evicts_who_got_much_for_who_got_nothing_and_loses_since_the_check
 
 END_TEST
 
-START_TEST(a_short_job_takes_from_one_that_has_had_much_and_has_just_saved)
-{
-    struct play play;
-    play_rows(&play, "default",
-              "name,submit,duration,accelerators\nlong,0,10000,4\nshort,5460,60,1\n", four);
-    check_times(&play, "short", 5460, 5520);
-    /* long: 5400 of 5460 s are saved; it restarts at 5520, works from 5580 for 4600 s. */
-    check_times(&play, "long", 0, 10180);
-    ck_assert_int_eq(result(&play, "long")->n_evictions, 1);
-    ck_assert_double_eq_tol(play.report.classes[0].to_start.max, 0, 1e-9);
-    ck_assert_double_eq_tol(play.report.classes[0].waiting.max, 60, 1e-9);
-    close_lawful(&play);
-
-    open_rows(&play, "name,submit,duration,accelerators\nlong,0,10000,4\nshort,5700,60,1\n", four);
-    play.options.recheck_s = 60;
-    run(&play, "default");
-    /* 300 s are not saved: they are worth three minutes and half of what short has waited. */
-    ck_assert_int_ge(result(&play, "short")->first_start_ms, 5700000 + 240000);
-    ck_assert_int_le(result(&play, "short")->first_start_ms, 7260000);
-    close_lawful(&play);
-}
-
-END_TEST
-
 START_TEST(queues_of_a_trace_can_be_made_one)
 {
     struct play play;
@@ -452,7 +428,6 @@ int main(void)
         fifo_skip_passes_over_who_does_not_fit,
         sjf_takes_the_shortest_that_fits,
         las_evicts_who_got_much_for_who_got_nothing_and_loses_since_the_checkpoint,
-        a_short_job_takes_from_one_that_has_had_much_and_has_just_saved,
         queues_of_a_trace_can_be_made_one,
         the_scheduler_places_gangs_whole_and_shares_devices,
         a_queue_takes_its_quota_back_and_the_borrower_pays,

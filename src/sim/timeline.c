@@ -165,13 +165,6 @@ double timeline_attained_s(const struct timeline *timeline, int32_t index)
     return ran_ms * (double)job->milli / 1e6;
 }
 
-int64_t timeline_waited_ms(const struct timeline *timeline, int32_t index)
-{
-    const struct timeline_job *job = &timeline->jobs[index];
-    int64_t running_ms = job->state == TIMELINE_RUNNING ? timeline->now_ms - job->held_since_ms : 0;
-    return timeline->now_ms - job->submit_ms - job->result.ran_ms - running_ms;
-}
-
 /** Lost work and restarts of a job whose account is settled for the last time. */
 static void add_waste(struct timeline *timeline, int32_t index)
 {

@@ -97,9 +97,6 @@ void timeline_evict(struct timeline *timeline, int32_t job, int32_t n_running, i
 /** Device seconds that a job has held so far. */
 double timeline_attained_s(const struct timeline *timeline, int32_t job);
 
-/** Time since its submission without its minimum running. */
-int64_t timeline_waited_ms(const struct timeline *timeline, int32_t job);
-
 /**
  * Play from event to event until nothing happens any more, or the options say to end. The driver's
  * error.

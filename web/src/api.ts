@@ -1331,6 +1331,8 @@ export interface ModelVersion {
 export interface Node {
     accelerators_used?: number | null // Accelerators that they have
     agent_version: string | null // Version of the agent
+    closed_from_ms: Time | null // Maintenance: when it closes, or closed; null: no window (ms)
+    closed_until_ms: Time | null // When it opens again by itself; null: when somebody opens it (ms)
     cpu_slots: number // CPU slots for tasks
     cpus_busy?: number | null // CPUs that its tasks use, as agents said it last
     cpus_free?: number | null // CPUs that are left for tasks of whole ones
@@ -1674,6 +1676,20 @@ export interface Replica {
     state: string // STARTING, APPLIED or FAILED
     time_ms: Time // When it reported (ms)
     why_ignored: string | null // What is wrong with the first of them
+}
+
+/** GET /reservations, GET /reservations/{name} */
+export interface Reservation {
+    cpus: number // CPUs that were asked for; 0: none
+    created_by: string | null // Who made it
+    created_ms: Time | null // When (ms)
+    from_ms: Time | null // When it begins; null when it is made: now (ms)
+    gpus: number // GPUs that were asked for; 0: none
+    name: string // Name
+    nodes: unknown // Names of the nodes; null when it is made: those that have what is asked for are chosen
+    project: string | null // Project whose jobs may have the nodes; null: a queue's
+    queue: string | null // Queue whose jobs, and those below it, may have them; null: a project's
+    until_ms: Time | null // When it is over (ms)
 }
 
 /** GET /retention */

@@ -2,7 +2,6 @@
 
 #include "sched/model/quantum.h"
 #include "sched/order/ageing.h"
-#include "sched/order/service.h"
 #include "sched/share/shares.h"
 
 #include <string.h>
@@ -100,13 +99,11 @@ static bool is_due(const struct cluster *cluster, int32_t job)
     return quantum_rank(cluster, job) == QUANTUM_BELOW && ageing_is_due(cluster, job);
 }
 
-static uint8_t judge_preempt(const struct cluster *cluster, int32_t job, int64_t asks_milli,
-                             int32_t victim, int64_t min_run)
+static uint8_t judge_preempt(const struct cluster *cluster, int32_t job, int32_t victim,
+                             int64_t min_run)
 {
     int32_t own = cluster->jobs[job].priority, other = cluster->jobs[victim].priority;
-    bool may_take = other < own ||
-                    (other == own &&
-                     (service_may_take(cluster, job, asks_milli, victim) || is_due(cluster, job)));
+    bool may_take = other < own || (other == own && is_due(cluster, job));
     if (!may_take || ageing_is_spared(cluster, victim)) {
         return SOLVER_NOT_A_VICTIM;
     }
@@ -118,15 +115,12 @@ void candidates_of_queue(struct cycle *cycle, int32_t job)
     const struct cluster *cluster = &cycle->cluster;
     int32_t queue = cluster->jobs[job].queue;
     int64_t min_run = min_run_ms(cluster, queue, false);
-    struct weir_sched_amount asks;
-    quantum_amount(cluster, cycle->tasks, quantum_next(cluster, job, cycle->tasks), &asks, NULL);
     update_running(cycle);
     memset(cycle->solver.request.is_victim, SOLVER_NOT_A_VICTIM, (size_t)cluster->snapshot->n_jobs);
     for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
         int32_t victim = cluster->queue_jobs[i];
         if (victim != job && cycle->runs[victim] != SOLVER_NOT_A_VICTIM) {
-            cycle->solver.request.is_victim[victim] =
-                judge_preempt(cluster, job, asks.of[WEIR_SCHED_ACCELERATOR], victim, min_run);
+            cycle->solver.request.is_victim[victim] = judge_preempt(cluster, job, victim, min_run);
         }
     }
 }
@@ -160,7 +154,6 @@ bool candidates_when_due(struct cycle *cycle, int32_t job, const struct weir_sch
 
 bool candidates_are_no_more(const struct cluster *cluster, int32_t than, int32_t job)
 {
-    return service_is_no_easier(cluster, than, job) &&
-           (only_grows(cluster, job) || !only_grows(cluster, than)) &&
+    return (only_grows(cluster, job) || !only_grows(cluster, than)) &&
            (is_due(cluster, than) || !is_due(cluster, job));
 }

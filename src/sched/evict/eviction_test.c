@@ -4,8 +4,8 @@
  *
  *  - Consolidation, and whatever else only moves work: nobody loses its place, and more tasks have
  *    one.
- *  - Preemption: in the queue, and in no other, more tasks run of some rank, and no fewer of any
- *    rank before it.
+ *  - Preemption: in the queue, and in no other, more tasks run of some priority, and no fewer of
+ *    any higher one.
  *  - Reclaim: less is borrowed: the sums of what queues hold above their share, of leaves and then
  *    of all, and then above their quotas, in this order.
  *
@@ -91,42 +91,31 @@ static void check_moves(const struct test_cluster *cluster, const struct placed 
     ck_assert_int_gt(n_more, 0);
 }
 
-/** Before others in its queue: higher priority, then less device time had, by doublings of an hour.
- */
-static int64_t rank_of(const struct weir_sched_job *job)
-{
-    int64_t level = 0;
-    for (int64_t hours = job->served_ms / HOUR_MS; hours > 0; hours /= 2) {
-        level++;
-    }
-    return (int64_t)job->priority * 100 - level;
-}
-
-/** How many more tasks of a queue's jobs of this rank and higher have a place than before. */
-static int32_t gained_from(const struct test_cluster *cluster, int32_t queue, int64_t rank,
+/** How many more tasks of a queue's jobs of this priority and higher have a place than before. */
+static int32_t gained_from(const struct test_cluster *cluster, int32_t queue, int32_t priority,
                            const struct placed *before, const struct placed *after)
 {
     int32_t n = 0;
     for (int32_t j = 0; j < cluster->snapshot.n_jobs; j++) {
         const struct weir_sched_job *job = &cluster->jobs[j];
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-            bool counts = job->queue == queue && rank_of(job) >= rank;
+            bool counts = job->queue == queue && job->priority >= priority;
             n += counts ? after->is[t] - before->is[t] : 0;
         }
     }
     return n;
 }
 
-/** The highest rank at which a queue's tasks with a place changed in number says by how much. */
+/** The highest priority at which a queue's tasks with a place changed in number says by how much. */
 static int32_t first_gain(const struct test_cluster *cluster, int32_t queue,
                           const struct placed *before, const struct placed *after)
 {
-    for (int64_t rank = 20000; rank > 0; rank--) {
+    for (int32_t priority = 200; priority > 0; priority--) {
         bool is_any = false;
         for (int32_t j = 0; j < cluster->snapshot.n_jobs && !is_any; j++) {
-            is_any = rank_of(&cluster->jobs[j]) == rank;
+            is_any = cluster->jobs[j].priority == priority;
         }
-        int32_t n = is_any ? gained_from(cluster, queue, rank, before, after) : 0;
+        int32_t n = is_any ? gained_from(cluster, queue, priority, before, after) : 0;
         if (n != 0) {
             return n;
         }
@@ -284,7 +273,6 @@ static void make_cluster(struct test_cluster *cluster, uint64_t seed)
     for (int32_t j = 0; j < cluster->snapshot.n_jobs; j++) {
         struct weir_sched_job *job = &cluster->jobs[j];
         job->created_ms = TEST_NOW_MS - HOUR_MS * (1 + (int64_t)weir_rng_below(&rng, 8));
-        job->served_ms = HOUR_MS * (int64_t)weir_rng_below(&rng, 6);
         job->checkpoint_ms = TEST_NOW_MS;
     }
     for (int32_t j = cluster->snapshot.n_jobs / 2; j < cluster->snapshot.n_jobs; j++) {

@@ -7,6 +7,7 @@
 #include "sched/model/quantum.h"
 #include "sched/place/affinity.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,91 +17,84 @@
 /** Gangs of so many tasks and more are solved task by task for good. */
 #define FREEZE_FROM 16
 
-/** Not zeroed: most of it is never used. */
-static void *make_raw(size_t n, size_t size)
+/** An array of the solver: where its pointer is put, and how long it is. */
+struct part {
+    void *to;
+    size_t n, size;
+};
+
+#define PART(pointer, n)                                                                           \
+    {                                                                                              \
+        &(pointer), (n), sizeof *(pointer)                                                         \
+    }
+
+static size_t padded_bytes(const struct part *part)
 {
-    return malloc((n + 1) * size);
+    size_t align = _Alignof(max_align_t);
+    return ((part->n + 1) * part->size + align - 1) / align * align;
 }
 
-static void *make(size_t n, size_t size)
+/** All arrays in one block, zeroed. What is large of it comes zeroed from the system, page by page as
+ *  it is used. */
+static void *make_parts(const struct part *parts, size_t n_parts)
 {
-    return calloc(n + 1, size);
+    size_t size = 0;
+    for (size_t i = 0; i < n_parts; i++) {
+        size += padded_bytes(&parts[i]);
+    }
+    char *memory = calloc(1, size), *at = memory;
+    for (size_t i = 0; i < n_parts && memory != NULL; i++) {
+        memcpy(parts[i].to, &at, sizeof at);
+        at += padded_bytes(&parts[i]);
+    }
+    return memory;
 }
 
 weir_status solver_init(struct solver *solver, struct cluster *cluster, struct placer *placer)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     size_t n_jobs = (size_t)snapshot->n_jobs, n_tasks = (size_t)snapshot->n_tasks;
+    size_t n_nodes = (size_t)snapshot->n_nodes, n_queues = (size_t)snapshot->n_queues;
     *solver = (struct solver){.cluster = cluster, .placer = placer};
     solver->is_large = snapshot->n_nodes > SOLVER_LARGE;
-    solver->request.is_victim = make(n_jobs, 1);
-    solver->is_listed = make(n_jobs, sizeof(bool));
-    for (int i = 0; i < 2; i++) {
-        solver->sorted[i].is_listed = make(n_jobs, sizeof(bool));
-        solver->sorted[i].version = -1;
-    }
-    solver->units.popped = make_raw(n_jobs, sizeof(int32_t));
-    solver->units.last_of_job = make_raw(n_jobs, sizeof(int32_t));
-    solver->units.tasks = make_raw(n_tasks, sizeof(int32_t));
-    solver->units.nodes = make_raw(n_tasks, sizeof(int32_t));
-    solver->units.all = make_raw(n_tasks, sizeof *solver->units.all);
-    solver->units.node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
-    solver->units.links = make_raw(n_tasks, sizeof *solver->units.links);
-    solver->units.reclaimable =
-        make_raw((size_t)snapshot->n_nodes, sizeof *solver->units.reclaimable);
-    solver->is_feasible = make_raw((size_t)snapshot->n_nodes, sizeof(bool));
-    solver->all_reclaimable = make_raw((size_t)snapshot->n_nodes, sizeof *solver->all_reclaimable);
-    solver->request.tiers = make((size_t)snapshot->n_queues, sizeof *solver->request.tiers);
-    solver->request.may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
-    solver->pending = make_raw(n_tasks, sizeof(int32_t));
-    solver->scenario.evicted = make_raw(n_tasks, sizeof(int32_t));
-    solver->scenario.recorded = make_raw(n_tasks, sizeof(int32_t));
-    solver->scenario.made = make_raw(n_tasks + 1, sizeof(int32_t));
-    solver->scratch = make_raw(n_tasks, sizeof(int32_t));
-    solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
-    bool is_whole = solver->request.is_victim != NULL && solver->is_listed != NULL &&
-                    solver->units.popped != NULL && solver->units.last_of_job != NULL &&
-                    solver->units.tasks != NULL && solver->units.nodes != NULL &&
-                    solver->units.all != NULL && solver->units.node_head != NULL &&
-                    solver->units.links != NULL && solver->pending != NULL &&
-                    solver->scenario.evicted != NULL && solver->scenario.recorded != NULL &&
-                    solver->scenario.made != NULL && solver->scratch != NULL &&
-                    solver->remaining != NULL && solver->units.reclaimable != NULL &&
-                    solver->all_reclaimable != NULL && solver->request.may_lose != NULL &&
-                    solver->is_feasible != NULL && solver->request.tiers != NULL &&
-                    solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
-    return is_whole ? feasibility_init(&solver->feasibility, cluster, placer) : WEIR_ERR_NOMEM;
+    solver->sorted[0].version = solver->sorted[1].version = -1;
+    const struct part parts[] = {
+        PART(solver->request.is_victim, n_jobs),
+        PART(solver->request.may_lose, n_queues),
+        PART(solver->request.tiers, n_queues),
+        PART(solver->is_listed, n_jobs),
+        PART(solver->sorted[0].is_listed, n_jobs),
+        PART(solver->sorted[1].is_listed, n_jobs),
+        PART(solver->is_feasible, n_nodes),
+        PART(solver->units.popped, n_jobs),
+        PART(solver->units.last_of_job, n_jobs),
+        PART(solver->units.tasks, n_tasks),
+        PART(solver->units.nodes, n_tasks),
+        PART(solver->units.all, n_tasks),
+        PART(solver->units.node_head, n_nodes),
+        PART(solver->units.links, n_tasks),
+        PART(solver->units.reclaimable, n_nodes),
+        PART(solver->all_reclaimable, n_nodes),
+        PART(solver->pending, n_tasks),
+        PART(solver->scratch, n_tasks),
+        PART(solver->scenario.evicted, n_tasks),
+        PART(solver->scenario.recorded, n_tasks),
+        PART(solver->scenario.made, n_tasks + 1),
+        PART(solver->remaining, n_queues),
+    };
+    solver->memory = make_parts(parts, WEIR_ARRAY_LEN(parts));
+    return solver->memory != NULL ? feasibility_init(&solver->feasibility, cluster, placer)
+                                  : WEIR_ERR_NOMEM;
 }
 
 void solver_fini(struct solver *solver)
 {
-    free(solver->request.is_victim);
-    free(solver->is_listed);
     order_fini(&solver->victims);
-    for (int i = 0; i < 2; i++) {
-        free(solver->sorted[i].is_listed);
-        order_fini(&solver->sorted[i].order);
-    }
-    free(solver->units.popped);
-    free(solver->units.last_of_job);
-    free(solver->units.tasks);
-    free(solver->units.nodes);
-    free(solver->units.all);
-    free(solver->units.node_head);
-    free(solver->units.links);
-    free(solver->units.reclaimable);
-    free(solver->all_reclaimable);
-    free(solver->is_feasible);
-    free(solver->request.may_lose);
-    free(solver->request.tiers);
+    order_fini(&solver->sorted[0].order);
+    order_fini(&solver->sorted[1].order);
     feasibility_fini(&solver->feasibility);
-    free(solver->pending);
-    free(solver->scenario.evicted);
-    free(solver->scenario.recorded);
-    free(solver->scenario.made);
-    free(solver->scratch);
     free(solver->scenario.losses);
-    free(solver->remaining);
+    free(solver->memory);
 }
 
 static void evict_one(struct solver *solver, int32_t u)

@@ -140,6 +140,7 @@ struct solver {
     int32_t *scratch;                    /**< Room for a job's tasks. */
     struct reclaimable *all_reclaimable; /**< Per node, of all victims: scratch. */
     struct weir_sched_amount *remaining; /**< Per queue, zero between uses. */
+    void *memory;                        /**< All of its arrays but scenario.losses. */
 };
 
 weir_status solver_init(struct solver *solver, struct cluster *cluster,

@@ -283,9 +283,11 @@ void backfill_add(struct backfill *backfill, int32_t job)
     struct cluster *cluster = backfill->cluster;
     const struct weir_sched_profile *profile = cluster->profile;
     struct weir_sched_wait *wait = cluster_wait(cluster, job);
-    bool is_infeasible = wait->code == WEIR_SCHED_WAIT_TOO_LARGE ||
-                         wait->code == WEIR_SCHED_WAIT_NO_NODE ||
-                         (wait->code == WEIR_SCHED_WAIT_ZONES && wait->have == 0);
+    bool is_of_time =
+        wait->code == WEIR_SCHED_WAIT_CLOSING || wait->code == WEIR_SCHED_WAIT_NODE_RESERVED;
+    bool is_infeasible =
+        wait->code == WEIR_SCHED_WAIT_TOO_LARGE || wait->code == WEIR_SCHED_WAIT_NO_NODE ||
+        (wait->code == WEIR_SCHED_WAIT_ZONES && wait->have == 0) || (is_of_time && wait->need == 0);
     if (backfill->slots_cap == 0 || is_infeasible || quantum_rank(cluster, job) != QUANTUM_BELOW) {
         return;
     }

@@ -87,7 +87,8 @@ static bool is_for(const struct weir_sched_snapshot *snapshot,
     return queue >= 0;
 }
 
-bool run_time_is_allowed(const struct cluster *cluster, int32_t job, int32_t at)
+enum run_time_bar run_time_bar(const struct cluster *cluster, int32_t job, int32_t at,
+                               int64_t *out_from_ms, int64_t *out_until_ms)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     const struct weir_sched_node *node = &snapshot->nodes[at];
@@ -95,10 +96,12 @@ bool run_time_is_allowed(const struct cluster *cluster, int32_t job, int32_t at)
     int64_t end = run > 0 ? start + run : start + 1;
     if (node->closed_until_ms > node->closed_from_ms && start < node->closed_until_ms &&
         end > node->closed_from_ms) {
-        return false;
+        *out_from_ms = node->closed_from_ms;
+        *out_until_ms = node->closed_until_ms;
+        return RUN_TIME_CLOSED;
     }
     if (cluster->times.reserved == NULL) {
-        return true;
+        return RUN_TIME_FREE;
     }
     end = run > 0 ? end : RUN_TIME_NEVER;
     for (int32_t i = cluster->times.reserved_first[at]; i < cluster->times.reserved_first[at + 1];
@@ -107,10 +110,18 @@ bool run_time_is_allowed(const struct cluster *cluster, int32_t job, int32_t at)
             &snapshot->reservations[cluster->times.reserved[i]];
         if (start < reserved->until_ms && end > reserved->from_ms &&
             !is_for(snapshot, reserved, job)) {
-            return false;
+            *out_from_ms = reserved->from_ms;
+            *out_until_ms = reserved->until_ms;
+            return RUN_TIME_RESERVED;
         }
     }
-    return true;
+    return RUN_TIME_FREE;
+}
+
+bool run_time_is_allowed(const struct cluster *cluster, int32_t job, int32_t at)
+{
+    int64_t from_ms, until_ms;
+    return run_time_bar(cluster, job, at, &from_ms, &until_ms) == RUN_TIME_FREE;
 }
 
 /** The reservation that is for this job alone; -1. */

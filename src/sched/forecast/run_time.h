@@ -27,6 +27,13 @@ int64_t run_time_end_ms(const struct weir_sched_job *job, int64_t now_ms);
 /** Fill cluster->times.reserved, which the cluster frees. NOMEM. */
 weir_status run_time_init(struct cluster *cluster) WEIR_MUST_CHECK;
 
+/** What keeps a job from starting on a node that is there. */
+enum run_time_bar { RUN_TIME_FREE, RUN_TIME_CLOSED, RUN_TIME_RESERVED };
+
+/** The same as run_time_is_allowed, with what bars the job and, if anything does, its span. */
+enum run_time_bar run_time_bar(const struct cluster *cluster, int32_t job, int32_t node,
+                               int64_t *out_from_ms, int64_t *out_until_ms);
+
 /**
  * Whether a job may start on the node at cluster->times.at_ms. The node may not be closed before
  * the job has ended, nor reserved for others. For a job whose run time is not known, only its start

@@ -61,6 +61,60 @@ START_TEST(a_job_that_finishes_before_maintenance_starts_and_one_that_would_not_
 
 END_TEST
 
+/** Plans by the default rules. @return Why the first job waits. */
+static const char *waits_for(const struct test_cluster *cluster, enum weir_sched_wait_code code)
+{
+    static char text[WEIR_SCHED_TEXT_BYTES];
+    struct weir_sched_profile profile;
+    ck_assert_int_eq(weir_sched_profile_named("default", &profile, NULL), WEIR_OK);
+    struct weir_sched_plan *plan = test_plan(cluster, &profile);
+    ck_assert_int_eq(plan->n_waits, 1);
+    ck_assert_str_eq(weir_sched_wait_name(plan->waits[0].code), weir_sched_wait_name(code));
+    ck_assert_int_eq(plan->waits[0].object, 0);
+    (void)snprintf(text, sizeof text, "%.*s", plan->waits[0].why_bytes, plan->waits[0].text);
+    weir_sched_plan_destroy(plan);
+    return text;
+}
+
+START_TEST(a_job_that_waits_for_the_time_of_a_node_is_told_which_and_when)
+{
+    static const int32_t nodes[] = {0};
+    struct test_cluster cluster;
+    struct weir_sched_job *job = arrange(&cluster, 1);
+    struct weir_sched_reservation reserved = {.name = "kept",
+                                              .queue = 2,
+                                              .job = -1,
+                                              .from_ms = TEST_NOW_MS + HOUR_MS,
+                                              .until_ms = TEST_NOW_MS + 2 * HOUR_MS,
+                                              .nodes = nodes,
+                                              .n_nodes = 1};
+    job->time_limit_ms = 3 * HOUR_MS;
+    cluster.nodes[0].closed_from_ms = TEST_NOW_MS + HOUR_MS;
+    cluster.nodes[0].closed_until_ms = WEIR_SCHED_AMOUNT_MAX;
+    const char *text = waits_for(&cluster, WEIR_SCHED_WAIT_CLOSING);
+    ck_assert_ptr_nonnull(strstr(text, " closes at "));
+    ck_assert_ptr_nonnull(strstr(text, " UTC, and the job would not end before."));
+    cluster.nodes[0].closed_from_ms = TEST_NOW_MS;
+    text = waits_for(&cluster, WEIR_SCHED_WAIT_CLOSING);
+    ck_assert_ptr_nonnull(strstr(text, " is closed."));
+    cluster.nodes[0].closed_until_ms = TEST_NOW_MS + 1;
+    text = waits_for(&cluster, WEIR_SCHED_WAIT_CLOSING);
+    ck_assert_ptr_nonnull(strstr(text, " is closed until "));
+    cluster.nodes[0].closed_from_ms = cluster.nodes[0].closed_until_ms = 0;
+    cluster.snapshot.reservations = &reserved;
+    cluster.snapshot.n_reservations = 1;
+    job->time_limit_ms = 0;
+    text = waits_for(&cluster, WEIR_SCHED_WAIT_NODE_RESERVED);
+    ck_assert_ptr_nonnull(strstr(text, " is reserved for others from "));
+    ck_assert_ptr_nonnull(strstr(text, " UTC, and the job has no time limit."));
+    reserved.from_ms = TEST_NOW_MS;
+    text = waits_for(&cluster, WEIR_SCHED_WAIT_NODE_RESERVED);
+    ck_assert_ptr_nonnull(strstr(text, " is reserved for others until "));
+    test_cluster_fini(&cluster);
+}
+
+END_TEST
+
 START_TEST(of_twins_the_short_one_starts_before_maintenance_though_the_long_one_did_not)
 {
     struct test_cluster cluster;
@@ -193,6 +247,7 @@ END_TEST
 
 WEIR_TEST_MAIN("calendar",
                a_job_that_finishes_before_maintenance_starts_and_one_that_would_not_waits,
+               a_job_that_waits_for_the_time_of_a_node_is_told_which_and_when,
                of_twins_the_short_one_starts_before_maintenance_though_the_long_one_did_not,
                what_is_kept_is_for_its_owner_and_for_who_finishes_before,
                of_many_reservations_each_counts_on_its_own_nodes,

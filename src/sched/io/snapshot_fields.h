@@ -76,7 +76,6 @@ static const struct json_field job_fields[] = {
     F(weir_sched_job, time_limit_ms, I64, 0), F(weir_sched_job, expected_run_ms, I64, 0),
     F(weir_sched_job, checkpoint_ms, I64, 0), F(weir_sched_job, checkpoint_requested_ms, I64, 0),
     F(weir_sched_job, evict_acknowledged, BOOL, 0), F(weir_sched_job, utilisation_pct, I32, -1),
-    F(weir_sched_job, served_ms, I64, 0), F(weir_sched_job, waited_ms, I64, 0),
     F(weir_sched_job, can_checkpoint, BOOL, 0), F(weir_sched_job, idle_since_ms, I64, 0),
     OTHER("queue"), OTHER("groups"), OTHER("tasks"),
 };
@@ -95,7 +94,7 @@ static const struct json_field task_fields[] = {
     OTHER("labels"), OTHER("affinity_labels"),
 };
 static const struct json_field document_fields[] = {
-    F(weir_sched_snapshot, now_ms, I64, 0), F(weir_sched_snapshot, utc_offset_min, I32, 0), OTHER("nodes"), OTHER("queues"), OTHER("topologies"), OTHER("jobs"),
+    F(weir_sched_snapshot, now_ms, I64, 0), OTHER("nodes"), OTHER("queues"), OTHER("topologies"), OTHER("jobs"),
     OTHER("reservations"),
 };
 // clang-format on

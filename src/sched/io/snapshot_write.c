@@ -295,6 +295,8 @@ static json_t *write_object(const struct weir_sched_snapshot *snapshot,
     }
     switch (wait->code) {
     case WEIR_SCHED_WAIT_ROOM_COMING:
+    case WEIR_SCHED_WAIT_CLOSING:
+    case WEIR_SCHED_WAIT_NODE_RESERVED:
         return json_string(snapshot->nodes[wait->object].name);
     case WEIR_SCHED_WAIT_QUEUE_LIMIT:
     case WEIR_SCHED_WAIT_QUEUE_QUOTA:

@@ -22,7 +22,6 @@ struct order_job {
     int64_t claim; /**< Of victims what is lost with it, else its user's share. */
     int64_t created_ms;
     int32_t priority;
-    bool is_new; /**< A victim that has had little so far: it goes after the others. */
 };
 
 struct order_entry {

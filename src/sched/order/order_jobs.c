@@ -4,7 +4,6 @@
 #include "sched/evict/eviction_cost.h"
 #include "sched/model/quantum.h"
 #include "sched/order/ageing.h"
-#include "sched/order/service.h"
 
 #include <string.h>
 
@@ -43,13 +42,6 @@ static int compare_jobs(const struct order *order, int32_t l, int32_t r)
     if (order->ranks[l] != order->ranks[r]) {
         return order->ranks[l] < order->ranks[r] ? -1 : 1;
     }
-    if (left->is_new != right->is_new) {
-        return left->is_new ? -1 : 1;
-    }
-    int served = order->is_victims ? 0 : service_compare(cluster, l, r);
-    if (served != 0) {
-        return served;
-    }
     if (left->claim != right->claim) {
         int compared = compare_i64(left->claim, right->claim);
         return order->is_victims ? -compared : compared;
@@ -75,10 +67,8 @@ void order_jobs_list(struct order *order, int32_t job)
     bool weighs_loss = order->is_victims && (profile->least_eviction_cost || profile->idle_pct > 0);
     int64_t loss = weighs_loss ? eviction_cost(cluster, job) : 0; /* Of what has not started: 0. */
     order->ranks[job] = (uint8_t)quantum_rank(cluster, job);
-    order->of_jobs[job] = (struct order_job){.claim = loss,
-                                             .is_new = loss > 0 && service_is_new(cluster, job),
-                                             .created_ms = given->created_ms,
-                                             .priority = given->priority};
+    order->of_jobs[job] = (struct order_job){
+        .claim = loss, .created_ms = given->created_ms, .priority = given->priority};
 }
 
 #define KEY_RANK_SHIFT 29
@@ -96,7 +86,6 @@ struct order_entry order_jobs_entry(const struct order *order, int32_t job)
     uint64_t key = (uint64_t)((int64_t)of->priority - INT32_MIN) << 32;
     key |= (uint64_t)(of->claim >= 0) << 31;
     key |= (uint64_t)(QUANTUM_ABOVE - order->ranks[job]) << KEY_RANK_SHIFT;
-    key |= (uint64_t)of->is_new << KEY_CLAIM_BITS;
     return (struct order_entry){.key = key | WEIR_MIN(claim, most), .job = job};
 }
 

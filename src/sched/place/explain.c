@@ -1,6 +1,7 @@
 #include "sched/place/explain.h"
 
 #include "base/macros.h"
+#include "sched/forecast/run_time.h"
 #include "sched/place/fits.h"
 #include "sched/place/zones.h"
 #include "sched/share/shares.h"
@@ -23,6 +24,8 @@ static const char *const wait_names[] = {
     [WEIR_SCHED_WAIT_TOPOLOGY] = "topology",
     [WEIR_SCHED_WAIT_MEMBERS] = "members",
     [WEIR_SCHED_WAIT_RESERVED] = "reserved",
+    [WEIR_SCHED_WAIT_CLOSING] = "closing",
+    [WEIR_SCHED_WAIT_NODE_RESERVED] = "node_reserved",
 };
 
 const char *weir_sched_wait_name(enum weir_sched_wait_code code)
@@ -150,6 +153,41 @@ static bool are_zones_to_blame(const struct cluster *cluster, int32_t task, bool
     return are_to_blame;
 }
 
+/** The node on which the task could start but for the time: one with room for it, else, if it fits no
+ *  other (!is_any), the first. WEIR_SCHED_NONE: there is none. */
+static int32_t find_barred(const struct cluster *cluster, int32_t task, bool is_any)
+{
+    int32_t found = WEIR_SCHED_NONE;
+    bool has_bars = cluster->times.has_closings || cluster->times.reserved != NULL;
+    for (int32_t i = 0; has_bars && i < cluster->snapshot->n_nodes; i++) {
+        struct room need, free_here;
+        if (!fits_but_for_time(cluster, task, i)) {
+            continue;
+        }
+        measure_need(cluster, task, i, &need);
+        measure_free(cluster, task, i, &free_here);
+        if (is_enough(&need, &free_here)) {
+            return i;
+        }
+        found = found < 0 && !is_any ? i : found;
+    }
+    return found;
+}
+
+static struct shape_reason reason_of_bar(const struct cluster *cluster, int32_t task, int32_t node,
+                                         bool is_any)
+{
+    int64_t from_ms, until_ms;
+    int32_t job = cluster->tasks[task].job;
+    bool is_closing = run_time_bar(cluster, job, node, &from_ms, &until_ms) == RUN_TIME_CLOSED;
+    return (struct shape_reason){.is_known = true,
+                                 .code = is_closing ? WEIR_SCHED_WAIT_CLOSING
+                                                    : WEIR_SCHED_WAIT_NODE_RESERVED,
+                                 .need = is_any,
+                                 .have = from_ms,
+                                 .queue = node};
+}
+
 static struct shape_reason find_reason(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
@@ -175,6 +213,10 @@ static struct shape_reason find_reason(const struct cluster *cluster, int32_t ta
         }
         raise(&most, &free_here);
         is_any = true;
+    }
+    int32_t barred = find_barred(cluster, task, is_any);
+    if (barred >= 0) {
+        return reason_of_bar(cluster, task, barred, is_any);
     }
     if (are_zones_to_blame(cluster, task, is_any)) {
         return (struct shape_reason){.is_known = true,
@@ -309,6 +351,49 @@ static void name_job(const struct weir_sched_snapshot *snapshot, int32_t reader,
     }
 }
 
+#define TIME_BYTES 40
+
+/** In UTC; with the date if that is not today's. "" if it is past what a calendar has. */
+static const char *time_text(int64_t now_ms, int64_t at_ms, char out[TIME_BYTES])
+{
+    const int64_t day_ms = 86400000;
+    time_t at_s = (time_t)(at_ms / 1000);
+    struct tm tm;
+    bool is_today = now_ms / day_ms == at_ms / day_ms;
+    if (gmtime_r(&at_s, &tm) == NULL ||
+        strftime(out, TIME_BYTES, is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &tm) == 0) {
+        out[0] = '\0';
+    }
+    return out;
+}
+
+/** "Node n1 closes at 18:00 UTC, before the job would end." */
+static void explain_bar(const struct cluster *cluster, struct weir_sched_wait *wait)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    int64_t from_ms = 0, until_ms = 0, now_ms = snapshot->now_ms;
+    int32_t node = (int32_t)wait->object;
+    bool is_closing =
+        run_time_bar(cluster, wait->job, node, &from_ms, &until_ms) == RUN_TIME_CLOSED;
+    bool has_limit = run_time_bound_ms(&snapshot->jobs[wait->job]) > 0;
+    char from[TIME_BYTES], until[TIME_BYTES], end[TIME_BYTES + 16] = "";
+    time_text(now_ms, from_ms, from);
+    if (until_ms < WEIR_SCHED_AMOUNT_MAX && time_text(now_ms, until_ms, until)[0] != '\0') {
+        snprintf(end, sizeof end, " until %s UTC", until);
+    }
+    const char *is = is_closing ? "closed" : "reserved for others";
+    const char *will = is_closing ? "closes" : "is reserved for others from";
+    const char *at = is_closing ? " at" : "";
+    if (from_ms <= now_ms) {
+        snprintf(wait->text, sizeof wait->text, "Node %.60s is %s%s.", snapshot->nodes[node].name,
+                 is, end);
+    } else {
+        snprintf(wait->text, sizeof wait->text, "Node %.60s %s%s %s UTC, and the job %s.",
+                 snapshot->nodes[node].name, will, at, from,
+                 has_limit ? "would not end before" : "has no time limit");
+    }
+}
+
 static void explain_why(const struct cluster *cluster, struct weir_sched_wait *wait)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
@@ -379,6 +464,10 @@ static void explain_why(const struct cluster *cluster, struct weir_sched_wait *w
         name_job(snapshot, wait->job, (int32_t)wait->object, job);
         snprintf(out, size, "What is free is kept for jobs before it, first for %s.", job);
         break;
+    case WEIR_SCHED_WAIT_CLOSING:
+    case WEIR_SCHED_WAIT_NODE_RESERVED:
+        explain_bar(cluster, wait);
+        break;
     case WEIR_SCHED_WAIT_NONE:
     case WEIR_SCHED_N_WAIT_CODES:
         out[0] = '\0';
@@ -386,17 +475,10 @@ static void explain_why(const struct cluster *cluster, struct weir_sched_wait *w
     }
 }
 
-/** When, in UTC; with the date if that is not today's. */
 static void explain_when(const struct cluster *cluster, struct weir_sched_wait *wait)
 {
-    const int64_t day_ms = 86400000;
-    int64_t now_ms = cluster->snapshot->now_ms, start_ms = wait->expected_start_ms;
-    time_t start_s = (time_t)(start_ms / 1000);
-    struct tm tm;
-    char when[40], after[JOB_BYTES + 16] = "", job[JOB_BYTES];
-    bool is_today = now_ms / day_ms == start_ms / day_ms;
-    if (gmtime_r(&start_s, &tm) == NULL ||
-        strftime(when, sizeof when, is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &tm) == 0) {
+    char when[TIME_BYTES], after[JOB_BYTES + 16] = "", job[JOB_BYTES];
+    if (time_text(cluster->snapshot->now_ms, wait->expected_start_ms, when)[0] == '\0') {
         return;
     }
     if (wait->after_job >= 0) {

@@ -80,15 +80,14 @@ bool fits_allows(const struct cluster *cluster, int32_t task, int32_t at)
     return is_selected(wants, node);
 }
 
-/** All of fits_ever but the zones. */
+/** All of fits_ever but the zones, the time, and whether the node takes new work. */
 static bool fits_whole(const struct cluster *cluster, int32_t task, int32_t at)
 {
     const struct weir_sched_task *wants = &cluster->snapshot->tasks[task];
     const struct weir_sched_node *node = &cluster->snapshot->nodes[at];
     const struct weir_sched_demand *demand = &wants->demand;
-    if (!cluster->nodes[at].is_open || demand->cpu_milli > node->cpu_milli ||
-        demand->memory_bytes > node->memory_bytes || demand->n_devices > node->n_devices ||
-        node->n_tasks_max == 0) {
+    if (demand->cpu_milli > node->cpu_milli || demand->memory_bytes > node->memory_bytes ||
+        demand->n_devices > node->n_devices || node->n_tasks_max == 0) {
         return false;
     }
     bool is_part = demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE;
@@ -96,20 +95,31 @@ static bool fits_whole(const struct cluster *cluster, int32_t task, int32_t at)
                     cluster_device_units(cluster, task, at) > cluster->nodes[at].device_size)) {
         return false;
     }
-    if (!run_time_is_allowed(cluster, cluster->tasks[task].job, at)) {
-        return false;
-    }
     return fits_allows(cluster, task, at) && extras_fit(cluster, task, at, 0);
+}
+
+/** Whether neither cordon, maintenance nor reservation keeps the task from the node. */
+static bool is_allowed_now(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    return cluster->nodes[at].is_open && run_time_is_allowed(cluster, cluster->tasks[task].job, at);
 }
 
 bool fits_ever(const struct cluster *cluster, int32_t task, int32_t at)
 {
-    return fits_whole(cluster, task, at) && zones_fit_empty(cluster, task, at);
+    return is_allowed_now(cluster, task, at) && fits_whole(cluster, task, at) &&
+           zones_fit_empty(cluster, task, at);
 }
 
 bool fits_but_for_zones(const struct cluster *cluster, int32_t task, int32_t at)
 {
-    return !zones_fit_empty(cluster, task, at) && fits_whole(cluster, task, at);
+    return !zones_fit_empty(cluster, task, at) && fits_whole(cluster, task, at) &&
+           is_allowed_now(cluster, task, at);
+}
+
+bool fits_but_for_time(const struct cluster *cluster, int32_t task, int32_t at)
+{
+    return !cluster->snapshot->nodes[at].is_cordoned && !is_allowed_now(cluster, task, at) &&
+           fits_whole(cluster, task, at) && zones_fit_empty(cluster, task, at);
 }
 
 static bool has_room_beside(const struct cluster *cluster, int32_t task, int32_t at, int64_t cpu,

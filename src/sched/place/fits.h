@@ -28,6 +28,9 @@ bool fits_ever(const struct cluster *cluster, int32_t task, int32_t node);
 /** Whether they do, but for NUMA zones that could not hold the task (zones.h). */
 bool fits_but_for_zones(const struct cluster *cluster, int32_t task, int32_t node);
 
+/** Whether they do, but for maintenance or a reservation of the node (run_time.h). */
+bool fits_but_for_time(const struct cluster *cluster, int32_t task, int32_t node);
+
 /** Whether the node's labels and taints allow the task. */
 bool fits_allows(const struct cluster *cluster, int32_t task, int32_t node);
 

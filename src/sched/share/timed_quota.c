@@ -10,10 +10,9 @@ static int64_t floor_div(int64_t value, int64_t by)
     return value / by - (value % by < 0);
 }
 
-bool timed_quota_holds(const struct weir_sched_timed_quota *timed, int64_t now_ms,
-                       int32_t utc_offset_min)
+bool timed_quota_holds(const struct weir_sched_timed_quota *timed, int64_t now_ms)
 {
-    int64_t minute = floor_div(now_ms, MINUTE_MS) + utc_offset_min;
+    int64_t minute = floor_div(now_ms, MINUTE_MS);
     int64_t day = floor_div(minute, DAY_MIN), at = minute - day * DAY_MIN;
     int weekday = (int)((day % DAYS + DAYS + FIRST_MONDAY) % DAYS);
     bool is_overnight = timed->until_minute <= timed->from_minute;
@@ -29,8 +28,7 @@ const struct weir_sched_timed_quota *timed_quota_of(const struct weir_sched_snap
                                                     const struct weir_sched_queue *queue)
 {
     for (int32_t w = 0; w < queue->n_timed_quotas; w++) {
-        if (timed_quota_holds(&queue->timed_quotas[w], snapshot->now_ms,
-                              snapshot->utc_offset_min)) {
+        if (timed_quota_holds(&queue->timed_quotas[w], snapshot->now_ms)) {
             return &queue->timed_quotas[w];
         }
     }

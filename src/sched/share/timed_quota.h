@@ -5,8 +5,7 @@
 #include "sched/sched.h"
 
 /** Whether a timed quota holds at this moment. */
-bool timed_quota_holds(const struct weir_sched_timed_quota *timed, int64_t now_ms,
-                       int32_t utc_offset_min);
+bool timed_quota_holds(const struct weir_sched_timed_quota *timed, int64_t now_ms);
 
 /**
  * The first timed quota of a queue that holds at the snapshot's now_ms; NULL: the queue's own

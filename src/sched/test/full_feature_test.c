@@ -181,10 +181,9 @@ static void check_place(const struct test_cluster *cluster, const struct weir_sc
 static const struct weir_sched_share *share_now(const struct test_cluster *cluster, int32_t q)
 {
     const struct weir_sched_queue *queue = &cluster->queues[q];
-    time_t local =
-        (time_t)(cluster->snapshot.now_ms / 1000 + (int64_t)cluster->snapshot.utc_offset_min * 60);
+    time_t now = (time_t)(cluster->snapshot.now_ms / 1000);
     struct tm tm;
-    ck_assert_ptr_nonnull(gmtime_r(&local, &tm));
+    ck_assert_ptr_nonnull(gmtime_r(&now, &tm));
     int minute = tm.tm_hour * 60 + tm.tm_min, today = (tm.tm_wday + 6) % 7;
     if (queue->n_timed_quotas > 0) {
         const struct weir_sched_timed_quota *timed = &queue->timed_quotas[0];

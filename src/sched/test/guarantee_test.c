@@ -220,8 +220,7 @@ START_TEST(what_is_reserved_for_who_would_borrow_is_open_to_whom_it_is_guarantee
     test_node(&cluster, 4);
     int32_t queue = test_queue(&cluster, -1, 4, 1, -1);
     run_on(&cluster, queue, 4, &used);
-    cluster.jobs[0].served_ms = 1000 * HOUR_MS;
-    cluster.jobs[0].checkpoint_ms = TEST_NOW_MS;
+    cluster.jobs[0].priority--;
     const struct weir_sched_job *first = test_job(&cluster, queue, 50, 1, 1);
     test_job(&cluster, queue, 50, 4, 1);
     const struct weir_sched_job *owed = test_job(&cluster, queue, 50, 1, 1);
