@@ -36,8 +36,8 @@ static const struct weir_option token_options[] = {
 
 #define NODE_SAYS                                                                                  \
     "{0}: {state}, {is_draining?takes no new tasks|not draining}; labels {labels}, taints "        \
-    "{taints}{closed_from_ms?; closed from |}{closed_from_ms?{closed_from_ms}|}"                   \
-    "{closed_from_ms?{closed_until_ms? until {closed_until_ms}| until it is resumed}|}"
+    "{taints}{closed_from_ms?; closed from {closed_from_ms} until "                                \
+    "{closed_until_ms?{closed_until_ms}|it is resumed}|}"
 
 /* {"closed_from_ms", "closed_until_ms"} of --at and --for. */
 static weir_status put_window(const struct node_options *options, json_t *body,
