@@ -121,8 +121,8 @@ static weir_status identify_token(struct api_call *call, const char *token, stru
         login_ask(call, weir_identities_of(call->api->identities, &weir_identity_token));
     ask.given[0] = token;
     weir_status status = weir_identity_prove(&ask, &proven, &call->identity, err);
-    bool may_be_former =
-        status == WEIR_ERR_UNAUTH && call->route != NULL && (call->route->flags & ROUTE_FORMER) != 0;
+    bool may_be_former = status == WEIR_ERR_UNAUTH && call->route != NULL &&
+                         (call->route->flags & ROUTE_FORMER) != 0;
     return may_be_former && weir_store_read(call->api->store, former_in, &who, NULL) == WEIR_OK
                ? WEIR_OK
                : status;

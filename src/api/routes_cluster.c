@@ -5,8 +5,8 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
-#include "job/reservation.h"
 #include "job/queue_history.h"
+#include "job/reservation.h"
 #include "job/usage.h"
 #include "store/identity.h"
 

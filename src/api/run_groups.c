@@ -7,7 +7,6 @@
 
 #include "track/run_groups.h"
 
-
 weir_status api_run_groups(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_run_search search = {.cursor = api_query_text(call, "cursor")};

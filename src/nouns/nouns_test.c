@@ -110,7 +110,7 @@ START_TEST(rows_are_hidden_by_scopes_as_their_nouns_say)
         const struct weir_noun *owner = owner_of(noun);
         struct asking asking = {
             .sql = weir_arena_printf(&fixture.arena,
-                                     "SELECT name FROM temp.sqlite_master WHERE name = '%s'",
+                                     "SELECT name FROM sqlite_temp_master WHERE name = '%s'",
                                      noun->table)};
         COLUMN(noun, noun->project);
         COLUMN(noun, noun->subject);
