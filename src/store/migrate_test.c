@@ -157,7 +157,8 @@ START_TEST(events_of_before_get_the_project_of_their_subject)
             &connection,
             "INSERT INTO projects (name, created_ms) VALUES ('p', 1), ('q', 1);"
             "INSERT INTO models (name, project, created_ms) VALUES ('m', 'p', 1), ('mm', 'q', 1);"
-            "INSERT INTO experiments (id, project, name, created_ms) VALUES (70, 'q', 'e', 1);"
+            "INSERT INTO experiments (id, project, name, created_ms, updated_ms) VALUES (70, 'q', "
+            "'e', 1, 1);"
             "INSERT INTO runs (number, id, name, project, experiment, kind, status, "
             "dataset_version, created_ms, start_ms, finished_ms) VALUES (7, 'r', 'r', 'q', 70, "
             "'train', 'FINISHED', 0, 1, 1, 1);"

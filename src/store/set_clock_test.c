@@ -35,6 +35,8 @@ static const char *const stay[] = {
     "applied_ms",
     /* chosen by people, or schedules */
     "until_ms",
+    "closed_from_ms",
+    "closed_until_ms",
     "silenced_ms",
     "tokens.expires_ms",
     "next_fire_ms",
