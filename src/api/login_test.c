@@ -516,6 +516,9 @@ END_TEST
 
 START_TEST(a_proof_with_each_request_answers_it_and_no_more)
 {
+    EXPECT_STATUS(200, by_basic("amy", "right-password"));
+    EXPECT_STATUS(401, ask_as("Basic YW15OnJpZ2h0LXBhc3N3b3Jk", "GET " API "/session"));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "no token and no session"));
     EXPECT_STATUS(401, ask_as("", "GET " API "/session\nX-Test-User: amy\n"));
     restart(NULL, &test_registry);
     EXPECT_STATUS(200, ask_as("", "GET " API "/session\nX-Test-User: amy\n"));
