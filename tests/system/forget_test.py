@@ -80,7 +80,7 @@ class Forget(unittest.TestCase):
             name = f"018f0000-0000-7000-8000-00000000000{i}"
             (replica / "images" / f"{name}.jpg").write_bytes(crop)
             values = {"id": name, "seq": i + 1, "ion": "door", "pipeline": "p", "replica": "job-0", "camera": "c", "frame": i,
-                      "time_ms": self.now + i, "verdict": "grant" if decided else "unknown", "person": decided, "image": hashlib.sha256(crop).hexdigest(),
+                      "time_ms": self.now + i, "key": None, "verdict": "grant" if decided else "unknown", "person": decided, "image": hashlib.sha256(crop).hexdigest(),
                       "pack": self.now, "pack_offset": offset, "pack_bytes": len(crop)}
             values = {column: values.get(column, 0) for column in columns}
             database.execute("INSERT INTO feedback (decision, seq, ion, pipeline, camera, model_version, decided, truth, is_right,"
