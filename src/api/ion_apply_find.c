@@ -1,6 +1,8 @@
 /** What an ION document names, in the store. */
 #include "api/ion_apply.h"
+#include "endpoint/endpoint.h"
 #include "job/code.h"
+#include "job/secret.h"
 #include "store/role.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -393,9 +395,74 @@ static weir_status find_code(struct ion_apply *apply, struct weir_txn *txn, stru
     return status;
 }
 
+static void name_secret(void *context, const struct weir_endpoint_secret *secret)
+{
+    json_array_append_new(context, json_sprintf("%s=%s", secret->variable, secret->name));
+}
+
+/** Secrets that sources and sinks name must be the project's: a replica would not start without. */
+static weir_status find_secrets(struct ion_apply *apply, struct weir_txn *txn,
+                                struct weir_error *err)
+{
+    const json_t *pipelines = json_object_get(apply->call->body, "pipelines"), *pipeline;
+    size_t i;
+    json_array_foreach(pipelines, i, pipeline)
+    {
+        struct weir_error cause = {0};
+        WEIR_AUTO(weir_json_auto_free) json_t *spec = json_pack("{s:[]}", "secrets");
+        weir_endpoints_secrets(json_object_get(pipeline, "source"),
+                               json_object_get(pipeline, "sinks"), name_secret,
+                               json_object_get(spec, "secrets"));
+        weir_status status =
+            weir_secrets_check(txn, apply->doc.project, spec, apply->call->arena, &cause);
+        if (status != WEIR_OK) {
+            const char *end = strstr(cause.message, "]: ");
+            return weir_error_set(err, status, "$.pipelines[%zu]: secrets: %s", i,
+                                  end != NULL ? end + 3 : cause.message);
+        }
+    }
+    return WEIR_OK;
+}
+
+static bool is_same_sink(const json_t *one, const json_t *other)
+{
+    static const char *const members[] = {"kind", "path", "url"};
+    bool is_same = true;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(members); i++) {
+        const json_t *its = json_object_get(one, members[i]);
+        const json_t *others = json_object_get(other, members[i]);
+        is_same = is_same && (its == others || json_equal(its, others));
+    }
+    return is_same;
+}
+
+/** A replica keeps one place in its outbox for what goes to one address. */
+static weir_status check_sinks(const struct ion_apply *apply, struct weir_error *err)
+{
+    const json_t *pipelines = json_object_get(apply->call->body, "pipelines"), *pipeline;
+    size_t i;
+    json_array_foreach(pipelines, i, pipeline)
+    {
+        const json_t *sinks = json_object_get(pipeline, "sinks");
+        for (size_t k = 1; k < json_array_size(sinks); k++) {
+            for (size_t other = 0; other < k; other++) {
+                if (is_same_sink(json_array_get(sinks, k), json_array_get(sinks, other))) {
+                    return weir_error_set(err, WEIR_ERR_INVALID,
+                                          "$.pipelines[%zu].sinks[%zu]: it is where sinks[%zu] "
+                                          "writes to: leave one of them out",
+                                          i, k, other);
+                }
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status ion_apply_find(struct ion_apply *apply, struct weir_txn *txn, struct weir_error *err)
 {
     WEIR_TRY(find_code(apply, txn, err));
+    WEIR_TRY(find_secrets(apply, txn, err));
+    WEIR_TRY(check_sinks(apply, err));
     WEIR_TRY(find_datasets(apply, txn, err));
     WEIR_TRY(check_policies(apply, txn, err));
     WEIR_TRY(find_models(apply, txn, err));

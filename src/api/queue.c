@@ -9,6 +9,7 @@
 #include "store/table.h"
 
 #include "job/queue.h"
+#include "job/reservation.h"
 #include "store/event.h"
 
 #include <string.h>
@@ -129,8 +130,27 @@ weir_status api_queue_put(struct api_call *call, struct weir_txn *txn, struct we
     return api_queue_get(call, txn, err);
 }
 
+/* Nodes that are kept for it would be kept for nobody. */
+static weir_status check_unreserved(struct api_call *call, struct weir_txn *txn, const char *queue,
+                                    struct weir_error *err)
+{
+    struct weir_reservation *list;
+    size_t n;
+    WEIR_TRY(weir_reservation_list(txn, call->now_ms, call->arena, &list, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].queue != NULL && strcmp(list[i].queue, queue) == 0) {
+            return weir_error_set(err, WEIR_ERR_CONFLICT,
+                                  "queue %.60s has reservation %.60s: delete it first "
+                                  "(`weir delete reservation %.60s`)",
+                                  queue, list[i].name, list[i].name);
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status api_queue_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
+    WEIR_TRY(check_unreserved(call, txn, call->params[0], err));
     WEIR_AUTO(weir_json_auto_free) json_t *before = queue_view(call, txn, call->params[0]);
     WEIR_TRY(weir_queue_delete(txn, call->params[0], err));
     WEIR_TRY(act_on_queue(call, txn, call->params[0], before, err));

@@ -25,7 +25,10 @@ static const char sql_uses[] =
     " json_each(v.spec, '$.secrets') s WHERE v.project = :project"
     " UNION SELECT " NAMED ", 'sweep', w.id, w.name, w.state FROM sweeps w,"
     " json_each(w.document, '$.job.spec.secrets') s WHERE w.project = :project AND"
-    " w.state = 'RUNNING' ORDER BY 1, 2, 4 LIMIT :limit";
+    " w.state = 'RUNNING'"
+    " UNION SELECT " NAMED ", 'ion', i.name, i.name, i.state FROM ions i, json_tree(i.document) t,"
+    " json_each(t.value) s WHERE i.project = :project AND i.state = 'ACTIVE' AND"
+    " t.key = 'secrets' AND t.type = 'array' ORDER BY 1, 2, 4 LIMIT :limit";
 
 /** Uses in the order of their secrets' names. */
 struct uses {

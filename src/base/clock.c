@@ -139,11 +139,11 @@ weir_status weir_time_parse(const char *text, int64_t *out_time_ms)
     }
     int zone_minutes;
     WEIR_TRY(parse_zone(rest, &zone_minutes));
-    int month_day = tm.tm_mday;
+    int month_day = tm.tm_mday, second = tm.tm_sec;
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     time_t seconds = timegm(&tm);
-    if (tm.tm_mday != month_day && tm.tm_sec != 0) {
+    if (tm.tm_mday != month_day && second != 60) { /* a leap second may */
         return WEIR_ERR_INVALID; /* timegm moved the date: 31 February */
     }
     *out_time_ms = ((int64_t)seconds - zone_minutes * 60) * 1000 + ms;

@@ -65,6 +65,14 @@ static bool read_number(const char *field, size_t size, uint64_t *out)
     return i > first && (i == size || field[i] == ' ' || field[i] == '\0');
 }
 
+/* What is no file may leave its size out. */
+static bool read_size(const struct weir_tar_header *header, uint64_t *out)
+{
+    bool is_file = header->type == '0' || header->type == '\0' || header->type == '7';
+    return read_number(header->size, sizeof header->size, out) ||
+           (!is_file && header->size[0] == '\0');
+}
+
 uint64_t weir_tar_sum(const struct weir_tar_header *header)
 {
     const unsigned char *bytes = (const unsigned char *)header;
@@ -224,7 +232,7 @@ weir_status weir_tar_next(struct weir_tar *tar, const struct weir_tar_entry **ou
             return n == 0 ? WEIR_OK : corrupt("an extended header without an entry", err);
         }
         if (!read_number(header.checksum, sizeof header.checksum, &sum) ||
-            sum != weir_tar_sum(&header) || !read_number(header.size, sizeof header.size, &bytes)) {
+            sum != weir_tar_sum(&header) || !read_size(&header, &bytes)) {
             return corrupt("a header (is it a tar archive?)", err);
         }
         if (n > EXTENSIONS_MAX) {

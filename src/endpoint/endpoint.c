@@ -67,6 +67,19 @@ static const struct weir_option *secret_option(const struct weir_kind *kind, con
     return NULL;
 }
 
+/* Has one of the first n the same option? */
+static bool is_named_before(const struct weir_kind *kind, const json_t *list, size_t n,
+                            const struct weir_option *option)
+{
+    const char *name;
+    bool is_there = false;
+    for (size_t i = 0; i < n; i++) {
+        is_there = is_there ||
+                   secret_option(kind, json_string_value(json_array_get(list, i)), &name) == option;
+    }
+    return is_there;
+}
+
 static weir_status check_secrets(const struct weir_kind *kind, const json_t *endpoint,
                                  const char *where, struct weir_error *err)
 {
@@ -85,6 +98,12 @@ static weir_status check_secrets(const struct weir_kind *kind, const json_t *end
                                   "%s.secrets[%zu]: expected OPTION=NAME: an option of %s that is "
                                   "secret, and the name of a secret of the project",
                                   where, i, kind->name);
+        }
+        if (is_named_before(kind, list, i, option)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "%s.secrets[%zu]: a secret is named for %s already: which one is "
+                                  "meant",
+                                  where, i, option->name);
         }
         if (json_object_get(endpoint, option->name) != NULL) {
             return weir_error_set(

@@ -31,9 +31,11 @@ static const struct weir_field fields[] = {
 const struct weir_resource weir_reservation_resource =
     WEIR_RESOURCE("reservation", "reservations", weir_reservation, fields);
 
-static const char sql_forget[] = "DELETE FROM reservations WHERE until_ms < :before";
-static const char sql_nodes[] =
-    "SELECT name, n_accelerators, cpu_slots FROM nodes WHERE left_ms = 0 ORDER BY name";
+static const char sql_forget[] = "DELETE FROM reservations WHERE until_ms < :before"
+                                 " OR (name = :name AND until_ms <= :now)";
+static const char sql_nodes[] = "SELECT name, n_accelerators, cpu_slots, is_draining, "
+                                "closed_from_ms, closed_until_ms FROM nodes"
+                                " WHERE left_ms = 0 ORDER BY name";
 
 weir_status weir_reservation_list(struct weir_txn *txn, int64_t now_ms, struct weir_arena *arena,
                                   struct weir_reservation **out, size_t *out_n,
@@ -51,6 +53,7 @@ struct node {
     const char *name;
     int64_t gpus, cpus;
     const char *taken_by; /* Reservation that has it in the span; NULL. */
+    bool is_shut;         /* It takes no tasks then. */
     bool is_chosen;
 };
 
@@ -69,7 +72,18 @@ static struct node *find_node(const struct choice *choice, const char *name)
     return NULL;
 }
 
-static weir_status list_nodes(struct weir_txn *txn, struct weir_arena *arena, struct choice *out,
+/* One that is drained now may be back by a time to come. */
+static bool is_shut(const struct weir_stmt *row, const struct weir_reservation *wanted,
+                    int64_t now_ms)
+{
+    int64_t from_ms = weir_stmt_int(row, 4), until_ms = weir_stmt_int(row, 5);
+    return (weir_stmt_int(row, 3) != 0 && wanted->from_ms <= now_ms) ||
+           (from_ms > 0 && from_ms < wanted->until_ms &&
+            (until_ms == 0 || until_ms > wanted->from_ms));
+}
+
+static weir_status list_nodes(struct weir_txn *txn, const struct weir_reservation *wanted,
+                              int64_t now_ms, struct weir_arena *arena, struct choice *out,
                               struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
@@ -80,7 +94,8 @@ static weir_status list_nodes(struct weir_txn *txn, struct weir_arena *arena, st
     while (has_row && out->n < WEIR_RESERVATION_NODES_MAX) {
         out->nodes[out->n++] = (struct node){.name = weir_stmt_text(row, 0, arena),
                                              .gpus = weir_stmt_int(row, 1),
-                                             .cpus = weir_stmt_int(row, 2)};
+                                             .cpus = weir_stmt_int(row, 2),
+                                             .is_shut = is_shut(row, wanted, now_ms)};
         WEIR_TRY(weir_stmt_step(row, &has_row, err));
     }
     return WEIR_OK;
@@ -114,7 +129,7 @@ static weir_status mark_taken(struct weir_txn *txn, const struct weir_reservatio
     return WEIR_OK;
 }
 
-/* Of the nodes nobody has, the smallest that has all that is left to find; else the largest. */
+/* Of the nodes nobody has, and that take tasks, the smallest that has all that is left to find; else the largest. */
 static struct node *next_best(const struct choice *choice, int64_t gpus, int64_t cpus)
 {
     struct node *best = NULL;
@@ -124,7 +139,7 @@ static struct node *next_best(const struct choice *choice, int64_t gpus, int64_t
         int64_t has = gpus > 0 ? node->gpus : node->cpus;
         int64_t best_has = best == NULL ? 0 : gpus > 0 ? best->gpus : best->cpus;
         bool is_enough = node->gpus >= gpus && node->cpus >= cpus;
-        if (node->taken_by != NULL || node->is_chosen || has == 0) {
+        if (node->taken_by != NULL || node->is_shut || node->is_chosen || has == 0) {
             continue;
         }
         bool is_better =
@@ -246,9 +261,11 @@ weir_status weir_reservation_make(struct weir_txn *txn, struct weir_reservation 
     WEIR_TRY(check_amounts(reservation, err));
     WEIR_TRY(check_holder(txn, reservation, arena, err));
     WEIR_TRY(weir_txn_exec(txn, sql_forget,
-                           WEIR_BINDS(WEIR_BIND_INT("before", now_ms - WEIR_RESERVATION_KEPT_MS)),
+                           WEIR_BINDS(WEIR_BIND_INT("before", now_ms - WEIR_RESERVATION_KEPT_MS),
+                                      WEIR_BIND_TEXT("name", reservation->name),
+                                      WEIR_BIND_INT("now", now_ms)),
                            NULL, err));
-    WEIR_TRY(list_nodes(txn, arena, &choice, err));
+    WEIR_TRY(list_nodes(txn, reservation, now_ms, arena, &choice, err));
     WEIR_TRY(mark_taken(txn, reservation, now_ms, arena, &choice, err));
     if (reservation->nodes != NULL) {
         WEIR_TRY(choose_by_name(&choice, reservation->nodes, err));

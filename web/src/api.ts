@@ -1829,12 +1829,12 @@ export interface Secret {
     name: string // Name in the project
     project: string // Whose jobs may have it
     updated_ms: Time // When its value was set last (ms)
-    used_by?: SecretUse[] | null // Of a list: jobs that are not over, services, and sweeps that run, which name it
+    used_by?: SecretUse[] | null // Of a list: jobs that are not over, services, sweeps that run, and active IONs, which name it
 }
 
 export interface SecretUse {
     id: string // Its identifier
-    kind: string // job, service or sweep
+    kind: string // job, service, sweep or ion
     name: string // Its name
     state: string // How it is; of a service, its kind
 }

@@ -166,6 +166,13 @@ static void answer_put(const struct source *source, weir_status status,
                                                         : "no model is deployed yet");
 }
 
+/* A key names one frame for good: what another camera saw is no answer to this one. */
+static bool is_of_another(const json_t *decision, const char *camera)
+{
+    const char *its = json_string_value(json_object_get(decision, "camera"));
+    return its != NULL && strcmp(its, camera) != 0;
+}
+
 static void handle_frame(struct source *source, struct weir_http_request *request,
                          struct weir_http_response *response)
 {
@@ -185,7 +192,11 @@ static void handle_frame(struct source *source, struct weir_http_request *reques
     if (status != WEIR_OK) {
         frame_destroy(frame);
     }
-    if (decision != NULL) {
+    if (is_of_another(decision, request->segments[1])) {
+        json_decref(decision);
+        refuse(source, response, WEIR_ERR_CONFLICT,
+               "/frames/{camera}?key=KEY: the key names a frame of another camera");
+    } else if (decision != NULL) {
         weir_http_response_json(response, 200, decision);
     } else if (request->is_expired) {
         answer_later(response, "the decision is not durable yet: ask again");
