@@ -185,6 +185,10 @@ static weir_status check_person(const char *person, struct weir_error *err)
                               "to %d bytes, no \"/\", no \".\" first",
                               person, PERSON_MAX_BYTES);
     }
+    if (strcmp(person, WEIR_FORGOTTEN_NAME) == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "\"%s\" is what people are called who were forgotten", person);
+    }
     return WEIR_OK;
 }
 

@@ -192,14 +192,16 @@ weir_status control_dataset_delete(struct control *control, struct weir_txn *txn
     WEIR_TRY(control_each_doc(control, txn, check_document, &naming, err));
     n -= by->is_forced && dataset_uses[n - 1].gives_way ? 1 : 0;
     WEIR_TRY(check_uses(control, txn, what, binds, dataset_uses, n, err));
+    /* While its row is there, which says whose the event is. */
+    WEIR_TRY(control_log(
+        control, txn, "datasets", "dataset_deleted",
+        weir_arena_printf(control->arena, "dataset/%s", name),
+        weir_arena_printf(control->arena, "Dataset %s is deleted with its versions", name), err));
     WEIR_TRY(weir_txn_exec(txn, "DELETE FROM dataset_versions WHERE dataset = :dataset", &bind, 1,
                            NULL, err));
     WEIR_TRY(weir_txn_exec(txn, "DELETE FROM datasets WHERE name = :dataset", &bind, 1, NULL, err));
     control_publish(control, "datasets", json_pack("{s:s,s:b}", "name", name, "deleted", 1));
-    return control_log(
-        control, txn, "datasets", "dataset_deleted",
-        weir_arena_printf(control->arena, "dataset/%s", name),
-        weir_arena_printf(control->arena, "Dataset %s is deleted with its versions", name), err);
+    return WEIR_OK;
 }
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
@@ -236,7 +238,8 @@ static const struct use job_uses[] = {
      "SELECT v.model || char(10) || v.model || ' version ' || v.version FROM runs r"
      " JOIN model_versions v ON v.run = r.id WHERE r.job = :name UNION ALL"
      " SELECT v.model || char(10) || v.model || ' version ' || v.version FROM runs r"
-     " JOIN model_versions v ON v.source_run = r.id WHERE r.job = :name",
+     " JOIN model_versions v ON v.source_run = r.id JOIN models m ON m.name = v.model"
+     " WHERE r.job = :name AND m.project = r.project",
      "its run made ", ", whose lineage would end there", false},
     {&weir_dataset_resource,
      "SELECT d.dataset || char(10) || 'dataset ' || d.dataset || ' version ' || d.version FROM runs r"

@@ -38,7 +38,7 @@ weir_status control_deploy_apply(struct control *control, struct weir_txn *txn,
     }
     char *subject = weir_arena_printf(control->arena, "deployment/%s", state->deployment.name);
     /* While the deployment's row is there, which says whose the events are. */
-    WEIR_TRY(weir_deploy_save(txn, state, err));
+    WEIR_TRY(state->is_deleted ? WEIR_OK : weir_deploy_save(txn, state, err));
     for (size_t i = 0; i < actions->n; i++) {
         const struct weir_deploy_action *action = &actions->items[i];
         WEIR_TRY(action->type == WEIR_DEPLOY_ACTION_EVENT
@@ -46,6 +46,7 @@ weir_status control_deploy_apply(struct control *control, struct weir_txn *txn,
                                    action->message, err)
                      : add_outbox(control, txn, state, action, err));
     }
+    WEIR_TRY(state->is_deleted ? weir_deploy_save(txn, state, err) : WEIR_OK);
     control_publish(control, "deployments",
                     json_pack("{s:s,s:s}", "name", state->deployment.name, "state",
                               state->is_deleted ? "DELETED" : state->deployment.state));
@@ -65,10 +66,11 @@ weir_status control_deploy_delete(struct control *control, struct weir_txn *txn,
 {
     const struct weir_deploy_event event = {.type = WEIR_DEPLOY_EVENT_DELETED,
                                             .actor = control->actor};
-    WEIR_TRY(control_deploy_event(control, txn, name, &event, err));
-    return control_log(control, txn, "deployments", "deployment_deleted",
-                       weir_arena_printf(control->arena, "deployment/%s", name),
-                       weir_arena_printf(control->arena, "Deployment %s was deleted", name), err);
+    WEIR_TRY(control_log(control, txn, "deployments", "deployment_deleted",
+                         weir_arena_printf(control->arena, "deployment/%s", name),
+                         weir_arena_printf(control->arena, "Deployment %s was deleted", name),
+                         err));
+    return control_deploy_event(control, txn, name, &event, err);
 }
 
 static bool is_same(const char *a, const char *b)
