@@ -21,6 +21,8 @@ static void answer_page(struct api_call *call, int http_status, const char *page
     weir_http_response_keep_plain(
         call->response); /* the link's secret, beside what an address says */
     weir_http_response_header(call->response, "Content-Security-Policy", policy);
+    /* With "no-referrer" a browser says of its form's origin "null", which is anybody's. */
+    weir_http_response_header(call->response, "Referrer-Policy", "same-origin");
 }
 
 /* Of our own making but for what somebody's address had in it. */

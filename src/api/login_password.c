@@ -94,6 +94,7 @@ static weir_status log_in(struct weir_txn *txn, void *context, struct weir_error
     char secret[WEIR_SECRET_BYTES];
     call->actor = login->proven.user;
     if (login->token_name != NULL) {
+        WEIR_TRY(login->ask.way->ops->callback(txn, &login->ask, &login->proven, err));
         return make_token(txn, login, err);
     }
     WEIR_TRY(login_begin_session(call, txn, &login->ask, &login->proven, secret, err));

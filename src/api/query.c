@@ -69,7 +69,8 @@ static bool is_field(const struct weir_route *route, const char *name)
 {
     const struct weir_field *field =
         route->out != NULL ? weir_resource_field(route->out, name) : NULL;
-    return (route->flags & ROUTE_LIST) != 0 && field != NULL && field->type == WEIR_FIELD_TYPE_TEXT;
+    return (route->flags & ROUTE_LIST) != 0 && field != NULL &&
+           field->type == WEIR_FIELD_TYPE_TEXT && (field->flags & WEIR_FIELD_SECRET) == 0;
 }
 
 static weir_status check_known(const struct api_call *call, struct weir_error *err)

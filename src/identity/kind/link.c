@@ -88,6 +88,12 @@ weir_status weir_identity_make_link(struct weir_txn *txn, const struct weir_iden
     char hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     const struct weir_identity_way *way = weir_identities_of(identities, &weir_identity_link);
     WEIR_TRY(weir_identity_check_on(way, err));
+    if (identity->token ==
+        NULL) { /* a link ends with its token: without one it is good for nothing */
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "a link is made with a token, and this session has none: `weir login`");
+    }
     const struct link_options *options = way->options;
     weir_secret_make(secret);
     weir_secret_hash(secret, hash);

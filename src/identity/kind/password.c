@@ -1,5 +1,9 @@
 #include "identity/identity.h"
 
+#include "store/table.h"
+
+#include <string.h>
+
 #define FIELD_STYLE                                                                                \
     "style=\"font:inherit;display:block;box-sizing:border-box;width:100%%;padding:.5rem;margin:."  \
     "2rem 0 1rem\""
@@ -15,6 +19,17 @@ static const char *draw(const struct weir_identity_ask *ask, const char *more)
     return weir_arena_printf(ask->arena, FORM, more);
 }
 
+/* One that was changed while it was checked opens nothing: its change has ended what there was. */
+static weir_status check_still(struct weir_txn *txn, struct weir_identity_ask *ask,
+                               const struct weir_identity_proven *proven, struct weir_error *err)
+{
+    struct weir_user user;
+    WEIR_TRY(weir_txn_get(txn, &weir_user_resource, proven->user, ask->arena, &user, err));
+    return user.password_hash != NULL && strcmp(user.password_hash, ask->password_hash) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNAUTH, "user and password do not fit");
+}
+
 static const char *const fields[] = {"user", "password", NULL};
 
 static const struct weir_identity_ops ops = {
@@ -26,6 +41,7 @@ static const struct weir_identity_ops ops = {
     .fields = fields,
     .look = identity_look_person,
     .prove = identity_prove_password,
+    .callback = check_still,
     .draw = draw,
 };
 
