@@ -154,6 +154,11 @@ START_TEST(agents_of_one_host_may_have_attempts_of_the_same_name)
     ck_assert_int_eq(kill(supervisors[0], SIGKILL), 0);
     ck_assert_int_eq(waitpid(supervisors[0], NULL, 0), supervisors[0]);
     ck_assert(run().is_lost);
+    int64_t give_up_ms =
+        weir_mono_ms() + 10000; /* it was killed, and ends when it gets a processor */
+    while (process_is_alive(&runs[0].process) && weir_mono_ms() < give_up_ms) {
+        (void)usleep(1000);
+    }
     ck_assert(!process_is_alive(&runs[0].process));
     use_agent(agents[1]);
     ck_assert(process_is_alive(&runs[1].process));

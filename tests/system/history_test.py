@@ -35,14 +35,11 @@ SMALL = set("""
 ALL_BLOBS = "the sweep of blobs asks for all that are named, once an hour"
 FORGETTING = "who forgets a person asks every row that may name it, once"
 USAGE = "who asks what is stored counts it; retention itself asks at most once a minute"
-NEEDED = "retention asks which rows are needed; there are as many as versions in use"
-PAGE = "a page in the order of an index, with a limit and no condition"
 WALKS = [
     (r"^SELECT (DISTINCT )?(blob|sha256|golden|parameters|summary|spec|definition|models) FROM \w+( WHERE \w+ (IS NOT NULL|= 0|< :before))*$", ALL_BLOBS),
     (r"^SELECT blob FROM \(SELECT blob, max", "lists of files, the newest first, until the one that names a blob is found"),
     (r"^SELECT blob, 'version ' \|\| version", "weir store verify and backups ask for all blobs that are named, on a connection of their own"),
     (r"FROM ion_revisions r, json_each", "documents that people applied; lineage of a gallery"),
-    (r"DELETE FROM disagreements WHERE label", FORGETTING),
     (r"(FROM|UPDATE) (feedback|outcomes) .*= :person", FORGETTING),
     (r"SELECT decision FROM feedback WHERE truth = :person", FORGETTING),
     (r"^SELECT count\(\*\) FROM \w+$", USAGE),
@@ -50,8 +47,6 @@ WALKS = [
     (r"^SELECT count\(\*\) FROM runs r$", "a search without a filter says how many there are"),
     (r"^SELECT EXISTS \(SELECT 1 FROM run_logged_models\)$", "ends at the first"),
     (r"FROM ion_replicas( WHERE .*| ORDER BY 1, 2, 3)$", "one row of each replica that reported lately"),
-    (r"SELECT (r\.job|v\.run) FROM", NEEDED),
-    (r"WHERE 1 = 1 ORDER BY seq LIMIT", PAGE),
     (r"FROM ion_candidates GROUP BY ion, link, state$", "a row of each version, by an index that holds all of it"),
     (r"FROM model_versions WHERE deleted_ms = 0 GROUP BY model$", "a row of each version"),
 ]

@@ -1829,7 +1829,8 @@ export interface Secret {
     name: string // Name in the project
     project: string // Whose jobs may have it
     updated_ms: Time // When its value was set last (ms)
-    used_by?: SecretUse[] | null // Of a list: jobs that are not over, services, sweeps that run, and active IONs, which name it
+    /** Of a list: jobs that are not over, services, sweeps that run, and active IONs, which name it */
+    used_by?: SecretUse[] | null
 }
 
 export interface SecretUse {
