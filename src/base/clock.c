@@ -144,7 +144,7 @@ weir_status weir_time_parse(const char *text, int64_t *out_time_ms)
     tm.tm_mon -= 1;
     time_t seconds = timegm(&tm);
     if (tm.tm_mday != month_day && second != 60) { /* a leap second may */
-        return WEIR_ERR_INVALID; /* timegm moved the date: 31 February */
+        return WEIR_ERR_INVALID;                   /* timegm moved the date: 31 February */
     }
     *out_time_ms = ((int64_t)seconds - zone_minutes * 60) * 1000 + ms;
     return WEIR_OK;

@@ -89,7 +89,7 @@ static weir_status apply_one(struct cli_call *call, const char *path, json_t *do
     return WEIR_OK;
 }
 
-/* The documents of a file. */
+/* The documents of a file; *out is the caller's also with an error. */
 static weir_status read_documents(struct cli_call *call, const char *command, json_t **out,
                                   struct weir_error *err)
 {
@@ -98,11 +98,9 @@ static weir_status read_documents(struct cli_call *call, const char *command, js
         return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir %s -f FILE", command);
     }
     WEIR_TRY(cli_input_yaml(options->file, DOCUMENT_MAX_BYTES, true, call->arena, out, err));
-    if (json_array_size(*out) == 0) {
-        json_decref(*out);
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s holds no document", options->file);
-    }
-    return WEIR_OK;
+    return json_array_size(*out) > 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "%s holds no document", options->file);
 }
 
 static weir_status run_apply(struct cli_call *call, struct weir_error *err)
