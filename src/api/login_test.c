@@ -118,6 +118,8 @@ START_TEST(the_login_page_is_as_it_was)
     char link[128], page[2048];
     EXPECT_STATUS(401, ask_as("", "GET /login"));
     check_body(HEAD "<p>With your name and password:</p>" FORM HINT);
+    /* Else the form's origin is "null" where the address is no localhost and not https. */
+    ck_assert_str_eq(said_header("Referrer-Policy"), "same-origin");
     ck_assert_str_eq(said_header("Content-Security-Policy"),
                      "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
                      "frame-ancestors 'none'; base-uri 'none'");
