@@ -83,6 +83,14 @@ class HttpError(Exception):
         return json.loads(self.body)["error"]
 
 
+def parent_of(pid):
+    """The parent's pid, or None of a process that is gone."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
 class Server:
     """A `weir server` on a temporary state folder."""
 
@@ -142,6 +150,11 @@ class Server:
             if any(place in line or cwd.startswith(place) for place in places) and word in line:
                 found.append(int(entry.name))
         return found
+
+    def agent(self):
+        """The process of the server's own agent. What it has just forked still has its name, and is none."""
+        found = self.pids("weir agent --dir")
+        return next((pid for pid in found if parent_of(pid) not in found), None)
 
     def request(self, method, path, body=None, token=None, headers=None, raw=False):
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None

@@ -12,7 +12,7 @@ import unittest
 
 import harness
 import images
-from harness import Server, wait_until
+from harness import Server, parent_of, wait_until
 
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 KEY = 0x57656972
@@ -70,23 +70,19 @@ class Hostile(unittest.TestCase):
     def targets(self, victim, is_root):
         folder, run = self.task_of(victim)
         wait_until(lambda: (folder / "work/ready").exists(), 20, "the victim to be ready")
-        agents = [pid for pid in self.server.pids(" agent ") if "--supervise" not in self.line(pid)
-                  and "job init" not in self.line(pid)]
         return {"state": str(self.server.state), "victim_dir": str(folder), "victim": run["pid"], "victim_job": victim,
                 "victim_task": folder.name.rpartition(".")[0], "node": self.node, "server": self.server.process.pid,
-                "agent": agents[0],
-                "supervisor": int(self.parent(run["pid"])), "key": KEY, "queue": "victim", "is_root": is_root,
+                "agent": self.server.agent(), "supervisor": parent_of(run["pid"]), "key": KEY, "queue": "victim", "is_root": is_root,
                 "secrets": [(self.server.state / name).read_text().strip() for name in ("admin.token", "agent/token")
                             if (self.server.state / name).exists()],
                 "groups": run["groups"]}
 
     @staticmethod
     def line(pid):
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-
-    @staticmethod
-    def parent(pid):
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+        try:
+            return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it is gone
+            return ""
 
     def put_image(self):
         """An image with Python, in the node's folder of images. Returns its name."""

@@ -232,7 +232,7 @@ class ServicesTest(unittest.TestCase):
         browser.ask("PUT", self.path(service), b"kept", Origin=f"http://{browser.url.netloc}")
         pid = json.loads(browser.ask("GET", self.path(service)).text)["env"]["WEIR_ATTEMPT"]
         port = server.url.rsplit(":", 1)[1]
-        agent, = server.pids("weir agent --dir=")
+        agent = server.agent()
         os.kill(agent, signal.SIGSTOP)  # where the program is, the database says: the agent need not have called
         server.kill()
         server.start("--listen", f"127.0.0.1:{port}", "--services-listen", browser.url.netloc)
