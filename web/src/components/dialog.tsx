@@ -4,7 +4,7 @@
  */
 import type { ComponentChildren } from 'preact'
 import { signal } from '@preact/signals'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { messageOf } from '../state/http'
 import { connection } from '../state/stream'
 import { Icon } from './icon'
@@ -15,7 +15,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
     const id = useId()
     const latest = useRef(props.onClose)
     latest.current = props.onClose
-    useEffect(() => {
+    useLayoutEffect(() => { // with the drawing: what is there can be pressed
         const opener = document.activeElement
         const dialog = ref.current!
         dialog.showModal()

@@ -1,5 +1,5 @@
 /** The frame of every screen: skip link, top bar, navigation, banners, the screen that the address names, what floats. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Empty } from '../components/basics'
 import { Confirm, opened, question } from '../components/dialog'
 import { Toasts } from '../components/toast'
@@ -95,7 +95,7 @@ export function Frame() {
     useScreenChange(`${project}/${found?.screen.id ?? ''}/${found?.args['ion'] ?? ''}`, title)
     useLoad(found?.screen)
     useKeys()
-    useEffect(() => {
+    useLayoutEffect(() => { // with the drawing: later it would take away where somebody has gone meanwhile
         if (parts.length === 0) {
             go(href('home', {}, ALL_PROJECTS), true)
         }

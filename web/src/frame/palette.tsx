@@ -1,6 +1,6 @@
 /** Ctrl K: objects, screens and actions by name; ">" actions only. What can be done with a click can be done here. */
 import { signal } from '@preact/signals'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Icon, type IconName } from '../components/icon'
 import { millis } from '../format'
 import { allScreens, current, isTop, partsOf } from '../registry'
@@ -93,7 +93,7 @@ function PaletteDialog({ typed }: { typed: string }) {
     const dialog = useRef<HTMLDialogElement>(null)
     const [at, setAt] = useState(0)
     const found = useMemo(() => find(typed), [typed, runs.data.value, datasets.data.value])
-    useEffect(() => {
+    useLayoutEffect(() => {
         const opener = document.activeElement
         const element = dialog.current!
         element.showModal()
