@@ -16,7 +16,7 @@
 
 #define AGENT_PATIENCE_MS 10000
 #define GRACE_MARGIN_MS   3000 /* from the end of a task's grace until its folder says so */
-#define SEND_MARGIN_MS    2000 /* from the end of what is sent */
+#define SEND_MARGIN_MS    4000 /* from the end of what is sent, on a busy disk */
 /* After the kill. A busy machine takes seconds to start a process and look through all others. */
 #define SETTLE_PATIENCE_MS 20000
 #define LOOK_MS            100
