@@ -9,7 +9,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>

@@ -2,7 +2,6 @@
 
 #include "agent/image.h"
 #include "agent/walls_dev.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/rolling.h"
 

@@ -7,7 +7,6 @@
 #include "visit/visit.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>

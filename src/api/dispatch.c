@@ -1,7 +1,6 @@
 /** The way of a request: to the gateway, to MLflow's API, to a page, or to a route of the table. */
 #include "api/dispatch.h"
 
-#include "api/args.h"
 #include "api/audit.h"
 #include "api/blob.h"
 #include "api/functions.h"

@@ -119,12 +119,6 @@ double weir_protobuf_double(uint64_t bits)
     return value;
 }
 
-bool weir_protobuf_is(const struct weir_protobuf *bytes, const char *text)
-{
-    size_t len = strlen(text);
-    return weir_protobuf_len(bytes) == len && memcmp(bytes->at, text, len) == 0;
-}
-
 static size_t varint_encode(uint64_t value, uint8_t out[VARINT_BYTES_MAX])
 {
     size_t n = 0;

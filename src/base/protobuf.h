@@ -89,7 +89,4 @@ void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len)
 size_t weir_protobuf_begin(struct weir_buf *buf, uint32_t number);
 void weir_protobuf_end(struct weir_buf *buf, size_t begun);
 
-/** Is this field's content the UTF-8 text `text`? */
-bool weir_protobuf_is(const struct weir_protobuf *bytes, const char *text);
-
 #endif

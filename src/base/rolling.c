@@ -1,6 +1,5 @@
 #include "base/rolling_private.h"
 
-#include "base/file.h"
 #include "base/macros.h"
 
 #include <dirent.h>

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CLASSES_COLOURED 1000
 #define CLASSES_GREY     10

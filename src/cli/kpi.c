@@ -2,8 +2,6 @@
 #include "cli/input.h"
 #include "cli/verb.h"
 
-#include "base/file.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /** weir login, logout: a browser's link, a token for a password, servers that are kept. */
 #include "cli/context.h"
-#include "cli/find.h"
 #include "cli/verb.h"
 
 #include <stdlib.h>

@@ -200,7 +200,6 @@ static weir_status scan_class(struct weir_dataset *dataset, const char *name, si
     for (size_t i = 0; i < found.n; i++) {
         WEIR_TRY_GOTO(join(folder, found.names[i], path, sizeof path, err), status, free_names);
         if (!is_picture(path, found.names[i])) {
-            dataset->n_ignored++;
             continue;
         }
         WEIR_TRY_GOTO(join(name, found.names[i], relative, sizeof relative, err), status,
@@ -383,7 +382,6 @@ static weir_status fill_mirrored(struct weir_dataset *dataset, struct weir_datas
     size_t n = base->n_samples, n_classes = base->classes.n;
     dataset->base = base;
     dataset->n_samples = 2 * n;
-    dataset->n_ignored = base->n_ignored;
     WEIR_TRY(dataset_seal(dataset, 0, err));
     for (size_t i = 0; i < n; i++) {
         dataset->labels[i] = base->labels[i];

@@ -16,7 +16,7 @@ struct weir_dataset {
     enum weir_dataset_kind kind;
     char *root;                /**< Folder kind; "" otherwise. */
     struct weir_dataset *base; /**< Mirrored: what it shows twice. Borrowed. NULL otherwise. */
-    size_t n_samples, n_ignored;
+    size_t n_samples;
     int32_t *labels;
     struct name_list files; /**< Folder: relative to root; list: as given; IDX: two paths. */
     struct name_list classes;

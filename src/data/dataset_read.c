@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum weir_dataset_kind weir_dataset_get_kind(const struct weir_dataset *dataset)
-{
-    return dataset->kind;
-}
-
 size_t weir_dataset_n_samples(const struct weir_dataset *dataset)
 {
     return dataset->n_samples;
@@ -21,24 +16,9 @@ size_t weir_dataset_n_classes(const struct weir_dataset *dataset)
     return dataset->classes.n;
 }
 
-size_t weir_dataset_n_ignored(const struct weir_dataset *dataset)
-{
-    return dataset->n_ignored;
-}
-
 const char *weir_dataset_class_name(const struct weir_dataset *dataset, size_t i_class)
 {
     return i_class < dataset->classes.n ? dataset->classes.names[i_class] : NULL;
-}
-
-int32_t weir_dataset_class_index(const struct weir_dataset *dataset, const char *name)
-{
-    for (size_t i = 0; i < dataset->classes.n; i++) {
-        if (strcmp(dataset->classes.names[i], name) == 0) {
-            return (int32_t)i;
-        }
-    }
-    return -1;
 }
 
 int32_t weir_dataset_label(const struct weir_dataset *dataset, size_t i_sample)

@@ -1,7 +1,5 @@
 #include "endpoint/stage.h"
 
-#include <string.h>
-
 static const struct weir_kind *const stages[] = {
 #define WEIR_KIND(name) &weir_stage_##name##_kind,
 #include "endpoint/stages.def"

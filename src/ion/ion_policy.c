@@ -1,5 +1,4 @@
 /* Candidates in the chains of links. What people ask for is in ion_review.c. */
-#include "base/json.h"
 #include "ion/engine.h"
 
 #include <inttypes.h>

@@ -4,7 +4,6 @@
 #include "ion/policy_drift.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 // clang-format off
 static const struct weir_field figures_fields[] = {

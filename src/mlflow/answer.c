@@ -6,7 +6,6 @@
 #include "store/pulse.h"
 
 #include <math.h>
-#include <string.h>
 
 /* What a status is called there. None is a 5xx for what a caller did wrong: clients would try again for
  * minutes. */

@@ -2,8 +2,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "base/record.h"
 #include "blob/blob.h"
 #include "job/secret.h"
 #include "store/store.h"

@@ -5,8 +5,6 @@
 #include "track/run_search_private.h"
 #include "track/search_page.h"
 
-#include <string.h>
-
 #define KEY_OF_NAME "(SELECT id FROM track_keys WHERE name = ?)"
 
 static const struct weir_search_attribute run_attributes[] = {

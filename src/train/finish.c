@@ -2,8 +2,6 @@
 #include "train/register.h"
 #include "train/worker.h"
 
-#include <string.h>
-
 json_t *worker_metrics(const struct worker *worker)
 {
     const struct train_state *state = &worker->state;

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CACHE_BYTES ((size_t)256 << 20)
 

@@ -2,7 +2,6 @@
 #include "comm/spawn/spawn_private.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/spawn.h"
 
 #include <errno.h>

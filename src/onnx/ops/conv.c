@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /** x, less its zero point, as doubles. Freed by the caller; NULL: no memory. */
 static double *widen(const struct weir_tensor *x, const struct weir_tensor *zero)

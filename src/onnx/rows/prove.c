@@ -3,8 +3,6 @@
 
 #include "../names.h"
 
-#include "tensor/convert.h"
-
 #include <string.h>
 
 struct proof {

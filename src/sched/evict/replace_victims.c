@@ -1,11 +1,9 @@
 #include "sched/evict/replace_victims.h"
 
-#include "base/macros.h"
 #include "sched/model/quantum.h"
 #include "sched/place/zones.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /** What is above a minimum comes back only if the minimum does. */
 static bool unit_has_base(const struct solver *solver, const struct eviction_unit *unit)

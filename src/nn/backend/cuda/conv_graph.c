@@ -3,8 +3,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 
-#include <string.h>
-
 #define ALIGNMENT_BYTES  16
 #define FIRST_VIRTUAL_ID 100
 #define OPERATIONS_MAX   4
