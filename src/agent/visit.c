@@ -42,8 +42,9 @@ static weir_status read_command(const json_t *command, struct weir_arena *arena,
     return WEIR_OK;
 }
 
-weir_status visit_order_read(const json_t *object, struct weir_arena *arena,
-                             struct visit_order *out, struct weir_error *err)
+/** Read one. INVALID names the member. Pure. */
+static weir_status visit_order_read(const json_t *object, struct weir_arena *arena,
+                                    struct visit_order *out, struct weir_error *err)
 {
     struct visit_order order = {
         .stream = json_integer_value(json_object_get(object, "stream")),

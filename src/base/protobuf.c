@@ -158,7 +158,8 @@ void weir_protobuf_put_float(struct weir_buf *buf, uint32_t number, float value)
     (void)weir_buf_append(buf, &value, sizeof value);
 }
 
-void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len)
+/** Only the key and the length of a field of `len` bytes, which the caller sends behind it. */
+static void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len)
 {
     put_key(buf, number, WEIR_PROTOBUF_BYTES);
     put_varint(buf, len);

@@ -79,9 +79,6 @@ void weir_protobuf_put_text(struct weir_buf *buf, uint32_t number, const char *t
 void weir_protobuf_put_packed(struct weir_buf *buf, uint32_t number, const uint64_t *values,
                               size_t n);
 
-/** Only the key and the length of a field of `len` bytes, which the caller sends behind it. */
-void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len);
-
 /**
  * A message in a field: what is written until _end is inside of it.
  * @return Where it began, for _end. Cost of _end: the message's bytes are moved once.

@@ -232,9 +232,11 @@ static bool is_asked(const struct weir_ion_state *state, const struct weir_ion_t
            weir_trigger_until_ms(trigger, inputs) == 0;
 }
 
-weir_status control_observe(struct control *control, struct weir_txn *txn,
-                            const struct weir_ion_state *state, struct weir_ion_observed **out,
-                            size_t *out_n, struct weir_error *err)
+/** What the ION's triggers look at now; in the control's arena. Cost: a query for each such trigger. */
+static weir_status control_observe(struct control *control, struct weir_txn *txn,
+                                   const struct weir_ion_state *state,
+                                   struct weir_ion_observed **out, size_t *out_n,
+                                   struct weir_error *err)
 {
     struct weir_ion_observed *observed =
         WEIR_ARENA_ARRAY(control->arena, state->n_triggers + 1, struct weir_ion_observed);

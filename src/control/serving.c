@@ -80,8 +80,9 @@ static size_t list_replicas(const struct weir_deploy_state *state,
     return n;
 }
 
-weir_status serving_add(struct weir_gateway_table *table, const struct weir_deploy_state *state,
-                        struct weir_error *err)
+/** Add a deployment to a table. Pure but for the table. @return As weir_gateway_table_add. */
+static weir_status serving_add(struct weir_gateway_table *table,
+                               const struct weir_deploy_state *state, struct weir_error *err)
 {
     const struct weir_deployment *deployment = &state->deployment;
     struct weir_gateway_version versions[WEIR_GATEWAY_VERSIONS_MAX];

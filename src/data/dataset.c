@@ -45,7 +45,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-struct weir_dataset *dataset_new(enum weir_dataset_kind kind)
+/** Dataset with nothing in it; weir_dataset_close frees it in any state. */
+static struct weir_dataset *dataset_new(enum weir_dataset_kind kind)
 {
     struct weir_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset != NULL) {

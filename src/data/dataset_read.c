@@ -52,8 +52,9 @@ const char *weir_dataset_sample_name(const struct weir_dataset *dataset, size_t 
     return out;
 }
 
-weir_status dataset_path(const struct weir_dataset *dataset, size_t i_file, char *out, size_t size,
-                         struct weir_error *err)
+/** Path of a file of the dataset: root and name joined. @return LIMIT if too long. */
+static weir_status dataset_path(const struct weir_dataset *dataset, size_t i_file, char *out,
+                                size_t size, struct weir_error *err)
 {
     const char *name = dataset->files.names[i_file];
     int len = dataset->root == NULL ? snprintf(out, size, "%s", name)

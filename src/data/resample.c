@@ -81,7 +81,8 @@ static void combine_lines(const float *lines, size_t row, const struct taps *tap
     }
 }
 
-weir_status image_resample(const struct weir_image *image, int width, int height, float *out)
+/** Bilinear resize to `out`: height × width × image->channels floats on the 0..255 scale. */
+static weir_status image_resample(const struct weir_image *image, int width, int height, float *out)
 {
     size_t row = (size_t)width * (size_t)image->channels;
     size_t source_row = (size_t)image->width * (size_t)image->channels;

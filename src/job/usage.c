@@ -263,7 +263,8 @@ static weir_status roll_all(struct weir_txn *txn, const char *sql, int64_t now_m
     return status;
 }
 
-int64_t weir_usage_every_ms(int64_t n_running)
+/** How often meters of tasks that run are rolled, where so many do. */
+static int64_t weir_usage_every_ms(int64_t n_running)
 {
     return WEIR_MAX((int64_t)WEIR_USAGE_ROLL_MS,
                     WEIR_MIN(n_running * WEIR_USAGE_EACH_MS, (int64_t)WEIR_USAGE_ROLL_MAX_MS));

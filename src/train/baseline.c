@@ -44,7 +44,8 @@ void train_genuine_scores(const float *vectors, const int32_t *labels, size_t n,
     }
 }
 
-double train_top_probability(const float *logits, size_t n)
+/** The probability of the likeliest class: the largest softmax of n logits. Pure. */
+static double train_top_probability(const float *logits, size_t n)
 {
     double largest = (double)logits[0], sum = 0;
     for (size_t i = 1; i < n; i++) {

@@ -12,7 +12,8 @@ enum { FILE_MAX_BYTES = 1 << 20 };
 
 static const char *const wire_names[COMM_N_WIRES] = {"f32", "bf16", "fp16"};
 
-const char *comm_wire_name(enum comm_wire wire)
+/** "f32", "bf16" or "fp16". */
+static const char *comm_wire_name(enum comm_wire wire)
 {
     return wire_names[wire];
 }

@@ -191,7 +191,8 @@ bool replace_is_whole(const struct solver *solver, const struct eviction_unit *u
     return true;
 }
 
-bool replace_reserve_losses(struct solver *solver, int32_t n)
+/** Make room for n in solver->scenario.losses. false: memory is out. */
+static bool replace_reserve_losses(struct solver *solver, int32_t n)
 {
     if (n <= solver->scenario.losses_cap) {
         return true;
