@@ -100,13 +100,10 @@ static weir_status leave_order(const char *tasks_dir, const char *server, const 
     if (ca_file != NULL) {
         json_object_set_new(whole, "ca_file", json_string(ca_file));
     }
-    char *text = json_dumps(whole, JSON_COMPACT);
-    weir_status status =
-        text != NULL
-            ? weir_file_write_atomic(task_path(path, dir, name), text, strlen(text), 0600, err)
-            : weir_error_set(err, WEIR_ERR_INVALID, "an order that is no UTF-8");
-    free(text);
-    return status;
+    WEIR_AUTO(weir_auto_free) char *text = json_dumps(whole, JSON_COMPACT);
+    return text != NULL
+               ? weir_file_write_atomic(task_path(path, dir, name), text, strlen(text), 0600, err)
+               : weir_error_set(err, WEIR_ERR_INVALID, "an order that is no UTF-8");
 }
 
 void visit_leave_orders(const char *tasks_dir, const char *server, const char *ca_file,

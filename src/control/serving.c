@@ -87,6 +87,7 @@ static weir_status serving_add(struct weir_gateway_table *table,
     const struct weir_deployment *deployment = &state->deployment;
     struct weir_gateway_version versions[WEIR_GATEWAY_VERSIONS_MAX];
     size_t n_versions = list_versions(state, versions);
+    WEIR_AUTO(weir_auto_free)
     struct weir_gateway_replica *replicas =
         weir_xalloc(WEIR_GATEWAY_REPLICAS_MAX * sizeof *replicas);
     bool has_mirror = deployment->mirror > 0 && weir_deploy_n_ready(state, deployment->mirror) > 0;
@@ -102,9 +103,7 @@ static weir_status serving_add(struct weir_gateway_table *table,
         .can_start =
             weir_deploy_shares(state, true).n > 0 && deployment->n_failures < FAILURES_HELD,
         .hold_ms = deployment->hold_ms};
-    weir_status status = weir_gateway_table_add(table, &row, err);
-    free(replicas);
-    return status;
+    return weir_gateway_table_add(table, &row, err);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */

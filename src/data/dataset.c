@@ -247,22 +247,20 @@ static weir_status fill_folder(struct weir_dataset *dataset, const char *path, s
         return weir_error_set(err, WEIR_ERR_LIMIT, "%s: more than %u classes", path,
                               WEIR_DATASET_MAX_CLASSES);
     }
+    WEIR_AUTO(weir_auto_free)
     size_t *n_per_class = calloc(dataset->classes.n + 1, sizeof *n_per_class);
     if (n_per_class == NULL) {
         return dataset_nomem(err);
     }
-    weir_status status = scan_root(dataset, n_per_class, err);
-    if (status == WEIR_OK) {
-        dataset->n_samples = dataset->files.n;
-        status = dataset_seal(dataset, cache_bytes, err);
-    }
-    for (size_t c = 0, i = 0; status == WEIR_OK && c < dataset->classes.n; c++) {
+    WEIR_TRY(scan_root(dataset, n_per_class, err));
+    dataset->n_samples = dataset->files.n;
+    WEIR_TRY(dataset_seal(dataset, cache_bytes, err));
+    for (size_t c = 0, i = 0; c < dataset->classes.n; c++) {
         for (size_t k = 0; k < n_per_class[c]; k++) {
             dataset->labels[i++] = (int32_t)c;
         }
     }
-    free(n_per_class);
-    return status;
+    return WEIR_OK;
 }
 
 /** Find "<prefix>-images-idx3-ubyte" or with ".gz" in a folder. */

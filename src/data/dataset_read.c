@@ -204,7 +204,7 @@ weir_status weir_dataset_digest(const struct weir_dataset *dataset,
         return weir_dataset_digest(dataset->base, out, err);
     }
     size_t n = dataset->files.n;
-    struct entry *entries = malloc(n * sizeof *entries);
+    WEIR_AUTO(weir_auto_free) struct entry *entries = malloc(n * sizeof *entries);
     if (entries == NULL) {
         return dataset_nomem(err);
     }
@@ -214,13 +214,9 @@ weir_status weir_dataset_digest(const struct weir_dataset *dataset,
         entries[i].name = dataset->kind == WEIR_DATASET_FOLDER ? name : last_component(name);
     }
     qsort(entries, n, sizeof *entries, compare_entries);
-    struct weir_buf text;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf text;
     weir_buf_init(&text, (size_t)4 << 30);
-    weir_status status = write_lines(dataset, entries, &text, err);
-    if (status == WEIR_OK) {
-        weir_sha256(text.data, text.len, out);
-    }
-    weir_buf_fini(&text);
-    free(entries);
-    return status;
+    WEIR_TRY(write_lines(dataset, entries, &text, err));
+    weir_sha256(text.data, text.len, out);
+    return WEIR_OK;
 }

@@ -184,16 +184,13 @@ weir_status image_to_planes(const struct weir_image *image, const struct weir_in
         }
         return WEIR_OK;
     }
-    float *pixels = malloc(n * 3 * sizeof *pixels);
+    WEIR_AUTO(weir_auto_free) float *pixels = malloc(n * 3 * sizeof *pixels);
     if (pixels == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    weir_status status = image_resample(image, input->w, input->h, pixels);
-    if (status == WEIR_OK) {
-        split_colours(pixels, input->c, n, out);
-    }
-    free(pixels);
-    return status;
+    WEIR_TRY(image_resample(image, input->w, input->h, pixels));
+    split_colours(pixels, input->c, n, out);
+    return WEIR_OK;
 }
 
 void image_normalise_planes(const struct weir_input *input, float *planes)

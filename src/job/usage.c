@@ -394,14 +394,13 @@ weir_status weir_usage_record(struct weir_txn *txn, const struct weir_job_state 
 weir_status weir_usage_end(struct weir_txn *txn, const char *job, int64_t now_ms,
                            struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct meters meters = {0};
     weir_arena_init(&arena, 0);
-    weir_status status =
-        read_meters(txn, sql_of_job, WEIR_BINDS(WEIR_BIND_TEXT("job", job)), &arena, &meters, err);
-    for (size_t i = 0; i < meters.n && status == WEIR_OK; i++) {
-        status = end(txn, &meters.items[i], now_ms, err);
+    WEIR_TRY(
+        read_meters(txn, sql_of_job, WEIR_BINDS(WEIR_BIND_TEXT("job", job)), &arena, &meters, err));
+    for (size_t i = 0; i < meters.n; i++) {
+        WEIR_TRY(end(txn, &meters.items[i], now_ms, err));
     }
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }
