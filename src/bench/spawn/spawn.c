@@ -1,10 +1,10 @@
-#include "comm/spawn/spawn_private.h"
+#include "bench/spawn/spawn_private.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "bench/spawn/spawn_place.h"
 #include "comm/comm.h"
-#include "comm/spawn/spawn_place.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* One rank's process: here with an environment of its own, elsewhere with it on standard input. */
-#include "comm/spawn/spawn_private.h"
+#include "bench/spawn/spawn_private.h"
 
 #include "base/buf.h"
 #include "base/spawn.h"
