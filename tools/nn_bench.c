@@ -8,7 +8,6 @@
  */
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/options.h"
 #include "base/rng.h"
 #include "nn/nn.h"

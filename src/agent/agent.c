@@ -248,12 +248,10 @@ static weir_status write_agent_file(const struct agent *agent, struct weir_error
         json_pack("{s:I, s:I, s:s, s:s, s:s}", "pid", (json_int_t)self.pid, "start_time",
                   (json_int_t)self.start_time, "node", agent->config->node, "server",
                   agent->config->server, "version", WEIR_VERSION);
-    char *text = json_dumps(record, JSON_INDENT(1));
+    WEIR_AUTO(weir_auto_free) char *text = json_dumps(record, JSON_INDENT(1));
     json_decref(record);
-    weir_status status = weir_file_write_atomic(task_path(path, agent->config->dir, "agent.json"),
-                                                text, strlen(text), 0644, err);
-    free(text);
-    return status;
+    return weir_file_write_atomic(task_path(path, agent->config->dir, "agent.json"), text,
+                                  strlen(text), 0644, err);
 }
 
 static weir_status open_folder(struct agent *agent, struct weir_error *err)

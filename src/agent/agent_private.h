@@ -134,7 +134,6 @@ void shares_add_library(json_t *shares, const char *path);
 /* jobs.c: users and folders of the jobs that have tasks here. Main thread. */
 /** Find out what can be isolated, and make the folder of the jobs' folders. */
 weir_status jobs_open(struct agent *agent, struct weir_error *err);
-bool jobs_have_cells(const struct agent *agent);
 /** The "cell" of a job's task (cell.h), a new reference; NULL where there are no cells. */
 weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct weir_error *err);
 /** If all attempts of the job that are known here have ended: remove what it has in /tmp and

@@ -6,7 +6,6 @@
 #include "base/log.h"
 
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Pause that the end of the agent interrupts: wake_fd becomes readable then. */

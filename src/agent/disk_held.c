@@ -1,8 +1,6 @@
 #include "agent/disk_held.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
-#include "base/macros.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -59,7 +59,4 @@ void door_note_end(struct door *door, pid_t pid, const struct namespaces *ns);
 /** What the child does: for ever. */
 _Noreturn void door_serve(const struct door *door);
 
-/** Does a head ask for the way in with this secret? Pure; takes as long for every wrong secret. */
-bool door_is_welcome(const char *head, const char *secret);
-
 #endif

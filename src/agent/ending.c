@@ -3,7 +3,6 @@
 #include "agent/log_sink.h"
 #include "agent/output.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 
 #include <poll.h>

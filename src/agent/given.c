@@ -1,7 +1,6 @@
 #include "agent/given.h"
 
 #include "base/file.h"
-#include "base/macros.h"
 
 #include <ctype.h>
 #include <stdio.h>

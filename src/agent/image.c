@@ -229,8 +229,14 @@ static weir_status make(const struct image_source *source, const char *path, con
                                     : weir_error_set_errno(err, errno, "cannot rename %s", making);
 }
 
-weir_status image_fetch(const struct image_source *source, struct image_progress *progress,
-                        struct weir_arena *arena, struct weir_error *err)
+/**
+ * Make sure that the image is here; that may take minutes, so do it in a process of its own. A
+ * process that is killed leaves what the next one removes.
+ * @return NOT_FOUND for a name or a blob that is not there; INVALID for a bad name; as
+ *         image_oci_unpack; as weir_client_blob_get.
+ */
+static weir_status image_fetch(const struct image_source *source, struct image_progress *progress,
+                               struct weir_arena *arena, struct weir_error *err)
 {
     char *path = NULL, *key = NULL, *images = images_dir(source, arena);
     int fd = -1;
@@ -246,8 +252,13 @@ weir_status image_fetch(const struct image_source *source, struct image_progress
     return status;
 }
 
-weir_status image_hold(const struct image_source *source, struct weir_arena *arena, char **out_dir,
-                       int *out_lock_fd, struct weir_error *err)
+/**
+ * Keep it as long as *out_lock_fd is open.
+ * @param out_dir  Its folder, with rootfs/ and image.json.
+ * @return NOT_FOUND if it is not here.
+ */
+static weir_status image_hold(const struct image_source *source, struct weir_arena *arena,
+                              char **out_dir, int *out_lock_fd, struct weir_error *err)
 {
     char *path = NULL, *key = NULL, *images = images_dir(source, arena);
     int fd = -1;

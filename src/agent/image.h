@@ -41,23 +41,6 @@ struct image_progress {
     char archive[4096]; /**< What is fetched grows there. */
 };
 
-/**
- * Make sure that the image is here; that may take minutes, so do it in a process of its own. A
- * process that is killed leaves what the next one removes.
- * @return NOT_FOUND for a name or a blob that is not there; INVALID for a bad name; as
- *         image_oci_unpack; as weir_client_blob_get.
- */
-weir_status image_fetch(const struct image_source *source, struct image_progress *progress,
-                        struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
-
-/**
- * Keep it as long as *out_lock_fd is open.
- * @param out_dir  Its folder, with rootfs/ and image.json.
- * @return NOT_FOUND if it is not here.
- */
-weir_status image_hold(const struct image_source *source, struct weir_arena *arena, char **out_dir,
-                       int *out_lock_fd, struct weir_error *err) WEIR_MUST_CHECK;
-
 /** Who waits for an image: asked and told every half second, by the thread that waits. */
 struct image_watch {
     bool (*is_stopped)(void *context);

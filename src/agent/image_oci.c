@@ -192,13 +192,10 @@ static weir_status write_record(struct image *image, const json_t *manifest, con
     }
     json_t *env = json_object_get(json_object_get(config, "config"), "Env");
     json_t *record = json_pack("{s:s, s:O?}", "digest", digest, "env", env);
-    char *text = json_dumps(record, 0);
+    WEIR_AUTO(weir_auto_free) char *text = json_dumps(record, 0);
     json_decref(record);
-    weir_status status =
-        weir_file_write_atomic(weir_arena_printf(image->arena, "%s/image.json", dir), text,
-                               strlen(text), 0600, image->err);
-    free(text);
-    return status;
+    return weir_file_write_atomic(weir_arena_printf(image->arena, "%s/image.json", dir), text,
+                                  strlen(text), 0600, image->err);
 }
 
 static weir_status unpack_layout(struct image *image, const char *dir)

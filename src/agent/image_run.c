@@ -342,17 +342,15 @@ static weir_status write_config(const char *dir, const struct task *task, char *
         "path", part(dir, "root", arena), "readonly", 1, "process",
         process_of(dir, task, env, arena), "mounts", mounts_of(view), "linux", "namespaces", "type",
         "mount", "annotations", "run.oci.seccomp_bpf_data", weir_syscall_filter_text(true, arena));
-    char *text = config != NULL ? json_dumps(config, 0) : NULL;
+    WEIR_AUTO(weir_auto_free) char *text = config != NULL ? json_dumps(config, 0) : NULL;
     json_decref(config);
     if (text == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "task %s: a word or a variable is no UTF-8",
                               task->id);
     }
-    weir_status status = weir_file_write_atomic(
+    return weir_file_write_atomic(
         weir_arena_printf(arena, "%s/config.json", part(dir, "bundle", arena)), text, strlen(text),
         0600, err);
-    free(text);
-    return status;
 }
 
 /* ---- in the child ---------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 #include "agent/isolation.h"
 
 #include "agent/isolation_private.h"
-#include "agent/process.h"
 
 #include <dirent.h>
 #include <errno.h>

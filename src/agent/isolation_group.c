@@ -2,7 +2,6 @@
 #include "agent/isolation.h"
 
 #include "agent/isolation_private.h"
-#include "agent/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -109,7 +109,7 @@ void jobs_remove_all(const char *agent_dir)
     each_job(jobs_dir, remove_from, jobs_dir);
 }
 
-bool jobs_have_cells(const struct agent *agent)
+static bool jobs_have_cells(const struct agent *agent)
 {
     const struct walls_probe *walls = &agent->walls;
     return agent->is_isolating && walls->has_mounts && (walls->is_root || walls->has_namespaces);

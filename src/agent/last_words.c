@@ -5,7 +5,6 @@
 #include "base/rolling.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TAIL_BYTES 4096

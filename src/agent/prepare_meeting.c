@@ -56,13 +56,11 @@ static weir_status leave_word(struct meeting *meeting, struct weir_error *err)
     WEIR_TRY(prepare_client(prepare, &client, err));
     const char *values[] = {prepare->task->job, meeting_key(key, prepare->task->rank)};
     char *path = weir_client_path(prepare->arena, "/api/v1/jobs/{}/board/{}", values, 2);
-    json_t *said = meeting_member_write(&meeting->own);
+    WEIR_AUTO(weir_json_auto_free) json_t *said = meeting_member_write(&meeting->own);
+    WEIR_AUTO(weir_json_auto_free)
     json_t *body = json_pack("{s:s}", "value", weir_json_text(said, prepare->arena));
-    weir_status status = weir_client_call_retry(client, "PUT", path, body,
-                                                meeting->deadline_ms - weir_mono_ms(), NULL, err);
-    json_decref(said);
-    json_decref(body);
-    return status;
+    return weir_client_call_retry(client, "PUT", path, body, meeting->deadline_ms - weir_mono_ms(),
+                                  NULL, err);
 }
 
 /* The first who has not come. */

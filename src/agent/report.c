@@ -6,9 +6,6 @@
 #include "base/log.h"
 #include "base/rolling.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define LOG_FAILURES_MAX 3
 #define LOG_TIMES_MAX    128 /* of one chunk: they stand in the URL */
 #define LOG_TIME_BYTES   40

@@ -2,7 +2,6 @@
 
 #include "agent/image.h"
 #include "agent/walls_dev.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/rolling.h"
 
@@ -295,14 +294,13 @@ static weir_status write_record_by(write_fn write, const char *dir, const char *
                                    json_t *record, struct weir_error *err)
 {
     char path[TASK_PATH_BYTES];
+    WEIR_AUTO(weir_auto_free)
     char *text = record != NULL ? json_dumps(record, JSON_INDENT(1)) : NULL;
     json_decref(record);
     if (text == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %s/%s", dir, name);
     }
-    weir_status status = write(task_path(path, dir, name), text, strlen(text), RECORD_MODE, err);
-    free(text);
-    return status;
+    return write(task_path(path, dir, name), text, strlen(text), RECORD_MODE, err);
 }
 
 static weir_status write_record(const char *dir, const char *name, json_t *record,

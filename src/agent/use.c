@@ -1,7 +1,5 @@
 #include "agent/use.h"
 
-#include "base/file.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

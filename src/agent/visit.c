@@ -7,7 +7,6 @@
 #include "visit/visit.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -43,8 +42,9 @@ static weir_status read_command(const json_t *command, struct weir_arena *arena,
     return WEIR_OK;
 }
 
-weir_status visit_order_read(const json_t *object, struct weir_arena *arena,
-                             struct visit_order *out, struct weir_error *err)
+/** Read one. INVALID names the member. Pure. */
+static weir_status visit_order_read(const json_t *object, struct weir_arena *arena,
+                                    struct visit_order *out, struct weir_error *err)
 {
     struct visit_order order = {
         .stream = json_integer_value(json_object_get(object, "stream")),
@@ -100,13 +100,10 @@ static weir_status leave_order(const char *tasks_dir, const char *server, const 
     if (ca_file != NULL) {
         json_object_set_new(whole, "ca_file", json_string(ca_file));
     }
-    char *text = json_dumps(whole, JSON_COMPACT);
-    weir_status status =
-        text != NULL
-            ? weir_file_write_atomic(task_path(path, dir, name), text, strlen(text), 0600, err)
-            : weir_error_set(err, WEIR_ERR_INVALID, "an order that is no UTF-8");
-    free(text);
-    return status;
+    WEIR_AUTO(weir_auto_free) char *text = json_dumps(whole, JSON_COMPACT);
+    return text != NULL
+               ? weir_file_write_atomic(task_path(path, dir, name), text, strlen(text), 0600, err)
+               : weir_error_set(err, WEIR_ERR_INVALID, "an order that is no UTF-8");
 }
 
 void visit_leave_orders(const char *tasks_dir, const char *server, const char *ca_file,

@@ -37,10 +37,6 @@ struct visit_order {
     char **command; /**< NULL at the end; NULL: none. */
 };
 
-/** Read one. INVALID names the member. Pure. */
-weir_status visit_order_read(const json_t *object, struct weir_arena *arena,
-                             struct visit_order *out, struct weir_error *err) WEIR_MUST_CHECK;
-
 /** The agent: leave the orders of the server's answer for the supervisors of these attempts. Logs what cannot be. */
 void visit_leave_orders(const char *tasks_dir, const char *server, const char *ca_file,
                         const json_t *orders);

@@ -3,8 +3,6 @@
 
 #include "agent/launch.h"
 #include "agent/pass.h"
-#include "base/file.h"
-#include "visit/visit.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "agent/visit.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "visit/line.h"
 #include "visit/visit.h"

@@ -2,9 +2,7 @@
 #include "agent/visit.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "visit/line.h"
-#include "visit/visit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

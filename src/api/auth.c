@@ -5,11 +5,9 @@
 #include "api/dispatch.h"
 #include "api/functions.h"
 #include "api/login.h"
-#include "api/query.h"
 #include "api/role.h"
 #include "store/table.h"
 
-#include "base/uuid.h"
 #include "job/former.h"
 
 #include <stdio.h>

@@ -13,7 +13,6 @@
 #include "blob/damage.h"
 #include "job/code.h"
 #include "job/former.h"
-#include "store/stmt.h"
 #include "store/table.h"
 
 #include <string.h>

@@ -95,8 +95,9 @@ weir_status blob_is_named(struct api_call *call, const char *sha256, bool *out,
     return WEIR_OK;
 }
 
-weir_status blob_is_of(struct api_call *call, const struct weir_row_scope *projects,
-                       const char *sha256, bool *out, struct weir_error *err)
+/** Is it a blob of one of these projects? */
+static weir_status blob_is_of(struct api_call *call, const struct weir_row_scope *projects,
+                              const char *sha256, bool *out, struct weir_error *err)
 {
     struct looking looking = {.call = call, .projects = projects, .sha256 = sha256};
     if (!projects->is_all) {

@@ -8,10 +8,6 @@
 
 #include "api/call.h"
 
-/** Is it a blob of one of these projects? */
-weir_status blob_is_of(struct api_call *call, const struct weir_row_scope *projects,
-                       const char *sha256, bool *out, struct weir_error *err) WEIR_MUST_CHECK;
-
 /** Does a record name it (a version, an artifact, code), whosever? */
 weir_status blob_is_named(struct api_call *call, const char *sha256, bool *out,
                           struct weir_error *err) WEIR_MUST_CHECK;

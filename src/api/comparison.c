@@ -9,7 +9,6 @@
 
 #include "deploy/deploy.h"
 #include "gateway/differed.h"
-#include "ion/ion.h"
 #include "job/job.h"
 #include "track/comparison.h"
 

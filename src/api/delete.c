@@ -1,6 +1,5 @@
 /** Deleting datasets, and jobs that are over. */
 #include "control/delete.h"
-#include "api/answer.h"
 #include "api/functions.h"
 #include "api/query.h"
 #include "control/freeze.h"

@@ -4,7 +4,6 @@
 #include "api/functions.h"
 #include "api/model.h"
 #include "api/query.h"
-#include "api/views.h"
 #include "base/clock.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
@@ -12,7 +11,6 @@
 #include "store/table.h"
 
 #include "job/job.h"
-#include "store/stmt.h"
 
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /** The way of a request: to the gateway, to MLflow's API, to a page, or to a route of the table. */
 #include "api/dispatch.h"
 
-#include "api/args.h"
 #include "api/audit.h"
 #include "api/blob.h"
 #include "api/functions.h"
@@ -164,8 +163,9 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
 
 /* A request that waits is handled again with every wake: what one turn allocates must not stay
  * until the answer, as it would in the request's arena. */
-void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http_request *request,
-                   struct weir_http_response *response, struct weir_arena *arena)
+static void api_call_init(struct api_call *call, struct weir_api *api,
+                          struct weir_http_request *request, struct weir_http_response *response,
+                          struct weir_arena *arena)
 {
     weir_arena_init(arena, CALL_MAX_BYTES);
     *call = (struct api_call){
@@ -173,7 +173,8 @@ void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http
     call->now_ms = weir_clock_now_ms(api->clock);
 }
 
-void api_say_form(const struct api_call *call)
+/** Of a request of the wrong method, or with an encoded body: which is right. After the answer is made. */
+static void api_say_form(const struct api_call *call)
 {
     if (call->allow != NULL && *call->allow != '\0') {
         weir_http_response_not_allowed(call->response, call->allow);
@@ -182,7 +183,8 @@ void api_say_form(const struct api_call *call)
     }
 }
 
-void api_say_when(const struct api_call *call)
+/** Who guesses passwords is told when to try again. */
+static void api_say_when(const struct api_call *call)
 {
     if (call->guessed.retry_after_s > 0) {
         weir_http_response_header(

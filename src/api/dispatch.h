@@ -12,10 +12,6 @@
 /** Values in the JSON of one body, each of which takes memory however short it is written. */
 #define API_BODY_MAX_VALUES ((size_t)256 << 10)
 
-/** A call of one turn; its arena is to be freed. */
-void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http_request *request,
-                   struct weir_http_response *response, struct weir_arena *arena);
-
 /** DENIED unless the caller has the route's right; sets the rows that the call sees. */
 weir_status api_check_right(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -33,12 +29,6 @@ weir_status api_identify(struct api_call *call, enum weir_identity_reach reach,
 /** The same by a token, or else a session's cookie; either may be NULL. */
 weir_status api_identify_by(struct api_call *call, const char *token, const char *session,
                             struct weir_error *err) WEIR_MUST_CHECK;
-
-/** Of a request of the wrong method, or with an encoded body: which is right. After the answer is made. */
-void api_say_form(const struct api_call *call);
-
-/** Who guesses passwords is told when to try again. */
-void api_say_when(const struct api_call *call);
 
 /** Let the audit know of a refusal, or that a token was used. Outside of any transaction. */
 void api_note_for_audit(const struct api_call *call, weir_status status,

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "ion/decision.h"
-#include "ion/ion.h"
 #include "stats/drift.h"
 
 #include <math.h>

@@ -11,8 +11,6 @@
 #include "store/stmt.h"
 #include "track/run_search.h"
 
-#include <string.h>
-
 #define TAGS_MAX 1000
 
 static const char sql_counts[] =

@@ -9,7 +9,6 @@
 
 #include "gateway/receipt.h"
 #include "ion/feedback.h"
-#include "ion/ion.h"
 #include "ion/kpi.h"
 #include "ion/outcome.h"
 

@@ -5,8 +5,6 @@
 #include "api/functions.h"
 #include "api/node.h"
 #include "api/query.h"
-#include "api/scope.h"
-#include "api/views.h"
 #include "control/vitals.h"
 #include "store/table.h"
 #include "watch/watch.h"

@@ -1,5 +1,4 @@
 /** Heartbeats: what is news is written; of the others it is noted that they came, and what they read. */
-#include "api/answer.h"
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/beats.h"
@@ -10,7 +9,6 @@
 #include "job/heard.h"
 #include "job/task_device.h"
 #include "store/live.h"
-#include "store/table.h"
 
 #include "base/buf.h"
 

@@ -4,8 +4,6 @@
 
 #include "gateway/gateway.h"
 
-#include <string.h>
-
 struct lookup {
     struct api_call *call;
     int64_t expires_ms;

@@ -7,7 +7,6 @@
 #include "api/functions.h"
 #include "api/health.h"
 #include "api/query.h"
-#include "api/views.h"
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/secret.h"

@@ -11,19 +11,14 @@
 #include "framework/framework.h"
 #include "job/attempt.h"
 #include "job/code.h"
-#include "job/device.h"
 #include "job/secret.h"
 #include "job/service.h"
 #include "job/task_device.h"
 #include "store/table.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/secret.h"
-#include "base/uuid.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

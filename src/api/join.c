@@ -8,8 +8,6 @@
 
 #include "base/uuid.h"
 
-#include <string.h>
-
 #define HOUR_MS   ((int64_t)3600 * 1000)
 #define LATEST_MS (7 * 24 * HOUR_MS)
 

@@ -5,7 +5,6 @@
 #include "api/functions.h"
 #include "api/model.h"
 #include "api/query.h"
-#include "api/records.h"
 #include "control/lineage.h"
 #include "store/rights.h"
 

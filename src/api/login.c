@@ -5,8 +5,6 @@
 #include "api/functions.h"
 #include "api/query.h"
 
-#include <string.h>
-
 struct weir_identity_ask login_ask(struct api_call *call, const struct weir_identity_way *way)
 {
     return (struct weir_identity_ask){.identities = call->api->identities,

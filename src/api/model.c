@@ -5,7 +5,6 @@
 #include "api/args.h"
 #include "api/blob_access.h"
 #include "api/functions.h"
-#include "api/label.h"
 #include "api/query.h"
 #include "api/records.h"
 #include "api/views.h"

@@ -4,8 +4,6 @@
 #include "api/ion.h"
 #include "control/control.h"
 
-#include <string.h>
-
 weir_status api_replica_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_ion_replica report = {0};

@@ -37,7 +37,8 @@ static weir_status find_in(struct weir_txn *txn, void *context, struct weir_erro
     return WEIR_OK;
 }
 
-weir_status api_sender_find(struct api_call *call, struct weir_error *err)
+/** Find the sender of the call's task, once: call->sender. */
+static weir_status api_sender_find(struct api_call *call, struct weir_error *err)
 {
     if (call->sender != NULL) {
         return WEIR_OK;
@@ -49,7 +50,8 @@ weir_status api_sender_find(struct api_call *call, struct weir_error *err)
     return WEIR_OK;
 }
 
-bool api_sender_may(const struct api_call *call, enum weir_right right)
+/** May the sender do this? api_sender_find was called. */
+static bool api_sender_may(const struct api_call *call, enum weir_right right)
 {
     return (call->sender->rights & WEIR_RIGHTS_OF(right)) != 0;
 }

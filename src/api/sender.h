@@ -15,12 +15,6 @@ struct api_sender {
     struct weir_row_scope readable; /**< Projects in which the sender may read blobs. */
 };
 
-/** Find the sender of the call's task, once: call->sender. */
-weir_status api_sender_find(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
-
-/** May the sender do this? api_sender_find was called. */
-bool api_sender_may(const struct api_call *call, enum weir_right right);
-
 /** DENIED unless the sender may; finds it. */
 weir_status api_sender_check(struct api_call *call, enum weir_right right,
                              struct weir_error *err) WEIR_MUST_CHECK;

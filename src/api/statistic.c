@@ -7,7 +7,6 @@
 #include "api/views.h"
 
 #include "base/uuid.h"
-#include "ion/ion.h"
 #include "ion/statistic.h"
 #include "job/attempt.h"
 #include "store/event.h"

@@ -6,10 +6,6 @@
 #include "job/job.h"
 #include "store/table.h"
 
-#include "store/tenant.h"
-
-#include <string.h>
-
 /* The project is that of the row, and must be one of the caller's. */
 static weir_status check_project(struct api_call *call, struct weir_txn *txn,
                                  struct weir_error *err)

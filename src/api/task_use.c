@@ -6,8 +6,6 @@
 
 #include "base/clock.h"
 
-#include <string.h>
-
 #define TASKS_MAX 4096
 
 static weir_status read_use(const struct api_call *call, const json_t *item, size_t i,

@@ -8,7 +8,6 @@
 #include "api/views.h"
 #include "store/table.h"
 
-#include "base/uuid.h"
 #include "store/password.h"
 #include "store/tenant.h"
 

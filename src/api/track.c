@@ -6,13 +6,8 @@
 #include "store/table.h"
 
 #include "control/control.h"
-#include "store/stmt.h"
 #include "track/run.h"
 
-#include "base/clock.h"
-
-#include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 #define METRICS_PER_CALL 10000

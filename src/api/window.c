@@ -10,7 +10,6 @@
 
 #include "base/uuid.h"
 #include "ion/decision.h"
-#include "ion/ion.h"
 #include "job/attempt.h"
 #include "stats/feature.h"
 #include "track/model_baseline.h"

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define JSON_MAX_DEPTH 64
 
@@ -67,16 +66,12 @@ size_t weir_json_count(const char *text, size_t len)
 
 weir_status weir_json_load(const char *path, size_t max_bytes, json_t **out, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, max_bytes + ((size_t)64 << 10));
     char *text;
     size_t len;
-    weir_status status = weir_file_read(path, max_bytes, &arena, &text, &len, err);
-    if (status == WEIR_OK) {
-        status = weir_json_parse(text, len, path, out, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_file_read(path, max_bytes, &arena, &text, &len, err));
+    return weir_json_parse(text, len, path, out, err);
 }
 
 char *weir_json_text(const json_t *value, struct weir_arena *arena)

@@ -6,6 +6,7 @@
 #define WEIR_BASE_MACROS_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #define WEIR_MUST_CHECK        __attribute__((warn_unused_result))
 #define WEIR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -34,5 +35,11 @@
             goto label;                                                                            \
         }                                                                                          \
     } while (0)
+
+/** For WEIR_AUTO, of any pointer: free what it points to. */
+static inline void weir_auto_free(void *pointer)
+{
+    free(*(void **)pointer);
+}
 
 #endif

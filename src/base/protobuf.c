@@ -119,12 +119,6 @@ double weir_protobuf_double(uint64_t bits)
     return value;
 }
 
-bool weir_protobuf_is(const struct weir_protobuf *bytes, const char *text)
-{
-    size_t len = strlen(text);
-    return weir_protobuf_len(bytes) == len && memcmp(bytes->at, text, len) == 0;
-}
-
 static size_t varint_encode(uint64_t value, uint8_t out[VARINT_BYTES_MAX])
 {
     size_t n = 0;
@@ -164,7 +158,8 @@ void weir_protobuf_put_float(struct weir_buf *buf, uint32_t number, float value)
     (void)weir_buf_append(buf, &value, sizeof value);
 }
 
-void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len)
+/** Only the key and the length of a field of `len` bytes, which the caller sends behind it. */
+static void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len)
 {
     put_key(buf, number, WEIR_PROTOBUF_BYTES);
     put_varint(buf, len);

@@ -79,17 +79,11 @@ void weir_protobuf_put_text(struct weir_buf *buf, uint32_t number, const char *t
 void weir_protobuf_put_packed(struct weir_buf *buf, uint32_t number, const uint64_t *values,
                               size_t n);
 
-/** Only the key and the length of a field of `len` bytes, which the caller sends behind it. */
-void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len);
-
 /**
  * A message in a field: what is written until _end is inside of it.
  * @return Where it began, for _end. Cost of _end: the message's bytes are moved once.
  */
 size_t weir_protobuf_begin(struct weir_buf *buf, uint32_t number);
 void weir_protobuf_end(struct weir_buf *buf, size_t begun);
-
-/** Is this field's content the UTF-8 text `text`? */
-bool weir_protobuf_is(const struct weir_protobuf *bytes, const char *text);
 
 #endif

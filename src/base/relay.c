@@ -1,7 +1,6 @@
 #include "base/relay.h"
 
 #include "base/arena.h"
-#include "base/macros.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "base/rolling_private.h"
 
-#include "base/file.h"
 #include "base/macros.h"
 
 #include <dirent.h>
@@ -22,7 +21,7 @@ static const char *tail_of(struct rolling_place *place, const char *path)
     return place->path;
 }
 
-const char *rolling_part_path(struct rolling_place *place, const char *path, int64_t start)
+static const char *rolling_part_path(struct rolling_place *place, const char *path, int64_t start)
 {
     if (start == 0) {
         (void)snprintf(place->path, sizeof place->path, "%s", path);
@@ -42,7 +41,8 @@ const char *rolling_times_path(struct rolling_place *place, const char *path, in
 
 /* ---- what is there ------------------------------------------------------------------------------- */
 
-int64_t rolling_size(const char *path)
+/** Bytes of a file; 0: there is none. */
+static int64_t rolling_size(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 ? (int64_t)info.st_size : 0;

@@ -11,7 +11,6 @@ struct rolling_place {
     char path[PATH_MAX];
 };
 
-const char *rolling_part_path(struct rolling_place *place, const char *path, int64_t start);
 const char *rolling_times_path(struct rolling_place *place, const char *path, int64_t start);
 
 /** parts[0] is the beginning, the others are in order. */
@@ -24,9 +23,6 @@ struct rolling_parts {
 };
 
 void rolling_look(const char *path, struct rolling_parts *out);
-
-/** Bytes of a file; 0: there is none. */
-int64_t rolling_size(const char *path);
 
 /** Make the folder of what comes behind the beginning, if there is none. False: errno. */
 bool rolling_make_folder(const char *path);

@@ -1,6 +1,5 @@
 #include "base/sha256.h"
 
-#include "base/arena.h"
 #include "base/sha256_blocks.h"
 
 #include <sodium.h>

@@ -257,11 +257,6 @@ bool weir_tar_is_ended(const struct weir_tar *tar)
     return tar->is_ended;
 }
 
-uint64_t weir_tar_offset(const struct weir_tar *tar)
-{
-    return tar->offset;
-}
-
 struct weir_tar *weir_tar_open(weir_tar_source source, void *context)
 {
     struct weir_tar *tar = weir_xalloc(sizeof *tar);

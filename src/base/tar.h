@@ -74,7 +74,4 @@ weir_status weir_tar_read(struct weir_tar *tar, void *out, size_t len,
 /** Has the archive an end, two blocks of zeros? Else it just stopped behind an entry. After weir_tar_next gave NULL. */
 bool weir_tar_is_ended(const struct weir_tar *tar);
 
-/** Bytes read so far. */
-uint64_t weir_tar_offset(const struct weir_tar *tar);
-
 #endif

@@ -3,7 +3,6 @@
 #include "base/grow.h"
 #include "base/macros.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

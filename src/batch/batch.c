@@ -39,11 +39,9 @@ struct group {
 static weir_status put_one(struct batch *batch, int64_t i_file, int64_t place,
                            struct weir_error *err)
 {
-    struct weir_image image = {0};
+    WEIR_AUTO(weir_image_fini) struct weir_image image = {0};
     WEIR_TRY(batch_input_read(batch->input, i_file, &image, err));
-    weir_status status = batch_model_put(batch->model, place, &image, err);
-    weir_image_fini(&image);
-    return status;
+    return batch_model_put(batch->model, place, &image, err);
 }
 
 /* As many files as the batch has room for, up to `end`. */

@@ -36,17 +36,13 @@ static weir_status get_blob(struct weir_client *client, const char *sha256, stru
 static weir_status load_manifest(struct batch_input *input, struct weir_error *err)
 {
     const struct batch_spec *spec = input->spec;
-    struct weir_buf text;
     if (input->client == NULL) {
         return weir_json_load(spec->manifest, MANIFEST_MAX_BYTES, &input->manifest, err);
     }
+    WEIR_AUTO(weir_buf_fini) struct weir_buf text;
     weir_buf_init(&text, MANIFEST_MAX_BYTES);
-    weir_status status = get_blob(input->client, spec->manifest, &text, err);
-    if (status == WEIR_OK) {
-        status = weir_json_parse(text.data, text.len, "manifest", &input->manifest, err);
-    }
-    weir_buf_fini(&text);
-    return status;
+    WEIR_TRY(get_blob(input->client, spec->manifest, &text, err));
+    return weir_json_parse(text.data, text.len, "manifest", &input->manifest, err);
 }
 
 static const char *text_of(const json_t *entry, const char *member)

@@ -13,14 +13,12 @@
 static weir_status write_json(struct batch_results *results, const char *name, json_t *value,
                               struct weir_error *err)
 {
-    char *text = json_dumps(value, JSON_INDENT(1));
+    WEIR_AUTO(weir_auto_free) char *text = json_dumps(value, JSON_INDENT(1));
     json_decref(value);
     if (text == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %s", name);
     }
-    weir_status status = batch_results_write(results, name, text, strlen(text), err);
-    free(text);
-    return status;
+    return batch_results_write(results, name, text, strlen(text), err);
 }
 
 /* ---- identity -------------------------------------------------------------------------------- */

@@ -87,14 +87,12 @@ static weir_status check_truth(const struct measure *measure, const char *truth,
 static weir_status put_one(struct measure *measure, int64_t i_file, int64_t place,
                            struct weir_error *err)
 {
-    struct weir_image image = {0};
+    WEIR_AUTO(weir_image_fini) struct weir_image image = {0};
     WEIR_TRY(batch_input_read(measure->input, i_file, &image, err));
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < measure->spec->n_models && status == WEIR_OK; i++) {
-        status = batch_model_put(measure->models[i], place, &image, err);
+    for (size_t i = 0; i < measure->spec->n_models; i++) {
+        WEIR_TRY(batch_model_put(measure->models[i], place, &image, err));
     }
-    weir_image_fini(&image);
-    return status;
+    return WEIR_OK;
 }
 
 /* As many files as both models have room for. */

@@ -99,15 +99,12 @@ static weir_status send(const struct measure_found *found, struct weir_client *c
                         const char *method, const char *path, const json_t *body,
                         struct weir_error *err)
 {
-    struct weir_arena arena;
-    json_t *answer = NULL;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_client_call_retry(
+    return weir_client_call_retry(
         client, method, weir_client_path(&arena, path, (const char *[]){found->spec->run}, 1), body,
         RETRY_MS, &answer, err);
-    json_decref(answer);
-    weir_arena_fini(&arena);
-    return status;
 }
 
 /* People may look at it; nothing waits for it. */

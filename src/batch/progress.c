@@ -31,7 +31,6 @@ static weir_status report(const struct batch_progress *progress, int64_t n_shard
                           struct weir_error *err)
 {
     const struct batch_spec *spec = progress->results->spec;
-    struct weir_arena arena;
     if (spec->run == NULL || progress->results->client == NULL) {
         return WEIR_OK;
     }
@@ -39,12 +38,11 @@ static weir_status report(const struct batch_progress *progress, int64_t n_shard
     json_t *body = json_pack("{s:[o,o,o]}", "metrics", metric("shards", n_shards, (double)n_shards),
                              metric("files", n_shards, (double)files_there(progress, n_shards)),
                              metric("files_per_second", n_shards, speed));
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     const char *path =
         weir_client_path(&arena, "/api/v1/runs/{}/metrics", (const char *[]){spec->run}, 1);
-    weir_status status = weir_client_call(progress->results->client, "POST", path, body, NULL, err);
-    weir_arena_fini(&arena);
-    return status;
+    return weir_client_call(progress->results->client, "POST", path, body, NULL, err);
 }
 
 void batch_progress_tell(struct batch_progress *progress)

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #define PATH_BYTES 4300
 

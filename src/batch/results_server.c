@@ -3,10 +3,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 
 #include <errno.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

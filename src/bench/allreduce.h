@@ -70,7 +70,6 @@ weir_status allreduce_tune(struct weir_comm *comm, const struct allreduce_plan *
 
 /** Bandwidths in 1e9 bytes per second (bench.h). */
 double allreduce_algorithm_gb_s(const struct allreduce_row *row);
-double allreduce_bus_gb_s(const struct allreduce_row *row, int n_ranks);
 
 void allreduce_print_head(const struct weir_comm *comm, const struct allreduce_plan *plan,
                           FILE *file);

@@ -1,7 +1,7 @@
 #include "bench/allreduce.h"
 
 #include "base/options.h"
-#include "comm/spawn.h"
+#include "bench/spawn.h"
 
 #include <ctype.h>
 #include <stdlib.h>

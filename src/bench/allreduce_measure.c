@@ -97,20 +97,19 @@ static int by_size(const void *left, const void *right)
 static weir_status gather(struct weir_comm *comm, double *samples, size_t n, double *slowest)
 {
     int n_ranks = weir_comm_size(comm);
-    double *all = calloc(n * (size_t)n_ranks, sizeof *all);
+    WEIR_AUTO(weir_auto_free) double *all = calloc(n * (size_t)n_ranks, sizeof *all);
     if (all == NULL) {
         return WEIR_ERR_NOMEM;
     }
     memcpy(all + n * (size_t)weir_comm_rank(comm), samples, n * sizeof *samples);
-    weir_status status = weir_comm_allreduce(comm, all, n * (size_t)n_ranks, WEIR_COMM_F64);
-    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+    WEIR_TRY(weir_comm_allreduce(comm, all, n * (size_t)n_ranks, WEIR_COMM_F64));
+    for (size_t i = 0; i < n; i++) {
         slowest[i] = 0;
         for (int r = 0; r < n_ranks; r++) {
             slowest[i] = WEIR_MAX(slowest[i], all[n * (size_t)r + i]);
         }
     }
-    free(all);
-    return status;
+    return WEIR_OK;
 }
 
 static weir_status measure_time(struct weir_comm *comm, const struct allreduce_plan *plan,

@@ -7,7 +7,7 @@ double allreduce_algorithm_gb_s(const struct allreduce_row *row)
     return row->time_us > 0 ? (double)row->bytes / row->time_us / 1e3 : 0;
 }
 
-double allreduce_bus_gb_s(const struct allreduce_row *row, int n_ranks)
+static double allreduce_bus_gb_s(const struct allreduce_row *row, int n_ranks)
 {
     return allreduce_algorithm_gb_s(row) * 2 * (n_ranks - 1) / n_ranks;
 }

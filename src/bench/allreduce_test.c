@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/test_main.h"
-#include "comm/spawn.h"
+#include "bench/spawn.h"
 
 #include <string.h>
 #include <sys/wait.h>

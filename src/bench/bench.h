@@ -2,7 +2,7 @@
  * bench: how fast this machine, or a group of them, trains networks and adds up gradients.
  *
  * Two measurements, each a role of weir-worker (`weir bench train` and `weir bench allreduce` start
- * it). Both start their own ranks, here, over ssh or by srun (comm/spawn.h), unless a launcher has
+ * it). Both start their own ranks, here, over ssh or by srun (bench/spawn.h), unless a launcher has
  * made this process one of them. Both print text for people or JSON.
  *
  * Training: flags and output are those of tf_cnn_benchmarks where they mean something here. What is

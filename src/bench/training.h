@@ -9,7 +9,7 @@
 #include "bench/bench.h"
 #include "train/worker.h"
 
-#include "comm/spawn.h"
+#include "bench/spawn.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,5 @@
 #include "bench/training.h"
 
-#include "nn/zoo.h"
-
 #include <stdlib.h>
 #include <string.h>
 

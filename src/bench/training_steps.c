@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CLASSES_COLOURED 1000
 #define CLASSES_GREY     10
@@ -27,7 +26,7 @@ static weir_status open_synthetic(const struct training_plan *plan, struct weir_
     size_t n_classes = weir_model_spec_input(spec).c == 3 ? CLASSES_COLOURED : CLASSES_GREY;
     weir_model_spec_destroy(spec);
     size_t n = WEIR_MAX((size_t)plan->config.loop.batch_size, n_classes);
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     struct weir_dataset_item *items = WEIR_ARENA_ARRAY(&arena, n, struct weir_dataset_item);
     const char **names = WEIR_ARENA_ARRAY(&arena, n_classes, const char *);
@@ -38,9 +37,7 @@ static weir_status open_synthetic(const struct training_plan *plan, struct weir_
     for (size_t i = 0; i < n_classes; i++) {
         names[i] = weir_arena_printf(&arena, "%zu", i);
     }
-    weir_status status = weir_dataset_open_list(items, n, names, n_classes, 0, out, err);
-    weir_arena_fini(&arena);
-    return status;
+    return weir_dataset_open_list(items, n, names, n_classes, 0, out, err);
 }
 
 weir_status training_task_open(const struct training_plan *plan, struct train_task *task,

@@ -154,16 +154,14 @@ weir_status weir_part_take(const char *dir, const char *id, int64_t number, cons
                            struct weir_error *err)
 {
     struct weir_part part = {.number = number, .bytes = bytes};
-    struct weir_arena arena;
     if (number < 1 || number > WEIR_PARTS_MAX || !weir_blob_name_is_valid(sha256)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "part %" PRId64 ": expected 1 to %d", number,
                               WEIR_PARTS_MAX);
     }
     memcpy(part.sha256, sha256, sizeof part.sha256);
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = take(dir, id, &part, path, max_bytes, &arena, err);
-    weir_arena_fini(&arena);
-    return status;
+    return take(dir, id, &part, path, max_bytes, &arena, err);
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */
@@ -240,20 +238,14 @@ static weir_status join_parts(const char *dir, const char *id, int64_t n_parts,
                               struct weir_error *err)
 {
     char folder[PATH_MAX_BYTES];
-    struct weir_arena arena;
     struct weir_part *parts;
     size_t n;
     WEIR_TRY(folder_of(dir, id, folder, err));
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_parts_list(dir, id, &arena, &parts, &n, err);
-    if (status == WEIR_OK) {
-        status = check_whole(parts, n, n_parts, err);
-    }
-    if (status == WEIR_OK) {
-        status = join(folder, parts, n, blobs, max_bytes, out_sha256, out_bytes, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_parts_list(dir, id, &arena, &parts, &n, err));
+    WEIR_TRY(check_whole(parts, n, n_parts, err));
+    return join(folder, parts, n, blobs, max_bytes, out_sha256, out_bytes, err);
 }
 
 weir_status weir_parts_join(const char *dir, const char *id, int64_t n_parts,

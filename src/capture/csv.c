@@ -16,7 +16,8 @@
 #define HOUR_MS       ((int64_t)3600000)
 #define CSV_LOOK_ROWS 256
 
-void csv_put_text(struct weir_buf *buf, const char *text)
+/** A field, quoted if it must be. */
+static void csv_put_text(struct weir_buf *buf, const char *text)
 {
     if (text == NULL) {
         return;

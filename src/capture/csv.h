@@ -64,7 +64,4 @@ void csv_files_add(struct csv_files *files, const struct weir_noun *table, const
 /** End the last hour. @return LIMIT, NOMEM: a file became too large. */
 weir_status csv_files_end(struct csv_files *files, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** A field, quoted if it must be. */
-void csv_put_text(struct weir_buf *buf, const char *text);
-
 #endif

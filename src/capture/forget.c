@@ -93,22 +93,18 @@ static weir_status see_line(void *context, const char *line, size_t len, int64_t
                             bool *out_is_enough, struct weir_error *err)
 {
     struct forgetting *forgetting = context;
-    struct weir_arena arena;
-    json_t *row;
+    WEIR_AUTO(weir_json_auto_free) json_t *row = NULL;
     bool goes;
     (void)number;
     (void)out_is_enough;
     WEIR_TRY(weir_json_parse(line, len, forgetting->table->captured->name, &row, err));
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     bool is_changed = change_row(forgetting, row, &goes);
     forgetting->result.n_changed += is_changed;
     forgetting->n_in_table += !goes;
     const char *text = is_changed ? weir_json_text(row, &arena) : line;
-    weir_status status =
-        goes ? WEIR_OK : put_line(forgetting, text, is_changed ? strlen(text) : len, err);
-    json_decref(row);
-    weir_arena_fini(&arena);
-    return status;
+    return goes ? WEIR_OK : put_line(forgetting, text, is_changed ? strlen(text) : len, err);
 }
 
 /* Feedback that says the person. */

@@ -1,6 +1,5 @@
 #include "capture/replay.h"
 
-#include "base/clock.h"
 #include "base/grow.h"
 #include "ion/ion.h"
 #include "ion/policy.h"

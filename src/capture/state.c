@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "ion/decision.h"
-#include "ion/ion.h"
 #include "ion/ion_doc.h"
 #include "ion/revision.h"
 #include "store/event.h"

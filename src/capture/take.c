@@ -187,14 +187,12 @@ static weir_status put_metric(void *context, const struct weir_metric *metric,
                               struct weir_error *err)
 {
     struct weir_snapshot_taking *taking = context;
-    struct weir_arena arena;
     if (metric->time_ms > taking->made.to_ms) {
         return WEIR_OK;
     }
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = put_row(taking, &weir_noun_metric, metric, &arena, err);
-    weir_arena_fini(&arena);
-    return status;
+    return put_row(taking, &weir_noun_metric, metric, &arena, err);
 }
 
 static weir_status put_metrics(struct weir_snapshot_taking *taking, struct weir_error *err)

@@ -3,7 +3,6 @@
 #include "cli/input.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/quantity.h"
 #include "cli/verb.h"
 #include "notify/receiver.h"

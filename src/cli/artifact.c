@@ -3,8 +3,6 @@
 #include "cli/progress.h"
 
 #include "base/file.h"
-#include "base/grow.h"
-#include "base/sha256.h"
 
 #include <dirent.h>
 #include <errno.h>

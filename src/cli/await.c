@@ -319,7 +319,7 @@ static weir_status wait_for(struct cli_call *call, const struct cli_noun *noun, 
     const struct wait_options *options = call->options;
     struct wanted wanted = {0};
     char *id;
-    json_t *record = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *record = NULL;
     struct cli_awaited awaited = {.what =
                                       weir_arena_printf(call->arena, "%s %s", noun->singular, name),
                                   .is_there = is_there,
@@ -339,12 +339,8 @@ static weir_status wait_for(struct cli_call *call, const struct cli_noun *noun, 
                               wanted.state, wanted.what->states);
     }
     WEIR_TRY(find_record(call, noun, name, &wanted, &awaited.path, &id, err));
-    weir_status status = cli_wait_for(call, &awaited, &record, err);
-    if (status == WEIR_OK) {
-        status = judge(call, &awaited, record, id, err);
-    }
-    json_decref(record);
-    return status;
+    WEIR_TRY(cli_wait_for(call, &awaited, &record, err));
+    return judge(call, &awaited, record, id, err);
 }
 
 /* A notebook is a service. */

@@ -1,11 +1,9 @@
 /** weir backup, weir restore: a state folder as a verified copy, and back. */
 #include "cli/command.h"
 
-#include "base/file.h"
 #include "cli/store_verify.h"
 #include "server/backup.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

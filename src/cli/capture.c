@@ -5,7 +5,6 @@
 #include "base/clock.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 300000 /* One answer: all of the span is read and written first. */

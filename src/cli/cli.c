@@ -5,7 +5,6 @@
 #include "cli/hint.h"
 
 #include "base/library.h"
-#include "base/log.h"
 
 #include <string.h>
 

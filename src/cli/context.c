@@ -151,16 +151,14 @@ weir_status cli_context_find(struct cli_call *call, struct cli_context *out, str
 weir_status cli_context_keep(struct cli_call *call, const struct cli_context *context,
                              struct weir_error *err)
 {
-    json_t *file;
+    WEIR_AUTO(weir_json_auto_free) json_t *file = NULL;
     WEIR_TRY(load(call, &file, err));
     json_object_set_new(json_object_get(file, "contexts"), context->name,
                         json_pack("{s:s,s:s*,s:s*,s:s*}", "server", context->server, "token",
                                   context->token, "token_id", context->token_id, "ca_file",
                                   context->ca_file));
     json_object_set_new(file, "current", json_string(context->name));
-    weir_status status = save(call, file, err);
-    json_decref(file);
-    return status;
+    return save(call, file, err);
 }
 
 weir_status cli_context_forget(struct cli_call *call, const char *name, struct weir_error *err)

@@ -44,19 +44,15 @@ static weir_status find_version(struct cli_call *call, const char *word, char **
 static weir_status load_manifest(struct cli_call *call, const json_t *version, json_t **out,
                                  struct weir_error *err)
 {
-    struct weir_buf text;
     const char *blob = json_string_value(json_object_get(version, "blob"));
     if (blob == NULL) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "this version has no list of its files");
     }
+    WEIR_AUTO(weir_buf_fini) struct weir_buf text;
     weir_buf_init(&text, MANIFEST_MAX_BYTES);
-    weir_status status = weir_client_get_bytes(
-        call->client, cli_path1(call, "/api/v1/blobs/{}", blob), &text, NULL, err);
-    if (status == WEIR_OK) {
-        status = weir_json_parse(text.data, text.len, "the list of files", out, err);
-    }
-    weir_buf_fini(&text);
-    return status;
+    WEIR_TRY(weir_client_get_bytes(call->client, cli_path1(call, "/api/v1/blobs/{}", blob), &text,
+                                   NULL, err));
+    return weir_json_parse(text.data, text.len, "the list of files", out, err);
 }
 
 /* What the server names must stay below the folder. */

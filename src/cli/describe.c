@@ -1,7 +1,6 @@
 /** weir describe: one record with what belongs to it, the state first. */
 #include "cli/noun.h"
 
-#include "cli/find.h"
 #include "cli/model_name.h"
 
 #include <string.h>

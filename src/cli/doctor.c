@@ -7,7 +7,6 @@
 #include "base/library.h"
 #include "device/device.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -241,19 +241,16 @@ static weir_status print_kinds(struct cli_call *call, const char *noun, const ch
 static weir_status explain_kinds(struct cli_call *call, const char *noun, const char *name,
                                  struct weir_error *err)
 {
-    json_t *all;
+    WEIR_AUTO(weir_json_auto_free) json_t *all = NULL;
     WEIR_TRY(cli_rest(call, "GET", "/api/v1/kinds", NULL, &all, err));
-    json_t *found = json_array();
+    WEIR_AUTO(weir_json_auto_free) json_t *found = json_array();
     find_kinds(all, noun, name, found);
     bool is_bare = name == NULL && json_array_size(found) == 0;
     if (is_bare) {
         find_kinds(all, NULL, noun, found);
     }
     bool is_known = json_array_size(found) > 0;
-    weir_status status = print_kinds(call, noun, is_bare && is_known ? noun : name, found, err);
-    json_decref(found);
-    json_decref(all);
-    return status;
+    return print_kinds(call, noun, is_bare && is_known ? noun : name, found, err);
 }
 
 /* Is it one of those of which there are kinds, as the usage lists them? */

@@ -31,15 +31,12 @@ static weir_status read_all(int fd, const char *what, size_t max_bytes, struct w
 static weir_status read_pipe(int fd, const char *what, size_t max_bytes, struct weir_arena *arena,
                              char **out, size_t *out_len, struct weir_error *err)
 {
-    struct weir_buf buf;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf buf;
     weir_buf_init(&buf, max_bytes);
-    weir_status status = read_all(fd, what, max_bytes, &buf, err);
-    if (status == WEIR_OK) {
-        *out = weir_arena_memdup(arena, buf.len > 0 ? buf.data : "", buf.len);
-        *out_len = buf.len;
-    }
-    weir_buf_fini(&buf);
-    return status;
+    WEIR_TRY(read_all(fd, what, max_bytes, &buf, err));
+    *out = weir_arena_memdup(arena, buf.len > 0 ? buf.data : "", buf.len);
+    *out_len = buf.len;
+    return WEIR_OK;
 }
 
 weir_status cli_input_read(const char *path, size_t max_bytes, struct weir_arena *arena, char **out,

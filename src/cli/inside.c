@@ -1,7 +1,6 @@
 #include "cli/inside.h"
 
 #include "cli/find.h"
-#include "visit/visit.h"
 
 #include <string.h>
 

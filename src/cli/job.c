@@ -6,7 +6,6 @@
 #include "cli/verb.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SPEC_MAX_BYTES ((size_t)1 << 20)
 

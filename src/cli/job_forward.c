@@ -2,10 +2,7 @@
 #include "cli/inside.h"
 
 #include "base/listen.h"
-#include "visit/visit.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>

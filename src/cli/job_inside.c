@@ -3,7 +3,6 @@
 #include "cli/job_program.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

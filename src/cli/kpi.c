@@ -2,8 +2,6 @@
 #include "cli/input.h"
 #include "cli/verb.h"
 
-#include "base/file.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,19 +214,16 @@ static weir_status send_outcome(struct cli_call *call, struct told *told, struct
 {
     json_t *one;
     WEIR_TRY(outcome_of(call->options, call->words[0], &one, err));
-    json_t *list = json_pack("[o]", one);
-    weir_status status = send(call, list, told, err);
-    json_decref(list);
-    return status;
+    WEIR_AUTO(weir_json_auto_free) json_t *list = json_pack("[o]", one);
+    return send(call, list, told, err);
 }
 
 /* Of one decision. */
 static weir_status send_truth(struct cli_call *call, struct told *told, struct weir_error *err)
 {
+    WEIR_AUTO(weir_json_auto_free)
     json_t *list = json_pack("[{s:s,s:s}]", "decision", call->words[0], "truth", call->words[1]);
-    weir_status status = send(call, list, told, err);
-    json_decref(list);
-    return status;
+    return send(call, list, told, err);
 }
 
 /* Numbers are neither right nor wrong. */

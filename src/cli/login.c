@@ -1,6 +1,5 @@
 /** weir login, logout: a browser's link, a token for a password, servers that are kept. */
 #include "cli/context.h"
-#include "cli/find.h"
 #include "cli/verb.h"
 
 #include <stdlib.h>
@@ -41,12 +40,11 @@ static weir_status ask_token(struct cli_call *call, const char *user, json_t **o
     const struct login_options *options = call->options;
     char *password;
     WEIR_TRY(cli_read_password(call, "Password: ", options->password_file, &password, err));
+    WEIR_AUTO(weir_json_auto_free)
     json_t *body = json_pack("{s:s,s:s,s:s,s:s*,s:s*,s:I}", "user", user, "password", password,
                              "token", options->name, "role", options->role, "project",
                              options->project, "expires_days", (json_int_t)options->expires_days);
-    weir_status status = cli_rest(call, "POST", "/api/v1/password-login", body, out, err);
-    json_decref(body);
-    return status;
+    return cli_rest(call, "POST", "/api/v1/password-login", body, out, err);
 }
 
 static weir_status log_in_with_password(struct cli_call *call, struct weir_error *err)

@@ -221,26 +221,23 @@ static weir_status print_more(struct cli_call *call, const struct printing *how,
                               struct followed *task, const char *wait_s, bool has_label,
                               bool *out_had_more, struct weir_error *err)
 {
-    struct weir_buf chunk;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf chunk;
     int64_t next;
     weir_buf_init(&chunk, CHUNK_MAX_BYTES);
     const char *path = path_of_more(call, how, task, wait_s);
-    weir_status status = weir_client_get_bytes(call->client, path, &chunk, &next, err);
-    if (status == WEIR_OK) {
-        if (!how->is_raw && isatty(STDOUT_FILENO) == 1) {
-            disarm(chunk.data, chunk.len);
-        }
-        if (how->pattern != NULL) {
-            search_chunk(how, task, chunk.data, chunk.len, has_label);
-        } else {
-            print_chunk(task, chunk.data, chunk.len, has_label);
-        }
-        task->offset = next >= 0 ? next : task->offset + (int64_t)chunk.len;
-        task->is_begun = true;
-        *out_had_more = chunk.len > 0;
+    WEIR_TRY(weir_client_get_bytes(call->client, path, &chunk, &next, err));
+    if (!how->is_raw && isatty(STDOUT_FILENO) == 1) {
+        disarm(chunk.data, chunk.len);
     }
-    weir_buf_fini(&chunk);
-    return status;
+    if (how->pattern != NULL) {
+        search_chunk(how, task, chunk.data, chunk.len, has_label);
+    } else {
+        print_chunk(task, chunk.data, chunk.len, has_label);
+    }
+    task->offset = next >= 0 ? next : task->offset + (int64_t)chunk.len;
+    task->is_begun = true;
+    *out_had_more = chunk.len > 0;
+    return WEIR_OK;
 }
 
 /* Will nothing come any more: is it one job, and over? Tells why it waits, if it does. */

@@ -53,7 +53,6 @@ static weir_status run_model_card(struct cli_call *call, struct weir_error *err)
     char *name, *word;
     int64_t version;
     json_t *card;
-    struct weir_buf text;
     WEIR_TRY(cli_model_split(call, call->words[0], &name, &word, err));
     WEIR_TRY(cli_model_version(call, name, word, &version, err));
     const char *path = cli_path2(call, "/api/v1/models/{}/versions/{}/card", name,
@@ -67,14 +66,12 @@ static weir_status run_model_card(struct cli_call *call, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(cli_connect(call, err));
+    WEIR_AUTO(weir_buf_fini) struct weir_buf text;
     weir_buf_init(&text, CARD_MAX_BYTES);
-    weir_status status = weir_client_get_bytes(
-        call->client, weir_arena_printf(call->arena, "%s?format=markdown", path), &text, NULL, err);
-    if (status == WEIR_OK) {
-        status = put(call, &text, err);
-    }
-    weir_buf_fini(&text);
-    return status;
+    WEIR_TRY(weir_client_get_bytes(call->client,
+                                   weir_arena_printf(call->arena, "%s?format=markdown", path),
+                                   &text, NULL, err));
+    return put(call, &text, err);
 }
 
 const struct cli_command cli_model_card = {

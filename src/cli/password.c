@@ -2,11 +2,8 @@
 #include "cli/command.h"
 #include "cli/input.h"
 
-#include "base/file.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>

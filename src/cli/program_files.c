@@ -1,7 +1,6 @@
 #include "cli/program_files.h"
 #include "cli/input.h"
 
-#include "base/file.h"
 #include "cli/code_send.h"
 #include "cli/project_find.h"
 

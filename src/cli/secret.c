@@ -3,10 +3,6 @@
 #include "cli/project_find.h"
 #include "cli/verb.h"
 
-#include "base/file.h"
-
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

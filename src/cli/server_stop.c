@@ -4,7 +4,6 @@
 #include "agent/shutdown.h"
 #include "base/file.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #define SERVER_PATIENCE_MS 15000 /* several times what an orderly end takes */

@@ -1,6 +1,5 @@
 /** weir top: what is kept and what is used, now. */
 #include "cli/command.h"
-#include "cli/find.h"
 
 #include <string.h>
 

@@ -52,16 +52,15 @@ static weir_status read_month(struct cli_call *call, struct usage_options *optio
 
 static weir_status print_csv(struct cli_call *call, const char *path, struct weir_error *err)
 {
-    struct weir_buf table;
     int64_t next;
     WEIR_TRY(cli_connect(call, err));
+    WEIR_AUTO(weir_buf_fini) struct weir_buf table;
     weir_buf_init(&table, CSV_MAX_BYTES);
-    weir_status status = weir_client_get_bytes(call->client, path, &table, &next, err);
-    if (status == WEIR_OK && fwrite(table.data, 1, table.len, stdout) != table.len) {
-        status = weir_error_set(err, WEIR_ERR_IO, "cannot write the table");
+    WEIR_TRY(weir_client_get_bytes(call->client, path, &table, &next, err));
+    if (fwrite(table.data, 1, table.len, stdout) != table.len) {
+        return weir_error_set(err, WEIR_ERR_IO, "cannot write the table");
     }
-    weir_buf_fini(&table);
-    return status;
+    return WEIR_OK;
 }
 
 static weir_status check_time(struct cli_call *call, struct usage_options *options,

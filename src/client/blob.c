@@ -139,12 +139,10 @@ weir_status weir_client_get_file(struct weir_client *client, const char *path, c
 static weir_status get_blob(struct weir_client *client, const char *sha256, const char *file,
                             bool is_durable, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = fetch(client, weir_client_path(&arena, "/api/v1/blobs/{}", &sha256, 1),
-                               sha256, file, is_durable, err);
-    weir_arena_fini(&arena);
-    return status;
+    return fetch(client, weir_client_path(&arena, "/api/v1/blobs/{}", &sha256, 1), sha256, file,
+                 is_durable, err);
 }
 
 weir_status weir_client_blob_get(struct weir_client *client, const char *sha256, const char *file,

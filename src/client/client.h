@@ -133,29 +133,6 @@ weir_status weir_client_upgrade(struct weir_client *client, const char *path, co
                                 const char *header, struct weir_http_tunnel **out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
-/** One event. Strings live during the callback. Another status than WEIR_OK ends the subscription.
- */
-struct weir_client_event {
-    const char *event; /**< Topic; "message" if the server gave none. */
-    const char *id;    /**< "" if there is none yet. */
-    const char *data;  /**< Lines joined with '\n'. */
-};
-
-typedef weir_status (*weir_client_event_fn)(void *context, const struct weir_client_event *event);
-
-/**
- * Follow server-sent events until event_fn ends it, weir_client_cancel, or an error that trying
- * again cannot cure. A broken connection is made again with back-off (0.1 s to 10 s, jitter) and
- * the header Last-Event-ID, so that no event is missed. first_id may be NULL.
- * @param give_up_ms  Give up when there was no connection for so long; 0: never.
- * @return what event_fn returned (WEIR_ERR_END from it is given back as WEIR_OK), CANCELLED, or the
- * error.
- */
-weir_status weir_client_subscribe(struct weir_client *client, const char *path,
-                                  const char *first_id, int64_t give_up_ms,
-                                  weir_client_event_fn event_fn, void *context,
-                                  struct weir_error *err) WEIR_MUST_CHECK;
-
 /** Would the same call, made again later, possibly succeed? UNAVAILABLE, TIMEOUT, PEER, NOMEM. */
 bool weir_client_can_retry(weir_status status);
 

@@ -13,7 +13,7 @@ struct fixture {
     struct weir_client *client;
     char dir[64];
     char url[64];
-    atomic_int n_calls, n_failures, n_puts, n_streams, n_events;
+    atomic_int n_calls, n_failures, n_puts;
     sem_t entered;
 };
 
@@ -31,21 +31,6 @@ static void handle_blob(struct weir_http_request *request, struct weir_http_resp
     }
 }
 
-/* Each connection gives three events and ends: what follows must come by resuming. */
-static weir_status three_events(void *state, struct weir_buf *out)
-{
-    int *cursor = state;
-    for (int i = 0; i < 3; i++) {
-        char id[16];
-        char data[32];
-        (void)snprintf(id, sizeof id, "%d", ++*cursor);
-        (void)snprintf(data, sizeof data, "a\nb%d", *cursor);
-        ck_assert_int_eq(weir_http_event_append(out, *cursor % 2 == 1 ? "odd" : NULL, id, data),
-                         WEIR_OK);
-    }
-    return WEIR_ERR_END;
-}
-
 static void handle(void *context, struct weir_http_request *request,
                    struct weir_http_response *response)
 {
@@ -61,12 +46,6 @@ static void handle(void *context, struct weir_http_request *request,
                                 "<html>");
     } else if (strcmp(what, "shaky") == 0 && f.n_failures-- > 0) {
         weir_http_response_errorf(response, WEIR_ERR_UNAVAILABLE, "busy");
-    } else if (strcmp(what, "stream") == 0) {
-        f.n_streams++;
-        int *cursor = calloc(1, sizeof *cursor);
-        const char *last = weir_http_request_header(request, "Last-Event-ID");
-        *cursor = last != NULL ? (int)strtol(last, NULL, 10) : 0;
-        weir_http_response_events(response, 1, three_events, free, cursor);
     } else if (strcmp(what, "hang") == 0 && !request->is_expired) {
         weir_http_response_wait(response, 1, 60000);
         sem_post(&f.entered);
@@ -333,44 +312,6 @@ START_TEST(bytes_come_with_their_next_offset)
 
 END_TEST
 
-static weir_status take_event(void *context, const struct weir_client_event *event)
-{
-    int *last = context;
-    char data[32];
-    ++*last;
-    (void)snprintf(data, sizeof data, "a\nb%d", *last);
-    ck_assert_int_eq(strtol(event->id, NULL, 10), *last);
-    ck_assert_str_eq(event->event, *last % 2 == 1 ? "odd" : "message");
-    ck_assert_str_eq(event->data, data);
-    return *last == 14 ? WEIR_ERR_END : WEIR_OK;
-}
-
-START_TEST(a_subscription_resumes_without_losing_or_doubling_an_event)
-{
-    int last = 5;
-    ck_assert_int_eq(
-        weir_client_subscribe(f.client, "/stream", "5", 10000, take_event, &last, NULL), WEIR_OK);
-    ck_assert_int_eq(last, 14);
-    ck_assert_int_eq(f.n_streams, 3); /* 6-8, 9-11, 12-14 */
-}
-
-END_TEST
-
-START_TEST(a_subscription_gives_up_only_on_what_cannot_be_cured)
-{
-    int last = 0;
-    struct weir_error err;
-    ck_assert_int_eq(
-        weir_client_subscribe(f.client, "/fail/DENIED", NULL, 0, take_event, &last, &err),
-        WEIR_ERR_DENIED);
-    ck_assert_int_eq(
-        weir_client_subscribe(f.client, "/fail/UNAVAILABLE", NULL, 300, take_event, &last, &err),
-        WEIR_ERR_UNAVAILABLE);
-    ck_assert_int_gt(f.n_calls, 2);
-}
-
-END_TEST
-
 static void *cancel(void *context)
 {
     (void)context;
@@ -420,8 +361,6 @@ int main(void)
     tcase_add_test(tcase, a_blob_is_put_once_and_comes_back_verified);
     tcase_add_test(tcase, a_file_that_is_no_model_is_not_sent_as_one);
     tcase_add_test(tcase, bytes_come_with_their_next_offset);
-    tcase_add_test(tcase, a_subscription_resumes_without_losing_or_doubling_an_event);
-    tcase_add_test(tcase, a_subscription_gives_up_only_on_what_cannot_be_cured);
     tcase_add_test(tcase, a_call_is_cancelled_and_the_client_can_be_used_again);
     tcase_add_test(tcase, paths_are_made_of_encoded_parts);
     suite_add_tcase(suite, tcase);

@@ -10,18 +10,15 @@
 /* The first line of a small file, without its end. */
 static weir_status read_line(const char *path, char **out, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     char *data;
     size_t len;
-    weir_status status = weir_file_read(path, TOKEN_FILE_MAX_BYTES, &arena, &data, &len, err);
-    if (status == WEIR_OK) {
-        data[strcspn(data, "\r\n")] = '\0';
-        *out = weir_xstrdup(data);
-        explicit_bzero(data, len);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_file_read(path, TOKEN_FILE_MAX_BYTES, &arena, &data, &len, err));
+    data[strcspn(data, "\r\n")] = '\0';
+    *out = weir_xstrdup(data);
+    explicit_bzero(data, len);
+    return WEIR_OK;
 }
 
 static weir_status server_of_state_dir(const char *state_dir, char **out, struct weir_error *err)

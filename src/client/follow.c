@@ -1,6 +1,5 @@
 #include "client/follow.h"
 
-#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/log.h"

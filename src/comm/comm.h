@@ -6,7 +6,7 @@
  * group that results: a rank number, a size, and collective operations. A *transport* carries them:
  * shared memory when all ranks run on one host ("shm"), messages between hosts ("ucx" over RDMA,
  * else "tcp"), or both when a host holds several ranks ("hier"). Parameter servers (ps.h) use the
- * same group; elastic.h has groups that survive the loss of a rank; spawn.h starts ranks.
+ * same group; elastic.h has groups that survive the loss of a rank.
  *
  *     struct weir_comm *comm;
  *     float *gradients;

@@ -5,9 +5,7 @@
 #include "notify/action.h"
 #include "notify/notify.h"
 #include "store/row_scope.h"
-#include "store/table.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 typedef weir_status (*act_fn)(struct control *control, struct weir_txn *txn, const char *ion,

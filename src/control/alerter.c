@@ -3,9 +3,6 @@
 #include "base/log.h"
 #include "ion/ion.h"
 #include "notify/notify.h"
-#include "store/table.h"
-
-#include <string.h>
 
 #define LOOKS_MAX      10 /* of one call; what is left is due again in the next */
 #define LOOK_MAX_BYTES ((size_t)256 << 20)

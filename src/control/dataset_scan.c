@@ -315,30 +315,25 @@ static weir_status scan_file(struct dataset_scan *scan, int fd, const char *clas
         return weir_error_set(err, WEIR_ERR_LIMIT, "dataset \"%s\" has more than %lld files",
                               scan->dataset, (long long)MAX_FILES);
     }
-    struct reading *reading = weir_xalloc(sizeof *reading);
+    WEIR_AUTO(weir_auto_free) struct reading *reading = weir_xalloc(sizeof *reading);
     bool has_header = has_ending(name, ".csv") || has_ending(name, ".tsv");
     *reading = (struct reading){.scan = scan,
                                 .name = name,
                                 .fd = fd,
                                 .is_table = has_header || has_ending(name, ".jsonl"),
                                 .has_header = has_header};
-    weir_status status = hash_file(reading, sha, err);
-    if (status == WEIR_OK) {
-        note_damage(scan, reading);
-        status = add_entry(scan, class_name, file, sha, reading->size, err);
-    }
-    if (status == WEIR_OK) {
-        (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)sha, strlen(sha));
-        (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)"  ", 2);
-        (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)name, strlen(name));
-        (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)"\n", 1);
-        scan->n_files++;
-        scan->n_bytes += (int64_t)reading->size;
-        scan->n_rows += rows_of(reading);
-        atomic_fetch_add(&scan->progress->n_files, 1);
-    }
-    free(reading);
-    return status;
+    WEIR_TRY(hash_file(reading, sha, err));
+    note_damage(scan, reading);
+    WEIR_TRY(add_entry(scan, class_name, file, sha, reading->size, err));
+    (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)sha, strlen(sha));
+    (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)"  ", 2);
+    (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)name, strlen(name));
+    (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)"\n", 1);
+    scan->n_files++;
+    scan->n_bytes += (int64_t)reading->size;
+    scan->n_rows += rows_of(reading);
+    atomic_fetch_add(&scan->progress->n_files, 1);
+    return WEIR_OK;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */

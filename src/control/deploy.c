@@ -1,8 +1,6 @@
 #include "control/deploy.h"
 
 #include "base/quantity.h"
-#include "store/stmt.h"
-#include "store/table.h"
 
 #include <inttypes.h>
 #include <string.h>

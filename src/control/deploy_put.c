@@ -5,7 +5,6 @@
 
 #include "base/names.h"
 #include "base/quantity.h"
-#include "base/secret.h"
 #include "store/identity.h"
 #include "store/stmt.h"
 #include "store/table.h"

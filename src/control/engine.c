@@ -1,7 +1,6 @@
 #include "control/engine_private.h"
 
 #include "base/deadline.h"
-#include "base/log.h"
 #include "control/remake.h"
 #include "job/heard.h"
 #include "job/usage.h"

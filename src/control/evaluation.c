@@ -125,7 +125,7 @@ static weir_status make_job(struct control *control, struct weir_txn *txn,
                             const struct weir_policy *policy, int64_t live_version,
                             struct weir_job *out, struct weir_error *err)
 {
-    json_t *spec = spec_of(candidate, policy, live_version);
+    WEIR_AUTO(weir_json_auto_free) json_t *spec = spec_of(candidate, policy, live_version);
     const struct control_job wanted = {
         .name = weir_arena_printf(control->arena, "%s.evaluate.v%" PRId64, state->ion.name,
                                   candidate->version),
@@ -136,9 +136,7 @@ static weir_status make_job(struct control *control, struct weir_txn *txn,
         .ion = state->ion.name,
         .cause = weir_arena_printf(control->arena, "policy %s of link %s", policy->kind->name,
                                    candidate->link)};
-    weir_status status = control_job_create(control, txn, &wanted, out, err);
-    json_decref(spec);
-    return status;
+    return control_job_create(control, txn, &wanted, out, err);
 }
 
 weir_status control_evaluation_start(struct control *control, struct weir_txn *txn,

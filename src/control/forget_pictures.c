@@ -2,11 +2,9 @@
 #include "control/forget_private.h"
 
 #include "store/stmt.h"
-#include "store/table.h"
 #include "track/forgotten.h"
 
 #include <dirent.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PICTURES_PER_STEP 200

@@ -1,6 +1,5 @@
 #include "control/idle.h"
 
-#include "job/device.h"
 #include "job/queue.h"
 #include "store/stmt.h"
 

@@ -1,6 +1,5 @@
 #include "control/lineage_private.h"
 
-#include "ion/revision.h"
 #include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"

@@ -4,7 +4,6 @@
 #include "base/grow.h"
 #include "store/stmt.h"
 #include "store/table.h"
-#include "track/forgotten.h"
 #include "track/run.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 #include "control/lineage_private.h"
 
 #include "store/stmt.h"
-#include "store/table.h"
 
 #include <inttypes.h>
 

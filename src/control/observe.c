@@ -125,20 +125,19 @@ static weir_status find_run(struct observing *observing, const char *pipeline, c
     static const char sql[] =
         "SELECT id, finished_ms FROM runs WHERE ion = :ion AND pipeline = :pipeline AND status = "
         "'FINISHED' ORDER BY finished_ms DESC, id DESC LIMIT 1";
-    struct weir_stmt *stmt;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row;
     *out_id = NULL;
     WEIR_TRY(weir_stmt_open(observing->txn, sql,
                             WEIR_BINDS(WEIR_BIND_TEXT("ion", observing->state->ion.name),
                                        WEIR_BIND_TEXT("pipeline", pipeline)),
                             &stmt, observing->err));
-    weir_status status = weir_stmt_step(stmt, &has_row, observing->err);
-    if (status == WEIR_OK && has_row) {
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, observing->err));
+    if (has_row) {
         *out_id = weir_stmt_text(stmt, 0, observing->control->arena);
         *out_finished_ms = weir_stmt_int(stmt, 1);
     }
-    weir_stmt_close(stmt);
-    return status;
+    return WEIR_OK;
 }
 
 /** The last value of a metric of that run. */
@@ -178,19 +177,18 @@ static weir_status see_alert(struct observing *observing)
     const struct weir_trigger_alert *wanted = observing->trigger->options;
     struct weir_arena *arena = observing->control->arena;
     char *subject = weir_arena_printf(arena, "ion/%s", observing->state->ion.name);
-    struct weir_stmt *stmt;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row;
     WEIR_TRY(weir_stmt_open(
         observing->txn, sql,
         WEIR_BINDS(WEIR_BIND_TEXT("subject", subject), WEIR_BIND_TEXT("kind", wanted->alert)),
         &stmt, observing->err));
-    weir_status status = weir_stmt_step(stmt, &has_row, observing->err);
-    if (status == WEIR_OK && has_row) {
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, observing->err));
+    if (has_row) {
         observing->inputs->alert = weir_stmt_text(stmt, 0, arena);
         observing->inputs->alert_ms = weir_stmt_int(stmt, 1);
     }
-    weir_stmt_close(stmt);
-    return status;
+    return WEIR_OK;
 }
 
 /** Its time alone: a version's record can weigh megabytes. */
@@ -232,9 +230,11 @@ static bool is_asked(const struct weir_ion_state *state, const struct weir_ion_t
            weir_trigger_until_ms(trigger, inputs) == 0;
 }
 
-weir_status control_observe(struct control *control, struct weir_txn *txn,
-                            const struct weir_ion_state *state, struct weir_ion_observed **out,
-                            size_t *out_n, struct weir_error *err)
+/** What the ION's triggers look at now; in the control's arena. Cost: a query for each such trigger. */
+static weir_status control_observe(struct control *control, struct weir_txn *txn,
+                                   const struct weir_ion_state *state,
+                                   struct weir_ion_observed **out, size_t *out_n,
+                                   struct weir_error *err)
 {
     struct weir_ion_observed *observed =
         WEIR_ARENA_ARRAY(control->arena, state->n_triggers + 1, struct weir_ion_observed);

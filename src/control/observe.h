@@ -12,11 +12,6 @@
 /** Windows that are read at most, the newest, for one trigger. */
 #define OBSERVE_WINDOWS_MAX 5000
 
-/** What the ION's triggers look at now; in the control's arena. Cost: a query for each such trigger. */
-weir_status control_observe(struct control *control, struct weir_txn *txn,
-                            const struct weir_ion_state *state, struct weir_ion_observed **out,
-                            size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
-
 /** Would one of them fire now? Reads only. */
 weir_status control_observe_is_due(struct control *control, struct weir_txn *txn,
                                    const struct weir_ion_state *state, bool *out_is_due,

@@ -33,22 +33,21 @@ static const char sql_freezing[] =
 
 static weir_status list_rows(struct look *look, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_stmt *stmt;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     struct weir_arena *arena = look->control.arena;
     bool has_row = true;
     WEIR_TRY(weir_stmt_open(txn, sql_freezing, WEIR_NO_BINDS, &stmt, err));
-    weir_status status = weir_stmt_step(stmt, &has_row, err);
-    while (status == WEIR_OK && has_row && look->n < PREPARER_MAX) {
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    while (has_row && look->n < PREPARER_MAX) {
         struct freezing *one = &look->items[look->n++];
         one->ion = weir_stmt_text(stmt, 0, arena);
         one->pipeline = weir_stmt_text(stmt, 1, arena);
         one->training = weir_stmt_int(stmt, 2);
         one->run = weir_stmt_text(stmt, 3, arena);
         one->id = weir_arena_printf(arena, "%s:%s", one->ion, one->pipeline);
-        status = weir_stmt_step(stmt, &has_row, err);
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     }
-    weir_stmt_close(stmt);
-    return status;
+    return WEIR_OK;
 }
 
 /** @return CORRUPT: nobody can say what it makes. */

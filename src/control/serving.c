@@ -80,12 +80,14 @@ static size_t list_replicas(const struct weir_deploy_state *state,
     return n;
 }
 
-weir_status serving_add(struct weir_gateway_table *table, const struct weir_deploy_state *state,
-                        struct weir_error *err)
+/** Add a deployment to a table. Pure but for the table. @return As weir_gateway_table_add. */
+static weir_status serving_add(struct weir_gateway_table *table,
+                               const struct weir_deploy_state *state, struct weir_error *err)
 {
     const struct weir_deployment *deployment = &state->deployment;
     struct weir_gateway_version versions[WEIR_GATEWAY_VERSIONS_MAX];
     size_t n_versions = list_versions(state, versions);
+    WEIR_AUTO(weir_auto_free)
     struct weir_gateway_replica *replicas =
         weir_xalloc(WEIR_GATEWAY_REPLICAS_MAX * sizeof *replicas);
     bool has_mirror = deployment->mirror > 0 && weir_deploy_n_ready(state, deployment->mirror) > 0;
@@ -101,9 +103,7 @@ weir_status serving_add(struct weir_gateway_table *table, const struct weir_depl
         .can_start =
             weir_deploy_shares(state, true).n > 0 && deployment->n_failures < FAILURES_HELD,
         .hold_ms = deployment->hold_ms};
-    weir_status status = weir_gateway_table_add(table, &row, err);
-    free(replicas);
-    return status;
+    return weir_gateway_table_add(table, &row, err);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */

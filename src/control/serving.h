@@ -27,8 +27,4 @@ weir_status serving_start(struct weir_store *store, serving_publish_fn publish, 
 /** End the thread. NULL is accepted. */
 void serving_stop(struct serving *serving);
 
-/** Add a deployment to a table. Pure but for the table. @return As weir_gateway_table_add. */
-weir_status serving_add(struct weir_gateway_table *table, const struct weir_deploy_state *state,
-                        struct weir_error *err) WEIR_MUST_CHECK;
-
 #endif

@@ -325,12 +325,6 @@ static int32_t find_among(const struct snapshot *snapshot, int32_t n, const char
     return -1;
 }
 
-struct snapshot_job *snapshot_find(const struct snapshot *snapshot, const char *job)
-{
-    int32_t at = find_among(snapshot, snapshot->n_jobs, job);
-    return at >= 0 ? snapshot->jobs[at] : NULL;
-}
-
 struct job_reading {
     struct snapshot *snapshot;
     int32_t n_sorted; /* Those before are in order; what is new comes behind them. */

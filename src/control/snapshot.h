@@ -137,9 +137,6 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
 /** When a node closes or opens, or a reservation begins or is over, after now_ms; INT64_MAX: never. */
 int64_t snapshot_next_ms(const struct snapshot *snapshot, int64_t now_ms);
 
-/** NULL: there is no such open job. */
-struct snapshot_job *snapshot_find(const struct snapshot *snapshot, const char *job);
-
 /** Index of a node; -1: there is none of this name. */
 int32_t snapshot_find_node(const struct snapshot *snapshot, const char *name);
 

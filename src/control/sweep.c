@@ -95,7 +95,7 @@ static weir_status make_job(struct control *control, struct weir_txn *txn,
                             const struct weir_sweep_trial *trial, struct weir_job *out,
                             struct weir_error *err)
 {
-    json_t *spec = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *spec = NULL;
     const struct weir_job_ops *ops = weir_job_ops_of(state->doc.job_kind);
     char *id = weir_arena_alloc(control->arena, WEIR_UUID_BYTES);
     char *run = weir_arena_alloc(control->arena, WEIR_UUID_BYTES);
@@ -119,9 +119,7 @@ static weir_status make_job(struct control *control, struct weir_txn *txn,
         .cause = weir_arena_printf(control->arena, "trial %" PRId64 " of sweep %s", trial->number,
                                    state->sweep.name),
         .is_tracked = ops != NULL && !ops->is_training && !ops->pins_model};
-    weir_status status = control_job_create(&own, txn, &wanted, out, err);
-    json_decref(spec);
-    return status;
+    return control_job_create(&own, txn, &wanted, out, err);
 }
 
 static bool has_parameter(const struct weir_tag *parameters, size_t n, const char *key)

@@ -30,11 +30,6 @@ void vitals_init(struct vitals *vitals, struct weir_store *store, struct weir_bl
     pthread_mutex_init(&vitals->lock, NULL);
 }
 
-void vitals_fini(struct vitals *vitals)
-{
-    pthread_mutex_destroy(&vitals->lock);
-}
-
 /* ---- what the engine notes ------------------------------------------------------------------- */
 
 /* 0, or why no file could be written there. A folder that is not there yet is fine. */

@@ -46,8 +46,6 @@ struct vitals {
 
 void vitals_init(struct vitals *vitals, struct weir_store *store, struct weir_blobs *blobs,
                  const char *state_dir);
-void vitals_fini(struct vitals *vitals);
-
 /** The engine begins a round: now and then it writes files and a row, to see whether it can. NULL is accepted. */
 void vitals_round(struct vitals *vitals);
 

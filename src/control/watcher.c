@@ -1,7 +1,6 @@
 #include "control/watcher.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "control/enrolled.h"
 

@@ -45,7 +45,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-struct weir_dataset *dataset_new(enum weir_dataset_kind kind)
+/** Dataset with nothing in it; weir_dataset_close frees it in any state. */
+static struct weir_dataset *dataset_new(enum weir_dataset_kind kind)
 {
     struct weir_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset != NULL) {
@@ -200,7 +201,6 @@ static weir_status scan_class(struct weir_dataset *dataset, const char *name, si
     for (size_t i = 0; i < found.n; i++) {
         WEIR_TRY_GOTO(join(folder, found.names[i], path, sizeof path, err), status, free_names);
         if (!is_picture(path, found.names[i])) {
-            dataset->n_ignored++;
             continue;
         }
         WEIR_TRY_GOTO(join(name, found.names[i], relative, sizeof relative, err), status,
@@ -247,22 +247,20 @@ static weir_status fill_folder(struct weir_dataset *dataset, const char *path, s
         return weir_error_set(err, WEIR_ERR_LIMIT, "%s: more than %u classes", path,
                               WEIR_DATASET_MAX_CLASSES);
     }
+    WEIR_AUTO(weir_auto_free)
     size_t *n_per_class = calloc(dataset->classes.n + 1, sizeof *n_per_class);
     if (n_per_class == NULL) {
         return dataset_nomem(err);
     }
-    weir_status status = scan_root(dataset, n_per_class, err);
-    if (status == WEIR_OK) {
-        dataset->n_samples = dataset->files.n;
-        status = dataset_seal(dataset, cache_bytes, err);
-    }
-    for (size_t c = 0, i = 0; status == WEIR_OK && c < dataset->classes.n; c++) {
+    WEIR_TRY(scan_root(dataset, n_per_class, err));
+    dataset->n_samples = dataset->files.n;
+    WEIR_TRY(dataset_seal(dataset, cache_bytes, err));
+    for (size_t c = 0, i = 0; c < dataset->classes.n; c++) {
         for (size_t k = 0; k < n_per_class[c]; k++) {
             dataset->labels[i++] = (int32_t)c;
         }
     }
-    free(n_per_class);
-    return status;
+    return WEIR_OK;
 }
 
 /** Find "<prefix>-images-idx3-ubyte" or with ".gz" in a folder. */
@@ -383,7 +381,6 @@ static weir_status fill_mirrored(struct weir_dataset *dataset, struct weir_datas
     size_t n = base->n_samples, n_classes = base->classes.n;
     dataset->base = base;
     dataset->n_samples = 2 * n;
-    dataset->n_ignored = base->n_ignored;
     WEIR_TRY(dataset_seal(dataset, 0, err));
     for (size_t i = 0; i < n; i++) {
         dataset->labels[i] = base->labels[i];

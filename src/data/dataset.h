@@ -85,18 +85,11 @@ weir_status weir_dataset_open_mirrored(struct weir_dataset *base, struct weir_da
 /** NULL is accepted. No loader or view may still use the dataset. */
 void weir_dataset_close(struct weir_dataset *dataset);
 
-enum weir_dataset_kind weir_dataset_get_kind(const struct weir_dataset *dataset);
 size_t weir_dataset_n_samples(const struct weir_dataset *dataset);
 size_t weir_dataset_n_classes(const struct weir_dataset *dataset);
 
-/** Files in class folders that were passed over because they are no pictures. */
-size_t weir_dataset_n_ignored(const struct weir_dataset *dataset);
-
 /** Borrowed; NULL if out of range. */
 const char *weir_dataset_class_name(const struct weir_dataset *dataset, size_t i_class);
-
-/** The class with this name, or −1. Cost: one pass over the names. */
-int32_t weir_dataset_class_index(const struct weir_dataset *dataset, const char *name);
 
 /** Label of a sample; −1 if out of range. */
 int32_t weir_dataset_label(const struct weir_dataset *dataset, size_t i_sample);

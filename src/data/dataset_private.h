@@ -16,7 +16,7 @@ struct weir_dataset {
     enum weir_dataset_kind kind;
     char *root;                /**< Folder kind; "" otherwise. */
     struct weir_dataset *base; /**< Mirrored: what it shows twice. Borrowed. NULL otherwise. */
-    size_t n_samples, n_ignored;
+    size_t n_samples;
     int32_t *labels;
     struct name_list files; /**< Folder: relative to root; list: as given; IDX: two paths. */
     struct name_list classes;
@@ -43,9 +43,6 @@ uint64_t dataset_n_files(const struct weir_dataset *dataset);
 /** Append a copy. @return NOMEM. */
 weir_status name_list_add(struct name_list *list, const char *name);
 
-/** Dataset with nothing in it; weir_dataset_close frees it in any state. */
-struct weir_dataset *dataset_new(enum weir_dataset_kind kind);
-
 weir_status dataset_nomem(struct weir_error *err);
 
 /** Make room for labels and, with cache_bytes, the cache: n_samples is known now. */
@@ -54,9 +51,5 @@ weir_status dataset_seal(struct weir_dataset *dataset, size_t cache_bytes, struc
 /** Fill an IDX dataset from its two files. */
 weir_status idx_load(struct weir_dataset *dataset, const char *images_path, const char *labels_path,
                      struct weir_error *err);
-
-/** Path of a file of the dataset: root and name joined. @return LIMIT if too long. */
-weir_status dataset_path(const struct weir_dataset *dataset, size_t i_file, char *out, size_t size,
-                         struct weir_error *err);
 
 #endif

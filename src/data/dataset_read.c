@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum weir_dataset_kind weir_dataset_get_kind(const struct weir_dataset *dataset)
-{
-    return dataset->kind;
-}
-
 size_t weir_dataset_n_samples(const struct weir_dataset *dataset)
 {
     return dataset->n_samples;
@@ -21,24 +16,9 @@ size_t weir_dataset_n_classes(const struct weir_dataset *dataset)
     return dataset->classes.n;
 }
 
-size_t weir_dataset_n_ignored(const struct weir_dataset *dataset)
-{
-    return dataset->n_ignored;
-}
-
 const char *weir_dataset_class_name(const struct weir_dataset *dataset, size_t i_class)
 {
     return i_class < dataset->classes.n ? dataset->classes.names[i_class] : NULL;
-}
-
-int32_t weir_dataset_class_index(const struct weir_dataset *dataset, const char *name)
-{
-    for (size_t i = 0; i < dataset->classes.n; i++) {
-        if (strcmp(dataset->classes.names[i], name) == 0) {
-            return (int32_t)i;
-        }
-    }
-    return -1;
 }
 
 int32_t weir_dataset_label(const struct weir_dataset *dataset, size_t i_sample)
@@ -72,8 +52,9 @@ const char *weir_dataset_sample_name(const struct weir_dataset *dataset, size_t 
     return out;
 }
 
-weir_status dataset_path(const struct weir_dataset *dataset, size_t i_file, char *out, size_t size,
-                         struct weir_error *err)
+/** Path of a file of the dataset: root and name joined. @return LIMIT if too long. */
+static weir_status dataset_path(const struct weir_dataset *dataset, size_t i_file, char *out,
+                                size_t size, struct weir_error *err)
 {
     const char *name = dataset->files.names[i_file];
     int len = dataset->root == NULL ? snprintf(out, size, "%s", name)
@@ -223,7 +204,7 @@ weir_status weir_dataset_digest(const struct weir_dataset *dataset,
         return weir_dataset_digest(dataset->base, out, err);
     }
     size_t n = dataset->files.n;
-    struct entry *entries = malloc(n * sizeof *entries);
+    WEIR_AUTO(weir_auto_free) struct entry *entries = malloc(n * sizeof *entries);
     if (entries == NULL) {
         return dataset_nomem(err);
     }
@@ -233,13 +214,9 @@ weir_status weir_dataset_digest(const struct weir_dataset *dataset,
         entries[i].name = dataset->kind == WEIR_DATASET_FOLDER ? name : last_component(name);
     }
     qsort(entries, n, sizeof *entries, compare_entries);
-    struct weir_buf text;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf text;
     weir_buf_init(&text, (size_t)4 << 30);
-    weir_status status = write_lines(dataset, entries, &text, err);
-    if (status == WEIR_OK) {
-        weir_sha256(text.data, text.len, out);
-    }
-    weir_buf_fini(&text);
-    free(entries);
-    return status;
+    WEIR_TRY(write_lines(dataset, entries, &text, err));
+    weir_sha256(text.data, text.len, out);
+    return WEIR_OK;
 }

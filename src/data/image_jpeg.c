@@ -2,8 +2,6 @@
  * Where the library only warns of damage and fills in grey, the file is refused as well. */
 #include "data/image_private.h"
 
-#include <stdio.h>
-
 #include <jerror.h>
 #include <jpeglib.h>
 #include <setjmp.h>

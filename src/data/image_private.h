@@ -31,9 +31,6 @@ weir_status image_png_encode(const struct weir_image *image, struct weir_buf *bu
 weir_status image_jpeg_encode(const struct weir_image *image, int quality, struct weir_buf *buf,
                               struct weir_error *err);
 
-/** Bilinear resize to `out`: height × width × image->channels floats on the 0..255 scale. */
-weir_status image_resample(const struct weir_image *image, int width, int height, float *out);
-
 /** Picture as c × h × w floats on the 0..255 scale: resized, channels converted. */
 weir_status image_to_planes(const struct weir_image *image, const struct weir_input *input,
                             float *out);

@@ -476,8 +476,3 @@ size_t weir_loader_damaged(struct weir_loader *loader, uint64_t *out_samples, si
     (void)pthread_mutex_unlock(&loader->mutex);
     return n_found;
 }
-
-uint64_t weir_loader_stall_ns(const struct weir_loader *loader)
-{
-    return loader->stall_ns;
-}

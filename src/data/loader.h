@@ -72,7 +72,4 @@ void weir_loader_destroy(struct weir_loader *loader);
  */
 size_t weir_loader_damaged(struct weir_loader *loader, uint64_t *out_samples, size_t max);
 
-/** Nanoseconds that weir_loader_next has waited for data since creation: the data stall. */
-uint64_t weir_loader_stall_ns(const struct weir_loader *loader);
-
 #endif

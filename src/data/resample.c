@@ -81,7 +81,8 @@ static void combine_lines(const float *lines, size_t row, const struct taps *tap
     }
 }
 
-weir_status image_resample(const struct weir_image *image, int width, int height, float *out)
+/** Bilinear resize to `out`: height × width × image->channels floats on the 0..255 scale. */
+static weir_status image_resample(const struct weir_image *image, int width, int height, float *out)
 {
     size_t row = (size_t)width * (size_t)image->channels;
     size_t source_row = (size_t)image->width * (size_t)image->channels;
@@ -183,16 +184,13 @@ weir_status image_to_planes(const struct weir_image *image, const struct weir_in
         }
         return WEIR_OK;
     }
-    float *pixels = malloc(n * 3 * sizeof *pixels);
+    WEIR_AUTO(weir_auto_free) float *pixels = malloc(n * 3 * sizeof *pixels);
     if (pixels == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    weir_status status = image_resample(image, input->w, input->h, pixels);
-    if (status == WEIR_OK) {
-        split_colours(pixels, input->c, n, out);
-    }
-    free(pixels);
-    return status;
+    WEIR_TRY(image_resample(image, input->w, input->h, pixels));
+    split_colours(pixels, input->c, n, out);
+    return WEIR_OK;
 }
 
 void image_normalise_planes(const struct weir_input *input, float *planes)

@@ -1,6 +1,5 @@
 #include "device/finder.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/macros.h"

@@ -1,7 +1,5 @@
 #include "endpoint/stage.h"
 
-#include <string.h>
-
 static const struct weir_kind *const stages[] = {
 #define WEIR_KIND(name) &weir_stage_##name##_kind,
 #include "endpoint/stages.def"
@@ -128,8 +126,7 @@ weir_status weir_stages_read(const json_t *list, bool has_gallery, const char *w
     if (list != NULL && !json_is_null(list)) {
         return read_list(list, where, arena, out, err);
     }
+    WEIR_AUTO(weir_json_auto_free)
     json_t *fallback = json_loads(weir_stages_default(has_gallery), 0, NULL);
-    weir_status status = read_list(fallback, where, arena, out, err);
-    json_decref(fallback);
-    return status;
+    return read_list(fallback, where, arena, out, err);
 }

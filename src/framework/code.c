@@ -37,7 +37,8 @@ static bool has_password(const char *text)
     return false;
 }
 
-bool code_address_is_good(const char *address)
+/** An address of a repository in which no password stands: who reads the job would read it. */
+static bool code_address_is_good(const char *address)
 {
     return address[0] != '\0' && address[0] != '-' && strlen(address) <= ADDRESS_MAX &&
            !has_controls(address) && !has_password(address);

@@ -20,9 +20,6 @@
 /** Most bytes of a requirements.txt, and lines that count. */
 #define CODE_PYTHON_MAX_BYTES ((size_t)64 << 10)
 
-/** An address of a repository in which no password stands: who reads the job would read it. */
-bool code_address_is_good(const char *address);
-
 /** @return INVALID with the place, "$.spec.code.git: …". NULL: there is none. */
 weir_status code_check(const json_t *code, struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -3,7 +3,6 @@
 #include "base/path.h"
 #include "framework/framework.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define DEMO_PROJECT "default"

@@ -33,33 +33,26 @@ weir_status wire_open(const struct wire_place *place, struct weir_client **out,
 weir_status wire_put(struct weir_client *client, const struct wire_place *place, const char *key,
                      const char *value, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     const char *values[] = {place->job, key};
-    json_t *body = json_pack("{s:s?}", "value", value);
-    weir_status status = weir_client_call_retry(
-        client, "PUT", weir_client_path(&arena, "/api/v1/jobs/{}/board/{}", values, 2), body,
-        PUT_PATIENCE_MS, NULL, err);
-    json_decref(body);
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_AUTO(weir_json_auto_free) json_t *body = json_pack("{s:s?}", "value", value);
+    return weir_client_call_retry(client, "PUT",
+                                  weir_client_path(&arena, "/api/v1/jobs/{}/board/{}", values, 2),
+                                  body, PUT_PATIENCE_MS, NULL, err);
 }
 
 weir_status wire_wait(struct weir_client *client, const struct wire_place *place,
                       const char *prefix, int64_t *revision, json_t **out, struct weir_error *err)
 {
-    struct weir_arena arena;
-    json_t *answer = NULL;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
     weir_arena_init(&arena, 0);
     char *board = weir_client_path(&arena, "/api/v1/jobs/{}/board", &place->job, 1);
     char *path = weir_arena_printf(&arena, "%s?prefix=%s&after=%lld&wait_s=%d", board, prefix,
                                    (long long)*revision, WAIT_S);
-    weir_status status = weir_client_call(client, "GET", path, NULL, &answer, err);
-    if (status == WEIR_OK) {
-        *revision = json_integer_value(json_object_get(answer, "revision"));
-        *out = json_incref(json_object_get(answer, "values"));
-    }
-    json_decref(answer);
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_client_call(client, "GET", path, NULL, &answer, err));
+    *revision = json_integer_value(json_object_get(answer, "revision"));
+    *out = json_incref(json_object_get(answer, "values"));
+    return WEIR_OK;
 }

@@ -1,7 +1,6 @@
 #include "gateway/differed.h"
 
 #include "base/arena.h"
-#include "base/json.h"
 #include "gateway/gateway_private.h"
 
 #include <stdio.h>

@@ -281,7 +281,8 @@ static bool send_now(struct weir_gateway *gateway, struct gateway_call *call)
     return true;
 }
 
-void dispatch_try(struct weir_gateway *gateway, struct gateway_call *call)
+/** Choose for it and send it, or hold it, or end it. */
+static void dispatch_try(struct weir_gateway *gateway, struct gateway_call *call)
 {
     if (!send_now(gateway, call)) {
         hold(gateway, call);

@@ -5,7 +5,6 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/log.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -131,8 +131,6 @@ void dispatch_begin(struct weir_gateway *gateway, struct gateway_call *call);
 /** Send a copy of a request to the deployment's mirrored version now, or end it. */
 void dispatch_copy(struct weir_gateway *gateway, struct gateway_call *copy,
                    struct live_deployment *to, int64_t due_ms);
-/** Choose for it and send it, or hold it, or end it. */
-void dispatch_try(struct weir_gateway *gateway, struct gateway_call *call);
 /** Calls that wait may go now. */
 void dispatch_held(struct weir_gateway *gateway, struct live_deployment *deployment);
 /** The call has its answer in `reply`, whose body it takes. */

@@ -2,8 +2,6 @@
 #include "gateway/front.h"
 #include "gateway/path.h"
 
-#include "base/clock.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "gateway/figures_private.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* A histogram's edges are powers of two in microseconds, where the figures' own edges are. */
 #define FIRST_EDGE_LOG2 7  /* 128 us */

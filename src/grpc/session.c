@@ -1,8 +1,6 @@
 /* What nghttp2 says of a connection: streams begin, headers and bytes come, streams end. */
 #include "grpc/server_private.h"
 
-#include "base/clock.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "http/http_client.h"
 
-#include "base/arena.h"
 #include "base/file.h"
 
 #include <curl/curl.h>
@@ -16,7 +15,6 @@
 
 #define REPLY_MAX_BYTES   ((size_t)16 << 20)
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
-#define LINE_MAX_BYTES    ((size_t)1 << 20)
 
 struct weir_http_client {
     CURL *easy;
@@ -31,7 +29,6 @@ struct transfer {
     struct weir_http_client *client;
     const struct weir_http_call *call;
     struct weir_http_reply *reply;
-    struct weir_buf line;
     struct curl_slist *header_list;
     int body_fd; /* of call->body_file, or -1 */
     weir_status status;
@@ -102,39 +99,11 @@ static size_t fail(struct transfer *t, weir_status status)
     return 0; /* makes libcurl give up */
 }
 
-static weir_status give_lines(struct transfer *t, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        const char *end = memchr(bytes, '\n', len);
-        size_t part = end != NULL ? (size_t)(end - bytes) : len;
-        if (weir_buf_append(&t->line, bytes, part) != WEIR_OK) {
-            return weir_error_set(&t->error, WEIR_ERR_LIMIT,
-                                  "a line of the answer is longer than %zu bytes", LINE_MAX_BYTES);
-        }
-        if (end == NULL) {
-            break;
-        }
-        size_t line_len = t->line.len;
-        if (line_len > 0 && t->line.data[line_len - 1] == '\r') {
-            t->line.data[--line_len] = '\0';
-        }
-        WEIR_TRY(t->call->line_fn(t->call->line_context, t->line.data, line_len));
-        weir_buf_reset(&t->line);
-        bytes += part + 1;
-        len -= part + 1;
-    }
-    return WEIR_OK;
-}
-
 static size_t on_body(char *bytes, size_t size, size_t n, void *context)
 {
     struct transfer *t = context;
     size_t len = size * n;
     t->reply->n_body_bytes += len;
-    if (t->call->line_fn != NULL && is_good(t)) {
-        weir_status status = give_lines(t, bytes, len);
-        return status == WEIR_OK ? len : fail(t, status);
-    }
     if (t->call->out_fd > 0 && is_good(t)) {
         weir_status status = weir_fd_write_all(t->call->out_fd, bytes, len, &t->error);
         return status == WEIR_OK ? len : fail(t, status);
@@ -372,12 +341,7 @@ static weir_status perform(struct transfer *t, struct weir_error *err)
         }
         return t->status;
     }
-    if (code != CURLE_OK) {
-        return curl_failure(t, code, err);
-    }
-    /* A last line may come without its end. */
-    return t->line.len > 0 ? t->call->line_fn(t->call->line_context, t->line.data, t->line.len)
-                           : WEIR_OK;
+    return code == CURLE_OK ? WEIR_OK : curl_failure(t, code, err);
 }
 
 weir_status weir_http_client_call(struct weir_http_client *client,
@@ -389,7 +353,6 @@ weir_status weir_http_client_call(struct weir_http_client *client,
     weir_buf_init(&reply->body,
                   call->max_reply_bytes > 0 ? call->max_reply_bytes : REPLY_MAX_BYTES);
     weir_buf_init(&reply->headers, HEADERS_MAX_BYTES);
-    weir_buf_init(&t.line, LINE_MAX_BYTES);
     weir_status status = set_options(&t, err);
     if (status == WEIR_OK) {
         curl_multi_add_handle(client->multi, client->easy);
@@ -401,7 +364,6 @@ weir_status weir_http_client_call(struct weir_http_client *client,
     }
     curl_easy_reset(client->easy); /* it must not point to t any longer */
     curl_slist_free_all(t.header_list);
-    weir_buf_fini(&t.line);
     if (t.body_fd >= 0) {
         close(t.body_fd);
     }

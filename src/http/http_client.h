@@ -41,10 +41,6 @@ void weir_http_client_cancel(struct weir_http_client *client);
 /** Forget a cancellation that has not ended a call yet. */
 void weir_http_client_cancel_clear(struct weir_http_client *client);
 
-/** One line of a streamed answer, without its line end. Any status but WEIR_OK ends the call with
- * it. */
-typedef weir_status (*weir_http_line_fn)(void *context, const char *line, size_t len);
-
 struct weir_http_call {
     const char *method;
     const char *url;
@@ -56,12 +52,10 @@ struct weir_http_call {
     size_t body_len;
     const char *body_file; /**< a regular file to send, from body_offset on. */
     uint64_t body_offset;
-    int64_t timeout_ms;        /**< For the whole call; 0: none (streams). */
-    int64_t quiet_timeout_ms;  /**< Give up after so long without a byte; 0: none. */
-    size_t max_reply_bytes;    /**< Of the body in memory (also of an error's body); 0: 16 MiB. */
-    int out_fd;                /**< > 0: a 2xx body is written there instead of to reply.body. */
-    weir_http_line_fn line_fn; /**< A 2xx body is given to it line by line (at most 1 MiB each). */
-    void *line_context;
+    int64_t timeout_ms;       /**< For the whole call; 0: none (streams). */
+    int64_t quiet_timeout_ms; /**< Give up after so long without a byte; 0: none. */
+    size_t max_reply_bytes;   /**< Of the body in memory (also of an error's body); 0: 16 MiB. */
+    int out_fd;               /**< > 0: a 2xx body is written there instead of to reply.body. */
 };
 
 struct weir_http_reply {
@@ -76,8 +70,7 @@ struct weir_http_reply {
  * on error nothing is left to free.
  * @return UNAVAILABLE if nobody listens or the name does not resolve (with what to do about it),
  *         TIMEOUT, PEER if the connection broke, LIMIT if the answer is too long, CANCELLED, DENIED
- *         for a certificate that does not verify, INVALID for a URL that is none, IO for local
- * files, or what line_fn returned.
+ *         for a certificate that does not verify, INVALID for a URL that is none, IO for local files.
  */
 weir_status weir_http_client_call(struct weir_http_client *client,
                                   const struct weir_http_call *call, struct weir_http_reply *reply,

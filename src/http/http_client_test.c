@@ -22,7 +22,7 @@ struct fixture {
 
 static struct fixture f;
 
-/* Says what arrived; "/big/N" sends N bytes; "/lines" three lines; "/hang" waits. */
+/* Says what arrived; "/big/N" sends N bytes; "/hang" waits. */
 static void handle(void *context, struct weir_http_request *request,
                    struct weir_http_response *response)
 {
@@ -33,8 +33,6 @@ static void handle(void *context, struct weir_http_request *request,
         size_t n = (size_t)strtoul(request->segments[1], NULL, 10);
         weir_http_response_bytes(response, 200, "application/octet-stream",
                                  weir_arena_alloc(request->arena, n), n);
-    } else if (strcmp(what, "lines") == 0) {
-        weir_http_response_text(response, 200, "text/plain", "one\r\n\ntwo\nlast");
     } else if (strcmp(what, "hang") == 0) {
         if (!request->is_expired) {
             weir_http_response_wait(response, 1, 60000);
@@ -204,32 +202,6 @@ START_TEST(an_answer_over_the_maximum_is_a_limit_error)
 
 END_TEST
 
-static weir_status collect(void *context, const char *line, size_t len)
-{
-    struct weir_buf *all = context;
-    ck_assert_uint_eq(strlen(line), len);
-    (void)weir_buf_printf(all, "[%s]", line);
-    return strcmp(line, "two") == 0 && all->max_bytes == 99 ? WEIR_ERR_END : WEIR_OK;
-}
-
-START_TEST(lines_are_given_one_by_one_until_the_callback_ends_it)
-{
-    struct weir_buf all;
-    struct weir_http_reply reply;
-    weir_buf_init(&all, 1000);
-    struct weir_http_call wanted = {.line_fn = collect, .line_context = &all};
-    ck_assert_int_eq(call(&wanted, "/lines", &reply, NULL), WEIR_OK);
-    weir_http_reply_fini(&reply);
-    ck_assert_str_eq(all.data, "[one][][two][last]");
-    weir_buf_fini(&all);
-    weir_buf_init(&all, 99);
-    ck_assert_int_eq(call(&wanted, "/lines", &reply, NULL), WEIR_ERR_END);
-    ck_assert_str_eq(all.data, "[one][][two]");
-    weir_buf_fini(&all);
-}
-
-END_TEST
-
 START_TEST(a_call_without_answer_times_out)
 {
     struct weir_http_reply reply;
@@ -377,7 +349,6 @@ int main(void)
     tcase_add_test(tcase, a_file_is_sent_from_its_offset);
     tcase_add_test(tcase, an_answer_goes_to_a_descriptor_and_an_error_does_not);
     tcase_add_test(tcase, an_answer_over_the_maximum_is_a_limit_error);
-    tcase_add_test(tcase, lines_are_given_one_by_one_until_the_callback_ends_it);
     tcase_add_test(tcase, a_call_without_answer_times_out);
     tcase_add_test(tcase, a_call_is_cancelled_from_another_thread_at_once);
     tcase_add_test(tcase, nobody_listening_says_how_to_start_the_server);

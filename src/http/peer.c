@@ -1,7 +1,6 @@
 /* What each address holds of the server (base/peers.h), and who gives way when it is full. */
 #include "http/server_private.h"
 
-#include <string.h>
 #include <sys/socket.h>
 
 /* An address that holds less than this part of all connections is never cut for others. */

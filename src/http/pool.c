@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/deadline.h"
-#include "base/log.h"
 #include "http/known.h"
 #include "http/pack.h"
 
@@ -11,7 +10,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

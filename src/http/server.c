@@ -51,16 +51,13 @@ static void copy_config(struct weir_http_config *to, const struct weir_http_conf
 
 static weir_status read_pem(const char *path, char **out, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 2 * TLS_FILE_MAX_BYTES);
     char *data;
     size_t len;
-    weir_status status = weir_file_read(path, TLS_FILE_MAX_BYTES, &arena, &data, &len, err);
-    if (status == WEIR_OK) {
-        *out = weir_xstrdup(data);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_file_read(path, TLS_FILE_MAX_BYTES, &arena, &data, &len, err));
+    *out = weir_xstrdup(data);
+    return WEIR_OK;
 }
 
 static weir_status read_tls(struct weir_http_server *server, struct weir_error *err)

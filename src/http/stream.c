@@ -2,8 +2,6 @@
 #include "http/pipe.h"
 #include "http/server_private.h"
 
-#include "base/clock.h"
-
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>

@@ -46,7 +46,8 @@ static const char sql_kpis[] =
 
 /* ---- sums ---------------------------------------------------------------------------------------- */
 
-void weir_ion_arm_add(struct weir_ion_arm *arm, double value, int sign)
+/** Count a value, or one less if sign is -1. Pure. */
+static void weir_ion_arm_add(struct weir_ion_arm *arm, double value, int sign)
 {
     if (arm->n == 0) {
         /* Yes and no stay whole numbers, whose sums are exact. */
@@ -59,7 +60,8 @@ void weir_ion_arm_add(struct weir_ion_arm *arm, double value, int sign)
     arm->total2 += sign * from * from;
 }
 
-struct weir_ab_arm weir_ion_arm_figures(const struct weir_ion_arm *arm)
+/** Pure. */
+static struct weir_ab_arm weir_ion_arm_figures(const struct weir_ion_arm *arm)
 {
     if (arm->n <= 0) {
         return (struct weir_ab_arm){0};

@@ -30,12 +30,6 @@ struct weir_ion_arm {
 
 extern const struct weir_resource weir_ion_arm_resource;
 
-/** Count a value, or one less if sign is -1. Pure. */
-void weir_ion_arm_add(struct weir_ion_arm *arm, double value, int sign);
-
-/** Pure. */
-struct weir_ab_arm weir_ion_arm_figures(const struct weir_ion_arm *arm);
-
 /** What was sampled. Either the deployment is named, or the ION with the model. */
 struct weir_ion_sample {
     const char *deployment;

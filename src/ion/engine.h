@@ -214,11 +214,6 @@ struct weir_policy_inputs engine_asked(struct engine *engine,
                                        const struct weir_ion_candidate *candidate,
                                        const struct weir_ion_doc_link *link, size_t i_policy);
 
-/** Record a decision, before it is carried out. */
-void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
-                   const char *policy, const struct weir_policy_inputs *inputs,
-                   const struct weir_policy_verdict *told, const char *actor);
-
 /** Its way ends: it is not tried and does not serve any more. Its decision has been recorded. */
 void engine_roll_back(struct engine *engine, struct weir_ion_candidate *candidate,
                       const char *rule);

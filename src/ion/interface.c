@@ -1,7 +1,6 @@
 #include "ion/interface.h"
 
 #include "base/json.h"
-#include "base/macros.h"
 #include "base/sha256.h"
 
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "ion/engine.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 bool engine_lacks_model(const struct engine *engine, const struct weir_ion_pipeline *pipeline)
 {

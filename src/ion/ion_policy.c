@@ -1,5 +1,4 @@
 /* Candidates in the chains of links. What people ask for is in ion_review.c. */
-#include "base/json.h"
 #include "ion/engine.h"
 
 #include <inttypes.h>
@@ -82,9 +81,10 @@ struct weir_policy_inputs engine_inputs(struct engine *engine,
         .arms = link != NULL ? engine_arms(engine, candidate, link, i_policy) : NULL};
 }
 
-void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
-                   const char *policy, const struct weir_policy_inputs *inputs,
-                   const struct weir_policy_verdict *told, const char *actor)
+/** Record a decision, before it is carried out. */
+static void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
+                          const char *policy, const struct weir_policy_inputs *inputs,
+                          const struct weir_policy_verdict *told, const char *actor)
 {
     struct weir_ion *ion = &engine->state->ion;
     ion->n_decisions++;

@@ -2,7 +2,6 @@
 #include "ion/engine.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 void engine_choose_mode(struct engine *engine)
 {

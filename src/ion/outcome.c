@@ -6,9 +6,7 @@
 #include "store/stmt.h"
 #include "store/table.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 // clang-format off
 static const struct weir_field outcome_fields[] = {

@@ -1,10 +1,7 @@
 #include "ion/policy_drift.h"
 
 #include "base/json.h"
-#include "base/macros.h"
 #include "stats/drift.h"
-
-#include <string.h>
 
 #define BINS      WEIR_POLICY_OUTPUT_BINS
 #define COUNT_MAX 1000000000000

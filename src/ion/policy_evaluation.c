@@ -1,7 +1,5 @@
 #include "ion/policy_evaluation.h"
 
-#include <string.h>
-
 // clang-format off
 static const struct weir_field fields[] = {
     WEIR_FIELD(weir_policy_evaluation, n,              INT,  0, "", "Measurements asked for so far"),

@@ -4,7 +4,6 @@
 #include "ion/policy_drift.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 // clang-format off
 static const struct weir_field figures_fields[] = {
@@ -110,7 +109,7 @@ struct weir_policy_verdict weir_policy_trial_before(const char *policy,
     return (struct weir_policy_verdict){0};
 }
 
-char *weir_ion_figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena)
+static char *weir_ion_figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena)
 {
     return weir_record_text(&weir_ion_figures_resource, figures, arena);
 }

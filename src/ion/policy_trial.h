@@ -81,8 +81,6 @@ struct weir_policy_verdict weir_policy_trial_before(const char *policy,
 struct weir_ion_figures weir_ion_figures_since(const char *base, const struct weir_ion_figures *now,
                                                struct weir_arena *arena);
 
-char *weir_ion_figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena);
-
 /** A base of these figures for the next step: the looks of the one before (NULL: none) count on. */
 char *weir_ion_figures_base(const char *before, const struct weir_ion_figures *now,
                             struct weir_arena *arena);

@@ -3,8 +3,6 @@
 #include "store/noun.h"
 #include "store/stmt.h"
 
-#include <string.h>
-
 /* Of each task all that is left, a few at a time. */
 const struct weir_noun weir_noun_attempt = {
     "attempts", WEIR_OF(task, tasks, id),

@@ -1,7 +1,6 @@
 #include "job/board.h"
 
 #include "store/stmt.h"
-#include "store/table.h"
 
 #include <string.h>
 

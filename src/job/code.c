@@ -27,9 +27,6 @@ static const char sql_know[] =
     " DO UPDATE SET time_ms = max(code_manifests.time_ms, excluded.time_ms)";
 static const char sql_bring[] = "UPDATE code_manifests SET time_ms = max(time_ms, :now)"
                                 " WHERE project = :project AND sha256 = :sha256";
-static const char sql_n_known[] = "SELECT count(*) FROM code_manifests WHERE sha256 = :sha256";
-static const char sql_is_known[] =
-    "SELECT count(*) FROM code_manifests WHERE sha256 = :sha256 AND project = :project";
 
 weir_status weir_code_sent(struct weir_txn *txn, const char *project, const char *sha256,
                            int64_t now_ms, struct weir_error *err)
@@ -97,19 +94,5 @@ weir_status weir_code_bring(struct weir_txn *txn, const char *project, const jso
                                   project, patch);
         }
     }
-    return WEIR_OK;
-}
-
-weir_status weir_code_known(struct weir_txn *txn, const char *manifest, const char *project,
-                            int64_t *out_n, bool *out_is_known, struct weir_error *err)
-{
-    int64_t n_own = 0;
-    WEIR_TRY(weir_txn_query_int(txn, sql_n_known, WEIR_BINDS(WEIR_BIND_TEXT("sha256", manifest)), 0,
-                                out_n, err));
-    WEIR_TRY(weir_txn_query_int(
-        txn, sql_is_known,
-        WEIR_BINDS(WEIR_BIND_TEXT("sha256", manifest), WEIR_BIND_TEXT("project", project)), 0,
-        &n_own, err));
-    *out_is_known = n_own > 0;
     return WEIR_OK;
 }

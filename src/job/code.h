@@ -40,9 +40,4 @@ weir_status weir_code_know(struct weir_txn *txn, const char *project, const char
 weir_status weir_code_bring(struct weir_txn *txn, const char *project, const json_t *spec,
                             int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** In how many projects is this manifest known, and is it in this one (NULL: in none)? */
-weir_status weir_code_known(struct weir_txn *txn, const char *manifest, const char *project,
-                            int64_t *out_n, bool *out_is_known,
-                            struct weir_error *err) WEIR_MUST_CHECK;
-
 #endif

@@ -72,14 +72,12 @@ static weir_status keep_rows(struct weir_txn *txn, const struct weir_live_row *r
 
 weir_status weir_heard_keep(struct weir_txn *txn, struct weir_store *store, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct weir_live_row *rows;
     size_t n;
     weir_arena_init(&arena, 0);
     weir_live_list(store, WEIR_LIVE_NODES, &arena, &rows, &n);
-    weir_status status = keep_rows(txn, rows, n, err);
-    weir_arena_fini(&arena);
-    return status;
+    return keep_rows(txn, rows, n, err);
 }
 
 weir_status weir_heard_restore(struct weir_txn *txn, struct weir_error *err)

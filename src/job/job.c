@@ -299,24 +299,23 @@ static weir_status wake_node(struct weir_txn *txn, const char *name, struct weir
 
 static weir_status wake_nodes_of(struct weir_txn *txn, const char *job, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     char **nodes;
     size_t n = 0;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_txn_query_texts(
-        txn, sql_nodes_of, WEIR_BINDS(WEIR_BIND_TEXT("id", job)), &arena, &nodes, &n, err);
-    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
-        status = wake_node(txn, nodes[i], err);
+    WEIR_TRY(weir_txn_query_texts(txn, sql_nodes_of, WEIR_BINDS(WEIR_BIND_TEXT("id", job)), &arena,
+                                  &nodes, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(wake_node(txn, nodes[i], err));
     }
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }
 
 static weir_status append_event(struct weir_txn *txn, const struct weir_job *job, const char *actor,
                                 const char *kind, const char *message, int64_t now_ms,
                                 struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     const struct weir_event event = {.time_ms = now_ms,
                                      .topic = "jobs",
@@ -324,9 +323,7 @@ static weir_status append_event(struct weir_txn *txn, const struct weir_job *job
                                      .subject = weir_arena_printf(&arena, "job/%s", job->id),
                                      .actor = (char *)actor,
                                      .message = (char *)message};
-    weir_status status = weir_event_append(txn, &event, NULL, err);
-    weir_arena_fini(&arena);
-    return status;
+    return weir_event_append(txn, &event, NULL, err);
 }
 
 static int64_t text_bytes(const char *text)
@@ -339,7 +336,7 @@ static weir_status begin_account(struct weir_txn *txn, const struct weir_job *jo
                                  const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
                                  struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     struct weir_job_state state = {.job = *job,
                                    .tasks = WEIR_ARENA_ARRAY(&arena, n_tasks + 1, struct weir_task),
@@ -351,9 +348,7 @@ static weir_status begin_account(struct weir_txn *txn, const struct weir_job *jo
         state.tasks[i].node = NULL;
         state.tasks[i].due_ms = 0;
     }
-    weir_status status = weir_usage_record(txn, &state, now_ms, err);
-    weir_arena_fini(&arena);
-    return status;
+    return weir_usage_record(txn, &state, now_ms, err);
 }
 
 weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,

@@ -162,13 +162,11 @@ static weir_status read_shares(const json_t *object, const char *path, struct we
 weir_status weir_queue_shares_read(const char *text, const char *path, struct weir_arena *arena,
                                    struct weir_queue_shares *out, struct weir_error *err)
 {
-    json_t *object = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *object = NULL;
     if (text != NULL && strcmp(text, "null") != 0) {
         WEIR_TRY(weir_json_parse(text, strlen(text), path, &object, err));
     }
-    weir_status status = read_shares(object, path, arena, out, err);
-    json_decref(object);
-    return status;
+    return read_shares(object, path, arena, out, err);
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -243,16 +241,14 @@ weir_status weir_queue_times_read(const char *text, struct weir_arena *arena,
                                   struct weir_queue_time **out, size_t *out_n,
                                   struct weir_error *err)
 {
-    json_t *list;
+    WEIR_AUTO(weir_json_auto_free) json_t *list = NULL;
     if (text == NULL || strcmp(text, "null") == 0) {
         *out = NULL;
         *out_n = 0;
         return WEIR_OK;
     }
     WEIR_TRY(weir_json_parse(text, strlen(text), "$.times", &list, err));
-    weir_status status = read_times(list, arena, out, out_n, err);
-    json_decref(list);
-    return status;
+    return read_times(list, arena, out, out_n, err);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -411,12 +407,10 @@ static weir_status check_in(struct weir_txn *txn, const struct weir_queue *queue
 weir_status weir_queue_check(struct weir_txn *txn, const struct weir_queue *queue,
                              struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     const struct weir_queue *old;
     weir_arena_init(&arena, 0);
-    weir_status status = check_in(txn, queue, &arena, &old, err);
-    weir_arena_fini(&arena);
-    return status;
+    return check_in(txn, queue, &arena, &old, err);
 }
 
 static weir_status set_in(struct weir_txn *txn, const struct weir_queue *queue, int64_t now_ms,
@@ -434,11 +428,9 @@ static weir_status set_in(struct weir_txn *txn, const struct weir_queue *queue, 
 weir_status weir_queue_set(struct weir_txn *txn, const struct weir_queue *queue, int64_t now_ms,
                            struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = set_in(txn, queue, now_ms, &arena, err);
-    weir_arena_fini(&arena);
-    return status;
+    return set_in(txn, queue, now_ms, &arena, err);
 }
 
 weir_status weir_queue_delete(struct weir_txn *txn, const char *name, struct weir_error *err)

@@ -119,14 +119,3 @@ weir_status weir_queue_history_read(struct weir_txn *txn, const char *queue, con
         WEIR_BIND_TEXT("project", project), WEIR_BIND_INT("n", WEIR_QUEUE_HISTORY_MAX + 1)};
     return read_points(txn, binds, WEIR_ARRAY_LEN(binds), arena, out, out_n, err);
 }
-
-weir_status weir_queue_history_now(struct weir_txn *txn, struct weir_arena *arena,
-                                   struct weir_queue_point **out, size_t *out_n,
-                                   struct weir_error *err)
-{
-    const struct weir_bind binds[] = {
-        WEIR_BIND_INT("step", 1),        WEIR_BIND_INT("from", NOW),
-        WEIR_BIND_INT("to", NOW + 1),    WEIR_BIND_TEXT("queue", NULL),
-        WEIR_BIND_TEXT("project", NULL), WEIR_BIND_INT("n", WEIR_QUEUE_HISTORY_MAX + 1)};
-    return read_points(txn, binds, WEIR_ARRAY_LEN(binds), arena, out, out_n, err);
-}

@@ -52,9 +52,4 @@ weir_status weir_queue_history_read(struct weir_txn *txn, const char *queue, con
                                     struct weir_arena *arena, struct weir_queue_point **out,
                                     size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The newest sample of each queue. In the arena. */
-weir_status weir_queue_history_now(struct weir_txn *txn, struct weir_arena *arena,
-                                   struct weir_queue_point **out, size_t *out_n,
-                                   struct weir_error *err) WEIR_MUST_CHECK;
-
 #endif

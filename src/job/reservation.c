@@ -1,7 +1,6 @@
 #include "job/reservation.h"
 
 #include "base/json.h"
-#include "job/job.h"
 #include "job/queue.h"
 #include "store/identity.h"
 #include "store/stmt.h"

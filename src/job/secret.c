@@ -7,8 +7,6 @@
 #include "store/table.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>

@@ -283,26 +283,20 @@ weir_status weir_service_ticket_take(struct weir_txn *txn, const char *id, const
                                      char secret[WEIR_SECRET_BYTES], struct weir_error *err)
 {
     char hash[WEIR_SHA256_TEXT_BYTES];
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct found_login found;
     weir_arena_init(&arena, 0);
     weir_secret_hash(ticket, hash);
-    weir_status status = find_login(txn, id, true, hash, now_ms, &arena, &found, err);
-    if (status == WEIR_OK) {
-        status = weir_txn_exec(txn, sql_login_delete, WEIR_BINDS(WEIR_BIND_TEXT("hash", hash)),
-                               NULL, err);
+    WEIR_TRY(find_login(txn, id, true, hash, now_ms, &arena, &found, err));
+    WEIR_TRY(
+        weir_txn_exec(txn, sql_login_delete, WEIR_BINDS(WEIR_BIND_TEXT("hash", hash)), NULL, err));
+    if (found.nonce[0] != '\0' && strcmp(found.nonce, nonce) != 0) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "this ticket was made for another browser: open the service from "
+                              "Weir's console");
     }
-    if (status == WEIR_OK && found.nonce[0] != '\0' && strcmp(found.nonce, nonce) != 0) {
-        status = weir_error_set(err, WEIR_ERR_UNAUTH,
-                                "this ticket was made for another browser: open the service from "
-                                "Weir's console");
-    }
-    if (status == WEIR_OK) {
-        status = add_login(txn, id, false, "", found.session, found.token,
-                           now_ms + WEIR_SERVICE_LOGIN_MS, secret, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    return add_login(txn, id, false, "", found.session, found.token, now_ms + WEIR_SERVICE_LOGIN_MS,
+                     secret, err);
 }
 
 weir_status weir_service_login_identify(struct weir_txn *txn, const char *id, const char *login,

@@ -283,11 +283,9 @@ weir_status weir_task_devices_of(struct weir_txn *txn, const char *task, int64_t
 weir_status weir_task_devices_end(struct weir_txn *txn, const char *task, int64_t attempt,
                                   struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = end_in(txn, task, attempt, &arena, err);
-    weir_arena_fini(&arena);
-    return status;
+    return end_in(txn, task, attempt, &arena, err);
 }
 
 weir_status weir_task_devices_leave(struct weir_txn *txn, const struct weir_job_state *state,
@@ -361,11 +359,9 @@ weir_status weir_task_devices_settle(struct weir_txn *txn, const char *node,
                                      const struct weir_attempt_name *alive, size_t n_alive,
                                      size_t *out_n_freed, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = settle_in(txn, node, alive, n_alive, &arena, out_n_freed, err);
-    weir_arena_fini(&arena);
-    return status;
+    return settle_in(txn, node, alive, n_alive, &arena, out_n_freed, err);
 }
 
 weir_status weir_task_devices_each_left(struct weir_txn *txn, weir_device_left_fn fn, void *context,

@@ -263,7 +263,8 @@ static weir_status roll_all(struct weir_txn *txn, const char *sql, int64_t now_m
     return status;
 }
 
-int64_t weir_usage_every_ms(int64_t n_running)
+/** How often meters of tasks that run are rolled, where so many do. */
+static int64_t weir_usage_every_ms(int64_t n_running)
 {
     return WEIR_MAX((int64_t)WEIR_USAGE_ROLL_MS,
                     WEIR_MIN(n_running * WEIR_USAGE_EACH_MS, (int64_t)WEIR_USAGE_ROLL_MAX_MS));
@@ -393,14 +394,13 @@ weir_status weir_usage_record(struct weir_txn *txn, const struct weir_job_state 
 weir_status weir_usage_end(struct weir_txn *txn, const char *job, int64_t now_ms,
                            struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct meters meters = {0};
     weir_arena_init(&arena, 0);
-    weir_status status =
-        read_meters(txn, sql_of_job, WEIR_BINDS(WEIR_BIND_TEXT("job", job)), &arena, &meters, err);
-    for (size_t i = 0; i < meters.n && status == WEIR_OK; i++) {
-        status = end(txn, &meters.items[i], now_ms, err);
+    WEIR_TRY(
+        read_meters(txn, sql_of_job, WEIR_BINDS(WEIR_BIND_TEXT("job", job)), &arena, &meters, err));
+    for (size_t i = 0; i < meters.n; i++) {
+        WEIR_TRY(end(txn, &meters.items[i], now_ms, err));
     }
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }

@@ -59,9 +59,6 @@ weir_status weir_usage_record(struct weir_txn *txn, const struct weir_job_state 
 weir_status weir_usage_end(struct weir_txn *txn, const char *job, int64_t now_ms,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** How often meters of tasks that run are rolled, where so many do. */
-int64_t weir_usage_every_ms(int64_t n_running);
-
 /** Count what tasks that run had, of those that are due. *out_n: how many. Cost: a few statements for each. */
 weir_status weir_usage_roll_running(struct weir_txn *txn, int64_t now_ms, int64_t *out_n,
                                     struct weir_error *err) WEIR_MUST_CHECK;

@@ -37,9 +37,6 @@ static const struct {
 
 /* A job that is gone has only its number. */
 static const char sql_job[] = "SELECT name FROM jobs WHERE id = :id";
-static const char sql_totals[] =
-    "SELECT project, model, waited, given, used, unknown, idle, borrowed, 0, cpu_given, 0"
-    " FROM usage_totals ORDER BY project, model LIMIT :n";
 
 const char *weir_usage_by_text(enum weir_usage_by by)
 {
@@ -136,27 +133,4 @@ weir_status weir_usage_report(struct weir_txn *txn, const struct weir_usage_quer
 {
     WEIR_TRY(read_rows(txn, query, arena, out, out_n, err));
     return query->by == WEIR_USAGE_BY_JOB ? name_jobs(txn, *out, *out_n, arena, err) : WEIR_OK;
-}
-
-weir_status weir_usage_totals(struct weir_txn *txn, struct weir_arena *arena,
-                              struct weir_usage_total **out, size_t *out_n, struct weir_error *err)
-{
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
-    struct weir_usage_total *totals = NULL;
-    size_t n = 0, cap = 0;
-    bool has_row;
-    WEIR_TRY(weir_stmt_open(txn, sql_totals, WEIR_BINDS(WEIR_BIND_INT("n", WEIR_USAGE_ROWS_MAX)),
-                            &row, err));
-    WEIR_TRY(weir_stmt_step(row, &has_row, err));
-    while (has_row) {
-        if (n == cap) {
-            totals = grown(arena, totals, n, &cap, sizeof *totals);
-        }
-        totals[n++] = (struct weir_usage_total){weir_stmt_text(row, 0, arena),
-                                                weir_stmt_text(row, 1, arena), figures_at(row, 2)};
-        WEIR_TRY(weir_stmt_step(row, &has_row, err));
-    }
-    *out = totals;
-    *out_n = n;
-    return WEIR_OK;
 }

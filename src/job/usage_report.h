@@ -55,14 +55,4 @@ weir_status weir_usage_report(struct weir_txn *txn, const struct weir_usage_quer
                               struct weir_arena *arena, struct weir_usage_row **out, size_t *out_n,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
-/** All that was ever counted, by project and model: what counters show. */
-struct weir_usage_total {
-    char *project, *model;
-    struct weir_usage_figures is; /**< cpu_waited and cpu_borrowed are 0. */
-};
-
-weir_status weir_usage_totals(struct weir_txn *txn, struct weir_arena *arena,
-                              struct weir_usage_total **out, size_t *out_n,
-                              struct weir_error *err) WEIR_MUST_CHECK;
-
 #endif

@@ -6,7 +6,6 @@
 #include "store/pulse.h"
 
 #include <math.h>
-#include <string.h>
 
 /* What a status is called there. None is a 5xx for what a caller did wrong: clients would try again for
  * minutes. */
@@ -112,7 +111,7 @@ void mlflow_put_int(struct weir_buf *buf, int64_t value)
     (void)weir_buf_append(buf, text, number_int_text(value, text));
 }
 
-void mlflow_put_number(struct weir_buf *buf, double value)
+static void mlflow_put_number(struct weir_buf *buf, double value)
 {
     char text[NUMBER_TEXT_BYTES];
     if (isnan(value)) {
@@ -148,7 +147,8 @@ static void put_int_member(struct weir_buf *buf, const char *name, int64_t value
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-void mlflow_put_artifact_uri(struct weir_buf *buf, const struct weir_run *run)
+/** Where a run's artifacts are, for MLflow's clients. */
+static void mlflow_put_artifact_uri(struct weir_buf *buf, const struct weir_run *run)
 {
     (void)weir_buf_puts(buf, ",\"artifact_uri\":");
     if (run->artifact_root != NULL) {

@@ -166,10 +166,9 @@ weir_status mlflow_int(const struct weir_mlflow_call *call, const char *name, in
     if (!is_query(call)) {
         return mlflow_int_of(call->arena, member(call, name), name, out, err);
     }
+    WEIR_AUTO(weir_json_auto_free)
     json_t *value = json_string(weir_http_request_query(call->request, name));
-    weir_status status = mlflow_int_of(call->arena, value, name, out, err);
-    json_decref(value);
-    return status;
+    return mlflow_int_of(call->arena, value, name, out, err);
 }
 
 weir_status mlflow_bool(const struct weir_mlflow_call *call, const char *name, bool fallback,
@@ -348,14 +347,12 @@ weir_status mlflow_check_key(struct weir_arena *arena, const char *place, const 
                                     "'%s' exceeds the maximum length of %d bytes", place,
                                     WEIR_RUN_KEY_MAX);
     }
-    json_t *value = json_string(key);
-    weir_status status = mlflow_invalid(
+    WEIR_AUTO(weir_json_auto_free) json_t *value = json_string(key);
+    return mlflow_invalid(
         arena, place, value,
         !has_good_characters(key)
             ? bad_characters
             : "Names may be treated as files in certain cases, and must not resolve to other names "
               "when treated as such.",
         err);
-    json_decref(value);
-    return status;
 }

@@ -283,12 +283,9 @@ weir_status mlflow_answer_made(struct weir_mlflow_call *call, weir_status status
 /** A JSON string, number. NULL is "". */
 void mlflow_put_text(struct weir_buf *buf, const char *text);
 void mlflow_put_int(struct weir_buf *buf, int64_t value);
-void mlflow_put_number(struct weir_buf *buf, double value);
 /** "name":"text", with a comma before it unless it is the first of its object. NULL is left out. */
 void mlflow_put_member(struct weir_buf *buf, const char *name, const char *text);
 
-/** Where a run's artifacts are, for MLflow's clients. */
-void mlflow_put_artifact_uri(struct weir_buf *buf, const struct weir_run *run);
 /** {"run_id", …}: RunInfo. */
 void mlflow_put_run_info(struct weir_buf *buf, const struct weir_run *run);
 /** {"info", "data", "inputs"}: the whole of one run. */

@@ -1,8 +1,6 @@
 /** Operations on experiments. */
 #include "mlflow/call.h"
 
-#include "base/grow.h"
-
 #include <inttypes.h>
 #include <string.h>
 

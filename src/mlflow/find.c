@@ -2,7 +2,6 @@
 #include "mlflow/call.h"
 
 #include "store/stmt.h"
-#include "store/table.h"
 
 #include <ctype.h>
 #include <inttypes.h>

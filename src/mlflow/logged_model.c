@@ -2,7 +2,6 @@
 #include "mlflow/call.h"
 
 #include "store/table.h"
-#include "track/artifact.h"
 #include "track/logged_model.h"
 
 #include <inttypes.h>

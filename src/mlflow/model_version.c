@@ -4,8 +4,6 @@
 #include "base/uuid.h"
 #include "control/inspector.h"
 #include "control/model_delete.h"
-#include "store/stmt.h"
-#include "store/table.h"
 #include "track/model_of_run.h"
 
 #include <inttypes.h>

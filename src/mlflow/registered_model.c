@@ -5,7 +5,6 @@
 #include "control/model_change.h"
 #include "control/model_delete.h"
 #include "deploy/deploy.h"
-#include "store/stmt.h"
 #include "store/table.h"
 
 #include <ctype.h>

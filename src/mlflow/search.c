@@ -1,7 +1,6 @@
 /** Searches: a page is written as JSON while its rows are read. */
 #include "mlflow/call.h"
 
-#include "base/grow.h"
 #include "store/row_scope.h"
 #include "store/stmt.h"
 #include "track/run_search.h"

@@ -5,7 +5,6 @@
 #include "base/macros.h"
 #include "base/uuid.h"
 
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

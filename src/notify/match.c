@@ -1,6 +1,5 @@
 #include "notify/match.h"
 
-#include "base/json.h"
 #include "notify/notify.h"
 #include "store/alert_kind.h"
 

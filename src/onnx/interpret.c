@@ -41,6 +41,7 @@ static weir_status take_outputs(struct weir_onnx *onnx, const struct onnx_step *
 weir_status onnx_step_run(struct weir_onnx *onnx, const struct onnx_step *step,
                           struct weir_tensor *const *in, struct weir_error *err)
 {
+    WEIR_AUTO(weir_auto_free)
     struct weir_tensor **out = calloc(step->node->n_out, sizeof(struct weir_tensor *));
     if (out == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a node's outputs");
@@ -53,9 +54,7 @@ weir_status onnx_step_run(struct weir_onnx *onnx, const struct onnx_step *step,
                              .out = out,
                              .n_out = step->node->n_out,
                              .budget = &onnx->budget};
-    weir_status status = take_outputs(onnx, step, out, step->op->run(&call, err), err);
-    free(out);
-    return status;
+    return take_outputs(onnx, step, out, step->op->run(&call, err), err);
 }
 
 static weir_status run_step(struct weir_onnx *onnx, size_t i_step, struct weir_error *err)

@@ -2,8 +2,6 @@
 
 #include "model_private.h"
 
-#include "base/grow.h"
-
 #include <stdlib.h>
 #include <string.h>
 

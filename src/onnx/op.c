@@ -2,7 +2,6 @@
 
 #include "tensor/convert.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct family {

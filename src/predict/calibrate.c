@@ -4,7 +4,6 @@
 #include "stats/stats.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 /* Cosines against single people, counted in steps of 1/2048. */

@@ -1,7 +1,6 @@
 #include "predict/gallery.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* One broken photo is left out; impostors without a single one would leave the door to a rule that
  * nobody asked for. */

@@ -1,7 +1,6 @@
 #include "predict/intake.h"
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/hash.h"
 #include "base/json.h"

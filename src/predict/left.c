@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "predict/outbox.h"
 #include "predict/pictures.h"
-#include "predict/predict.h"
 #include "predict/refused.h"
 #include "predict/shipper.h"
 

@@ -120,7 +120,4 @@ int64_t outbox_reader_saved_ms(const struct outbox_reader *reader);
 /** Waits end at once from now on. Any thread. */
 void outbox_reader_cancel(struct outbox_reader *reader);
 
-/** Decisions are waiting for this reader. */
-bool outbox_reader_is_behind(struct outbox_reader *reader);
-
 #endif

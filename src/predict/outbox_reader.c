@@ -202,14 +202,6 @@ void outbox_reader_cancel(struct outbox_reader *reader)
     pthread_mutex_unlock(&reader->outbox->lock);
 }
 
-bool outbox_reader_is_behind(struct outbox_reader *reader)
-{
-    pthread_mutex_lock(&reader->outbox->lock);
-    bool is_behind = reader->position < reader->outbox->end;
-    pthread_mutex_unlock(&reader->outbox->lock);
-    return is_behind;
-}
-
 void outbox_counts(struct outbox *outbox, struct outbox_counts *out)
 {
     struct outbox_counts counts = {0};

@@ -13,7 +13,6 @@
 #include "predict/shipper.h"
 #include "predict/source.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

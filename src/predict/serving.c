@@ -1,7 +1,6 @@
 #include "predict/serving.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char **copy_names(struct weir_arena *arena, const char *const *names, size_t n)
 {

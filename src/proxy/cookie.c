@@ -3,7 +3,6 @@
 #include "proxy/rules.h"
 
 #include "base/buf.h"
-#include "base/macros.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,7 +1,5 @@
 #include "proxy/exchange.h"
 
-#include "base/macros.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
  * A ticket of the command line has none. */
 #include "proxy/private.h"
 
-#include "base/macros.h"
 #include "base/rng.h"
 #include "base/sha256.h"
 

@@ -1,8 +1,6 @@
 /* Which service a request is for, by its path or its host. */
 #include "proxy/private.h"
 
-#include "base/macros.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -1,6 +1,5 @@
 #include "proxy/private.h"
 
-#include "base/clock.h"
 #include "base/macros.h"
 #include "base/secret.h"
 

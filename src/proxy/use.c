@@ -1,9 +1,6 @@
 /* How much of what is under way is whose, and when somebody used it. */
 #include "proxy/private.h"
 
-#include "base/clock.h"
-#include "base/macros.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "proxy/exchange.h"
 
 #include "base/clock.h"
-#include "base/macros.h"
 #include "base/relay.h"
 
 #include <arpa/inet.h>

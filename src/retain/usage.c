@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 // clang-format off
 static const struct weir_field usage_fields[] = {

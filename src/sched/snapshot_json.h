@@ -1,5 +1,5 @@
 /**
- * A snapshot and a plan as JSON: for files, replay, "what if" and people. References are by name.
+ * A snapshot as JSON: for files, replay, "what if" and people. References are by name.
  * Members that have their default may be left out. Unknown members are refused. Units are those of
  * sched/snapshot.h.
  *
@@ -54,22 +54,5 @@
 weir_status weir_sched_snapshot_from_json(const json_t *document, struct weir_arena *arena,
                                           struct weir_sched_snapshot *out,
                                           struct weir_error *err) WEIR_MUST_CHECK;
-
-/**
- * Write a snapshot in the form above, defaults left out. The caller owns the result; NULL: no
- * memory.
- */
-json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot);
-
-/**
- * {"actions": [{"kind": "bind | pipeline | evict", "task", "node", "devices", "reason", "by"}],
- *  "waits": [{"job", "code", "resource", "model", "need", "have", "object", "text"}],
- *  "queues": [{"name", "fair_share": [a, c, m], "requested", "allocated",
- *              "models": {"A100": {"fair_share": a, "requested", "allocated"}}}]}, all by name.
- * Models are there if it is about a model, or queues have shares of them.
- * The caller owns it; NULL: no memory.
- */
-json_t *weir_sched_plan_to_json(const struct weir_sched_snapshot *snapshot,
-                                const struct weir_sched_plan *plan);
 
 #endif

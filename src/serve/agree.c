@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "base/deadline.h"
-#include "tensor/convert.h"
 
 #include <math.h>
 #include <pthread.h>

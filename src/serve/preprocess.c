@@ -3,7 +3,6 @@
 #include "tensor/convert.h"
 
 #include <math.h>
-#include <string.h>
 
 #define N_VALUES 256
 

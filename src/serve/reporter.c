@@ -1,6 +1,5 @@
 #include "serve/reporter.h"
 
-#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
 #include "client/client.h"

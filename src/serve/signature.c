@@ -81,7 +81,8 @@ static const char *const output_kinds[] = {
     [SIGNATURE_EMBEDDING] = "embedding",
 };
 
-const char *signature_output_kind_text(enum signature_output_kind kind)
+/** "tensor", "logits", "probabilities", "embedding". */
+static const char *signature_output_kind_text(enum signature_output_kind kind)
 {
     return output_kinds[kind];
 }

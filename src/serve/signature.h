@@ -72,8 +72,6 @@ struct weir_signature {
 const char *signature_datatype(enum weir_dtype dtype);
 /** NONE: there is no such datatype. */
 enum weir_dtype signature_dtype_of(const char *datatype);
-/** "tensor", "logits", "probabilities", "embedding". */
-const char *signature_output_kind_text(enum signature_output_kind kind);
 
 /**
  * Reads a signature.

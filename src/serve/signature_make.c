@@ -1,6 +1,5 @@
 #include "signature_private.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static weir_status copy_port(const struct serve_port *port, bool is_input, struct weir_arena *arena,

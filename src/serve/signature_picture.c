@@ -1,7 +1,6 @@
 #include "signature_private.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /** A rule as it is written. */

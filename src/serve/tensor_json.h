@@ -52,10 +52,6 @@ weir_status tensor_fill_take_as(struct tensor_fill *fill, const char *what, int3
                                 const int64_t *dims, struct weir_tensor **out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
-/** One element: the shortest decimal that gives an f32 back; NaN, Infinity and -Infinity as
- *  they are called here. A string that is not UTF-8 is {"b64": …}. */
-void tensor_json_put_elem(struct weir_buf *out, const struct weir_tensor *tensor, size_t i);
-
 /** "[…]" of n elements from the first on, in one array. */
 void tensor_json_put_flat(struct weir_buf *out, const struct weir_tensor *tensor, size_t first,
                           size_t n);

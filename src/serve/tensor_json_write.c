@@ -252,7 +252,9 @@ static void put_string(struct weir_buf *out, const struct weir_tensor_string *st
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-void tensor_json_put_elem(struct weir_buf *out, const struct weir_tensor *tensor, size_t i)
+/** One element: the shortest decimal that gives an f32 back; NaN, Infinity and -Infinity as
+ *  they are called here. A string that is not UTF-8 is {"b64": …}. */
+static void tensor_json_put_elem(struct weir_buf *out, const struct weir_tensor *tensor, size_t i)
 {
     const char *elem = (const char *)tensor->data + i * weir_dtype_bytes(tensor->dtype);
     double value;

@@ -2,8 +2,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "base/record.h"
 #include "blob/blob.h"
 #include "job/secret.h"
 #include "store/store.h"
@@ -219,14 +217,10 @@ static weir_status write_about(const struct backup *backup, const struct partial
         json_pack("{s:i,s:s,s:s,s:s,s:I,s:I,s:s}", "format", BACKUP_FORMAT, "version", WEIR_VERSION,
                   "state", backup->state, "time", time, "files", (json_int_t)backup->n_files,
                   "bytes", (json_int_t)backup->n_bytes, "manifest", sha256);
-    char *text = json_dumps(about, JSON_INDENT(1));
+    WEIR_AUTO(weir_auto_free) char *text = json_dumps(about, JSON_INDENT(1));
     json_decref(about);
-    weir_status status = backup_path(path, partial->dir, "backup.json", err);
-    if (status == WEIR_OK) {
-        status = weir_file_write_atomic(path, text, strlen(text), 0600, err);
-    }
-    free(text);
-    return status;
+    WEIR_TRY(backup_path(path, partial->dir, "backup.json", err));
+    return weir_file_write_atomic(path, text, strlen(text), 0600, err);
 }
 
 static weir_status fill(struct backup *backup, const struct partial *partial,

@@ -80,13 +80,11 @@ static weir_status resolve(const char *target, char out[BACKUP_PATH_BYTES], stru
     if (slash != NULL && slash != copy) {
         *slash = '\0';
     }
-    char *absolute = realpath(slash == copy ? "/" : parent, NULL);
+    WEIR_AUTO(weir_auto_free) char *absolute = realpath(slash == copy ? "/" : parent, NULL);
     if (absolute == NULL) {
         return weir_error_set_errno(err, errno, "cannot use the folder %s", parent);
     }
-    weir_status status = backup_path(out, strcmp(absolute, "/") == 0 ? "" : absolute, name, err);
-    free(absolute);
-    return status;
+    return backup_path(out, strcmp(absolute, "/") == 0 ? "" : absolute, name, err);
 }
 
 weir_status partial_begin(const char *target, bool may_be_empty, struct partial *out,

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "cluster/driver.h"
 
 #include <pthread.h>

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/json.h"
-#include "base/sha256.h"
 #include "blob/blob.h"
 #include "blob/verify.h"
 #include "store/stmt.h"

@@ -430,16 +430,12 @@ weir_status weir_sim_cluster_parse(const char *text, size_t len, const char *wha
 weir_status weir_sim_cluster_load(const char *path, struct weir_sim_cluster *out,
                                   struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     char *text;
     size_t len;
     weir_arena_init(&arena, FILE_BYTES_MAX + ((size_t)1 << 20));
-    weir_status status = weir_file_read(path, FILE_BYTES_MAX, &arena, &text, &len, err);
-    if (status == WEIR_OK) {
-        status = weir_sim_cluster_parse(text, len, path, out, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_file_read(path, FILE_BYTES_MAX, &arena, &text, &len, err));
+    return weir_sim_cluster_parse(text, len, path, out, err);
 }
 
 weir_status weir_sim_cluster_uniform(int64_t n_devices, int64_t per_node,

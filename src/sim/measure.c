@@ -30,7 +30,8 @@ static double percentile(const double *sorted, int32_t n, double p)
     return below + 1 < n ? sorted[below] * (1 - part) + sorted[below + 1] * part : sorted[n - 1];
 }
 
-struct weir_sim_spread measure_spread(double *values, int32_t n)
+/** The spread of `n` values, which it sorts. Percentiles are interpolated. */
+static struct weir_sim_spread measure_spread(double *values, int32_t n)
 {
     double sum = 0;
     if (n == 0) {

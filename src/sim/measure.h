@@ -8,7 +8,4 @@
 void measure(const struct timeline *timeline, const struct weir_sched_queue *queues,
              int32_t n_queues, struct weir_sim_report *report);
 
-/** The spread of `n` values, which it sorts. Percentiles are interpolated. */
-struct weir_sim_spread measure_spread(double *values, int32_t n);
-
 #endif

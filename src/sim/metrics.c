@@ -20,7 +20,8 @@ static double guaranteed(const struct metrics_queue *queue, double want)
                                                       : WEIR_MIN((double)queue->quota_milli, want);
 }
 
-void metrics_divide(const struct metrics *metrics, const double *want, double *share)
+/** Work out fair shares of what queues ask for: `share` of `want`, both per queue. */
+static void metrics_divide(const struct metrics *metrics, const double *want, double *share)
 {
     double left = (double)metrics->capacity_milli;
     for (int32_t q = 0; q < metrics->n_queues; q++) {

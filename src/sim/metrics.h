@@ -86,7 +86,4 @@ void metrics_hold(struct metrics *metrics, int32_t queue, int64_t milli, int32_t
  */
 void metrics_parts(struct metrics *metrics, int64_t milli);
 
-/** Work out fair shares of what queues ask for: `share` of `want`, both per queue. */
-void metrics_divide(const struct metrics *metrics, const double *want, double *share);
-
 #endif

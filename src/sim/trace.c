@@ -184,16 +184,12 @@ weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what,
 weir_status weir_sim_trace_load(const char *path, const struct weir_sim_format *format,
                                 struct weir_sim_trace *out, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     char *text;
     size_t len;
     weir_arena_init(&arena, FILE_BYTES_MAX + ((size_t)1 << 20));
-    weir_status status = weir_file_read(path, FILE_BYTES_MAX, &arena, &text, &len, err);
-    if (status == WEIR_OK) {
-        status = weir_sim_trace_parse(text, len, path, format, out, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_file_read(path, FILE_BYTES_MAX, &arena, &text, &len, err));
+    return weir_sim_trace_parse(text, len, path, format, out, err);
 }
 
 void weir_sim_trace_fini(struct weir_sim_trace *trace)

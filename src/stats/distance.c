@@ -74,19 +74,6 @@ double weir_distance_ks(const struct weir_histogram *p, const struct weir_histog
     return largest;
 }
 
-double weir_distance_rmse(const struct weir_histogram *p, const struct weir_histogram *q)
-{
-    struct pair pair;
-    if (!normalise(p, q, &pair)) {
-        return NAN;
-    }
-    double sum = 0;
-    for (uint32_t i = 0; i < pair.n_bins; i++) {
-        sum += (pair.p[i] - pair.q[i]) * (pair.p[i] - pair.q[i]);
-    }
-    return sqrt(sum);
-}
-
 double weir_distance_hellinger(const struct weir_histogram *p, const struct weir_histogram *q)
 {
     struct pair pair;

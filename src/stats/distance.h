@@ -21,9 +21,6 @@ double weir_distance_js(const struct weir_histogram *p, const struct weir_histog
 /** Largest difference of the cumulative proportions (Kolmogorov–Smirnov on bins), 0..1. */
 double weir_distance_ks(const struct weir_histogram *p, const struct weir_histogram *q);
 
-/** Root of Σ(p−q)², the sum over bins (not their mean). */
-double weir_distance_rmse(const struct weir_histogram *p, const struct weir_histogram *q);
-
 /** Hellinger distance, 0..1. */
 double weir_distance_hellinger(const struct weir_histogram *p, const struct weir_histogram *q);
 

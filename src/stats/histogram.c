@@ -119,31 +119,6 @@ void weir_histogram_add(struct weir_histogram *hist, double value)
     hist->m2 += delta * (value - hist->mean);
 }
 
-weir_status weir_histogram_merge(struct weir_histogram *hist, const struct weir_histogram *other)
-{
-    if (hist->n_bins != other->n_bins ||
-        memcmp(hist->edges, other->edges, (hist->n_bins - 1) * sizeof hist->edges[0]) != 0) {
-        return WEIR_ERR_INVALID;
-    }
-    double na = (double)(hist->n - hist->n_infinite), nb = (double)(other->n - other->n_infinite);
-    if (nb > 0) {
-        double delta = other->mean - hist->mean;
-        hist->mean += delta * nb / (na + nb);
-        hist->m2 += other->m2 + delta * delta * na * nb / (na + nb);
-    }
-    if (other->n > 0) {
-        hist->min = hist->n == 0 || other->min < hist->min ? other->min : hist->min;
-        hist->max = hist->n == 0 || other->max > hist->max ? other->max : hist->max;
-    }
-    for (uint32_t i = 0; i < hist->n_bins; i++) {
-        hist->counts[i] += other->counts[i];
-    }
-    hist->n += other->n;
-    hist->n_infinite += other->n_infinite;
-    hist->n_nan += other->n_nan;
-    return WEIR_OK;
-}
-
 double weir_histogram_variance(const struct weir_histogram *hist)
 {
     uint64_t n_finite = hist->n - hist->n_infinite;

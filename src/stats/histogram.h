@@ -58,10 +58,6 @@ weir_status weir_histogram_from_values(struct weir_histogram *hist, const double
 
 void weir_histogram_add(struct weir_histogram *hist, double value);
 
-/** Add another's counts and moments (Chan et al.). @return INVALID if the edges differ. */
-weir_status weir_histogram_merge(struct weir_histogram *hist,
-                                 const struct weir_histogram *other) WEIR_MUST_CHECK;
-
 /** Bin of a value that is not NaN. */
 uint32_t weir_histogram_bin(const struct weir_histogram *hist, double value);
 

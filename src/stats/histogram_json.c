@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static json_t *must(json_t *value)
 {
@@ -154,9 +153,7 @@ weir_status weir_histogram_from_json(const json_t *value, struct weir_histogram 
 weir_status weir_histogram_from_text(const char *text, size_t len, struct weir_histogram *out,
                                      struct weir_error *err)
 {
-    json_t *value = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *value = NULL;
     WEIR_TRY(weir_json_parse(text, len, "histogram", &value, err));
-    weir_status status = weir_histogram_from_json(value, out, err);
-    json_decref(value);
-    return status;
+    return weir_histogram_from_json(value, out, err);
 }

@@ -78,37 +78,6 @@ START_TEST(moments_of_offset_data_do_not_cancel)
 
 END_TEST
 
-START_TEST(merging_parts_gives_what_adding_everything_gives)
-{
-    struct weir_rng rng;
-    weir_rng_init(&rng, 7, 0);
-    struct weir_histogram whole, parts[3];
-    ck_assert_int_eq(weir_histogram_init_linear(&whole, -3, 3, 40), WEIR_OK);
-    for (int i = 0; i < 3; i++) {
-        weir_histogram_init_like(&parts[i], &whole);
-    }
-    for (int i = 0; i < 5000; i++) {
-        double value = i % 97 == 0 ? NAN : weir_rng_normal(&rng);
-        weir_histogram_add(&whole, value);
-        weir_histogram_add(&parts[weir_rng_below(&rng, 2)], value); // parts[2] stays empty
-    }
-    ck_assert_int_eq(weir_histogram_merge(&parts[2], &parts[1]), WEIR_OK);
-    ck_assert_int_eq(weir_histogram_merge(&parts[0], &parts[2]), WEIR_OK);
-    ck_assert_uint_eq(parts[0].n, whole.n);
-    ck_assert_uint_eq(parts[0].n_nan, whole.n_nan);
-    ck_assert_double_eq_tol(parts[0].mean, whole.mean, 1e-12);
-    ck_assert_double_eq_tol(parts[0].m2, whole.m2, 1e-7);
-    ck_assert_double_eq(parts[0].max, whole.max);
-    for (uint32_t i = 0; i < whole.n_bins; i++) {
-        ck_assert_uint_eq(parts[0].counts[i], whole.counts[i]);
-    }
-    struct weir_histogram other;
-    ck_assert_int_eq(weir_histogram_init_linear(&other, -3, 2, 40), WEIR_OK);
-    ck_assert_int_eq(weir_histogram_merge(&parts[0], &other), WEIR_ERR_INVALID);
-}
-
-END_TEST
-
 START_TEST(json_text_brings_back_every_field)
 {
     struct weir_histogram hist, back;
@@ -187,7 +156,6 @@ END_TEST
 
 WEIR_TEST_MAIN("histogram", thirteen_bins_lie_as_numpy_places_them,
                an_edge_belongs_to_the_bin_below_it, a_constant_gets_a_deviation_of_a_twentieth,
-               moments_of_offset_data_do_not_cancel,
-               merging_parts_gives_what_adding_everything_gives, json_text_brings_back_every_field,
+               moments_of_offset_data_do_not_cancel, json_text_brings_back_every_field,
                an_infinity_survives_json_and_leaves_the_moments_alone,
                unusable_json_is_refused_and_leaves_the_output_alone, unusable_edges_are_refused)

@@ -6,8 +6,6 @@
 #include "store/stmt.h"
 #include "store/table.h"
 
-#include <string.h>
-
 // clang-format off
 static const struct weir_field alert_fields[] = {
     WEIR_FIELD(weir_alert, id,              TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),

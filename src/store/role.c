@@ -3,8 +3,6 @@
 #include "store/stmt.h"
 #include "store/table.h"
 
-#include <string.h>
-
 // clang-format off
 static const struct weir_field custom_role_fields[] = {
     WEIR_FIELD(weir_custom_role, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "Unique name"),

@@ -1,16 +1,12 @@
 #include "store/store.h"
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "store/store_private.h"
 #include "store/writer.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define READERS_DEFAULT 4

@@ -1,10 +1,8 @@
 #include "store/writer.h"
 
-#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

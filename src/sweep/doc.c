@@ -3,7 +3,6 @@
 #include "base/record.h"
 #include "sweep/method.h"
 
-#include <math.h>
 #include <string.h>
 
 struct doc_members {

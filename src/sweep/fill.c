@@ -4,7 +4,6 @@
 #include "base/buf.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "tensor/convert.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- narrow floats ------------------------------------------------------------------------- */
 

@@ -104,22 +104,19 @@ static weir_status check_folders(struct weir_txn *txn, const struct weir_artifac
 static weir_status check_place(struct weir_txn *txn, const struct weir_artifact *artifact,
                                struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     bool is_folder = false;
     weir_arena_init(&arena, 0);
     const struct range below = range_of(artifact->path, &arena);
-    weir_status status = check_folders(txn, artifact, &arena, err);
-    if (status == WEIR_OK) {
-        status = has_below(txn, artifact->run, &below, &is_folder, err);
+    WEIR_TRY(check_folders(txn, artifact, &arena, err));
+    WEIR_TRY(has_below(txn, artifact->run, &below, &is_folder, err));
+    if (is_folder) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "artifact \"%.200s\" is a folder: delete it first, or take "
+                              "another path",
+                              artifact->path);
     }
-    if (status == WEIR_OK && is_folder) {
-        status = weir_error_set(err, WEIR_ERR_CONFLICT,
-                                "artifact \"%.200s\" is a folder: delete it first, or take "
-                                "another path",
-                                artifact->path);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }
 
 weir_status weir_artifact_put(struct weir_txn *txn, const struct weir_artifact *artifact,

@@ -1,6 +1,5 @@
 #include "track/track.h"
 
-#include "store/stmt.h"
 #include "store/table.h"
 
 #include <inttypes.h>

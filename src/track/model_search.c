@@ -134,14 +134,10 @@ static weir_status read_page(struct weir_txn *txn, const struct noun *noun,
                              const struct weir_model_search *search, struct weir_arena *arena,
                              struct weir_search_page *page, struct weir_error *err)
 {
-    struct weir_search_sql sql;
+    WEIR_AUTO(weir_search_sql_fini) struct weir_search_sql sql;
     weir_search_sql_init(&sql, arena);
-    weir_status status = make_sql(noun, search, page, &sql, err);
-    if (status == WEIR_OK) {
-        status = weir_search_page_read(page, txn, &sql, err);
-    }
-    weir_search_sql_fini(&sql);
-    return status;
+    WEIR_TRY(make_sql(noun, search, page, &sql, err));
+    return weir_search_page_read(page, txn, &sql, err);
 }
 
 weir_status weir_model_search(struct weir_txn *txn, const struct weir_model_search *search,

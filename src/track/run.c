@@ -121,22 +121,21 @@ static weir_status check_value(const char *what, const struct weir_tag *tag, siz
 static weir_status check_same(struct weir_txn *txn, int64_t run, int64_t key,
                               const struct weir_tag *parameter, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     char **values;
     size_t n;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_txn_query_texts(
-        txn, sql_parameter_get, WEIR_BINDS(WEIR_BIND_INT("run", run), WEIR_BIND_INT("key", key)),
-        &arena, &values, &n, err);
-    if (status == WEIR_OK && n > 0 && strcmp(values[0], parameter->value) != 0) {
-        status = weir_error_set(err, WEIR_ERR_CONFLICT,
-                                "Changing param values is not allowed. Param with key='%.80s' was "
-                                "already logged with value='%.80s'. Attempted logging new value "
-                                "'%.80s'.",
-                                parameter->key, values[0], parameter->value);
+    WEIR_TRY(weir_txn_query_texts(txn, sql_parameter_get,
+                                  WEIR_BINDS(WEIR_BIND_INT("run", run), WEIR_BIND_INT("key", key)),
+                                  &arena, &values, &n, err));
+    if (n > 0 && strcmp(values[0], parameter->value) != 0) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "Changing param values is not allowed. Param with key='%.80s' was "
+                              "already logged with value='%.80s'. Attempted logging new value "
+                              "'%.80s'.",
+                              parameter->key, values[0], parameter->value);
     }
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }
 
 weir_status weir_run_parameters_put(struct weir_txn *txn, int64_t run,
@@ -284,9 +283,7 @@ weir_status weir_run_insert(struct weir_txn *txn, const struct weir_run *run, in
     if (run->parameters == NULL) {
         return WEIR_OK;
     }
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = put_parameters_of(txn, *out_number, run->parameters, &arena, err);
-    weir_arena_fini(&arena);
-    return status;
+    return put_parameters_of(txn, *out_number, run->parameters, &arena, err);
 }

@@ -1,11 +1,9 @@
 /** What belongs to the runs of a page: statements that stay prepared, names of keys looked up once. */
 #include "track/run_search.h"
 
-#include "base/grow.h"
 #include "store/stmt.h"
 
 #include <math.h>
-#include <string.h>
 
 #define N_PARTS 3
 

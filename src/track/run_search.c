@@ -5,8 +5,6 @@
 #include "track/run_search_private.h"
 #include "track/search_page.h"
 
-#include <string.h>
-
 #define KEY_OF_NAME "(SELECT id FROM track_keys WHERE name = ?)"
 
 static const struct weir_search_attribute run_attributes[] = {
@@ -271,7 +269,6 @@ static weir_status walk(struct weir_txn *txn, const struct weir_run_search *sear
                         struct weir_arena *arena, struct weir_search_page *page,
                         struct weir_error *err)
 {
-    struct weir_search_sql sql;
     bool can;
     if (search->filter != NULL || search->n_orders != 1 ||
         search->orders[0].entity != WEIR_SEARCH_METRIC) {
@@ -283,31 +280,24 @@ static weir_status walk(struct weir_txn *txn, const struct weir_run_search *sear
     if (!can) {
         return WEIR_OK;
     }
+    WEIR_AUTO(weir_search_sql_fini) struct weir_search_sql sql;
     weir_search_sql_init(&sql, arena);
-    weir_status status = make_walk_sql(search, page, &sql, err);
-    if (status == WEIR_OK) {
-        status = weir_search_page_read(page, txn, &sql, err);
-    }
-    weir_search_sql_fini(&sql);
-    return status;
+    WEIR_TRY(make_walk_sql(search, page, &sql, err));
+    return weir_search_page_read(page, txn, &sql, err);
 }
 
 static weir_status sort_all(struct weir_txn *txn, const struct weir_run_search *search,
                             struct weir_arena *arena, struct weir_search_page *page,
                             struct weir_error *err)
 {
-    struct weir_search_sql sql;
+    WEIR_AUTO(weir_search_sql_fini) struct weir_search_sql sql;
     *page = page_of(search);
     weir_search_columns_of(search->orders, search->n_orders, arena, &page->columns);
     weir_search_columns_add(&page->columns, "r.start_ms", true, WEIR_BIND_TYPE_INT);
     weir_search_columns_add(&page->columns, "r.id", false, WEIR_BIND_TYPE_TEXT);
     weir_search_sql_init(&sql, arena);
-    weir_status status = make_sql(search, page, &sql, err);
-    if (status == WEIR_OK) {
-        status = weir_search_page_read(page, txn, &sql, err);
-    }
-    weir_search_sql_fini(&sql);
-    return status;
+    WEIR_TRY(make_sql(search, page, &sql, err));
+    return weir_search_page_read(page, txn, &sql, err);
 }
 
 weir_status weir_run_search(struct weir_txn *txn, const struct weir_run_search *search,
@@ -331,27 +321,20 @@ weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *s
                            struct weir_arena *arena, int64_t *out, struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    struct weir_search_sql sql;
     bool has_row;
     *out = 0;
     if (search->n_experiments == 0 && search->projects != NULL && search->n_projects == 0) {
         return WEIR_OK;
     }
+    WEIR_AUTO(weir_search_sql_fini) struct weir_search_sql sql;
     weir_search_sql_init(&sql, arena);
     weir_search_sql_put(&sql, "SELECT count(*) FROM runs r");
     weir_run_search_conditions(&sql, search);
-    weir_status status = weir_search_sql_check(&sql, err);
-    if (status == WEIR_OK) {
-        status = weir_stmt_open(txn, sql.text.data, sql.binds, sql.n_binds, &stmt, err);
-    }
-    if (status == WEIR_OK) {
-        status = weir_stmt_step(stmt, &has_row, err);
-    }
-    if (status == WEIR_OK) {
-        *out = weir_stmt_int(stmt, 0);
-    }
-    weir_search_sql_fini(&sql);
-    return status;
+    WEIR_TRY(weir_search_sql_check(&sql, err));
+    WEIR_TRY(weir_stmt_open(txn, sql.text.data, sql.binds, sql.n_binds, &stmt, err));
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    *out = weir_stmt_int(stmt, 0);
+    return WEIR_OK;
 }
 
 /* ---- experiments ------------------------------------------------------------------------------- */

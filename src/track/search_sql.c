@@ -5,7 +5,6 @@
 #include "base/grow.h"
 #include "base/json.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

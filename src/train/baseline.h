@@ -29,9 +29,6 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
                            struct weir_net *net, struct weir_arena *arena, char **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The probability of the likeliest class: the largest softmax of n logits. Pure. */
-double train_top_probability(const float *logits, size_t n);
-
 /**
  * The best similarity of each of n unit vectors of `dim` values to the others with its label; NaN
  * if there is no other. Pure. Cost: dim multiplications per pair with the same label.

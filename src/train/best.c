@@ -90,14 +90,12 @@ static weir_status offer(struct worker *worker, struct weir_arena *arena, struct
 
 weir_status worker_best_offer(struct worker *worker, struct weir_error *err)
 {
-    struct weir_arena arena;
     if (worker->rank != 0 || !train_keeps_best(worker->task->config)) {
         return WEIR_OK;
     }
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = offer(worker, &arena, err);
-    weir_arena_fini(&arena);
-    return status;
+    return offer(worker, &arena, err);
 }
 
 weir_status worker_best_take(struct worker *worker, json_t **out_metrics, uint64_t *out_step,

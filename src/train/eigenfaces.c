@@ -43,7 +43,12 @@ static void rotate(double *matrix, size_t n, double *vectors, size_t p, size_t q
     }
 }
 
-void jacobi_eigen(double *matrix, size_t n, double *vectors)
+/**
+ * Eigenvalues and eigenvectors of a symmetric matrix by cyclic Jacobi rotations (Golub and Van
+ * Loan, 8.5). `matrix` (n x n) is overwritten: its diagonal holds the eigenvalues, in no order.
+ * Column j of `vectors` (n x n) is the unit eigenvector of the j-th.
+ */
+static void jacobi_eigen(double *matrix, size_t n, double *vectors)
 {
     double all = 0;
     memset(vectors, 0, n * n * sizeof *vectors);

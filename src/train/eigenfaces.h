@@ -34,11 +34,4 @@ void eigenfaces_fini(struct eigenfaces *faces);
 /** Whitened projection of a picture. @param[out] out  n_components values. */
 void eigenfaces_project(const struct eigenfaces *faces, const float *picture, float *out);
 
-/**
- * Eigenvalues and eigenvectors of a symmetric matrix by cyclic Jacobi rotations (Golub and Van
- * Loan, 8.5). `matrix` (n x n) is overwritten: its diagonal holds the eigenvalues, in no order.
- * Column j of `vectors` (n x n) is the unit eigenvector of the j-th.
- */
-void jacobi_eigen(double *matrix, size_t n, double *vectors);
-
 #endif

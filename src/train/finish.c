@@ -2,8 +2,6 @@
 #include "train/register.h"
 #include "train/worker.h"
 
-#include <string.h>
-
 json_t *worker_metrics(const struct worker *worker)
 {
     const struct train_state *state = &worker->state;
@@ -85,9 +83,7 @@ static weir_status finish(struct worker *worker, struct weir_arena *arena, struc
 
 weir_status worker_finish(struct worker *worker, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = finish(worker, &arena, err);
-    weir_arena_fini(&arena);
-    return status;
+    return finish(worker, &arena, err);
 }

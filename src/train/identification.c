@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CACHE_BYTES ((size_t)256 << 20)
 
@@ -305,10 +304,11 @@ static weir_status measure_group(const struct album *album, const struct train_s
                                  struct recognition *out)
 {
     size_t n_people = group->end - group->first, n_probes = 0;
+    WEIR_AUTO(weir_auto_free)
     float *scores = calloc(album->n_photos_all, n_people * sizeof *scores);
-    uint32_t *persons = calloc(album->n_photos_all, sizeof *persons);
-    weir_status status = scores == NULL || persons == NULL ? WEIR_ERR_NOMEM : WEIR_OK;
-    for (uint32_t i = group->first; status == WEIR_OK && i < group->end; i++) {
+    WEIR_AUTO(weir_auto_free) uint32_t *persons = calloc(album->n_photos_all, sizeof *persons);
+    WEIR_TRY(scores == NULL || persons == NULL ? WEIR_ERR_NOMEM : WEIR_OK);
+    for (uint32_t i = group->first; i < group->end; i++) {
         uint32_t person = split->people[i];
         for (uint32_t k = SPLIT_ENROLLED; k < album->n_photos[person]; k++) {
             const float *probe = features->vectors + photo(album, split, person, k) * features->dim;
@@ -316,13 +316,8 @@ static weir_status measure_group(const struct album *album, const struct train_s
             persons[n_probes++] = i - group->first;
         }
     }
-    if (status == WEIR_OK) {
-        status = recognition_measure(scores, persons, n_probes, n_people,
-                                     IDENTIFICATION_FALSE_ACCEPT_RATE, out);
-    }
-    free(scores);
-    free(persons);
-    return status;
+    return recognition_measure(scores, persons, n_probes, n_people,
+                               IDENTIFICATION_FALSE_ACCEPT_RATE, out);
 }
 
 static weir_status measure_method(const struct album *album, const struct train_split *split,

@@ -9,7 +9,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SECRET_BYTES    32
 #define BACKOFF_BASE_MS 200

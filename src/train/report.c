@@ -78,10 +78,8 @@ static void await_retry(struct train_report *report, int64_t wait_ms)
 static weir_status send_ticks(struct train_report *report, const struct train_tick *ticks, size_t n,
                               struct weir_error *err)
 {
-    json_t *body = ticks_json(ticks, n);
-    weir_status status = weir_client_call(report->client, "POST", report->path, body, NULL, err);
-    json_decref(body);
-    return status;
+    WEIR_AUTO(weir_json_auto_free) json_t *body = ticks_json(ticks, n);
+    return weir_client_call(report->client, "POST", report->path, body, NULL, err);
 }
 
 static void *run(void *context)

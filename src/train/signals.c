@@ -1,6 +1,5 @@
 #include "train/worker.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>

@@ -29,13 +29,10 @@ static weir_status open_data(struct train_task *task, struct weir_error *err)
     options.split = "test";
     options.kind = WEIR_DATASET_AUTO;
     WEIR_TRY(weir_dataset_open(config->data.validation, &options, &task->validation, err));
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status =
-        train_check_classes(task->validation, train_class_names(task->dataset, &arena),
-                            weir_dataset_n_classes(task->dataset), "validation", err);
-    weir_arena_fini(&arena);
-    return status;
+    return train_check_classes(task->validation, train_class_names(task->dataset, &arena),
+                               weir_dataset_n_classes(task->dataset), "validation", err);
 }
 
 static weir_status build_model(struct train_task *task, struct weir_error *err)

@@ -1,9 +1,6 @@
 #include "train/train.h"
 
-#include "base/log.h"
-
 #include <stdio.h>
-#include <string.h>
 
 static void print_help(void)
 {

@@ -362,10 +362,8 @@ static struct taker *make(int in_fd, struct weir_copy_watch *watch, struct weir_
 weir_status weir_copy_take(const char *path, int in_fd, struct weir_copy_watch *watch,
                            struct weir_error *err)
 {
-    struct taker *t = make(in_fd, watch, err);
-    weir_status status = t != NULL ? take_root(t, path, err) : WEIR_ERR_NOMEM;
-    free(t);
-    return status;
+    WEIR_AUTO(weir_auto_free) struct taker *t = make(in_fd, watch, err);
+    return t != NULL ? take_root(t, path, err) : WEIR_ERR_NOMEM;
 }
 
 static weir_status take_one(struct taker *t, int out_fd, struct weir_error *err)
@@ -387,8 +385,6 @@ static weir_status take_one(struct taker *t, int out_fd, struct weir_error *err)
 weir_status weir_copy_take_bytes(int in_fd, int out_fd, struct weir_copy_watch *watch,
                                  struct weir_error *err)
 {
-    struct taker *t = make(in_fd, watch, err);
-    weir_status status = t != NULL ? take_one(t, out_fd, err) : WEIR_ERR_NOMEM;
-    free(t);
-    return status;
+    WEIR_AUTO(weir_auto_free) struct taker *t = make(in_fd, watch, err);
+    return t != NULL ? take_one(t, out_fd, err) : WEIR_ERR_NOMEM;
 }

@@ -1,11 +1,9 @@
 #include "visit/line.h"
 
-#include "base/arena.h"
 #include "http/tunnel.h"
 #include "visit/visit.h"
 
 #include <stdio.h>
-#include <string.h>
 
 weir_status weir_line_open(struct weir_line *line, struct weir_client *client, const char *path,
                            const char *secret, struct weir_error *err)

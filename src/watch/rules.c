@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "deploy/step.h"
-#include "ion/threshold.h"
 #include "store/alert_kind.h"
 
 #include <inttypes.h>

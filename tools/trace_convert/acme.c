@@ -2,7 +2,6 @@
  * Acme: trace_seren.csv, trace_kalos.csv. Its column "queue" is a time; who shares the cluster is
  * told by "type" (Pretrain, Evaluation …). Tasks are node_num nodes where gpu_num divides by them.
  */
-#include "trace_convert/formats.h"
 
 #include "sim/import.h"
 

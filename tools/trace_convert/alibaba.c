@@ -1,5 +1,4 @@
 /** Alibaba cluster-trace-gpu-v2023: a pod per line; the multigpu lists end after gpu_milli. */
-#include "trace_convert/formats.h"
 
 #include "sim/import.h"
 

@@ -1,5 +1,4 @@
 /** Helios: cluster_log.csv. */
-#include "trace_convert/formats.h"
 
 #include "sim/import.h"
 

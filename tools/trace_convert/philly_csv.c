@@ -1,5 +1,4 @@
 /** Philly, reduced: timestamp,duration,num_gpus,gpu_time,cluster; "cluster" is the virtual one. */
-#include "trace_convert/formats.h"
 
 #include "sim/import.h"
 

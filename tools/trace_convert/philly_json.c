@@ -2,7 +2,6 @@
  * Philly's cluster_job_log: a list of jobs with their attempts. A job's run time is the sum of its
  * attempts', its size that of the largest. Jobs without a complete attempt tell of no work.
  */
-#include "trace_convert/formats.h"
 
 #include "sim/import.h"
 

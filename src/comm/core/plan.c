@@ -12,7 +12,8 @@ enum { FILE_MAX_BYTES = 1 << 20 };
 
 static const char *const wire_names[COMM_N_WIRES] = {"f32", "bf16", "fp16"};
 
-const char *comm_wire_name(enum comm_wire wire)
+/** "f32", "bf16" or "fp16". */
+static const char *comm_wire_name(enum comm_wire wire)
 {
     return wire_names[wire];
 }
@@ -234,7 +235,7 @@ weir_status comm_plan_load(const char *path, const struct comm_plan_key *key, st
 weir_status comm_plan_save(const char *path, const struct comm_plan_key *key,
                            const struct comm_plan *plan, struct weir_error *err)
 {
-    json_t *whole = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *whole = NULL;
     if (weir_path_exists(path)) {
         WEIR_TRY(open_file(path, &whole, err));
     } else {
@@ -253,11 +254,7 @@ weir_status comm_plan_save(const char *path, const struct comm_plan_key *key,
                                 json_pack("{s:s,s:i,s:i,s:s,s:s}", "transport", key->transport,
                                           "ranks", key->n_ranks, "hosts", key->n_hosts, "wire",
                                           comm_wire_name(key->wire), "algorithm", text));
-    char *bytes = json_dumps(whole, JSON_INDENT(1));
-    weir_status status = bytes == NULL
-                             ? weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %s", path)
-                             : weir_file_write_atomic(path, bytes, strlen(bytes), 0644, err);
-    free(bytes);
-    json_decref(whole);
-    return status;
+    WEIR_AUTO(weir_auto_free) char *bytes = json_dumps(whole, JSON_INDENT(1));
+    return bytes == NULL ? weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %s", path)
+                         : weir_file_write_atomic(path, bytes, strlen(bytes), 0644, err);
 }

@@ -38,9 +38,6 @@ struct comm_plan_key {
     enum comm_wire wire;
 };
 
-/** "f32", "bf16" or "fp16". */
-const char *comm_wire_name(enum comm_wire wire);
-
 /** The reverse; NULL is f32. @return INVALID with the names. */
 weir_status comm_wire_parse(const char *text, enum comm_wire *out,
                             struct weir_error *err) WEIR_MUST_CHECK;

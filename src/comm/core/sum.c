@@ -1,7 +1,5 @@
 #include "comm/core/sum.h"
 
-#include <string.h>
-
 enum { SLICE_UNIT = 16 };
 
 struct comm_slice comm_slice(size_t n_elems, int n_parts, int i_part)

@@ -6,7 +6,6 @@
 #include "comm/elastic/join_listener.h"
 #include "comm/rendezvous/rendezvous_private.h"
 
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 

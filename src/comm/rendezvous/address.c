@@ -1,12 +1,10 @@
 #include "comm/rendezvous/address.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "comm/rendezvous/auth_conn.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>

@@ -67,7 +67,7 @@ uint64_t wire_get_u64(struct wire_reader *reader)
     return p == NULL ? 0 : (uint64_t)load_u32(p) | (uint64_t)load_u32(p + 4) << 32;
 }
 
-void wire_get_bytes(struct wire_reader *reader, void *out, size_t len)
+static void wire_get_bytes(struct wire_reader *reader, void *out, size_t len)
 {
     const uint8_t *p = take(reader, len);
     if (p == NULL) {

@@ -64,7 +64,6 @@ struct wire_reader {
 
 uint32_t wire_get_u32(struct wire_reader *reader);
 uint64_t wire_get_u64(struct wire_reader *reader);
-void wire_get_bytes(struct wire_reader *reader, void *out, size_t len);
 
 /** u32 length and characters; a text longer than size - 1, or with a NUL inside, is bad. */
 void wire_get_text(struct wire_reader *reader, char *out, size_t size);

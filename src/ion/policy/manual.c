@@ -1,6 +1,5 @@
 #include "ion/policy.h"
 
-#include "base/json.h"
 #include "base/record.h"
 #include "store/rights.h"
 

@@ -3,7 +3,6 @@
 #include "ion/policy_refusal.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 struct weir_policy_shadow {
     int64_t min_requests, timeout_s;

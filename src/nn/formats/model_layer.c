@@ -307,12 +307,9 @@ weir_status model_expected(const struct model_place *place, const char *key, con
         return weir_error_set(place->err, WEIR_ERR_INVALID, "%s: %s%s%s is missing: expected %s",
                               place->what, place->path, dot, key, expected);
     }
-    char *text = json_dumps(got, JSON_ENCODE_ANY | JSON_COMPACT);
-    weir_status status =
-        weir_error_set(place->err, WEIR_ERR_INVALID, "%s: %s%s%s: expected %s, got %.60s",
-                       place->what, place->path, dot, key, expected, text == NULL ? "?" : text);
-    free(text);
-    return status;
+    WEIR_AUTO(weir_auto_free) char *text = json_dumps(got, JSON_ENCODE_ANY | JSON_COMPACT);
+    return weir_error_set(place->err, WEIR_ERR_INVALID, "%s: %s%s%s: expected %s, got %.60s",
+                          place->what, place->path, dot, key, expected, text == NULL ? "?" : text);
 }
 
 /** An integer within the setting's bounds; says so if it is not. */

@@ -140,11 +140,12 @@ weir_status weir_net_file_save(const char *path, struct weir_net *net,
     WEIR_TRY(check_object(info->training, "weir.training", err));
     size_t n_params = 0;
     (void)weir_net_params(net, &n_params);
+    WEIR_AUTO(weir_auto_free)
     struct weir_safetensors_tensor *tensors = calloc(n_params + 1, sizeof *tensors);
     if (tensors == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the list of parameters");
     }
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     const struct weir_safetensors_text texts[] = {
         {"weir.graph", info->graph},
@@ -161,13 +162,8 @@ weir_status weir_net_file_save(const char *path, struct weir_net *net,
         }
     }
     size_t n_tensors = 0;
-    weir_status status = collect(net, tensors, &n_tensors, err);
-    if (status == WEIR_OK) {
-        status = weir_safetensors_write(path, tensors, n_tensors, given, n_given, err);
-    }
-    weir_arena_fini(&arena);
-    free(tensors);
-    return status;
+    WEIR_TRY(collect(net, tensors, &n_tensors, err));
+    return weir_safetensors_write(path, tensors, n_tensors, given, n_given, err);
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */

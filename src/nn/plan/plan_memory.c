@@ -1,7 +1,5 @@
 #include "plan.h"
 
-#include <string.h>
-
 /* Tensors start on a cache line. */
 #define ALIGN_BYTES 64
 

@@ -1,8 +1,6 @@
 /* MobileNet: Howard et al., 2017, and Sandler et al., CVPR 2018 (torchvision's names). */
 #include "zoo_write.h"
 
-#include <stdio.h>
-
 /** A convolution and its norm; depthwise if it has groups. */
 struct conv_unit {
     int k, kernel, stride, groups;

@@ -177,6 +177,7 @@ weir_status fast_add_kernel(struct fast_plan *plan, const char *name, fast_kerne
 static weir_status interpret(struct fast_plan *plan, size_t i_step, struct weir_error *err)
 {
     const struct onnx_step *step = &plan->fast->onnx->steps[i_step];
+    WEIR_AUTO(weir_auto_free)
     struct weir_tensor **in = calloc(step->node->n_in + 1, sizeof(struct weir_tensor *));
     if (in == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a node's inputs");
@@ -184,9 +185,7 @@ static weir_status interpret(struct fast_plan *plan, size_t i_step, struct weir_
     for (size_t i = 0; i < step->node->n_in; i++) {
         in[i] = fast_tensor(plan, step->in[i]);
     }
-    weir_status status = onnx_step_run(plan->fast->onnx, step, in, err);
-    free(in);
-    return status;
+    return onnx_step_run(plan->fast->onnx, step, in, err);
 }
 
 static bool is_shape(const struct fast_shape *shape, const struct weir_tensor *tensor)

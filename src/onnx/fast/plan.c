@@ -2,7 +2,6 @@
 
 #include "alarm.h"
 #include "batch.h"
-#include "onednn.h"
 #include "op.h"
 #include "plan_private.h"
 

@@ -5,8 +5,6 @@
 #include "product.h"
 #include "qproduct.h"
 
-#include "tensor/convert.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

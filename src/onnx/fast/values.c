@@ -5,7 +5,6 @@
 #include "plan_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct weir_tensor *fast_tensor(const struct fast_plan *plan, int32_t value)
 {

@@ -5,7 +5,6 @@
 
 #include "base/macros.h"
 
-#include <math.h>
 #include <string.h>
 
 #define LANES       8

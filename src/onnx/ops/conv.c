@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /** x, less its zero point, as doubles. Freed by the caller; NULL: no memory. */
 static double *widen(const struct weir_tensor *x, const struct weir_tensor *zero)
@@ -130,7 +129,7 @@ static weir_status run_conv(struct onnx_call *call, struct weir_error *err)
     int64_t dims[WEIR_TENSOR_RANK_MAX];
     struct conv conv;
     struct weir_tensor *y;
-    double *sums;
+    WEIR_AUTO(weir_auto_free) double *sums = NULL;
     if (weir_dtype_class(x->dtype) != WEIR_DTYPE_IS_FLOAT || w->dtype != x->dtype) {
         return onnx_refuse_dtype(x->dtype, err);
     }
@@ -138,9 +137,7 @@ static weir_status run_conv(struct onnx_call *call, struct weir_error *err)
     window_out_dims(&conv.window, conv.n, conv.groups * conv.k, dims);
     WEIR_TRY(onnx_out(call, 0, x->dtype, x->rank, dims, &y, err));
     WEIR_TRY(sum_all(&conv, x, NULL, w, NULL, &sums, err));
-    weir_status status = put_biased(&conv, sums, onnx_in(call, 2), y, conv.window.n_out, err);
-    free(sums);
-    return status;
+    return put_biased(&conv, sums, onnx_in(call, 2), y, conv.window.n_out, err);
 }
 
 /* ---- integers --------------------------------------------------------------------------------- */

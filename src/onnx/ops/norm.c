@@ -1,10 +1,7 @@
 /* Normalisations: batch, instance, group, layer, root mean square, mean and variance. */
 #include "../op.h"
 
-#include "tensor/convert.h"
-
 #include <math.h>
-#include <string.h>
 
 static weir_status check_floats(const struct weir_tensor *x, struct weir_error *err)
 {

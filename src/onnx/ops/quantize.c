@@ -5,7 +5,6 @@
 #include "tensor/convert.h"
 
 #include <math.h>
-#include <string.h>
 
 /** Which scale an element has: one of all, one for each index of an axis, or one for each block of
  *  an axis. */

@@ -3,8 +3,6 @@
 
 #include "../names.h"
 
-#include "tensor/convert.h"
-
 #include <string.h>
 
 struct proof {
@@ -18,7 +16,8 @@ struct proof {
     int32_t n_symbols;
 };
 
-const struct rows_rule *rows_rule_find(const char *type)
+/** NULL: there is none. */
+static const struct rows_rule *rows_rule_find(const char *type)
 {
     const struct {
         const struct rows_rule *rules;

@@ -136,9 +136,6 @@ enum rows_verdict rows_broadcast_pair(const struct rows_call *call, const struct
 
 /* ---- rules -------------------------------------------------------------------------------------- */
 
-/** NULL: there is none. */
-const struct rows_rule *rows_rule_find(const char *type);
-
 extern const struct rows_rule rows_each[], rows_moves[], rows_shapes[], rows_sums[], rows_windows[];
 extern const size_t rows_n_each, rows_n_moves, rows_n_shapes, rows_n_sums, rows_n_windows;
 

@@ -6,8 +6,6 @@
 #include "sched/place/nomination.h"
 #include "sched/share/shares.h"
 
-#include <string.h>
-
 void action_list_waiting(struct cycle *cycle)
 {
     const struct cluster *cluster = &cycle->cluster;

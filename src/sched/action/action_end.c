@@ -1,7 +1,6 @@
 /** The actions that end work for what it does itself: it runs too long, or uses nothing. */
 #include "sched/action/actions.h"
 
-#include "base/macros.h"
 #include "sched/evict/eviction_cost.h"
 
 /** A job of which a part is on the move is ended when that has arrived, so that it ends whole. */

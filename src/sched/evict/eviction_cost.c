@@ -2,7 +2,11 @@
 
 #include "base/macros.h"
 
-int64_t eviction_cost_devices(const struct cluster *cluster, int32_t job)
+/**
+ * All devices that a job holds, in thousandths. A share by memory counts as on the smallest
+ * devices. What this plan has bound has not started and does not count. Cost: its tasks.
+ */
+static int64_t eviction_cost_devices(const struct cluster *cluster, int32_t job)
 {
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
     int64_t sum = 0;

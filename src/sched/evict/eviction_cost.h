@@ -4,12 +4,6 @@
 
 #include "sched/model/cluster.h"
 
-/**
- * All devices that a job holds, in thousandths. A share by memory counts as on the smallest
- * devices. What this plan has bound has not started and does not count. Cost: its tasks.
- */
-int64_t eviction_cost_devices(const struct cluster *cluster, int32_t job);
-
 /** Whether a preemptible job with devices uses less of them than the profile's idle_pct. */
 bool eviction_cost_is_idle(const struct cluster *cluster, int32_t job);
 

@@ -1,11 +1,9 @@
 #include "sched/evict/replace_victims.h"
 
-#include "base/macros.h"
 #include "sched/model/quantum.h"
 #include "sched/place/zones.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /** What is above a minimum comes back only if the minimum does. */
 static bool unit_has_base(const struct solver *solver, const struct eviction_unit *unit)
@@ -193,7 +191,8 @@ bool replace_is_whole(const struct solver *solver, const struct eviction_unit *u
     return true;
 }
 
-bool replace_reserve_losses(struct solver *solver, int32_t n)
+/** Make room for n in solver->scenario.losses. false: memory is out. */
+static bool replace_reserve_losses(struct solver *solver, int32_t n)
 {
     if (n <= solver->scenario.losses_cap) {
         return true;

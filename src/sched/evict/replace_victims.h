@@ -24,9 +24,6 @@ bool replace_victims(struct solver *solver, int32_t n_tasks);
  */
 int32_t replace_count_losses(struct solver *solver);
 
-/** Make room for n in solver->scenario.losses. false: memory is out. */
-bool replace_reserve_losses(struct solver *solver, int32_t n);
-
 /** Whether all tasks of a unit run where they were. */
 bool replace_is_whole(const struct solver *solver, const struct eviction_unit *unit);
 

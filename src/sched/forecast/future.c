@@ -2,7 +2,6 @@
 
 #include "base/macros.h"
 #include "sched/forecast/run_time.h"
-#include "sched/model/quantum.h"
 #include "sched/place/affinity.h"
 #include "sched/share/shares.h"
 

@@ -1,7 +1,5 @@
 #include "sched/forecast/scan.h"
 
-#include "base/macros.h"
-
 #include <stdlib.h>
 
 weir_status scan_init(struct scan *scan, struct cluster *cluster)

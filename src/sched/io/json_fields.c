@@ -38,25 +38,6 @@ static void store(const struct json_field *field, int64_t value, void *out)
     }
 }
 
-static int64_t load(const struct json_field *field, const void *from)
-{
-    const void *member = (const char *)from + field->offset;
-    switch (field->type) {
-    case JSON_FIELD_I32:
-        return *(const int32_t *)member;
-    case JSON_FIELD_I64:
-        return *(const int64_t *)member;
-    case JSON_FIELD_BOOL:
-        return *(const bool *)member;
-    case JSON_FIELD_WORD:
-        return *(const int *)member;
-    case JSON_FIELD_TEXT:
-    case JSON_FIELD_OTHER:
-        break;
-    }
-    return 0;
-}
-
 static weir_status refuse(const char *where, const char *name, const char *expected,
                           struct weir_error *err)
 {
@@ -130,24 +111,4 @@ weir_status json_fields_read(const struct json_field *fields, size_t n_fields, c
         }
     }
     return WEIR_OK;
-}
-
-void json_fields_write(const struct json_field *fields, size_t n_fields, const void *from,
-                       json_t *object)
-{
-    for (size_t i = 0; i < n_fields; i++) {
-        const struct json_field *field = &fields[i];
-        int64_t value = load(field, from);
-        if (field->type == JSON_FIELD_TEXT) {
-            const char *text = *(const char *const *)((const char *)from + field->offset);
-            if (text != NULL) {
-                json_object_set_new(object, field->name, json_string(text));
-            }
-        } else if (field->type != JSON_FIELD_OTHER && value != field->fallback) {
-            json_t *out = field->type == JSON_FIELD_BOOL   ? json_boolean(value)
-                          : field->type == JSON_FIELD_WORD ? json_string(field->words[value])
-                                                           : json_integer(value);
-            json_object_set_new(object, field->name, out);
-        }
-    }
 }

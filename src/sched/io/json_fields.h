@@ -1,4 +1,4 @@
-/** Scalar members of the snapshot's structs: a table that reads and writes them as JSON. */
+/** Scalar members of the snapshot's structs: a table that reads them from JSON. */
 #ifndef WEIR_SCHED_JSON_FIELDS_H
 #define WEIR_SCHED_JSON_FIELDS_H
 
@@ -12,7 +12,7 @@ enum json_field_type {
     JSON_FIELD_I64,
     JSON_FIELD_BOOL,
     JSON_FIELD_WORD,  /**< An int-sized enum by the words of `words`. */
-    JSON_FIELD_OTHER, /**< Read and written elsewhere: only its name is known here. */
+    JSON_FIELD_OTHER, /**< Read elsewhere: only its name is known here. */
 };
 
 struct json_field {
@@ -31,9 +31,5 @@ struct json_field {
  */
 weir_status json_fields_read(const struct json_field *fields, size_t n_fields, const json_t *object,
                              const char *where, void *out, struct weir_error *err) WEIR_MUST_CHECK;
-
-/** Add to `object` the members whose value is not the fallback. */
-void json_fields_write(const struct json_field *fields, size_t n_fields, const void *from,
-                       json_t *object);
 
 #endif

@@ -2,6 +2,8 @@
  *  planned and written, and that reads back as the same. */
 #include "sched/snapshot_json.h"
 
+#include "sched/test_snapshot.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "base/test_main.h"
 #include "sched/test/test_cluster.h"
+#include "sched/test_snapshot.h"
 
 #include <stdlib.h>
 

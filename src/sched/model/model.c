@@ -1,6 +1,5 @@
 #include "sched/model/model.h"
 
-#include "base/macros.h"
 #include "sched/model/shape.h"
 #include "sched/place/fits.h"
 

@@ -1,7 +1,6 @@
 #include "sched/place/domains.h"
 
 #include "base/macros.h"
-#include "sched/model/fraction.h"
 
 #include <stdlib.h>
 #include <string.h>

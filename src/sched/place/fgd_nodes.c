@@ -108,7 +108,7 @@ weir_status fgd_nodes_init(struct fgd_nodes *nodes, const struct cluster *cluste
 {
     *nodes = (struct fgd_nodes){.cluster = cluster};
     WEIR_TRY(allocate(nodes));
-    struct fgd_kind *kinds = count_kinds(nodes);
+    WEIR_AUTO(weir_auto_free) struct fgd_kind *kinds = count_kinds(nodes);
     if (kinds == NULL) {
         return WEIR_ERR_NOMEM;
     }
@@ -120,10 +120,7 @@ weir_status fgd_nodes_init(struct fgd_nodes *nodes, const struct cluster *cluste
         free_devices += nodes->states[i].n_devices;
         fgd_nodes_update(nodes, i);
     }
-    weir_status status =
-        fgd_mix_init(&nodes->mix, kinds, cluster->shapes.n, nodes->classes, FGD_DEPTH_PCT);
-    free(kinds);
-    return status;
+    return fgd_mix_init(&nodes->mix, kinds, cluster->shapes.n, nodes->classes, FGD_DEPTH_PCT);
 }
 
 void fgd_nodes_fini(struct fgd_nodes *nodes)

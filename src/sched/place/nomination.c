@@ -1,6 +1,5 @@
 #include "sched/place/nomination.h"
 
-#include "base/macros.h"
 #include "sched/model/quantum.h"
 #include "sched/place/fits.h"
 #include "sched/place/zones.h"

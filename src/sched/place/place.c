@@ -6,7 +6,6 @@
 #include "sched/place/fgd_index.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /** What is being placed, for the recursion down the sub-groups. */
 struct placing {

@@ -1,7 +1,6 @@
 /** The best spot for one task. */
 #include "sched/place/place.h"
 
-#include "base/macros.h"
 #include "sched/place/fgd_index.h"
 #include "sched/place/zones.h"
 #include "sched/share/shares.h"

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "onnx/onnx.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -28,7 +28,8 @@ static const char *word_of(const struct worker *worker)
     return word != NULL ? word : "auto";
 }
 
-bool exchange_nccl_is_wanted(const struct worker *worker)
+/** Do the options ask for it, or leave it open? The same on all workers. */
+static bool exchange_nccl_is_wanted(const struct worker *worker)
 {
     const struct weir_train_config *config = worker->task->config;
     return worker->n_workers > 1 &&

@@ -5,9 +5,6 @@
 
 #include "train/exchange/exchange.h"
 
-/** Do the options ask for it, or leave it open? The same on all workers. */
-bool exchange_nccl_is_wanted(const struct worker *worker);
-
 /**
  * Compare the workers' GPUs: sets worker->exchange.is_on_gpus, alike on all workers. If it cannot be and
  * was not asked for by name, the log says why. Collective.

@@ -12,7 +12,6 @@
  * wait for the leaders' exchange wait for longer than it can take, and a leader never for longer
  * than the deadline: else the other leaders would take it for late.
  */
-#include "comm/core/sum.h"
 #include "comm/transport/message/message_private.h"
 #include "comm/transport/shm/shm_private.h"
 

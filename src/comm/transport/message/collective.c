@@ -8,7 +8,8 @@
 /* Kinds of requests of an operation. */
 enum { SCATTER_IN, SCATTER_OUT, GATHER_IN, GATHER_OUT };
 
-struct message_request *message_requests(const struct message_state *state, int kind)
+/** Requests [0, size) of one kind (0..3) of an operation other than an all-reduce. */
+static struct message_request *message_requests(const struct message_state *state, int kind)
 {
     return state->requests + (size_t)kind * (size_t)state->comm->size;
 }

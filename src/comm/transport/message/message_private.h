@@ -266,9 +266,6 @@ weir_status message_add_up(struct message_state *state, int first, int n_ranks, 
 /** Barrier of ranks [0, n_ranks): each sends to and receives from all. */
 weir_status message_meet(struct message_state *state, int n_ranks) WEIR_MUST_CHECK;
 
-/** Requests [0, size) of one kind (0..3) of an operation other than an all-reduce. */
-struct message_request *message_requests(const struct message_state *state, int kind);
-
 /** Register memory that is owned by the caller and outlives the transport. @return NOMEM. */
 weir_status message_register(struct message_state *state, void *base, size_t bytes) WEIR_MUST_CHECK;
 

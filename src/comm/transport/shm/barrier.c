@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>

@@ -2,7 +2,6 @@
 
 #include "comm/core/sum.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 
 static weir_status meet_end(struct shm_state *shm)

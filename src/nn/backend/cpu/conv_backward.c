@@ -1,6 +1,5 @@
 /* Which primitives make dx, and from what copy of the weights. */
 #include "conv_private.h"
-#include "linear.h"
 
 /* The copy of the weights that backward reads. It takes the place of forward's copy if it is
  * refreshed before every backward. */

@@ -265,6 +265,7 @@ static void fini(struct peak *peak)
 weir_status weir_peak_measure(enum weir_peak_type type, int32_t n_threads, double budget_s,
                               double *out_flops, struct weir_error *err)
 {
+    WEIR_AUTO(fini)
     struct peak peak = {.n_threads = n_threads,
                         .window_ns = (uint64_t)(budget_s * 1e9 / N_WINDOWS) + 1};
     if (n_threads < 1 || n_threads > 1024 || !(budget_s > 0 && budget_s <= 60)) {
@@ -274,19 +275,12 @@ weir_status weir_peak_measure(enum weir_peak_type type, int32_t n_threads, doubl
     dnn_enter_thread();
     peak.probes = calloc((size_t)n_threads, sizeof(*peak.probes));
     peak.windows = calloc((size_t)n_threads * N_WINDOWS, sizeof(*peak.windows));
-    weir_status status =
-        peak.probes && peak.windows
-            ? dnn_check(dnnl_engine_create(&peak.engine, dnnl_cpu, 0), "creating an engine", err)
-            : weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
-    if (status == WEIR_OK) {
-        status = describe(&peak, type == WEIR_PEAK_BF16 ? dnnl_bf16 : dnnl_f32, err);
+    WEIR_TRY(peak.probes && peak.windows ? dnn_check(dnnl_engine_create(&peak.engine, dnnl_cpu, 0),
+                                                     "creating an engine", err)
+                                         : weir_error_set(err, WEIR_ERR_NOMEM, "out of memory"));
+    WEIR_TRY(describe(&peak, type == WEIR_PEAK_BF16 ? dnnl_bf16 : dnnl_f32, err));
+    for (int32_t t = 0; t < n_threads; t++) {
+        WEIR_TRY(make_probe(&peak, &peak.probes[t], err));
     }
-    for (int32_t t = 0; status == WEIR_OK && t < n_threads; t++) {
-        status = make_probe(&peak, &peak.probes[t], err);
-    }
-    if (status == WEIR_OK) {
-        status = run(&peak, out_flops, err);
-    }
-    fini(&peak);
-    return status;
+    return run(&peak, out_flops, err);
 }

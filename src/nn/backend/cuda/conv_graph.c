@@ -3,8 +3,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 
-#include <string.h>
-
 #define ALIGNMENT_BYTES  16
 #define FIRST_VIRTUAL_ID 100
 #define OPERATIONS_MAX   4
@@ -28,7 +26,8 @@ struct dims {
     int64_t d[4];
 };
 
-weir_status cudnn_refused(const struct cudnn *dnn, cudnn_status status, const char *call)
+/** Says what cuDNN says in a log line (debug) and returns UNSUPPORTED, or NOMEM. */
+static weir_status cudnn_refused(const struct cudnn *dnn, cudnn_status status, const char *call)
 {
     char text[512] = "";
     dnn->last_error(text, sizeof text);

@@ -64,7 +64,4 @@ void conv_configs_free(const struct cudnn *dnn, struct conv_configs *configs);
 weir_status conv_config_plan(const struct conv_device *device, cudnn_descriptor config,
                              cudnn_descriptor *out, size_t *out_workspace_bytes) WEIR_MUST_CHECK;
 
-/** Says what cuDNN says in a log line (debug) and returns UNSUPPORTED, or NOMEM. */
-weir_status cudnn_refused(const struct cudnn *dnn, cudnn_status status, const char *call);
-
 #endif

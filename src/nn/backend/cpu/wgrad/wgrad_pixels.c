@@ -152,7 +152,9 @@ struct pixel_pair pixel_pair_find(const struct pixel_gemm *gemm, const real *ten
 
 /* ---- packing ------------------------------------------------------------------------------ */
 
-void pixel_pair_pack(struct pixel_pair pixels, size_t n, char *to, size_t panel_bytes)
+/** Packs a pixel's n channels into one line of each panel, and zeros for the rest of the last
+ *  block. `to` and panel_bytes are multiples of PIXEL_BYTES. */
+static void pixel_pair_pack(struct pixel_pair pixels, size_t n, char *to, size_t panel_bytes)
 {
     size_t at = 0;
     for (; at + BLOCK_CHANNELS <= n; at += BLOCK_CHANNELS, to += 2 * panel_bytes) {

@@ -90,10 +90,6 @@ static inline struct pixel_pair pixel_pair_at(struct pixel_pair from, size_t ele
 struct pixel_pair pixel_pair_find(const struct pixel_gemm *gemm, const real *tensor,
                                   size_t i_image_pair, size_t elems);
 
-/** Packs a pixel's n channels into one line of each panel, and zeros for the rest of the last
- *  block. `to` and panel_bytes are multiples of PIXEL_BYTES. */
-void pixel_pair_pack(struct pixel_pair pixels, size_t n, char *to, size_t panel_bytes);
-
 /** run and scratch_bytes of struct wgrad_kernels, for ops of one group without a bias. */
 void pixel_gemm_run(const struct pixel_gemm_kernels *kernels, const struct op *op,
                     const struct op_tile *tile);

@@ -1,5 +1,5 @@
 /* Lists of hosts against what they must mean, written out by hand. */
-#include "comm/spawn/spawn_place.h"
+#include "bench/spawn/spawn_place.h"
 
 #include "base/test_main.h"
 

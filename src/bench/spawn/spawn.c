@@ -1,10 +1,10 @@
-#include "comm/spawn/spawn_private.h"
+#include "bench/spawn/spawn_private.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "bench/spawn/spawn_place.h"
 #include "comm/comm.h"
-#include "comm/spawn/spawn_place.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -139,17 +139,14 @@ static int n_on_host_of(const struct spawn *spawn, int rank)
 weir_status weir_spawn_count(const struct weir_spawn_config *config, int *out,
                              struct weir_error *err)
 {
-    struct spawn *spawn = calloc(1, sizeof *spawn);
+    WEIR_AUTO(weir_auto_free) struct spawn *spawn = calloc(1, sizeof *spawn);
     if (spawn == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to plan the ranks");
     }
     spawn->config = config;
-    weir_status status = find_places(spawn, err);
-    if (status == WEIR_OK) {
-        *out = spawn->n_ranks;
-    }
-    free(spawn);
-    return status;
+    WEIR_TRY(find_places(spawn, err));
+    *out = spawn->n_ranks;
+    return WEIR_OK;
 }
 
 /* ---- before --------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-#include "comm/spawn/spawn_place.h"
+#include "bench/spawn/spawn_place.h"
 
 #include "comm/comm.h"
 

@@ -1,8 +1,8 @@
 /** The protocol between launcher and rank. For spawn's own files. */
-#ifndef WEIR_COMM_SPAWN_PRIVATE_H
-#define WEIR_COMM_SPAWN_PRIVATE_H
+#ifndef WEIR_BENCH_SPAWN_PRIVATE_H
+#define WEIR_BENCH_SPAWN_PRIVATE_H
 
-#include "comm/spawn.h"
+#include "bench/spawn.h"
 
 #define SPAWN_ENV_PREFIX     "WEIR_SPAWN_"
 #define SPAWN_ENV_RANK       SPAWN_ENV_PREFIX "RANK"

@@ -1,5 +1,5 @@
 /* The rank's side of spawn: its identity, and its end with the launcher. */
-#include "comm/spawn/spawn_private.h"
+#include "bench/spawn/spawn_private.h"
 
 #include "comm/comm.h"
 

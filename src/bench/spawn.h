@@ -27,8 +27,8 @@
  * closed, and ranks that are still running 5 s later are killed. SIGINT and SIGTERM to the launcher
  * end all ranks in the same way.
  */
-#ifndef WEIR_COMM_SPAWN_H
-#define WEIR_COMM_SPAWN_H
+#ifndef WEIR_BENCH_SPAWN_H
+#define WEIR_BENCH_SPAWN_H
 
 #include "base/status.h"
 

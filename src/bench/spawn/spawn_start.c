@@ -1,8 +1,7 @@
 /* One rank's process: here with an environment of its own, elsewhere with it on standard input. */
-#include "comm/spawn/spawn_private.h"
+#include "bench/spawn/spawn_private.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/spawn.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /** Where ranks are started: lists of hosts, and Slurm's notation for them. For spawn's own
  *  files. */
-#ifndef WEIR_COMM_SPAWN_PLACE_H
-#define WEIR_COMM_SPAWN_PLACE_H
+#ifndef WEIR_BENCH_SPAWN_PLACE_H
+#define WEIR_BENCH_SPAWN_PLACE_H
 
 #include "base/status.h"
 

@@ -2,7 +2,7 @@
  * Ranks that are copies of this program. ssh and srun are scripts that go to no other host but drop
  * the environment, as another host would.
  */
-#include "comm/spawn.h"
+#include "bench/spawn.h"
 
 #include "base/clock.h"
 #include "base/file.h"

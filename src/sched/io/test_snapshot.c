@@ -1,9 +1,49 @@
 /** A snapshot and a plan to JSON. A failed allocation inside jansson leaves a member out, which the
  *  callers find by asking for the root alone: it is NULL then. */
-#include "sched/snapshot_json.h"
+#include "sched/test_snapshot.h"
 
 #include "base/macros.h"
 #include "sched/io/snapshot_fields.h"
+
+static int64_t load(const struct json_field *field, const void *from)
+{
+    const void *member = (const char *)from + field->offset;
+    switch (field->type) {
+    case JSON_FIELD_I32:
+        return *(const int32_t *)member;
+    case JSON_FIELD_I64:
+        return *(const int64_t *)member;
+    case JSON_FIELD_BOOL:
+        return *(const bool *)member;
+    case JSON_FIELD_WORD:
+        return *(const int *)member;
+    case JSON_FIELD_TEXT:
+    case JSON_FIELD_OTHER:
+        break;
+    }
+    return 0;
+}
+
+/** Add to `object` the members whose value is not the fallback. */
+static void write_fields(const struct json_field *fields, size_t n_fields, const void *from,
+                         json_t *object)
+{
+    for (size_t i = 0; i < n_fields; i++) {
+        const struct json_field *field = &fields[i];
+        int64_t value = load(field, from);
+        if (field->type == JSON_FIELD_TEXT) {
+            const char *text = *(const char *const *)((const char *)from + field->offset);
+            if (text != NULL) {
+                json_object_set_new(object, field->name, json_string(text));
+            }
+        } else if (field->type != JSON_FIELD_OTHER && value != field->fallback) {
+            json_t *out = field->type == JSON_FIELD_BOOL   ? json_boolean(value)
+                          : field->type == JSON_FIELD_WORD ? json_string(field->words[value])
+                                                           : json_integer(value);
+            json_object_set_new(object, field->name, out);
+        }
+    }
+}
 
 static void add(json_t *object, const char *key, json_t *value)
 {
@@ -17,7 +57,7 @@ static void write_list(json_t *object, const char *key, const struct json_field 
     json_t *array = n > 0 ? json_array() : NULL;
     for (int32_t i = 0; i < n; i++) {
         json_t *item = json_object();
-        json_fields_write(fields, n_fields, (const char *)list + (size_t)i * size, item);
+        write_fields(fields, n_fields, (const char *)list + (size_t)i * size, item);
         json_array_append_new(array, item);
     }
     if (n > 0) {
@@ -44,7 +84,7 @@ static void write_labels(json_t *object, const char *key, const struct weir_sche
 static json_t *write_node(const struct weir_sched_node *node)
 {
     json_t *out = json_object();
-    json_fields_write(node_fields, WEIR_ARRAY_LEN(node_fields), node, out);
+    write_fields(node_fields, WEIR_ARRAY_LEN(node_fields), node, out);
     write_labels(out, "labels", node->labels, node->n_labels);
     WRITE_LIST(out, "taints", taint_fields, node->taints, node->n_taints);
     WRITE_LIST(out, "extras", extra_fields, node->extras, node->n_extras);
@@ -57,7 +97,7 @@ static void write_models(json_t *object, const struct weir_sched_model_share *mo
     json_t *out = n > 0 ? json_object() : NULL;
     for (int32_t i = 0; i < n; i++) {
         json_t *share = json_object();
-        json_fields_write(share_fields, WEIR_ARRAY_LEN(share_fields), &models[i].share, share);
+        write_fields(share_fields, WEIR_ARRAY_LEN(share_fields), &models[i].share, share);
         add(out, models[i].model, share);
     }
     if (n > 0) {
@@ -71,8 +111,8 @@ static json_t *write_timed_quotas(const struct weir_sched_queue *queue)
     json_t *list = json_array();
     for (int32_t i = 0; i < queue->n_timed_quotas; i++) {
         json_t *out = json_object();
-        json_fields_write(timed_quota_fields, WEIR_ARRAY_LEN(timed_quota_fields),
-                          &queue->timed_quotas[i], out);
+        write_fields(timed_quota_fields, WEIR_ARRAY_LEN(timed_quota_fields),
+                     &queue->timed_quotas[i], out);
         for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
             json_t *share = json_object();
             const struct weir_sched_share *from = &queue->timed_quotas[i].shares[r];
@@ -92,13 +132,13 @@ static json_t *write_queue(const struct weir_sched_snapshot *snapshot,
 {
     static const char *const keys[] = {"accelerator", "cpu", "memory"};
     json_t *out = json_object(), *usage = json_array();
-    json_fields_write(queue_fields, WEIR_ARRAY_LEN(queue_fields), queue, out);
+    write_fields(queue_fields, WEIR_ARRAY_LEN(queue_fields), queue, out);
     if (queue->parent >= 0) {
         add(out, "parent", json_string(snapshot->queues[queue->parent].name));
     }
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
         json_t *share = json_object();
-        json_fields_write(share_fields, WEIR_ARRAY_LEN(share_fields), &queue->shares[r], share);
+        write_fields(share_fields, WEIR_ARRAY_LEN(share_fields), &queue->shares[r], share);
         add(out, keys[r], share);
         json_array_append_new(usage, json_integer(queue->usage_ppm[r]));
     }
@@ -113,7 +153,7 @@ static json_t *write_queue(const struct weir_sched_snapshot *snapshot,
 static json_t *write_topology(const struct weir_sched_topology *topology)
 {
     json_t *out = json_object(), *levels = json_array();
-    json_fields_write(topology_fields, WEIR_ARRAY_LEN(topology_fields), topology, out);
+    write_fields(topology_fields, WEIR_ARRAY_LEN(topology_fields), topology, out);
     for (int32_t i = 0; i < topology->n_levels; i++) {
         json_array_append_new(levels, json_string(topology->levels[i]));
     }
@@ -125,7 +165,7 @@ static json_t *write_group(const struct weir_sched_snapshot *snapshot,
                            const struct weir_sched_group *group)
 {
     json_t *out = json_object();
-    json_fields_write(group_fields, WEIR_ARRAY_LEN(group_fields), group, out);
+    write_fields(group_fields, WEIR_ARRAY_LEN(group_fields), group, out);
     if (group->topology >= 0) {
         const struct weir_sched_topology *topology = &snapshot->topologies[group->topology];
         add(out, "topology", json_string(topology->name));
@@ -163,7 +203,7 @@ static json_t *write_task(const struct weir_sched_snapshot *snapshot,
                           const struct weir_sched_task *task)
 {
     json_t *out = json_object();
-    json_fields_write(task_fields, WEIR_ARRAY_LEN(task_fields), task, out);
+    write_fields(task_fields, WEIR_ARRAY_LEN(task_fields), task, out);
     if (weir_sched_task_has_node(task->state)) {
         add(out, "node", json_string(snapshot->nodes[task->node].name));
         if (task->devices != NULL && task->demand.n_devices > 0) {
@@ -197,7 +237,7 @@ static json_t *write_job(const struct weir_sched_snapshot *snapshot,
                          const struct weir_sched_job *job)
 {
     json_t *out = json_object(), *tasks = json_array();
-    json_fields_write(job_fields, WEIR_ARRAY_LEN(job_fields), job, out);
+    write_fields(job_fields, WEIR_ARRAY_LEN(job_fields), job, out);
     add(out, "queue", json_string(snapshot->queues[job->queue].name));
     if (job->n_groups > 0) {
         json_t *groups = json_array();
@@ -217,7 +257,7 @@ static json_t *write_reservation(const struct weir_sched_snapshot *snapshot,
                                  const struct weir_sched_reservation *reservation)
 {
     json_t *out = json_object(), *nodes = json_array();
-    json_fields_write(reservation_fields, WEIR_ARRAY_LEN(reservation_fields), reservation, out);
+    write_fields(reservation_fields, WEIR_ARRAY_LEN(reservation_fields), reservation, out);
     if (reservation->queue >= 0) {
         add(out, "queue", json_string(snapshot->queues[reservation->queue].name));
     }
@@ -251,7 +291,7 @@ json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot)
         json_array_append_new(reservations,
                               write_reservation(snapshot, &snapshot->reservations[i]));
     }
-    json_fields_write(document_fields, WEIR_ARRAY_LEN(document_fields), snapshot, out);
+    write_fields(document_fields, WEIR_ARRAY_LEN(document_fields), snapshot, out);
     add(out, "nodes", nodes);
     add(out, "queues", queues);
     add(out, "topologies", topologies);

@@ -1,6 +1,6 @@
 /* Lists of hosts, ours and Slurm's: what is understood names hosts that are safe on a command line,
  * and every rank gets one. */
-#include "comm/spawn/spawn_place.h"
+#include "bench/spawn/spawn_place.h"
 
 #include "comm/comm.h"
 
