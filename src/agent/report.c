@@ -147,9 +147,9 @@ static weir_status put_status(struct agent *agent, const struct attempt *a, json
 }
 
 /* Where the server reaches its port, if it has one: written before run.json was. */
-static void add_door(const struct attempt *a, json_t *body)
+static void add_tunnel(const struct attempt *a, json_t *body)
 {
-    char path[TASK_PATH_BYTES], text[DOOR_ADDRESS_BYTES];
+    char path[TASK_PATH_BYTES], text[TUNNEL_ADDRESS_BYTES];
     size_t len;
     if (weir_file_read_into(task_path(path, a->dir, "door"), text, sizeof text - 1, &len, NULL) ==
         WEIR_OK) {
@@ -165,7 +165,7 @@ weir_status report_running(struct agent *agent, struct attempt *a)
     json_t *body =
         json_pack("{s:I, s:s, s:I, s:I}", "attempt", (json_int_t)a->number, "state", "running",
                   "pid", (json_int_t)run.process.pid, "time_ms", (json_int_t)run.time_ms);
-    add_door(a, body);
+    add_tunnel(a, body);
     weir_status status = put_status(agent, a, body);
     if (status == WEIR_OK) {
         a->seen.reported = PLAN_REPORTED_RUNNING;

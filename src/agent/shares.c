@@ -57,13 +57,13 @@ void shares_add_library(json_t *shares, const char *path)
         *strrchr(dir, '/') = '\0';
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(common); i++) {
-        if (cell_is_below(path, common[i])) {
+        if (sandbox_is_below(path, common[i])) {
             return;
         }
     }
     json_array_foreach(shares, k, share)
     {
-        if (cell_is_below(dir, json_string_value(json_object_get(share, "path")))) {
+        if (sandbox_is_below(dir, json_string_value(json_object_get(share, "path")))) {
             return;
         }
     }
