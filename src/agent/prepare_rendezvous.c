@@ -65,7 +65,7 @@ static weir_status leave_word(struct rendezvous *rendezvous, struct weir_error *
     return status;
 }
 
-/* The first who has not come. */
+/* The first rank that has not come. */
 static weir_status say_who_is_missing(const struct rendezvous *rendezvous, const json_t *values,
                                       struct weir_error *err)
 {
@@ -124,25 +124,20 @@ static weir_status await_members(struct rendezvous *rendezvous, struct weir_erro
     const char *prefix = rendezvous->n_wait == 1 ? rendezvous_key(key, 0) : "at.";
     WEIR_TRY(prepare_client(prepare, &client, err));
     char *board = weir_client_path(prepare->arena, "/api/v1/jobs/{}/board", &prepare->task->job, 1);
-    weir_status status = WEIR_OK;
-    while (status == WEIR_OK) {
-        json_t *answer = NULL;
+    for (;;) {
+        WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
         int64_t left_ms = WEIR_MAX(rendezvous->deadline_ms - weir_mono_ms(), (int64_t)0);
         char *path = weir_arena_printf(
             prepare->arena, "%s?prefix=%s&count=%lld&wait_s=%lld", board, prefix,
             (long long)rendezvous->n_wait,
             (long long)WEIR_MAX(WEIR_MIN(left_ms / 1000, (int64_t)POLL_WAIT_S), (int64_t)1));
-        status = weir_client_call_retry(client, "GET", path, NULL, left_ms + 1000, &answer, err);
+        WEIR_TRY(weir_client_call_retry(client, "GET", path, NULL, left_ms + 1000, &answer, err));
         const json_t *values = json_object_get(answer, "values");
         bool is_enough = (int64_t)json_object_size(values) >= rendezvous->n_wait;
-        if (status == WEIR_OK && (is_enough || left_ms == 0)) {
-            status = take_members(rendezvous, values, err);
-            json_decref(answer);
-            return status;
+        if (is_enough || left_ms == 0) {
+            return take_members(rendezvous, values, err);
         }
-        json_decref(answer);
     }
-    return status;
 }
 
 static weir_status fill(const struct rendezvous *rendezvous, const char *text, char **out,

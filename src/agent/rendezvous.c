@@ -117,10 +117,9 @@ static weir_status add_place(struct weir_buf *buf, const char *text, size_t len,
 weir_status rendezvous_fill(const char *text, const struct rendezvous_known *known,
                             struct weir_arena *arena, char **out, struct weir_error *err)
 {
-    struct weir_buf buf;
-    weir_status status = WEIR_OK;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf buf;
     weir_buf_init(&buf, RENDEZVOUS_TEXT_MAX);
-    for (const char *at = text; *at != '\0' && status == WEIR_OK;) {
+    for (const char *at = text; *at != '\0';) {
         const char *begin = strstr(at, "{{");
         const char *end = begin != NULL ? strstr(begin + 2, "}}") : NULL;
         if (begin == NULL) {
@@ -129,21 +128,17 @@ weir_status rendezvous_fill(const char *text, const struct rendezvous_known *kno
         }
         (void)weir_buf_append(&buf, at, (size_t)(begin - at));
         if (end == NULL) {
-            status = weir_error_set(err, WEIR_ERR_INVALID, NOT_A_TEXT, begin);
-            break;
+            return weir_error_set(err, WEIR_ERR_INVALID, NOT_A_TEXT, begin);
         }
-        status = add_place(&buf, begin + 2, (size_t)(end - begin - 2), known, err);
+        WEIR_TRY(add_place(&buf, begin + 2, (size_t)(end - begin - 2), known, err));
         at = end + 2;
     }
-    if (status == WEIR_OK && buf.status != WEIR_OK) {
-        status = weir_error_set(err, buf.status, "a text of \"meet\" has more than %zu bytes",
-                                RENDEZVOUS_TEXT_MAX);
+    if (buf.status != WEIR_OK) {
+        return weir_error_set(err, buf.status, "a text of \"meet\" has more than %zu bytes",
+                              RENDEZVOUS_TEXT_MAX);
     }
-    if (status == WEIR_OK) {
-        *out = weir_arena_strdup(arena, buf.data);
-    }
-    weir_buf_fini(&buf);
-    return status;
+    *out = weir_arena_strdup(arena, buf.data);
+    return WEIR_OK;
 }
 
 json_t *rendezvous_member_write(const struct rendezvous_member *member)

@@ -240,20 +240,14 @@ static weir_status join_parts(const char *dir, const char *id, int64_t n_parts,
                               struct weir_error *err)
 {
     char folder[PATH_MAX_BYTES];
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct weir_part *parts;
     size_t n;
-    WEIR_TRY(folder_of(dir, id, folder, err));
     weir_arena_init(&arena, 0);
-    weir_status status = weir_parts_list(dir, id, &arena, &parts, &n, err);
-    if (status == WEIR_OK) {
-        status = check_whole(parts, n, n_parts, err);
-    }
-    if (status == WEIR_OK) {
-        status = join(folder, parts, n, blobs, max_bytes, out_sha256, out_bytes, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(folder_of(dir, id, folder, err));
+    WEIR_TRY(weir_parts_list(dir, id, &arena, &parts, &n, err));
+    WEIR_TRY(check_whole(parts, n, n_parts, err));
+    return join(folder, parts, n, blobs, max_bytes, out_sha256, out_bytes, err);
 }
 
 weir_status weir_parts_join(const char *dir, const char *id, int64_t n_parts,

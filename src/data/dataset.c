@@ -251,16 +251,16 @@ static weir_status fill_folder(struct weir_dataset *dataset, const char *path, s
     if (n_per_class == NULL) {
         return dataset_nomem(err);
     }
-    weir_status status = scan_root(dataset, n_per_class, err);
-    if (status == WEIR_OK) {
-        dataset->n_samples = dataset->files.n;
-        status = dataset_seal(dataset, cache_bytes, err);
-    }
-    for (size_t c = 0, i = 0; status == WEIR_OK && c < dataset->classes.n; c++) {
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(scan_root(dataset, n_per_class, err), status, free_counts);
+    dataset->n_samples = dataset->files.n;
+    WEIR_TRY_GOTO(dataset_seal(dataset, cache_bytes, err), status, free_counts);
+    for (size_t c = 0, i = 0; c < dataset->classes.n; c++) {
         for (size_t k = 0; k < n_per_class[c]; k++) {
             dataset->labels[i++] = (int32_t)c;
         }
     }
+free_counts:
     free(n_per_class);
     return status;
 }

@@ -51,24 +51,21 @@ weir_status front_caller(struct weir_gateway *gateway, const char *token,
             return WEIR_OK;
         }
     }
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct weir_gateway_caller about = {0};
     weir_arena_init(&arena, CALLER_MAX_BYTES);
-    weir_status status = gateway->config.authorise(gateway->config.authorise_context, token,
-                                                   request, &arena, &about, err);
-    if (status == WEIR_OK) {
-        struct caller *caller = caller_make(&about);
-        int64_t keep_ms = CALLERS_KEEP_MS;
-        if (about.expires_ms > 0) {
-            keep_ms = WEIR_MIN(keep_ms, about.expires_ms - weir_time_ms());
-        }
-        if (token != NULL) {
-            callers_remember(gateway->callers, token, caller, generation, now_ms + keep_ms);
-        }
-        *out = caller;
+    WEIR_TRY(gateway->config.authorise(gateway->config.authorise_context, token, request, &arena,
+                                       &about, err));
+    struct caller *caller = caller_make(&about);
+    int64_t keep_ms = CALLERS_KEEP_MS;
+    if (about.expires_ms > 0) {
+        keep_ms = WEIR_MIN(keep_ms, about.expires_ms - weir_time_ms());
     }
-    weir_arena_fini(&arena);
-    return status;
+    if (token != NULL) {
+        callers_remember(gateway->callers, token, caller, generation, now_ms + keep_ms);
+    }
+    *out = caller;
+    return WEIR_OK;
 }
 
 weir_status front_find(const struct weir_gateway_table *table, const struct caller *caller,

@@ -51,16 +51,13 @@ static void copy_config(struct weir_http_config *to, const struct weir_http_conf
 
 static weir_status read_pem(const char *path, char **out, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 2 * TLS_FILE_MAX_BYTES);
     char *data;
     size_t len;
-    weir_status status = weir_file_read(path, TLS_FILE_MAX_BYTES, &arena, &data, &len, err);
-    if (status == WEIR_OK) {
-        *out = weir_xstrdup(data);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_file_read(path, TLS_FILE_MAX_BYTES, &arena, &data, &len, err));
+    *out = weir_xstrdup(data);
+    return WEIR_OK;
 }
 
 static weir_status read_tls(struct weir_http_server *server, struct weir_error *err)
@@ -205,28 +202,21 @@ weir_status weir_http_server_start(const struct weir_http_config *config,
     server->context = context;
     init_locks(server);
     int fd = -1;
-    weir_status status = read_tls(server, err);
-    if (status == WEIR_OK) {
-        status = weir_listen_open(server->config.listen, "--listen", &fd, &server->port, err);
-    }
-    if (status == WEIR_OK) {
-        status = pool_start(server, err);
-    }
-    if (status == WEIR_OK) {
-        status = start_daemons(server, err);
-    }
-    if (status == WEIR_OK) {
-        status = acceptor_start(server, fd, err);
-    }
-    if (status != WEIR_OK) {
-        if (fd >= 0) {
-            close(fd);
-        }
-        destroy(server);
-        return status;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(read_tls(server, err), status, destroy);
+    WEIR_TRY_GOTO(weir_listen_open(server->config.listen, "--listen", &fd, &server->port, err),
+                  status, destroy);
+    WEIR_TRY_GOTO(pool_start(server, err), status, destroy);
+    WEIR_TRY_GOTO(start_daemons(server, err), status, destroy);
+    WEIR_TRY_GOTO(acceptor_start(server, fd, err), status, destroy);
     *out = server;
     return WEIR_OK;
+destroy:
+    if (fd >= 0) {
+        close(fd);
+    }
+    destroy(server);
+    return status;
 }
 
 int weir_http_server_port(const struct weir_http_server *server)

@@ -242,17 +242,12 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
                            struct weir_error *err)
 {
     const struct weir_shape shape = input->shape;
+    WEIR_AUTO(free_all)
     struct gathered gathered = {
         .max = WEIR_MIN(weir_dataset_n_samples(task->dataset), (size_t)TRAIN_BASELINE_MAX),
         .dim = (size_t)weir_graph_output_shape(task->graph).c,
         .n_pixels = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w};
-    weir_status status = allocate(&gathered, task, net, err);
-    if (status == WEIR_OK) {
-        status = gather_all(&gathered, task, input, net, err);
-    }
-    if (status == WEIR_OK) {
-        status = to_json(&gathered, arena, out, err);
-    }
-    free_all(&gathered);
-    return status;
+    WEIR_TRY(allocate(&gathered, task, net, err));
+    WEIR_TRY(gather_all(&gathered, task, input, net, err));
+    return to_json(&gathered, arena, out, err);
 }

@@ -265,16 +265,12 @@ destroy:
 weir_status weir_model_spec_load(const char *path, struct weir_model_spec **out,
                                  struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, WEIR_MODEL_FILE_MAX_BYTES + ((size_t)64 << 10));
     char *text;
     size_t len;
-    weir_status status = weir_file_read(path, WEIR_MODEL_FILE_MAX_BYTES, &arena, &text, &len, err);
-    if (status == WEIR_OK) {
-        status = weir_model_spec_parse(text, len, path, out, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(weir_file_read(path, WEIR_MODEL_FILE_MAX_BYTES, &arena, &text, &len, err));
+    return weir_model_spec_parse(text, len, path, out, err);
 }
 
 void weir_model_spec_destroy(struct weir_model_spec *spec)

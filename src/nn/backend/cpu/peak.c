@@ -274,19 +274,19 @@ weir_status weir_peak_measure(enum weir_peak_type type, int32_t n_threads, doubl
     dnn_enter_thread();
     peak.probes = calloc((size_t)n_threads, sizeof(*peak.probes));
     peak.windows = calloc((size_t)n_threads * N_WINDOWS, sizeof(*peak.windows));
-    weir_status status =
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(
         peak.probes && peak.windows
             ? dnn_check(dnnl_engine_create(&peak.engine, dnnl_cpu, 0), "creating an engine", err)
-            : weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
-    if (status == WEIR_OK) {
-        status = describe(&peak, type == WEIR_PEAK_BF16 ? dnnl_bf16 : dnnl_f32, err);
+            : weir_error_set(err, WEIR_ERR_NOMEM, "out of memory"),
+        status, fini);
+    WEIR_TRY_GOTO(describe(&peak, type == WEIR_PEAK_BF16 ? dnnl_bf16 : dnnl_f32, err), status,
+                  fini);
+    for (int32_t t = 0; t < n_threads; t++) {
+        WEIR_TRY_GOTO(make_probe(&peak, &peak.probes[t], err), status, fini);
     }
-    for (int32_t t = 0; status == WEIR_OK && t < n_threads; t++) {
-        status = make_probe(&peak, &peak.probes[t], err);
-    }
-    if (status == WEIR_OK) {
-        status = run(&peak, out_flops, err);
-    }
+    status = run(&peak, out_flops, err);
+fini:
     fini(&peak);
     return status;
 }
