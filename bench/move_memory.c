@@ -23,7 +23,7 @@ enum { MOST_RANKS = 16, WARMUP = 3, SAMPLES = 21, STEP = 4 };
 
 typedef float vec __attribute__((vector_size(64)));
 
-struct meeting {
+struct measurement {
     pthread_barrier_t barrier;
     double taken_s[MOST_RANKS];
 };
@@ -89,25 +89,26 @@ static double longest_s(const double *taken_s, int n)
 }
 
 /** What one rank does; the median of the slowest rank's times, the same for all. */
-static double run_rank(struct meeting *meeting, vec *arrays, size_t n_vecs, int rank, int n_ranks)
+static double run_rank(struct measurement *measurement, vec *arrays, size_t n_vecs, int rank,
+                       int n_ranks)
 {
     const size_t n_steps = n_vecs / STEP, parts = (size_t)n_ranks, part = (size_t)rank;
     const size_t first = n_steps * part / parts * STEP, end = n_steps * (part + 1) / parts * STEP;
     double samples[SAMPLES];
     for (int k = -WARMUP; k < SAMPLES; k++) {
-        (void)pthread_barrier_wait(&meeting->barrier);
+        (void)pthread_barrier_wait(&measurement->barrier);
         double start_s = now_s();
         sum(arrays, n_vecs, n_ranks, first, end);
-        (void)pthread_barrier_wait(&meeting->barrier);
-        meeting->taken_s[rank] = now_s() - start_s;
-        (void)pthread_barrier_wait(&meeting->barrier);
-        samples[k < 0 ? 0 : k] = longest_s(meeting->taken_s, n_ranks);
+        (void)pthread_barrier_wait(&measurement->barrier);
+        measurement->taken_s[rank] = now_s() - start_s;
+        (void)pthread_barrier_wait(&measurement->barrier);
+        samples[k < 0 ? 0 : k] = longest_s(measurement->taken_s, n_ranks);
     }
     qsort(samples, SAMPLES, sizeof samples[0], by_size);
     return samples[SAMPLES / 2];
 }
 
-static double measure(struct meeting *meeting, size_t bytes, int n_ranks)
+static double measure(struct measurement *measurement, size_t bytes, int n_ranks)
 {
     const size_t n_vecs = bytes / sizeof(vec) / STEP * STEP;
     const size_t all = n_vecs * sizeof(vec) * (size_t)n_ranks;
@@ -120,11 +121,11 @@ static double measure(struct meeting *meeting, size_t bytes, int n_ranks)
         }
         if (child == 0) {
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody meets a dead rank for ever */
-            (void)run_rank(meeting, arrays, n_vecs, rank, n_ranks);
+            (void)run_rank(measurement, arrays, n_vecs, rank, n_ranks);
             _exit(0);
         }
     }
-    double median_s = run_rank(meeting, arrays, n_vecs, 0, n_ranks);
+    double median_s = run_rank(measurement, arrays, n_vecs, 0, n_ranks);
     while (wait(NULL) > 0) {
     }
     (void)munmap(arrays, all + 1);
@@ -138,15 +139,15 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "move_memory N_RANKS BYTES..., of at most %d ranks\n", MOST_RANKS);
         return 2;
     }
-    struct meeting *meeting = shared(sizeof *meeting);
+    struct measurement *measurement = shared(sizeof *measurement);
     pthread_barrierattr_t among_processes;
     (void)pthread_barrierattr_init(&among_processes);
     (void)pthread_barrierattr_setpshared(&among_processes, PTHREAD_PROCESS_SHARED);
-    (void)pthread_barrier_init(&meeting->barrier, &among_processes, (unsigned)n_ranks);
+    (void)pthread_barrier_init(&measurement->barrier, &among_processes, (unsigned)n_ranks);
     for (int i = 2; i < argc; i++) {
         const size_t bytes = strtoull(argv[i], NULL, 10);
         printf("%s\"%zu\": %.1f%s", i == 2 ? "{" : ", ", bytes,
-               measure(meeting, bytes, n_ranks) * 1e6, i + 1 == argc ? "}\n" : "");
+               measure(measurement, bytes, n_ranks) * 1e6, i + 1 == argc ? "}\n" : "");
         (void)fflush(stdout);
     }
     return 0;

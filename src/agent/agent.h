@@ -83,7 +83,7 @@ struct weir_agent_config {
     const json_t *inventory;
     const char *executable;  /**< The program to run supervisors with; NULL: this one. */
     const char *isolation;   /**< "auto" (what can be had here of control groups and, for root,
-                                 cells) or "none". */
+                                 sandboxes) or "none". */
     int64_t task_users;      /**< First of 4096 users for jobs (job_user.h); default 70000. */
     const char *shares;      /**< Folders for tasks: lines "DIR" or "DIR:rw"; NULL: none. */
     const char *onnxruntime; /**< The library, or its folder, for tasks that run models; NULL: they

@@ -6,9 +6,9 @@
 #include "agent/contact.h"
 #include "agent/given.h"
 #include "agent/plan.h"
+#include "agent/sandbox_enter.h"
 #include "agent/task.h"
 #include "agent/use.h"
-#include "agent/walls.h"
 #include "client/client.h"
 #include "device/finder.h"
 
@@ -63,7 +63,7 @@ struct health_command {
 struct agent {
     const struct weir_agent_config *config;
     char *dir, *tasks_dir, *jobs_dir, *executable; /* the folders: absolute, without links */
-    struct walls_probe walls;                      /* what can be isolated here */
+    struct sandbox_probe sandbox;                  /* what can be isolated here */
     struct weir_isolation groups;
     bool is_isolating;
     uid_t task_users;  /* first of the range */
@@ -123,7 +123,7 @@ void attempts_remove(struct agent *agent, struct attempt *attempt);
 void attempts_free(struct agent *agent);
 
 /* shares.c */
-#define SHARES_MAX (CELL_PATHS_MAX - 1)
+#define SHARES_MAX (SANDBOX_PATHS_MAX - 1)
 
 /** "DIR" and "DIR:rw" in lines; *out is [{"path","access"}], a new reference. */
 weir_status shares_parse(const char *text, json_t **out, struct weir_error *err);
@@ -134,8 +134,9 @@ void shares_add_library(json_t *shares, const char *path);
 /* jobs.c: users and folders of the jobs that have tasks here. Main thread. */
 /** Find out what can be isolated, and make the folder of the jobs' folders. */
 weir_status jobs_open(struct agent *agent, struct weir_error *err);
-/** The "cell" of a job's task (cell.h), a new reference; NULL where there are no cells. */
-weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct weir_error *err);
+/** The "cell" of a job's task (sandbox.h), a new reference; NULL where there are no sandboxes. */
+weir_status jobs_sandbox(struct agent *agent, const char *job, json_t **out,
+                         struct weir_error *err);
 /** If all attempts of the job that are known here have ended: remove what it has in /tmp and
  *  /dev/shm, and its user. One that begins later gets new ones. */
 void jobs_release(struct agent *agent, const char *job);

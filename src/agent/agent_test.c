@@ -1,8 +1,8 @@
 #include "agent/agent.h"
 
 #include "agent/fake_server.h"
+#include "agent/sandbox_enter.h"
 #include "agent/task.h"
-#include "agent/walls.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
@@ -184,11 +184,11 @@ START_TEST(a_task_is_told_how_this_node_reaches_the_server)
     ck_assert_int_eq(unsetenv("TEST_CA_FILE"), 0);
     struct fake_task *told = fake_add("t1", 1, "echo $WEIR_SERVER $WEIR_CA_FILE");
     fake_await(told->n_ends > 0);
-    struct walls_probe walls;
-    walls_probe(root, &walls); /* in a cell the file lies elsewhere */
+    struct sandbox_probe sandbox;
+    sandbox_probe(root, &sandbox); /* in a sandbox the file lies elsewhere */
     (void)snprintf(expected, sizeof expected, "%s %s%s\n", fake.url,
-                   walls.has_mounts ? agent_dir : root,
-                   walls.has_mounts ? "/given/ca.pem" : "/ca.pem");
+                   sandbox.has_mounts ? agent_dir : root,
+                   sandbox.has_mounts ? "/given/ca.pem" : "/ca.pem");
     ck_assert_str_eq(told->log.data, expected);
     struct fake_task *own = fake_add_with("t2", 1, "echo $WEIR_SERVER",
                                           json_pack("{s:s}", "WEIR_SERVER", "http://own:1"));
@@ -201,19 +201,19 @@ END_TEST
 START_TEST(a_task_is_told_where_the_library_onnxruntime_lies_and_can_read_it)
 {
     char expected[2048], path[TASK_PATH_BYTES];
-    struct walls_probe walls;
-    walls_probe(root, &walls);
+    struct sandbox_probe sandbox;
+    sandbox_probe(root, &sandbox);
     ck_assert_ptr_nonnull(mkdtemp(library_dir));
 #ifdef __SANITIZE_THREAD__
-    walls.has_idmap = false; /* no user namespaces: the sanitizer has a thread of its own */
+    sandbox.has_idmap = false; /* no user namespaces: the sanitizer has a thread of its own */
 #endif
-    if (walls.is_root && !walls.has_idmap) {
+    if (sandbox.is_root && !sandbox.has_idmap) {
         /* Its user cannot be made the file's owner: it must be readable for all, as libraries are. */
         ck_assert_int_eq(chmod(library_dir, 0755), 0);
     }
     (void)task_path(path, library_dir, "libonnxruntime.so.1");
     ck_assert_int_eq(weir_file_write_atomic(path, "library\n", 8, 0600, NULL), WEIR_OK);
-    if (walls.is_root && !walls.has_idmap) {
+    if (sandbox.is_root && !sandbox.has_idmap) {
         ck_assert_int_eq(chmod(path, 0644), 0);
     }
     ck_assert_int_eq(setenv("TEST_ONNXRUNTIME", path, 1), 0);
@@ -224,7 +224,7 @@ START_TEST(a_task_is_told_where_the_library_onnxruntime_lies_and_can_read_it)
     fake_await(told->n_ends > 0);
     (void)snprintf(expected, sizeof expected, "%s\nlibrary\n", path);
     ck_assert_msg(strncmp(told->log.data, expected, strlen(expected)) == 0, "%s", told->log.data);
-    ck_assert(!walls.has_mounts || weir_path_exists(path));
+    ck_assert(!sandbox.has_mounts || weir_path_exists(path));
 }
 
 END_TEST

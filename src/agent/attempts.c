@@ -184,24 +184,24 @@ static void bound_disk(const struct agent *agent, json_t *task)
 static weir_status write_task(struct agent *agent, struct attempt *a, const json_t *task,
                               struct weir_error *err)
 {
-    json_t *cell = NULL;
+    json_t *sandbox = NULL;
     const struct weir_agent_config *config = agent->config;
     char path[TASK_PATH_BYTES];
     if (task_has(a->dir, "task.json")) {
         return WEIR_OK;
     }
-    WEIR_TRY(jobs_cell(agent, a->job, &cell, err));
+    WEIR_TRY(jobs_sandbox(agent, a->job, &sandbox, err));
     weir_status made = weir_dir_make(a->dir, 0700, err);
     if (made != WEIR_OK) {
-        json_decref(cell);
+        json_decref(sandbox);
         return made;
     }
     json_t *copy = json_deep_copy(task);
     json_object_set_new(copy, "isolation",
                         json_string(config->isolation != NULL ? config->isolation : "auto"));
     (void)json_object_del(copy, "cell"); /* the server has no say in it */
-    if (cell != NULL) {
-        json_object_set_new(copy, "cell", cell);
+    if (sandbox != NULL) {
+        json_object_set_new(copy, "cell", sandbox);
     }
     json_object_set_new(copy, "pids_max", json_integer(pids_max(agent, task)));
     bound_disk(agent, copy);

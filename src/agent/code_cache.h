@@ -4,7 +4,7 @@
  *     AGENT_DIR/cache/PROJECT/blobs/SHA256    files of folders (base/tree.h); the agent's alone, and gone
  *                                             with the next boot
  *     AGENT_DIR/cache/PROJECT/python/KEY      environments with Python packages, made by tasks of the
- *                                             project, which see this folder in their cells and may write
+ *                                             project, which see this folder in their sandboxes and may write
  *                                             into it; KEY.lock is held by those that use one
  *
  * Each project has its own, so that no task learns what another project's have fetched. Nothing in it is

@@ -35,7 +35,7 @@ static weir_status ask(struct agent *agent, const struct asked *asked, json_t **
                        struct weir_error *err)
 {
     const struct weir_agent_config *config = agent->config;
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     int64_t wait_s = config->poll_wait_s > 0 ? config->poll_wait_s : 20;
     char *node = weir_client_path(&arena, "/api/v1/nodes/{}/desired", &config->node, 1);
@@ -43,24 +43,19 @@ static weir_status ask(struct agent *agent, const struct asked *asked, json_t **
         weir_arena_printf(&arena, "%s?after=%lld&wait_s=%lld&visits=%lld", node,
                           (long long)asked->revision, (long long)wait_s, (long long)asked->visits);
     weir_client_set_timeout(agent->desired_client, wait_s * 1000 + CALL_TIMEOUT_MS);
-    json_t *document = NULL;
-    weir_status status = weir_client_call(agent->desired_client, "GET", path, NULL, &document, err);
+    WEIR_AUTO(weir_json_auto_free) json_t *document = NULL;
+    WEIR_TRY(weir_client_call(agent->desired_client, "GET", path, NULL, &document, err));
     bool is_whole = json_is_array(json_object_get(document, "tasks")) ||
                     json_is_array(json_object_get(document, "visits"));
-    if (status == WEIR_OK &&
-        (!is_whole || !json_is_integer(json_object_get(document, "revision")))) {
-        json_decref(document);
-        status = weir_error_set(err, WEIR_ERR_CORRUPT,
-                                "the server's answer has no \"revision\" and \"tasks\"");
+    if (!is_whole || !json_is_integer(json_object_get(document, "revision"))) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT,
+                              "the server's answer has no \"revision\" and \"tasks\"");
     }
-    weir_arena_fini(&arena);
-    if (status == WEIR_OK) {
-        *out = document;
-    }
-    return status;
+    *out = json_incref(document);
+    return WEIR_OK;
 }
 
-/* Who wants to look into a task does not wait for the main thread. */
+/* A person who wants to look into a task does not wait for the main thread. */
 static void take(struct agent *agent, json_t *document, int64_t asked_at_ms, struct asked *asked)
 {
     const json_t *visits = json_object_get(document, "visits");
@@ -83,7 +78,7 @@ void *desired_main(void *context)
     int n_failures = 0;
     while (!atomic_load(&agent->is_stopping)) {
         struct weir_error err;
-        json_t *document;
+        json_t *document = NULL;
         int64_t asked_at_ms = weir_mono_ms();
         weir_status status = ask(agent, &asked, &document, &err);
         if (status == WEIR_OK) {

@@ -241,6 +241,14 @@ static weir_status unpack_archive(const char *archive, const char *layout,
     return status;
 }
 
+static weir_status unpack_from(struct image *image, const char *layout, const char *dir)
+{
+    const char *root = weir_arena_printf(image->arena, "%s/rootfs", dir);
+    WEIR_TRY(open_dir(layout, false, &image->layout_fd, image->err));
+    WEIR_TRY(open_dir(root, true, &image->root_fd, image->err));
+    return unpack_layout(image, dir);
+}
+
 weir_status image_oci_unpack(const char *layout, const char *dir, struct image_bounds *bounds,
                              struct weir_arena *arena, struct weir_error *err)
 {
@@ -251,19 +259,13 @@ weir_status image_oci_unpack(const char *layout, const char *dir, struct image_b
     if (is_archive) {
         WEIR_TRY(unpack_archive(layout, unpacked, bounds, err));
     }
-    weir_status status = open_dir(is_archive ? unpacked : layout, false, &image.layout_fd, err);
-    if (status == WEIR_OK) {
-        status = open_dir(weir_arena_printf(arena, "%s/rootfs", dir), true, &image.root_fd, err);
-    }
-    status = status == WEIR_OK ? unpack_layout(&image, dir) : status;
+    weir_status status = unpack_from(&image, is_archive ? unpacked : layout, dir);
     if (image.layout_fd >= 0) {
         close(image.layout_fd);
     }
     if (image.root_fd >= 0) {
         close(image.root_fd);
     }
-    if (status == WEIR_OK && is_archive) {
-        status = weir_dir_remove(unpacked, err);
-    }
-    return status;
+    WEIR_TRY(status);
+    return is_archive ? weir_dir_remove(unpacked, err) : WEIR_OK;
 }

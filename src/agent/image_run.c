@@ -2,7 +2,7 @@
 
 #include "agent/image.h"
 #include "agent/namespaces.h"
-#include "agent/walls.h"
+#include "agent/sandbox_enter.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/syscall_filter.h"
@@ -102,11 +102,11 @@ weir_status image_run_get(const char *dir, struct task *task, struct log_sink *l
 
     const struct image_source source = {
         .name = task->image,
-        .agent_dir = task->cell.agent_dir,
+        .agent_dir = task->sandbox.agent_dir,
         .folder = task->images_dir,
         .server = find_pair(task->env, task->n_env, "WEIR_SERVER"),
         .token = find_pair(task->files, task->n_files, "token"),
-        .ca_file = task->cell.ca_file,
+        .ca_file = task->sandbox.ca_file,
     };
     if (image_run_program(arena) == NULL) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
@@ -114,7 +114,7 @@ weir_status image_run_get(const char *dir, struct task *task, struct log_sink *l
                               "apt-get install crun there",
                               task->image);
     }
-    if (task->cell.user == 0 || !task->cell.is_alone) {
+    if (task->sandbox.user == 0 || !task->sandbox.is_alone) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "image \"%.80s\": this node cannot separate a task so far that it "
                               "has a root of its own: weir doctor says what is missing",
@@ -127,7 +127,7 @@ weir_status image_run_get(const char *dir, struct task *task, struct log_sink *l
 }
 
 /* The last of its numbers, which is that in its own namespace; 0: it is gone. */
-static pid_t number_in_cell(pid_t pid)
+static pid_t number_in_sandbox(pid_t pid)
 {
     char path[64], text[4096];
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
@@ -148,7 +148,7 @@ static pid_t number_in_cell(pid_t pid)
     return (pid_t)strtol(last, NULL, 10);
 }
 
-/* What crun wrote down of its program: its number in the cell; 0: nothing yet. */
+/* What crun wrote down of its program: its number in the sandbox; 0: nothing yet. */
 static pid_t recorded_number(const char *dir)
 {
     struct weir_arena arena;
@@ -166,7 +166,7 @@ static pid_t recorded_number(const char *dir)
 static const struct process_id *find_program(pid_t number, const struct process_id *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (number_in_cell(ids[i].pid) == number) {
+        if (number_in_sandbox(ids[i].pid) == number) {
             return &ids[i];
         }
     }
@@ -283,7 +283,7 @@ static void add_mount(json_t *list, const char *path, const char *bind, const ch
                                           "nosuid", is_dev ? "dev" : "nodev"));
 }
 
-static json_t *mounts_of(const struct walls_view *view)
+static json_t *mounts_of(const struct sandbox_view *view)
 {
     static const char *const hosts[] = {"/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf"};
     static const char *const temporary[] = {"/tmp", "/var/tmp"};
@@ -321,11 +321,11 @@ static json_t *process_of(const char *dir, const struct task *task, char *const 
                           struct weir_arena *arena)
 {
     bool is_root = geteuid() == 0;
-    const struct cell *cell = &task->cell;
-    json_t *user = json_pack("{s:I, s:I}", "uid", (json_int_t)(is_root ? cell->user : 0), "gid",
-                             (json_int_t)(is_root ? cell->user : 0));
-    if (is_root && cell->readers != 0) {
-        json_object_set_new(user, "additionalGids", json_pack("[I]", (json_int_t)cell->readers));
+    const struct sandbox *sandbox = &task->sandbox;
+    json_t *user = json_pack("{s:I, s:I}", "uid", (json_int_t)(is_root ? sandbox->user : 0), "gid",
+                             (json_int_t)(is_root ? sandbox->user : 0));
+    if (is_root && sandbox->readers != 0) {
+        json_object_set_new(user, "additionalGids", json_pack("[I]", (json_int_t)sandbox->readers));
     }
     return json_pack("{s:b, s:o, s:o, s:o, s:s, s:b, s:{s:[], s:[], s:[], s:[], s:[]}}", "terminal",
                      0, "user", user, "args", texts_of(task->argv), "env", texts_of(env), "cwd",
@@ -334,7 +334,7 @@ static json_t *process_of(const char *dir, const struct task *task, char *const 
 }
 
 static weir_status write_config(const char *dir, const struct task *task, char *const env[],
-                                const struct walls_view *view, struct weir_arena *arena,
+                                const struct sandbox_view *view, struct weir_arena *arena,
                                 struct weir_error *err)
 {
     json_t *config = json_pack(
@@ -358,7 +358,7 @@ static weir_status write_config(const char *dir, const struct task *task, char *
 weir_status image_run_build(const char *dir, const struct task *task, char *const env[],
                             struct weir_arena *arena, struct weir_error *err)
 {
-    struct walls_view view = {
+    struct sandbox_view view = {
         .kept = {part(dir, "root", arena), part(dir, "bundle", arena), part(dir, "run", arena)},
         .n_kept = 3};
     WEIR_TRY(make_parts(dir, arena, err));
@@ -369,7 +369,7 @@ weir_status image_run_build(const char *dir, const struct task *task, char *cons
     if (!mount_root(dir, task, arena)) {
         return fail(task, "no overlay file system here", err);
     }
-    WEIR_TRY(walls_build(dir, task, &view, arena, err));
+    WEIR_TRY(sandbox_enter(dir, task, &view, arena, err));
     WEIR_TRY(write_config(dir, task, env, &view, arena, err));
     return geteuid() == 0 || namespaces_enter_user_as_root() ? WEIR_OK
                                                              : fail(task, "no user namespace", err);

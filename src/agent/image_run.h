@@ -1,9 +1,9 @@
 /**
  * Run a task in the root file system of its image, by crun.
  *
- * The task's cell (walls.h) is built as for any task; inside of it crun exchanges the root: the
+ * The task's sandbox (sandbox_enter.h) is built as for any task; inside of it crun exchanges the root: the
  * image's, read-only, with the job's folders, /tmp, /dev and /proc mounted into it, and the node's
- * names of hosts. Namespaces, control group, user and filter of system calls are the cell's: crun
+ * names of hosts. Namespaces, control group, user and filter of system calls are the sandbox's: crun
  * gives up root's rights and enters the filter right before the program. crun stays as its parent
  * and ends as it ends.
  *
@@ -33,7 +33,7 @@ weir_status image_run_get(const char *dir, struct task *task, struct log_sink *l
                           struct weir_arena *arena, int *out_lock_fd,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
-/** In the child, in place of walls_build. `env` ends with NULL. */
+/** In the child, in place of sandbox_enter. `env` ends with NULL. */
 weir_status image_run_build(const char *dir, const struct task *task, char *const env[],
                             struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -13,7 +13,7 @@
  *   time of the processors             v2 cpu.max · v1 cpu.cfs_quota_us · none
  *   which processors                   v2 cpuset.cpus · v1 cpuset.cpus · their affinity
  *   bytes from and to the disk         v2 io.max · v1 blkio.throttle.* · none
- *   device nodes                       v1 devices.allow · else the task's own /dev (walls_dev.h)
+ *   device nodes                       v1 devices.allow · else the task's own /dev (sandbox_dev.h)
  */
 #ifndef WEIR_AGENT_ISOLATION_H
 #define WEIR_AGENT_ISOLATION_H
@@ -47,7 +47,7 @@ struct weir_limits {
     int64_t io_max_bytes_s; /**< Read, and as much written, on the disk of io_path. */
     const char *cpuset;     /**< "0-3,8". */
     const char *io_path;
-    const char *const *devices; /**< Paths of device nodes, beside what all have (walls_dev.h). */
+    const char *const *devices; /**< Paths of device nodes, beside what all have (sandbox_dev.h). */
     size_t n_devices;
 };
 

@@ -103,7 +103,7 @@ static bool set_io(const char *v2, const char *v1, const char *path, int64_t byt
 }
 
 /* Version 1 alone: what every program needs, network adapters, and `n` more. Version 2 has no file
- * for it: there the task's own /dev is the wall (walls_dev.h). */
+ * for it: there the task's own /dev keeps it from them (sandbox_dev.h). */
 static bool set_devices(const char *v1, const char *const devices[], size_t n)
 {
     static const char *const always[] = {"c 1:3 rwm",   "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm",

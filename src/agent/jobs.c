@@ -1,4 +1,4 @@
-/* The jobs that have tasks here: each with a user and a folder of its own (cell.h). */
+/* The jobs that have tasks here: each with a user and a folder of its own (sandbox.h). */
 #include "agent/agent_private.h"
 
 #include "agent/job_user.h"
@@ -109,10 +109,11 @@ void jobs_remove_all(const char *agent_dir)
     each_job(jobs_dir, remove_from, jobs_dir);
 }
 
-static bool jobs_have_cells(const struct agent *agent)
+static bool jobs_have_sandboxes(const struct agent *agent)
 {
-    const struct walls_probe *walls = &agent->walls;
-    return agent->is_isolating && walls->has_mounts && (walls->is_root || walls->has_namespaces);
+    const struct sandbox_probe *sandbox = &agent->sandbox;
+    return agent->is_isolating && sandbox->has_mounts &&
+           (sandbox->is_root || sandbox->has_namespaces);
 }
 
 /* The job's user and what it has as /dev/shm. */
@@ -132,20 +133,21 @@ static weir_status claim_user(const struct agent *agent, const char *dir, uid_t 
     return WEIR_OK;
 }
 
-weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct weir_error *err)
+weir_status jobs_sandbox(struct agent *agent, const char *job, json_t **out, struct weir_error *err)
 {
     char dir[TASK_PATH_BYTES], shm[64];
     uid_t user;
-    if (!jobs_have_cells(agent)) {
+    if (!jobs_have_sandboxes(agent)) {
         *out = NULL;
         return WEIR_OK;
     }
     WEIR_TRY(weir_dir_make(job_path(agent, job, dir), 0700, err));
     WEIR_TRY(claim_user(agent, dir, &user, shm, err));
-    *out = json_pack("{s:I, s:I, s:b, s:s, s:s, s:s, s:s?, s:O}", "user", (json_int_t)user,
-                     "readers", (json_int_t)(agent->walls.is_root ? agent->task_users : 0),
-                     "namespaces", agent->walls.has_namespaces, "agent_dir", agent->dir, "job_dir",
-                     dir, "shm_dir", shm, "ca_file", agent->ca_path, "shares", agent->shares);
+    *out =
+        json_pack("{s:I, s:I, s:b, s:s, s:s, s:s, s:s?, s:O}", "user", (json_int_t)user, "readers",
+                  (json_int_t)(agent->sandbox.is_root ? agent->task_users : 0), "namespaces",
+                  agent->sandbox.has_namespaces, "agent_dir", agent->dir, "job_dir", dir, "shm_dir",
+                  shm, "ca_file", agent->ca_path, "shares", agent->shares);
     return WEIR_OK;
 }
 
@@ -163,9 +165,9 @@ weir_status jobs_open(struct agent *agent, struct weir_error *err)
     WEIR_TRY(weir_dir_make(agent->jobs_dir, 0700, err));
     if (agent->is_isolating) {
         job_user_sweep(JOB_USER_REGISTRY);
-        walls_probe(agent->dir, &agent->walls);
+        sandbox_probe(agent->dir, &agent->sandbox);
         weir_isolation_probe(&agent->groups);
     }
-    agent->isolation = weir_isolation_record(agent->is_isolating, &agent->groups, &agent->walls);
+    agent->isolation = weir_isolation_record(agent->is_isolating, &agent->groups, &agent->sandbox);
     return WEIR_OK;
 }

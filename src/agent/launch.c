@@ -2,7 +2,7 @@
 
 #include "agent/image_run.h"
 #include "agent/pass.h"
-#include "agent/walls.h"
+#include "agent/sandbox_enter.h"
 #include "base/file.h"
 #include "base/privileges.h"
 #include "base/syscall_filter.h"
@@ -57,16 +57,16 @@ static bool is_inherited(const char *entry)
     return strncmp(entry, "LC_", 3) == 0;
 }
 
-/* The file of authorities lies elsewhere in a cell. */
-static const char *value_in_cell(const struct task *task, const struct task_pair *pair,
-                                 struct weir_arena *arena)
+/* The file of authorities lies elsewhere in a sandbox. */
+static const char *value_in_sandbox(const struct task *task, const struct task_pair *pair,
+                                    struct weir_arena *arena)
 {
-    const struct cell *cell = &task->cell;
-    bool is_ca_file = cell->user != 0 && cell->ca_file != NULL &&
+    const struct sandbox *sandbox = &task->sandbox;
+    bool is_ca_file = sandbox->user != 0 && sandbox->ca_file != NULL &&
                       (strcmp(pair->name, "WEIR_CA_FILE") == 0 ||
                        strcmp(pair->name, "MLFLOW_TRACKING_SERVER_CERT_PATH") == 0) &&
-                      strcmp(pair->value, cell->ca_file) == 0;
-    return is_ca_file ? cell_given(cell, "ca.pem", arena) : pair->value;
+                      strcmp(pair->value, sandbox->ca_file) == 0;
+    return is_ca_file ? sandbox_given(sandbox, "ca.pem", arena) : pair->value;
 }
 
 /* Unless it is there. Returns how many there are then. */
@@ -95,7 +95,7 @@ char **launch_environment(const char *dir, const struct task *task, struct weir_
     size_t n = 0;
     for (size_t i = 0; i < task->n_env; i++) { /* first, so that they win over inherited ones */
         env[n++] = weir_arena_printf(arena, "%s=%s", task->env[i].name,
-                                     value_in_cell(task, &task->env[i], arena));
+                                     value_in_sandbox(task, &task->env[i], arena));
     }
     const struct task_pair own[] = {
         {"WEIR_TASK", task->id},
@@ -110,7 +110,7 @@ char **launch_environment(const char *dir, const struct task *task, struct weir_
         {"LOGNAME", "weir-task"},
         {"TMPDIR", "/tmp"},
     };
-    bool has_account = task->cell.user == 0 || task->cell.user == geteuid();
+    bool has_account = task->sandbox.user == 0 || task->sandbox.user == geteuid();
     size_t n_own = has_account ? WEIR_ARRAY_LEN(own) - 4 : WEIR_ARRAY_LEN(own);
     for (size_t i = 0; i < n_own; i++) {
         n = add_variable(env, n, weir_arena_printf(arena, "%s=%s", own[i].name, own[i].value));
@@ -140,7 +140,7 @@ const char *launch_program(const struct task *task, struct weir_arena *arena)
     if (access(beside, X_OK) != 0) {
         return name;
     }
-    return task->cell.user != 0 ? cell_given(&task->cell, name, arena) : beside;
+    return task->sandbox.user != 0 ? sandbox_given(&task->sandbox, name, arena) : beside;
 }
 
 void launch_be_expendable(void)
@@ -162,11 +162,11 @@ struct child_plan {
 
 bool launch_give_up_privileges(const struct task *task, uid_t user)
 {
-    const struct cell *cell = &task->cell;
+    const struct sandbox *sandbox = &task->sandbox;
     errno =
-        task->is_isolated ? weir_privileges_drop(user, cell->readers) : weir_privileges_freeze();
+        task->is_isolated ? weir_privileges_drop(user, sandbox->readers) : weir_privileges_freeze();
     if (errno == 0 && task->is_isolated && weir_syscall_filter_is_here()) {
-        errno = weir_syscall_filter_enter(cell->is_alone);
+        errno = weir_syscall_filter_enter(sandbox->is_alone);
     }
     return errno == 0;
 }
@@ -189,7 +189,7 @@ static bool is_in_path(const char *name)
 }
 
 /* For visitors: the program may end before anybody else could look. */
-static void tell_walls(const struct child_plan *plan)
+static void tell_sandbox(const struct child_plan *plan)
 {
     const struct launch_failure none = {0};
     int fds[PASS_MAX];
@@ -205,8 +205,8 @@ static bool build(const struct child_plan *plan, struct launch_failure *failure)
     weir_status status = WEIR_OK;
     if (plan->task->image != NULL) {
         status = image_run_build(plan->dir, plan->task, plan->env, plan->arena, &err);
-    } else if (plan->task->cell.user != 0) {
-        status = walls_build(plan->dir, plan->task, NULL, plan->arena, &err);
+    } else if (plan->task->sandbox.user != 0) {
+        status = sandbox_enter(plan->dir, plan->task, NULL, plan->arena, &err);
     }
     if (status != WEIR_OK) {
         failure->status = status;
@@ -220,9 +220,9 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
 {
     sigset_t none;
     bool is_image = plan->task->image != NULL;
-    uid_t user = plan->task->cell.user != geteuid() ? plan->task->cell.user : 0;
+    uid_t user = plan->task->sandbox.user != geteuid() ? plan->task->sandbox.user : 0;
     if (!is_image) {
-        tell_walls(plan);
+        tell_sandbox(plan);
     }
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -245,7 +245,7 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
     failure->errno_value = errno;
 }
 
-/* In the child: the walls are built while the supervisor writes down who it is; then wait for the word to go. */
+/* In the child: the sandbox is built while the supervisor writes down who it is; then wait for the word to go. */
 static _Noreturn void child_main(const struct child_plan *plan)
 {
     struct weir_limits limits;
@@ -373,7 +373,7 @@ static void suggest(const char *dir, const struct task *task, char *out, size_t 
     size_t len = strlen(program);
     bool is_script = len > 3 && strcmp(program + len - 3, ".py") == 0;
     out[0] = '\0';
-    if (program[0] == '/' && task->cell.user != 0 && access(program, F_OK) == 0) {
+    if (program[0] == '/' && task->sandbox.user != 0 && access(program, F_OK) == 0) {
         (void)snprintf(
             out, size,
             " in what jobs see of this node: start the agent with --share of its folder");

@@ -11,14 +11,14 @@ struct launch {
     int log_fd;     /**< What it writes; non-blocking. The caller's. */
     int barrier_fd; /**< Closed without a byte: it exits without executing anything. */
     int status_fd;  /**< What went wrong before or at exec comes here. */
-    int user_fd; /**< After launch_release, the caller's: namespaces of its walls; -1: of an image, or */
+    int user_fd; /**< After launch_release, the caller's: namespaces of its sandbox; -1: of an image, or */
     int mount_fd; /**< it did not come so far. */
 };
 
 /** Why the program was not executed. */
 struct launch_failure {
     int errno_value;                        /**< Of exec; 0: it runs, or see message. */
-    weir_status status;                     /**< Of its cell. */
+    weir_status status;                     /**< Of its sandbox. */
     char message[WEIR_ERROR_MESSAGE_BYTES]; /**< The same; "": none. */
 };
 
@@ -49,7 +49,7 @@ weir_status launch_fork(const char *dir, const struct task *task, const struct n
                         struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Let it build its cell and execute the program, under limits of its own: those that its group does
+ * Let it build its sandbox and execute the program, under limits of its own: those that its group does
  * not set.
  * @return false: the process has ended; *out says why.
  */

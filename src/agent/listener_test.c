@@ -52,7 +52,7 @@ struct at {
     bool is_near; /* on loopback, or on all addresses */
 };
 
-/* Somebody's listener, at one of the addresses that a door would reach, or at another of loopback. */
+/* Somebody's listener, at one of the addresses that a tunnel would reach, or at another of loopback. */
 static struct at listen_somewhere(struct weir_rng *rng, int port)
 {
     static const char *const v6[] = {"::1", "::"};

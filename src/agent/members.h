@@ -21,7 +21,7 @@ struct members {
 };
 
 /**
- * Every process of the task, its door's child with them. Cost: a look at all processes of the machine.
+ * Every process of the task, its tunnel's child with them. Cost: a look at all processes of the machine.
  * @param context  struct members: the function is one of disk_watch.h.
  * @return how many went to `ids`.
  */

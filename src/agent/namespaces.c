@@ -304,17 +304,17 @@ static int keep_other(int fd, const char *kind, int own_fd)
     return is_other ? fd : -1;
 }
 
-void namespaces_take_walls(struct namespaces *ns, int user_fd, int mount_fd)
+void namespaces_take_sandbox(struct namespaces *ns, int user_fd, int mount_fd)
 {
     ns->inner_user_fd = keep_other(user_fd, "user", ns->user_fd);
     ns->mount_fd = keep_other(mount_fd, "mnt", -1);
 }
 
-bool namespaces_open_walls(struct namespaces *ns, pid_t pid)
+bool namespaces_open_sandbox(struct namespaces *ns, pid_t pid)
 {
     int user_fd = open_namespace(pid, "user"), mount_fd = open_namespace(pid, "mnt");
     bool is_known = user_fd >= 0 && mount_fd >= 0;
-    namespaces_take_walls(ns, user_fd, mount_fd);
+    namespaces_take_sandbox(ns, user_fd, mount_fd);
     return is_known;
 }
 

@@ -14,7 +14,7 @@
  * the init's number and start time.
  *
  * An agent that is not root makes a user namespace around them, in which its user is the same user
- * and may mount: for the walls (walls.h).
+ * and may mount: for the sandbox (sandbox_enter.h).
  */
 #ifndef WEIR_AGENT_NAMESPACES_H
 #define WEIR_AGENT_NAMESPACES_H
@@ -27,8 +27,9 @@
 /** Descriptors of a job's namespaces; -1: none of this kind. */
 struct namespaces {
     int user_fd, pid_fd, ipc_fd, net_fd;
-    int hold_fd;                 /**< Keeps the init. */
-    int inner_user_fd, mount_fd; /**< Of one task beside those of its job: namespaces_open_walls. */
+    int hold_fd; /**< Keeps the init. */
+    int inner_user_fd,
+        mount_fd; /**< Of one task beside those of its job: namespaces_open_sandbox. */
 };
 
 /** No namespaces: a task is started in its supervisor's. */
@@ -48,10 +49,10 @@ void namespaces_leave(struct namespaces *ns);
 
 /** Open those of process `pid` in which it is, and neither this process nor the job's others: its mounts, and
  *  the users of its own that an image may have. They are kept by it after the process has ended. False: errno. */
-bool namespaces_open_walls(struct namespaces *ns, pid_t pid);
+bool namespaces_open_sandbox(struct namespaces *ns, pid_t pid);
 
 /** The same by descriptors of them (-1: not known), which are its own from here on. */
-void namespaces_take_walls(struct namespaces *ns, int user_fd, int mount_fd);
+void namespaces_take_sandbox(struct namespaces *ns, int user_fd, int mount_fd);
 
 /** Those of this very process. False: errno. */
 bool namespaces_open_own(int *out_user_fd, int *out_mount_fd);

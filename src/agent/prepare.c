@@ -20,7 +20,7 @@
 static weir_status prepare_paths(struct prepare *prepare, struct weir_error *err)
 {
     const struct task *task = prepare->task;
-    return reach_check_places(&task->cell, task->job, task->rank,
+    return reach_check_places(&task->sandbox, task->job, task->rank,
                               weir_arena_printf(prepare->arena, "%s/../..", prepare->dir),
                               prepare->arena, err);
 }
@@ -31,7 +31,7 @@ static const struct prepare_step steps[] = {
     {"code", prepare_code},
     {"output", prepare_output},
     {"checkpoint", prepare_checkpoint},
-    {"meeting", prepare_meeting},
+    {"rendezvous", prepare_rendezvous},
     {"environment", prepare_environment},
     {"service", prepare_service},
 };
@@ -187,26 +187,27 @@ void prepare_env(struct prepare *prepare, const char *name, const char *value)
 weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err)
 {
     const char *folder = json_string_value(json_object_get(prepare->document, "checkpoint"));
-    struct cell *cell = &prepare->task->cell;
-    const struct cell_path path = {.path = folder, .is_writable = true, .is_dir = true};
+    struct sandbox *sandbox = &prepare->task->sandbox;
+    const struct sandbox_path path = {.path = folder, .is_writable = true, .is_dir = true};
     const char *below;
     if (folder == NULL) {
         return WEIR_OK;
     }
-    if (cell_place(cell, prepare->task->job, prepare->task->rank, &path, prepare->arena, &below) !=
-        CELL_OWN) {
+    if (sandbox_place(sandbox, prepare->task->job, prepare->task->rank, &path, prepare->arena,
+                      &below) != SANDBOX_OWN) {
         return weir_error_set(err, WEIR_ERR_DENIED, "%.200s is not this job's own folder", folder);
     }
     if (weir_dir_make(folder, 0700, NULL) != WEIR_OK) {
         return WEIR_OK;
     }
-    struct cell_path *grown = WEIR_ARENA_ARRAY(prepare->arena, cell->n_paths + 1, struct cell_path);
-    if (cell->n_paths > 0) {
-        memcpy(grown, cell->paths, cell->n_paths * sizeof *grown);
+    struct sandbox_path *grown =
+        WEIR_ARENA_ARRAY(prepare->arena, sandbox->n_paths + 1, struct sandbox_path);
+    if (sandbox->n_paths > 0) {
+        memcpy(grown, sandbox->paths, sandbox->n_paths * sizeof *grown);
     }
-    grown[cell->n_paths] = path;
-    cell->paths = grown;
-    cell->n_paths++;
+    grown[sandbox->n_paths] = path;
+    sandbox->paths = grown;
+    sandbox->n_paths++;
     prepare_env(prepare, "WEIR_CHECKPOINT", folder);
     return WEIR_OK;
 }

@@ -3,7 +3,7 @@
  * the job brings along, meet the other ranks, say what the program finds in its environment.
  *
  * A step is a function and a line in the table of prepare.c. The steps run in that order, in the
- * supervisor (as the agent's user, outside of the task's cell), after work/ was made with the
+ * supervisor (as the agent's user, outside of the task's sandbox), after work/ was made with the
  * task's files and before run.json is written: a supervisor that is killed meanwhile is followed by
  * another one, which begins with the first step again. So a step can be repeated: it finds what is
  * there, or makes it anew, and what it leaves for the next one stands in `task`, not on disk.
@@ -74,6 +74,6 @@ weir_status prepare_output(struct prepare *prepare, struct weir_error *err) WEIR
 weir_status prepare_environment(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_service(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
-weir_status prepare_meeting(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status prepare_rendezvous(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

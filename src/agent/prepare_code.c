@@ -1,5 +1,5 @@
 /* Steps: what the job brings along. Its folder is unpacked into the task's before the program starts; a
- * repository and Python packages are fetched by scripts that run in the task's cell, in front of the
+ * repository and Python packages are fetched by scripts that run in the task's sandbox, in front of the
  * program, because what they fetch and run is the user's. */
 #include "agent/code_cache.h"
 #include "agent/launch.h"
@@ -290,7 +290,7 @@ static weir_status add_python(struct prepare *prepare, const char *requirements,
     code_cache_sweep(&cache, weir_time_ms() / 1000);
     WEIR_TRY(weir_file_write(task_path(path, prepare->dir, "work/" REQUIREMENTS), requirements,
                              strlen(requirements), 0600, err));
-    task->cell.cache_dir = cache.python_dir;
+    task->sandbox.cache_dir = cache.python_dir;
     const char *const front[] = {"python3", "-c",
                                  script(prepare, prepare_python_py, prepare_python_py_end),
                                  cache.python_dir, task->image != NULL ? task->image : ""};

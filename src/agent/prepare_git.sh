@@ -1,5 +1,5 @@
 # A commit of a repository into the task's folder, then the program: sh -c THIS weir ADDRESS COMMIT PROGRAM …
-# It runs as the task, in its cell: what git reads and runs there is the task's own. GIT_TOKEN, if the job
+# It runs as the task, in its sandbox: what git reads and runs there is the task's own. GIT_TOKEN, if the job
 # has such a secret, is the password for https.
 address=$1 commit=$2
 shift 2

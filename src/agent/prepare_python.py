@@ -1,6 +1,6 @@
 """An environment with the packages of .weir-requirements.txt, then the program in it.
 
-python3 -c THIS FOLDER IMAGE PROGRAM …. It runs as the task, in its cell. FOLDER is the project's on this
+python3 -c THIS FOLDER IMAGE PROGRAM …. It runs as the task, in its sandbox. FOLDER is the project's on this
 node: an environment is made once for its text, interpreter and image, and used by all tasks that want the
 same. Whoever makes it holds its lock alone; whoever uses it shares the lock, with the program.
 """

@@ -1,6 +1,6 @@
-/* The step of a task that has a port: choose it, and open the door to it (door.h). */
-#include "agent/meeting.h"
+/* The step of a task that has a port: choose it, and open the tunnel to it (tunnel.h). */
 #include "agent/prepare.h"
+#include "agent/rendezvous.h"
 
 #include "base/file.h"
 #include "base/secret.h"
@@ -31,13 +31,13 @@ static void fill_arguments(struct prepare *prepare, const char *port, const char
     }
 }
 
-/* Where there are cells, it is made with them (walls.h). */
+/* Where there are sandboxes, it is made with them (sandbox_enter.h). */
 static weir_status make_folder(const struct prepare *prepare, struct weir_error *err)
 {
-    const struct cell *cell = &prepare->task->cell;
-    return cell->user == 0 && cell->state_dir != NULL && cell->service != NULL
-               ? weir_dir_make(weir_arena_printf(prepare->arena, "%s/services/%s", cell->state_dir,
-                                                 cell->service),
+    const struct sandbox *sandbox = &prepare->task->sandbox;
+    return sandbox->user == 0 && sandbox->state_dir != NULL && sandbox->service != NULL
+               ? weir_dir_make(weir_arena_printf(prepare->arena, "%s/services/%s",
+                                                 sandbox->state_dir, sandbox->service),
                                0700, err)
                : WEIR_OK;
 }
@@ -48,8 +48,8 @@ weir_status prepare_service(struct prepare *prepare, struct weir_error *err)
     const char *secret = json_string_value(json_object_get(service, "secret"));
     const char *path = json_string_value(json_object_get(service, "path"));
     int64_t port = json_integer_value(json_object_get(service, "port"));
-    struct door *door = &prepare->task->door;
-    char host[MEETING_ADDRESS_BYTES], text[TASK_PATH_BYTES], visits[65];
+    struct tunnel *tunnel = &prepare->task->tunnel;
+    char host[RENDEZVOUS_ADDRESS_BYTES], text[TASK_PATH_BYTES], visits[65];
     if (service == NULL) {
         return WEIR_OK;
     }
@@ -62,21 +62,21 @@ weir_status prepare_service(struct prepare *prepare, struct weir_error *err)
     if (address != NULL) {
         (void)snprintf(host, sizeof host, "%s", address);
     } else {
-        WEIR_TRY(meeting_address_to(server != NULL ? server : "", host, err));
+        WEIR_TRY(rendezvous_address_to(server != NULL ? server : "", host, err));
     }
-    door->port = port > 0 ? (int)port : meeting_free_port();
-    if (door->port == 0) {
+    tunnel->port = port > 0 ? (int)port : rendezvous_free_port();
+    if (tunnel->port == 0) {
         return weir_error_set(err, WEIR_ERR_IO, "no free port was found on this node");
     }
-    bool has_user = prepare->task->cell.user != 0 && prepare->task->image == NULL;
-    door->user = has_user ? prepare->task->cell.user : 0;
-    WEIR_TRY(door_listen(door, host, err));
-    door->secret = weir_arena_strdup(prepare->arena, secret);
+    bool has_user = prepare->task->sandbox.user != 0 && prepare->task->image == NULL;
+    tunnel->user = has_user ? prepare->task->sandbox.user : 0;
+    WEIR_TRY(tunnel_listen(tunnel, host, err));
+    tunnel->secret = weir_arena_strdup(prepare->arena, secret);
     WEIR_TRY(make_folder(prepare, err));
     weir_secret_of_visits(secret, visits);
     prepare_env(prepare, "WEIR_SERVICE_SECRET", weir_arena_strdup(prepare->arena, visits));
-    prepare_env(prepare, "WEIR_PORT", weir_arena_printf(prepare->arena, "%d", door->port));
+    prepare_env(prepare, "WEIR_PORT", weir_arena_printf(prepare->arena, "%d", tunnel->port));
     fill_arguments(prepare, prepare_get_env(prepare, "WEIR_PORT"), path);
-    return weir_file_replace(task_path(text, prepare->dir, "door"), door->address,
-                             strlen(door->address), 0600, err);
+    return weir_file_replace(task_path(text, prepare->dir, "door"), tunnel->address,
+                             strlen(tunnel->address), 0600, err);
 }

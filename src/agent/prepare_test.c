@@ -1,7 +1,7 @@
 /* Preparing a task, with a board that the test itself keeps. */
 #include "agent/prepare.h"
 
-#include "agent/meeting.h"
+#include "agent/rendezvous.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/test_main.h"
@@ -143,9 +143,9 @@ START_TEST(a_rank_leaves_its_address_and_learns_that_of_the_first)
     leave("at.0000", "10.0.0.1", "n1");
     ck_assert_int_eq(prepare(1, meet_of(2, 2), board.url), WEIR_OK);
     ck_assert_str_eq(variable("MASTER"), "10.0.0.1:n1");
-    struct meeting_member own;
+    struct rendezvous_member own;
     const char *said = json_string_value(json_object_get(board.values, "at.0001"));
-    ck_assert_int_eq(meeting_member_read(said, &own, &err), WEIR_OK);
+    ck_assert_int_eq(rendezvous_member_read(said, &own, &err), WEIR_OK);
     ck_assert_str_eq(own.address, "10.0.0.7");
     ck_assert_str_eq(own.node, "n7");
     ck_assert_int_gt(own.port, 0);
@@ -159,7 +159,7 @@ START_TEST(what_cannot_be_reached_or_read_ends_the_preparation)
 {
     leave("at.0000", "127.0.0.1", "n1");
     ck_assert_int_eq(prepare(1, meet_of(2, 1), board.url), WEIR_ERR_UNSUPPORTED);
-    ck_assert_ptr_nonnull(strstr(err.message, "meeting: rank 0 is on node n1"));
+    ck_assert_ptr_nonnull(strstr(err.message, "rendezvous: rank 0 is on node n1"));
     ck_assert_ptr_nonnull(strstr(err.message, "--address"));
     leave("at.0000", "127.0.0.1", "n7"); /* of this node */
     ck_assert_int_eq(prepare(1, meet_of(2, 1), board.url), WEIR_OK);

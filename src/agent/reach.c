@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-weir_status reach_refuse(const struct cell *cell, const struct cell_path *path,
+weir_status reach_refuse(const struct sandbox *sandbox, const struct sandbox_path *path,
                          struct weir_error *err)
 {
     const char *text = path->path;
@@ -17,7 +17,7 @@ weir_status reach_refuse(const struct cell *cell, const struct cell_path *path,
     return weir_error_set(err, WEIR_ERR_DENIED,
                           "the task's user %u cannot %s %s: let every user do so, or start the "
                           "agent with --share %.*s%s",
-                          (unsigned)cell->user,
+                          (unsigned)sandbox->user,
                           !path->is_writable ? "read"
                           : path->is_dir     ? "make and remove files in"
                                              : "write",
@@ -46,7 +46,7 @@ static bool has_refused_folder(const char *path)
     return is_bad;
 }
 
-static bool is_out_of_reach(const struct cell_path *path, struct weir_arena *arena)
+static bool is_out_of_reach(const struct sandbox_path *path, struct weir_arena *arena)
 {
     struct stat info;
     const char *text = path->path;
@@ -63,13 +63,15 @@ static bool is_out_of_reach(const struct cell_path *path, struct weir_arena *are
     return is_refused(AT_FDCWD, dir, W_OK | X_OK);
 }
 
-weir_status reach_check(const struct cell *cell, struct weir_arena *arena, struct weir_error *err)
+weir_status reach_check(const struct sandbox *sandbox, struct weir_arena *arena,
+                        struct weir_error *err)
 {
-    for (size_t i = 0; i < cell->n_paths; i++) {
-        const struct cell_path *path = &cell->paths[i];
-        bool is_ours = cell->state_dir != NULL && cell_is_below(path->path, cell->state_dir);
+    for (size_t i = 0; i < sandbox->n_paths; i++) {
+        const struct sandbox_path *path = &sandbox->paths[i];
+        bool is_ours =
+            sandbox->state_dir != NULL && sandbox_is_below(path->path, sandbox->state_dir);
         if (!is_ours && is_out_of_reach(path, arena)) {
-            return reach_refuse(cell, path, err);
+            return reach_refuse(sandbox, path, err);
         }
     }
     return WEIR_OK;
@@ -94,26 +96,27 @@ static bool find_real(const char *path, struct weir_arena *arena, char out[PATH_
     return errno == ENOENT && len > 0 && realpath(weir_arena_memdup(arena, path, len), out) != NULL;
 }
 
-weir_status reach_check_places(const struct cell *cell, const char *job, int64_t rank,
+weir_status reach_check_places(const struct sandbox *sandbox, const char *job, int64_t rank,
                                const char *agent_dir, struct weir_arena *arena,
                                struct weir_error *err)
 {
     char state[PATH_MAX], agent[PATH_MAX], real[PATH_MAX];
-    bool has_state = cell->state_dir != NULL && realpath(cell->state_dir, state) != NULL;
+    bool has_state = sandbox->state_dir != NULL && realpath(sandbox->state_dir, state) != NULL;
     bool has_agent = realpath(agent_dir, agent) != NULL;
-    for (size_t i = 0; i < cell->n_paths; i++) {
-        const char *path = cell->paths[i].path, *folder = NULL;
-        enum cell_place place = cell_place(cell, job, rank, &cell->paths[i], arena, &folder);
-        if (place == CELL_REFUSED) {
+    for (size_t i = 0; i < sandbox->n_paths; i++) {
+        const char *path = sandbox->paths[i].path, *folder = NULL;
+        enum sandbox_place place =
+            sandbox_place(sandbox, job, rank, &sandbox->paths[i], arena, &folder);
+        if (place == SANDBOX_REFUSED) {
             return reach_refuse_place(path, err);
         }
         if (!find_real(path, arena, real)) {
             continue; /* for the task to complain of */
         }
-        bool is_ours =
-            (has_state && cell_is_below(real, state)) || (has_agent && cell_is_below(real, agent));
+        bool is_ours = (has_state && sandbox_is_below(real, state)) ||
+                       (has_agent && sandbox_is_below(real, agent));
         const char *own = folder != NULL ? weir_arena_printf(arena, "%s/%s", state, folder) : NULL;
-        bool is_there = own != NULL && (cell_is_below(real, own) || cell_is_below(own, real));
+        bool is_there = own != NULL && (sandbox_is_below(real, own) || sandbox_is_below(own, real));
         if (is_ours && !is_there) {
             return reach_refuse_place(path, err);
         }

@@ -5,23 +5,23 @@
 #ifndef WEIR_AGENT_REACH_H
 #define WEIR_AGENT_REACH_H
 
-#include "agent/cell.h"
+#include "agent/sandbox.h"
 
 /**
  * Ask before the program starts, so that the answer says what to do. Call it as the task's user
  * (setfsuid) in the task's namespace. A path that is not there is for the task to complain of.
  * @return DENIED with the path, the user and the agent's option that would help.
  */
-weir_status reach_check(const struct cell *cell, struct weir_arena *arena,
+weir_status reach_check(const struct sandbox *sandbox, struct weir_arena *arena,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Ask whether each path of the cell leads where it says, before anything is done for the task, with walls
- * or without: none but the job's own and the cell's folders into the state folder, none into `agent_dir`.
- * Links that change afterwards are the walls' to refuse.
+ * Ask whether each path of the sandbox leads where it says, before anything is done for the task, with a sandbox
+ * or without: none but the job's own and the sandbox's folders into the state folder, none into `agent_dir`.
+ * Links that change afterwards are the sandbox's to refuse.
  * @return DENIED with the path.
  */
-weir_status reach_check_places(const struct cell *cell, const char *job, int64_t rank,
+weir_status reach_check_places(const struct sandbox *sandbox, const char *job, int64_t rank,
                                const char *agent_dir, struct weir_arena *arena,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -29,7 +29,7 @@ weir_status reach_check_places(const struct cell *cell, const char *job, int64_t
 weir_status reach_refuse_place(const char *path, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The error for a path that is out of the task's reach. */
-weir_status reach_refuse(const struct cell *cell, const struct cell_path *path,
+weir_status reach_refuse(const struct sandbox *sandbox, const struct sandbox_path *path,
                          struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

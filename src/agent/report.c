@@ -7,7 +7,7 @@
 #include "base/rolling.h"
 
 #define LOG_FAILURES_MAX 3
-#define LOG_TIMES_MAX    128 /* of one chunk: they stand in the URL */
+#define LOG_TIMES_MAX    128 /* one chunk's: they stand in the URL */
 #define LOG_TIME_BYTES   40
 
 bool report_is_quiet(const struct agent *agent)
@@ -77,7 +77,7 @@ static void add_devices(const struct agent *agent, json_t *body)
     json_decref(devices);
 }
 
-/* Of all others the server knows then that their devices are free. */
+/* Then the server knows that the devices of all others are free. */
 static void add_attempts(const struct agent *agent, json_t *body)
 {
     json_t *alive = json_array();
@@ -144,9 +144,9 @@ static weir_status put_status(struct agent *agent, const struct attempt *a, json
 }
 
 /* Where the server reaches its port, if it has one: written before run.json was. */
-static void add_door(const struct attempt *a, json_t *body)
+static void add_tunnel(const struct attempt *a, json_t *body)
 {
-    char path[TASK_PATH_BYTES], text[DOOR_ADDRESS_BYTES];
+    char path[TASK_PATH_BYTES], text[TUNNEL_ADDRESS_BYTES];
     size_t len;
     if (weir_file_read_into(task_path(path, a->dir, "door"), text, sizeof text - 1, &len, NULL) ==
         WEIR_OK) {
@@ -162,12 +162,10 @@ weir_status report_running(struct agent *agent, struct attempt *a)
     json_t *body =
         json_pack("{s:I, s:s, s:I, s:I}", "attempt", (json_int_t)a->number, "state", "running",
                   "pid", (json_int_t)run.process.pid, "time_ms", (json_int_t)run.time_ms);
-    add_door(a, body);
-    weir_status status = put_status(agent, a, body);
-    if (status == WEIR_OK) {
-        a->seen.reported = PLAN_REPORTED_RUNNING;
-    }
-    return status;
+    add_tunnel(a, body);
+    WEIR_TRY(put_status(agent, a, body));
+    a->seen.reported = PLAN_REPORTED_RUNNING;
+    return WEIR_OK;
 }
 
 weir_status report_held(struct agent *agent, struct attempt *a)
@@ -193,15 +191,13 @@ weir_status report_exit(struct agent *agent, struct attempt *a)
                   "exit_code", record->exit_code, "signal", record->signal, "message",
                   record->message, "time_ms", (json_int_t)record->time_ms, "max_rss_bytes",
                   (json_int_t)record->max_rss_bytes, "cpu_ms", (json_int_t)record->cpu_ms);
-    weir_status status = put_status(agent, a, body);
-    if (status == WEIR_OK) {
-        a->seen.reported = PLAN_REPORTED_EXIT;
-        a->exit_acknowledged_ms = weir_mono_ms();
-        weir_log(WEIR_LOG_INFO, "task_ended", WEIR_KV_STR("task", a->id),
-                 WEIR_KV_INT("attempt", a->number), WEIR_KV_INT("exit_code", record->exit_code),
-                 WEIR_KV_INT("signal", record->signal), WEIR_KV_STR("message", record->message));
-    }
-    return status;
+    WEIR_TRY(put_status(agent, a, body));
+    a->seen.reported = PLAN_REPORTED_EXIT;
+    a->exit_acknowledged_ms = weir_mono_ms();
+    weir_log(WEIR_LOG_INFO, "task_ended", WEIR_KV_STR("task", a->id),
+             WEIR_KV_INT("attempt", a->number), WEIR_KV_INT("exit_code", record->exit_code),
+             WEIR_KV_INT("signal", record->signal), WEIR_KV_STR("message", record->message));
+    return WEIR_OK;
 }
 
 /* What the server's answer says about how much it has. */

@@ -26,22 +26,17 @@ static weir_status add_share(const char *text, size_t len, json_t *list, struct 
 
 weir_status shares_parse(const char *text, json_t **out, struct weir_error *err)
 {
-    json_t *list = json_array();
-    weir_status status = WEIR_OK;
-    for (const char *at = text; at != NULL && *at != '\0' && status == WEIR_OK;) {
+    WEIR_AUTO(weir_json_auto_free) json_t *list = json_array();
+    for (const char *at = text; at != NULL && *at != '\0';) {
         size_t len = strcspn(at, "\n");
-        status = len > 0 ? add_share(at, len, list, err) : WEIR_OK;
+        WEIR_TRY(len > 0 ? add_share(at, len, list, err) : WEIR_OK);
         at += len;
         at += *at == '\n';
     }
-    if (status == WEIR_OK && json_array_size(list) > SHARES_MAX) {
-        status = weir_error_set(err, WEIR_ERR_LIMIT, "--share: at most %d folders", SHARES_MAX);
+    if (json_array_size(list) > SHARES_MAX) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "--share: at most %d folders", SHARES_MAX);
     }
-    if (status != WEIR_OK) {
-        json_decref(list);
-        return status;
-    }
-    *out = list;
+    *out = json_incref(list);
     return WEIR_OK;
 }
 
@@ -56,13 +51,13 @@ void shares_add_library(json_t *shares, const char *path)
         *strrchr(dir, '/') = '\0';
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(common); i++) {
-        if (cell_is_below(path, common[i])) {
+        if (sandbox_is_below(path, common[i])) {
             return;
         }
     }
     json_array_foreach(shares, k, share)
     {
-        if (cell_is_below(dir, json_string_value(json_object_get(share, "path")))) {
+        if (sandbox_is_below(dir, json_string_value(json_object_get(share, "path")))) {
             return;
         }
     }

@@ -29,7 +29,7 @@ static char *folder(struct weir_arena *arena, const char *name)
     return path;
 }
 
-/* All that an agent may be told to share, a task's cell takes. */
+/* All that an agent may be told to share, a task's sandbox takes. */
 START_TEST(the_library_has_room_beside_all_others)
 {
     struct weir_arena arena;
@@ -42,7 +42,7 @@ START_TEST(the_library_has_room_beside_all_others)
     }
     ck_assert_int_eq(shares_parse(text.data, &shares, &err), WEIR_OK);
     shares_add_library(shares, weir_arena_printf(&arena, "%s/lib.so", folder(&arena, "ort")));
-    ck_assert_uint_eq(json_array_size(shares), CELL_PATHS_MAX);
+    ck_assert_uint_eq(json_array_size(shares), SANDBOX_PATHS_MAX);
     json_decref(shares);
     (void)weir_buf_printf(&text, "%s\n", folder(&arena, "more"));
     ck_assert_int_eq(shares_parse(text.data, &shares, &err), WEIR_ERR_LIMIT);

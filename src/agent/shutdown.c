@@ -222,17 +222,15 @@ static weir_status end_tasks(const struct weir_agent_shutdown *config, size_t *o
     struct shutdown s = {.config = config,
                          .program = config->program != NULL ? config->program : self,
                          .give_up_ms = weir_mono_ms() + config->patience_ms};
-    weir_status status = list_endings(&s, err);
-    if (status == WEIR_OK && s.n > 0) {
-        status = ask_all(&s, err);
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(list_endings(&s, err), status, free_endings);
+    if (s.n > 0) {
+        WEIR_TRY_GOTO(ask_all(&s, err), status, free_endings);
     }
-    if (status == WEIR_OK) {
-        status = wait_for_all(&s, err);
-    }
-    if (status == WEIR_OK) {
-        jobs_remove_all(config->dir);
-        *out_n_tasks = s.n;
-    }
+    WEIR_TRY_GOTO(wait_for_all(&s, err), status, free_endings);
+    jobs_remove_all(config->dir);
+    *out_n_tasks = s.n;
+free_endings:
     free(s.endings);
     return status;
 }

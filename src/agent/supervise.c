@@ -88,7 +88,7 @@ static void reap(struct supervisor *s)
             s->wait_status = status;
             s->usage = usage;
         }
-        door_note_end(&s->task.door, s->is_over ? 0 : pid, &s->ns);
+        tunnel_note_end(&s->task.tunnel, s->is_over ? 0 : pid, &s->ns);
     }
 }
 
@@ -158,7 +158,7 @@ static bool is_ended(struct supervisor *s)
         s->is_passed_on = true;
         (void)members_signal(&s->members, SIGTERM);
     }
-    return members_count(&s->members, s->task.door.pid) == 0;
+    return members_count(&s->members, s->task.tunnel.pid) == 0;
 }
 
 /* Without a word of warning: it would write on. */
@@ -451,7 +451,7 @@ static weir_status record_run(struct supervisor *s, const struct launch *launch,
  * measured. */
 static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
 {
-    const char *job_dir = s->task.cell.job_dir;
+    const char *job_dir = s->task.sandbox.job_dir;
     s->disk =
         (struct disk_watch){.dirs = {task_path(s->work, s->dir, "work"),
                                      job_dir != NULL ? task_path(s->tmp, job_dir, "tmp") : NULL},
@@ -470,7 +470,7 @@ static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
 /* What it adds to what its project shares counts too: else a task could fill the disk there. */
 static void watch_cache(struct supervisor *s)
 {
-    const char *dir = s->task.cell.cache_dir;
+    const char *dir = s->task.sandbox.cache_dir;
     if (dir == NULL) {
         return;
     }
@@ -531,8 +531,8 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
     WEIR_TRY(prepare_task(s->dir, document, &s->task, &s->arena, err));
     watch_cache(s);
-    if (s->task.cell.is_alone) {
-        WEIR_TRY(namespaces_join(s->task.cell.job_dir, !s->task.is_offline, &s->ns, err));
+    if (s->task.sandbox.is_alone) {
+        WEIR_TRY(namespaces_join(s->task.sandbox.job_dir, !s->task.is_offline, &s->ns, err));
     } else if (s->task.is_offline) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "network \"none\" is not supported on this node: weir doctor says "
@@ -568,8 +568,8 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
     };
     struct launch_failure failure;
     bool is_started = launch_release(&launch, &s->own_limits, &failure);
-    namespaces_take_walls(&s->ns, launch.user_fd, launch.mount_fd); /* for visitors */
-    door_start(&s->task.door, &s->ns);
+    namespaces_take_sandbox(&s->ns, launch.user_fd, launch.mount_fd); /* for visitors */
+    tunnel_start(&s->task.tunnel, &s->ns);
     watch(s, 0);
     await_own_signal(s);
     if (is_started) {

@@ -1,7 +1,7 @@
 #include "agent/task.h"
 
 #include "agent/image.h"
-#include "agent/walls_dev.h"
+#include "agent/sandbox_dev.h"
 #include "base/file.h"
 #include "base/rolling.h"
 
@@ -189,7 +189,7 @@ static weir_status read_bounds(const json_t *object, struct weir_arena *arena,
     const char **devices = WEIR_ARENA_ARRAY(arena, json_array_size(list) + 1, const char *);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *path = json_string_value(json_array_get(list, i));
-        if (path == NULL || !walls_dev_is_node(path)) {
+        if (path == NULL || !sandbox_dev_is_node(path)) {
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "task $.devices[%zu]: expected a path below /dev", i);
         }
@@ -277,7 +277,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(read_pairs(object, "env", arena, &task.env, &task.n_env, err));
     WEIR_TRY(read_pairs(object, "files", arena, &task.files, &task.n_files, err));
     WEIR_TRY(check_pairs(&task, err));
-    WEIR_TRY(cell_from_json(object, arena, &task.cell, err));
+    WEIR_TRY(sandbox_from_json(object, arena, &task.sandbox, err));
     WEIR_TRY(read_network(object, &task, err));
     WEIR_TRY(read_kill_mode(object, &task, err));
     WEIR_TRY(read_image(object, arena, &task, err));

@@ -4,10 +4,10 @@
 #ifndef WEIR_AGENT_TASK_H
 #define WEIR_AGENT_TASK_H
 
-#include "agent/cell.h"
-#include "agent/door.h"
 #include "agent/isolation.h"
 #include "agent/process.h"
+#include "agent/sandbox.h"
+#include "agent/tunnel.h"
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/status.h"
@@ -49,8 +49,8 @@ struct task {
     const char *images_dir; /**< The node's folder of images, as the agent says; NULL: none. */
     const char *image_dir;  /**< These two are set by image_run_get. */
     char **image_env;       /**< "NAME=VALUE"; NULL at the end. */
-    struct cell cell;       /**< Its walls, where there can be some. */
-    struct door door;       /**< The way to its port; set by prepare_service. */
+    struct sandbox sandbox; /**< Where there can be one. */
+    struct tunnel tunnel;   /**< The way to its port; set by prepare_service. */
 };
 
 /** Read a desired task. INVALID names the key: a task that cannot be understood is never started.

@@ -155,7 +155,7 @@ static struct visit_host find_place(const struct visit_host *host, struct namesp
         struct process_id program;
         own.pid = image_run_find(host->dir, host->pid, &program) ? program.pid : 0;
         if (own.pid > 0) {
-            (void)namespaces_open_walls(ns, own.pid);
+            (void)namespaces_open_sandbox(ns, own.pid);
         }
     }
     own.ns = ns;

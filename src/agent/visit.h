@@ -2,7 +2,7 @@
  * Visits: people inside a task (visit/visit.h), at the node's end.
  *
  * The agent, told of a stream that is wanted, writes the order "visit.ID.STREAM" into the attempt's folder. The
- * supervisor takes it out and starts a *runner*, a child of its own as the door is: it connects to the server with
+ * supervisor takes it out and starts a *runner*, a child of its own as the tunnel is: it connects to the server with
  * the stream's secret, and starts what the visitor wants where the task's program is: in its namespaces, its
  * control group, as its user, without its privileges, behind its filter, with its variables. A runner whose
  * visitor is gone sends SIGHUP to what it started, kills it after VISIT_GRACE_MS, and ends; one whose supervisor
@@ -24,7 +24,7 @@ struct visit_host {
     const struct task *task;
     const struct weir_group *group;
     const struct weir_limits *limits; /**< Of its own, where the group sets none. */
-    const struct namespaces *ns;      /**< With the task's walls, but for a task in an image. */
+    const struct namespaces *ns;      /**< Of the task's sandbox, but for a task in an image. */
     pid_t pid;                        /**< Of the task's program, or of crun. */
     bool is_held;                     /**< That has ended, and its place is kept. */
 };
@@ -47,7 +47,7 @@ void visit_start_all(const struct visit_host *host);
 /** The runner: for as long as the visit lasts. */
 _Noreturn void visit_run(const struct visit_host *host, const struct visit_order *order);
 
-/* visit_inside.c: what is started in the walls */
+/* visit_inside.c: what is started in the sandbox */
 
 /** What runs there, and the way to it. */
 struct visit_inside {
@@ -70,7 +70,7 @@ weir_status visit_inside_start(const struct visit_host *host, const struct visit
 struct weir_line;
 _Noreturn void visit_top(const struct visit_host *host, struct weir_line *line);
 
-/* visit_file.c: a copy (visit/copy.h), in the walls, as the task's user, to standard output or from standard input. The
+/* visit_file.c: a copy (visit/copy.h), in the sandbox, as the task's user, to standard output or from standard input. The
  * exit status: 1 if something is left out, which standard error tells. */
 int visit_file_read(const char *path);
 int visit_file_write(const char *path);

@@ -1,4 +1,4 @@
-/* Files and folders of a task, copied by ourselves: an image may have no program that does. In the task's walls, as its
+/* Files and folders of a task, copied by ourselves: an image may have no program that does. In the task's sandbox, as its
  * user: paths, links and rights are what the task's own are. */
 #include "agent/visit.h"
 

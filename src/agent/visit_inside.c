@@ -1,4 +1,4 @@
-/* What a visitor starts in the walls of a task. */
+/* What a visitor starts in a task's sandbox. */
 #include "agent/visit.h"
 
 #include "agent/launch.h"
@@ -376,7 +376,7 @@ weir_status visit_inside_start(const struct visit_host *host, const struct visit
     struct inside_plan plan = {.host = host,
                                .order = order,
                                .env = find_environment(host, order, arena),
-                               .user = is_root ? host->task->cell.user : 0,
+                               .user = is_root ? host->task->sandbox.user : 0,
                                .terminal_fd = -1,
                                .slave_fd = -1};
     *out = (struct visit_inside){.in_fd = -1, .out_fd = -1, .errors_fd = -1};

@@ -1,4 +1,4 @@
-/* The runner of a visit: between its stream and what it started in the task's walls. */
+/* The runner of a visit: between its stream and what it started in the task's sandbox. */
 #include "agent/visit.h"
 
 #include "base/clock.h"

@@ -185,7 +185,7 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
     WEIR_TRY(api_body_text(call, "door", &door, err));
     if (door != NULL) {
-        WEIR_TRY(weir_service_note_door(txn, task.job, event.attempt, door, err));
+        WEIR_TRY(weir_service_note_address(txn, task.job, event.attempt, door, err));
     }
     WEIR_TRY(control_job_event(&control, txn, task.job, &event, err));
     weir_http_response_empty(call->response);

@@ -182,12 +182,12 @@ weir_status weir_secrets_restore(json_t *value, const json_t *stored, const char
     return visit_paths(&walk, value, stored, paths, place);
 }
 
-void weir_secret_of_visits(const char *door_secret, char out[65])
+void weir_secret_of_visits(const char *service_secret, char out[65])
 {
     struct weir_sha256_stream hash;
     static const char purpose[] = "weir visits\n";
     weir_sha256_begin(&hash);
     weir_sha256_add(&hash, purpose, sizeof purpose - 1);
-    weir_sha256_add(&hash, door_secret, strlen(door_secret));
+    weir_sha256_add(&hash, service_secret, strlen(service_secret));
     weir_sha256_end(&hash, out);
 }

@@ -36,10 +36,10 @@ weir_status weir_secrets_restore(json_t *value, const json_t *stored, const char
                                  const char *place, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * What a service's program checks that a request came by its door: X-Weir-Secret of the request is
- * WEIR_SERVICE_SECRET of its environment. Made of the door's secret, which it does not tell.
+ * What a service's program checks that a request came through its tunnel: X-Weir-Secret of the request is
+ * WEIR_SERVICE_SECRET of its environment. Made of the service's secret, which it does not tell.
  * out: 64 digits and a NUL.
  */
-void weir_secret_of_visits(const char *door_secret, char out[65]);
+void weir_secret_of_visits(const char *service_secret, char out[65]);
 
 #endif

@@ -286,22 +286,18 @@ static weir_status run_worker(struct training_worker *bench, struct weir_error *
     if (is_shown) {
         training_print_header(&result, stdout);
     }
-    weir_status status = training_worker_open(bench, err);
-    if (status == WEIR_OK) {
-        status = emulate_fabric(bench, &result, err);
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(training_worker_open(bench, err), status, free_times);
+    WEIR_TRY_GOTO(emulate_fabric(bench, &result, err), status, free_times);
+    WEIR_TRY_GOTO(measure(bench, &result, is_shown, err), status, free_times);
+    WEIR_TRY_GOTO(take_trace(bench, &result, err), status, free_times);
+    if (!plan->options.is_forward_only) {
+        WEIR_TRY_GOTO(worker_exchange_wait_weights(&bench->worker, err), status, free_times);
     }
-    if (status == WEIR_OK) {
-        status = measure(bench, &result, is_shown, err);
-    }
-    if (status == WEIR_OK) {
-        status = take_trace(bench, &result, err);
-    }
-    if (status == WEIR_OK && !plan->options.is_forward_only) {
-        status = worker_exchange_wait_weights(&bench->worker, err);
-    }
-    if (status == WEIR_OK && is_printing) {
+    if (is_printing) {
         print_result(&result);
     }
+free_times:
     free(result.times);
     return status;
 }
@@ -323,21 +319,19 @@ weir_status training_rank_run(const struct training_plan *given, const struct we
     struct training_plan plan = *given;
     struct training_worker bench = {.plan = &plan};
     share_threads(&plan, me);
-    weir_status status = training_task_open(&plan, &bench.task, err);
-    if (status == WEIR_OK) {
-        status = join(&plan, me, &bench.group, err);
-    }
-    if (status == WEIR_OK) {
-        status = join_nobody(&bench.alone, err);
-    }
-    if (status == WEIR_OK && me->rank >= plan.n_workers) {
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(training_task_open(&plan, &bench.task, err), status, close);
+    WEIR_TRY_GOTO(join(&plan, me, &bench.group, err), status, close);
+    WEIR_TRY_GOTO(join_nobody(&bench.alone, err), status, close);
+    if (me->rank >= plan.n_workers) {
         status = train_server_run(&bench.task, bench.group, NULL, err);
-    } else if (status == WEIR_OK) {
-        status = run_worker(&bench, err);
-        if (status == WEIR_OK && plan.n_servers > 0 && weir_ps_stop(bench.group) != WEIR_OK) {
-            status = group_error(&bench, WEIR_ERR_PEER, err);
-        }
+        goto close;
     }
+    WEIR_TRY_GOTO(run_worker(&bench, err), status, close);
+    if (plan.n_servers > 0 && weir_ps_stop(bench.group) != WEIR_OK) {
+        status = group_error(&bench, WEIR_ERR_PEER, err);
+    }
+close:
     training_worker_close(&bench);
     weir_comm_destroy(bench.alone);
     weir_comm_destroy(bench.group);

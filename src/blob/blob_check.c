@@ -196,16 +196,17 @@ weir_status weir_blob_mend(const char *dir, const char *sha256, const char *from
     }
     weir_status status = copy_bytes(fd, fresh, err);
     (void)close(fd);
-    if (status == WEIR_OK) {
-        status = weir_file_sha256(fresh, actual, NULL, err);
+    if (status != WEIR_OK) {
+        goto remove_fresh;
     }
-    if (status == WEIR_OK && strcmp(actual, sha256) != 0) {
+    WEIR_TRY_GOTO(weir_file_sha256(fresh, actual, NULL, err), status, remove_fresh);
+    if (strcmp(actual, sha256) != 0) {
         status =
             weir_error_set(err, WEIR_ERR_CORRUPT, "%s has other bytes than blob %s", from, sha256);
-    }
-    if (status == WEIR_OK && rename(fresh, path) != 0) {
+    } else if (rename(fresh, path) != 0) {
         status = weir_error_set_errno(err, errno, "renaming %s", fresh);
     }
+remove_fresh:
     if (status != WEIR_OK) {
         (void)unlink(fresh);
     }

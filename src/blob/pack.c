@@ -213,10 +213,9 @@ weir_status weir_packs_read(struct weir_packs *packs, const char *id,
     }
     weir_status status = read_at(fd, id, place, arena, out_data, err);
     (void)close(fd);
-    if (status == WEIR_OK) {
-        *out_len = (size_t)place->bytes;
-    }
-    return status;
+    WEIR_TRY(status);
+    *out_len = (size_t)place->bytes;
+    return WEIR_OK;
 }
 
 /* Zeros where the record was, its mark too. What lies there now is another thing's, or none: it stays. */

@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "agent/isolation.h"
-#include "agent/walls.h"
+#include "agent/sandbox_enter.h"
 #include "base/file.h"
 #include "base/library.h"
 #include "device/device.h"
@@ -103,14 +103,14 @@ static void check_isolation(struct doctor *doctor)
 }
 
 /* What an agent that this user starts would build around tasks, in a folder of his. */
-static void check_walls(struct doctor *doctor)
+static void check_sandbox(struct doctor *doctor)
 {
     struct weir_isolation groups;
-    struct walls_probe walls;
+    struct sandbox_probe sandbox;
     char *dir = cli_state_dir(doctor->call->arena, doctor->call->common->state);
     weir_isolation_probe(&groups);
-    walls_probe(weir_path_is_dir(dir) ? dir : "/", &walls);
-    json_t *record = weir_isolation_record(true, &groups, &walls);
+    sandbox_probe(weir_path_is_dir(dir) ? dir : "/", &sandbox);
+    json_t *record = weir_isolation_record(true, &groups, &sandbox);
     const json_t *missing = json_object_get(record, "missing");
     bool has_user = json_is_true(json_object_get(record, "user"));
     bool has_mounts = json_is_true(json_object_get(record, "mounts"));
@@ -132,8 +132,9 @@ static void check_walls(struct doctor *doctor)
          text);
     bool has_images = strcmp(json_string_value(json_object_get(record, "images")), "none") != 0;
     find(doctor, has_images ? FINE : NOTE, "images", has_images ? "started by crun" : "none",
-         has_images ? NULL
-                    : "jobs in OCI images need crun (apt-get install crun) and all walls above");
+         has_images
+             ? NULL
+             : "jobs in OCI images need crun (apt-get install crun) and a whole sandbox as above");
     json_decref(record);
 }
 
@@ -335,7 +336,7 @@ static void check_platform(struct doctor *doctor)
 
 static void (*const checks[])(struct doctor *doctor) = {
     check_processor,    check_memory,    check_huge_pages, check_shared_memory, check_files,
-    check_accelerators, check_devices,   check_isolation,  check_walls,         check_state,
+    check_accelerators, check_devices,   check_isolation,  check_sandbox,       check_state,
     check_worker,       check_libraries, check_server,     check_platform,
 };
 

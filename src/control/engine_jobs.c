@@ -97,7 +97,7 @@ static bool lose_devices(struct work *work, const struct snapshot_job *job)
                      &event); /* of a gang all tasks move; once is enough */
             is_any = true;
         }
-        if (is_any && !weir_job_is_loose(&job->state)) {
+        if (is_any && !weir_job_has_independent_tasks(&job->state)) {
             break;
         }
     }

@@ -42,7 +42,7 @@ void evictions_take(struct evictions *evictions, const struct snapshot *snapshot
                     const struct weir_sched_part *part, struct weir_arena *arena)
 {
     struct snapshot_job *job = snapshot->tasks[part->actions[0]->task].job;
-    bool is_single = weir_job_is_loose(&job->state) || shrinks(part, job);
+    bool is_single = weir_job_has_independent_tasks(&job->state) || shrinks(part, job);
     int32_t n = is_single ? part->n_actions : 1;
     for (int32_t i = 0; i < n; i++) {
         const struct weir_sched_action *action = part->actions[i];

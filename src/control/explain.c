@@ -62,7 +62,8 @@ static const char *tell_gang(const struct explaining *explaining)
 static const char *tell_whole(const struct explaining *explaining, const char *why)
 {
     const struct weir_job_state *state = &explaining->job->state;
-    bool is_gang = state->n_tasks > 1 && !weir_job_is_loose(state) && !weir_job_is_elastic(state);
+    bool is_gang =
+        state->n_tasks > 1 && !weir_job_has_independent_tasks(state) && !weir_job_is_elastic(state);
     return explaining->wait->code == WEIR_SCHED_WAIT_FULL && is_gang
                ? weir_arena_printf(explaining->arena,
                                    "its %zu tasks start together or not at all, and there is room "

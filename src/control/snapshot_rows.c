@@ -310,7 +310,7 @@ static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_
                      size_t *wants, uint8_t *chosen)
 {
     struct weir_sched_job *row = NULL;
-    bool is_service = weir_job_is_loose(&job->state);
+    bool is_service = weir_job_has_independent_tasks(&job->state);
     if (choose_tasks(snapshot, job, now_ms, wants, chosen) == 0) {
         return;
     }

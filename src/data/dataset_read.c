@@ -105,10 +105,9 @@ static weir_status read_view(const struct weir_dataset *dataset, size_t i_sample
     WEIR_TRY(weir_dataset_read(dataset->base, i_sample - n, &image, err));
     weir_status status = weir_image_mirror(&image, &mirrored, err);
     weir_image_fini(&image);
-    if (status == WEIR_OK) {
-        *out = mirrored;
-    }
-    return status;
+    WEIR_TRY(status);
+    *out = mirrored;
+    return WEIR_OK;
 }
 
 weir_status weir_dataset_read(struct weir_dataset *dataset, size_t i_sample, struct weir_image *out,

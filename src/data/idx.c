@@ -91,6 +91,24 @@ static weir_status read_body(gzFile file, const char *path, size_t size, uint8_t
     return WEIR_OK;
 }
 
+static weir_status size_of(const char *path, const uint32_t *dims, unsigned n_dims, size_t *out,
+                           struct weir_error *err)
+{
+    size_t size = 1;
+    for (unsigned i = 0; i < n_dims; i++) {
+        if (dims[i] == 0) {
+            return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: a dimension is 0", path);
+        }
+        if (size > WEIR_DATASET_MAX_IDX_BYTES / dims[i]) {
+            return weir_error_set(err, WEIR_ERR_LIMIT, "%s: holds more than %zu bytes", path,
+                                  WEIR_DATASET_MAX_IDX_BYTES);
+        }
+        size *= dims[i];
+    }
+    *out = size;
+    return WEIR_OK;
+}
+
 static weir_status read_file(const char *path, unsigned n_dims, uint32_t *out_dims, uint8_t **out,
                              struct weir_error *err)
 {
@@ -99,21 +117,12 @@ static weir_status read_file(const char *path, unsigned n_dims, uint32_t *out_di
         return errno == 0 ? dataset_nomem(err) : weir_error_set_errno(err, errno, "%s", path);
     }
     (void)gzbuffer(file, 1 << 17);
-    weir_status status = read_header(file, path, n_dims, out_dims, err);
-    size_t size = 1;
-    for (unsigned i = 0; status == WEIR_OK && i < n_dims; i++) {
-        if (out_dims[i] == 0) {
-            status = weir_error_set(err, WEIR_ERR_CORRUPT, "%s: a dimension is 0", path);
-        } else if (size > WEIR_DATASET_MAX_IDX_BYTES / out_dims[i]) {
-            status = weir_error_set(err, WEIR_ERR_LIMIT, "%s: holds more than %zu bytes", path,
-                                    WEIR_DATASET_MAX_IDX_BYTES);
-        } else {
-            size *= out_dims[i];
-        }
-    }
-    if (status == WEIR_OK) {
-        status = read_body(file, path, size, out, err);
-    }
+    size_t size = 0;
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(read_header(file, path, n_dims, out_dims, err), status, close);
+    WEIR_TRY_GOTO(size_of(path, out_dims, n_dims, &size, err), status, close);
+    status = read_body(file, path, size, out, err);
+close:
     (void)gzclose(file);
     return status;
 }

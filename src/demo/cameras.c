@@ -38,7 +38,7 @@ static weir_status note(struct demo *demo, const char *camera, int64_t frame, co
 }
 
 /* What the folder grants to its group, its entry grants too: the folder is the group's of all tasks
- * where tasks cannot be shown root's files as theirs (agent/cell.h), and this process, which is root
+ * where tasks cannot be shown root's files as theirs (agent/sandbox.h), and this process, which is root
  * there, makes files that only root may read. The entry has the folder's group by set-group-ID, or
  * is given it if the folder was handed over in this moment. */
 static void grant_as_folder(const char *folder, int fd, mode_t bits)

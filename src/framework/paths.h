@@ -1,6 +1,6 @@
 /**
  * Paths: which files and folders of its node a task needs, said to the agent, which shows a task
- * little else of Weir's state folder (agent/cell.h).
+ * little else of Weir's state folder (agent/sandbox.h).
  *
  * A task's definition gets "state", the state folder, "paths": [{"path", "access": "read"|"write"}],
  * what its own specification names (absolute paths, no address), and "folders": what of the state

@@ -69,7 +69,7 @@ char **mpi_launch_environment(const struct mpi_launch *launch, struct weir_arena
         {"OMPI_MCA_orte_leave_session_attached", "1"},
         {"OMPI_MCA_orte_default_hostfile",
          weir_arena_printf(arena, "%s/mpi.hosts.openmpi", folder)},
-        /* Where there are no cells tasks may be root's. */
+        /* Where there are no sandboxes tasks may be root's. */
         {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
         {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
         /* MPICH 4: pm/hydra/tools/bootstrap, ui/mpich/utils.c. */

@@ -220,12 +220,9 @@ static void begin_infer(struct front_call *call)
     struct oip_infer infer;
     struct weir_error err = {0};
     bool is_ready;
-    weir_status status =
-        oip_read_infer(message_of(call), TENSORS_MAX_BYTES, &call->arena, &infer, &err);
-    if (status == WEIR_OK) {
-        status = may_send(call, &infer.model, &is_ready, &err);
-    }
-    if (status != WEIR_OK) {
+    if (oip_read_infer(message_of(call), TENSORS_MAX_BYTES, &call->arena, &infer, &err) !=
+            WEIR_OK ||
+        may_send(call, &infer.model, &is_ready, &err) != WEIR_OK) {
         answer_error(call, &err);
         return;
     }
@@ -249,11 +246,8 @@ static void begin_get(struct front_call *call, const char *path, write_answer_fn
     struct oip_name model;
     struct weir_error err = {0};
     bool is_ready;
-    weir_status status = oip_read_name(message_of(call), &call->arena, &model, &err);
-    if (status == WEIR_OK) {
-        status = may_send(call, &model, &is_ready, &err);
-    }
-    if (status != WEIR_OK) {
+    if (oip_read_name(message_of(call), &call->arena, &model, &err) != WEIR_OK ||
+        may_send(call, &model, &is_ready, &err) != WEIR_OK) {
         answer_error(call, &err);
         return;
     }
@@ -298,11 +292,8 @@ static void begin_model_ready(struct front_call *call)
     struct oip_name model;
     struct weir_error err = {0};
     bool is_ready = false;
-    weir_status status = oip_read_name(message_of(call), &call->arena, &model, &err);
-    if (status == WEIR_OK) {
-        status = may_send(call, &model, &is_ready, &err);
-    }
-    if (status != WEIR_OK) {
+    if (oip_read_name(message_of(call), &call->arena, &model, &err) != WEIR_OK ||
+        may_send(call, &model, &is_ready, &err) != WEIR_OK) {
         answer_error(call, &err);
     } else {
         answer_flag(call, is_ready);

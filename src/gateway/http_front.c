@@ -313,11 +313,8 @@ void weir_gateway_handle(struct weir_gateway *gateway, struct weir_http_request 
     }
     struct path path;
     struct weir_error err = {0};
-    weir_status status = read_path(request, &path, &err);
-    if (status == WEIR_OK) {
-        status = answer(gateway, &path, request, response, &err);
-    }
-    if (status != WEIR_OK) {
+    if (read_path(request, &path, &err) != WEIR_OK ||
+        answer(gateway, &path, request, response, &err) != WEIR_OK) {
         refuse(response, &path, &err);
     }
 }
@@ -331,29 +328,32 @@ void weir_gateway_body_rule(struct weir_gateway *gateway, const struct weir_http
         .max_bytes = max_bytes > 0 ? max_bytes : REQUEST_BYTES_DEFAULT, .is_unpacked = true};
 }
 
-/* Nobody sends a large body who may not. */
+static weir_status check_body(struct weir_gateway *gateway, struct weir_http_request *request,
+                              struct path *path, struct weir_error *err)
+{
+    struct caller *caller;
+    const struct weir_gateway_deployment *d;
+    WEIR_TRY(read_path(request, path, err));
+    const char *token = front_token(weir_http_request_header(request, "Authorization"));
+    WEIR_TRY(front_caller(gateway, token, request, &caller, err));
+    weir_http_request_is_known(request);
+    weir_status status = WEIR_OK;
+    if (path->deployment != NULL) {
+        struct weir_gateway_table *table = weir_gateway_acquire(gateway);
+        status = front_find(table, caller, path->deployment, path->version, &d, err);
+        weir_gateway_table_unref(table);
+    }
+    caller_unref(caller);
+    return status;
+}
+
+/* Only a caller that may ask sends a large body. */
 void weir_gateway_admit(struct weir_gateway *gateway, struct weir_http_request *request,
                         struct weir_http_response *response)
 {
     struct path path;
     struct weir_error err = {0};
-    struct caller *caller = NULL;
-    const struct weir_gateway_deployment *d;
-    weir_status status = read_path(request, &path, &err);
-    if (status == WEIR_OK) {
-        const char *token = front_token(weir_http_request_header(request, "Authorization"));
-        status = front_caller(gateway, token, request, &caller, &err);
-    }
-    if (status == WEIR_OK) {
-        weir_http_request_is_known(request);
-    }
-    if (status == WEIR_OK && path.deployment != NULL) {
-        struct weir_gateway_table *table = weir_gateway_acquire(gateway);
-        status = front_find(table, caller, path.deployment, path.version, &d, &err);
-        weir_gateway_table_unref(table);
-    }
-    caller_unref(caller);
-    if (status != WEIR_OK) {
+    if (check_body(gateway, request, &path, &err) != WEIR_OK) {
         refuse(response, &path, &err);
     }
 }

@@ -202,28 +202,21 @@ weir_status weir_http_server_start(const struct weir_http_config *config,
     server->context = context;
     init_locks(server);
     int fd = -1;
-    weir_status status = read_tls(server, err);
-    if (status == WEIR_OK) {
-        status = weir_listen_open(server->config.listen, "--listen", &fd, &server->port, err);
-    }
-    if (status == WEIR_OK) {
-        status = pool_start(server, err);
-    }
-    if (status == WEIR_OK) {
-        status = start_daemons(server, err);
-    }
-    if (status == WEIR_OK) {
-        status = acceptor_start(server, fd, err);
-    }
-    if (status != WEIR_OK) {
-        if (fd >= 0) {
-            close(fd);
-        }
-        destroy(server);
-        return status;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(read_tls(server, err), status, destroy);
+    WEIR_TRY_GOTO(weir_listen_open(server->config.listen, "--listen", &fd, &server->port, err),
+                  status, destroy);
+    WEIR_TRY_GOTO(pool_start(server, err), status, destroy);
+    WEIR_TRY_GOTO(start_daemons(server, err), status, destroy);
+    WEIR_TRY_GOTO(acceptor_start(server, fd, err), status, destroy);
     *out = server;
     return WEIR_OK;
+destroy:
+    if (fd >= 0) {
+        close(fd);
+    }
+    destroy(server);
+    return status;
 }
 
 int weir_http_server_port(const struct weir_http_server *server)

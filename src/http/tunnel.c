@@ -160,8 +160,8 @@ weir_status weir_http_tunnel_open(const struct weir_http_tunnel_config *config,
                                   struct weir_http_tunnel **out, int *out_http,
                                   struct weir_buf *out_body, struct weir_error *err)
 {
-    struct weir_http_client
-        *client; /* what libcurl needs for all is made with the first of these */
+    /** what libcurl needs for all is made with the first of these */
+    struct weir_http_client *client;
     int64_t timeout_ms = config->timeout_ms > 0 ? config->timeout_ms : OPEN_MS;
     int64_t due_ms = weir_mono_ms() + timeout_ms;
     *out_http = 0;
@@ -170,21 +170,18 @@ weir_status weir_http_tunnel_open(const struct weir_http_tunnel_config *config,
     struct weir_http_tunnel *t = weir_xalloc(sizeof *t);
     *t = (struct weir_http_tunnel){.easy = curl_easy_init(), .fd = CURL_SOCKET_BAD};
     weir_buf_init(&t->early, HEAD_MAX_BYTES + BODY_MAX_BYTES);
-    weir_status status = t->easy != NULL
-                             ? connect_server(t, config, timeout_ms, err)
-                             : weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a connection");
-    if (status == WEIR_OK) {
-        status = send_request(t, config, due_ms, err);
-    }
-    if (status == WEIR_OK) {
-        status = read_answer(t, config, due_ms, out_http, out_body, err);
-    }
-    if (status != WEIR_OK) {
-        weir_http_tunnel_close(t);
-        return status;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(t->easy != NULL
+                      ? connect_server(t, config, timeout_ms, err)
+                      : weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a connection"),
+                  status, close);
+    WEIR_TRY_GOTO(send_request(t, config, due_ms, err), status, close);
+    WEIR_TRY_GOTO(read_answer(t, config, due_ms, out_http, out_body, err), status, close);
     *out = t;
     return WEIR_OK;
+close:
+    weir_http_tunnel_close(t);
+    return status;
 }
 
 void weir_http_tunnel_close(struct weir_http_tunnel *tunnel)

@@ -4,14 +4,14 @@
 
 bool weir_job_is_elastic(const struct weir_job_state *state)
 {
-    return !weir_job_is_loose(state) && state->job.min_tasks > 0 &&
+    return !weir_job_has_independent_tasks(state) && state->job.min_tasks > 0 &&
            (size_t)state->job.min_tasks < state->n_tasks;
 }
 
 size_t weir_job_least(const struct weir_job_state *state, size_t n_wants)
 {
     bool waits = weir_job_phase_of(state) == WEIR_JOB_PENDING;
-    if (weir_job_is_loose(state) || (weir_job_is_elastic(state) && !waits)) {
+    if (weir_job_has_independent_tasks(state) || (weir_job_is_elastic(state) && !waits)) {
         return 1;
     }
     return weir_job_is_elastic(state) ? (size_t)state->job.min_tasks : n_wants;
@@ -103,7 +103,7 @@ weir_status weir_job_check_bind(const struct weir_job_state *state,
     for (size_t i = 0; i < n_wants; i++) {
         n += event->place[i] != NULL;
     }
-    return n >= least || weir_job_is_loose(state)
+    return n >= least || weir_job_has_independent_tasks(state)
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_INVALID, "job %s: nodes for %zu of %zu tasks",
                                 state->job.name, n, least);

@@ -11,9 +11,9 @@
 static bool send_back(struct step *step, struct weir_task *replica)
 {
     enum weir_job_phase phase = weir_job_phase_of(step->state);
-    bool is_loose = weir_job_is_loose(step->state);
+    bool is_independent = weir_job_has_independent_tasks(step->state);
     bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
-    if (is_loose && replica != NULL) {
+    if (is_independent && replica != NULL) {
         is_active = weir_task_is_alive(replica) && strcmp(replica->desired, "running") == 0;
     }
     if (!is_active) {
@@ -24,7 +24,7 @@ static bool send_back(struct step *step, struct weir_task *replica)
         job_stop_task(step, replica);
         return true;
     }
-    if (!is_loose) {
+    if (!is_independent) {
         job_stop(step, WEIR_JOB_PENDING);
         return true;
     }
@@ -33,7 +33,7 @@ static bool send_back(struct step *step, struct weir_task *replica)
     } else {
         job_stop_alive(step);
     }
-    job_refresh_loose(step);
+    job_refresh_independent(step);
     return true;
 }
 

@@ -116,7 +116,7 @@ static void go_on_if_all_ended(struct step *step)
             return;
         }
         finish(step, outcome < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)outcome);
-    } else if (phase == WEIR_JOB_RESTARTING && !weir_job_is_loose(step->state) &&
+    } else if (phase == WEIR_JOB_RESTARTING && !weir_job_has_independent_tasks(step->state) &&
                step->now_ms >= weir_gang_due_ms(job, step->now_ms)) {
         restart_gang(step);
     }
@@ -220,7 +220,7 @@ static void refresh_array(struct step *step)
     }
 }
 
-void job_refresh_loose(struct step *step)
+void job_refresh_independent(struct step *step)
 {
     if (weir_job_is_service(step->state)) {
         refresh_service(step);
@@ -318,12 +318,13 @@ static void after_end(struct step *step, struct weir_task *task)
     bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
     bool has_succeeded =
         weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0;
-    if (phase == WEIR_JOB_RESTARTING && !weir_job_is_loose(step->state) &&
+    if (phase == WEIR_JOB_RESTARTING && !weir_job_has_independent_tasks(step->state) &&
         weir_task_is_beyond_repair(&step->state->job, task)) {
         /* The others' end was told first, but this one is why they ended. */
         step->state->job.reason = weir_task_describe_end(task, step->arena);
         job_stop(step, WEIR_JOB_FAILED);
-    } else if (phase == WEIR_JOB_STOPPING || (!is_active && !weir_job_is_loose(step->state))) {
+    } else if (phase == WEIR_JOB_STOPPING ||
+               (!is_active && !weir_job_has_independent_tasks(step->state))) {
         go_on_if_all_ended(step);
     } else if (step->state->job.is_array) {
         end_of_array(step, task, has_succeeded);
@@ -350,8 +351,8 @@ static void after_end(struct step *step, struct weir_task *task)
 static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
 {
     struct weir_job *job = &step->state->job;
-    bool is_loose = weir_job_is_loose(step->state);
-    bool begins = !is_loose && weir_job_phase_of(step->state) == WEIR_JOB_PENDING;
+    bool is_independent = weir_job_has_independent_tasks(step->state);
+    bool begins = !is_independent && weir_job_phase_of(step->state) == WEIR_JOB_PENDING;
     if (begins) {
         job->attempt = weir_job_last_attempt(step->state) + 1;
         job->reason = job->eviction = NULL;
@@ -381,8 +382,8 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
         job->attempt = weir_job_last_attempt(step->state);
         job->reason = job->eviction = NULL;
     }
-    if (is_loose) {
-        job_refresh_loose(step);
+    if (is_independent) {
+        job_refresh_independent(step);
     }
 }
 
@@ -395,8 +396,8 @@ static void on_running(struct step *step, struct weir_task *task)
         return;
     }
     set_task_phase(task, WEIR_TASK_RUNNING);
-    if (weir_job_is_loose(step->state)) {
-        job_refresh_loose(step);
+    if (weir_job_has_independent_tasks(step->state)) {
+        job_refresh_independent(step);
         return;
     }
     refresh_gang(step);
@@ -445,7 +446,7 @@ static void on_node_lost(struct step *step)
         task->exit_code = -1;
         task->finished_ms = step->now_ms;
         set_task_phase(task, WEIR_TASK_LOST);
-        if (weir_job_is_loose(step->state)) {
+        if (weir_job_has_independent_tasks(step->state)) {
             after_end(step, task);
         } else {
             named = named == NULL ? task : named;
@@ -476,9 +477,9 @@ static void on_device_lost(struct step *step, struct weir_task *task)
     job->reason = weir_arena_strdup(step->arena, step->event->text);
     job_tell(step, "job_moves",
              weir_arena_printf(step->arena, "Job %s moves: %s.", job->name, job->reason));
-    if (weir_job_is_loose(step->state)) {
+    if (weir_job_has_independent_tasks(step->state)) {
         job_stop_task(step, task);
-        job_refresh_loose(step);
+        job_refresh_independent(step);
         return;
     }
     if (weir_job_is_elastic(step->state) && weir_job_may_lose(step->state, task)) {

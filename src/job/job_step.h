@@ -235,7 +235,7 @@ size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t
 bool weir_job_is_service(const struct weir_job_state *state);
 
 /** Are its tasks placed and stopped one by one: a service's, or an array's? Else it is a gang. */
-bool weir_job_is_loose(const struct weir_job_state *state);
+bool weir_job_has_independent_tasks(const struct weir_job_state *state);
 
 /**
  * When to come back: a TICK then changes something, or weir_job_wants then gives more; INT64_MAX if

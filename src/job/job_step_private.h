@@ -27,7 +27,7 @@ void job_stop_alive(struct step *step);
 void job_stop(struct step *step, enum weir_job_phase outcome);
 
 /** The phase of a service or an array follows from its tasks. */
-void job_refresh_loose(struct step *step);
+void job_refresh_independent(struct step *step);
 
 /* Events of a job that is not over. */
 

@@ -57,7 +57,7 @@ bool weir_job_is_service(const struct weir_job_state *state)
     return state->job.is_service;
 }
 
-bool weir_job_is_loose(const struct weir_job_state *state)
+bool weir_job_has_independent_tasks(const struct weir_job_state *state)
 {
     return state->job.is_service || state->job.is_array;
 }

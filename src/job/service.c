@@ -20,7 +20,7 @@ static const struct weir_field fields[] = {
     WEIR_FIELD_SIZED(weir_service, spec, JSON, WEIR_FIELD_SECRET, WEIR_SERVICE_SPEC_BYTES, "", "Specification of its jobs, of kind command"),
     WEIR_FIELD(weir_service, port,       INT,  0, "", "Port that its program listens on; 0: the one in WEIR_PORT"),
     WEIR_FIELD(weir_service, keeps_path, BOOL, 0, "", "Its program is asked for paths that begin with WEIR_SERVICE_PATH; else for those behind it"),
-    WEIR_FIELD(weir_service, secret,     TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "What the door of its task demands"),
+    WEIR_FIELD(weir_service, secret,     TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "What the tunnel to its task demands"),
     WEIR_FIELD(weir_service, credential, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "Authorization that its program demands"),
     WEIR_FIELD(weir_service, idle_after_ms, INT, 0, "ms", "Without a request for so long it is stopped; 0: as its queue says"),
     WEIR_FIELD(weir_service, job,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Its last job"),
@@ -41,8 +41,9 @@ static const char sql_job_of[] = "SELECT state, reason, is_held FROM jobs WHERE 
 static const char sql_task_of[] =
     "SELECT attempt, state, node FROM tasks WHERE job = :job ORDER BY rank LIMIT 1";
 static const char sql_find[] = "SELECT id FROM services WHERE project = :project AND name = :name";
-static const char sql_door[] = "UPDATE services SET address = :address, address_attempt = :attempt"
-                               " WHERE job = :job AND address_attempt <= :attempt";
+static const char sql_address[] =
+    "UPDATE services SET address = :address, address_attempt = :attempt"
+    " WHERE job = :job AND address_attempt <= :attempt";
 static const char sql_use[] =
     "UPDATE services SET used_ms = :now WHERE id = :id AND used_ms < :now";
 static const char sql_expire[] = "DELETE FROM service_logins WHERE expires_ms <= :now";
@@ -193,13 +194,13 @@ weir_status weir_service_find(struct weir_txn *txn, const char *project, const c
     return WEIR_OK;
 }
 
-weir_status weir_service_note_door(struct weir_txn *txn, const char *job, int64_t attempt,
-                                   const char *address, struct weir_error *err)
+weir_status weir_service_note_address(struct weir_txn *txn, const char *job, int64_t attempt,
+                                      const char *address, struct weir_error *err)
 {
     if (!weir_service_address_is_valid(address)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.door: expected an address and a port");
     }
-    return weir_txn_exec(txn, sql_door,
+    return weir_txn_exec(txn, sql_address,
                          WEIR_BINDS(WEIR_BIND_TEXT("address", address),
                                     WEIR_BIND_INT("attempt", attempt), WEIR_BIND_TEXT("job", job)),
                          NULL, err);

@@ -37,12 +37,12 @@ struct weir_service {
     int64_t port;   /**< That its program listens on; 0: WEIR_PORT says it. */
     bool
         keeps_path; /**< Its program knows WEIR_SERVICE_PATH, and is asked for paths that begin so. */
-    char *secret;   /**< What the door of its task demands. */
+    char *secret;   /**< What the tunnel to its task demands. */
     char *credential; /**< Authorization that its program demands of every request; NULL: none. */
     int64_t
         idle_after_ms; /**< Without a request for so long it is stopped; 0: as its queue says. */
     char *job;         /**< The last; NULL: none yet. */
-    char *address;     /**< Of the door of the job's task, by its agent; NULL. */
+    char *address;     /**< Of the tunnel to the job's task, by its agent; NULL. */
     int64_t address_attempt;
     char *reason; /**< Why it was stopped; NULL. */
     int64_t created_ms, started_ms, stopped_ms;
@@ -86,10 +86,10 @@ weir_status weir_service_find(struct weir_txn *txn, const char *project, const c
                               struct weir_arena *arena, char **out_id,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The agent says where the door of an attempt is. Nothing happens if no service has this job.
+/** The agent says where the tunnel to an attempt is. Nothing happens if no service has this job.
  *  @return INVALID for what is no address. */
-weir_status weir_service_note_door(struct weir_txn *txn, const char *job, int64_t attempt,
-                                   const char *address, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_service_note_address(struct weir_txn *txn, const char *job, int64_t attempt,
+                                      const char *address, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Somebody uses it. */
 weir_status weir_service_note_use(struct weir_txn *txn, const char *id, int64_t now_ms,

@@ -150,16 +150,16 @@ START_TEST(a_ticket_is_good_once_and_a_login_for_one_service)
 
 END_TEST
 
-static weir_status note_doors(struct weir_txn *txn, void *context, struct weir_error *err)
+static weir_status note_addresses(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct weir_service service;
     struct weir_error refused;
     (void)context;
     MUST(insert(txn, id, "a", err));
-    MUST(weir_service_note_door(txn, "job-1", 2, "10.0.0.7:40123", err));
-    MUST(weir_service_note_door(txn, "job-1", 1, "10.0.0.6:40123", err)); /* late */
-    MUST(weir_service_note_door(txn, "job-2", 3, "10.0.0.5:40123", err)); /* another's */
-    ck_assert_int_eq(weir_service_note_door(txn, "job-1", 2, "evil.example:80", &refused),
+    MUST(weir_service_note_address(txn, "job-1", 2, "10.0.0.7:40123", err));
+    MUST(weir_service_note_address(txn, "job-1", 1, "10.0.0.6:40123", err)); /* late */
+    MUST(weir_service_note_address(txn, "job-2", 3, "10.0.0.5:40123", err)); /* another's */
+    ck_assert_int_eq(weir_service_note_address(txn, "job-1", 2, "evil.example:80", &refused),
                      WEIR_ERR_INVALID);
     MUST(weir_txn_get(txn, &weir_service_resource, id, &fixture.arena, &service, err));
     ck_assert_str_eq(service.address, "10.0.0.7:40123");
@@ -181,9 +181,9 @@ static weir_status note_doors(struct weir_txn *txn, void *context, struct weir_e
     return WEIR_OK;
 }
 
-START_TEST(the_newest_attempts_door_counts)
+START_TEST(the_newest_attempts_address_counts)
 {
-    fixture_write(&fixture, note_doors, NULL);
+    fixture_write(&fixture, note_addresses, NULL);
 }
 
 END_TEST
@@ -192,7 +192,7 @@ int main(void)
 {
     const TTest *tests[] = {ids_are_made_that_nobody_guesses, an_address_is_a_number_and_a_port,
                             a_ticket_is_good_once_and_a_login_for_one_service,
-                            the_newest_attempts_door_counts};
+                            the_newest_attempts_address_counts};
     return weir_test_run(
         weir_test_suite_with("services", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));
 }

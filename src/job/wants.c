@@ -50,18 +50,18 @@ static bool may_grow(const struct weir_job_state *state)
 size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t *out_tasks)
 {
     enum weir_job_phase phase = weir_job_phase_of(state);
-    bool is_loose = weir_job_is_loose(state);
+    bool is_independent = weir_job_has_independent_tasks(state);
     bool is_growing = may_grow(state);
     size_t n = 0, n_most = state->job.is_array ? weir_array_room(state) : state->n_tasks;
     if (state->job.is_held || phase == WEIR_JOB_STOPPING || weir_job_phase_is_final(phase) ||
-        (!is_loose && !is_growing && phase != WEIR_JOB_PENDING)) {
+        (!is_independent && !is_growing && phase != WEIR_JOB_PENDING)) {
         return 0;
     }
     for (size_t i = 0; i < state->n_tasks && n < n_most; i++) {
         const struct weir_task *task = &state->tasks[i];
         bool is_due = due_ms_of(state, task, now_ms) <= now_ms;
         if (weir_task_phase_of(task) == WEIR_TASK_WAITING &&
-            (is_due || !(is_loose || is_growing))) {
+            (is_due || !(is_independent || is_growing))) {
             out_tasks[n++] = i;
         }
     }
@@ -81,7 +81,7 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
         bool waits = phase == WEIR_JOB_RESTARTING && weir_job_none_is_alive(state);
         next_ms = waits ? weir_gang_due_ms(&state->job, now_ms) : weir_job_limit_end_ms(state);
     }
-    if (!weir_job_is_loose(state) && !may_grow(state)) {
+    if (!weir_job_has_independent_tasks(state) && !may_grow(state)) {
         return next_ms;
     }
     for (size_t i = 0; i < state->n_tasks; i++) {

@@ -117,23 +117,22 @@ static weir_status check_list(const char *name, const char *list, bool (*is_good
     if (list == NULL) {
         return WEIR_OK;
     }
-    json_t *items = json_loads(list, 0, NULL), *item;
-    weir_status status = WEIR_OK;
+    WEIR_AUTO(weir_json_auto_free) json_t *items = json_loads(list, 0, NULL);
+    const json_t *item;
     size_t i;
     if (!json_is_array(items) || json_array_size(items) == 0 ||
         json_array_size(items) > WEIR_ALERT_LIST_MAX) {
-        status = weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected a list of 1 to %d texts",
-                                name, WEIR_ALERT_LIST_MAX);
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected a list of 1 to %d texts", name,
+                              WEIR_ALERT_LIST_MAX);
     }
     json_array_foreach(items, i, item)
     {
-        if (status == WEIR_OK && !(json_is_string(item) && is_good(json_string_value(item)))) {
-            status =
-                weir_error_set(err, WEIR_ERR_INVALID, "$.%s[%zu]: expected %s", name, i, expected);
+        if (!json_is_string(item) || !is_good(json_string_value(item))) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.%s[%zu]: expected %s", name, i,
+                                  expected);
         }
     }
-    json_decref(items);
-    return status;
+    return WEIR_OK;
 }
 
 weir_status notify_match_check(const struct notify_lists *lists, struct weir_error *err)

@@ -96,7 +96,7 @@ weir_status exchange_take_head(struct exchange *x, const struct rules_head *head
     return WEIR_OK;
 }
 
-const char *exchange_closed_door(long http_status)
+const char *exchange_closed_tunnel(long http_status)
 {
     switch (http_status) {
     case 0:

@@ -65,9 +65,9 @@ bool exchange_is_gone(struct exchange *x);
  *  said in two ways. */
 weir_status exchange_take_head(struct exchange *x, const struct rules_head *head);
 
-/** What is told of a service whose door (agent/door.h) did not open.
+/** What is told of a service whose tunnel (agent/tunnel.h) did not open.
  *  @param http_status  What it answered; 0: it was not reached; 200: it did, and the program broke off. */
-const char *exchange_closed_door(long http_status);
+const char *exchange_closed_tunnel(long http_status);
 
 /* ---- the two threads ---------------------------------------------------------------------------- */
 

@@ -157,7 +157,7 @@ static void set_request(struct transfer *t)
     (void)snprintf(url, sizeof url, "http://%s/", x->service.id);
     (void)snprintf(proxy, sizeof proxy, "http://%s", x->service.address);
     curl_easy_setopt(t->easy, CURLOPT_URL, url);
-    curl_easy_setopt(t->easy, CURLOPT_PROXY, proxy); /* the door: CONNECT, with its secret */
+    curl_easy_setopt(t->easy, CURLOPT_PROXY, proxy); /* the tunnel: CONNECT, with its secret */
     curl_easy_setopt(t->easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
     curl_easy_setopt(t->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(t->easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
@@ -246,8 +246,8 @@ static void end_by_result(struct forwarder *f, struct transfer *t, CURLcode resu
         end(f, t, WEIR_OK, "the service gave no answer");
         return;
     }
-    long door_status = 0;
-    (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &door_status);
+    long tunnel_status = 0;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel_status);
     bool is_away = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_PROXY ||
                    result == CURLE_OPERATION_TIMEDOUT || result == CURLE_RECV_ERROR;
     weir_log(WEIR_LOG_DEBUG, "service_call_failed", WEIR_KV_STR("service", t->x->service.id),
@@ -255,7 +255,7 @@ static void end_by_result(struct forwarder *f, struct transfer *t, CURLcode resu
     end(f, t, is_away ? WEIR_ERR_UNAVAILABLE : WEIR_ERR_PEER,
         result == CURLE_OPERATION_TIMEDOUT
             ? "the service's machine does not answer: it, or the network to it, may be gone"
-        : is_away ? exchange_closed_door(door_status)
+        : is_away ? exchange_closed_tunnel(tunnel_status)
                   : "the service broke off, or answered with what is no HTTP");
 }
 

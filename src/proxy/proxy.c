@@ -435,18 +435,14 @@ static void begin(struct weir_proxy *proxy, struct weir_http_request *request,
         return;
     }
     visit_read_shown(&visit);
-    weir_status status = check_method(request, &error);
-    if (status == WEIR_OK) {
-        status = check_upgrade(&visit, &is_websocket, &error);
-    }
-    if (status == WEIR_OK) {
-        status = check_source(&visit, is_websocket, &error);
-    }
-    if (status != WEIR_OK) {
-        visit_answer_error(&visit, status, error.message);
-        return;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(check_method(request, &error), status, refuse);
+    WEIR_TRY_GOTO(check_upgrade(&visit, &is_websocket, &error), status, refuse);
+    WEIR_TRY_GOTO(check_source(&visit, is_websocket, &error), status, refuse);
     visit_service(&visit, is_websocket);
+    return;
+refuse:
+    visit_answer_error(&visit, status, error.message);
 }
 
 void weir_proxy_handle(void *context, struct weir_http_request *request,

@@ -8,7 +8,7 @@
  * and where the service is (find), and forwards: HTTP by libcurl, bodies streamed both ways; WebSockets
  * as bytes.
  *
- *     browser ─▸ http (own listener) ─▸ proxy ─▸ door of the task's node (agent/door.h) ─▸ program
+ *     browser ─▸ http (own listener) ─▸ proxy ─▸ tunnel of the task's node (agent/tunnel.h) ─▸ program
  *
  * What is trusted: the console's origin, the server, the agent. What is not: the program and its pages
  * (anybody's code), other services, other sites, whoever connects to the listener or to a node.
@@ -32,9 +32,9 @@
  *                                               button, which no browser asked for, in any
  *   slow or endless clients and programs        bounded pipes, both sides cut (http/stream.h, relay.h)
  *   one service takes all connections           bounds by service, by project, and of all
- *   strangers reach the program on its node     the door shows nobody in without the service's secret;
+ *   strangers reach the program on its node     the tunnel shows nobody in without the service's secret;
  *                                               but whoever runs on the node reaches the program's port
- *                                               beside the door, with an X-Weir-User of their choice: a
+ *                                               beside the tunnel, with an X-Weir-User of their choice: a
  *                                               program that believes it checks X-Weir-Secret, which
  *                                               is WEIR_SERVICE_SECRET of its environment
  *
@@ -69,8 +69,8 @@ struct weir_proxy;
 struct weir_proxy_service {
     const char *id, *project;
     const char *user;       /**< Who calls. */
-    const char *address;    /**< Of the door: "10.0.0.7:40123", "[::1]:40123"; NULL: not yet. */
-    const char *secret;     /**< What the door demands. */
+    const char *address;    /**< Of the tunnel: "10.0.0.7:40123", "[::1]:40123"; NULL: not yet. */
+    const char *secret;     /**< What the tunnel demands. */
     const char *credential; /**< Value of an Authorization header that its program demands; NULL. */
     const char *message;    /**< Why there is no address: "it waits for a node". */
     bool is_ended;          /**< It does not run, and will not by itself. */

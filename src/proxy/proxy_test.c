@@ -1,4 +1,4 @@
-/* The proxy between raw sockets: a browser on one side, a door with a program behind it on the other. */
+/* The proxy between raw sockets: a browser on one side, a tunnel with a program behind it on the other. */
 #include "proxy/proxy.h"
 
 #include "base/clock.h"
@@ -26,17 +26,17 @@
 struct fixture {
     struct weir_proxy *proxy;
     struct weir_http_server *server;
-    int door_fd, door_port;
-    pthread_t door;
+    int tunnel_fd, tunnel_port;
+    pthread_t tunnel;
     atomic_bool is_over;
-    atomic_int n_used, n_doors;
+    atomic_int n_used, n_tunnels;
     char address[64];
     bool has_domain;
 };
 
 static struct fixture f;
 
-/* ---- the program, and the door before it ----------------------------------------------------------- */
+/* ---- the program, and the tunnel before it ----------------------------------------------------------- */
 
 static void send_all(int fd, const void *bytes, size_t len)
 {
@@ -156,7 +156,7 @@ static void be_program(int fd)
     }
 }
 
-static void *door_one(void *context)
+static void *tunnel_one(void *context)
 {
     int fd = (int)(intptr_t)context;
     char head[4096];
@@ -169,34 +169,34 @@ static void *door_one(void *context)
         send_text(fd, "HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
     }
     close(fd);
-    f.n_doors--;
+    f.n_tunnels--;
     return NULL;
 }
 
-static void *door_main(void *context)
+static void *tunnel_main(void *context)
 {
     (void)context;
     int fd;
-    while ((fd = accept(f.door_fd, NULL, NULL)) >= 0) {
+    while ((fd = accept(f.tunnel_fd, NULL, NULL)) >= 0) {
         pthread_t thread;
-        f.n_doors++;
-        ck_assert_int_eq(pthread_create(&thread, NULL, door_one, (void *)(intptr_t)fd), 0);
+        f.n_tunnels++;
+        ck_assert_int_eq(pthread_create(&thread, NULL, tunnel_one, (void *)(intptr_t)fd), 0);
         pthread_detach(thread);
     }
     return NULL;
 }
 
-static void open_door(void)
+static void open_tunnel(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof address;
-    f.door_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(bind(f.door_fd, (struct sockaddr *)&address, len), 0);
-    ck_assert_int_eq(listen(f.door_fd, 64), 0);
-    ck_assert_int_eq(getsockname(f.door_fd, (struct sockaddr *)&address, &len), 0);
-    f.door_port = ntohs(address.sin_port);
-    (void)snprintf(f.address, sizeof f.address, "127.0.0.1:%d", f.door_port);
-    ck_assert_int_eq(pthread_create(&f.door, NULL, door_main, NULL), 0);
+    f.tunnel_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(f.tunnel_fd, (struct sockaddr *)&address, len), 0);
+    ck_assert_int_eq(listen(f.tunnel_fd, 64), 0);
+    ck_assert_int_eq(getsockname(f.tunnel_fd, (struct sockaddr *)&address, &len), 0);
+    f.tunnel_port = ntohs(address.sin_port);
+    (void)snprintf(f.address, sizeof f.address, "127.0.0.1:%d", f.tunnel_port);
+    ck_assert_int_eq(pthread_create(&f.tunnel, NULL, tunnel_main, NULL), 0);
 }
 
 /* ---- the owner --------------------------------------------------------------------------------------- */
@@ -264,7 +264,7 @@ static void start(const char *domain)
                                     .n_io_threads = 1};
     struct weir_error err = {0};
     memset(&f, 0, sizeof f);
-    open_door();
+    open_tunnel();
     ck_assert_msg(weir_proxy_create(&config, &f.proxy, &err) == WEIR_OK, "%s", err.message);
     ck_assert_msg(weir_http_server_start(&http, weir_proxy_handle, f.proxy, &f.server, &err) ==
                       WEIR_OK,
@@ -286,10 +286,10 @@ static void tear_down(void)
     weir_proxy_stop(f.proxy);
     weir_http_server_stop(f.server, 5000);
     weir_proxy_destroy(f.proxy);
-    shutdown(f.door_fd, SHUT_RDWR);
-    pthread_join(f.door, NULL);
-    close(f.door_fd);
-    for (int i = 0; i < 1000 && f.n_doors > 0; i++) {
+    shutdown(f.tunnel_fd, SHUT_RDWR);
+    pthread_join(f.tunnel, NULL);
+    close(f.tunnel_fd);
+    for (int i = 0; i < 1000 && f.n_tunnels > 0; i++) {
         (void)usleep(5000);
     }
 }

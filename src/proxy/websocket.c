@@ -1,5 +1,5 @@
 /* WebSockets to services: one thread, epoll. The handshake with the program comes first, through the
- * door; only its own 101 makes the browser's connection a tunnel, and from then on bytes are bytes. */
+ * tunnel; only its own 101 makes the browser's connection a tunnel, and from then on bytes are bytes. */
 #include "proxy/exchange.h"
 
 #include "base/clock.h"
@@ -23,13 +23,13 @@
 #define EVENTS_MAX    64
 #define GOT_MAX_BYTES (2 * RULES_HEAD_MAX_BYTES)
 
-enum phase { PHASE_ASKING, PHASE_DOOR, PHASE_PROGRAM, PHASE_READY, PHASE_RELAYING, PHASE_OVER };
+enum phase { PHASE_ASKING, PHASE_TUNNEL, PHASE_PROGRAM, PHASE_READY, PHASE_RELAYING, PHASE_OVER };
 
 /** A WebSocket; the thread's own. */
 struct work {
     struct exchange *x;
     enum phase phase;
-    int fd; /* to the door; -1 */
+    int fd; /* to the tunnel; -1 */
     struct weir_buf request, got;
     size_t n_sent;
     int64_t due_ms;
@@ -41,12 +41,12 @@ struct work {
 };
 
 /** What other threads leave: an exchange to begin (upgraded NULL), or its browser's side. */
-struct letter {
+struct message {
     struct exchange *x;
     struct weir_http_upgraded *upgraded;
     int fd;
     size_t extra_len;
-    struct letter *next;
+    struct message *next;
     char extra[];
 };
 
@@ -55,8 +55,8 @@ struct websockets {
     pthread_t thread;
     int epoll_fd, wake_fd;
     pthread_mutex_t lock;
-    struct letter *first, **last; /* lock; in the order they came */
-    bool is_stopping;             /* lock */
+    struct message *first, **last; /* lock; in the order they came */
+    bool is_stopping;              /* lock */
     struct work *works;
     bool has_more; /* a relay is to be pumped again */
 };
@@ -126,9 +126,9 @@ static void finish(struct work *w, weir_status status, const char *message)
     }
 }
 
-static void refuse(struct work *w, long door_status)
+static void refuse(struct work *w, long tunnel_status)
 {
-    finish(w, WEIR_ERR_UNAVAILABLE, exchange_closed_door(door_status));
+    finish(w, WEIR_ERR_UNAVAILABLE, exchange_closed_tunnel(tunnel_status));
 }
 
 /* At the end of a turn: events of it may have named them. */
@@ -202,7 +202,7 @@ static void send_request(struct work *w)
         }
         w->n_sent += (size_t)n;
     }
-    w->phase = PHASE_DOOR;
+    w->phase = PHASE_TUNNEL;
 }
 
 static void drop_front(struct weir_buf *buf, size_t n)
@@ -238,7 +238,7 @@ static void take_answer(struct work *w, const struct rules_head *head)
 
 static void read_heads(struct work *w)
 {
-    while (w->phase == PHASE_DOOR || w->phase == PHASE_PROGRAM) {
+    while (w->phase == PHASE_TUNNEL || w->phase == PHASE_PROGRAM) {
         struct rules_head head;
         size_t len;
         weir_status status = rules_read_head(w->got.data, w->got.len, &w->x->arena, &head, &len);
@@ -250,9 +250,9 @@ static void read_heads(struct work *w)
             return;
         }
         drop_front(&w->got, len);
-        if (w->phase == PHASE_DOOR && head.http_status != 200) {
+        if (w->phase == PHASE_TUNNEL && head.http_status != 200) {
             refuse(w, head.http_status);
-        } else if (w->phase == PHASE_DOOR) {
+        } else if (w->phase == PHASE_TUNNEL) {
             w->phase = PHASE_PROGRAM;
         } else if (head.http_status >= 200 || head.http_status == 101) {
             take_answer(w, &head);
@@ -263,13 +263,13 @@ static void read_heads(struct work *w)
 static void receive(struct work *w)
 {
     char bytes[8192];
-    while (w->phase == PHASE_DOOR || w->phase == PHASE_PROGRAM) {
+    while (w->phase == PHASE_TUNNEL || w->phase == PHASE_PROGRAM) {
         ssize_t n = recv(w->fd, bytes, sizeof bytes, 0);
         if (n < 0 && is_later()) {
             return;
         }
         if (n <= 0) {
-            refuse(w, w->phase == PHASE_DOOR ? 0 : 200);
+            refuse(w, w->phase == PHASE_TUNNEL ? 0 : 200);
             return;
         }
         if (weir_buf_append(&w->got, bytes, (size_t)n) != WEIR_OK) {
@@ -310,7 +310,7 @@ static void step(struct websockets *ws, struct work *w)
     if (w->phase == PHASE_ASKING) {
         send_request(w);
     }
-    if (w->phase == PHASE_DOOR || w->phase == PHASE_PROGRAM) {
+    if (w->phase == PHASE_TUNNEL || w->phase == PHASE_PROGRAM) {
         receive(w);
     }
     if (w->phase == PHASE_RELAYING) {
@@ -318,20 +318,20 @@ static void step(struct websockets *ws, struct work *w)
     }
 }
 
-static void join(struct websockets *ws, const struct letter *letter)
+static void join(struct websockets *ws, const struct message *message)
 {
-    struct work *w = letter->x->work;
+    struct work *w = message->x->work;
     if (w == NULL || w->phase != PHASE_READY) {
-        weir_http_upgraded_close(letter->upgraded);
+        weir_http_upgraded_close(message->upgraded);
         return;
     }
     w->phase = PHASE_RELAYING;
-    w->upgraded = letter->upgraded;
-    weir_relay_init(&w->relay, letter->fd, w->fd, weir_mono_ms());
-    bool is_good = weir_relay_preload(&w->relay, 0, letter->extra, letter->extra_len) &&
+    w->upgraded = message->upgraded;
+    weir_relay_init(&w->relay, message->fd, w->fd, weir_mono_ms());
+    bool is_good = weir_relay_preload(&w->relay, 0, message->extra, message->extra_len) &&
                    w->got.len <= WEIR_RELAY_BYTES &&
                    weir_relay_preload(&w->relay, 1, w->got.data, w->got.len) &&
-                   watch(ws, w, letter->fd);
+                   watch(ws, w, message->fd);
     if (is_good) {
         pump(ws, w);
     } else {
@@ -341,24 +341,24 @@ static void join(struct websockets *ws, const struct letter *letter)
 
 /* ---- the thread ------------------------------------------------------------------------------------ */
 
-static bool take_letters(struct websockets *ws)
+static bool take_messages(struct websockets *ws)
 {
     pthread_mutex_lock(&ws->lock);
-    struct letter *letter = ws->first;
+    struct message *message = ws->first;
     bool goes_on = !ws->is_stopping;
     ws->first = NULL;
     ws->last = &ws->first;
     pthread_mutex_unlock(&ws->lock);
-    while (letter != NULL) {
-        struct letter *next = letter->next;
-        if (letter->upgraded != NULL) {
-            join(ws, letter);
-            exchange_unref(letter->x);
+    while (message != NULL) {
+        struct message *next = message->next;
+        if (message->upgraded != NULL) {
+            join(ws, message);
+            exchange_unref(message->x);
         } else {
-            begin(ws, letter->x);
+            begin(ws, message->x);
         }
-        free(letter);
-        letter = next;
+        free(message);
+        message = next;
     }
     return goes_on;
 }
@@ -393,7 +393,7 @@ static void *websocket_main(void *context)
                 (void)eventfd_read(ws->wake_fd, &ignored);
             }
         }
-        goes_on = take_letters(ws);
+        goes_on = take_messages(ws);
         int64_t now_ms = weir_mono_ms();
         if (now_ms >= next_tick_ms) {
             next_tick_ms = now_ms + TICK_MS;
@@ -412,21 +412,21 @@ static void *websocket_main(void *context)
 static bool post(struct websockets *ws, struct exchange *x, struct weir_http_upgraded *upgraded,
                  int fd, const void *extra, size_t extra_len)
 {
-    struct letter *letter = weir_xalloc(sizeof *letter + extra_len);
-    *letter = (struct letter){.x = x, .upgraded = upgraded, .fd = fd, .extra_len = extra_len};
+    struct message *message = weir_xalloc(sizeof *message + extra_len);
+    *message = (struct message){.x = x, .upgraded = upgraded, .fd = fd, .extra_len = extra_len};
     if (extra_len > 0) {
-        memcpy(letter->extra, extra, extra_len);
+        memcpy(message->extra, extra, extra_len);
     }
     pthread_mutex_lock(&ws->lock);
     bool is_taken = !ws->is_stopping;
     if (is_taken) {
-        letter->x = exchange_ref(x);
-        *ws->last = letter;
-        ws->last = &letter->next;
+        message->x = exchange_ref(x);
+        *ws->last = message;
+        ws->last = &message->next;
     }
     pthread_mutex_unlock(&ws->lock);
     if (!is_taken) {
-        free(letter);
+        free(message);
     }
     websockets_wake(ws);
     return is_taken;

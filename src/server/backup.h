@@ -11,7 +11,7 @@
  * everything else first, then the database as it is at one moment, then the blobs that came
  * meanwhile. So every blob that the database names is there, and a decision is in the database, in
  * the outbox of its replica, or in both. What is only of use to running processes stays behind:
- * locks, sockets, uploads in progress, meeting points, folders of tasks.
+ * locks, sockets, uploads in progress, rendezvous folders, folders of tasks.
  *
  * Both work in FOLDER.partial and rename it when it is whole and on disk: there is a whole result,
  * or none. What a killed one left is removed by the next. Memory does not grow with the state.

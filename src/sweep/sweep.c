@@ -284,16 +284,14 @@ weir_status weir_sweep_has_job(struct weir_txn *txn, const char *job, bool *out,
 weir_status weir_sweep_delete(struct weir_txn *txn, const char *id, struct weir_error *err)
 {
     struct weir_sweep sweep;
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_txn_get(txn, &weir_sweep_resource, id, &arena, &sweep, err);
-    if (status == WEIR_OK && !weir_sweep_is_over(&sweep)) {
-        status = weir_error_set(err, WEIR_ERR_CONFLICT,
-                                "sweep %s is %s: `weir sweep stop` ends it first", sweep.name,
-                                sweep.state);
+    WEIR_TRY(weir_txn_get(txn, &weir_sweep_resource, id, &arena, &sweep, err));
+    if (!weir_sweep_is_over(&sweep)) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "sweep %s is %s: `weir sweep stop` ends it first", sweep.name,
+                              sweep.state);
     }
-    weir_arena_fini(&arena);
-    WEIR_TRY(status);
     WEIR_TRY(
         weir_txn_exec(txn, sql_forget_trials, WEIR_BINDS(WEIR_BIND_TEXT("sweep", id)), NULL, err));
     return weir_txn_delete(txn, &weir_sweep_resource, id, err);

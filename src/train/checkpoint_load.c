@@ -31,26 +31,24 @@ struct shares {
 static weir_status read_range(const struct shares *shares, const struct weir_safetensors *file,
                               const struct checkpoint_range *range, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     size_t n_states = 0;
-    weir_status status = WEIR_OK;
     const struct weir_optimizer_state *states = weir_optimizer_states(shares->optimizer, &n_states);
     weir_arena_init(&arena, 0);
-    for (size_t i = 0; status == WEIR_OK && i < n_states; i++) {
+    for (size_t i = 0; i < n_states; i++) {
         size_t from = WEIR_MIN(range->first, states[i].n_elems);
-        status = weir_safetensors_read_f32(
+        WEIR_TRY(weir_safetensors_read_f32(
             file, checkpoint_range_name(states[i].name, range->first, &arena),
-            states[i].data + from, WEIR_MIN(range->n, states[i].n_elems - from), err);
+            states[i].data + from, WEIR_MIN(range->n, states[i].n_elems - from), err));
     }
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }
 
 static weir_status read_share(struct shares *shares, const struct weir_safetensors *file,
                               const char *path, struct weir_error *err)
 {
     const char *text = weir_safetensors_metadata(file, "weir.state");
-    json_t *object = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *object = NULL;
     WEIR_TRY(weir_json_parse(text, strlen(text), path, &object, err));
     const json_t *list = json_object_get(object, "ranges");
     size_t n = json_array_size(list), n_all = shares->n_ranges + n;
@@ -59,25 +57,24 @@ static weir_status read_share(struct shares *shares, const struct weir_safetenso
     if (shares->n_ranges > 0) {
         memcpy(ranges, shares->ranges, shares->n_ranges * sizeof *ranges);
     }
-    weir_status status = json_is_array(list) ? WEIR_OK
-                                             : weir_error_set(err, WEIR_ERR_CORRUPT,
-                                                              "%s: its state cannot be read", path);
-    for (size_t i = 0; status == WEIR_OK && i < n; i++) {
+    bool is_good = json_is_array(list);
+    for (size_t i = 0; is_good && i < n; i++) {
         const json_t *pair = json_array_get(list, i);
         json_int_t first = json_integer_value(json_array_get(pair, 0)),
                    n_elems = json_integer_value(json_array_get(pair, 1));
         struct checkpoint_range *range = &ranges[shares->n_ranges + i];
         *range = (struct checkpoint_range){(size_t)first, (size_t)n_elems};
-        if (first < 0 || n_elems <= 0) {
-            status = weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
-        } else if (shares->optimizer != NULL) {
-            status = read_range(shares, file, range, err);
+        is_good = first >= 0 && n_elems > 0;
+        if (is_good && shares->optimizer != NULL) {
+            WEIR_TRY(read_range(shares, file, range, err));
         }
     }
-    json_decref(object);
+    if (!is_good) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
+    }
     shares->ranges = ranges;
     shares->n_ranges = n_all;
-    return status;
+    return WEIR_OK;
 }
 
 static int by_first(const void *a, const void *b)
@@ -107,27 +104,36 @@ static weir_status check_ranges(struct shares *shares, const char *dir, uint64_t
     return WEIR_OK;
 }
 
+static void close_file(struct weir_safetensors **file)
+{
+    weir_safetensors_close(*file);
+}
+
+/** The share of one server. */
+static weir_status read_share_of(struct shares *shares, const char *dir, uint64_t step, int server,
+                                 struct weir_error *err)
+{
+    char path[CHECKPOINT_PATH_BYTES];
+    WEIR_AUTO(close_file) struct weir_safetensors *file = NULL;
+    WEIR_TRY(checkpoint_file_open(checkpoint_share_path(path, dir, step, server), &file, err));
+    return read_share(shares, file, path, err);
+}
+
+static void shares_fini(struct shares *shares)
+{
+    weir_arena_fini(&shares->arena);
+}
+
 /** All shares; into the optimiser if it is not NULL. */
 static weir_status read_shares(const char *dir, uint64_t step, int n_servers,
                                struct weir_optimizer *optimizer, struct weir_error *err)
 {
-    struct shares shares = {.optimizer = optimizer};
-    weir_status status = WEIR_OK;
+    WEIR_AUTO(shares_fini) struct shares shares = {.optimizer = optimizer};
     weir_arena_init(&shares.arena, 0);
-    for (int i = 0; status == WEIR_OK && i < n_servers; i++) {
-        char path[CHECKPOINT_PATH_BYTES];
-        struct weir_safetensors *file = NULL;
-        status = checkpoint_file_open(checkpoint_share_path(path, dir, step, i), &file, err);
-        if (status == WEIR_OK) {
-            status = read_share(&shares, file, path, err);
-            weir_safetensors_close(file);
-        }
+    for (int i = 0; i < n_servers; i++) {
+        WEIR_TRY(read_share_of(&shares, dir, step, i, err));
     }
-    if (status == WEIR_OK) {
-        status = check_ranges(&shares, dir, step, err);
-    }
-    weir_arena_fini(&shares.arena);
-    return status;
+    return check_ranges(&shares, dir, step, err);
 }
 
 /** The optimiser's state that belongs to an open file of worker 0. */
@@ -145,16 +151,12 @@ weir_status checkpoint_load_optimizer(const char *dir, uint64_t step,
                                       struct weir_optimizer *optimizer, struct weir_error *err)
 {
     char path[CHECKPOINT_PATH_BYTES];
-    struct weir_safetensors *file = NULL;
+    WEIR_AUTO(close_file) struct weir_safetensors *file = NULL;
     struct train_state state;
     int n_servers = 0;
     WEIR_TRY(checkpoint_file_open(checkpoint_main_path(path, dir, step), &file, err));
-    weir_status status = checkpoint_state_parse(file, path, &state, &n_servers, err);
-    if (status == WEIR_OK) {
-        status = read_optimizer(file, dir, step, n_servers, optimizer, err);
-    }
-    weir_safetensors_close(file);
-    return status;
+    WEIR_TRY(checkpoint_state_parse(file, path, &state, &n_servers, err));
+    return read_optimizer(file, dir, step, n_servers, optimizer, err);
 }
 
 /** A value as a person would write it: 0.05, not its 17 digits. */
@@ -172,29 +174,24 @@ static char *value_text(const json_t *value, struct weir_arena *arena)
 static weir_status compare_identity(const char *there, const char *here, const char *path,
                                     struct weir_error *err)
 {
-    json_t *a = NULL, *b = NULL;
-    struct weir_arena arena;
+    WEIR_AUTO(weir_json_auto_free) json_t *a = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *b = NULL;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_json_parse(there, strlen(there), path, &a, err);
-    if (status == WEIR_OK) {
-        status = weir_json_parse(here, strlen(here), "this training", &b, err);
-    }
-    for (void *it = json_object_iter(b); status == WEIR_OK && it != NULL;
-         it = json_object_iter_next(b, it)) {
+    WEIR_TRY(weir_json_parse(there, strlen(there), path, &a, err));
+    WEIR_TRY(weir_json_parse(here, strlen(here), "this training", &b, err));
+    for (void *it = json_object_iter(b); it != NULL; it = json_object_iter_next(b, it)) {
         const char *key = json_object_iter_key(it);
         const json_t *old = json_object_get(a, key), *now = json_object_iter_value(it);
         if (!json_equal(old, now)) {
-            status = weir_error_set(
+            return weir_error_set(
                 err, WEIR_ERR_CONFLICT,
                 "%s belongs to another training: %s is %.70s there and %.70s here; remove it or "
                 "take another checkpoint_dir",
                 path, key, value_text(old, &arena), value_text(now, &arena));
         }
     }
-    json_decref(a);
-    json_decref(b);
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }
 
 static weir_status read_weights(const struct weir_safetensors *file, struct weir_net *net,
@@ -215,26 +212,18 @@ static weir_status load_step(const char *dir, uint64_t step, const struct checkp
                              struct train_state *out, struct weir_error *err)
 {
     char path[CHECKPOINT_PATH_BYTES];
-    struct weir_safetensors *file = NULL;
+    WEIR_AUTO(close_file) struct weir_safetensors *file = NULL;
     int n_servers = 0;
     WEIR_TRY(checkpoint_file_open(checkpoint_main_path(path, dir, step), &file, err));
-    weir_status status = compare_identity(weir_safetensors_metadata(file, "weir.identity"),
-                                          parts->identity, path, err);
-    if (status == WEIR_OK) {
-        status = checkpoint_state_parse(file, path, out, &n_servers, err);
-    }
-    if (status == WEIR_OK) {
-        status = read_weights(file, parts->net, err);
-    }
-    if (status == WEIR_OK) {
-        status = read_optimizer(file, dir, step, n_servers, parts->optimizer, err);
-    }
-    if (status == WEIR_OK && checkpoint_has_average(parts)) {
-        status = weir_safetensors_read_f32(file, CHECKPOINT_AVERAGE, parts->average->weights,
-                                           parts->average->n, err);
-    }
-    weir_safetensors_close(file);
-    return status;
+    WEIR_TRY(compare_identity(weir_safetensors_metadata(file, "weir.identity"), parts->identity,
+                              path, err));
+    WEIR_TRY(checkpoint_state_parse(file, path, out, &n_servers, err));
+    WEIR_TRY(read_weights(file, parts->net, err));
+    WEIR_TRY(read_optimizer(file, dir, step, n_servers, parts->optimizer, err));
+    return checkpoint_has_average(parts)
+               ? weir_safetensors_read_f32(file, CHECKPOINT_AVERAGE, parts->average->weights,
+                                           parts->average->n, err)
+               : WEIR_OK;
 }
 
 weir_status checkpoint_load(const char *dir, const struct checkpoint_parts *parts,

@@ -282,7 +282,7 @@ START_TEST(who_is_started_by_hand_joins_and_the_group_grows)
 {
     struct weir_train_config config = config_of("");
     char url[96];
-    (void)snprintf(url, sizeof url, "file://%s/meeting", fixture.dir);
+    (void)snprintf(url, sizeof url, "file://%s/rendezvous", fixture.dir);
     config.group.rendezvous = url;
     config.group.secret = "open sesame";
     config.group.workers = 2;

@@ -145,13 +145,11 @@ static weir_status run(const struct evaluate_options *given, struct weir_error *
     struct weir_net_file *file = NULL;
     struct weir_dataset *dataset = NULL;
     WEIR_TRY(train_data_kind(given->data_kind, &opening.kind, err));
-    weir_status status = weir_net_file_open(given->weights, &file, err);
-    if (status == WEIR_OK) {
-        status = weir_dataset_open(given->data, &opening, &dataset, err);
-    }
-    if (status == WEIR_OK) {
-        status = evaluate(given, file, dataset, err);
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(weir_net_file_open(given->weights, &file, err), status, close);
+    WEIR_TRY_GOTO(weir_dataset_open(given->data, &opening, &dataset, err), status, close);
+    status = evaluate(given, file, dataset, err);
+close:
     weir_dataset_close(dataset);
     weir_net_file_close(file);
     return status;

@@ -30,6 +30,11 @@ struct features {
     size_t dim;
 };
 
+static void features_fini(struct features *features)
+{
+    free(features->vectors);
+}
+
 static weir_status nomem(struct weir_error *err)
 {
     return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the identification protocol");
@@ -180,23 +185,14 @@ static weir_status network_features(const struct album *album, const struct trai
                                     uint64_t seed, struct features *out, struct weir_error *err)
 {
     struct weir_train_config config;
-    struct train_task task;
     struct weir_dataset *dataset = NULL;
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = configure(album, seed, &arena, &config, err);
-    if (status == WEIR_OK) {
-        status = open_training_set(album, split, &arena, &dataset, err);
-    }
-    if (status == WEIR_OK) {
-        status = train_task_open_on(&task, &config, dataset, err);
-        if (status == WEIR_OK) {
-            status = embed(album, &task, out, err);
-        }
-        train_task_close(&task);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(configure(album, seed, &arena, &config, err));
+    WEIR_TRY(open_training_set(album, split, &arena, &dataset, err));
+    WEIR_AUTO(train_task_close) struct train_task task;
+    WEIR_TRY(train_task_open_on(&task, &config, dataset, err));
+    return embed(album, &task, out, err);
 }
 
 /* ---- the others ----------------------------------------------------------------------------- */
@@ -339,43 +335,27 @@ static weir_status measure_method(const struct album *album, const struct train_
 static weir_status measure_others(const struct album *album, const struct train_split *split,
                                   struct identification_round *round, struct weir_error *err)
 {
-    struct features pixels = {0}, pca = {0};
-    struct eigenfaces faces = {0};
+    WEIR_AUTO(features_fini) struct features pixels = {0};
+    WEIR_AUTO(features_fini) struct features pca = {0};
+    WEIR_AUTO(eigenfaces_fini) struct eigenfaces faces = {0};
     WEIR_TRY(fit_eigenfaces(album, split, &faces, err));
-    weir_status status = pixel_features(album, &faces, &pixels, err);
-    if (status == WEIR_OK) {
-        status = measure_method(album, split, &pixels, IDENTIFICATION_PIXEL_COSINE, round, err);
-    }
-    if (status == WEIR_OK) {
-        status = pca_features(album, &faces, &pca, err);
-    }
-    if (status == WEIR_OK) {
-        status = measure_method(album, split, &pca, IDENTIFICATION_PCA, round, err);
-    }
-    eigenfaces_fini(&faces);
-    free(pixels.vectors);
-    free(pca.vectors);
-    return status;
+    WEIR_TRY(pixel_features(album, &faces, &pixels, err));
+    WEIR_TRY(measure_method(album, split, &pixels, IDENTIFICATION_PIXEL_COSINE, round, err));
+    WEIR_TRY(pca_features(album, &faces, &pca, err));
+    return measure_method(album, split, &pca, IDENTIFICATION_PCA, round, err);
 }
 
 static weir_status measure_round(const struct album *album, uint64_t seed,
                                  struct identification_round *round, struct weir_error *err)
 {
     struct train_split split;
-    struct features network = {0};
-    struct weir_arena arena;
+    WEIR_AUTO(features_fini) struct features network = {0};
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     train_split_make(seed, album->n_photos, album->n_people, &arena, &split);
-    weir_status status = network_features(album, &split, seed, &network, err);
-    if (status == WEIR_OK) {
-        status = measure_method(album, &split, &network, IDENTIFICATION_WEIR, round, err);
-    }
-    if (status == WEIR_OK) {
-        status = measure_others(album, &split, round, err);
-    }
-    free(network.vectors);
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(network_features(album, &split, seed, &network, err));
+    WEIR_TRY(measure_method(album, &split, &network, IDENTIFICATION_WEIR, round, err));
+    return measure_others(album, &split, round, err);
 }
 
 static void print_round(const struct identification_config *config, uint64_t seed, int64_t start_ms,
@@ -402,19 +382,18 @@ weir_status identification_run(const struct identification_config *config,
     if (rounds == NULL) {
         return nomem(err);
     }
-    weir_status status = album_open(&album, config, err);
-    for (size_t i = 0; status == WEIR_OK && i < config->n_seeds; i++) {
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(album_open(&album, config, err), status, close);
+    for (size_t i = 0; i < config->n_seeds; i++) {
         int64_t start_ms = weir_mono_ms();
-        status = measure_round(&album, config->first_seed + i, &rounds[i], err);
-        if (status == WEIR_OK) {
-            print_round(config, config->first_seed + i, start_ms, &rounds[i]);
-        }
+        uint64_t seed = config->first_seed + i;
+        WEIR_TRY_GOTO(measure_round(&album, seed, &rounds[i], err), status, close);
+        print_round(config, seed, start_ms, &rounds[i]);
     }
-    if (status == WEIR_OK) {
-        *out = (struct identification_result){.n_people = album.n_people,
-                                              .n_trained = album.n_people * 2 / 3};
-        identification_summarise(rounds, config->n_seeds, out);
-    }
+    *out = (struct identification_result){.n_people = album.n_people,
+                                          .n_trained = album.n_people * 2 / 3};
+    identification_summarise(rounds, config->n_seeds, out);
+close:
     album_close(&album);
     free(rounds);
     return status;

@@ -91,13 +91,13 @@ weir_status train_in_process(const struct train_task *task, struct train_in_proc
                              struct weir_error *err)
 {
     struct in_process training = {.task = task};
-    weir_status status = start(&training, err);
-    for (uint64_t step = 0; status == WEIR_OK && step < task->n_steps; step++) {
-        status = take_step(&training, step, err);
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(start(&training, err), status, destroy);
+    for (uint64_t step = 0; step < task->n_steps; step++) {
+        WEIR_TRY_GOTO(take_step(&training, step, err), status, destroy);
     }
-    if (status == WEIR_OK) {
-        train_average_swap(&training.average, training.net);
-    }
+    train_average_swap(&training.average, training.net);
+destroy:
     train_average_fini(&training.average);
     weir_loader_destroy(training.loader);
     weir_optimizer_destroy(training.optimizer);

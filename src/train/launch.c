@@ -19,7 +19,7 @@ struct launch {
     struct weir_train_config config;
     struct train_task task;
     struct weir_arena arena;
-    char meeting_dir[WEIR_DIR_TEMPORARY_BYTES]; /**< "": none. */
+    char rendezvous_dir[WEIR_DIR_TEMPORARY_BYTES]; /**< "": none. */
     bool is_checkpoint_ours; /**< No folder was given: it is removed when the model is written. */
 };
 
@@ -39,8 +39,9 @@ static weir_status prepare(struct launch *launch, struct weir_error *err)
         launch->is_checkpoint_ours = true;
     }
     WEIR_TRY(weir_dir_make(config->checkpoint.dir, 0755, err));
-    WEIR_TRY(weir_dir_make_temporary("train", launch->meeting_dir, err));
-    config->group.rendezvous = weir_arena_printf(&launch->arena, "file://%s", launch->meeting_dir);
+    WEIR_TRY(weir_dir_make_temporary("train", launch->rendezvous_dir, err));
+    config->group.rendezvous =
+        weir_arena_printf(&launch->arena, "file://%s", launch->rendezvous_dir);
     return WEIR_OK;
 }
 
@@ -104,8 +105,9 @@ weir_status weir_train_launch(const struct weir_train_config *given,
                      WEIR_KV_STR("error", ignored.message));
         }
     }
-    if (launch.meeting_dir[0] != '\0' && weir_dir_remove(launch.meeting_dir, NULL) != WEIR_OK) {
-        weir_log(WEIR_LOG_WARN, "folder_not_removed", WEIR_KV_STR("path", launch.meeting_dir));
+    if (launch.rendezvous_dir[0] != '\0' &&
+        weir_dir_remove(launch.rendezvous_dir, NULL) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "folder_not_removed", WEIR_KV_STR("path", launch.rendezvous_dir));
     }
     weir_arena_fini(&launch.arena);
     (void)sigprocmask(SIG_UNBLOCK, &children, NULL);

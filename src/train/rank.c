@@ -68,16 +68,12 @@ weir_status train_rank_run(struct train_task *task, const struct weir_train_hook
 weir_status weir_train_rank(const struct weir_train_config *config,
                             const struct weir_train_hooks *hooks, struct weir_error *err)
 {
-    struct train_task task;
     train_block_signals();
     WEIR_TRY(weir_train_config_check(config, err));
     if (train_is_launcher(config)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "rank: missing");
     }
-    weir_status status = train_task_open(&task, config, err);
-    if (status == WEIR_OK) {
-        status = train_rank_run(&task, hooks, err);
-    }
-    train_task_close(&task);
-    return status;
+    WEIR_AUTO(train_task_close) struct train_task task;
+    WEIR_TRY(train_task_open(&task, config, err));
+    return train_rank_run(&task, hooks, err);
 }

@@ -114,21 +114,15 @@ weir_status train_register(const struct weir_train_config *config,
                            struct weir_error *err)
 {
     char id[WEIR_UUID_BYTES];
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct weir_client *client = NULL;
     weir_arena_init(&arena, 0);
-    weir_status status = fix_id(config->checkpoint.dir, &arena, id, err);
-    if (status == WEIR_OK) {
-        status =
-            weir_client_open(&(struct weir_client_config){.server = config->report.server,
-                                                          .token_file = config->report.token_file,
-                                                          .ca_file = config->report.ca_file},
-                             &client, err);
-    }
-    if (status == WEIR_OK) {
-        status = try_until(client, config, version, id, &arena, out_number, err);
-    }
+    WEIR_TRY(fix_id(config->checkpoint.dir, &arena, id, err));
+    WEIR_TRY(weir_client_open(&(struct weir_client_config){.server = config->report.server,
+                                                           .token_file = config->report.token_file,
+                                                           .ca_file = config->report.ca_file},
+                              &client, err));
+    weir_status status = try_until(client, config, version, id, &arena, out_number, err);
     weir_client_close(client);
-    weir_arena_fini(&arena);
     return status;
 }

@@ -123,9 +123,9 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
 }
 
 /** Sum loss, right answers and running statistics over the workers, in one all-reduce.
- *  @param is_meeting  Else this worker goes on by itself. */
-static weir_status share_sums(struct worker *worker, const struct step_sums *own, bool is_meeting,
-                              struct weir_error *err)
+ *  @param is_synchronous  Else this worker goes on by itself. */
+static weir_status share_sums(struct worker *worker, const struct step_sums *own,
+                              bool is_synchronous, struct weir_error *err)
 {
     double *sums = worker->sums;
     sums[SUM_LOSS] = own->loss;
@@ -133,7 +133,7 @@ static weir_status share_sums(struct worker *worker, const struct step_sums *own
     for (size_t i = 0; i < worker->n_statistics; i++) {
         sums[SUM_COUNT + i] = (double)worker->statistics[i];
     }
-    if (!is_meeting) {
+    if (!is_synchronous) {
         /* As if all workers had the same results. */
         sums[SUM_LOSS] *= worker->n_workers;
         sums[SUM_CORRECT] *= worker->n_workers;
@@ -162,7 +162,7 @@ weir_status worker_step(struct worker *worker, const struct weir_batch *batch, i
     WEIR_TRY(compute(worker, batch, n_labelled, &sums, err));
     const struct weir_place next = weir_order_normalize(&worker->task->order, batch->next);
     WEIR_TRY(share_sums(worker, &sums,
-                        worker_is_meeting(worker, state->step + 1, next.position == 0), err));
+                        worker_is_synchronous(worker, state->step + 1, next.position == 0), err));
     double loss = worker->sums[SUM_LOSS] / (double)n_labelled;
     if (!isfinite(loss)) {
         return weir_error_set(err, WEIR_ERR_INVALID,

@@ -190,7 +190,7 @@ static weir_status advance(struct worker *worker, struct weir_error *err)
         return end_epoch(worker, err);
     }
     WEIR_TRY(worker_next_batch(worker, &batch, err));
-    if (worker_is_meeting(worker, worker->state.step, worker->state.place.position == 0)) {
+    if (worker_is_synchronous(worker, worker->state.step, worker->state.place.position == 0)) {
         WEIR_TRY(vote(worker, &batch, &verdict, err));
     } else {
         verdict.n_labelled = (int64_t)WEIR_MAX(batch.n_valid, 1) * worker->n_workers;

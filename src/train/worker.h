@@ -260,7 +260,7 @@ weir_status worker_exchange_wait_weights(struct worker *worker,
                                          struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Do the workers meet before this step? Always, except relaxed ones at most steps. */
-bool worker_is_meeting(const struct worker *worker, uint64_t step, bool is_epoch_begin);
+bool worker_is_synchronous(const struct worker *worker, uint64_t step, bool is_epoch_begin);
 
 /** Get the weights to save or export: f32, with all workers' gradients applied. Collective among
  *  workers that have met. */

@@ -7,7 +7,7 @@
  * (visit/frame.h).
  *
  *     weir job exec ─HTTP upgrade─▸ weir server ◂─HTTP upgrade─ weir agent --supervise
- *                                      hub.h                     in the task's walls
+ *                                      hub.h                     in the task's sandbox
  *
  * Both sides call the server, as they do for everything: no port is open on the node. The server makes the
  * visit once it has looked whether the caller may; the node is told by the answer that it waits for (GET

@@ -2,9 +2,10 @@
 """words.py [--count]: does the source use the words of docs/glossary.md?
 
 Its table "Words that are not used" names words, and the folders in which they must not be parts of
-identifiers, or stand in text that people see: string literals, documents, manual pages. Comments are
-free, and so are lines that say "old word", which accept it for one version. Exits with 0, or with 1 after one line for each place; --count: only how many
-each word has.
+identifiers, or stand in text that people see: string literals, documents, manual pages. Folders behind
+"not" are left out: there the word means another thing. Comments are free, and so are lines that say
+"old word", which accept it for one version. Exits with 0, or with 1 after one line for each place;
+--count: only how many each word has.
 """
 import collections
 import functools
@@ -39,6 +40,10 @@ def identifier_parts(name, terms=()):
     return re.findall(r"[a-z0-9]+", snake)
 
 
+def is_below(name, folders):
+    return any(name == at or name.startswith(at + "/") for at in folders)
+
+
 def words_of(path, text, terms):
     """(line, word, is text that people see) of all that the lint looks at."""
     if path.suffix not in (".c", ".h", ".ts", ".tsx"):
@@ -61,12 +66,12 @@ def main():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     files = listed.stdout.split() if listed.returncode == 0 else [
         str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file() and "build" not in p.parts]
-    rules = [(set(quoted(words)), use, tuple(quoted(where)), "text" in kinds)
+    rules = [(set(quoted(words)), use, [quoted(part) for part in f"{where} not ".split(" not ")[:2]], "text" in kinds)
              for words, use, where, kinds in rows("Words that are not used")]
     several = tuple(sorted({term.replace(" ", "_") for _, use, _, _ in rules for term in re.split("[,;] ", use)
                             if " " in term}))
     for name in files:
-        here = [rule for rule in rules if any(name == at or name.startswith(at + "/") for at in rule[2])]
+        here = [rule for rule in rules if is_below(name, rule[2][0]) and not is_below(name, rule[2][1])]
         path = ROOT / name
         if not here or path.suffix not in (".c", ".h", ".ts", ".tsx", ".md", ".scd", ".yaml") or name == "docs/glossary.md":
             continue

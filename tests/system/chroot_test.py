@@ -29,7 +29,7 @@ class Chroot(unittest.TestCase):
         wait_until(lambda: self.server.get("/nodes")["items"], 20, "the node")
         isolation = self.server.get("/nodes")["items"][0]["inventory"]["isolation"]
         if not isolation["mounts"]:
-            self.skipTest("no cells here: " + "; ".join(isolation["missing"]))
+            self.skipTest("no sandboxes here: " + "; ".join(isolation["missing"]))
         self.assertTrue(any("id-mapped" in text for text in isolation["missing"]), isolation)
 
     def start_demo(self):

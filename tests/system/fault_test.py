@@ -505,13 +505,13 @@ class Pictures(Door):
         self.assertFalse(output.exists())
 
     def test_a_rank_that_waits_for_others_ends_as_soon_as_it_is_told_to(self):
-        data, meeting = write_folder(self.server.root / "data"), self.server.root / "meeting"
+        data, rendezvous = write_folder(self.server.root / "data"), self.server.root / "rendezvous"
         rank = subprocess.Popen([harness.BIN / "weir-worker", "train", "--model", "lenet-5", "--data", data,
                                  "--workers", "2", "--rank", "0", "--role", "worker", "--secret", "s", "--rendezvous",
-                                 f"file://{meeting}", "--checkpoint-dir", self.server.root / "checkpoints",
+                                 f"file://{rendezvous}", "--checkpoint-dir", self.server.root / "checkpoints",
                                  "--output", self.server.root / "model.safetensors"])
         self.addCleanup(lambda: rank.kill() if rank.poll() is None else None)
-        wait_until(lambda: meeting.exists() and list(meeting.iterdir()), 20, "the rank to wait for the other")
+        wait_until(lambda: rendezvous.exists() and list(rendezvous.iterdir()), 20, "the rank to wait for the other")
         rank.send_signal(signal.SIGTERM)
         self.assertEqual(rank.wait(timeout=3), 10)
 

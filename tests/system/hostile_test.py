@@ -45,7 +45,7 @@ class Hostile(unittest.TestCase):
         self.node = node["name"]
         self.server = server
         if not self.isolation["mounts"] or not self.isolation["namespaces"]:
-            self.skipTest("no cells here: " + "; ".join(self.isolation["missing"]))
+            self.skipTest("no sandboxes here: " + "; ".join(self.isolation["missing"]))
 
     def start(self, argv, **spec):
         return self.server.post("/jobs", {"name": "x", "kind": "command", "max_restarts": 0,
@@ -184,7 +184,7 @@ class Hostile(unittest.TestCase):
         self.assertNotIn("GOT", log)
 
     def test_where_nothing_can_be_built_the_node_says_so(self):
-        """A plain user's agent where the kernel allows no user namespaces: jobs run, and what needs walls is refused."""
+        """A plain user's agent where the kernel allows no user namespaces: jobs run, and what needs a sandbox is refused."""
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("not root, or no setpriv to become a plain user with")
         closed = ["setpriv", f"--reuid={PLAIN_USER}", f"--regid={PLAIN_USER}", "--clear-groups", "unshare", "--user",
@@ -207,7 +207,7 @@ class Hostile(unittest.TestCase):
         self.assertIn("no node can start", refused.exception.body)
 
     def test_ranks_of_one_job_meet_in_shared_memory(self):
-        """The walls are around the job, not between its tasks."""
+        """The sandbox is around the job, not between its tasks."""
         self.start_server()
         job = self.start(["bash", "-c", "echo $WEIR_RANK > /dev/shm/r$WEIR_RANK; readlink /proc/self/ns/pid; "
                           "while [ $(ls /dev/shm/r? | wc -l) -lt 2 ]; do sleep 0.05; done; echo $$ > /tmp/p$WEIR_RANK; "

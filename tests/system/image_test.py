@@ -1,4 +1,4 @@
-"""A job in an OCI image: its root is the image's, its folders are the job's, and the walls stand as ever."""
+"""A job in an OCI image: its root is the image's, its folders are the job's, and the sandbox is as any job's."""
 import hashlib
 import json
 import os
@@ -29,7 +29,7 @@ class ImageTest(unittest.TestCase):
         wait_until(lambda: server.get("/nodes")["items"], 20, "the node")
         self.isolation = server.get("/nodes")["items"][0]["inventory"]["isolation"]
         if not self.isolation["mounts"] or not self.isolation["namespaces"]:
-            self.skipTest("no cells here: " + "; ".join(self.isolation["missing"]))
+            self.skipTest("no sandboxes here: " + "; ".join(self.isolation["missing"]))
         if self.isolation["images"] == "none":
             self.skipTest("no images here")
         first = [("./" + name, path) for name, path in programs("sh", "cat", "ls", "id", "sleep").items()]

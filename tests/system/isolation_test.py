@@ -1,5 +1,5 @@
 """What a task may reach: an agent that is root starts it as a user of its own, in a namespace of its own
-(src/agent/cell.h). Here an ML engineer's job tries what an attacker would."""
+(src/agent/sandbox.h). Here an ML engineer's job tries what an attacker would."""
 import json
 import os
 import pathlib
@@ -30,7 +30,7 @@ class Isolation(unittest.TestCase):
 
     def setUp(self):
         if not self.isolation["mounts"]:
-            self.skipTest("no cells here: " + "; ".join(self.isolation["missing"]))
+            self.skipTest("no sandboxes here: " + "; ".join(self.isolation["missing"]))
 
     def start(self, script, **spec):
         body = {"name": "steal", "kind": "command", "spec": {"argv": ["bash", "-c", script], **spec}, "max_restarts": 0}

@@ -44,7 +44,7 @@ struct spawn {
     int n_ranks, n_alive;
     int place_of_rank[WEIR_COMM_MAX_RANKS];
     struct child children[WEIR_COMM_MAX_RANKS];
-    char program[4096], meeting_dir[WEIR_DIR_TEMPORARY_BYTES], rendezvous[SPAWN_HOST_BYTES + 64];
+    char program[4096], rendezvous_dir[WEIR_DIR_TEMPORARY_BYTES], rendezvous[SPAWN_HOST_BYTES + 64];
     char secret[2 * SECRET_BYTES + 1];
     int signals;
     sigset_t old_mask;
@@ -170,9 +170,9 @@ static weir_status choose_rendezvous(struct spawn *spawn, struct weir_error *err
         return WEIR_OK;
     }
     if (is_all_here) {
-        WEIR_TRY(weir_dir_make_temporary("spawn", spawn->meeting_dir, err));
+        WEIR_TRY(weir_dir_make_temporary("spawn", spawn->rendezvous_dir, err));
         (void)snprintf(spawn->rendezvous, sizeof spawn->rendezvous, "file://%s",
-                       spawn->meeting_dir);
+                       spawn->rendezvous_dir);
         return WEIR_OK;
     }
     char own[SPAWN_HOST_BYTES] = "localhost";
@@ -485,8 +485,8 @@ weir_status weir_spawn_run(const struct weir_spawn_config *config, struct weir_e
         (void)close(spawn->signals);
     }
     (void)pthread_sigmask(SIG_SETMASK, &spawn->old_mask, NULL);
-    if (spawn->meeting_dir[0] != '\0') {
-        (void)!weir_dir_remove(spawn->meeting_dir, NULL);
+    if (spawn->rendezvous_dir[0] != '\0') {
+        (void)!weir_dir_remove(spawn->rendezvous_dir, NULL);
     }
     free(spawn);
     return status;

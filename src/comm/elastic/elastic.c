@@ -12,7 +12,7 @@
 enum {
     RETRY_MS = 5,       /**< Between tries to find the join listener. */
     PATIENCE_MS = 1000, /**< Time of the lowest survivor to open a listener. */
-    AGAIN_MS = 2000,    /**< Members whose meeting failed come back at once, or never. */
+    AGAIN_MS = 2000,    /**< Members whose rendezvous failed come back at once, or never. */
     GREET_MS = 2,       /**< Most time of a step for the handshake of a joiner. */
     GREET_ROUNDS = 3,
 };
@@ -27,7 +27,7 @@ struct comm_elastic {
     int n_members;
     int members[WEIR_COMM_MAX_RANKS]; /**< By rank in the last group; none: a newcomer. */
 
-    /* While meeting: by member number. */
+    /* During a rendezvous: by member number. */
     bool is_dead[WEIR_COMM_MAX_RANKS];
     int death_fds[WEIR_COMM_MAX_RANKS];              /**< -1: none. */
     uint64_t begin_ns, deadline_ns, patience_end_ns; /**< Of waiting for those not known alive. */
@@ -229,7 +229,7 @@ static weir_status lead(struct comm_elastic *elastic, struct rendezvous *rdv)
         join_listener_poll(elastic->listener);
         int n = missing(elastic, fds);
         if (n == 0 || weir_mono_ns() >= elastic->patience_end_ns) {
-            break; /* one that has not come is lost, or comes to the next meeting */
+            break; /* one that has not come is lost, or comes to the next rendezvous */
         }
         join_listener_wait(elastic->listener, fds, n, elastic->patience_end_ns);
     }
@@ -348,7 +348,7 @@ static weir_status follow(struct comm_elastic *elastic, struct rendezvous *rdv, 
     }
 }
 
-/* ---- meeting -------------------------------------------------------------------------------- */
+/* ---- rendezvous ----------------------------------------------------------------------------- */
 
 static weir_status meet_once(struct comm_elastic *elastic, struct weir_comm **out,
                              bool *out_is_final, struct weir_error *err)
@@ -370,7 +370,7 @@ static weir_status meet_once(struct comm_elastic *elastic, struct weir_comm **ou
     return status;
 }
 
-/** Is another meeting worth a try? A member was lost during this one, and the rest are still there.
+/** Is another rendezvous worth a try? A member was lost during this one, and the rest are still there.
  */
 static bool is_worth_trying(const struct comm_elastic *elastic, weir_status status)
 {

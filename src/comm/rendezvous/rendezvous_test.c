@@ -1,4 +1,4 @@
-/* The meeting itself, with ranks as threads: who is let in, who is not, and what is left behind. */
+/* The rendezvous itself, with ranks as threads: who is let in, who is not, and what is left behind. */
 #include "comm/rendezvous/rendezvous.h"
 
 #include "base/clock.h"
@@ -69,7 +69,7 @@ static void join_here(struct rank *rank)
     (void)join_main(rank);
 }
 
-/* ---- meeting and exchanging ----------------------------------------------------------------- */
+/* ---- rendezvous and exchange ---------------------------------------------------------------- */
 
 struct exchange {
     struct rendezvous *rdv;
@@ -317,7 +317,7 @@ START_TEST(a_file_whose_writer_is_gone_is_not_believed)
 
 END_TEST
 
-/* ---- losses while meeting ------------------------------------------------------------------- */
+/* ---- losses in a rendezvous ----------------------------------------------------------------- */
 
 START_TEST(a_rank_lost_after_joining_is_named_to_all)
 {

@@ -125,24 +125,24 @@ static weir_status pool_bytes(struct fast_plan *plan, const struct onnx_step *st
     }
     const struct weir_dnn_layout y_md = *onednn_query(plan, desc, dnnl_query_dst_md);
     result.block = WEIR_ARENA_NEW(&plan->arena, struct region_block);
-    weir_status status = fast_bytes_as(plan, step->in[0], &md, &form, err);
-    if (status == WEIR_OK) {
-        status = region_take(&plan->fast->region, y_md.n_bytes, result.block, err);
-    }
-    if (status == WEIR_OK) {
-        result.md = onednn_simple(&y_md);
-        result.data = region_at(&plan->fast->region, result.block);
-        status = fast_make_lazy(plan, step->out[0], &result, &shape, lazy->scale, lazy->zero, err);
-        region_give(&plan->fast->region, result.block); /* the value has its own reference */
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(fast_bytes_as(plan, step->in[0], &md, &form, err), status, destroy);
+    WEIR_TRY_GOTO(region_take(&plan->fast->region, y_md.n_bytes, result.block, err), status,
+                  destroy);
+    result.md = onednn_simple(&y_md);
+    result.data = region_at(&plan->fast->region, result.block);
+    status = fast_make_lazy(plan, step->out[0], &result, &shape, lazy->scale, lazy->zero, err);
+    region_give(&plan->fast->region, result.block); /* the value has its own reference */
     if (status != WEIR_OK) {
-        dnnl_primitive_desc_destroy(desc);
-        return status;
+        goto destroy;
     }
     const struct fast_arg args[] = {fast_arg_of(DNNL_ARG_SRC, &md, form),
                                     fast_arg_at(DNNL_ARG_DST, &y_md, result.data)};
     *out_taken = 1;
     return fast_add_primitive(plan, desc, args, 2, err);
+destroy:
+    dnnl_primitive_desc_destroy(desc);
+    return status;
 }
 
 weir_status fast_prepare_pool(struct fast_plan *plan, const struct fast_link *link,

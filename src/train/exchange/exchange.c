@@ -104,10 +104,11 @@ weir_status worker_exchange_wait_weights(struct worker *worker, struct weir_erro
     return explained(worker, weir_net_wait_weights(worker->net), err);
 }
 
-bool worker_is_meeting(const struct worker *worker, uint64_t step, bool is_epoch_begin)
+bool worker_is_synchronous(const struct worker *worker, uint64_t step, bool is_epoch_begin)
 {
     const struct exchange_strategy *strategy = worker->exchange.strategy;
-    return strategy->is_meeting == NULL || strategy->is_meeting(worker, step, is_epoch_begin);
+    return strategy->is_synchronous == NULL ||
+           strategy->is_synchronous(worker, step, is_epoch_begin);
 }
 
 weir_status worker_exchange_fetch(struct worker *worker, struct weir_error *err)

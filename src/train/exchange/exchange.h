@@ -49,7 +49,7 @@ struct exchange_strategy {
     weir_status (*gather_states)(struct worker *worker);
 
     /** Do the workers meet before this step? NULL: before each. */
-    bool (*is_meeting)(const struct worker *worker, uint64_t step, bool is_epoch_begin);
+    bool (*is_synchronous)(const struct worker *worker, uint64_t step, bool is_epoch_begin);
 };
 
 extern const struct exchange_strategy exchange_fused;

@@ -61,7 +61,7 @@ static weir_status finish(struct worker *worker)
 
 /* ---- between steps -------------------------------------------------------------------------- */
 
-static bool is_meeting(const struct worker *worker, uint64_t step, bool is_epoch_begin)
+static bool is_synchronous(const struct worker *worker, uint64_t step, bool is_epoch_begin)
 {
     return !is_relaxed(worker) || is_epoch_begin || step % STEPS_APART == 0;
 }
@@ -111,4 +111,4 @@ const struct exchange_strategy exchange_parameter_server = {
     .finish = finish,
     .fetch = fetch,
     .resume = resume,
-    .is_meeting = is_meeting};
+    .is_synchronous = is_synchronous};

@@ -242,7 +242,7 @@ weir_status shm_meet(struct shm_state *shm, struct shm_slot slot)
     struct weir_comm *comm = shm->comm;
     struct shm_rank *ranks = shm->header->ranks;
     size_t parity = shm->n_ops++ & 1;
-    /* Two slots, alternating: a rank writes this one again only two meetings later, when all
+    /* Two slots, alternating: a rank writes this one again only two operations later, when all
      * ranks have left this one. The stages rely on the same. */
     ranks[comm->rank].slots[parity] = slot;
     WEIR_TRY(shm_barrier_wait(shm, SHM_WORKERS, comm_deadline_ns(comm)));

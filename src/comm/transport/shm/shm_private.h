@@ -130,7 +130,7 @@ struct shm_state {
     uint8_t *stages;
     unsigned n_spins, n_spins_most;   /**< Now; 0 with more ranks than cores. */
     unsigned n_yields, n_yields_most; /**< Now; 0 with as many cores as ranks. */
-    uint64_t n_ops;                   /**< Meetings of the workers so far; equal on all. */
+    uint64_t n_ops;                   /**< Operations of the workers so far; equal on all. */
     int n_regions;
     struct shm_region regions[SHM_MAX_REGIONS];
     struct shm_watcher watcher;

@@ -39,7 +39,7 @@ struct joiner {
     uint64_t deadline_ns;
 };
 
-struct meeting {
+struct wireup {
     struct message_state *state;
     struct rendezvous *rdv;
     int listen_fd;
@@ -49,26 +49,26 @@ struct meeting {
     struct joiner joiners[MAX_JOINERS];
 };
 
-static uint64_t soon(const struct meeting *meeting, unsigned ms)
+static uint64_t soon(const struct wireup *wireup, unsigned ms)
 {
     uint64_t at = weir_mono_ns() + ms * UINT64_C(1000000);
-    return WEIR_MIN(at, meeting->rdv->deadline_ns);
+    return WEIR_MIN(at, wireup->rdv->deadline_ns);
 }
 
 /* ---- proofs --------------------------------------------------------------------------------- */
 
-static void mac_of_caller(const struct meeting *meeting, int lower, int upper, uint8_t out[])
+static void mac_of_caller(const struct wireup *wireup, int lower, int upper, uint8_t out[])
 {
     struct mac_key mac;
-    mac_key_for_connection(&meeting->rdv->key, meeting->others[lower].instance,
-                           meeting->others[upper].instance, &mac);
+    mac_key_for_connection(&wireup->rdv->key, wireup->others[lower].instance,
+                           wireup->others[upper].instance, &mac);
     memcpy(out, mac.bytes, WIRE_MAC_BYTES);
 }
 
-static void mac_of_host(const struct meeting *meeting, int lower, int upper, uint8_t out[])
+static void mac_of_host(const struct wireup *wireup, int lower, int upper, uint8_t out[])
 {
-    mac_of_accept(&meeting->rdv->key, meeting->others[lower].instance,
-                  meeting->others[upper].instance, out);
+    mac_of_accept(&wireup->rdv->key, wireup->others[lower].instance, wireup->others[upper].instance,
+                  out);
 }
 
 /* All of a few bytes that fit a fresh socket. */
@@ -87,9 +87,9 @@ static bool take_few(int fd, void *bytes, size_t n, bool *out_is_over)
 
 /* ---- a connection --------------------------------------------------------------------------- */
 
-static weir_status adopt(struct meeting *meeting, int rank, int fd, struct weir_error *err)
+static weir_status adopt(struct wireup *wireup, int rank, int fd, struct weir_error *err)
 {
-    struct tcp *tcp = tcp_of(meeting->state);
+    struct tcp *tcp = tcp_of(wireup->state);
     struct tcp_peer *peer = &tcp->peers[rank];
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
     int on = 1, idle_s = KEEPALIVE_IDLE_S, interval_s = KEEPALIVE_INTERVAL_S;
@@ -106,18 +106,18 @@ static weir_status adopt(struct meeting *meeting, int rank, int fd, struct weir_
     }
     peer->fd = fd;
     peer->events = event.events;
-    meeting->state->peers[rank].is_connected = true;
+    wireup->state->peers[rank].is_connected = true;
     return WEIR_OK;
 }
 
 /* ---- to those below ------------------------------------------------------------------------- */
 
-static bool wait_for_reply(const struct meeting *meeting, int rank, int fd)
+static bool wait_for_reply(const struct wireup *wireup, int rank, int fd)
 {
     uint8_t expected[WIRE_MAC_BYTES], reply[WIRE_MAC_BYTES];
-    uint64_t deadline_ns = soon(meeting, REPLY_MS);
+    uint64_t deadline_ns = soon(wireup, REPLY_MS);
     bool is_over = false;
-    mac_of_host(meeting, rank, meeting->state->comm->rank, expected);
+    mac_of_host(wireup, rank, wireup->state->comm->rank, expected);
     while (!take_few(fd, reply, sizeof reply, &is_over)) {
         struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
         if (is_over || weir_mono_ns() >= deadline_ns ||
@@ -128,18 +128,18 @@ static bool wait_for_reply(const struct meeting *meeting, int rank, int fd)
     return mac_is_equal(reply, expected);
 }
 
-static weir_status call_at(struct meeting *meeting, int rank, const char *address, int *out_fd,
+static weir_status call_at(struct wireup *wireup, int rank, const char *address, int *out_fd,
                            struct weir_error *err)
 {
     uint8_t hello[HELLO_BYTES];
     struct wire_writer writer = {.data = hello, .cap = sizeof hello};
-    wire_put_u32(&writer, (uint32_t)meeting->state->comm->rank);
-    mac_of_caller(meeting, rank, meeting->state->comm->rank, hello + writer.len);
-    weir_status status = address_connect(address, soon(meeting, TRY_MS), out_fd, err);
+    wire_put_u32(&writer, (uint32_t)wireup->state->comm->rank);
+    mac_of_caller(wireup, rank, wireup->state->comm->rank, hello + writer.len);
+    weir_status status = address_connect(address, soon(wireup, TRY_MS), out_fd, err);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "rank %d does not reply at %s", rank, address);
     }
-    if (!send_few(*out_fd, hello, sizeof hello) || !wait_for_reply(meeting, rank, *out_fd)) {
+    if (!send_few(*out_fd, hello, sizeof hello) || !wait_for_reply(wireup, rank, *out_fd)) {
         (void)close(*out_fd);
         return weir_error_set(err, WEIR_ERR_PEER, "whoever listens at %s is not rank %d", address,
                               rank);
@@ -147,45 +147,45 @@ static weir_status call_at(struct meeting *meeting, int rank, const char *addres
     return WEIR_OK;
 }
 
-static weir_status call(struct meeting *meeting, int rank, struct weir_error *err)
+static weir_status call(struct wireup *wireup, int rank, struct weir_error *err)
 {
-    const struct address_notice *there = &meeting->others[rank];
-    bool is_same_host = strcmp(there->boot_id, meeting->own.boot_id) == 0;
+    const struct address_notice *there = &wireup->others[rank];
+    bool is_same_host = strcmp(there->boot_id, wireup->own.boot_id) == 0;
     int fd = -1;
     weir_status status = weir_error_set(err, WEIR_ERR_PEER, "rank %d has no address", rank);
     for (int i = 0; i < there->n_addresses && status != WEIR_OK; i++) {
         if (is_same_host || !address_is_loopback(there->addresses[i])) {
-            status = call_at(meeting, rank, there->addresses[i], &fd, err);
+            status = call_at(wireup, rank, there->addresses[i], &fd, err);
         }
     }
-    return status == WEIR_OK ? adopt(meeting, rank, fd, err) : status;
+    return status == WEIR_OK ? adopt(wireup, rank, fd, err) : status;
 }
 
 /* ---- from those above ----------------------------------------------------------------------- */
 
-static void drop_joiner(struct meeting *meeting, int i, bool is_closed)
+static void drop_joiner(struct wireup *wireup, int i, bool is_closed)
 {
     if (is_closed) {
-        (void)close(meeting->joiners[i].fd);
+        (void)close(wireup->joiners[i].fd);
     }
-    meeting->joiners[i] = meeting->joiners[--meeting->n_joiners];
+    wireup->joiners[i] = wireup->joiners[--wireup->n_joiners];
 }
 
-static void let_in(struct meeting *meeting)
+static void let_in(struct wireup *wireup)
 {
-    int fd = accept4(meeting->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(wireup->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         return;
     }
-    if (meeting->n_joiners == MAX_JOINERS) {
-        drop_joiner(meeting, 0, true);
+    if (wireup->n_joiners == MAX_JOINERS) {
+        drop_joiner(wireup, 0, true);
     }
-    meeting->joiners[meeting->n_joiners++] =
-        (struct joiner){.fd = fd, .deadline_ns = soon(meeting, HELLO_MS)};
+    wireup->joiners[wireup->n_joiners++] =
+        (struct joiner){.fd = fd, .deadline_ns = soon(wireup, HELLO_MS)};
 }
 
 /* The rank that has said its hello, or -1. */
-static int handle_joiner(struct meeting *meeting, int fd, bool *out_is_over)
+static int handle_joiner(struct wireup *wireup, int fd, bool *out_is_over)
 {
     uint8_t hello[HELLO_BYTES], mac[WIRE_MAC_BYTES];
     if (!take_few(fd, hello, sizeof hello, out_is_over)) {
@@ -193,41 +193,41 @@ static int handle_joiner(struct meeting *meeting, int fd, bool *out_is_over)
     }
     struct wire_reader reader = {.data = hello, .left = sizeof hello};
     uint32_t upper = wire_get_u32(&reader);
-    int self = meeting->state->comm->rank;
+    int self = wireup->state->comm->rank;
     *out_is_over = true;
-    if (upper <= (uint32_t)self || upper >= (uint32_t)meeting->state->comm->size ||
-        meeting->state->peers[upper].is_connected) {
+    if (upper <= (uint32_t)self || upper >= (uint32_t)wireup->state->comm->size ||
+        wireup->state->peers[upper].is_connected) {
         return -1;
     }
-    mac_of_caller(meeting, self, (int)upper, mac);
+    mac_of_caller(wireup, self, (int)upper, mac);
     if (!mac_is_equal(mac, reader.data)) {
         return -1;
     }
-    mac_of_host(meeting, self, (int)upper, mac);
+    mac_of_host(wireup, self, (int)upper, mac);
     return send_few(fd, mac, sizeof mac) ? (int)upper : -1;
 }
 
-static weir_status handle_joiners(struct meeting *meeting, struct weir_error *err)
+static weir_status handle_joiners(struct wireup *wireup, struct weir_error *err)
 {
-    for (int i = meeting->n_joiners - 1; i >= 0; i--) {
-        const struct joiner joiner = meeting->joiners[i];
+    for (int i = wireup->n_joiners - 1; i >= 0; i--) {
+        const struct joiner joiner = wireup->joiners[i];
         bool is_over = false;
-        int rank = handle_joiner(meeting, joiner.fd, &is_over);
+        int rank = handle_joiner(wireup, joiner.fd, &is_over);
         if (rank >= 0) {
-            drop_joiner(meeting, i, false);
-            WEIR_TRY(adopt(meeting, rank, joiner.fd, err));
-            meeting->n_missing--;
+            drop_joiner(wireup, i, false);
+            WEIR_TRY(adopt(wireup, rank, joiner.fd, err));
+            wireup->n_missing--;
         } else if (is_over || weir_mono_ns() >= joiner.deadline_ns) {
-            drop_joiner(meeting, i, true);
+            drop_joiner(wireup, i, true);
         }
     }
     return WEIR_OK;
 }
 
 /* A rank that is lost meanwhile closes its link of the rendezvous. */
-static weir_status check_conns(const struct meeting *meeting, struct weir_error *err)
+static weir_status check_conns(const struct wireup *wireup, struct weir_error *err)
 {
-    const struct rendezvous *rdv = meeting->rdv;
+    const struct rendezvous *rdv = wireup->rdv;
     struct pollfd poll_fds[WEIR_COMM_MAX_RANKS];
     nfds_t n_conns = rdv->rank == 0 ? (nfds_t)rdv->size : 1;
     nfds_t n = WEIR_MIN(n_conns, (nfds_t)WEIR_COMM_MAX_RANKS);
@@ -244,37 +244,37 @@ static weir_status check_conns(const struct meeting *meeting, struct weir_error 
     return WEIR_OK;
 }
 
-static weir_status wait_for_joiners(struct meeting *meeting, struct weir_error *err)
+static weir_status wait_for_joiners(struct wireup *wireup, struct weir_error *err)
 {
     enum { POLL_MS = 100 };
 
-    struct pollfd poll_fds[1 + MAX_JOINERS] = {{.fd = meeting->listen_fd, .events = POLLIN}};
-    for (int i = 0; i < meeting->n_joiners; i++) {
-        poll_fds[1 + i] = (struct pollfd){.fd = meeting->joiners[i].fd, .events = POLLIN};
+    struct pollfd poll_fds[1 + MAX_JOINERS] = {{.fd = wireup->listen_fd, .events = POLLIN}};
+    for (int i = 0; i < wireup->n_joiners; i++) {
+        poll_fds[1 + i] = (struct pollfd){.fd = wireup->joiners[i].fd, .events = POLLIN};
     }
-    (void)poll(poll_fds, (nfds_t)meeting->n_joiners + 1,
-               auth_conn_poll_ms(meeting->rdv->deadline_ns, POLL_MS));
+    (void)poll(poll_fds, (nfds_t)wireup->n_joiners + 1,
+               auth_conn_poll_ms(wireup->rdv->deadline_ns, POLL_MS));
     if (poll_fds[0].revents != 0) {
-        let_in(meeting);
+        let_in(wireup);
     }
-    return check_conns(meeting, err);
+    return check_conns(wireup, err);
 }
 
-static weir_status take_in(struct meeting *meeting, struct weir_error *err)
+static weir_status take_in(struct wireup *wireup, struct weir_error *err)
 {
-    const struct weir_comm *comm = meeting->state->comm;
-    meeting->n_missing = comm->size - 1 - comm->rank;
-    while (meeting->n_missing > 0) {
-        if (weir_mono_ns() >= meeting->rdv->deadline_ns) {
+    const struct weir_comm *comm = wireup->state->comm;
+    wireup->n_missing = comm->size - 1 - comm->rank;
+    while (wireup->n_missing > 0) {
+        if (weir_mono_ns() >= wireup->rdv->deadline_ns) {
             int rank = comm->rank + 1;
-            while (meeting->state->peers[rank].is_connected) {
+            while (wireup->state->peers[rank].is_connected) {
                 rank++;
             }
             return weir_error_set(err, WEIR_ERR_TIMEOUT, "rank %d did not connect to rank %d", rank,
                                   comm->rank);
         }
-        WEIR_TRY(wait_for_joiners(meeting, err));
-        WEIR_TRY(handle_joiners(meeting, err));
+        WEIR_TRY(wait_for_joiners(wireup, err));
+        WEIR_TRY(handle_joiners(wireup, err));
     }
     return WEIR_OK;
 }
@@ -282,11 +282,11 @@ static weir_status take_in(struct meeting *meeting, struct weir_error *err)
 /* ---- addresses ------------------------------------------------------------------------------ */
 
 /* First the address that the rendezvous goes over: a person has chosen it. */
-static void prefer_rendezvous(struct meeting *meeting)
+static void prefer_rendezvous(struct wireup *wireup)
 {
     char host[ADDRESS_HOST_BYTES];
-    const struct rendezvous *rdv = meeting->rdv;
-    struct address_notice *own = &meeting->own;
+    const struct rendezvous *rdv = wireup->rdv;
+    struct address_notice *own = &wireup->own;
     if (!address_of_socket(rdv->conns[rdv->rank == 0 ? rdv->size - 1 : 0].fd, host)) {
         return;
     }
@@ -303,37 +303,37 @@ static void prefer_rendezvous(struct meeting *meeting)
     }
 }
 
-static weir_status prepare(struct meeting *meeting, struct weir_error *err)
+static weir_status prepare(struct wireup *wireup, struct weir_error *err)
 {
     static const struct address_rendezvous anywhere = {.is_file = true};
-    meeting->others = calloc((size_t)meeting->state->comm->size, sizeof *meeting->others);
-    if (meeting->others == NULL) {
+    wireup->others = calloc((size_t)wireup->state->comm->size, sizeof *wireup->others);
+    if (wireup->others == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the addresses of the ranks");
     }
-    WEIR_TRY(address_listen(&anywhere, &meeting->listen_fd, err));
-    WEIR_TRY(address_list_own(meeting->listen_fd, &meeting->own, err));
-    weir_random_bytes(meeting->own.instance, sizeof meeting->own.instance);
-    address_boot_id(meeting->own.boot_id);
-    prefer_rendezvous(meeting);
+    WEIR_TRY(address_listen(&anywhere, &wireup->listen_fd, err));
+    WEIR_TRY(address_list_own(wireup->listen_fd, &wireup->own, err));
+    weir_random_bytes(wireup->own.instance, sizeof wireup->own.instance);
+    address_boot_id(wireup->own.boot_id);
+    prefer_rendezvous(wireup);
     return WEIR_OK;
 }
 
-static weir_status exchange(struct meeting *meeting, struct weir_error *err)
+static weir_status exchange(struct wireup *wireup, struct weir_error *err)
 {
     struct weir_buf text;
     struct rendezvous_blob table[WEIR_COMM_MAX_RANKS];
     weir_buf_init(&text, ADDRESS_NOTICE_MAX_BYTES);
-    address_notice_write(&meeting->own, &text);
+    address_notice_write(&wireup->own, &text);
     weir_status status = text.status;
     if (status != WEIR_OK) {
         (void)weir_error_set(err, status, "writing down this rank's addresses");
     } else {
-        status = rendezvous_exchange(meeting->rdv, text.data, text.len, table, err);
+        status = rendezvous_exchange(wireup->rdv, text.data, text.len, table, err);
     }
     weir_buf_fini(&text);
-    for (int r = 0; r < meeting->state->comm->size && status == WEIR_OK; r++) {
+    for (int r = 0; r < wireup->state->comm->size && status == WEIR_OK; r++) {
         status =
-            address_notice_parse((const char *)table[r].data, table[r].len, &meeting->others[r]);
+            address_notice_parse((const char *)table[r].data, table[r].len, &wireup->others[r]);
         if (status != WEIR_OK) {
             (void)weir_error_set(err, status, "rank %d has no addresses", r);
         }
@@ -341,26 +341,26 @@ static weir_status exchange(struct meeting *meeting, struct weir_error *err)
     return status;
 }
 
-static weir_status meet(struct meeting *meeting, struct weir_error *err)
+static weir_status meet(struct wireup *wireup, struct weir_error *err)
 {
-    WEIR_TRY(prepare(meeting, err));
-    WEIR_TRY(exchange(meeting, err));
-    for (int r = 0; r < meeting->state->comm->rank; r++) {
-        WEIR_TRY(call(meeting, r, err));
+    WEIR_TRY(prepare(wireup, err));
+    WEIR_TRY(exchange(wireup, err));
+    for (int r = 0; r < wireup->state->comm->rank; r++) {
+        WEIR_TRY(call(wireup, r, err));
     }
-    return take_in(meeting, err);
+    return take_in(wireup, err);
 }
 
 weir_status tcp_connect(struct message_state *state, struct rendezvous *rdv, struct weir_error *err)
 {
-    struct meeting meeting = {.state = state, .rdv = rdv, .listen_fd = -1};
-    weir_status status = meet(&meeting, err);
-    for (int i = 0; i < meeting.n_joiners; i++) {
-        (void)close(meeting.joiners[i].fd);
+    struct wireup wireup = {.state = state, .rdv = rdv, .listen_fd = -1};
+    weir_status status = meet(&wireup, err);
+    for (int i = 0; i < wireup.n_joiners; i++) {
+        (void)close(wireup.joiners[i].fd);
     }
-    if (meeting.listen_fd >= 0) {
-        (void)close(meeting.listen_fd);
+    if (wireup.listen_fd >= 0) {
+        (void)close(wireup.listen_fd);
     }
-    free(meeting.others);
+    free(wireup.others);
     return status;
 }

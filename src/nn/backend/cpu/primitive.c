@@ -62,24 +62,23 @@ weir_status dnn_open(const struct weir_net_config *config, int32_t n_threads, vo
     }
     context->n_threads = n_threads;
     context->streams = calloc((size_t)n_threads, sizeof(dnnl_stream_t));
-    weir_status status = context->streams
-                             ? dnn_check(dnnl_engine_create(&context->engine, dnnl_cpu, 0),
-                                         "creating an engine", err)
-                             : weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
-    for (int32_t i = 0; status == WEIR_OK && i < n_threads; i++) {
-        status = dnn_check(
-            dnnl_stream_create(&context->streams[i], context->engine, dnnl_stream_default_flags),
-            "creating a stream", err);
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(context->streams ? dnn_check(dnnl_engine_create(&context->engine, dnnl_cpu, 0),
+                                               "creating an engine", err)
+                                   : weir_error_set(err, WEIR_ERR_NOMEM, "out of memory"),
+                  status, close);
+    for (int32_t i = 0; i < n_threads; i++) {
+        WEIR_TRY_GOTO(dnn_check(dnnl_stream_create(&context->streams[i], context->engine,
+                                                   dnnl_stream_default_flags),
+                                "creating a stream", err),
+                      status, close);
     }
-    if (status == WEIR_OK) {
-        status = dnn_check(warm_up(), "a first matrix product", err);
-    }
-    if (status != WEIR_OK) {
-        dnn_close(context);
-        return status;
-    }
+    WEIR_TRY_GOTO(dnn_check(warm_up(), "a first matrix product", err), status, close);
     *out_context = context;
     return WEIR_OK;
+close:
+    dnn_close(context);
+    return status;
 }
 
 void dnn_close(void *context_pointer)

@@ -21,7 +21,7 @@ struct emulated_victim emulated_victim = {.rank = -1};
 
 #define PIECE_ELEMS ((size_t)1 << 16)
 
-struct meeting {
+struct shared_memory {
     _Atomic int n_open;
     _Atomic uint64_t arrived[EMULATED_GROUP_MAX], left[EMULATED_GROUP_MAX]; /* pieces */
     float values[EMULATED_GROUP_MAX][PIECE_ELEMS];
@@ -29,7 +29,7 @@ struct meeting {
 
 struct emulated_group {
     struct gpu_group config;
-    struct meeting *meeting;
+    struct shared_memory *memory;
     uint64_t n_pieces, n_sums;
     char path[160];
 };
@@ -85,19 +85,19 @@ weir_status emulated_make_group_id(struct gpu *gpu, struct gpu_group_id *out,
     return WEIR_OK;
 }
 
-static weir_status map_meeting(struct emulated_group *group, struct weir_error *err)
+static weir_status map_memory(struct emulated_group *group, struct weir_error *err)
 {
     (void)snprintf(group->path, sizeof group->path, "/tmp/%s", group->config.id.bytes);
     int fd = open(group->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, sizeof(struct meeting)) != 0) {
+    if (fd < 0 || ftruncate(fd, sizeof(struct shared_memory)) != 0) {
         return weir_error_set(err, WEIR_ERR_IO, "%s: cannot be made", group->path);
     }
-    void *at = mmap(NULL, sizeof(struct meeting), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *at = mmap(NULL, sizeof(struct shared_memory), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     (void)close(fd);
     if (at == MAP_FAILED) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "%s: cannot be mapped", group->path);
     }
-    group->meeting = at;
+    group->memory = at;
     return WEIR_OK;
 }
 
@@ -105,9 +105,9 @@ static weir_status map_meeting(struct emulated_group *group, struct weir_error *
 static weir_status meet(struct emulated_group *group, struct weir_error *err)
 {
     int64_t end_ms = weir_mono_ms() + group->config.timeout_ms;
-    WEIR_TRY(map_meeting(group, err));
-    (void)atomic_fetch_add(&group->meeting->n_open, 1);
-    while (atomic_load(&group->meeting->n_open) < group->config.size) {
+    WEIR_TRY(map_memory(group, err));
+    (void)atomic_fetch_add(&group->memory->n_open, 1);
+    while (atomic_load(&group->memory->n_open) < group->config.size) {
         WEIR_TRY(pause_until(group, end_ms, err));
     }
     return WEIR_OK;
@@ -138,9 +138,9 @@ void emulated_group_close(struct emulated_group *group)
     if (!group) {
         return;
     }
-    if (group->meeting) {
+    if (group->memory) {
         (void)unlink(group->path);
-        (void)munmap(group->meeting, sizeof *group->meeting);
+        (void)munmap(group->memory, sizeof *group->memory);
     }
     free(group);
 }
@@ -159,21 +159,21 @@ static void suffer(const struct emulated_group *group)
 static weir_status sum_piece(struct emulated_group *group, float *at, size_t n,
                              struct weir_error *err)
 {
-    struct meeting *meeting = group->meeting;
+    struct shared_memory *memory = group->memory;
     int rank = group->config.rank;
-    WEIR_TRY(wait_for_all(group, meeting->left, group->n_pieces, err));
-    memcpy(meeting->values[rank], at, n * sizeof *at);
-    atomic_store(&meeting->arrived[rank], ++group->n_pieces);
+    WEIR_TRY(wait_for_all(group, memory->left, group->n_pieces, err));
+    memcpy(memory->values[rank], at, n * sizeof *at);
+    atomic_store(&memory->arrived[rank], ++group->n_pieces);
     suffer(group);
-    WEIR_TRY(wait_for_all(group, meeting->arrived, group->n_pieces, err));
+    WEIR_TRY(wait_for_all(group, memory->arrived, group->n_pieces, err));
     for (size_t i = 0; i < n; i++) {
-        float sum = meeting->values[0][i];
+        float sum = memory->values[0][i];
         for (int r = 1; r < group->config.size; r++) {
-            sum += meeting->values[r][i];
+            sum += memory->values[r][i];
         }
         at[i] = sum;
     }
-    atomic_store(&meeting->left[rank], group->n_pieces);
+    atomic_store(&memory->left[rank], group->n_pieces);
     return WEIR_OK;
 }
 

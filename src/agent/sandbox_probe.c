@@ -1,7 +1,7 @@
 #include "agent/disk_quota.h"
 #include "agent/idmap.h"
 #include "agent/namespaces.h"
-#include "agent/walls.h"
+#include "agent/sandbox_enter.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool walls_mount_proc(void)
+bool sandbox_mount_proc(void)
 {
     int context = fsopen("proc", FSOPEN_CLOEXEC);
     int tree = -1;
@@ -60,12 +60,12 @@ static bool has_namespaces(void)
     }
     pid_t pid = fork();
     if (pid == 0) {
-        _exit(walls_mount_proc() ? 0 : 1);
+        _exit(sandbox_mount_proc() ? 0 : 1);
     }
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static int try_walls(const char *dir)
+static int try_sandbox(const char *dir)
 {
     bool is_root = geteuid() == 0;
     if ((!is_root && !namespaces_enter_user()) || !has_mounts()) {
@@ -75,14 +75,14 @@ static int try_walls(const char *dir)
            (has_namespaces() ? HAS_NAMESPACES : 0);
 }
 
-void walls_probe(const char *dir, struct walls_probe *out)
+void sandbox_probe(const char *dir, struct sandbox_probe *out)
 {
     int status = 0;
-    *out =
-        (struct walls_probe){.is_root = geteuid() == 0, .has_disk_quota = disk_quota_is_here(dir)};
+    *out = (struct sandbox_probe){.is_root = geteuid() == 0,
+                                  .has_disk_quota = disk_quota_is_here(dir)};
     pid_t pid = fork();
     if (pid == 0) {
-        _exit(try_walls(dir));
+        _exit(try_sandbox(dir));
     }
     if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)) {
         int found = WEXITSTATUS(status);

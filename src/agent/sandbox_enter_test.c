@@ -1,5 +1,5 @@
-/* Tasks in cells, started by the real supervisor. Needs root and mount namespaces. */
-#include "agent/walls.h"
+/* Tasks in sandboxes, started by the real supervisor. Needs root and mount namespaces. */
+#include "agent/sandbox_enter.h"
 
 #include "agent/agent.h"
 #include "agent/idmap.h"
@@ -48,7 +48,7 @@ static void start(void)
                                           "state/datasets/other",
                                           "state/demo",
                                           "share"};
-    ck_assert_int_eq(weir_dir_make_temporary("walls", root, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_dir_make_temporary("sandbox", root, NULL), WEIR_OK);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(folders); i++) {
         make(folders[i]);
     }
@@ -349,7 +349,7 @@ START_TEST(what_the_server_names_is_let_in_and_stays_roots_on_disk)
 END_TEST
 
 /* Of Weir's own folder a task has what the server names in "folders", whatever its path is called and
- * whatever link it goes by; in a cell and without one. */
+ * whatever link it goes by; in a sandbox and without one. */
 START_TEST(no_path_and_no_link_leads_to_what_the_server_did_not_name)
 {
     static const char *const names[] = {"state/checkpoints/b", "/state/./datasets/other",
@@ -361,9 +361,9 @@ START_TEST(no_path_and_no_link_leads_to_what_the_server_did_not_name)
     ck_assert_int_eq(symlink(in_root("state/datasets/other"), in_root("to-other")), 0);
     ck_assert_int_eq(symlink(in_root("state"), in_root("to-state")), 0);
     for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(bad); i++) {
-        bool has_cell = i < WEIR_ARRAY_LEN(bad);
+        bool has_sandbox = i < WEIR_ARRAY_LEN(bad);
         json_t *more = paths(bad[i % WEIR_ARRAY_LEN(bad)], "read");
-        if (!has_cell) {
+        if (!has_sandbox) {
             json_object_set_new(more, "cell", json_null());
         }
         struct task_exit end = run("a", "true", more);
@@ -501,8 +501,8 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "agent") == 0) {
         return weir_agent_supervise(argv[3]);
     }
-    struct walls_probe probe;
-    walls_probe("/tmp", &probe);
+    struct sandbox_probe probe;
+    sandbox_probe("/tmp", &probe);
     if (!probe.is_root || !probe.has_mounts || !probe.has_idmap || !probe.has_namespaces) {
         printf("not root, or no namespaces or id-mapped mounts here: not tested\n");
         return 77;
@@ -525,8 +525,8 @@ int main(int argc, char **argv)
         a_folder_can_be_opened_to_a_group_that_writes_in_it,
         a_path_out_of_reach_says_what_to_do_and_a_share_does_it,
         what_the_node_did_is_no_program_that_may_not_be_run};
-    Suite *suite = suite_create("agent walls");
-    TCase *tcase = tcase_create("walls");
+    Suite *suite = suite_create("agent sandbox_enter");
+    TCase *tcase = tcase_create("sandbox_enter");
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, start, stop);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(tests); i++) {

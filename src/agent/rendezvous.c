@@ -1,5 +1,5 @@
-/* The pure part of a meeting: texts, and what ranks say of themselves. */
-#include "agent/meeting.h"
+/* The pure part of a rendezvous: texts, and what ranks say of themselves. */
+#include "agent/rendezvous.h"
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -56,7 +56,7 @@ static bool read_place(const char *text, size_t len, struct place *out)
 }
 
 static void add_item(struct weir_buf *buf, const struct place *place, size_t rank,
-                     const struct meeting_member *member)
+                     const struct rendezvous_member *member)
 {
     static const char *const names[] = {"@address", "@port", "@rank", "@node"};
     char port[16], number[24];
@@ -87,7 +87,7 @@ static bool is_word(const char *text, size_t len, const char *word)
 }
 
 static weir_status add_place(struct weir_buf *buf, const char *text, size_t len,
-                             const struct meeting_known *known, struct weir_error *err)
+                             const struct rendezvous_known *known, struct weir_error *err)
 {
     struct place place;
     if (is_word(text, len, "interface")) {
@@ -114,13 +114,12 @@ static weir_status add_place(struct weir_buf *buf, const char *text, size_t len,
     return WEIR_OK;
 }
 
-weir_status meeting_fill(const char *text, const struct meeting_known *known,
-                         struct weir_arena *arena, char **out, struct weir_error *err)
+weir_status rendezvous_fill(const char *text, const struct rendezvous_known *known,
+                            struct weir_arena *arena, char **out, struct weir_error *err)
 {
-    struct weir_buf buf;
-    weir_status status = WEIR_OK;
-    weir_buf_init(&buf, MEETING_TEXT_MAX);
-    for (const char *at = text; *at != '\0' && status == WEIR_OK;) {
+    WEIR_AUTO(weir_buf_fini) struct weir_buf buf;
+    weir_buf_init(&buf, RENDEZVOUS_TEXT_MAX);
+    for (const char *at = text; *at != '\0';) {
         const char *begin = strstr(at, "{{");
         const char *end = begin != NULL ? strstr(begin + 2, "}}") : NULL;
         if (begin == NULL) {
@@ -129,24 +128,20 @@ weir_status meeting_fill(const char *text, const struct meeting_known *known,
         }
         (void)weir_buf_append(&buf, at, (size_t)(begin - at));
         if (end == NULL) {
-            status = weir_error_set(err, WEIR_ERR_INVALID, NOT_A_TEXT, begin);
-            break;
+            return weir_error_set(err, WEIR_ERR_INVALID, NOT_A_TEXT, begin);
         }
-        status = add_place(&buf, begin + 2, (size_t)(end - begin - 2), known, err);
+        WEIR_TRY(add_place(&buf, begin + 2, (size_t)(end - begin - 2), known, err));
         at = end + 2;
     }
-    if (status == WEIR_OK && buf.status != WEIR_OK) {
-        status = weir_error_set(err, buf.status, "a text of \"meet\" has more than %zu bytes",
-                                MEETING_TEXT_MAX);
+    if (buf.status != WEIR_OK) {
+        return weir_error_set(err, buf.status, "a text of \"meet\" has more than %zu bytes",
+                              RENDEZVOUS_TEXT_MAX);
     }
-    if (status == WEIR_OK) {
-        *out = weir_arena_strdup(arena, buf.data);
-    }
-    weir_buf_fini(&buf);
-    return status;
+    *out = weir_arena_strdup(arena, buf.data);
+    return WEIR_OK;
 }
 
-json_t *meeting_member_write(const struct meeting_member *member)
+json_t *rendezvous_member_write(const struct rendezvous_member *member)
 {
     return json_pack("{s:s,s:i,s:s}", "address", member->address, "port", member->port, "node",
                      member->node);
@@ -155,12 +150,12 @@ json_t *meeting_member_write(const struct meeting_member *member)
 static bool is_address(const char *text)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
-    return text != NULL && strlen(text) < MEETING_ADDRESS_BYTES &&
+    return text != NULL && strlen(text) < RENDEZVOUS_ADDRESS_BYTES &&
            (inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1);
 }
 
-weir_status meeting_member_read(const char *text, struct meeting_member *out,
-                                struct weir_error *err)
+weir_status rendezvous_member_read(const char *text, struct rendezvous_member *out,
+                                   struct weir_error *err)
 {
     json_error_t where;
     WEIR_AUTO(weir_json_auto_free) json_t *object = json_loads(text, 0, &where);
@@ -172,14 +167,14 @@ weir_status meeting_member_read(const char *text, struct meeting_member *out,
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "what another rank says of itself cannot be read: %.100s", text);
     }
-    *out = (struct meeting_member){.port = (int)port};
+    *out = (struct rendezvous_member){.port = (int)port};
     (void)snprintf(out->address, sizeof out->address, "%s", address);
     (void)snprintf(out->node, sizeof out->node, "%s", node);
     return WEIR_OK;
 }
 
-const char *meeting_key(char out[MEETING_KEY_BYTES], int64_t rank)
+const char *rendezvous_key(char out[RENDEZVOUS_KEY_BYTES], int64_t rank)
 {
-    (void)snprintf(out, MEETING_KEY_BYTES, "at.%04d", (int)(rank % 10000));
+    (void)snprintf(out, RENDEZVOUS_KEY_BYTES, "at.%04d", (int)(rank % 10000));
     return out;
 }

@@ -1,19 +1,19 @@
-#include "agent/cell.h"
+#include "agent/sandbox.h"
 
 #include "base/path.h"
 
 #include <string.h>
 
 static weir_status read_paths(const json_t *list, const char *key, struct weir_arena *arena,
-                              struct cell_path **out, size_t *out_n, struct weir_error *err)
+                              struct sandbox_path **out, size_t *out_n, struct weir_error *err)
 {
     size_t n = json_array_size(list);
-    if ((list != NULL && !json_is_array(list)) || n > CELL_PATHS_MAX) {
+    if ((list != NULL && !json_is_array(list)) || n > SANDBOX_PATHS_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "task $.%s: expected an array of at most %d paths", key,
-                              CELL_PATHS_MAX);
+                              SANDBOX_PATHS_MAX);
     }
-    *out = WEIR_ARENA_ARRAY(arena, n, struct cell_path);
+    *out = WEIR_ARENA_ARRAY(arena, n, struct sandbox_path);
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_array_get(list, i);
         const char *path = json_string_value(json_object_get(item, "path"));
@@ -25,23 +25,23 @@ static weir_status read_paths(const json_t *list, const char *key, struct weir_a
                                   "\"read\"|\"write\"}",
                                   key, i);
         }
-        (*out)[i] = (struct cell_path){.path = weir_arena_strdup(arena, path),
-                                       .is_writable = strcmp(access, "write") == 0};
+        (*out)[i] = (struct sandbox_path){.path = weir_arena_strdup(arena, path),
+                                          .is_writable = strcmp(access, "write") == 0};
     }
     *out_n = n;
     return WEIR_OK;
 }
 
 /* "datasets/NAME" or "demo". A definition of before has none. */
-static weir_status read_folders(const json_t *list, struct weir_arena *arena, struct cell *out,
+static weir_status read_folders(const json_t *list, struct weir_arena *arena, struct sandbox *out,
                                 struct weir_error *err)
 {
     static const char datasets[] = "datasets/";
     size_t n = json_array_size(list);
-    if ((list != NULL && !json_is_array(list)) || n > CELL_PATHS_MAX) {
+    if ((list != NULL && !json_is_array(list)) || n > SANDBOX_PATHS_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "task $.folders: expected an array of at most %d folders",
-                              CELL_PATHS_MAX);
+                              SANDBOX_PATHS_MAX);
     }
     out->folders = WEIR_ARENA_ARRAY(arena, n, const char *);
     for (size_t i = 0; i < n; i++) {
@@ -65,26 +65,26 @@ static const char *copy_text(const json_t *object, const char *key, struct weir_
 }
 
 /* Names of folders, "JOB-RANK", and nothing that leads elsewhere. */
-static weir_status read_left(const json_t *list, struct weir_arena *arena, struct cell *cell,
+static weir_status read_left(const json_t *list, struct weir_arena *arena, struct sandbox *sandbox,
                              struct weir_error *err)
 {
-    cell->left = WEIR_ARENA_ARRAY(arena, json_array_size(list) + 1, const char *);
+    sandbox->left = WEIR_ARENA_ARRAY(arena, json_array_size(list) + 1, const char *);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_string_value(json_array_get(list, i));
         if (name == NULL || name[0] == '\0' ||
             strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name)) {
             return weir_error_set(err, WEIR_ERR_INVALID, "task $.left: expected names of folders");
         }
-        cell->left[cell->n_left++] = weir_arena_strdup(arena, name);
+        sandbox->left[sandbox->n_left++] = weir_arena_strdup(arena, name);
     }
     return WEIR_OK;
 }
 
-weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct cell *out,
-                           struct weir_error *err)
+weir_status sandbox_from_json(const json_t *task, struct weir_arena *arena, struct sandbox *out,
+                              struct weir_error *err)
 {
     const json_t *object = json_object_get(task, "cell");
-    struct cell cell = {
+    struct sandbox sandbox = {
         .user = (uid_t)json_integer_value(json_object_get(object, "user")),
         .readers = (gid_t)json_integer_value(json_object_get(object, "readers")),
         .is_alone = json_is_true(json_object_get(object, "namespaces")),
@@ -95,85 +95,87 @@ weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct 
         .service = copy_text(json_object_get(task, "service"), "id", arena),
         .state_dir = copy_text(task, "state", arena),
     };
-    if (cell.service != NULL &&
-        (cell.service[0] == '\0' ||
-         strspn(cell.service, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(cell.service))) {
+    if (sandbox.service != NULL &&
+        (sandbox.service[0] == '\0' ||
+         strspn(sandbox.service, "abcdefghijklmnopqrstuvwxyz0123456789") !=
+             strlen(sandbox.service))) {
         return weir_error_set(err, WEIR_ERR_INVALID, "task $.service.id: expected an identifier");
     }
-    if (cell.user != 0 && !json_is_array(json_object_get(task, "paths"))) {
+    if (sandbox.user != 0 && !json_is_array(json_object_get(task, "paths"))) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
             "task $.paths is missing: the server that made this job did not say "
             "which folders it needs: a server of this version makes it anew when it starts "
             "(docs/howto/upgrade.md)");
     }
-    WEIR_TRY(read_paths(json_object_get(task, "paths"), "paths", arena, &cell.paths, &cell.n_paths,
-                        err));
-    WEIR_TRY(read_folders(json_object_get(task, "folders"), arena, &cell, err));
-    WEIR_TRY(read_paths(json_object_get(object, "shares"), "cell.shares", arena, &cell.shares,
-                        &cell.n_shares, err));
-    if (cell.user != 0 &&
-        (cell.agent_dir == NULL || cell.job_dir == NULL || cell.shm_dir == NULL)) {
+    WEIR_TRY(read_paths(json_object_get(task, "paths"), "paths", arena, &sandbox.paths,
+                        &sandbox.n_paths, err));
+    WEIR_TRY(read_folders(json_object_get(task, "folders"), arena, &sandbox, err));
+    WEIR_TRY(read_paths(json_object_get(object, "shares"), "cell.shares", arena, &sandbox.shares,
+                        &sandbox.n_shares, err));
+    if (sandbox.user != 0 &&
+        (sandbox.agent_dir == NULL || sandbox.job_dir == NULL || sandbox.shm_dir == NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "task $.cell: agent_dir, job_dir and shm_dir are missing");
     }
-    WEIR_TRY(read_left(json_object_get(task, "left"), arena, &cell, err));
-    *out = cell;
+    WEIR_TRY(read_left(json_object_get(task, "left"), arena, &sandbox, err));
+    *out = sandbox;
     return WEIR_OK;
 }
 
-bool cell_is_below(const char *path, const char *dir)
+bool sandbox_is_below(const char *path, const char *dir)
 {
     return weir_path_below(path, dir) != NULL;
 }
 
 /* The folder that it is, or is below of, among those that the server named; NULL: none. */
-static const char *find_folder(const struct cell *cell, const struct cell_path *path,
+static const char *find_folder(const struct sandbox *sandbox, const struct sandbox_path *path,
                                const char *below)
 {
-    for (size_t i = 0; i < cell->n_folders; i++) {
-        bool is_demo = strcmp(cell->folders[i], "demo") == 0;
-        if (weir_path_below(below, cell->folders[i]) != NULL && (is_demo || !path->is_writable)) {
-            return cell->folders[i];
+    for (size_t i = 0; i < sandbox->n_folders; i++) {
+        bool is_demo = strcmp(sandbox->folders[i], "demo") == 0;
+        if (weir_path_below(below, sandbox->folders[i]) != NULL &&
+            (is_demo || !path->is_writable)) {
+            return sandbox->folders[i];
         }
     }
     return NULL;
 }
 
-enum cell_place cell_place(const struct cell *cell, const char *job, int64_t rank,
-                           const struct cell_path *path, struct weir_arena *arena,
-                           const char **out_folder)
+enum sandbox_place sandbox_place(const struct sandbox *sandbox, const char *job, int64_t rank,
+                                 const struct sandbox_path *path, struct weir_arena *arena,
+                                 const char **out_folder)
 {
     if (path->path[0] != '/' || weir_path_has_parent(path->path)) {
-        return CELL_REFUSED;
+        return SANDBOX_REFUSED;
     }
     const char *below =
-        cell->state_dir != NULL ? weir_path_below(path->path, cell->state_dir) : NULL;
+        sandbox->state_dir != NULL ? weir_path_below(path->path, sandbox->state_dir) : NULL;
     if (below == NULL) {
-        return CELL_OUTSIDE;
+        return SANDBOX_OUTSIDE;
     }
     const char *own[] = {
         weir_arena_printf(arena, "rendezvous/%s", job),
         weir_arena_printf(arena, "checkpoints/%s", job),
         weir_arena_printf(arena, "sandbox/%s", job),
         weir_arena_printf(arena, "replicas/%s-%lld", job, (long long)rank),
-        cell->service != NULL ? weir_arena_printf(arena, "services/%s", cell->service) : NULL,
+        sandbox->service != NULL ? weir_arena_printf(arena, "services/%s", sandbox->service) : NULL,
     };
     for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {
-        if (own[i] != NULL && cell_is_below(below, own[i])) {
+        if (own[i] != NULL && sandbox_is_below(below, own[i])) {
             *out_folder = own[i];
-            return CELL_OWN;
+            return SANDBOX_OWN;
         }
     }
-    const char *folder = find_folder(cell, path, below);
+    const char *folder = find_folder(sandbox, path, below);
     if (folder == NULL) {
-        return CELL_REFUSED;
+        return SANDBOX_REFUSED;
     }
     *out_folder = folder;
-    return CELL_COMMON;
+    return SANDBOX_COMMON;
 }
 
-char *cell_given(const struct cell *cell, const char *name, struct weir_arena *arena)
+char *sandbox_given(const struct sandbox *sandbox, const char *name, struct weir_arena *arena)
 {
-    return weir_arena_printf(arena, "%s/given/%s", cell->agent_dir, name);
+    return weir_arena_printf(arena, "%s/given/%s", sandbox->agent_dir, name);
 }

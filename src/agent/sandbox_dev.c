@@ -1,4 +1,4 @@
-#include "agent/walls_dev.h"
+#include "agent/sandbox_dev.h"
 
 #include "base/macros.h"
 
@@ -44,7 +44,7 @@ static const struct {
     {"/dev/dri/", "/dev/kfd"},
 };
 
-bool walls_dev_is_node(const char *path)
+bool sandbox_dev_is_node(const char *path)
 {
     return strncmp(path, "/dev/", DEV_BYTES) == 0 && path[DEV_BYTES] != '\0' &&
            strlen(path) < NODE_MAX_BYTES && strstr(path, "..") == NULL &&
@@ -55,7 +55,7 @@ static void add_node(struct dev *dev, const char *path)
 {
     struct stat info;
     struct node *node = &dev->nodes[dev->n];
-    if (dev->n == NODES_MAX || !walls_dev_is_node(path) || stat(path, &info) != 0) {
+    if (dev->n == NODES_MAX || !sandbox_dev_is_node(path) || stat(path, &info) != 0) {
         return;
     }
     for (size_t i = 0; i < dev->n; i++) {
@@ -173,14 +173,14 @@ static bool attach(const struct dev *dev)
            mount_setattr(dev->tree_fd, "", AT_EMPTY_PATH, &read_only, sizeof read_only) == 0;
 }
 
-int walls_dev_close_sys(void)
+int sandbox_dev_close_sys(void)
 {
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
     int rc = mount_setattr(AT_FDCWD, "/sys", AT_RECURSIVE, &attr, sizeof attr);
     return rc == 0 || errno == ENOENT || errno == EINVAL ? 0 : errno;
 }
 
-int walls_dev_mount(const char *const devices[], size_t n)
+int sandbox_dev_mount(const char *const devices[], size_t n)
 {
     static const char *const options[][2] = {{"mode", "0755"}, {"size", "1m"}};
     static struct dev dev; /* large; one process builds one */

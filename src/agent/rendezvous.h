@@ -1,5 +1,5 @@
 /**
- * Meeting: how the ranks of a gang learn of each other before their programs start. Each rank that
+ * Rendezvous: how the ranks of a gang learn of each other before their programs start. Each rank that
  * others must know finds its own address and a free port and leaves them on the job's board
  * (job/board.h); each waits for those that it must know; then the texts of its definition are
  * filled in, and become variables and files of the program, or words before it:
@@ -15,8 +15,8 @@
  * its node reaches the server. The port is free when it is looked for, and not kept: a program that
  * takes it before the rank's own does makes that one fail, and the gang start again.
  */
-#ifndef WEIR_AGENT_MEETING_H
-#define WEIR_AGENT_MEETING_H
+#ifndef WEIR_AGENT_RENDEZVOUS_H
+#define WEIR_AGENT_RENDEZVOUS_H
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -25,20 +25,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MEETING_PATIENCE_MS   ((int64_t)300 * 1000)
-#define MEETING_MEMBERS_MAX   1024
-#define MEETING_ADDRESS_BYTES 64
-#define MEETING_TEXT_MAX      ((size_t)1 << 20) /* of one filled-in text */
+#define RENDEZVOUS_PATIENCE_MS   ((int64_t)300 * 1000)
+#define RENDEZVOUS_MEMBERS_MAX   1024
+#define RENDEZVOUS_ADDRESS_BYTES 64
+#define RENDEZVOUS_TEXT_MAX      ((size_t)1 << 20) /* of one filled-in text */
 
-struct meeting_member {
-    char address[MEETING_ADDRESS_BYTES]; /**< A number, of IPv4 or IPv6: no name. */
+struct rendezvous_member {
+    char address[RENDEZVOUS_ADDRESS_BYTES]; /**< A number, of IPv4 or IPv6: no name. */
     int port;
     char node[64];
 };
 
 /** What texts are filled in with. */
-struct meeting_known {
-    const struct meeting_member *members;
+struct rendezvous_known {
+    const struct rendezvous_member *members;
     size_t n_members;
     const char *interface, *address; /**< This rank's own. */
     int64_t n_restarts;
@@ -51,20 +51,20 @@ struct meeting_known {
  * the task was started before. Pure.
  * @param out  In the arena.
  * @return INVALID for what is no such text, or names a rank that is not among the members; LIMIT
- *         for a result of more than MEETING_TEXT_MAX.
+ *         for a result of more than RENDEZVOUS_TEXT_MAX.
  */
-weir_status meeting_fill(const char *text, const struct meeting_known *known,
-                         struct weir_arena *arena, char **out,
-                         struct weir_error *err) WEIR_MUST_CHECK;
+weir_status rendezvous_fill(const char *text, const struct rendezvous_known *known,
+                            struct weir_arena *arena, char **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
 
 /** What a rank leaves on the board, and reading it; INVALID if it is not of that form. */
-json_t *meeting_member_write(const struct meeting_member *member);
-weir_status meeting_member_read(const char *text, struct meeting_member *out,
-                                struct weir_error *err) WEIR_MUST_CHECK;
+json_t *rendezvous_member_write(const struct rendezvous_member *member);
+weir_status rendezvous_member_read(const char *text, struct rendezvous_member *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The key of a rank on the board. */
-#define MEETING_KEY_BYTES 16
-const char *meeting_key(char out[MEETING_KEY_BYTES], int64_t rank);
+#define RENDEZVOUS_KEY_BYTES 16
+const char *rendezvous_key(char out[RENDEZVOUS_KEY_BYTES], int64_t rank);
 
 /**
  * The address from which this machine reaches a server, as a number. Where that is its own, by
@@ -72,21 +72,21 @@ const char *meeting_key(char out[MEETING_KEY_BYTES], int64_t rank);
  * @param server  "http://HOST:PORT".
  * @return INVALID, or IO if there is no way to it.
  */
-weir_status meeting_own_address(const char *server, char out[MEETING_ADDRESS_BYTES],
-                                struct weir_error *err) WEIR_MUST_CHECK;
+weir_status rendezvous_own_address(const char *server, char out[RENDEZVOUS_ADDRESS_BYTES],
+                                   struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The same, even if it is one of loopback: what that server itself reaches this machine by. */
-weir_status meeting_address_to(const char *server, char out[MEETING_ADDRESS_BYTES],
-                               struct weir_error *err) WEIR_MUST_CHECK;
+weir_status rendezvous_address_to(const char *server, char out[RENDEZVOUS_ADDRESS_BYTES],
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Is it an address of loopback, which other machines cannot reach? */
-bool meeting_is_local(const char *address);
+bool rendezvous_is_local(const char *address);
 
 /** The interface that has this address, "" if none has. */
-void meeting_interface(const char *address, char *out, size_t size);
+void rendezvous_interface(const char *address, char *out, size_t size);
 
 /** A port of this machine that nobody listens on now, outside of those that the system gives to
  *  connections; 0: none was found. */
-int meeting_free_port(void);
+int rendezvous_free_port(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* Where this machine is reached: addresses, interfaces and ports. */
-#include "agent/meeting.h"
+#include "agent/rendezvous.h"
 
 #include "base/rng.h"
 
@@ -38,15 +38,15 @@ static bool split_server(const char *server, char host[256], char port[8])
 }
 
 /* No packet is sent: the kernel chooses the way. */
-static bool address_towards(const struct addrinfo *target, char out[MEETING_ADDRESS_BYTES])
+static bool address_towards(const struct addrinfo *target, char out[RENDEZVOUS_ADDRESS_BYTES])
 {
     struct sockaddr_storage own;
     socklen_t len = sizeof own;
     int fd = socket(target->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool is_known = fd >= 0 && connect(fd, target->ai_addr, target->ai_addrlen) == 0 &&
                     getsockname(fd, (struct sockaddr *)&own, &len) == 0 &&
-                    getnameinfo((struct sockaddr *)&own, len, out, MEETING_ADDRESS_BYTES, NULL, 0,
-                                NI_NUMERICHOST) == 0;
+                    getnameinfo((struct sockaddr *)&own, len, out, RENDEZVOUS_ADDRESS_BYTES, NULL,
+                                0, NI_NUMERICHOST) == 0;
     if (fd >= 0) {
         close(fd);
     }
@@ -54,7 +54,7 @@ static bool address_towards(const struct addrinfo *target, char out[MEETING_ADDR
 }
 
 /* Nobody has this address (RFC 5737): the way to it is the machine's way out. */
-static bool address_outwards(char out[MEETING_ADDRESS_BYTES])
+static bool address_outwards(char out[RENDEZVOUS_ADDRESS_BYTES])
 {
     struct sockaddr_in stranger = {.sin_family = AF_INET, .sin_port = htons(9)};
     (void)inet_pton(AF_INET, "192.0.2.1", &stranger.sin_addr);
@@ -64,13 +64,13 @@ static bool address_outwards(char out[MEETING_ADDRESS_BYTES])
     return address_towards(&target, out);
 }
 
-bool meeting_is_local(const char *address)
+bool rendezvous_is_local(const char *address)
 {
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-weir_status meeting_address_to(const char *server, char out[MEETING_ADDRESS_BYTES],
-                               struct weir_error *err)
+weir_status rendezvous_address_to(const char *server, char out[RENDEZVOUS_ADDRESS_BYTES],
+                                  struct weir_error *err)
 {
     char host[256], port[8];
     struct addrinfo *list = NULL;
@@ -94,21 +94,21 @@ weir_status meeting_address_to(const char *server, char out[MEETING_ADDRESS_BYTE
                                      host);
 }
 
-weir_status meeting_own_address(const char *server, char out[MEETING_ADDRESS_BYTES],
-                                struct weir_error *err)
+weir_status rendezvous_own_address(const char *server, char out[RENDEZVOUS_ADDRESS_BYTES],
+                                   struct weir_error *err)
 {
-    char outwards[MEETING_ADDRESS_BYTES];
-    WEIR_TRY(meeting_address_to(server, out, err));
-    if (meeting_is_local(out) && address_outwards(outwards)) {
-        (void)snprintf(out, MEETING_ADDRESS_BYTES, "%s", outwards);
+    char outwards[RENDEZVOUS_ADDRESS_BYTES];
+    WEIR_TRY(rendezvous_address_to(server, out, err));
+    if (rendezvous_is_local(out) && address_outwards(outwards)) {
+        (void)snprintf(out, RENDEZVOUS_ADDRESS_BYTES, "%s", outwards);
     }
     return WEIR_OK;
 }
 
-void meeting_interface(const char *address, char *out, size_t size)
+void rendezvous_interface(const char *address, char *out, size_t size)
 {
     struct ifaddrs *list = NULL;
-    char text[MEETING_ADDRESS_BYTES];
+    char text[RENDEZVOUS_ADDRESS_BYTES];
     out[0] = '\0';
     if (getifaddrs(&list) != 0) {
         return;
@@ -143,7 +143,7 @@ static bool is_free(int port)
     return rc == 0;
 }
 
-int meeting_free_port(void)
+int rendezvous_free_port(void)
 {
     for (int i = 0; i < PORT_TRIES; i++) {
         uint16_t random;

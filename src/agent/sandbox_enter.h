@@ -1,11 +1,11 @@
-/** Walls: build the cell (cell.h) of a task around the process that will be the task. */
-#ifndef WEIR_AGENT_WALLS_H
-#define WEIR_AGENT_WALLS_H
+/** Build the sandbox (sandbox.h) of a task around the process that will be the task. */
+#ifndef WEIR_AGENT_SANDBOX_ENTER_H
+#define WEIR_AGENT_SANDBOX_ENTER_H
 
 #include "agent/task.h"
 
 /** What can be built on this machine, and by this process. */
-struct walls_probe {
+struct sandbox_probe {
     bool is_root;
     bool has_mounts;     /**< Mount namespaces: folders hidden; as root: a user of its own. Not as
                               root they are in a user namespace. */
@@ -15,11 +15,11 @@ struct walls_probe {
 };
 
 /** Try it, in a child. Any process; a few milliseconds. `dir`: any folder that is there. */
-void walls_probe(const char *dir, struct walls_probe *out);
+void sandbox_probe(const char *dir, struct sandbox_probe *out);
 
 /** Mount a /proc of this process's PID namespace in its mount namespace, which shows a user's own
  *  processes alone. */
-bool walls_mount_proc(void) WEIR_MUST_CHECK;
+bool sandbox_mount_proc(void) WEIR_MUST_CHECK;
 
 /**
  * What separates tasks here, for the node's record and `weir doctor`: {"user", "mounts", "idmap",
@@ -29,28 +29,29 @@ bool walls_mount_proc(void) WEIR_MUST_CHECK;
  * is not "none".
  */
 json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *groups,
-                              const struct walls_probe *walls);
+                              const struct sandbox_probe *probe);
 
-#define WALLS_KEPT_MAX 4
+#define SANDBOX_KEPT_MAX 4
 
-/** What is seen in a cell. */
-struct walls_view {
-    const char *kept[WALLS_KEPT_MAX]; /**< Folders to keep as they are, to be written by root. */
+/** What is seen in a sandbox. */
+struct sandbox_view {
+    const char *kept[SANDBOX_KEPT_MAX]; /**< Folders to keep as they are, to be written by root. */
     size_t n_kept;
-    struct cell_path *shown; /**< Out: what else is mounted for the task, beside /dev, /proc and the
+    struct sandbox_path
+        *shown; /**< Out: what else is mounted for the task, beside /dev, /proc and the
                              job's /tmp. In the arena. */
     size_t n_shown;
 };
 
 /**
- * In the child, between fork and exec, as root: enter the task's cell, all but the user. The
+ * In the child, between fork and exec, as root: enter the task's sandbox, all but the user. The
  * process is in a mount namespace of its own afterwards, with `dir`/work as its working directory.
  * @param dir   The attempt's folder.
  * @param view  NULL: nothing is kept, and nobody asks.
  * @return what could not be built, and what the task's user cannot reach though its job names it,
  *         with what to do. The process must not go on then.
  */
-weir_status walls_build(const char *dir, const struct task *task, struct walls_view *view,
-                        struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status sandbox_enter(const char *dir, const struct task *task, struct sandbox_view *view,
+                          struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

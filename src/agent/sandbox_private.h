@@ -1,11 +1,11 @@
-/** Walls: what walls.c and walls_plan.c share. */
-#ifndef WEIR_AGENT_WALLS_PRIVATE_H
-#define WEIR_AGENT_WALLS_PRIVATE_H
+/** What sandbox_enter.c and sandbox_plan.c share. */
+#ifndef WEIR_AGENT_SANDBOX_PRIVATE_H
+#define WEIR_AGENT_SANDBOX_PRIVATE_H
 
 #include "agent/idmap.h"
-#include "agent/walls.h"
+#include "agent/sandbox_enter.h"
 
-#define MOUNTS_MAX (2 * CELL_PATHS_MAX + 32)
+#define MOUNTS_MAX (2 * SANDBOX_PATHS_MAX + 32)
 
 /* How a mount is owned, and what is done where the file system has no id-mapped mounts. */
 enum mapping {
@@ -23,9 +23,9 @@ struct planned {
     bool is_dir, is_writable;
 };
 
-struct walls {
+struct sandbox_builder {
     const struct task *task;
-    const struct cell *cell;
+    const struct sandbox *sandbox;
     struct weir_arena *arena;
     struct weir_error *err;
     struct idmap_cache maps;
@@ -42,29 +42,29 @@ struct walls {
 };
 
 /** Folders that every job has for itself. */
-#define WALLS_N_PRIVATE 3
-extern const char *const walls_private_dirs[WALLS_N_PRIVATE];
+#define SANDBOX_N_PRIVATE 3
+extern const char *const sandbox_private_dirs[SANDBOX_N_PRIVATE];
 
 /** IO with errno: "cannot isolate task …: WHAT PATH". */
-weir_status walls_fail(const struct walls *w, const char *what, const char *path);
+weir_status sandbox_fail(const struct sandbox_builder *builder, const char *what, const char *path);
 
 /** From here on files are opened as the task's user, without root's rights; and back. */
-void walls_be_user(const struct walls *w);
-void walls_be_root(void);
+void sandbox_be_user(const struct sandbox_builder *builder);
+void sandbox_be_root(void);
 
 /** A copy of the mount of `fd` (O_PATH), not yet attached anywhere. */
-weir_status walls_clone(struct walls *w, int fd, const char *path, enum mapping mapping,
-                        bool is_writable, int *out_tree) WEIR_MUST_CHECK;
+weir_status sandbox_clone(struct sandbox_builder *builder, int fd, const char *path,
+                          enum mapping mapping, bool is_writable, int *out_tree) WEIR_MUST_CHECK;
 
 /** Where this program lies. Before the mount namespace is left. */
-void walls_find_programs(struct walls *w);
+void sandbox_find_programs(struct sandbox_builder *builder);
 
 /** Open all sources of what the task sees; nothing is covered yet. `dir`/work comes first of own,
  *  behind what `view` keeps. */
-weir_status walls_plan(struct walls *w, const char *work,
-                       const struct walls_view *view) WEIR_MUST_CHECK;
+weir_status sandbox_plan(struct sandbox_builder *builder, const char *work,
+                         const struct sandbox_view *view) WEIR_MUST_CHECK;
 
 /** What is mounted for the task beside what is kept. */
-void walls_fill_view(const struct walls *w, struct walls_view *view);
+void sandbox_fill_view(const struct sandbox_builder *builder, struct sandbox_view *view);
 
 #endif

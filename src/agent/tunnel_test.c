@@ -1,4 +1,4 @@
-#include "agent/door.h"
+#include "agent/tunnel.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -17,7 +17,7 @@
 #define SECRET  "opensesame"
 #define WELCOME "HTTP/1.1 200 OK\r\n\r\n"
 
-static struct door door;
+static struct tunnel tunnel;
 static int program_fd;
 
 /* Who listens on a port of loopback, as this user (root may). */
@@ -37,29 +37,29 @@ static int listen_as(uid_t user, int *out_port)
     return fd;
 }
 
-static void open_door(uid_t user)
+static void open_tunnel(uid_t user)
 {
     struct namespaces ns = NAMESPACES_NONE;
     struct weir_error err = {0};
-    memset(&door, 0, sizeof door);
-    program_fd = listen_as(user, &door.port);
-    door.secret = SECRET;
-    ck_assert_msg(door_listen(&door, "127.0.0.1", &err) == WEIR_OK, "%s", err.message);
-    door.user = user;
-    door_start(&door, &ns);
-    ck_assert_int_gt(door.pid, 0);
+    memset(&tunnel, 0, sizeof tunnel);
+    program_fd = listen_as(user, &tunnel.port);
+    tunnel.secret = SECRET;
+    ck_assert_msg(tunnel_listen(&tunnel, "127.0.0.1", &err) == WEIR_OK, "%s", err.message);
+    tunnel.user = user;
+    tunnel_start(&tunnel, &ns);
+    ck_assert_int_gt(tunnel.pid, 0);
 }
 
 static void set_up(void)
 {
-    open_door(0);
+    open_tunnel(0);
 }
 
 static void tear_down(void)
 {
-    (void)kill(door.pid, SIGKILL);
-    (void)waitpid(door.pid, NULL, 0);
-    close(door.fd);
+    (void)kill(tunnel.pid, SIGKILL);
+    (void)waitpid(tunnel.pid, NULL, 0);
+    close(tunnel.fd);
     if (program_fd >= 0) {
         close(program_fd);
     }
@@ -69,7 +69,7 @@ static int knock(const char *head)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     struct timeval patience = {.tv_sec = 10};
-    address.sin_port = htons((uint16_t)strtol(strrchr(door.address, ':') + 1, NULL, 10));
+    address.sin_port = htons((uint16_t)strtol(strrchr(tunnel.address, ':') + 1, NULL, 10));
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
@@ -136,7 +136,7 @@ END_TEST
 
 START_TEST(the_oldest_stranger_gives_way)
 {
-    static int fds[DOOR_STRANGERS_MAX + 1];
+    static int fds[TUNNEL_UNAUTHORIZED_MAX + 1];
     char text[8];
     for (size_t i = 0; i < WEIR_ARRAY_LEN(fds); i++) {
         fds[i] = knock("CONNECT");
@@ -153,13 +153,13 @@ END_TEST
 START_TEST(it_comes_back_when_it_was_killed)
 {
     struct namespaces ns = NAMESPACES_NONE;
-    pid_t before = door.pid;
+    pid_t before = tunnel.pid;
     ck_assert_int_eq(kill(before, SIGKILL), 0);
     ck_assert_int_eq(waitpid(before, NULL, 0), before);
-    door_note_end(&door, before + 1, &ns);
-    ck_assert_int_eq(door.pid, before);
-    door_note_end(&door, before, &ns);
-    ck_assert_int_ne(door.pid, before);
+    tunnel_note_end(&tunnel, before + 1, &ns);
+    ck_assert_int_eq(tunnel.pid, before);
+    tunnel_note_end(&tunnel, before, &ns);
+    ck_assert_int_ne(tunnel.pid, before);
     ck_assert_int_eq(strncmp(answer_to(ASK("x")), "HTTP/1.1 407", 12), 0);
 }
 
@@ -171,24 +171,24 @@ START_TEST(a_neighbours_listener_is_not_the_tasks)
         return;
     }
     tear_down();
-    open_door(71234);
+    open_tunnel(71234);
     int fd = knock(ASK(SECRET));
     int inner = accept(program_fd, NULL, NULL);
     ck_assert_int_ge(inner, 0);
     close(inner);
     close(fd);
     tear_down();
-    /* The same door, but the port is somebody else's. */
-    open_door(71234);
-    int port = door.port;
+    /* The same tunnel, but the port is somebody else's. */
+    open_tunnel(71234);
+    int port = tunnel.port;
     tear_down();
-    memset(&door, 0, sizeof door);
+    memset(&tunnel, 0, sizeof tunnel);
     program_fd = listen_as(71235, &port);
-    door = (struct door){.secret = SECRET, .port = port, .user = 71234};
+    tunnel = (struct tunnel){.secret = SECRET, .port = port, .user = 71234};
     struct namespaces ns = NAMESPACES_NONE;
     struct weir_error err = {0};
-    ck_assert_int_eq(door_listen(&door, "127.0.0.1", &err), WEIR_OK);
-    door_start(&door, &ns);
+    ck_assert_int_eq(tunnel_listen(&tunnel, "127.0.0.1", &err), WEIR_OK);
+    tunnel_start(&tunnel, &ns);
     ck_assert_int_eq(strncmp(answer_to(ASK(SECRET)), "HTTP/1.1 409", 12), 0);
     close(program_fd);
     program_fd = -1;

@@ -1,5 +1,5 @@
 /**
- * Cell: the walls around the tasks of one job on this node.
+ * Sandbox: what separates the tasks of one job on this node from all others.
  *
  * All tasks of a job on a node are one *user*, whose number no other job and no account has, so
  * that they share files, shared memory and signals, and other jobs' are out of reach. Each task has
@@ -12,7 +12,7 @@
  *   - /tmp, /var/tmp and /dev/shm are the job's own, and vanish with it;
  *   - /proc shows only processes of the job.
  *
- * The user has no account on the machine; in the cell /etc/passwd has a line for it, "weir-task",
+ * The user has no account on the machine; in the sandbox /etc/passwd has a line for it, "weir-task",
  * because some programs end if they find no name.
  *
  * On disk those folders stay root's: an id-mapped mount shows root's files to the task as its own,
@@ -27,16 +27,16 @@
  * folder's owner is the task's.
  *
  * The server says in "paths" what a task needs; this side decides what of it is let through
- * (cell_place): nothing of the state folder but the above, by whatever link (reach.h). Process numbers, System V objects and
+ * (sandbox_place): nothing of the state folder but the above, by whatever link (reach.h). Process numbers, System V objects and
  * message queues, and if it wants so the network, are the job's own (namespaces.h); system calls
  * are filtered (syscall_filter.h). Not separated: the processors' caches, what every user of the
  * machine may read, the kernel.
  *
- * Where the agent is not root, a cell is built in a user namespace, if the kernel lets users make
+ * Where the agent is not root, a sandbox is built in a user namespace, if the kernel lets users make
  * them: everything above but the user, who is the agent's for all jobs.
  */
-#ifndef WEIR_AGENT_CELL_H
-#define WEIR_AGENT_CELL_H
+#ifndef WEIR_AGENT_SANDBOX_H
+#define WEIR_AGENT_SANDBOX_H
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -47,17 +47,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define CELL_PATHS_MAX 257 /* shares: those of the operator, and the library's folder */
+#define SANDBOX_PATHS_MAX 257 /* shares: those of the operator, and the library's folder */
 
-struct cell_path {
+struct sandbox_path {
     const char *path; /**< Absolute. */
     bool is_writable;
-    bool is_dir; /**< Found out by walls_build, as root. */
+    bool is_dir; /**< Found out by sandbox_enter, as root. */
 };
 
-/** The cell of one task; text lies in the arena it was read into. */
-struct cell {
-    uid_t user;            /**< Also its group; 0: there is no cell. */
+/** The sandbox of one task; text lies in the arena it was read into. */
+struct sandbox {
+    uid_t user;            /**< Also its group; 0: there is no sandbox. */
     gid_t readers;         /**< Group of the tasks of all jobs. */
     bool is_alone;         /**< Namespaces of the job's own: namespaces.h. */
     const char *agent_dir; /**< Absolute, without links. */
@@ -69,9 +69,9 @@ struct cell {
     const char *
         cache_dir; /**< A folder of its project's caches that it may write into, where it lies; NULL:
                                 none. Set by the supervisor (code_cache.h). */
-    struct cell_path *shares;
+    struct sandbox_path *shares;
     size_t n_shares;
-    struct cell_path *paths; /**< What the server says that the task needs. */
+    struct sandbox_path *paths; /**< What the server says that the task needs. */
     size_t n_paths;
     const char **folders; /**< "datasets/NAME": what of the state folder it may see that is not its
                                job's own, as the server says. */
@@ -83,31 +83,31 @@ struct cell {
 
 /** Read a task's "cell" (written by the agent), "state" and "paths" (by the server). A task
  *  without "cell" has none: user 0. INVALID names the key. */
-weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct cell *out,
-                           struct weir_error *err) WEIR_MUST_CHECK;
+weir_status sandbox_from_json(const json_t *task, struct weir_arena *arena, struct sandbox *out,
+                              struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Where a path that a task needs lies. */
-enum cell_place {
-    CELL_OUTSIDE, /**< Not in the state folder: ordinary permissions. */
-    CELL_OWN,     /**< A folder of the state folder that this job alone uses. */
-    CELL_COMMON,  /**< One that others use too. */
-    CELL_REFUSED, /**< Anything else in the state folder, or no absolute path without "..". */
+enum sandbox_place {
+    SANDBOX_OUTSIDE, /**< Not in the state folder: ordinary permissions. */
+    SANDBOX_OWN,     /**< A folder of the state folder that this job alone uses. */
+    SANDBOX_COMMON,  /**< One that others use too. */
+    SANDBOX_REFUSED, /**< Anything else in the state folder, or no absolute path without "..". */
 };
 
 /**
- * What is `path` to rank `rank` of job `job`? Of the cell, its state folder, service and folders count.
+ * What is `path` to rank `rank` of job `job`? Of the sandbox, its state folder, service and folders count.
  * Pure.
- * @param out_folder  For CELL_OWN and CELL_COMMON: the folder below the state folder that is to be
+ * @param out_folder  For SANDBOX_OWN and SANDBOX_COMMON: the folder below the state folder that is to be
  *                    mapped ("checkpoints/JOB"), which may be a parent of `path`.
  */
-enum cell_place cell_place(const struct cell *cell, const char *job, int64_t rank,
-                           const struct cell_path *path, struct weir_arena *arena,
-                           const char **out_folder);
+enum sandbox_place sandbox_place(const struct sandbox *sandbox, const char *job, int64_t rank,
+                                 const struct sandbox_path *path, struct weir_arena *arena,
+                                 const char **out_folder);
 
 /** Is `path` the folder `dir` or below it? Text alone. */
-bool cell_is_below(const char *path, const char *dir);
+bool sandbox_is_below(const char *path, const char *dir);
 
-/** What the agent gives its tasks of Weir's own files, in the cell: agent_dir/given/NAME. */
-char *cell_given(const struct cell *cell, const char *name, struct weir_arena *arena);
+/** What the agent gives its tasks of Weir's own files, in the sandbox: agent_dir/given/NAME. */
+char *sandbox_given(const struct sandbox *sandbox, const char *name, struct weir_arena *arena);
 
 #endif

@@ -1,4 +1,4 @@
-#include "agent/door.h"
+#include "agent/tunnel.h"
 
 #include "agent/listener.h"
 #include "base/arena.h"
@@ -27,24 +27,25 @@
 #define EVENTS_MAX 64
 #define NOTHING    "Content-Length: 0\r\nConnection: close\r\n\r\n"
 
-weir_status door_listen(struct door *door, const char *host, struct weir_error *err)
+weir_status tunnel_listen(struct tunnel *tunnel, const char *host, struct weir_error *err)
 {
     bool is_v6 = strchr(host, ':') != NULL;
-    char address[DOOR_ADDRESS_BYTES];
+    char address[TUNNEL_ADDRESS_BYTES];
     int port = 0;
     (void)snprintf(address, sizeof address, is_v6 ? "[%s]:0" : "%s:0", host);
-    if (weir_listen_open(address, "--address", &door->fd, &port, NULL) != WEIR_OK) {
+    if (weir_listen_open(address, "--address", &tunnel->fd, &port, NULL) != WEIR_OK) {
         WEIR_TRY(
-            weir_listen_open(is_v6 ? "[::]:0" : "0.0.0.0:0", "--address", &door->fd, &port, err));
+            weir_listen_open(is_v6 ? "[::]:0" : "0.0.0.0:0", "--address", &tunnel->fd, &port, err));
     }
-    (void)snprintf(door->address, sizeof door->address, is_v6 ? "[%s]:%d" : "%s:%d", host, port);
+    (void)snprintf(tunnel->address, sizeof tunnel->address, is_v6 ? "[%s]:%d" : "%s:%d", host,
+                   port);
     return WEIR_OK;
 }
 
 /* ---- who comes, and to whom ------------------------------------------------------------------------ */
 
 /** Does a head ask for the way in with this secret? Pure; takes as long for every wrong secret. */
-static bool door_is_welcome(const char *head, const char *secret)
+static bool tunnel_is_authorized(const char *head, const char *secret)
 {
     static const char name[] = "\r\nProxy-Authorization: Bearer ";
     const char *shown = strcasestr(head, name);
@@ -75,22 +76,22 @@ static bool is_connected(int fd, int rc)
 }
 
 /* Among which it may be let in; *out_owner says of whom else the port is. */
-static bool is_own(const struct door *door, enum listener_owner *out_owner)
+static bool is_own(const struct tunnel *tunnel, enum listener_owner *out_owner)
 {
-    *out_owner = door->user != 0 ? listener_find(door->port, door->user) : LISTENER_OWN;
+    *out_owner = tunnel->user != 0 ? listener_find(tunnel->port, tunnel->user) : LISTENER_OWN;
     return *out_owner == LISTENER_OWN;
 }
 
 /* -1: there is none of the task's. */
-static int connect_program(const struct door *door, enum listener_owner *out_owner)
+static int connect_program(const struct tunnel *tunnel, enum listener_owner *out_owner)
 {
     const struct sockaddr_in v4 = {.sin_family = AF_INET,
                                    .sin_addr = {htonl(INADDR_LOOPBACK)},
-                                   .sin_port = htons((uint16_t)door->port)};
+                                   .sin_port = htons((uint16_t)tunnel->port)};
     const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
                                     .sin6_addr = IN6ADDR_LOOPBACK_INIT,
-                                    .sin6_port = htons((uint16_t)door->port)};
-    for (int i = 0; i < 2 && is_own(door, out_owner); i++) {
+                                    .sin6_port = htons((uint16_t)tunnel->port)};
+    for (int i = 0; i < 2 && is_own(tunnel, out_owner); i++) {
         int fd = socket(i == 0 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         int rc = i == 0 ? connect(fd, (const struct sockaddr *)&v4, sizeof v4)
                         : connect(fd, (const struct sockaddr *)&v6, sizeof v6);
@@ -109,26 +110,26 @@ static int connect_program(const struct door *door, enum listener_owner *out_own
 struct visitor {
     int fd, program_fd; /* -1: not yet let in */
     size_t n;
-    char head[DOOR_HEAD_MAX_BYTES + 1];
+    char head[TUNNEL_HEAD_MAX_BYTES + 1];
     int64_t due_ms;
     struct weir_relay relay;
     bool is_over;
     struct visitor *next;
 };
 
-struct doorkeeper {
-    const struct door *door;
+struct tunnel_server {
+    const struct tunnel *tunnel;
     int epoll_fd;
     struct visitor *visitors; /* the newest first */
     bool has_more;            /* a relay is to be pumped again */
     size_t n_visitors;
 };
 
-static bool watch(const struct doorkeeper *keeper, struct visitor *visitor, int fd)
+static bool watch(const struct tunnel_server *server, struct visitor *visitor, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
                                 .data.ptr = visitor};
-    return epoll_ctl(keeper->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+    return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 static void turn_away(struct visitor *visitor, const char *answer)
@@ -138,15 +139,16 @@ static void turn_away(struct visitor *visitor, const char *answer)
 }
 
 /* The head is whole: `rest` is what came behind it. */
-static void decide(struct doorkeeper *keeper, struct visitor *visitor, const char *rest, size_t n)
+static void decide(struct tunnel_server *server, struct visitor *visitor, const char *rest,
+                   size_t n)
 {
     static const char welcome[] = "HTTP/1.1 200 OK\r\n\r\n";
-    if (!door_is_welcome(visitor->head, keeper->door->secret)) {
+    if (!tunnel_is_authorized(visitor->head, server->tunnel->secret)) {
         turn_away(visitor, "HTTP/1.1 407 Proxy Authentication Required\r\n" NOTHING);
         return;
     }
     enum listener_owner owner;
-    visitor->program_fd = connect_program(keeper->door, &owner);
+    visitor->program_fd = connect_program(server->tunnel, &owner);
     if (visitor->program_fd < 0) {
         turn_away(visitor, owner == LISTENER_FOREIGN   ? "HTTP/1.1 409 Conflict\r\n" NOTHING
                            : owner == LISTENER_UNKNOWN ? "HTTP/1.1 500 Unknown\r\n" NOTHING
@@ -156,15 +158,15 @@ static void decide(struct doorkeeper *keeper, struct visitor *visitor, const cha
     weir_relay_init(&visitor->relay, visitor->fd, visitor->program_fd, weir_mono_ms());
     visitor->is_over = !weir_relay_preload(&visitor->relay, 1, welcome, sizeof welcome - 1) ||
                        !weir_relay_preload(&visitor->relay, 0, rest, n) ||
-                       !watch(keeper, visitor, visitor->program_fd) ||
+                       !watch(server, visitor, visitor->program_fd) ||
                        !weir_relay_pump(&visitor->relay, weir_mono_ms());
 }
 
-static void read_head(struct doorkeeper *keeper, struct visitor *visitor)
+static void read_head(struct tunnel_server *server, struct visitor *visitor)
 {
     for (;;) {
         ssize_t n =
-            recv(visitor->fd, visitor->head + visitor->n, DOOR_HEAD_MAX_BYTES - visitor->n, 0);
+            recv(visitor->fd, visitor->head + visitor->n, TUNNEL_HEAD_MAX_BYTES - visitor->n, 0);
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
             return;
         }
@@ -178,81 +180,81 @@ static void read_head(struct doorkeeper *keeper, struct visitor *visitor)
         if (end != NULL) {
             const char *rest = end + 4;
             end[2] = '\0'; /* the last line keeps its end */
-            decide(keeper, visitor, rest, (size_t)(visitor->head + visitor->n - rest));
+            decide(server, visitor, rest, (size_t)(visitor->head + visitor->n - rest));
             return;
         }
-        if (visitor->n == DOOR_HEAD_MAX_BYTES) {
+        if (visitor->n == TUNNEL_HEAD_MAX_BYTES) {
             turn_away(visitor, "HTTP/1.1 431 Too Large\r\nConnection: close\r\n\r\n");
             return;
         }
     }
 }
 
-static void step(struct doorkeeper *keeper, struct visitor *visitor)
+static void step(struct tunnel_server *server, struct visitor *visitor)
 {
     if (visitor->is_over) {
         return;
     }
     if (visitor->program_fd < 0) {
-        read_head(keeper, visitor);
+        read_head(server, visitor);
     } else {
         visitor->is_over = !weir_relay_pump(&visitor->relay, weir_mono_ms());
     }
-    keeper->has_more = keeper->has_more || visitor->relay.has_more;
+    server->has_more = server->has_more || visitor->relay.has_more;
 }
 
-static void step_again(struct doorkeeper *keeper)
+static void step_again(struct tunnel_server *server)
 {
-    keeper->has_more = false;
-    for (struct visitor *visitor = keeper->visitors; visitor != NULL; visitor = visitor->next) {
+    server->has_more = false;
+    for (struct visitor *visitor = server->visitors; visitor != NULL; visitor = visitor->next) {
         if (visitor->relay.has_more) {
-            step(keeper, visitor);
+            step(server, visitor);
         }
     }
 }
 
-static void make_room(struct doorkeeper *keeper)
+static void make_room(struct tunnel_server *server)
 {
     struct visitor *oldest = NULL;
     int n = 0;
-    for (struct visitor *visitor = keeper->visitors; visitor != NULL; visitor = visitor->next) {
+    for (struct visitor *visitor = server->visitors; visitor != NULL; visitor = visitor->next) {
         if (visitor->program_fd < 0 && !visitor->is_over) {
             oldest = visitor;
             n++;
         }
     }
-    if (n >= DOOR_STRANGERS_MAX) {
+    if (n >= TUNNEL_UNAUTHORIZED_MAX) {
         oldest->is_over = true;
     }
 }
 
-static void take_in(struct doorkeeper *keeper)
+static void take_in(struct tunnel_server *server)
 {
     int fd;
-    while ((fd = accept4(keeper->door->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        if (keeper->n_visitors >= DOOR_CONNECTIONS_MAX) {
+    while ((fd = accept4(server->tunnel->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        if (server->n_visitors >= TUNNEL_CONNECTIONS_MAX) {
             close(fd);
             continue;
         }
-        make_room(keeper);
+        make_room(server);
         struct visitor *visitor = weir_xalloc(sizeof *visitor);
         visitor->fd = fd;
         visitor->program_fd = -1;
         visitor->n = 0;
         visitor->is_over = false;
-        visitor->due_ms = weir_mono_ms() + DOOR_HEAD_MS;
+        visitor->due_ms = weir_mono_ms() + TUNNEL_HEAD_MS;
         visitor->relay = (struct weir_relay){0};
-        visitor->next = keeper->visitors;
-        keeper->visitors = visitor;
-        keeper->n_visitors++;
-        visitor->is_over = !watch(keeper, visitor, fd);
+        visitor->next = server->visitors;
+        server->visitors = visitor;
+        server->n_visitors++;
+        visitor->is_over = !watch(server, visitor, fd);
     }
 }
 
 /* At the end of a turn: its events may have named them. */
-static void see_off(struct doorkeeper *keeper)
+static void see_off(struct tunnel_server *server)
 {
-    struct visitor **at = &keeper->visitors;
+    struct visitor **at = &server->visitors;
     while (*at != NULL) {
         struct visitor *visitor = *at;
         if (!visitor->is_over) {
@@ -260,7 +262,7 @@ static void see_off(struct doorkeeper *keeper)
             continue;
         }
         *at = visitor->next;
-        keeper->n_visitors--;
+        server->n_visitors--;
         close(visitor->fd);
         if (visitor->program_fd >= 0) {
             close(visitor->program_fd);
@@ -270,9 +272,9 @@ static void see_off(struct doorkeeper *keeper)
     }
 }
 
-static void look_at_all(struct doorkeeper *keeper, int64_t now_ms)
+static void look_at_all(struct tunnel_server *server, int64_t now_ms)
 {
-    for (struct visitor *visitor = keeper->visitors; visitor != NULL; visitor = visitor->next) {
+    for (struct visitor *visitor = server->visitors; visitor != NULL; visitor = visitor->next) {
         if (visitor->program_fd >= 0 && !visitor->is_over) {
             visitor->is_over = !weir_relay_pump(&visitor->relay, now_ms);
         } else if (now_ms >= visitor->due_ms) {
@@ -281,30 +283,31 @@ static void look_at_all(struct doorkeeper *keeper, int64_t now_ms)
     }
 }
 
-_Noreturn void door_serve(const struct door *door)
+_Noreturn void tunnel_serve(const struct tunnel *tunnel)
 {
-    struct doorkeeper keeper = {.door = door, .epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
+    struct tunnel_server server = {.tunnel = tunnel, .epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
     struct epoll_event events[EVENTS_MAX], arrival = {.events = EPOLLIN};
     int64_t next_tick_ms = 0;
-    if (keeper.epoll_fd < 0 || epoll_ctl(keeper.epoll_fd, EPOLL_CTL_ADD, door->fd, &arrival) != 0) {
+    if (server.epoll_fd < 0 ||
+        epoll_ctl(server.epoll_fd, EPOLL_CTL_ADD, tunnel->fd, &arrival) != 0) {
         _exit(1);
     }
     for (;;) {
-        int n = epoll_wait(keeper.epoll_fd, events, EVENTS_MAX, keeper.has_more ? 0 : TICK_MS);
-        step_again(&keeper);
+        int n = epoll_wait(server.epoll_fd, events, EVENTS_MAX, server.has_more ? 0 : TICK_MS);
+        step_again(&server);
         for (int i = 0; i < n; i++) {
             if (events[i].data.ptr == NULL) {
-                take_in(&keeper);
+                take_in(&server);
             } else {
-                step(&keeper, events[i].data.ptr);
+                step(&server, events[i].data.ptr);
             }
         }
         int64_t now_ms = weir_mono_ms();
         if (now_ms >= next_tick_ms) {
             next_tick_ms = now_ms + TICK_MS;
-            look_at_all(&keeper, now_ms);
+            look_at_all(&server, now_ms);
         }
-        see_off(&keeper);
+        see_off(&server);
     }
 }
 
@@ -317,38 +320,39 @@ static bool enter_network(const struct namespaces *ns)
                               setns(ns->net_fd, CLONE_NEWNET) == 0);
 }
 
-static _Noreturn void be_door(struct door *door, const struct namespaces *ns, pid_t parent)
+static _Noreturn void be_tunnel(struct tunnel *tunnel, const struct namespaces *ns, pid_t parent)
 {
     sigset_t none;
     (void)prctl(PR_SET_NAME, "weir-door", 0, 0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || !enter_network(ns) || dup2(door->fd, 3) != 3 ||
+    if (getppid() != parent || !enter_network(ns) || dup2(tunnel->fd, 3) != 3 ||
         close_range(4, ~0U, 0) != 0) { /* locks and pipes of the supervisor are not to be held */
         _exit(1);
     }
-    door->fd = 3;
+    tunnel->fd = 3;
     sigemptyset(&none);
     (void)signal(SIGTERM, SIG_IGN); /* a task that stops is still visited */
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    door_serve(door);
+    tunnel_serve(tunnel);
 }
 
-void door_start(struct door *door, const struct namespaces *ns)
+void tunnel_start(struct tunnel *tunnel, const struct namespaces *ns)
 {
     pid_t parent = getpid();
-    if (door->secret == NULL) {
+    if (tunnel->secret == NULL) {
         return;
     }
     pid_t pid = fork();
     if (pid == 0) {
-        be_door(door, ns, parent);
+        be_tunnel(tunnel, ns, parent);
     }
-    door->pid = pid > 0 ? pid : 0;
+    tunnel->pid = pid > 0 ? pid : 0;
 }
 
-void door_note_end(struct door *door, pid_t pid, const struct namespaces *ns)
+void tunnel_note_end(struct tunnel *tunnel, pid_t pid, const struct namespaces *ns)
 {
-    if (door->secret != NULL && pid == door->pid && door->n_restarts++ < DOOR_RESTARTS_MAX) {
-        door_start(door, ns);
+    if (tunnel->secret != NULL && pid == tunnel->pid &&
+        tunnel->n_restarts++ < TUNNEL_RESTARTS_MAX) {
+        tunnel_start(tunnel, ns);
     }
 }
