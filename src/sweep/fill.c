@@ -72,32 +72,27 @@ static weir_status fill_text(const struct filling *filling, const char *text, co
                              json_t **out)
 {
     const json_t *value = NULL;
-    struct weir_buf buf;
     size_t len;
-    weir_status status = find_value(filling, text, where, &value, &len);
-    if (status == WEIR_OK && len > 0 && text[len] == '\0') {
+    WEIR_TRY(find_value(filling, text, where, &value, &len));
+    if (len > 0 && text[len] == '\0') {
         *out = json_deep_copy(value);
         return WEIR_OK;
     }
+    WEIR_AUTO(weir_buf_fini) struct weir_buf buf;
     weir_buf_init(&buf, TEXT_MAX_BYTES);
-    for (const char *at = text; status == WEIR_OK && *at != '\0';) {
-        status = find_value(filling, at, where, &value, &len);
-        if (status == WEIR_OK && len > 0) {
+    for (const char *at = text; *at != '\0'; at += len > 0 ? len : 1) {
+        WEIR_TRY(find_value(filling, at, where, &value, &len));
+        if (len > 0) {
             weir_buf_puts(&buf, weir_sweep_value_text(value, filling->arena));
-        } else if (status == WEIR_OK) {
+        } else {
             weir_buf_append(&buf, at, 1);
         }
-        at += len > 0 ? len : 1;
     }
-    if (status == WEIR_OK && buf.status != WEIR_OK) {
-        status =
-            weir_error_set(filling->err, WEIR_ERR_LIMIT, "%s: the text becomes too long", where);
+    if (buf.status != WEIR_OK) {
+        return weir_error_set(filling->err, WEIR_ERR_LIMIT, "%s: the text becomes too long", where);
     }
-    if (status == WEIR_OK) {
-        *out = json_stringn(buf.data, buf.len);
-    }
-    weir_buf_fini(&buf);
-    return status;
+    *out = json_stringn(buf.data, buf.len);
+    return WEIR_OK;
 }
 
 static weir_status fill_value(const struct filling *filling, const json_t *value, const char *where,

@@ -23,27 +23,30 @@ static weir_status read_states(const struct weir_safetensors *file,
 /** The ranges of all shares, and what is read with them. */
 struct shares {
     struct weir_optimizer *optimizer; /**< NULL: nothing. */
-    struct weir_arena arena;
+    struct weir_arena *arena;
     struct checkpoint_range *ranges;
     size_t n_ranges;
 };
 
+static void close_file(struct weir_safetensors **file)
+{
+    weir_safetensors_close(*file);
+}
+
 static weir_status read_range(const struct shares *shares, const struct weir_safetensors *file,
                               const struct checkpoint_range *range, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     size_t n_states = 0;
-    weir_status status = WEIR_OK;
     const struct weir_optimizer_state *states = weir_optimizer_states(shares->optimizer, &n_states);
     weir_arena_init(&arena, 0);
-    for (size_t i = 0; status == WEIR_OK && i < n_states; i++) {
+    for (size_t i = 0; i < n_states; i++) {
         size_t from = WEIR_MIN(range->first, states[i].n_elems);
-        status = weir_safetensors_read_f32(
+        WEIR_TRY(weir_safetensors_read_f32(
             file, checkpoint_range_name(states[i].name, range->first, &arena),
-            states[i].data + from, WEIR_MIN(range->n, states[i].n_elems - from), err);
+            states[i].data + from, WEIR_MIN(range->n, states[i].n_elems - from), err));
     }
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }
 
 static weir_status read_share(struct shares *shares, const struct weir_safetensors *file,
@@ -55,7 +58,7 @@ static weir_status read_share(struct shares *shares, const struct weir_safetenso
     const json_t *list = json_object_get(object, "ranges");
     size_t n = json_array_size(list), n_all = shares->n_ranges + n;
     struct checkpoint_range *ranges =
-        WEIR_ARENA_ARRAY(&shares->arena, n_all + 1, struct checkpoint_range);
+        WEIR_ARENA_ARRAY(shares->arena, n_all + 1, struct checkpoint_range);
     if (shares->n_ranges > 0) {
         memcpy(ranges, shares->ranges, shares->n_ranges * sizeof *ranges);
     }
@@ -111,23 +114,16 @@ static weir_status check_ranges(struct shares *shares, const char *dir, uint64_t
 static weir_status read_shares(const char *dir, uint64_t step, int n_servers,
                                struct weir_optimizer *optimizer, struct weir_error *err)
 {
-    struct shares shares = {.optimizer = optimizer};
-    weir_status status = WEIR_OK;
-    weir_arena_init(&shares.arena, 0);
-    for (int i = 0; status == WEIR_OK && i < n_servers; i++) {
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct shares shares = {.optimizer = optimizer, .arena = &arena};
+    for (int i = 0; i < n_servers; i++) {
         char path[CHECKPOINT_PATH_BYTES];
-        struct weir_safetensors *file = NULL;
-        status = checkpoint_file_open(checkpoint_share_path(path, dir, step, i), &file, err);
-        if (status == WEIR_OK) {
-            status = read_share(&shares, file, path, err);
-            weir_safetensors_close(file);
-        }
+        WEIR_AUTO(close_file) struct weir_safetensors *file = NULL;
+        WEIR_TRY(checkpoint_file_open(checkpoint_share_path(path, dir, step, i), &file, err));
+        WEIR_TRY(read_share(&shares, file, path, err));
     }
-    if (status == WEIR_OK) {
-        status = check_ranges(&shares, dir, step, err);
-    }
-    weir_arena_fini(&shares.arena);
-    return status;
+    return check_ranges(&shares, dir, step, err);
 }
 
 /** The optimiser's state that belongs to an open file of worker 0. */
@@ -145,16 +141,12 @@ weir_status checkpoint_load_optimizer(const char *dir, uint64_t step,
                                       struct weir_optimizer *optimizer, struct weir_error *err)
 {
     char path[CHECKPOINT_PATH_BYTES];
-    struct weir_safetensors *file = NULL;
+    WEIR_AUTO(close_file) struct weir_safetensors *file = NULL;
     struct train_state state;
     int n_servers = 0;
     WEIR_TRY(checkpoint_file_open(checkpoint_main_path(path, dir, step), &file, err));
-    weir_status status = checkpoint_state_parse(file, path, &state, &n_servers, err);
-    if (status == WEIR_OK) {
-        status = read_optimizer(file, dir, step, n_servers, optimizer, err);
-    }
-    weir_safetensors_close(file);
-    return status;
+    WEIR_TRY(checkpoint_state_parse(file, path, &state, &n_servers, err));
+    return read_optimizer(file, dir, step, n_servers, optimizer, err);
 }
 
 /** A value as a person would write it: 0.05, not its 17 digits. */
@@ -172,29 +164,23 @@ static char *value_text(const json_t *value, struct weir_arena *arena)
 static weir_status compare_identity(const char *there, const char *here, const char *path,
                                     struct weir_error *err)
 {
-    json_t *a = NULL, *b = NULL;
-    struct weir_arena arena;
+    WEIR_AUTO(weir_json_auto_free) json_t *a = NULL, *b = NULL;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_json_parse(there, strlen(there), path, &a, err);
-    if (status == WEIR_OK) {
-        status = weir_json_parse(here, strlen(here), "this training", &b, err);
-    }
-    for (void *it = json_object_iter(b); status == WEIR_OK && it != NULL;
-         it = json_object_iter_next(b, it)) {
+    WEIR_TRY(weir_json_parse(there, strlen(there), path, &a, err));
+    WEIR_TRY(weir_json_parse(here, strlen(here), "this training", &b, err));
+    for (void *it = json_object_iter(b); it != NULL; it = json_object_iter_next(b, it)) {
         const char *key = json_object_iter_key(it);
         const json_t *old = json_object_get(a, key), *now = json_object_iter_value(it);
         if (!json_equal(old, now)) {
-            status = weir_error_set(
+            return weir_error_set(
                 err, WEIR_ERR_CONFLICT,
                 "%s belongs to another training: %s is %.70s there and %.70s here; remove it or "
                 "take another checkpoint_dir",
                 path, key, value_text(old, &arena), value_text(now, &arena));
         }
     }
-    json_decref(a);
-    json_decref(b);
-    weir_arena_fini(&arena);
-    return status;
+    return WEIR_OK;
 }
 
 static weir_status read_weights(const struct weir_safetensors *file, struct weir_net *net,
@@ -215,26 +201,18 @@ static weir_status load_step(const char *dir, uint64_t step, const struct checkp
                              struct train_state *out, struct weir_error *err)
 {
     char path[CHECKPOINT_PATH_BYTES];
-    struct weir_safetensors *file = NULL;
+    WEIR_AUTO(close_file) struct weir_safetensors *file = NULL;
     int n_servers = 0;
     WEIR_TRY(checkpoint_file_open(checkpoint_main_path(path, dir, step), &file, err));
-    weir_status status = compare_identity(weir_safetensors_metadata(file, "weir.identity"),
-                                          parts->identity, path, err);
-    if (status == WEIR_OK) {
-        status = checkpoint_state_parse(file, path, out, &n_servers, err);
-    }
-    if (status == WEIR_OK) {
-        status = read_weights(file, parts->net, err);
-    }
-    if (status == WEIR_OK) {
-        status = read_optimizer(file, dir, step, n_servers, parts->optimizer, err);
-    }
-    if (status == WEIR_OK && checkpoint_has_average(parts)) {
-        status = weir_safetensors_read_f32(file, CHECKPOINT_AVERAGE, parts->average->weights,
-                                           parts->average->n, err);
-    }
-    weir_safetensors_close(file);
-    return status;
+    WEIR_TRY(compare_identity(weir_safetensors_metadata(file, "weir.identity"), parts->identity,
+                              path, err));
+    WEIR_TRY(checkpoint_state_parse(file, path, out, &n_servers, err));
+    WEIR_TRY(read_weights(file, parts->net, err));
+    WEIR_TRY(read_optimizer(file, dir, step, n_servers, parts->optimizer, err));
+    return checkpoint_has_average(parts)
+               ? weir_safetensors_read_f32(file, CHECKPOINT_AVERAGE, parts->average->weights,
+                                           parts->average->n, err)
+               : WEIR_OK;
 }
 
 weir_status checkpoint_load(const char *dir, const struct checkpoint_parts *parts,

@@ -182,20 +182,15 @@ static weir_status network_features(const struct album *album, const struct trai
     struct weir_train_config config;
     struct train_task task;
     struct weir_dataset *dataset = NULL;
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    weir_status status = configure(album, seed, &arena, &config, err);
+    WEIR_TRY(configure(album, seed, &arena, &config, err));
+    WEIR_TRY(open_training_set(album, split, &arena, &dataset, err));
+    weir_status status = train_task_open_on(&task, &config, dataset, err);
     if (status == WEIR_OK) {
-        status = open_training_set(album, split, &arena, &dataset, err);
+        status = embed(album, &task, out, err);
     }
-    if (status == WEIR_OK) {
-        status = train_task_open_on(&task, &config, dataset, err);
-        if (status == WEIR_OK) {
-            status = embed(album, &task, out, err);
-        }
-        train_task_close(&task);
-    }
-    weir_arena_fini(&arena);
+    train_task_close(&task);
     return status;
 }
 
@@ -336,46 +331,34 @@ static weir_status measure_method(const struct album *album, const struct train_
 
 /* ---- rounds --------------------------------------------------------------------------------- */
 
+static void features_fini(struct features *features)
+{
+    free(features->vectors);
+}
+
 static weir_status measure_others(const struct album *album, const struct train_split *split,
                                   struct identification_round *round, struct weir_error *err)
 {
-    struct features pixels = {0}, pca = {0};
-    struct eigenfaces faces = {0};
+    WEIR_AUTO(features_fini) struct features pixels = {0}, pca = {0};
+    WEIR_AUTO(eigenfaces_fini) struct eigenfaces faces = {0};
     WEIR_TRY(fit_eigenfaces(album, split, &faces, err));
-    weir_status status = pixel_features(album, &faces, &pixels, err);
-    if (status == WEIR_OK) {
-        status = measure_method(album, split, &pixels, IDENTIFICATION_PIXEL_COSINE, round, err);
-    }
-    if (status == WEIR_OK) {
-        status = pca_features(album, &faces, &pca, err);
-    }
-    if (status == WEIR_OK) {
-        status = measure_method(album, split, &pca, IDENTIFICATION_PCA, round, err);
-    }
-    eigenfaces_fini(&faces);
-    free(pixels.vectors);
-    free(pca.vectors);
-    return status;
+    WEIR_TRY(pixel_features(album, &faces, &pixels, err));
+    WEIR_TRY(measure_method(album, split, &pixels, IDENTIFICATION_PIXEL_COSINE, round, err));
+    WEIR_TRY(pca_features(album, &faces, &pca, err));
+    return measure_method(album, split, &pca, IDENTIFICATION_PCA, round, err);
 }
 
 static weir_status measure_round(const struct album *album, uint64_t seed,
                                  struct identification_round *round, struct weir_error *err)
 {
     struct train_split split;
-    struct features network = {0};
-    struct weir_arena arena;
+    WEIR_AUTO(features_fini) struct features network = {0};
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     train_split_make(seed, album->n_photos, album->n_people, &arena, &split);
-    weir_status status = network_features(album, &split, seed, &network, err);
-    if (status == WEIR_OK) {
-        status = measure_method(album, &split, &network, IDENTIFICATION_WEIR, round, err);
-    }
-    if (status == WEIR_OK) {
-        status = measure_others(album, &split, round, err);
-    }
-    free(network.vectors);
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(network_features(album, &split, seed, &network, err));
+    WEIR_TRY(measure_method(album, &split, &network, IDENTIFICATION_WEIR, round, err));
+    return measure_others(album, &split, round, err);
 }
 
 static void print_round(const struct identification_config *config, uint64_t seed, int64_t start_ms,
@@ -397,25 +380,20 @@ static void print_round(const struct identification_config *config, uint64_t see
 weir_status identification_run(const struct identification_config *config,
                                struct identification_result *out, struct weir_error *err)
 {
-    struct album album;
+    WEIR_AUTO(album_close) struct album album = {0};
+    WEIR_AUTO(weir_auto_free)
     struct identification_round *rounds = calloc(config->n_seeds, sizeof *rounds);
     if (rounds == NULL) {
         return nomem(err);
     }
-    weir_status status = album_open(&album, config, err);
-    for (size_t i = 0; status == WEIR_OK && i < config->n_seeds; i++) {
+    WEIR_TRY(album_open(&album, config, err));
+    for (size_t i = 0; i < config->n_seeds; i++) {
         int64_t start_ms = weir_mono_ms();
-        status = measure_round(&album, config->first_seed + i, &rounds[i], err);
-        if (status == WEIR_OK) {
-            print_round(config, config->first_seed + i, start_ms, &rounds[i]);
-        }
+        WEIR_TRY(measure_round(&album, config->first_seed + i, &rounds[i], err));
+        print_round(config, config->first_seed + i, start_ms, &rounds[i]);
     }
-    if (status == WEIR_OK) {
-        *out = (struct identification_result){.n_people = album.n_people,
-                                              .n_trained = album.n_people * 2 / 3};
-        identification_summarise(rounds, config->n_seeds, out);
-    }
-    album_close(&album);
-    free(rounds);
-    return status;
+    *out = (struct identification_result){.n_people = album.n_people,
+                                          .n_trained = album.n_people * 2 / 3};
+    identification_summarise(rounds, config->n_seeds, out);
+    return WEIR_OK;
 }
