@@ -73,3 +73,15 @@ bool weir_name_is_akin(const char *word, const char *name)
     }
     return false;
 }
+
+bool weir_words_have(const char *words, const char *word, size_t len)
+{
+    size_t n;
+    for (const char *at = words; *at != '\0'; at += n + (at[n] == ' ')) {
+        n = strcspn(at, " ");
+        if (n == len && strncmp(at, word, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -46,4 +46,7 @@ bool weir_name_is_akin(const char *word, const char *name);
 /** Words and names of more than 128 bytes are near to nothing. */
 void weir_nearest_see(struct weir_nearest *nearest, const char *word, size_t len, const char *name);
 
+/** Is it, of `len` bytes, one of these words, which single blanks separate? */
+bool weir_words_have(const char *words, const char *word, size_t len);
+
 #endif

@@ -1,5 +1,6 @@
 #include "base/names.h"
 
+#include "base/macros.h"
 #include "base/test_main.h"
 
 #include <string.h>
@@ -83,6 +84,24 @@ START_TEST(long_words_are_near_to_nothing)
 
 END_TEST
 
+START_TEST(a_word_is_had_whole_or_not_at_all)
+{
+    const char *const words = "get job get-logs";
+    const char *const there[] = {"get", "job", "get-logs"};
+    const char *const absent[] = {"", " ", "ge", "get-", "logs", "get job", "jobs"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(there); i++) {
+        ck_assert(weir_words_have(words, there[i], strlen(there[i])));
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(absent); i++) {
+        ck_assert_msg(!weir_words_have(words, absent[i], strlen(absent[i])), "%s", absent[i]);
+    }
+    ck_assert(weir_words_have(words, "job=1", 3));
+    ck_assert(!weir_words_have("", "", 0));
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("names", names_stand_behind_each_other_with_commas,
-               a_name_is_akin_that_says_more_than_the_word, what_has_no_room_is_told_once,
-               the_name_with_the_fewest_changes_is_meant, long_words_are_near_to_nothing)
+               a_word_is_had_whole_or_not_at_all, a_name_is_akin_that_says_more_than_the_word,
+               what_has_no_room_is_told_once, the_name_with_the_fewest_changes_is_meant,
+               long_words_are_near_to_nothing)

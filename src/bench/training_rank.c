@@ -239,17 +239,15 @@ static weir_status emulate_fabric(struct training_worker *bench, struct training
 
 static void print_result(const struct training_result *result)
 {
-    json_t *object = NULL;
     if (!result->plan->is_json) {
         training_print_total(result, stdout);
         return;
     }
-    object = training_result_json(result);
+    WEIR_AUTO(weir_json_auto_free) json_t *object = training_result_json(result);
     if (object != NULL) {
         (void)json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
         (void)fputs("\n", stdout);
     }
-    json_decref(object);
 }
 
 static size_t count_steps(const struct training_plan *plan, const struct train_task *task)
@@ -278,28 +276,26 @@ static weir_status run_worker(struct training_worker *bench, struct weir_error *
             2 * (double)(plan->options.is_forward_only ? weir_graph_n_macs(graph)
                                                        : weir_graph_n_step_macs(graph)),
         .n_times = count_steps(plan, &bench->task)};
-    result.times = calloc(2 * result.n_times, sizeof *result.times);
-    if (result.times == NULL) {
+    WEIR_AUTO(weir_auto_free) double *times = calloc(2 * result.n_times, sizeof *times);
+    if (times == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %zu times", result.n_times);
     }
-    result.scratch = result.times + result.n_times;
+    result.times = times;
+    result.scratch = times + result.n_times;
     if (is_shown) {
         training_print_header(&result, stdout);
     }
-    weir_status status = WEIR_OK;
-    WEIR_TRY_GOTO(training_worker_open(bench, err), status, free_times);
-    WEIR_TRY_GOTO(emulate_fabric(bench, &result, err), status, free_times);
-    WEIR_TRY_GOTO(measure(bench, &result, is_shown, err), status, free_times);
-    WEIR_TRY_GOTO(take_trace(bench, &result, err), status, free_times);
+    WEIR_TRY(training_worker_open(bench, err));
+    WEIR_TRY(emulate_fabric(bench, &result, err));
+    WEIR_TRY(measure(bench, &result, is_shown, err));
+    WEIR_TRY(take_trace(bench, &result, err));
     if (!plan->options.is_forward_only) {
-        WEIR_TRY_GOTO(worker_exchange_wait_weights(&bench->worker, err), status, free_times);
+        WEIR_TRY(worker_exchange_wait_weights(&bench->worker, err));
     }
     if (is_printing) {
         print_result(&result);
     }
-free_times:
-    free(result.times);
-    return status;
+    return WEIR_OK;
 }
 
 /** The processors of this host, shared by the workers on it. */
@@ -313,27 +309,27 @@ static void share_threads(struct training_plan *plan, const struct weir_spawn_ra
     }
 }
 
+static void leave(struct training_worker *bench)
+{
+    training_worker_close(bench);
+    weir_comm_destroy(bench->alone);
+    weir_comm_destroy(bench->group);
+}
+
 weir_status training_rank_run(const struct training_plan *given, const struct weir_spawn_rank *me,
                               struct weir_error *err)
 {
     struct training_plan plan = *given;
-    struct training_worker bench = {.plan = &plan};
+    WEIR_AUTO(leave) struct training_worker bench = {.plan = &plan};
     share_threads(&plan, me);
-    weir_status status = WEIR_OK;
-    WEIR_TRY_GOTO(training_task_open(&plan, &bench.task, err), status, close);
-    WEIR_TRY_GOTO(join(&plan, me, &bench.group, err), status, close);
-    WEIR_TRY_GOTO(join_nobody(&bench.alone, err), status, close);
+    WEIR_TRY(training_task_open(&plan, &bench.task, err));
+    WEIR_TRY(join(&plan, me, &bench.group, err));
+    WEIR_TRY(join_nobody(&bench.alone, err));
     if (me->rank >= plan.n_workers) {
-        status = train_server_run(&bench.task, bench.group, NULL, err);
-        goto close;
+        return train_server_run(&bench.task, bench.group, NULL, err);
     }
-    WEIR_TRY_GOTO(run_worker(&bench, err), status, close);
-    if (plan.n_servers > 0 && weir_ps_stop(bench.group) != WEIR_OK) {
-        status = group_error(&bench, WEIR_ERR_PEER, err);
-    }
-close:
-    training_worker_close(&bench);
-    weir_comm_destroy(bench.alone);
-    weir_comm_destroy(bench.group);
-    return status;
+    WEIR_TRY(run_worker(&bench, err));
+    return plan.n_servers > 0 && weir_ps_stop(bench.group) != WEIR_OK
+               ? group_error(&bench, WEIR_ERR_PEER, err)
+               : WEIR_OK;
 }

@@ -14,9 +14,8 @@ static const struct weir_option project_options[] = {
              "one that was defined (weir role)"),
     WEIR_OPT(cli_project_options, is_group, "group", 0, BOOL, NULL, 0, 0, "",
              "NAME is a group: all in it get the role"),
-    WEIR_OPT(cli_project_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
-             "What it is for"),
-    WEIR_OPT(cli_project_options, retention, "retention", 0, LIST, NULL, 0, 0, "KIND=AGE",
+    CLI_TEXT(cli_project_options, description, "description", 0, "TEXT", "What it is for"),
+    CLI_LIST(cli_project_options, retention, "retention", 0, "KIND=AGE",
              "Keep what is the project's so long: 30d, 12h, forever, default; may be repeated"),
     WEIR_OPT(cli_project_options, is_dry_run, "dry-run", 0, BOOL, NULL, 0, 0, "",
              "Only say what would go"),
@@ -70,7 +69,7 @@ static const struct weir_option user_options[] = {
              "member, viewer, approver, operator, data-scientist, ml-engineer or admin"),
     WEIR_OPT(user_options, kind, "kind", 0, TEXT, "person", 0, 0, "person|service",
              "Who stands behind it"),
-    WEIR_OPT(user_options, password_file, "password-file", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(user_options, password_file, "password-file", 0, "FILE",
              "Read the password's line there, not from the terminal"),
 };
 
@@ -130,11 +129,9 @@ static const struct weir_option token_options[] = {
     WEIR_OPT(token_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
              "viewer, approver, operator, data-scientist, ml-engineer, admin, agent, or one that "
              "was defined (weir role)"),
-    WEIR_OPT(token_options, user, "user", 0, TEXT, NULL, 0, 0, "USER", "Whose it is (else yours)"),
-    WEIR_OPT(token_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
-             "Of role agent: the node it is for"),
-    WEIR_OPT(token_options, project, "project", 0, TEXT, NULL, 0, 0, "PROJECT",
-             "The only project it is for"),
+    CLI_TEXT(token_options, user, "user", 0, "USER", "Whose it is (else yours)"),
+    CLI_TEXT(token_options, node, "node", 0, "NAME", "Of role agent: the node it is for"),
+    CLI_TEXT(token_options, project, "project", 0, "PROJECT", "The only project it is for"),
     WEIR_OPT(token_options, expires_days, "expires-days", 0, INT, "0", 0, 36500, "N",
              "When it ends; 0: never"),
 };
@@ -185,8 +182,7 @@ struct group_options {
 
 static const struct weir_option group_options[] = {
     CLI_COMMON_OPTIONS(group_options),
-    WEIR_OPT(group_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
-             "Who they are"),
+    CLI_TEXT(group_options, description, "description", 0, "TEXT", "Who they are"),
 };
 
 const struct cli_command cli_group = {

@@ -80,7 +80,7 @@ struct note_options {
 
 static const struct weir_option note_options[] = {
     CLI_COMMON_OPTIONS(note_options),
-    WEIR_OPT(note_options, note, "note", 0, TEXT, NULL, 0, 0, "TEXT", "What others should know"),
+    CLI_TEXT(note_options, note, "note", 0, "TEXT", "What others should know"),
 };
 
 const struct cli_command cli_alert_ack = {
@@ -111,17 +111,15 @@ struct silence_options {
 static const struct weir_option silence_options[] = {
     CLI_COMMON_OPTIONS(silence_options),
     WEIR_OPT(silence_options, span, "for", 0, TEXT, "1h", 0, 0, "TIME", "How long: 30m, 8h, 2d"),
-    WEIR_OPT(silence_options, until, "until", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(silence_options, until, "until", 0, "TIME",
              "Until then, in place of --for: 2026-11-26T08:00:00Z"),
-    WEIR_OPT(silence_options, kinds, "kind", 0, LIST, NULL, 0, 0, "KIND",
-             "Alerts of this kind; may be repeated"),
-    WEIR_OPT(silence_options, subjects, "subject", 0, LIST, NULL, 0, 0, "PATTERN",
+    CLI_LIST(silence_options, kinds, "kind", 0, "KIND", "Alerts of this kind; may be repeated"),
+    CLI_LIST(silence_options, subjects, "subject", 0, "PATTERN",
              "Alerts about this, as in ion/door*; may be repeated"),
-    WEIR_OPT(silence_options, severities, "severity", 0, LIST, NULL, 0, 0, "SEVERITY",
+    CLI_LIST(silence_options, severities, "severity", 0, "SEVERITY",
              "info, warning or critical; may be repeated"),
-    WEIR_OPT(silence_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
-             "Alerts of this project"),
-    WEIR_OPT(silence_options, note, "note", 0, TEXT, NULL, 0, 0, "TEXT", "Why"),
+    CLI_TEXT(silence_options, project, "project", 0, "NAME", "Alerts of this project"),
+    CLI_TEXT(silence_options, note, "note", 0, "TEXT", "Why"),
 };
 
 static weir_status read_silence(struct cli_call *call, json_t *body, struct weir_error *err)
@@ -223,14 +221,13 @@ struct receiver_options {
 
 static const struct weir_option receiver_options[] = {
     CLI_COMMON_OPTIONS(receiver_options),
-    WEIR_OPT(receiver_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(receiver_options, file, "file", 'f', "FILE",
              "The receiver as YAML: {name, kind, options, projects, doc}"),
-    WEIR_OPT(receiver_options, kind, "kind", 0, TEXT, NULL, 0, 0, "KIND",
-             "webhook, email or alertmanager"),
-    WEIR_OPT(receiver_options, doc, "doc", 0, TEXT, NULL, 0, 0, "TEXT", "What it is for"),
-    WEIR_OPT(receiver_options, projects, "project", 0, LIST, NULL, 0, 0, "NAME",
+    CLI_TEXT(receiver_options, kind, "kind", 0, "KIND", "webhook, email or alertmanager"),
+    CLI_TEXT(receiver_options, doc, "doc", 0, "TEXT", "What it is for"),
+    CLI_LIST(receiver_options, projects, "project", 0, "NAME",
              "A project whose rules may use it (else all may); may be repeated"),
-    WEIR_OPT(receiver_options, set, "set", 0, LIST, NULL, 0, 0, "OPTION=VALUE",
+    CLI_LIST(receiver_options, set, "set", 0, "OPTION=VALUE",
              "An option of its kind (`weir explain receiver webhook`); may be repeated"),
 };
 

@@ -23,14 +23,12 @@ struct apply_options {
 
 static const struct weir_option apply_options[] = {
     CLI_COMMON_OPTIONS(apply_options),
-    WEIR_OPT(apply_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "YAML document; - reads standard input"),
-    WEIR_OPT(apply_options, sandbox, "sandbox", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_TEXT(apply_options, file, "file", 'f', "FILE", "YAML document; - reads standard input"),
+    CLI_FLAG(apply_options, sandbox, "sandbox", 0,
              "Try it: sinks, alerts and ports of the document touch nothing real"),
-    WEIR_OPT(apply_options, dry_run, "dry-run", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(apply_options, dry_run, "dry-run", 0,
              "Check it and say what would come of it; nothing changes"),
-    WEIR_OPT(apply_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
-             "Whose it is, if the file does not say"),
+    CLI_TEXT(apply_options, project, "project", 0, "NAME", "Whose it is, if the file does not say"),
 };
 
 static void print_plan(struct cli_call *call, const json_t *answer)
@@ -126,10 +124,8 @@ const struct cli_command cli_apply = {
 
 static const struct weir_option diff_options[] = {
     CLI_COMMON_OPTIONS(apply_options),
-    WEIR_OPT(apply_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "YAML document; - reads standard input"),
-    WEIR_OPT(apply_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
-             "Whose it is, if the file does not say"),
+    CLI_TEXT(apply_options, file, "file", 'f', "FILE", "YAML document; - reads standard input"),
+    CLI_TEXT(apply_options, project, "project", 0, "NAME", "Whose it is, if the file does not say"),
 };
 
 /* The document that an ION has; JSON null if there is no such ION. A new reference. */

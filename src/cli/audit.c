@@ -20,9 +20,9 @@ struct verify_options {
 
 static const struct weir_option verify_options[] = {
     CLI_COMMON_OPTIONS(verify_options),
-    WEIR_OPT(verify_options, acts, "acts", 0, TEXT, NULL, 0, 0, "N:HASH",
+    CLI_TEXT(verify_options, acts, "acts", 0, "N:HASH",
              "This was noted of the chain of acts: number N has HASH"),
-    WEIR_OPT(verify_options, accesses, "accesses", 0, TEXT, NULL, 0, 0, "N:HASH",
+    CLI_TEXT(verify_options, accesses, "accesses", 0, "N:HASH",
              "The same of the chain of accesses"),
 };
 

@@ -18,13 +18,11 @@ struct wait_options {
 
 static const struct weir_option wait_options[] = {
     CLI_COMMON_OPTIONS(wait_options),
-    WEIR_OPT(wait_options, state, "for", 0, TEXT, NULL, 0, 0, "STATE",
+    CLI_TEXT(wait_options, state, "for", 0, "STATE",
              "Wait for this state, or: ended, running, serving, deleted (else until a job, sweep "
-             "or run is over, a deployment "
-             "serves what was asked for, an ION serves, a service runs, a node is ready, a version "
-             "is there)"),
-    WEIR_OPT(wait_options, timeout, "timeout", 0, TEXT, NULL, 0, 0, "TIME",
-             "Wait so long at most (else for ever)"),
+             "or run is over, a deployment serves what was asked for, an ION serves, a service "
+             "runs, a node is ready, a version is there)"),
+    CLI_TEXT(wait_options, timeout, "timeout", 0, "TIME", "Wait so long at most (else for ever)"),
 };
 
 /** A noun that is waited for. */

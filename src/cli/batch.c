@@ -20,13 +20,13 @@ static const struct weir_option batch_options[] = {
              "Tasks that share the work; the results are the same for any number"),
     WEIR_OPT(batch_options, top, "top", 0, INT, "1", 1, 1000, "K",
              "Classes that each row has, likeliest first"),
-    WEIR_OPT(batch_options, has_values, "values", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(batch_options, has_values, "values", 0,
              "Rows have the values of the model's outputs too"),
     WEIR_OPT(batch_options, format, "format", 0, TEXT, "jsonl", 0, 0, "jsonl|csv",
              "Of the files of results"),
-    WEIR_OPT(batch_options, folder, "folder", 0, TEXT, NULL, 0, 0, "DIR",
+    CLI_TEXT(batch_options, folder, "folder", 0, "DIR",
              "Folder for the results that every node sees (else the server keeps them)"),
-    WEIR_OPT(batch_options, split, "split", 0, TEXT, NULL, 0, 0, "train|test",
+    CLI_TEXT(batch_options, split, "split", 0, "train|test",
              "Which pictures of a dataset of the kind idx (else train)"),
     WEIR_OPT(batch_options, batch, "batch", 0, INT, "16", 1, 1024, "N",
              "Pictures that are computed together"),
@@ -34,9 +34,8 @@ static const struct weir_option batch_options[] = {
              "Pictures of one file of results"),
     WEIR_OPT(batch_options, cpu_millis, "cpus", 0, CPUS, "1", 0, 4096, "N",
              "CPUs of each task: 2, 0.5 or 500m; rounded up, its computing threads"),
-    WEIR_OPT(batch_options, name, "name", 0, TEXT, NULL, 0, 0, "JOB",
-             "Name of the job (else MODEL-DATASET)"),
-    WEIR_OPT(batch_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME", "Whose job it is"),
+    CLI_TEXT(batch_options, name, "name", 0, "JOB", "Name of the job (else MODEL-DATASET)"),
+    CLI_TEXT(batch_options, project, "project", 0, "NAME", "Whose job it is"),
     JOB_ASK_OPTIONS(batch_options),
 };
 
@@ -103,7 +102,7 @@ struct results_options {
 
 static const struct weir_option results_options[] = {
     CLI_COMMON_OPTIONS(results_options),
-    WEIR_OPT(results_options, folder, "folder", 'f', TEXT, NULL, 0, 0, "DIR",
+    CLI_TEXT(results_options, folder, "folder", 'f', "DIR",
              "Fetch the files into this folder; those that are there and whole stay"),
 };
 

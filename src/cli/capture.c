@@ -30,12 +30,11 @@ struct create_options {
 
 static const struct weir_option create_options[] = {
     CLI_COMMON_OPTIONS(create_options),
-    WEIR_OPT(create_options, from, "from", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(create_options, from, "from", 0, "TIME",
              "Begin of the span, like 2026-01-31T12:00:00Z (else since the ION was made)"),
-    WEIR_OPT(create_options, to, "to", 0, TEXT, NULL, 0, 0, "TIME", "Its end (else now)"),
-    WEIR_OPT(create_options, name, "name", 0, TEXT, NULL, 0, 0, "NAME",
-             "What to call it (else ION-DATE-TIME)"),
-    WEIR_OPT(create_options, models, "models", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_TEXT(create_options, to, "to", 0, "TIME", "Its end (else now)"),
+    CLI_TEXT(create_options, name, "name", 0, "NAME", "What to call it (else ION-DATE-TIME)"),
+    CLI_FLAG(create_options, models, "models", 0,
              "Put the models themselves in, not only what they are called"),
 };
 
@@ -86,8 +85,7 @@ struct replay_options {
 
 static const struct weir_option replay_options[] = {
     CLI_COMMON_OPTIONS(replay_options),
-    WEIR_OPT(replay_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "Document whose policies decide instead"),
+    CLI_TEXT(replay_options, file, "file", 'f', "FILE", "Document whose policies decide instead"),
     WEIR_OPT(replay_options, revision, "revision", 0, INT, "0", 0, 1e15, "N",
              "Revision of the ION whose policies decide instead (0: those that decided then)"),
     WEIR_OPT(replay_options, false_alarm_rate, "false-alarm-rate", 0, F64, "0", 0, 0.2, "RATE",
@@ -96,7 +94,7 @@ static const struct weir_option replay_options[] = {
              "Least effect of drift (0: as in service)"),
     WEIR_OPT(replay_options, window, "window", 0, INT, "0", 0, 100000, "N",
              "Values in a window (0: as in service)"),
-    WEIR_OPT(replay_options, confirm, "confirm", 0, TEXT, NULL, 0, 0, "K/N",
+    CLI_TEXT(replay_options, confirm, "confirm", 0, "K/N",
              "Windows of the last N that must differ"),
 };
 
@@ -257,9 +255,9 @@ struct import_options {
 
 static const struct weir_option import_options[] = {
     CLI_COMMON_OPTIONS(import_options),
-    WEIR_OPT(import_options, name, "name", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(import_options, name, "name", 0, "NAME",
              "What to call it here (else as it is called)"),
-    WEIR_OPT(import_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(import_options, project, "project", 0, "NAME",
              "Whose it is here (else your only project, or default)"),
 };
 

@@ -20,6 +20,14 @@ struct cli_common {
     bool is_help;
 };
 
+/** Rows of a command's option table without a default: a text, one that may be repeated, and a flag. */
+#define CLI_TEXT(strct, member, name, letter, arg, doc)                                            \
+    WEIR_OPT(strct, member, name, letter, TEXT, NULL, 0, 0, arg, doc)
+#define CLI_LIST(strct, member, name, letter, arg, doc)                                            \
+    WEIR_OPT(strct, member, name, letter, LIST, NULL, 0, 0, arg, doc)
+#define CLI_FLAG(strct, member, name, letter, doc)                                                 \
+    WEIR_OPT(strct, member, name, letter, BOOL, NULL, 0, 0, NULL, doc)
+
 #define CLI_HELP_OPTION(strct)                                                                     \
     {                                                                                              \
         .name = "help", .short_name = 'h', .type = WEIR_OPTION_BOOL,                               \
@@ -34,16 +42,15 @@ struct cli_common {
 
 /** Rows of a command's option table for struct cli_common `common`. */
 #define CLI_COMMON_OPTIONS(strct)                                                                  \
-    WEIR_OPT(strct, common.server, "server", 0, TEXT, NULL, 0, 0, "URL",                           \
+    CLI_TEXT(strct, common.server, "server", 0, "URL",                                             \
              "Server to talk to (else that of --context, or of the state folder)"),                \
-        WEIR_OPT(strct, common.context, "context", 0, TEXT, NULL, 0, 0, "NAME",                    \
+        CLI_TEXT(strct, common.context, "context", 0, "NAME",                                      \
                  "One of the servers that you are logged in to (weir context)"),                   \
-        WEIR_OPT(strct, common.token, "token", 0, TEXT, NULL, 0, 0, "TOKEN",                       \
+        CLI_TEXT(strct, common.token, "token", 0, "TOKEN",                                         \
                  "Token to show (else the local admin's)"),                                        \
-        WEIR_OPT(strct, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",                    \
+        CLI_TEXT(strct, common.ca_file, "ca-file", 0, "FILE",                                      \
                  "Authorities to trust for https (else the system's)"),                            \
-        WEIR_OPT(strct, common.state, "state", 0, TEXT, NULL, 0, 0, "DIR",                         \
-                 "State folder of the local server"),                                              \
+        CLI_TEXT(strct, common.state, "state", 0, "DIR", "State folder of the local server"),      \
         CLI_OUTPUT_OPTIONS(strct)
 
 /** A command that has no options of its own. */

@@ -13,8 +13,7 @@ struct compare_options {
 
 static const struct weir_option compare_options[] = {
     CLI_COMMON_OPTIONS(compare_options),
-    WEIR_OPT(compare_options, shows_all, "all", 'a', BOOL, NULL, 0, 0, NULL,
-             "Show the parameters that are alike too"),
+    CLI_FLAG(compare_options, shows_all, "all", 'a', "Show the parameters that are alike too"),
 };
 
 static const char *const figures[] = {"status",

@@ -19,11 +19,10 @@ struct dataset_options {
 
 static const struct weir_option dataset_options[] = {
     CLI_COMMON_OPTIONS(dataset_options),
-    WEIR_OPT(dataset_options, path, "path", 0, TEXT, NULL, 0, 0, "DIR",
-             "create: a folder that exists on the server"),
+    CLI_TEXT(dataset_options, path, "path", 0, "DIR", "create: a folder that exists on the server"),
     WEIR_OPT(dataset_options, kind, "kind", 0, TEXT, "folder", 0, 0, "folder|idx",
              "create: how the files lie"),
-    WEIR_OPT(dataset_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(dataset_options, project, "project", 0, "NAME",
              "create: whose it is (else the only project of one's own, or default)"),
 };
 

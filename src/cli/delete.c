@@ -11,10 +11,9 @@ struct delete_options {
 
 static const struct weir_option delete_options[] = {
     CLI_COMMON_OPTIONS(delete_options),
-    WEIR_OPT(
-        delete_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
-        "Of a deployment: also if a link of an ION leads to it; of a dataset: also if models were "
-        "trained on it"),
+    CLI_FLAG(delete_options, is_forced, "force", 0,
+             "Of a deployment: also if a link of an ION leads to it; of a dataset: also if models "
+             "were trained on it"),
 };
 
 /** A noun whose records can be deleted. What still needs one is the server's to say. */

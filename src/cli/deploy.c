@@ -19,34 +19,32 @@ struct deploy_options {
 
 static const struct weir_option deploy_options[] = {
     CLI_COMMON_OPTIONS(deploy_options),
-    WEIR_OPT(deploy_options, as, "as", 0, TEXT, NULL, 0, 0, "DEPLOYMENT",
+    CLI_TEXT(deploy_options, as, "as", 0, "DEPLOYMENT",
              "Name in the address of requests (else the model's)"),
-    WEIR_OPT(deploy_options, replicas, "replicas", 0, TEXT, NULL, 0, 0, "A..B",
+    CLI_TEXT(deploy_options, replicas, "replicas", 0, "A..B",
              "Replicas by load: 0..4 goes down to none; or a number (1 if never said)"),
-    WEIR_OPT(deploy_options, traffic, "traffic", 0, TEXT, NULL, 0, 0, "SHARES",
+    CLI_TEXT(deploy_options, traffic, "traffic", 0, "SHARES",
              "Versions that share the requests: v3=90,v4=10"),
-    WEIR_OPT(
-        deploy_options, mirror, "mirror", 0, TEXT, NULL, 0, 0, "VERSION",
-        "Version that gets a copy of each request, whose answer is compared and dropped; none: "
-        "none"),
+    CLI_TEXT(deploy_options, mirror, "mirror", 0, "VERSION",
+             "Version that gets a copy of each request, whose answer is compared and dropped; "
+             "none: none"),
     WEIR_OPT(deploy_options, batch, "batch", 0, INT, "-1", -1, 1024, "N",
              "Requests that one computation takes at most (8 if never said)"),
-    WEIR_OPT(deploy_options, max_delay, "max-delay", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(deploy_options, max_delay, "max-delay", 0, "TIME",
              "How long a request waits for others: 5ms, 500us (2ms if never said)"),
     WEIR_OPT(deploy_options, queue, "queue", 0, INT, "-1", -1, 65536, "N",
              "Requests that wait in one replica at most (1024 if never said)"),
-    WEIR_OPT(
-        deploy_options, cpu_millis, "cpus", 0, CPUS, "-1", -1, 4096, "N",
-        "CPUs of each replica: 2, 0.5 or 500m; rounded up, its computing threads (0.1 if never "
-        "said)"),
-    WEIR_OPT(deploy_options, memory, "memory", 0, TEXT, NULL, 0, 0, "BYTES",
+    WEIR_OPT(deploy_options, cpu_millis, "cpus", 0, CPUS, "-1", -1, 4096, "N",
+             "CPUs of each replica: 2, 0.5 or 500m; rounded up, its computing threads (0.1 if "
+             "never said)"),
+    CLI_TEXT(deploy_options, memory, "memory", 0, "BYTES",
              "Memory of each replica: 4GiB (no limit if never said)"),
     WEIR_OPT(deploy_options, gpus, "gpus", 0, INT, "-1", -1, 64, "N",
              "Accelerators of each replica (none if never said)"),
-    WEIR_OPT(
-        deploy_options, idle_after, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(
+        deploy_options, idle_after, "idle-after", 0, "TIME",
         "Load that fewer replicas could bear for so long makes them fewer (60s if never said)"),
-    WEIR_OPT(deploy_options, follows, "follow", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(deploy_options, follows, "follow", 0,
              "Follow the alias that is named: where it moves, all traffic goes"),
     WEIR_OPT(deploy_options, is_waited_for, "wait", 0, BOOL, "true", 0, 0, NULL,
              "Wait until it serves what was asked for, or cannot (--no-wait: answer at once)"),
@@ -293,7 +291,7 @@ const struct cli_command cli_deploy = {
 
 static const struct weir_option scale_options[] = {
     CLI_COMMON_OPTIONS(deploy_options),
-    WEIR_OPT(deploy_options, replicas, "replicas", 0, TEXT, NULL, 0, 0, "A..B",
+    CLI_TEXT(deploy_options, replicas, "replicas", 0, "A..B",
              "Replicas by load: 0..4 goes down to none; or a number"),
     WEIR_OPT(deploy_options, is_waited_for, "wait", 0, BOOL, "true", 0, 0, NULL,
              "Wait until it has them, or cannot (--no-wait: answer at once)"),
@@ -340,8 +338,7 @@ struct undeploy_options {
 
 static const struct weir_option undeploy_options[] = {
     CLI_COMMON_OPTIONS(undeploy_options),
-    WEIR_OPT(undeploy_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
-             "Also if a link of an ION leads to it"),
+    CLI_FLAG(undeploy_options, is_forced, "force", 0, "Also if a link of an ION leads to it"),
 };
 
 const struct cli_command cli_undeploy = {

@@ -65,18 +65,23 @@ static const struct cli_column loaded_columns[] = {{"replica", "REPLICA"}, {"ver
 
 static void print_members(struct cli_call *call, const json_t *record, const char *members)
 {
-    char name[64];
+    char path[64];
     while (*members != '\0') {
         size_t len = strcspn(members, " ");
-        (void)snprintf(name, sizeof name, "%.*s", (int)len, members);
-        const json_t *value = json_object_get(record, name);
+        (void)snprintf(path, sizeof path, "%.*s", (int)len, members);
+        char *dot = strchr(path, '.'), *name = dot != NULL ? dot + 1 : path;
+        const json_t *of = record;
+        if (dot != NULL) {
+            *dot = '\0';
+            of = json_object_get(record, path);
+        }
+        const json_t *value = json_object_get(of, name);
         if (json_is_object(value) && json_object_size(value) > 0) {
             printf("%s:\n", name);
             cli_print_yaml(call, value, 2);
         } else if (value != NULL && !json_is_null(value) && !json_is_object(value)) {
             printf("%-20s %s\n", name,
-                   json_is_array(value) ? cli_cell_text(call, record, name)
-                                        : cli_text(call, record, name));
+                   json_is_array(value) ? cli_cell_text(call, of, name) : cli_text(call, of, name));
         }
         members += len + (members[len] == ' ');
     }
@@ -93,24 +98,6 @@ static void print_part(struct cli_call *call, const char *title, const json_t *i
     printf("\n%s\n", title);
     cli_print_table(call, list, columns, n_columns);
     json_decref(list);
-}
-
-/* How the thresholds of an ION's pipelines came about, with what they cost. */
-static void print_thresholds(struct cli_call *call, const json_t *record)
-{
-    json_t *rows = json_array(), *pipeline;
-    size_t i;
-    json_array_foreach(json_object_get(record, "pipelines"), i, pipeline)
-    {
-        json_t *threshold = json_object_get(pipeline, "threshold");
-        if (json_is_object(threshold)) {
-            json_t *row = json_copy(threshold);
-            json_object_set(row, "pipeline", json_object_get(pipeline, "name"));
-            json_array_append_new(rows, row);
-        }
-    }
-    print_part(call, "thresholds", rows, threshold_columns, WEIR_ARRAY_LEN(threshold_columns));
-    json_decref(rows);
 }
 
 /* What separates tasks on a node, and what is missing there. */
@@ -140,7 +127,11 @@ static weir_status add_health(struct cli_call *call, const char *ion, json_t *re
     return WEIR_OK;
 }
 
-static void print_live(struct cli_call *call, const json_t *record)
+static const struct cli_column port_columns[] = {
+    {"name", "NAME"}, {"datatype", "TYPE"}, {"shape", "SHAPE"}};
+
+/* All cameras together, before each of them. */
+static json_t *accuracy_rows(const json_t *record)
 {
     const json_t *live = json_object_get(record, "live");
     json_t *rows = json_copy(json_object_get(live, "groups"));
@@ -149,211 +140,168 @@ static void print_live(struct cli_call *call, const json_t *record)
         json_object_set_new(all, "name", json_string("(all)"));
         json_array_insert_new(rows, 0, all);
     }
-    print_part(call, "live accuracy", rows, accuracy_columns, WEIR_ARRAY_LEN(accuracy_columns));
-    print_part(call, "kpis", json_object_get(live, "kpis"), kpi_columns,
-               WEIR_ARRAY_LEN(kpi_columns));
-    json_decref(rows);
-}
-
-/* What makes its pipelines run, and what did last. */
-static void print_triggers(struct cli_call *call, const json_t *record)
-{
-    json_t *all = json_array(), *pipeline;
-    size_t i;
-    json_array_foreach(json_object_get(record, "pipelines"), i, pipeline)
-    {
-        json_array_extend(all, json_object_get(pipeline, "triggers"));
-    }
-    print_part(call, "triggers", all, trigger_columns, WEIR_ARRAY_LEN(trigger_columns));
-    print_part(call, "firings", json_object_get(record, "firings"), firing_columns,
-               WEIR_ARRAY_LEN(firing_columns));
-    json_decref(all);
+    return rows;
 }
 
 /* A row for each arm; what is said of both stands in the candidate's. */
-static void print_comparisons(struct cli_call *call, const json_t *record)
+#define COMPARED                                                                                   \
+    "link=link metric=metric is_live! uplift=uplift z=z p_better=p_better p_worse=p_worse "        \
+    "left_s=left_s"
+
+/** A list that is shown below a record. */
+struct section {
+    const char *title;
+    const char *path; /**< "firings/actions": those of all firings; an object is a list of one. */
+    /** What a row takes of what it lies in: "pipeline=name" is its name as the pipeline. What stands behind "is_live!" is
+     *  not taken by one that is live. NULL: nothing. */
+    const char *takes;
+    const struct cli_column *columns; /**< NULL: those of the noun that the title is. */
+    size_t n_columns;
+    json_t *(*rows)(const json_t *record); /**< In place of a path. */
+};
+
+#define SECTION(title, path, takes, columns)                                                       \
+    {                                                                                              \
+        title, path, takes, columns, WEIR_ARRAY_LEN(columns), NULL                                 \
+    }
+
+#define SECTIONS(list) .sections = list, .n_sections = WEIR_ARRAY_LEN(list)
+
+static const struct section ion_sections[] = {
+    SECTION("pipelines", "pipelines", NULL, pipeline_columns),
+    SECTION("thresholds", "pipelines/threshold", "pipeline=name", threshold_columns),
+    SECTION("links", "links", NULL, link_columns),
+    SECTION("compared", "comparisons/arms", COMPARED, arm_columns),
+    SECTION("links that start pipelines", "starts", NULL, start_columns),
+    SECTION("triggers", "pipelines/triggers", NULL, trigger_columns),
+    SECTION("firings", "firings", NULL, firing_columns),
+    {"live accuracy", NULL, NULL, accuracy_columns, WEIR_ARRAY_LEN(accuracy_columns),
+     accuracy_rows},
+    SECTION("kpis", "live/kpis", NULL, kpi_columns),
+};
+static const struct section deployment_sections[] = {
+    SECTION("versions", "versions", NULL, version_columns),
+    SECTION("compared", "comparisons/arms", COMPARED, arm_columns),
+    SECTION("replicas", "replicas", NULL, replica_columns),
+    SECTION("loaded", "replicas/versions", "replica=id", loaded_columns),
+};
+static const struct section node_sections[] = {{"devices", "devices", NULL, NULL, 0, NULL}};
+static const struct section snapshot_sections[] = {
+    SECTION("models", "models", NULL, model_columns)};
+static const struct section alert_sections[] = {
+    SECTION("rules", "firings", NULL, alert_firing_columns),
+    SECTION("actions", "firings/actions", "rule=rule", alert_action_columns),
+    SECTION("messages", "deliveries", NULL, alert_delivery_columns),
+};
+static const struct section version_sections[] = {
+    SECTION("inputs", "signature/inputs", NULL, port_columns),
+    SECTION("outputs", "signature/outputs", NULL, port_columns),
+};
+
+static json_t *row_of(const json_t *item, const json_t *parent, const char *takes)
 {
-    static const char *const of_arm[] = {"version", "n", "mean", "low", "high"};
-    static const char *const of_both[] = {"uplift", "z", "p_better", "p_worse", "left_s"};
-    json_t *rows = json_array(), *one, *arm;
-    size_t i, k;
-    json_array_foreach(json_object_get(record, "comparisons"), i, one)
+    json_t *row = json_copy((json_t *)item);
+    while (*takes != '\0') {
+        char name[32], member[32];
+        size_t len = strcspn(takes, " ");
+        if (sscanf(takes, "%31[a-z_]=%31[a-z_]", name, member) == 2) {
+            json_object_set(row, name, json_object_get(parent, member));
+        } else if (json_is_true(json_object_get(item, name))) {
+            break;
+        }
+        takes += len + (takes[len] == ' ');
+    }
+    return row;
+}
+
+static void gather(const json_t *from, const char *path, const char *takes, json_t *rows)
+{
+    char name[32];
+    size_t len = strcspn(path, "/"), i;
+    (void)snprintf(name, sizeof name, "%.*s", (int)len, path);
+    json_t *value = json_object_get(from, name), *item;
+    json_t *list = json_is_object(value) ? json_pack("[O]", value) : json_incref(value);
+    json_array_foreach(list, i, item)
     {
-        json_array_foreach(json_object_get(one, "arms"), k, arm)
-        {
-            json_t *row = json_object();
-            json_object_set(row, "link", json_object_get(one, "link"));
-            json_object_set(row, "metric", json_object_get(one, "metric"));
-            for (size_t m = 0; m < WEIR_ARRAY_LEN(of_arm); m++) {
-                json_object_set(row, of_arm[m], json_object_get(arm, of_arm[m]));
-            }
-            bool is_live = json_is_true(json_object_get(arm, "is_live"));
-            for (size_t m = 0; m < WEIR_ARRAY_LEN(of_both) && !is_live; m++) {
-                json_object_set(row, of_both[m], json_object_get(one, of_both[m]));
-            }
-            json_array_append_new(rows, row);
+        if (path[len] == '/') {
+            gather(item, path + len + 1, takes, rows);
+        } else {
+            json_array_append_new(rows,
+                                  takes == NULL ? json_incref(item) : row_of(item, from, takes));
         }
     }
-    print_part(call, "compared", rows, arm_columns, WEIR_ARRAY_LEN(arm_columns));
-    json_decref(rows);
+    json_decref(list);
 }
 
-static void print_ion(struct cli_call *call, const json_t *record)
+static void print_section(struct cli_call *call, const struct section *section,
+                          const json_t *record)
 {
-    print_part(call, "pipelines", json_object_get(record, "pipelines"), pipeline_columns,
-               WEIR_ARRAY_LEN(pipeline_columns));
-    print_thresholds(call, record);
-    print_part(call, "links", json_object_get(record, "links"), link_columns,
-               WEIR_ARRAY_LEN(link_columns));
-    print_comparisons(call, record);
-    print_part(call, "links that start pipelines", json_object_get(record, "starts"), start_columns,
-               WEIR_ARRAY_LEN(start_columns));
-    print_triggers(call, record);
-    print_live(call, record);
-}
-
-/* Which replica has loaded which version, and where it computes it. */
-static void print_loaded(struct cli_call *call, const json_t *replicas)
-{
-    json_t *rows = json_array();
-    size_t i, k;
-    json_t *replica, *version;
-    json_array_foreach(replicas, i, replica)
-    {
-        json_array_foreach(json_object_get(replica, "versions"), k, version)
-        {
-            json_t *row = json_copy(version);
-            json_object_set(row, "replica", json_object_get(replica, "id"));
-            json_array_append_new(rows, row);
-        }
+    size_t n = section->n_columns;
+    const struct cli_column *columns = section->columns;
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *rows = section->rows != NULL ? section->rows(record) : json_array();
+    if (columns == NULL) {
+        columns = cli_noun_columns(call, cli_noun_find(section->title), &n);
     }
-    print_part(call, "loaded", rows, loaded_columns, WEIR_ARRAY_LEN(loaded_columns));
-    json_decref(rows);
-}
-
-static void print_deployment(struct cli_call *call, const json_t *record)
-{
-    print_part(call, "versions", json_object_get(record, "versions"), version_columns,
-               WEIR_ARRAY_LEN(version_columns));
-    print_comparisons(call, record);
-    print_part(call, "replicas", json_object_get(record, "replicas"), replica_columns,
-               WEIR_ARRAY_LEN(replica_columns));
-    print_loaded(call, json_object_get(record, "replicas"));
-}
-
-static void print_node(struct cli_call *call, const json_t *record)
-{
-    size_t n;
-    const struct cli_column *columns = cli_noun_columns(call, cli_noun_find("devices"), &n);
-    print_isolation(call, record);
-    print_part(call, "devices", json_object_get(record, "devices"), columns, n);
-}
-
-static void print_snapshot(struct cli_call *call, const json_t *record)
-{
-    print_part(call, "models", json_object_get(record, "models"), model_columns,
-               WEIR_ARRAY_LEN(model_columns));
-}
-
-/* Which rules look after it, what they did, and whom they told. */
-static void print_alert(struct cli_call *call, const json_t *record)
-{
-    const json_t *firings = json_object_get(record, "firings");
-    json_t *done = json_array(), *firing, *action;
-    size_t i, k;
-    json_array_foreach(firings, i, firing)
-    {
-        json_array_foreach(json_object_get(firing, "actions"), k, action)
-        {
-            json_t *row = json_copy(action);
-            json_object_set(row, "rule", json_object_get(firing, "rule"));
-            json_array_append_new(done, row);
-        }
+    if (section->path != NULL) {
+        gather(record, section->path, section->takes, rows);
     }
-    print_part(call, "rules", firings, alert_firing_columns, WEIR_ARRAY_LEN(alert_firing_columns));
-    print_part(call, "actions", done, alert_action_columns, WEIR_ARRAY_LEN(alert_action_columns));
-    print_part(call, "messages", json_object_get(record, "deliveries"), alert_delivery_columns,
-               WEIR_ARRAY_LEN(alert_delivery_columns));
-    json_decref(done);
-}
-
-static const struct cli_column port_columns[] = {
-    {"name", "NAME"}, {"datatype", "TYPE"}, {"shape", "SHAPE"}};
-
-/* What a version's model takes and gives, and why it is run as it is. */
-static void print_version(struct cli_call *call, const json_t *record)
-{
-    const json_t *signature = json_object_get(record, "signature");
-    print_members(call, signature, "format why labels");
-    print_part(call, "inputs", json_object_get(signature, "inputs"), port_columns,
-               WEIR_ARRAY_LEN(port_columns));
-    print_part(call, "outputs", json_object_get(signature, "outputs"), port_columns,
-               WEIR_ARRAY_LEN(port_columns));
+    print_part(call, section->title, rows, columns, n);
 }
 
 /* What is shown of a noun: members in their order, lists that come with it, and lists that are asked
  * for beside it. */
 static const struct described {
     const char *singular;
-    const char *members;                                                 /* separated by blanks */
-    void (*print_sections)(struct cli_call *call, const json_t *record); /* NULL: it has none */
+    const char *members; /* separated by blanks */
+    const struct section *sections;
+    size_t n_sections;
     const char *parts[PARTS_MAX];
 } described[] = {
-    {"ion",
-     "state health name mode project revision created_by created_ms",
-     print_ion,
-     {"candidates", "policy-decisions", "members"}},
+    {"ion", "state health name mode project revision created_by created_ms", SECTIONS(ion_sections),
+     .parts = {"candidates", "policy-decisions", "members"}},
     {"job",
      "state reason name id kind project attempt n_restarts max_restarts ion pipeline run "
      "created_by created_ms expected_start_ms started_ms finished_ms",
-     NULL,
-     {"tasks"}},
-    {"run",
-     "status name id model validation_accuracy validation_loss accuracy loss batch_accuracy "
-     "batch_loss epoch epochs "
-     "images_per_second dataset dataset_version job ion pipeline registered created_ms "
-     "started_ms finished_ms parameters",
-     NULL,
-     {NULL}},
-    {"model", "name project description created_by created_ms", NULL, {"versions", "aliases"}},
+     .parts = {"tasks"}},
+    {.singular = "run",
+     .members =
+         "status name id model validation_accuracy validation_loss accuracy loss batch_accuracy "
+         "batch_loss epoch epochs "
+         "images_per_second dataset dataset_version job ion pipeline registered created_ms "
+         "started_ms finished_ms parameters"},
+    {"model", "name project description created_by created_ms", .parts = {"versions", "aliases"}},
     {"version",
      "model version description stage aliases deployments executor unservable bytes blob dataset "
-     "dataset_version run code_version metrics parameters created_by created_ms",
-     print_version,
-     {NULL}},
+     "dataset_version run code_version metrics parameters created_by created_ms signature.format "
+     "signature.why signature.labels",
+     SECTIONS(version_sections)},
     {"sweep",
      "state reason name id project method metric direction n_trials n_made n_open n_stopped "
      "n_failed n_paused best best_value created_by created_ms ended_ms",
-     NULL,
-     {"trials"}},
+     .parts = {"trials"}},
     {"deployment",
      "state reason name project model traffic mirror n_ready n_wanted replicas_min replicas_max "
      "batch_max delay_max_us queue_max cpus memory_bytes gpus idle_after_ms hold_ms created_by "
      "created_ms updated_ms",
-     print_deployment,
-     {NULL}},
-    {"dataset",
-     "name kind project path is_uploaded created_by created_ms",
-     NULL,
-     {"dataset-versions"}},
+     SECTIONS(deployment_sections)},
+    {"dataset", "name kind project path is_uploaded created_by created_ms",
+     .parts = {"dataset-versions"}},
     {"node",
      "state name cpu_slots cpus_used cpus_free cpus_busy memory_bytes memory_kept_bytes "
      "memory_used_bytes n_accelerators accelerators_used n_tasks disk_bytes disk_free_bytes "
      "is_draining "
      "unhealthy labels taints agent_version "
      "last_seen_ms created_ms",
-     print_node,
-     {NULL}},
+     SECTIONS(node_sections)},
     {"snapshot",
      "name ion project from_ms to_ms revision n_rows rows has_models is_imported bytes "
      "created_by created_ms",
-     print_snapshot,
-     {NULL}},
+     SECTIONS(snapshot_sections)},
     {"alert",
      "status severity kind message subject id count raised_ms last_ms acknowledged_by "
      "acknowledged_note silenced_ms resolved_by resolved_ms",
-     print_alert,
-     {NULL}},
+     SECTIONS(alert_sections)},
 };
 
 /* "policy-decisions" as a member's name: "policy_decisions". */
@@ -383,8 +331,9 @@ static weir_status add_parts(struct cli_call *call, const struct described *what
 static void print_short(struct cli_call *call, const struct described *what, const json_t *record)
 {
     print_members(call, record, what->members);
-    if (what->print_sections != NULL) {
-        what->print_sections(call, record);
+    print_isolation(call, record);
+    for (size_t i = 0; i < what->n_sections; i++) {
+        print_section(call, &what->sections[i], record);
     }
     for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
         size_t n;

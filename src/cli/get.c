@@ -17,7 +17,7 @@ static const struct weir_option get_options[] = {
     CLI_COMMON_OPTIONS(get_options),
     WEIR_OPT(get_options, limit, "limit", 'n', INT, "100", 1, LIST_MAX, "N",
              "List at most so many, the newest first where there is an order"),
-    WEIR_OPT(get_options, is_watched, "watch", 'w', BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(get_options, is_watched, "watch", 'w',
              "Go on, and print again what has changed, until it is interrupted"),
 };
 

@@ -11,9 +11,8 @@ struct health_options {
 
 static const struct weir_option health_options[] = {
     CLI_COMMON_OPTIONS(health_options),
-    WEIR_OPT(health_options, pipeline, "pipeline", 0, TEXT, NULL, 0, 0, "NAME",
-             "Signals of this pipeline only"),
-    WEIR_OPT(health_options, since, "since", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(health_options, pipeline, "pipeline", 0, "NAME", "Signals of this pipeline only"),
+    CLI_TEXT(health_options, since, "since", 0, "TIME",
              "Reports from then on, as 2026-01-31T10:00:00Z (else the last 6 h)"),
 };
 
@@ -59,8 +58,7 @@ struct baseline_options {
 
 static const struct weir_option baseline_options[] = {
     CLI_COMMON_OPTIONS(baseline_options),
-    WEIR_OPT(baseline_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "JSON to attach: {\"features\": {…}}"),
+    CLI_TEXT(baseline_options, file, "file", 'f', "FILE", "JSON to attach: {\"features\": {…}}"),
 };
 
 static weir_status run_baseline(struct cli_call *call, struct weir_error *err)

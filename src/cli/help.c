@@ -1,5 +1,6 @@
 #include "cli/help.h"
 
+#include "base/names.h"
 #include "cli/document.h"
 #include "cli/hint.h"
 #include "cli/noun.h"
@@ -15,18 +16,18 @@ static const char *const first[] = {
 
 /** First words of commands, by what they are about. Each command is in one of them. */
 static const struct {
-    const char *title, *words; /* with a blank in front of each and behind the last */
+    const char *title, *words; /* separated by blanks */
 } groups[] = {
-    {"Look", " get describe explain top wait logs lineage runs experiment artifact "},
-    {"Jobs", " job sweep service notebook tensorboard batch secret "},
-    {"Data and models", " dataset train evaluate model deploy scale rollout undeploy predict "},
-    {"IONs", " apply diff edit approve reject rollback ion trigger health kpi feedback statistics "
-             "member snapshot "},
-    {"Alerts", " alert "},
-    {"Cluster", " node reserve agent queue usage what-if simulate bench "},
-    {"People", " login logout context whoami project role group user token session person audit "},
-    {"Server", " server backup restore store doctor demo "},
-    {"Anything", " delete completion "},
+    {"Look", "get describe explain top wait logs lineage runs experiment artifact"},
+    {"Jobs", "job sweep service notebook tensorboard batch secret"},
+    {"Data and models", "dataset train evaluate model deploy scale rollout undeploy predict"},
+    {"IONs", "apply diff edit approve reject rollback ion trigger health kpi feedback statistics "
+             "member snapshot"},
+    {"Alerts", "alert"},
+    {"Cluster", "node reserve agent queue usage what-if simulate bench"},
+    {"People", "login logout context whoami project role group user token session person audit"},
+    {"Server", "server backup restore store doctor demo"},
+    {"Anything", "delete completion"},
 };
 
 static size_t first_word_len(const char *command)
@@ -36,16 +37,7 @@ static size_t first_word_len(const char *command)
 
 static bool is_in_group(size_t i_group, const char *command)
 {
-    const char *words = groups[i_group].words;
-    size_t len = first_word_len(command);
-    while (*words == ' ' && words[1] != '\0') {
-        size_t n = strcspn(words + 1, " ");
-        if (n == len && strncmp(words + 1, command, len) == 0) {
-            return true;
-        }
-        words += n + 1;
-    }
-    return false;
+    return weir_words_have(groups[i_group].words, command, first_word_len(command));
 }
 
 const char *cli_help_group(const char *command)

@@ -60,21 +60,14 @@ static const struct {
     const char *words, *verb;
     bool drops_noun;
 } verbs[] = {
-    {" list ls get ", "get", false},
-    {" show describe info inspect status ", "describe", false},
-    {" delete remove rm ", "delete", false},
-    {" wait ", "wait", false},
-    {" edit ", "edit", false},
-    {" explain why ", "explain", false},
-    {" logs log ", "logs", true},
+    {"list ls get", "get", false},
+    {"show describe info inspect status", "describe", false},
+    {"delete remove rm", "delete", false},
+    {"wait", "wait", false},
+    {"edit", "edit", false},
+    {"explain why", "explain", false},
+    {"logs log", "logs", true},
 };
-
-static bool is_word_of(const char *words, const char *word)
-{
-    const char *at = strstr(words, word);
-    size_t len = strlen(word);
-    return len > 0 && strchr(word, ' ') == NULL && at != NULL && at[-1] == ' ' && at[len] == ' ';
-}
 
 void cli_reword(int argc, char **argv, struct weir_arena *arena, int *out_argc, char ***out_argv)
 {
@@ -88,7 +81,7 @@ void cli_reword(int argc, char **argv, struct weir_arena *arena, int *out_argc, 
     bool drops_noun = false;
     const struct cli_command *own = find_command(argv[0]);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(verbs) && argc > 1; i++) {
-        if (is_word_of(verbs[i].words, argv[1]) && !has_verb(own, argv[1])) {
+        if (weir_words_have(verbs[i].words, argv[1], strlen(argv[1])) && !has_verb(own, argv[1])) {
             verb = verbs[i].verb;
             drops_noun = verbs[i].drops_noun;
         }
@@ -111,15 +104,15 @@ void cli_reword(int argc, char **argv, struct weir_arena *arena, int *out_argc, 
 
 /* What others call it: Slurm, docker, kubectl, mlflow, det. Each command is in backquotes; a test reads them all. */
 static const struct {
-    const char *word, *say;
+    const char *words, *say;
 } synonyms[] = {
     /* Slurm and its kin */
     {"sbatch", "`weir job run -- COMMAND`, or `weir job submit -f FILE`"},
     {"srun", "`weir job run --follow -- COMMAND`"},
     {"salloc", "`weir notebook start`, or `weir job run --follow -- COMMAND`"},
-    {"squeue", "`weir get jobs`"},
+    {"squeue qstat", "`weir get jobs`"},
     {"sinfo", "`weir get nodes`"},
-    {"scancel", "`weir job cancel JOB`"},
+    {"scancel qdel", "`weir job cancel JOB`"},
     {"sacct", "`weir usage`, or `weir get jobs`"},
     {"sreport", "`weir usage`"},
     {"sstat", "`weir describe job JOB`"},
@@ -128,8 +121,6 @@ static const struct {
     {"sprio", "`weir explain job JOB`"},
     {"sattach", "`weir logs -f JOB`"},
     {"qsub", "`weir job submit -f FILE`"},
-    {"qstat", "`weir get jobs`"},
-    {"qdel", "`weir job cancel JOB`"},
     {"hold", "`weir job hold JOB`"},
     {"release", "`weir job resume JOB`"},
     {"requeue", "`weir job requeue JOB`"},
@@ -169,8 +160,7 @@ static const struct {
     {"label", "`weir node label NODE KEY=VALUE`, or `weir model set NAME --tag NAME=VALUE`"},
     {"annotate", "`weir model set NAME --tag NAME=VALUE`"},
     {"taint", "`weir node taint NODE KEY=VALUE:NoSchedule`"},
-    {"drain", "`weir node drain NODE`"},
-    {"cordon", "`weir node drain NODE`"},
+    {"drain cordon", "`weir node drain NODE`"},
     {"uncordon", "`weir node resume NODE`"},
     {"expose", "`weir deploy NAME`, or `weir service run -- PROGRAM`"},
     {"autoscale", "`weir scale DEPLOYMENT 1..4`"},
@@ -185,26 +175,18 @@ static const struct {
     {"cluster-info", "`weir doctor`, or `weir get nodes`"},
     {"rollout", "`weir rollout status DEPLOYMENT`, or `weir rollback ION`"},
     {"undo", "`weir rollback ION`"},
-    {"pods", "`weir get jobs`"},
-    {"pod", "`weir get jobs`"},
-    {"namespaces", "`weir get projects`"},
-    {"namespace", "`weir get projects`"},
+    {"pods pod", "`weir get jobs`"},
+    {"namespaces namespace", "`weir get projects`"},
     {"events", "`weir get events`"},
     /* mlflow, det, wandb */
-    {"ui", "`weir login`"},
-    {"console", "`weir login`"},
-    {"dashboard", "`weir login`"},
+    {"ui console dashboard web browser url", "`weir login`"},
     {"open", "`weir login`, or `weir service open SERVICE`"},
-    {"web", "`weir login`"},
-    {"browser", "`weir login`"},
-    {"url", "`weir login`"},
-    {"artifacts", "`weir artifact list RUN`"},
+    {"artifacts checkpoint", "`weir artifact list RUN`"},
     {"registry", "`weir get models`"},
     {"register", "`weir model push NAME FILE`"},
     {"serve", "`weir deploy NAME`, or `weir server`"},
     {"serving", "`weir get deployments`"},
     {"infer", "`weir predict DEPLOYMENT FILE`"},
-    {"checkpoint", "`weir artifact list RUN`"},
     {"trial", "`weir get trials SWEEP`"},
     {"hpo", "`weir sweep run FILE`"},
     {"agent-list", "`weir get nodes`"},
@@ -215,15 +197,14 @@ static const struct {
     {"monitor", "`weir health ION`, or `weir get alerts`"},
     {"metrics", "`weir get metrics RUN`"},
     /* anybody */
-    {"list", "`weir get NOUN`"},
-    {"ls", "`weir get NOUN`"},
+    {"list ls", "`weir get NOUN`"},
     {"show", "`weir describe NOUN NAME`"},
     {"info", "`weir describe NOUN NAME`, or `weir doctor`"},
     {"status", "`weir get jobs,ions,nodes`, or `weir doctor`"},
-    {"health-check", "`weir doctor`"},
+    {"health-check upgrade check sdiag summary", "`weir doctor`"},
     {"submit", "`weir job submit -f FILE`"},
-    {"cancel", "`weir job cancel JOB`"},
-    {"resume", "`weir job resume JOB`"},
+    {"cancel bkill", "`weir job cancel JOB`"},
+    {"resume qrls", "`weir job resume JOB`"},
     {"pause", "`weir job hold JOB`, or `weir ion pause ION`"},
     {"remove", "`weir delete NOUN NAME`"},
     {"compare", "`weir runs compare RUN RUN`"},
@@ -233,12 +214,9 @@ static const struct {
     {"export", "`weir model export NAME`"},
     {"watch", "`weir get jobs --watch`"},
     {"signin", "`weir login`"},
-    {"signout", "`weir logout`"},
-    {"init", "`weir server`"},
-    {"up", "`weir server`"},
-    {"down", "`weir server stop`"},
-    {"shutdown", "`weir server stop`"},
-    {"upgrade", "`weir doctor`"},
+    {"signout off", "`weir logout`"},
+    {"init up", "`weir server`"},
+    {"down shutdown", "`weir server stop`"},
     {"fit", "`weir train`, or `weir job submit -f FILE`"},
     {"test", "`weir evaluate`"},
     {"tune", "`weir sweep run FILE`"},
@@ -248,69 +226,48 @@ static const struct {
     {"launch", "`weir job submit -f FILE`, or `weir job run -- COMMAND`"},
     {"autostop", "`weir job run --time-limit 12h -- COMMAND`; of a deployment `weir deploy NAME "
                  "--idle-after 10m`"},
-    {"check", "`weir doctor`"},
     {"storage", "`weir dataset put NAME DIR`, or `weir store usage`"},
-    {"fleet", "`weir get nodes`"},
+    {"fleet bhosts pbsnodes", "`weir get nodes`"},
     {"offer", "`weir get nodes`, or `weir get devices`"},
     {"gateway", "`weir get deployments`"},
     {"sync", "`weir artifact put RUN FILE`"},
     {"sshare", "`weir get queues`"},
-    {"sdiag", "`weir doctor`"},
     {"scrontab", "`weir explain triggers`: an ION's training has a schedule"},
     {"sbcast", "`weir job cp FILE JOB:PATH`"},
     {"qhold", "`weir job hold JOB`"},
-    {"qrls", "`weir job resume JOB`"},
-    {"bsub", "`weir job run -- COMMAND`"},
-    {"bjobs", "`weir get jobs`"},
-    {"bkill", "`weir job cancel JOB`"},
-    {"bhosts", "`weir get nodes`"},
-    {"pbsnodes", "`weir get nodes`"},
+    {"bsub cmd", "`weir job run -- COMMAND`"},
+    {"bjobs container", "`weir get jobs`"},
     {"api-versions", "`weir help`"},
-    {"container", "`weir get jobs`"},
     {"image", "`weir job run --image IMAGE -- COMMAND`"},
     {"system", "`weir doctor`, or `weir store usage`"},
     {"network", "`weir job run --network none -- COMMAND`"},
     {"history", "`weir get events`, or `weir get audit`"},
     {"rename", "`weir job run --name NAME -- COMMAND`: names stay"},
     {"update", "`weir edit ION`, `weir model set NAME`, or `weir queue set QUEUE`"},
-    {"load", "`weir model push NAME FILE`"},
+    {"load commit", "`weir model push NAME FILE`"},
     {"unpause", "`weir job resume JOB`, or `weir ion resume ION`"},
     {"stack", "`weir apply -f FILE`"},
     {"run-batch", "`weir batch MODEL DATASET`"},
     {"gc", "`weir store usage`: what goes is in `weir project retention PROJECT`"},
     {"db", "`weir store verify`"},
     {"recipes", "`weir help apply`"},
-    {"cmd", "`weir job run -- COMMAND`"},
     {"memory", "`weir top nodes`"},
-    {"summary", "`weir doctor`"},
-    {"kubectl", "`weir help`: leave that word out"},
-    {"docker", "`weir help`: leave that word out"},
-    {"det", "`weir help`: leave that word out"},
-    {"sky", "`weir help`: leave that word out"},
-    {"mlflow", "`weir help`: leave that word out"},
-    {"off", "`weir logout`"},
-    {"commit", "`weir model push NAME FILE`"},
+    {"kubectl docker det sky mlflow", "`weir help`: leave that word out"},
 };
 
 /* The same behind a word that begins commands: "job stop". */
 static const struct {
-    const char *group, *word, *say;
+    const char *group, *words, *say;
 } second_synonyms[] = {
-    {"job", "stop", "`weir job cancel JOB`"},
-    {"job", "kill", "`weir job cancel JOB`"},
-    {"job", "create", "`weir job run -- COMMAND`, or `weir job submit -f FILE`"},
-    {"job", "start", "`weir job run -- COMMAND`, or `weir job submit -f FILE`"},
+    {"job", "stop kill", "`weir job cancel JOB`"},
+    {"job", "create start", "`weir job run -- COMMAND`, or `weir job submit -f FILE`"},
     {"job", "release", "`weir job resume JOB`"},
     {"job", "pause", "`weir job hold JOB`"},
     {"job", "watch", "`weir get jobs --watch`"},
     {"job", "tail", "`weir logs -f JOB`"},
-    {"model", "serve", "`weir deploy NAME`"},
-    {"model", "deploy", "`weir deploy NAME`"},
-    {"model", "download", "`weir model get NAME`"},
-    {"model", "pull", "`weir model get NAME`"},
-    {"model", "upload", "`weir model push NAME FILE`"},
-    {"model", "register", "`weir model push NAME FILE`"},
-    {"model", "create", "`weir model push NAME FILE`"},
+    {"model", "serve deploy", "`weir deploy NAME`"},
+    {"model", "download pull", "`weir model get NAME`"},
+    {"model", "upload register create", "`weir model push NAME FILE`"},
     {"model", "tag", "`weir model set NAME --tag NAME=VALUE`"},
     {"model", "versions", "`weir get versions MODEL`"},
     {"artifact", "download", "`weir artifact get RUN`"},
@@ -320,11 +277,8 @@ static const struct {
     {"experiment", "compare", "`weir runs compare RUN RUN`"},
     {"experiment", "search", "`weir get experiments`"},
     {"runs", "search", "`weir get runs`"},
-    {"dataset", "download", "`weir dataset get NAME DIR`"},
-    {"dataset", "pull", "`weir dataset get NAME DIR`"},
-    {"dataset", "upload", "`weir dataset put NAME DIR`"},
-    {"dataset", "push", "`weir dataset put NAME DIR`"},
-    {"dataset", "add", "`weir dataset put NAME DIR`"},
+    {"dataset", "download pull", "`weir dataset get NAME DIR`"},
+    {"dataset", "upload push add", "`weir dataset put NAME DIR`"},
     {"dataset", "version", "`weir dataset freeze NAME`"},
     {"dataset", "versions", "`weir get dataset-versions DATASET`"},
     {"user", "add", "`weir user create NAME`"},
@@ -334,10 +288,8 @@ static const struct {
     {"project", "members", "`weir get project-members PROJECT`"},
     {"token", "add", "`weir token create NAME`"},
     {"role", "grant", "`weir project grant PROJECT NAME --role ROLE`"},
-    {"secret", "create", "`weir secret set NAME`"},
-    {"secret", "put", "`weir secret set NAME`"},
-    {"sweep", "create", "`weir sweep run FILE`"},
-    {"sweep", "start", "`weir sweep run FILE`"},
+    {"secret", "create put", "`weir secret set NAME`"},
+    {"sweep", "create start", "`weir sweep run FILE`"},
     {"sweep", "cancel", "`weir sweep stop SWEEP`"},
     {"queue", "update", "`weir queue set QUEUE`"},
     {"queue", "add", "`weir queue create QUEUE`"},
@@ -346,16 +298,14 @@ static const struct {
     {"node", "add", "`weir node token`"},
     {"node", "remove", "`weir node leave`"},
     {"service", "create", "`weir service run -- PROGRAM`"},
-    {"notebook", "create", "`weir notebook start`"},
+    {"notebook", "create run", "`weir notebook start`"},
     {"notebook", "delete", "`weir service delete SERVICE`"},
-    {"notebook", "run", "`weir notebook start`"},
     {"server", "start", "`weir server`"},
     {"server", "status", "`weir doctor`"},
     {"server", "restart", "`weir server stop`, then `weir server`"},
     {"alert", "mute", "`weir alert silence ALERT`"},
     {"alert", "close", "`weir alert resolve ALERT`"},
-    {"ion", "apply", "`weir apply -f FILE`"},
-    {"ion", "create", "`weir apply -f FILE`"},
+    {"ion", "apply create", "`weir apply -f FILE`"},
     {"ion", "trigger", "`weir trigger ION PIPELINE`"},
     {"ion", "rollback", "`weir rollback ION`"},
     {"snapshot", "restore", "`weir snapshot import FILE`"},
@@ -393,7 +343,7 @@ const char *cli_hint_second(const char *first, const char *second)
 {
     for (size_t i = 0; i < WEIR_ARRAY_LEN(second_synonyms); i++) {
         if (strcmp(second_synonyms[i].group, first) == 0 &&
-            strcmp(second_synonyms[i].word, second) == 0) {
+            weir_words_have(second_synonyms[i].words, second, strlen(second))) {
             return second_synonyms[i].say;
         }
     }
@@ -448,7 +398,7 @@ weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err)
         return unknown_second(word, argc > 1 ? argv[1] : NULL, err);
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(synonyms); i++) {
-        if (strcmp(synonyms[i].word, word) == 0) {
+        if (weir_words_have(synonyms[i].words, word, strlen(word))) {
             return weir_error_set(err, WEIR_ERR_INVALID, "there is no command \"%s\": say %s", word,
                                   synonyms[i].say);
         }
@@ -479,27 +429,24 @@ weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err)
 
 /* What other programs call an option; "" for the command: any. */
 static const struct {
-    const char *command, *option, *say;
+    const char *command, *options, *say;
 } option_synonyms[] = {
-    {"job run", "--num-gpus", "--gpus N"},
+    {"job run", "--num-gpus --gpu", "--gpus N"},
     {"job run", "--accelerators", "--gpus N:MODEL"},
-    {"job run", "--nproc_per_node", "--tasks N"},
-    {"job run", "--nproc-per-node", "--tasks N"},
-    {"job run", "--num-nodes", "--tasks N"},
+    {"job run", "--nproc_per_node --nproc-per-node --num-nodes --ntasks --np", "--tasks N"},
     {"job run", "--mem-per-cpu", "--memory 4G, of each task"},
-    {"job run", "--mount", "--dir DIR, or a dataset: weir dataset put NAME DIR"},
+    {"job run", "--mount -v --volume", "--dir DIR, or a dataset: weir dataset put NAME DIR"},
     {"job run", "--env-file", "--env NAME=VALUE, once for each"},
     {"job run", "--spot", "--preemptible, which is so unless --no-preemptible"},
     {"job run", "--exclusive", "--cpus N, as many as a node has"},
     {"job run", "--mail-type", "nothing: weir explain alert-receivers tells who gets mail"},
     {"job run", "--image-pull-policy", "nothing: a node pulls what it has not"},
     {"job run", "-it", "nothing: weir job shell JOB is for terminals"},
-    {"job run", "-v", "--dir DIR, or a dataset: weir dataset put NAME DIR"},
     {"job exec", "-it", "nothing: it has a terminal where you have one"},
     {"job exec", "-i", "nothing: input goes there"},
     {"job exec", "-c", "JOB/TASK, a word without dashes"},
-    {"logs", "-c", "nothing: all tasks are printed, each with its name"},
-    {"logs", "--all-containers", "nothing: all tasks are printed, each with its name"},
+    {"logs", "-c --all-containers --container",
+     "nothing: all tasks are printed, each with its name"},
     {"get", "--sort-by", "nothing: the newest come first; runs and experiments take order=NAME"},
     {"get", "-l", "NAME=VALUE, a word without dashes"},
     {"get", "--show-labels", "-o wide"},
@@ -510,43 +457,30 @@ static const struct {
     {"apply", "-k", "-f FILE"},
     {"apply", "--prune", "nothing: weir delete ion NAME"},
     {"job run", "--mem", "--memory 4G"},
-    {"job run", "--cpu", "--cpus N"},
-    {"job run", "--cpus-per-task", "--cpus N"},
-    {"job run", "--gpu", "--gpus N"},
+    {"job run", "--cpu --cpus-per-task", "--cpus N"},
     {"job run", "--gres", "--gpus N, or --gpus N:MODEL"},
-    {"job run", "--ntasks", "--tasks N"},
-    {"job run", "--np", "--tasks N"},
     {"job run", "--time", "--time-limit 12h"},
     {"job run", "--job-name", "--name NAME"},
-    {"job run", "--chdir", "--dir DIR"},
-    {"job run", "--workdir", "--dir DIR"},
+    {"job run", "--chdir --workdir", "--dir DIR"},
     {"job run", "--partition",
      "--project NAME: each project has a queue; or --node-selector KEY=VALUE"},
     {"job run", "--queue", "--project NAME: each project has a queue"},
     {"job run", "--account", "--project NAME"},
-    {"job run", "--constraint", "--node-selector KEY=VALUE"},
-    {"job run", "--nodelist", "--node-selector KEY=VALUE"},
+    {"job run", "--constraint --nodelist", "--node-selector KEY=VALUE"},
     {"job run", "--dependency", "nothing yet: `weir wait JOB`, and submit then"},
     {"job run", "--wait", "--follow"},
-    {"job run", "--requeue", "--restarts N"},
-    {"job run", "--retries", "--restarts N"},
-    {"job run", "--volume", "--dir DIR, or a dataset: weir dataset put NAME DIR"},
+    {"job run", "--requeue --retries", "--restarts N"},
     {"job run", "--rm", "nothing: jobs go as their project keeps them"},
     {"logs", "--since-time", "--since TIME"},
     {"logs", "--lines", "-n N"},
-    {"logs", "--container", "nothing: all tasks are printed, each with its name"},
     {"", "--namespace", "--project NAME"},
     {"", "--filename", "-f FILE"},
-    {"", "--selector", "NAME=VALUE, a word without dashes"},
+    {"", "--selector --field-selector", "NAME=VALUE, a word without dashes"},
     {"", "--all-namespaces", "nothing: every project that you may see is listed"},
-    {"", "--field-selector", "NAME=VALUE, a word without dashes"},
-    {"", "--format", "-o json"},
-    {"", "--json", "-o json"},
+    {"", "--format --json", "-o json"},
     {"", "--yaml", "-o yaml"},
-    {"", "--tracking-uri", "--server URL"},
-    {"", "--host", "--server URL"},
-    {"", "--profile", "--context NAME"},
-    {"", "--kubeconfig", "--context NAME"},
+    {"", "--tracking-uri --host", "--server URL"},
+    {"", "--profile --kubeconfig", "--context NAME"},
 };
 
 const char *cli_hint_option(const char *command, int argc, char **argv)
@@ -554,8 +488,8 @@ const char *cli_hint_option(const char *command, int argc, char **argv)
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         size_t len = strcspn(argv[i], "=");
         for (size_t k = 0; k < WEIR_ARRAY_LEN(option_synonyms); k++) {
-            const char *option = option_synonyms[k].option, *of = option_synonyms[k].command;
-            if (strlen(option) == len && strncmp(argv[i], option, len) == 0 &&
+            const char *of = option_synonyms[k].command;
+            if (weir_words_have(option_synonyms[k].options, argv[i], len) &&
                 (of[0] == '\0' || strcmp(of, command) == 0)) {
                 return option_synonyms[k].say;
             }

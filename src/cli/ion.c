@@ -15,10 +15,8 @@ static const struct weir_option review_options[] = {
     CLI_COMMON_OPTIONS(review_options),
     WEIR_OPT(review_options, version, "version", 'v', INT, "0", 0, 1e15, "N",
              "Version of the model (0: the newest that fits)"),
-    WEIR_OPT(review_options, note, "note", 'm', TEXT, NULL, 0, 0, "TEXT",
-             "Why; kept with the decision"),
-    WEIR_OPT(review_options, link, "link", 0, TEXT, NULL, 0, 0, "FROM:TO",
-             "Which link, if there are several"),
+    CLI_TEXT(review_options, note, "note", 'm', "TEXT", "Why; kept with the decision"),
+    CLI_TEXT(review_options, link, "link", 0, "FROM:TO", "Which link, if there are several"),
 };
 
 /** What stands in the link's chain, and what it waits for: "version 3: manual: 1 of 2 approvals, …" */
@@ -107,8 +105,7 @@ struct set_model_options {
 
 static const struct weir_option set_model_options[] = {
     CLI_COMMON_OPTIONS(set_model_options),
-    WEIR_OPT(set_model_options, note, "note", 'm', TEXT, NULL, 0, 0, "TEXT",
-             "Why; kept with the decision"),
+    CLI_TEXT(set_model_options, note, "note", 'm', "TEXT", "Why; kept with the decision"),
 };
 
 static weir_status read_version(struct cli_call *call, json_t *body, struct weir_error *err)
@@ -228,7 +225,7 @@ struct member_options {
 
 static const struct weir_option member_options[] = {
     CLI_COMMON_OPTIONS(member_options),
-    WEIR_OPT(member_options, not_enrolled, "not-enrolled", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(member_options, not_enrolled, "not-enrolled", 0,
              "Also take a name that the gallery does not know"),
 };
 

@@ -33,13 +33,12 @@ struct submit_options {
 
 static const struct weir_option submit_options[] = {
     CLI_COMMON_OPTIONS(submit_options),
-    WEIR_OPT(submit_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "The job: {name, kind, spec} as YAML"),
-    WEIR_OPT(submit_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(submit_options, file, "file", 'f', "FILE", "The job: {name, kind, spec} as YAML"),
+    CLI_TEXT(submit_options, project, "project", 0, "NAME",
              "Whose job it is, if the file does not say"),
     WEIR_OPT(submit_options, cpu_millis, "cpus", 0, CPUS, "-1", -1, 4096, "N",
              "CPUs of each task: 2, 0.5 or 500m (else what the file says)"),
-    WEIR_OPT(submit_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
+    CLI_TEXT(submit_options, memory, "memory", 0, "SIZE",
              "Most memory of each task, which is kept for it: 512M, 2G"),
     JOB_ASK_OPTIONS(submit_options),
 };

@@ -15,29 +15,27 @@ struct job_ask {
 
 /** Rows of a table of options; `ask` is a member of the struct. */
 #define JOB_ASK_OPTIONS(strct)                                                                     \
-    WEIR_OPT(strct, ask.gpus, "gpus", 0, TEXT, NULL, 0, 0, "N[:MODEL]",                            \
+    CLI_TEXT(strct, ask.gpus, "gpus", 0, "N[:MODEL]",                                              \
              "Accelerators of each task, all on one node: 2, 2:H100"),                             \
         WEIR_OPT(strct, ask.gpu_share, "gpu-share", 0, F64, "0", 0, 1, "X",                        \
                  "A part of each: 0.5"),                                                           \
-        WEIR_OPT(strct, ask.gpu_memory, "gpu-memory", 0, TEXT, NULL, 0, 0, "SIZE",                 \
-                 "So much memory of each: 20G"),                                                   \
-        WEIR_OPT(strct, ask.mig, "mig", 0, TEXT, NULL, 0, 0, "PROFILE",                            \
-                 "Each is a MIG slice: 1g.10gb"),                                                  \
+        CLI_TEXT(strct, ask.gpu_memory, "gpu-memory", 0, "SIZE", "So much memory of each: 20G"),   \
+        CLI_TEXT(strct, ask.mig, "mig", 0, "PROFILE", "Each is a MIG slice: 1g.10gb"),             \
         WEIR_OPT(strct, ask.priority, "priority", 0, INT, "-1", -1, 1000, "N",                     \
                  "In its queue the higher goes first (else 50)"),                                  \
         WEIR_OPT(strct, ask.is_preemptible, "preemptible", 0, BOOL, "true", 0, 0, NULL,            \
                  "May be stopped for others, and goes on later (--no-preemptible: never)"),        \
-        WEIR_OPT(strct, ask.is_fenced, "fenced", 0, BOOL, NULL, 0, 0, NULL,                        \
+        CLI_FLAG(strct, ask.is_fenced, "fenced", 0,                                                \
                  "Never runs twice at a time: stops itself on a node that is cut off"),            \
-        WEIR_OPT(strct, ask.time_limit, "time-limit", 0, TEXT, NULL, 0, 0, "TIME",                 \
+        CLI_TEXT(strct, ask.time_limit, "time-limit", 0, "TIME",                                   \
                  "Longest run, from its placement on: 90m, 12h"),                                  \
-        WEIR_OPT(strct, ask.hold_on_failure, "hold-on-failure", 0, TEXT, NULL, 0, 0, "TIME",       \
+        CLI_TEXT(strct, ask.hold_on_failure, "hold-on-failure", 0, "TIME",                         \
                  "Keep the place of a task that fails for so long, for a look: 30m"),              \
-        WEIR_OPT(strct, ask.node_selector, "node-selector", 0, LIST, NULL, 0, 0, "KEY=VALUE",      \
+        CLI_LIST(strct, ask.node_selector, "node-selector", 0, "KEY=VALUE",                        \
                  "A label that its nodes must have; may be given again"),                          \
-        WEIR_OPT(strct, ask.toleration, "toleration", 0, LIST, NULL, 0, 0, "KEY[=VALUE]",          \
+        CLI_LIST(strct, ask.toleration, "toleration", 0, "KEY[=VALUE]",                            \
                  "A taint of nodes that it tolerates; may be given again"),                        \
-        WEIR_OPT(strct, ask.topology, "topology", 0, TEXT, NULL, 0, 0, "KEY",                      \
+        CLI_TEXT(strct, ask.topology, "topology", 0, "KEY",                                        \
                  "All its tasks on nodes with the same value of this label")
 
 /**

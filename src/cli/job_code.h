@@ -17,11 +17,11 @@ struct job_code {
 
 /** Rows of a table of options; `code` is a member of the struct. */
 #define JOB_CODE_OPTIONS(strct)                                                                    \
-    WEIR_OPT(strct, code.dir, "dir", 0, TEXT, NULL, 0, 0, "DIR",                                   \
+    CLI_TEXT(strct, code.dir, "dir", 0, "DIR",                                                     \
              "Folder whose files go with it (else this one, if the command names a file in it)"),  \
         WEIR_OPT(strct, code.has_files, "files", 0, BOOL, "true", 0, 0, NULL,                      \
                  "Send files (--no-files: none)"),                                                 \
-        WEIR_OPT(strct, code.git, "git", 0, TEXT, NULL, 0, 0, "ADDRESS@COMMIT",                    \
+        CLI_TEXT(strct, code.git, "git", 0, "ADDRESS@COMMIT",                                      \
                  "Run in a commit of a repository, which the node fetches; a branch or tag is "    \
                  "looked up here")
 

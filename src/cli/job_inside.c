@@ -13,8 +13,7 @@ struct exec_options {
 
 static const struct weir_option exec_options[] = {
     CLI_COMMON_OPTIONS(exec_options),
-    WEIR_OPT(exec_options, has_tty, "tty", 't', BOOL, NULL, 0, 0, NULL,
-             "Give it a terminal: this one"),
+    CLI_FLAG(exec_options, has_tty, "tty", 't', "Give it a terminal: this one"),
     WEIR_OPT(exec_options, has_input, "input", 0, BOOL, "true", 0, 0, NULL,
              "Pass standard input on (--no-input: it gets none)"),
 };

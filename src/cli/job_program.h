@@ -16,12 +16,12 @@ struct job_program {
 
 /** Rows of a table of options; `program` is a member of the struct. */
 #define JOB_PROGRAM_OPTIONS(strct)                                                                 \
-    WEIR_OPT(strct, program.python, "python", 0, TEXT, NULL, 0, 0, "FILE",                         \
+    CLI_TEXT(strct, program.python, "python", 0, "FILE",                                           \
              "Python packages, as a requirements.txt: an environment with them is made once on "   \
              "each node"),                                                                         \
-        WEIR_OPT(strct, program.secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",          \
+        CLI_LIST(strct, program.secret, "secret", 0, "[VARIABLE=]NAME",                            \
                  "A secret of the project as a variable; may be given again"),                     \
-        WEIR_OPT(strct, program.env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",                   \
+        CLI_LIST(strct, program.env, "env", 'e', "NAME=VALUE",                                     \
                  "Set a variable; may be given again")
 
 /** Of the words, those in front of "--". */

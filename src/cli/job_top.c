@@ -17,8 +17,7 @@ struct top_options {
 
 static const struct weir_option top_options[] = {
     CLI_COMMON_OPTIONS(top_options),
-    WEIR_OPT(top_options, is_watching, "watch", 'w', BOOL, NULL, 0, 0, NULL,
-             "Show it again every second, until Ctrl-C"),
+    CLI_FLAG(top_options, is_watching, "watch", 'w', "Show it again every second, until Ctrl-C"),
 };
 
 /* What one task tells. */

@@ -17,10 +17,10 @@ struct kpi_options {
 
 static const struct weir_option kpi_options[] = {
     CLI_COMMON_OPTIONS(kpi_options),
-    WEIR_OPT(kpi_options, unit, "unit", 'u', TEXT, NULL, 0, 0, "UNIT", "Unit of the value"),
-    WEIR_OPT(kpi_options, time, "time", 't', TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(kpi_options, unit, "unit", 'u', "UNIT", "Unit of the value"),
+    CLI_TEXT(kpi_options, time, "time", 't', "TIME",
              "When it held, as 2026-01-31T10:00:00Z (else now)"),
-    WEIR_OPT(kpi_options, version, "version", 'V', TEXT, NULL, 0, 0, "MODEL@V",
+    CLI_TEXT(kpi_options, version, "version", 'V', "MODEL@V",
              "Version of a model that it is of, as digits@v3 (else it is the ION's)"),
 };
 
@@ -97,13 +97,12 @@ struct feedback_options {
 
 static const struct weir_option feedback_options[] = {
     CLI_COMMON_OPTIONS(feedback_options),
-    WEIR_OPT(feedback_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "Lines of DECISION,TRUTH"),
-    WEIR_OPT(feedback_options, request, "request", 'r', TEXT, NULL, 0, 0, "ID",
+    CLI_TEXT(feedback_options, file, "file", 'f', "FILE", "Lines of DECISION,TRUTH"),
+    CLI_TEXT(feedback_options, request, "request", 'r', "ID",
              "Request of a deployment: the header Weir-Request of its answer"),
-    WEIR_OPT(feedback_options, decided, "decided", 'd', TEXT, NULL, 0, 0, "TEXT",
+    CLI_TEXT(feedback_options, decided, "decided", 'd', "TEXT",
              "What the answer to the request said; OUTCOME is the truth"),
-    WEIR_OPT(feedback_options, kpi, "kpi", 'k', TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(feedback_options, kpi, "kpi", 'k', "NAME",
              "What was counted of the request; OUTCOME is a number"),
 };
 

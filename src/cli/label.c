@@ -12,23 +12,20 @@ struct label_options {
 };
 
 #define DESCRIPTION_OPTION                                                                         \
-    WEIR_OPT(label_options, description, "description", 'd', TEXT, NULL, 0, 0, "TEXT",             \
+    CLI_TEXT(label_options, description, "description", 'd', "TEXT",                               \
              "What it is; an empty one takes it away")
 #define TAG_OPTIONS                                                                                \
-    WEIR_OPT(label_options, tags, "tag", 't', LIST, NULL, 0, 0, "NAME=VALUE",                      \
-             "Set a tag; may be given again"),                                                     \
-        WEIR_OPT(label_options, untags, "untag", 0, LIST, NULL, 0, 0, "NAME",                      \
-                 "Take a tag away; may be given again")
-#define NAME_OPTION                                                                                \
-    WEIR_OPT(label_options, name, "name", 0, TEXT, NULL, 0, 0, "NAME", "Another name")
+    CLI_LIST(label_options, tags, "tag", 't', "NAME=VALUE", "Set a tag; may be given again"),      \
+        CLI_LIST(label_options, untags, "untag", 0, "NAME", "Take a tag away; may be given again")
+#define NAME_OPTION CLI_TEXT(label_options, name, "name", 0, "NAME", "Another name")
 
 static const struct weir_option model_options[] = {
     CLI_COMMON_OPTIONS(label_options),
     DESCRIPTION_OPTION,
     TAG_OPTIONS,
-    WEIR_OPT(label_options, stage, "stage", 0, TEXT, NULL, 0, 0, "STAGE",
+    CLI_TEXT(label_options, stage, "stage", 0, "STAGE",
              "Of a version: None, Staging, Production or Archived; changes nothing that runs"),
-    WEIR_OPT(label_options, archives, "archive-others", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(label_options, archives, "archive-others", 0,
              "The others of that stage become Archived"),
 };
 
@@ -37,7 +34,7 @@ static const struct weir_option experiment_options[] = {
     DESCRIPTION_OPTION,
     TAG_OPTIONS,
     NAME_OPTION,
-    WEIR_OPT(label_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(label_options, project, "project", 0, "NAME",
              "Where the experiment of that name is, if several projects have one"),
 };
 

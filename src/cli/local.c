@@ -34,52 +34,48 @@ static const struct weir_option server_options[] = {
      .doc = "State folder [/var/lib/weir as root, else ~/.local/share/weir]"},
     WEIR_OPT(server_options, listen, "listen", 0, TEXT, "127.0.0.1:8470", 0, 0, "ADDRESS",
              "Where to listen; port 0 takes any free one"),
-    WEIR_OPT(server_options, grpc_listen, "grpc-listen", 0, TEXT, NULL, 0, 0, "ADDRESS",
+    CLI_TEXT(server_options, grpc_listen, "grpc-listen", 0, "ADDRESS",
              "Where to answer inference requests by gRPC, without TLS (else nowhere)"),
-    WEIR_OPT(server_options, services_listen, "services-listen", 0, TEXT, NULL, 0, 0, "ADDRESS",
+    CLI_TEXT(server_options, services_listen, "services-listen", 0, "ADDRESS",
              "Where browsers find services and notebooks [the port behind that of --listen]; off: "
              "nowhere"),
-    WEIR_OPT(server_options, services_domain, "services-domain", 0, TEXT, NULL, 0, 0, "HOST[:PORT]",
+    CLI_TEXT(server_options, services_domain, "services-domain", 0, "HOST[:PORT]",
              "Give each service a host below this one, which separates them from each other"),
-    WEIR_OPT(server_options, public_url, "public-url", 0, TEXT, NULL, 0, 0, "URL",
-             "The console as browsers reach it, if services are on another host (else as they name "
-             "it)"),
-    WEIR_OPT(server_options, proofs, "proofs", 0, TEXT, NULL, 0, 0, "KINDS",
+    CLI_TEXT(
+        server_options, public_url, "public-url", 0, "URL",
+        "The console as browsers reach it, if services are on another host (else as they name it)"),
+    CLI_TEXT(server_options, proofs, "proofs", 0, "KINDS",
              "How people and programs may prove who they are, in the order of the login page, with "
              "commas: password,{kind: link, minutes: 5},token [password,link,basic,token]; weir "
              "explain proofs says more"),
-    WEIR_OPT(server_options, tls_cert, "tls-cert", 0, TEXT, NULL, 0, 0, "FILE",
-             "Certificate (PEM): serve https"),
-    WEIR_OPT(server_options, tls_key, "tls-key", 0, TEXT, NULL, 0, 0, "FILE", "Its key (PEM)"),
-    WEIR_OPT(server_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(server_options, tls_cert, "tls-cert", 0, "FILE", "Certificate (PEM): serve https"),
+    CLI_TEXT(server_options, tls_key, "tls-key", 0, "FILE", "Its key (PEM)"),
+    CLI_TEXT(server_options, common.ca_file, "ca-file", 0, "FILE",
              "Authorities that this machine's agent trusts for https (else the system's)"),
     WEIR_OPT(server_options, has_agent, "agent", 0, BOOL, "true", 0, 0, NULL,
              "Start this machine's agent (--no-agent: do not)"),
-    WEIR_OPT(server_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
-             "Name of this machine's node [host name]"),
+    CLI_TEXT(server_options, node, "node", 0, "NAME", "Name of this machine's node [host name]"),
     WEIR_OPT(server_options, cpu_slots, "cpu-slots", 0, INT, "0", 0, 4096, "N",
              "Tasks that fit on this machine at once; 0: one per CPU, at least 2"),
-    WEIR_OPT(
-        server_options, shares, "share", 0, LIST, NULL, 0, 0, "DIR[:rw]",
-        "Show this folder to tasks on this machine as theirs, to read or (:rw) to change; may be "
-        "repeated"),
-    WEIR_OPT(server_options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "PATH",
+    CLI_LIST(server_options, shares, "share", 0, "DIR[:rw]",
+             "Show this folder to tasks on this machine as theirs, to read or (:rw) to change; may "
+             "be repeated"),
+    CLI_TEXT(server_options, onnxruntime, "onnxruntime", 0, "PATH",
              "The library onnxruntime, or its folder, for models that Weir cannot run itself: for "
              "pushed models and this machine's agent (else the system's)"),
     WEIR_OPT(server_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
              "First of the 4096 user numbers that this machine's jobs are given"),
-    WEIR_OPT(
-        server_options, node_timeout_s, "node-timeout", 0, INT, "15", 10, 3600, "SECONDS",
-        "A node that has not been heard of for so long is lost: its tasks are started elsewhere. "
-        "Agents report every 5 s"),
+    WEIR_OPT(server_options, node_timeout_s, "node-timeout", 0, INT, "15", 10, 3600, "SECONDS",
+             "A node that has not been heard of for so long is lost: its tasks are started "
+             "elsewhere. Agents report every 5 s"),
     WEIR_OPT(server_options, artifact_max, "artifact-max", 0, TEXT, "64GiB", 0, 0, "SIZE",
              "Size that one file of a run may have"),
-    WEIR_OPT(server_options, is_background, "background", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(server_options, is_background, "background", 0,
              "Return when the server answers, and let it go on; its log is where this command's "
              "standard error is"),
     WEIR_OPT(server_options, log_level, "log-level", 0, TEXT, "info", 0, 0, "LEVEL",
              "error, warn, info or debug"),
-    WEIR_OPT(server_options, is_json_log, "log-json", 0, BOOL, NULL, 0, 0, NULL, "Log JSON lines"),
+    CLI_FLAG(server_options, is_json_log, "log-json", 0, "Log JSON lines"),
     CLI_HELP_OPTION(server_options),
 };
 

@@ -17,17 +17,16 @@ struct login_options {
 
 static const struct weir_option login_options[] = {
     CLI_COMMON_OPTIONS(login_options),
-    WEIR_OPT(login_options, user, "user", 0, TEXT, NULL, 0, 0, "USER",
+    CLI_TEXT(login_options, user, "user", 0, "USER",
              "Log in as this user with a password: with URL keep the new token, else print it"),
-    WEIR_OPT(
-        login_options, wants_env, "env", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(
+        login_options, wants_env, "env", 0,
         "Print what curl and MLflow's client need, for the shell: eval \"$(weir login --env)\""),
-    WEIR_OPT(login_options, password_file, "password-file", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(login_options, password_file, "password-file", 0, "FILE",
              "Read the password's line there, not from the terminal"),
     WEIR_OPT(login_options, name, "name", 0, TEXT, "login", 0, 0, "NAME", "Of the token"),
-    WEIR_OPT(login_options, role, "role", 0, TEXT, NULL, 0, 0, "ROLE",
-             "Give the token at most this role"),
-    WEIR_OPT(login_options, project, "project", 0, TEXT, NULL, 0, 0, "PROJECT",
+    CLI_TEXT(login_options, role, "role", 0, "ROLE", "Give the token at most this role"),
+    CLI_TEXT(login_options, project, "project", 0, "PROJECT",
              "Give the token this project only; with --env: MLflow's runs are its"),
     WEIR_OPT(login_options, expires_days, "expires-days", 0, INT, "30", 1, 366, "N",
              "When the token ends"),

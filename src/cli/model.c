@@ -12,10 +12,9 @@ static const struct weir_option model_options[] = {
     CLI_COMMON_OPTIONS(model_options),
     WEIR_OPT(model_options, version, "version", 'v', INT, "0", 0, 1e15, "N",
              "Version of the model (0: the newest)"),
-    WEIR_OPT(model_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(model_options, file, "file", 'f', "FILE",
              "Where to put it (else NAME-VERSION.safetensors)"),
-    WEIR_OPT(model_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
-             "Overwrite a file that is there"),
+    CLI_FLAG(model_options, is_forced, "force", 0, "Overwrite a file that is there"),
 };
 
 static weir_status run_model_get(struct cli_call *call, struct weir_error *err)

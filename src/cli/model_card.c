@@ -14,10 +14,8 @@ struct card_options {
 
 static const struct weir_option card_options[] = {
     CLI_COMMON_OPTIONS(card_options),
-    WEIR_OPT(card_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "Write the card there (else it is printed)"),
-    WEIR_OPT(card_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
-             "Overwrite a file that is there"),
+    CLI_TEXT(card_options, file, "file", 'f', "FILE", "Write the card there (else it is printed)"),
+    CLI_FLAG(card_options, is_forced, "force", 0, "Overwrite a file that is there"),
 };
 
 /* What others wrote must not steer the terminal: the server leaves out C0; these are the C1 of UTF-8. */

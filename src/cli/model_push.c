@@ -27,20 +27,19 @@ struct push_options {
 
 static const struct weir_option push_options[] = {
     CLI_COMMON_OPTIONS(push_options),
-    WEIR_OPT(push_options, run, "run", 0, TEXT, NULL, 0, 0, "RUN",
+    CLI_TEXT(push_options, run, "run", 0, "RUN",
              "Take the file from what this run left; ARTIFACT: the file or folder there, else its "
              "ONNX or safetensors file"),
-    WEIR_OPT(push_options, labels, "labels", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(push_options, labels, "labels", 0, "FILE",
              "Names of the classes: one a line, or a JSON array"),
-    WEIR_OPT(
-        push_options, preprocess, "preprocess", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(
+        push_options, preprocess, "preprocess", 0, "FILE",
         "How a picture becomes the input, YAML or JSON: width, height, mean, std, order, fit …"),
-    WEIR_OPT(push_options, golden, "golden", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(push_options, golden, "golden", 0, "FILE",
              "Requests and the answers that the model must give to them, JSON: a replica checks "
              "them before the version takes traffic"),
-    WEIR_OPT(push_options, alias, "alias", 0, TEXT, NULL, 0, 0, "NAME",
-             "Also give the version this name"),
-    WEIR_OPT(push_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(push_options, alias, "alias", 0, "NAME", "Also give the version this name"),
+    CLI_TEXT(push_options, project, "project", 0, "NAME",
              "Project of the model, if it is its first version"),
 };
 
@@ -237,8 +236,8 @@ struct alias_options {
 
 static const struct weir_option alias_options[] = {
     CLI_COMMON_OPTIONS(alias_options),
-    WEIR_OPT(alias_options, is_deleted, "delete", 0, BOOL, NULL, 0, 0, NULL, "Take the name away"),
-    WEIR_OPT(alias_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(alias_options, is_deleted, "delete", 0, "Take the name away"),
+    CLI_FLAG(alias_options, is_forced, "force", 0,
              "With --delete: also if a deployment or an ION follows it"),
 };
 
@@ -288,10 +287,8 @@ static const struct weir_option export_options[] = {
     CLI_COMMON_OPTIONS(export_options),
     WEIR_OPT(export_options, format, "format", 0, TEXT, "onnx", 0, 0, "onnx|stored",
              "ONNX; or the file as it is stored"),
-    WEIR_OPT(export_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
-             "Where to put it (else NAME-VERSION.onnx)"),
-    WEIR_OPT(export_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
-             "Overwrite a file that is there"),
+    CLI_TEXT(export_options, file, "file", 'f', "FILE", "Where to put it (else NAME-VERSION.onnx)"),
+    CLI_FLAG(export_options, is_forced, "force", 0, "Overwrite a file that is there"),
 };
 
 /* One of Weir's own files is made into ONNX by the worker, which knows the format; what goes wrong it

@@ -17,19 +17,18 @@ struct node_options {
 
 static const struct weir_option drain_options[] = {
     CLI_COMMON_OPTIONS(node_options),
-    WEIR_OPT(node_options, is_evicting, "evict", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(node_options, is_evicting, "evict", 0,
              "What runs there saves what it has, stops, and goes on elsewhere"),
-    WEIR_OPT(
-        node_options, at, "at", 0, TEXT, NULL, 0, 0, "TIME",
-        "Not now, but from this time on: 2026-01-31T10:00:00Z; until then nothing starts there "
-        "that would not end before"),
-    WEIR_OPT(node_options, span, "for", 0, TEXT, NULL, 0, 0, "SPAN",
+    CLI_TEXT(node_options, at, "at", 0, "TIME",
+             "Not now, but from this time on: 2026-01-31T10:00:00Z; until then nothing starts "
+             "there that would not end before"),
+    CLI_TEXT(node_options, span, "for", 0, "SPAN",
              "It takes tasks again by itself after so long: 4h (else after `weir node resume`)"),
 };
 
 static const struct weir_option token_options[] = {
     CLI_COMMON_OPTIONS(node_options),
-    WEIR_OPT(node_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(node_options, node, "node", 0, "NAME",
              "The only node that may join with it (else any)"),
     WEIR_OPT(node_options, hours, "hours", 0, INT, "1", 1, 168, "N", "How long it is good"),
 };

@@ -26,13 +26,12 @@ struct join_options {
 static const struct weir_option join_options[] = {
     WEIR_OPT(join_options, dir, "dir", 0, TEXT, "/var/lib/weir-agent", 0, 0, "DIR",
              "The agent's folder"),
-    WEIR_OPT(join_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
-             "Name of this node [host name]"),
+    CLI_TEXT(join_options, node, "node", 0, "NAME", "Name of this node [host name]"),
     WEIR_OPT(join_options, cpu_slots, "cpu-slots", 0, INT, "0", 0, 4096, "N",
              "Tasks that fit here at once; 0: one per CPU, at least 2"),
-    WEIR_OPT(join_options, shares, "share", 0, LIST, NULL, 0, 0, "DIR[:rw]",
+    CLI_LIST(join_options, shares, "share", 0, "DIR[:rw]",
              "Show this folder to tasks as theirs, to read or (:rw) to change; may be repeated"),
-    WEIR_OPT(join_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(join_options, common.ca_file, "ca-file", 0, "FILE",
              "Authorities to trust for https (else the system's)"),
     CLI_OUTPUT_OPTIONS(join_options),
 };
@@ -40,7 +39,7 @@ static const struct weir_option join_options[] = {
 static const struct weir_option leave_options[] = {
     WEIR_OPT(join_options, dir, "dir", 0, TEXT, "/var/lib/weir-agent", 0, 0, "DIR",
              "The agent's folder"),
-    WEIR_OPT(join_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(join_options, common.ca_file, "ca-file", 0, "FILE",
              "Authorities to trust for https (else the system's)"),
     CLI_OUTPUT_OPTIONS(join_options),
 };

@@ -307,25 +307,13 @@ const struct cli_column *cli_noun_columns(struct cli_call *call, const struct cl
 /* ---- lists ------------------------------------------------------------------------------------
  */
 
-static bool is_in(const char *names, const char *name, size_t len)
-{
-    while (*names != '\0') {
-        size_t n = strcspn(names, " ");
-        if (n == len && strncmp(names, name, len) == 0) {
-            return true;
-        }
-        names += n + (names[n] == ' ');
-    }
-    return false;
-}
-
 /* "&name=value" of one word, checked. */
 static weir_status filter_query(struct cli_call *call, const struct cli_noun *noun,
                                 const char *word, char **out, struct weir_error *err)
 {
     size_t len = strcspn(word, "=");
     char *name = weir_arena_memdup(call->arena, word, len);
-    if (word[len] == '\0' || !is_in(noun->filters, name, len)) {
+    if (word[len] == '\0' || !weir_words_have(noun->filters, name, len)) {
         bool has_any = noun->filters[0] != '\0';
         return weir_error_set(err, WEIR_ERR_INVALID, "\"%.60s\": %s can%s be filtered%s%s%s", word,
                               noun->plural, has_any ? "" : "not",

@@ -9,11 +9,9 @@ struct person_options {
 
 static const struct weir_option person_options[] = {
     CLI_COMMON_OPTIONS(person_options),
-    WEIR_OPT(person_options, project, "project", 'p', TEXT, NULL, 0, 0, "NAME",
-             "In this project only (else in all)"),
-    WEIR_OPT(person_options, reason, "reason", 0, TEXT, NULL, 0, 0, "TEXT", "Why, for the record"),
-    WEIR_OPT(person_options, is_sure, "yes", 'y', BOOL, NULL, 0, 0, NULL,
-             "Do it: nothing brings the photos back"),
+    CLI_TEXT(person_options, project, "project", 'p', "NAME", "In this project only (else in all)"),
+    CLI_TEXT(person_options, reason, "reason", 0, "TEXT", "Why, for the record"),
+    CLI_FLAG(person_options, is_sure, "yes", 'y', "Do it: nothing brings the photos back"),
 };
 
 static int64_t number(const json_t *object, const char *member)

@@ -15,28 +15,26 @@ struct queue_options {
 
 static const struct weir_option queue_options[] = {
     CLI_COMMON_OPTIONS(queue_options),
-    WEIR_OPT(queue_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(queue_options, project, "project", 0, "NAME",
              "Whose jobs wait in it (else it only has parts)"),
-    WEIR_OPT(queue_options, parent, "parent", 0, TEXT, NULL, 0, 0, "QUEUE",
-             "What it is part of (else at the root)"),
-    WEIR_OPT(
-        queue_options, guarantee, "guarantee", 0, LIST, NULL, 0, 0, "WHAT=N",
-        "Never taken away while it is asked for; WHAT is cpus, accelerators, memory or a model "
-        "of accelerator, N a number, 64GiB, or all; may be repeated"),
-    WEIR_OPT(queue_options, limit, "limit", 0, LIST, NULL, 0, 0, "WHAT=N",
+    CLI_TEXT(queue_options, parent, "parent", 0, "QUEUE", "What it is part of (else at the root)"),
+    CLI_LIST(queue_options, guarantee, "guarantee", 0, "WHAT=N",
+             "Never taken away while it is asked for; WHAT is cpus, accelerators, memory or a "
+             "model of accelerator, N a number, 64GiB, or all; may be repeated"),
+    CLI_LIST(queue_options, limit, "limit", 0, "WHAT=N",
              "Never more, though there is room; N may be none; may be repeated"),
-    WEIR_OPT(queue_options, weight, "weight", 0, LIST, NULL, 0, 0, "WHAT=N",
+    CLI_LIST(queue_options, weight, "weight", 0, "WHAT=N",
              "Its part of what nobody is owed; 0: nothing beyond the guarantee; may be repeated"),
-    WEIR_OPT(queue_options, times, "times", 0, TEXT, NULL, 0, 0, "JSON",
+    CLI_TEXT(queue_options, times, "times", 0, "JSON",
              "Other shares at times of the week: [{\"days\": [\"sat\"], \"from\": \"20:00\", "
              "\"until\": \"06:00\", \"shares\": {…}}], by UTC"),
-    WEIR_OPT(queue_options, priority, "priority", 0, TEXT, NULL, 0, 0, "N",
+    CLI_TEXT(queue_options, priority, "priority", 0, "N",
              "Among its siblings: the higher gets what is left over first; 100 if never said"),
-    WEIR_OPT(queue_options, min_run, "min-run", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(queue_options, min_run, "min-run", 0, "TIME",
              "A job of it is not stopped for others before it has run for so long: 30m"),
-    WEIR_OPT(queue_options, idle_after, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(queue_options, idle_after, "idle-after", 0, "TIME",
              "A job of it is held when its devices have been idle for so long: 1h; 0: never"),
-    WEIR_OPT(queue_options, force, "force", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(queue_options, force, "force", 0,
              "Also if guarantees then are more in all than what the nodes have"),
 };
 

@@ -14,17 +14,16 @@ struct reserve_options {
 
 static const struct weir_option reserve_options[] = {
     CLI_COMMON_OPTIONS(reserve_options),
-    WEIR_OPT(reserve_options, nodes, "nodes", 0, TEXT, NULL, 0, 0, "NODE,NODE…", "These nodes"),
+    CLI_TEXT(reserve_options, nodes, "nodes", 0, "NODE,NODE…", "These nodes"),
     WEIR_OPT(reserve_options, gpus, "gpus", 0, INT, "0", 0, 10000000, "N",
              "The fewest nodes that have so many GPUs together"),
     WEIR_OPT(reserve_options, cpus, "cpus", 0, INT, "0", 0, 10000000, "N",
              "The fewest nodes that have so many CPUs together"),
-    WEIR_OPT(reserve_options, from, "from", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(reserve_options, from, "from", 0, "TIME",
              "When it begins: 2026-01-31T10:00:00Z (else now)"),
-    WEIR_OPT(reserve_options, span, "for", 0, TEXT, NULL, 0, 0, "SPAN", "How long: 4h, 2d"),
-    WEIR_OPT(reserve_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
-             "Whose jobs may have the nodes"),
-    WEIR_OPT(reserve_options, queue, "queue", 0, TEXT, NULL, 0, 0, "QUEUE",
+    CLI_TEXT(reserve_options, span, "for", 0, "SPAN", "How long: 4h, 2d"),
+    CLI_TEXT(reserve_options, project, "project", 0, "NAME", "Whose jobs may have the nodes"),
+    CLI_TEXT(reserve_options, queue, "queue", 0, "QUEUE",
              "The same for a queue and those below it"),
 };
 

@@ -13,14 +13,13 @@ struct role_options {
 
 static const struct weir_option role_options[] = {
     CLI_COMMON_OPTIONS(role_options),
-    WEIR_OPT(role_options, rights, "right", 0, LIST, NULL, 0, 0, "RIGHT",
+    CLI_LIST(role_options, rights, "right", 0, "RIGHT",
              "It allows this: \"read models\" (weir explain roles lists all); may be repeated"),
-    WEIR_OPT(role_options, like, "like", 0, TEXT, NULL, 0, 0, "ROLE",
+    CLI_TEXT(role_options, like, "like", 0, "ROLE",
              "It allows in projects what this role does, and what --right names"),
-    WEIR_OPT(role_options, without, "without", 0, LIST, NULL, 0, 0, "RIGHT",
+    CLI_LIST(role_options, without, "without", 0, "RIGHT",
              "It does not allow this; may be repeated"),
-    WEIR_OPT(role_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
-             "Whom it is for"),
+    CLI_TEXT(role_options, description, "description", 0, "TEXT", "Whom it is for"),
 };
 
 static bool says_nothing(const struct role_options *options)

@@ -16,11 +16,11 @@ struct secret_options {
 
 static const struct weir_option secret_options[] = {
     CLI_COMMON_OPTIONS(secret_options),
-    WEIR_OPT(secret_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(secret_options, project, "project", 0, "NAME",
              "Whose it is (else your only project's, or default's)"),
-    WEIR_OPT(secret_options, file, "file", 0, TEXT, NULL, 0, 0, "FILE",
+    CLI_TEXT(secret_options, file, "file", 0, "FILE",
              "Read the value there (else from standard input; a terminal asks for it)"),
-    WEIR_OPT(secret_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(secret_options, is_forced, "force", 0,
              "With delete: also if an ION, a sweep or a job that is not over names it"),
 };
 

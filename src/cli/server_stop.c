@@ -21,7 +21,7 @@ static const struct weir_option stop_options[] = {
      .offset = offsetof(struct stop_options, common.state),
      .arg = "DIR",
      .doc = "State folder of the server [/var/lib/weir as root, else ~/.local/share/weir]"},
-    WEIR_OPT(stop_options, has_tasks, "tasks", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(stop_options, has_tasks, "tasks", 0,
              "Also end this machine's agent and every task on it"),
     WEIR_OPT(stop_options, timeout_s, "timeout", 0, INT, "60", 1, 3600, "S",
              "How long tasks may take to end; then they are killed"),

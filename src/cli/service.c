@@ -24,33 +24,32 @@ struct service_options {
 /* Rows of the tables of all that start one. */
 #define SERVICE_OPTIONS(strct)                                                                     \
     CLI_COMMON_OPTIONS(strct), JOB_PROGRAM_OPTIONS(strct),                                         \
-        WEIR_OPT(strct, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",                              \
+        CLI_TEXT(strct, image, "image", 0, "IMAGE",                                                \
                  "OCI image to run in: the name of one on the nodes"),                             \
         WEIR_OPT(strct, program.network, "network", 0, TEXT, "host", 0, 0, "host|none",            \
                  "none: it reaches nothing, and nothing on its node reaches it"),                  \
         WEIR_OPT(strct, program.cpu_millis, "cpus", 0, CPUS, "0.1", 0, 4096, "N",                  \
                  "CPUs that are kept for it: 2, 0.5 or 500m; it may use what others leave"),       \
-        WEIR_OPT(strct, program.memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",                     \
+        CLI_TEXT(strct, program.memory, "memory", 0, "SIZE",                                       \
                  "Most memory, which is kept for it: 512M, 2G"),                                   \
         JOB_ASK_OPTIONS(strct),                                                                    \
-        WEIR_OPT(strct, idle, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",                           \
+        CLI_TEXT(strct, idle, "idle-after", 0, "TIME",                                             \
                  "Stop it when nobody has used it for so long: 30m, 8h (else as its queue says)"), \
-        WEIR_OPT(strct, is_shared, "share", 0, BOOL, NULL, 0, 0, NULL,                             \
+        CLI_FLAG(strct, is_shared, "share", 0,                                                     \
                  "Others of the project may open it (else only you)"),                             \
-        WEIR_OPT(strct, project, "project", 0, TEXT, NULL, 0, 0, "NAME",                           \
+        CLI_TEXT(strct, project, "project", 0, "NAME",                                             \
                  "Whose it is (else your only project, or \"default\")"),                          \
-        WEIR_OPT(strct, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,                             \
-                 "Wait until it runs, and print its address"),                                     \
+        CLI_FLAG(strct, has_wait, "wait", 'w', "Wait until it runs, and print its address"),       \
         WEIR_OPT(strct, timeout, "timeout", 0, TEXT, "10m", 0, 0, "TIME",                          \
                  "With --wait: wait so long at most")
 
 static const struct weir_option run_options[] = {
     SERVICE_OPTIONS(service_options),
-    WEIR_OPT(service_options, name, "name", 'n', TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(service_options, name, "name", 'n', "NAME",
              "Its name in the project (else the script's or the program's)"),
     WEIR_OPT(service_options, port, "port", 'p', INT, "0", 0, 65535, "N",
              "Port that the program listens on; 0: it reads WEIR_PORT, or has {{port}} in a word"),
-    WEIR_OPT(service_options, keeps_path, "keep-path", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(service_options, keeps_path, "keep-path", 0,
              "The program knows WEIR_SERVICE_PATH ({{path}}) and is asked for paths below it"),
     JOB_CODE_OPTIONS(service_options),
 };
@@ -61,15 +60,15 @@ static const struct weir_option notebook_options[] = {
 
 static const struct weir_option tensorboard_options[] = {
     SERVICE_OPTIONS(service_options),
-    WEIR_OPT(service_options, name, "name", 'n', TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(service_options, name, "name", 'n', "NAME",
              "Its name in the project (else made of the first run's)"),
-    WEIR_OPT(service_options, installs, "install", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(service_options, installs, "install", 0,
              "Have the node make a Python environment with TensorBoard, from its package index"),
 };
 
 static const struct weir_option one_options[] = {
     CLI_COMMON_OPTIONS(service_options),
-    WEIR_OPT(service_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+    CLI_TEXT(service_options, project, "project", 0, "NAME",
              "Whose it is (else of any that you see)"),
 };
 

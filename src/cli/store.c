@@ -9,9 +9,9 @@ struct store_options {
 };
 
 static const struct weir_option store_options[] = {
-    WEIR_OPT(store_options, mend, "mend", 0, BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(store_options, mend, "mend", 0,
              "verify: put good bytes in the place of damaged and missing ones"),
-    WEIR_OPT(store_options, from, "from", 0, TEXT, NULL, 0, 0, "DIR",
+    CLI_TEXT(store_options, from, "from", 0, "DIR",
              "verify: a backup, or another state folder, that may have good bytes"),
     CLI_COMMON_OPTIONS(store_options)};
 

@@ -22,12 +22,10 @@ struct sweep_options {
 
 static const struct weir_option run_options[] = {
     CLI_COMMON_OPTIONS(sweep_options),
-    WEIR_OPT(sweep_options, is_following, "follow", 'f', BOOL, NULL, 0, 0, NULL,
+    CLI_FLAG(sweep_options, is_following, "follow", 'f',
              "Say how far it is until it is over; the exit status is 0 if it succeeds"),
-    WEIR_OPT(sweep_options, is_dry_run, "dry-run", 0, BOOL, NULL, 0, 0, NULL,
-             "Check it, and begin nothing"),
-    WEIR_OPT(sweep_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
-             "Whose it is, if the file does not say"),
+    CLI_FLAG(sweep_options, is_dry_run, "dry-run", 0, "Check it, and begin nothing"),
+    CLI_TEXT(sweep_options, project, "project", 0, "NAME", "Whose it is, if the file does not say"),
 };
 
 static const struct weir_option list_options[] = {

@@ -1,6 +1,7 @@
 #include "sched/sched.h"
 
 #include "base/macros.h"
+#include "base/names.h"
 #include "sched/action/actions.h"
 
 #include <stdlib.h>
@@ -83,13 +84,8 @@ weir_status weir_sched_profile_named(const char *name, struct weir_sched_profile
 static weir_status check_word(const char *option, const char *value, const char *words,
                               struct weir_error *err)
 {
-    size_t len = value == NULL ? 0 : strlen(value);
-    for (const char *at = words; len > 0 && *at != '\0'; at += strspn(at, " ")) {
-        size_t len_word = strcspn(at, " ");
-        if (len == len_word && strncmp(at, value, len) == 0) {
-            return WEIR_OK;
-        }
-        at += len_word;
+    if (value != NULL && value[0] != '\0' && weir_words_have(words, value, strlen(value))) {
+        return WEIR_OK;
     }
     return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected one of: %s", option, words);
 }

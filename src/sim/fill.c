@@ -241,27 +241,27 @@ static weir_status plan_fill(struct fill *fill, const struct weir_sched_profile 
     return status;
 }
 
+static void fill_fini(struct fill *fill)
+{
+    free(fill->order);
+    weir_arena_fini(&fill->arena);
+}
+
 weir_status weir_sim_fill(const struct weir_sim_trace *trace,
                           const struct weir_sim_cluster *cluster,
                           const struct weir_sched_profile *profile, uint64_t seed,
                           struct weir_sim_fill *out, struct weir_error *err)
 {
-    struct fill fill = {.trace = trace, .cluster = cluster};
+    WEIR_AUTO(fill_fini) struct fill fill = {.trace = trace, .cluster = cluster};
     struct weir_sim_fill result = {0};
     for (int32_t n = 0; n < cluster->n_nodes; n++) {
         fill.capacity_milli += (int64_t)cluster->nodes[n].n_devices * WEIR_SCHED_DEVICE;
     }
     weir_arena_init(&fill.arena, (size_t)8 << 30);
-    weir_status status = draw(&fill, seed, err);
-    if (status == WEIR_OK) {
-        status = plan_fill(&fill, profile, &result, err);
-    }
-    free(fill.order);
-    weir_arena_fini(&fill.arena);
-    if (status == WEIR_OK) {
-        *out = result;
-    }
-    return status;
+    WEIR_TRY(draw(&fill, seed, err));
+    WEIR_TRY(plan_fill(&fill, profile, &result, err));
+    *out = result;
+    return WEIR_OK;
 }
 
 /* ---- what others got ------------------------------------------------------------------------- */

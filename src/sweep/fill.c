@@ -72,14 +72,14 @@ static weir_status fill_text(const struct filling *filling, const char *text, co
                              json_t **out)
 {
     const json_t *value = NULL;
-    WEIR_AUTO(weir_buf_fini) struct weir_buf buf;
     size_t len;
-    weir_buf_init(&buf, TEXT_MAX_BYTES);
     WEIR_TRY(find_value(filling, text, where, &value, &len));
     if (len > 0 && text[len] == '\0') {
         *out = json_deep_copy(value);
         return WEIR_OK;
     }
+    WEIR_AUTO(weir_buf_fini) struct weir_buf buf;
+    weir_buf_init(&buf, TEXT_MAX_BYTES);
     for (const char *at = text; *at != '\0'; at += len > 0 ? len : 1) {
         WEIR_TRY(find_value(filling, at, where, &value, &len));
         if (len > 0) {

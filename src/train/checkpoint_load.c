@@ -23,10 +23,15 @@ static weir_status read_states(const struct weir_safetensors *file,
 /** The ranges of all shares, and what is read with them. */
 struct shares {
     struct weir_optimizer *optimizer; /**< NULL: nothing. */
-    struct weir_arena arena;
+    struct weir_arena *arena;
     struct checkpoint_range *ranges;
     size_t n_ranges;
 };
+
+static void close_file(struct weir_safetensors **file)
+{
+    weir_safetensors_close(*file);
+}
 
 static weir_status read_range(const struct shares *shares, const struct weir_safetensors *file,
                               const struct checkpoint_range *range, struct weir_error *err)
@@ -48,33 +53,34 @@ static weir_status read_share(struct shares *shares, const struct weir_safetenso
                               const char *path, struct weir_error *err)
 {
     const char *text = weir_safetensors_metadata(file, "weir.state");
-    WEIR_AUTO(weir_json_auto_free) json_t *object = NULL;
+    json_t *object = NULL;
     WEIR_TRY(weir_json_parse(text, strlen(text), path, &object, err));
     const json_t *list = json_object_get(object, "ranges");
     size_t n = json_array_size(list), n_all = shares->n_ranges + n;
     struct checkpoint_range *ranges =
-        WEIR_ARENA_ARRAY(&shares->arena, n_all + 1, struct checkpoint_range);
+        WEIR_ARENA_ARRAY(shares->arena, n_all + 1, struct checkpoint_range);
     if (shares->n_ranges > 0) {
         memcpy(ranges, shares->ranges, shares->n_ranges * sizeof *ranges);
     }
-    bool is_good = json_is_array(list);
-    for (size_t i = 0; is_good && i < n; i++) {
+    weir_status status = json_is_array(list) ? WEIR_OK
+                                             : weir_error_set(err, WEIR_ERR_CORRUPT,
+                                                              "%s: its state cannot be read", path);
+    for (size_t i = 0; status == WEIR_OK && i < n; i++) {
         const json_t *pair = json_array_get(list, i);
         json_int_t first = json_integer_value(json_array_get(pair, 0)),
                    n_elems = json_integer_value(json_array_get(pair, 1));
         struct checkpoint_range *range = &ranges[shares->n_ranges + i];
         *range = (struct checkpoint_range){(size_t)first, (size_t)n_elems};
-        is_good = first >= 0 && n_elems > 0;
-        if (is_good && shares->optimizer != NULL) {
-            WEIR_TRY(read_range(shares, file, range, err));
+        if (first < 0 || n_elems <= 0) {
+            status = weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
+        } else if (shares->optimizer != NULL) {
+            status = read_range(shares, file, range, err);
         }
     }
-    if (!is_good) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
-    }
+    json_decref(object);
     shares->ranges = ranges;
     shares->n_ranges = n_all;
-    return WEIR_OK;
+    return status;
 }
 
 static int by_first(const void *a, const void *b)
@@ -104,34 +110,18 @@ static weir_status check_ranges(struct shares *shares, const char *dir, uint64_t
     return WEIR_OK;
 }
 
-static void close_file(struct weir_safetensors **file)
-{
-    weir_safetensors_close(*file);
-}
-
-/** The share of one server. */
-static weir_status read_share_of(struct shares *shares, const char *dir, uint64_t step, int server,
-                                 struct weir_error *err)
-{
-    char path[CHECKPOINT_PATH_BYTES];
-    WEIR_AUTO(close_file) struct weir_safetensors *file = NULL;
-    WEIR_TRY(checkpoint_file_open(checkpoint_share_path(path, dir, step, server), &file, err));
-    return read_share(shares, file, path, err);
-}
-
-static void shares_fini(struct shares *shares)
-{
-    weir_arena_fini(&shares->arena);
-}
-
 /** All shares; into the optimiser if it is not NULL. */
 static weir_status read_shares(const char *dir, uint64_t step, int n_servers,
                                struct weir_optimizer *optimizer, struct weir_error *err)
 {
-    WEIR_AUTO(shares_fini) struct shares shares = {.optimizer = optimizer};
-    weir_arena_init(&shares.arena, 0);
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct shares shares = {.optimizer = optimizer, .arena = &arena};
     for (int i = 0; i < n_servers; i++) {
-        WEIR_TRY(read_share_of(&shares, dir, step, i, err));
+        char path[CHECKPOINT_PATH_BYTES];
+        WEIR_AUTO(close_file) struct weir_safetensors *file = NULL;
+        WEIR_TRY(checkpoint_file_open(checkpoint_share_path(path, dir, step, i), &file, err));
+        WEIR_TRY(read_share(&shares, file, path, err));
     }
     return check_ranges(&shares, dir, step, err);
 }
@@ -174,8 +164,7 @@ static char *value_text(const json_t *value, struct weir_arena *arena)
 static weir_status compare_identity(const char *there, const char *here, const char *path,
                                     struct weir_error *err)
 {
-    WEIR_AUTO(weir_json_auto_free) json_t *a = NULL;
-    WEIR_AUTO(weir_json_auto_free) json_t *b = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *a = NULL, *b = NULL;
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     WEIR_TRY(weir_json_parse(there, strlen(there), path, &a, err));

@@ -30,11 +30,6 @@ struct features {
     size_t dim;
 };
 
-static void features_fini(struct features *features)
-{
-    free(features->vectors);
-}
-
 static weir_status nomem(struct weir_error *err)
 {
     return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the identification protocol");
@@ -185,14 +180,18 @@ static weir_status network_features(const struct album *album, const struct trai
                                     uint64_t seed, struct features *out, struct weir_error *err)
 {
     struct weir_train_config config;
+    struct train_task task;
     struct weir_dataset *dataset = NULL;
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     WEIR_TRY(configure(album, seed, &arena, &config, err));
     WEIR_TRY(open_training_set(album, split, &arena, &dataset, err));
-    WEIR_AUTO(train_task_close) struct train_task task;
-    WEIR_TRY(train_task_open_on(&task, &config, dataset, err));
-    return embed(album, &task, out, err);
+    weir_status status = train_task_open_on(&task, &config, dataset, err);
+    if (status == WEIR_OK) {
+        status = embed(album, &task, out, err);
+    }
+    train_task_close(&task);
+    return status;
 }
 
 /* ---- the others ----------------------------------------------------------------------------- */
@@ -332,11 +331,15 @@ static weir_status measure_method(const struct album *album, const struct train_
 
 /* ---- rounds --------------------------------------------------------------------------------- */
 
+static void features_fini(struct features *features)
+{
+    free(features->vectors);
+}
+
 static weir_status measure_others(const struct album *album, const struct train_split *split,
                                   struct identification_round *round, struct weir_error *err)
 {
-    WEIR_AUTO(features_fini) struct features pixels = {0};
-    WEIR_AUTO(features_fini) struct features pca = {0};
+    WEIR_AUTO(features_fini) struct features pixels = {0}, pca = {0};
     WEIR_AUTO(eigenfaces_fini) struct eigenfaces faces = {0};
     WEIR_TRY(fit_eigenfaces(album, split, &faces, err));
     WEIR_TRY(pixel_features(album, &faces, &pixels, err));
@@ -377,24 +380,20 @@ static void print_round(const struct identification_config *config, uint64_t see
 weir_status identification_run(const struct identification_config *config,
                                struct identification_result *out, struct weir_error *err)
 {
-    struct album album;
+    WEIR_AUTO(album_close) struct album album = {0};
+    WEIR_AUTO(weir_auto_free)
     struct identification_round *rounds = calloc(config->n_seeds, sizeof *rounds);
     if (rounds == NULL) {
         return nomem(err);
     }
-    weir_status status = WEIR_OK;
-    WEIR_TRY_GOTO(album_open(&album, config, err), status, close);
+    WEIR_TRY(album_open(&album, config, err));
     for (size_t i = 0; i < config->n_seeds; i++) {
         int64_t start_ms = weir_mono_ms();
-        uint64_t seed = config->first_seed + i;
-        WEIR_TRY_GOTO(measure_round(&album, seed, &rounds[i], err), status, close);
-        print_round(config, seed, start_ms, &rounds[i]);
+        WEIR_TRY(measure_round(&album, config->first_seed + i, &rounds[i], err));
+        print_round(config, config->first_seed + i, start_ms, &rounds[i]);
     }
     *out = (struct identification_result){.n_people = album.n_people,
                                           .n_trained = album.n_people * 2 / 3};
     identification_summarise(rounds, config->n_seeds, out);
-close:
-    album_close(&album);
-    free(rounds);
-    return status;
+    return WEIR_OK;
 }

@@ -201,6 +201,9 @@ def option_rows(body):
             continue  # its value has no name: it stands in JSON alone
         elif row.startswith("{"):
             rows.append((value("name"), value("fallback"), value("arg"), value("doc")))
+        elif re.match(r"CLI_(TEXT|LIST|FLAG)\(", row):
+            cells = parts(row[row.index("(") + 1:-1])
+            rows.append((string(cells[2]), None, string(cells[4]) if len(cells) == 6 else None, string(cells[-1])))
         elif row.startswith("WEIR_OPT("):
             cells = parts(row[len("WEIR_OPT("):-1])
             rows.append((string(cells[2]), string(cells[5]), string(cells[8]), string(cells[9])))

@@ -1,5 +1,7 @@
 #include "batch.h"
 
+#include "base/names.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,48 +26,18 @@ int64_t batch_count(const struct weir_onnx *onnx)
 
 /* ---- which steps ------------------------------------------------------------------------------ */
 
-static const char *const apart[] = {"Conv",
-                                    "MaxPool",
-                                    "AveragePool",
-                                    "GlobalAveragePool",
-                                    "GlobalMaxPool",
-                                    "ReduceMean",
-                                    "Relu",
-                                    "LeakyRelu",
-                                    "Clip",
-                                    "Sigmoid",
-                                    "Tanh",
-                                    "Elu",
-                                    "HardSwish",
-                                    "HardSigmoid",
-                                    "Abs",
-                                    "Sqrt",
-                                    "Exp",
-                                    "LRN",
-                                    "BatchNormalization",
-                                    "Add",
-                                    "Sum",
-                                    "Sub",
-                                    "Mul",
-                                    "Div",
-                                    "Gemm",
-                                    "QuantizeLinear",
-                                    "DequantizeLinear",
-                                    "QLinearConv",
-                                    "QLinearMatMul"};
+static const char apart[] =
+    "Conv MaxPool AveragePool GlobalAveragePool GlobalMaxPool ReduceMean Relu LeakyRelu Clip "
+    "Sigmoid Tanh Elu HardSwish HardSigmoid Abs Sqrt Exp LRN BatchNormalization Add Sum Sub Mul "
+    "Div Gemm QuantizeLinear DequantizeLinear QLinearConv QLinearMatMul";
 
 /* Those that do by their axis, or as views. */
-static const char *const perhaps[] = {"Concat",  "Softmax", "Transpose", "MatMul",   "Reshape",
-                                      "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"};
+static const char perhaps[] =
+    "Concat Softmax Transpose MatMul Reshape Flatten Squeeze Unsqueeze Identity Dropout";
 
-static bool is_one_of(const char *type, const char *const *types, size_t n)
+static bool is_one_of(const char *type, const char *types)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(type, types[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return weir_words_have(types, type, strlen(type));
 }
 
 static bool has_apart_axis(const struct fast_plan *plan, const struct onnx_step *step)
@@ -109,8 +81,7 @@ static int32_t rank_of(const struct fast_plan *plan, const struct onnx_step *ste
  * that of the images. */
 static bool is_broadcast(const struct onnx_step *step)
 {
-    static const char *const types[] = {"Add", "Sum", "Sub", "Mul", "Div", "MatMul"};
-    return is_one_of(step->node->type, types, WEIR_ARRAY_LEN(types));
+    return is_one_of(step->node->type, "Add Sum Sub Mul Div MatMul");
 }
 
 /* A constant may be another for each channel, not for each image. Constants of the plan alone are fit
@@ -125,8 +96,8 @@ static bool is_harmless(const struct fast_plan *plan, const struct onnx_step *st
                tensor->dims[0] == plan->n_images &&
                (!is_broadcast(step) || tensor->rank == rank || rank > WEIR_TENSOR_RANK_MAX);
     }
-    bool is_view = i > 0 && !is_product && !is_type(step, "Concat") &&
-                   is_one_of(step->node->type, perhaps, WEIR_ARRAY_LEN(perhaps));
+    bool is_view =
+        i > 0 && !is_product && !is_type(step, "Concat") && is_one_of(step->node->type, perhaps);
     if (!plan->fast->onnx->is_constant[step->in[i]]) {
         return is_view;
     }
@@ -141,8 +112,7 @@ bool batch_keeps_apart(const struct fast_plan *plan, const struct onnx_step *ste
     const char *type = step->node->type;
     int64_t n = plan->n_images;
     bool is = n > 0 &&
-              (is_one_of(type, apart, WEIR_ARRAY_LEN(apart)) ||
-               (is_one_of(type, perhaps, WEIR_ARRAY_LEN(perhaps)) && has_apart_axis(plan, step)));
+              (is_one_of(type, apart) || (is_one_of(type, perhaps) && has_apart_axis(plan, step)));
     for (size_t i = 0; is && i < step->node->n_in; i++) {
         is = step->in[i] < 0 || plan->values[step->in[i]].place == FAST_ABSENT ||
              is_harmless(plan, step, i);

@@ -1,9 +1,11 @@
 #include "op.h"
 
+#include "base/names.h"
+
 #include <string.h>
 
 static const struct {
-    const char *type;
+    const char *types; /* Separated by blanks. */
     fast_prepare_fn prepare;
     bool keeps_nan; /* Always, or where the plan is to (tail.c, conv_wino.c). */
 } ops[] = {
@@ -15,22 +17,9 @@ static const struct {
     {"GlobalAveragePool", fast_prepare_global_pool, true},
     {"GlobalMaxPool", fast_prepare_global_pool, false},
     {"ReduceMean", fast_prepare_mean, true},
-    {"Relu", fast_prepare_eltwise, false},
-    {"LeakyRelu", fast_prepare_eltwise, false},
-    {"Clip", fast_prepare_eltwise, false},
-    {"Sigmoid", fast_prepare_eltwise, false},
-    {"Tanh", fast_prepare_eltwise, false},
-    {"Elu", fast_prepare_eltwise, false},
-    {"HardSwish", fast_prepare_eltwise, false},
-    {"HardSigmoid", fast_prepare_eltwise, false},
-    {"Abs", fast_prepare_eltwise, false},
-    {"Sqrt", fast_prepare_eltwise, false},
-    {"Exp", fast_prepare_eltwise, false},
-    {"Add", fast_prepare_binary, true},
-    {"Sum", fast_prepare_binary, true},
-    {"Sub", fast_prepare_binary, true},
-    {"Mul", fast_prepare_binary, true},
-    {"Div", fast_prepare_binary, true},
+    {"Relu LeakyRelu Clip Sigmoid Tanh Elu HardSwish HardSigmoid Abs Sqrt Exp",
+     fast_prepare_eltwise, false},
+    {"Add Sum Sub Mul Div", fast_prepare_binary, true},
     {"Concat", fast_prepare_concat, true},
     {"Softmax", fast_prepare_softmax, false},
     {"LRN", fast_prepare_lrn, false},
@@ -45,7 +34,7 @@ static const struct {
 fast_prepare_fn fast_op_find(const char *type, bool keeps_nan)
 {
     for (size_t i = 0; i < WEIR_ARRAY_LEN(ops); i++) {
-        if (strcmp(ops[i].type, type) == 0) {
+        if (weir_words_have(ops[i].types, type, strlen(type))) {
             return ops[i].keeps_nan || !keeps_nan ? ops[i].prepare : NULL;
         }
     }

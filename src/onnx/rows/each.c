@@ -202,103 +202,24 @@ static enum rows_verdict run_planes(struct rows_call *call)
     return ROWS_APART;
 }
 
-#define EACH(type, n)                                                                              \
-    {                                                                                              \
-        type, run_each, UINT32_MAX, n                                                              \
-    }
-#define ALONE(type)                                                                                \
-    {                                                                                              \
-        type, run_first, 0, 1                                                                      \
-    }
-#define MIXES(type)                                                                                \
-    {                                                                                              \
-        type, run_mixing, 0, 0                                                                     \
-    }
-
 const struct rows_rule rows_each[] = {
-    EACH("Add", 2),
-    EACH("Sub", 2),
-    EACH("Mul", 2),
-    EACH("Div", 2),
-    EACH("Equal", 2),
-    EACH("Where", 3),
-    EACH("Pow", 1),
-    EACH("Mod", 1),
-    EACH("BitShift", 1),
-    EACH("And", 1),
-    EACH("Or", 1),
-    EACH("Xor", 1),
-    EACH("Less", 1),
-    EACH("Greater", 1),
-    EACH("LessOrEqual", 1),
-    EACH("GreaterOrEqual", 1),
-    EACH("Max", 1),
-    EACH("Min", 1),
-    EACH("Sum", 1),
-    EACH("Mean", 1),
-    EACH("PRelu", 1),
-    EACH("BitwiseAnd", 1),
-    EACH("BitwiseOr", 1),
-    EACH("BitwiseXor", 1),
-    ALONE("Abs"),
-    ALONE("Acos"),
-    ALONE("Acosh"),
-    ALONE("Asin"),
-    ALONE("Asinh"),
-    ALONE("Atan"),
-    ALONE("Atanh"),
-    ALONE("BitwiseNot"),
-    ALONE("Ceil"),
-    ALONE("Celu"),
-    ALONE("Clip"),
-    ALONE("Cos"),
-    ALONE("Cosh"),
-    ALONE("Elu"),
-    ALONE("Erf"),
-    ALONE("Exp"),
-    ALONE("Floor"),
-    ALONE("Gelu"),
-    ALONE("HardSigmoid"),
-    ALONE("HardSwish"),
-    ALONE("IsInf"),
-    ALONE("IsNaN"),
-    ALONE("LeakyRelu"),
-    ALONE("Log"),
-    ALONE("Mish"),
-    ALONE("Neg"),
-    ALONE("Not"),
-    ALONE("Reciprocal"),
-    ALONE("Relu"),
-    ALONE("Round"),
-    ALONE("Selu"),
-    ALONE("Shrink"),
-    ALONE("Sigmoid"),
-    ALONE("Sign"),
-    ALONE("Sin"),
-    ALONE("Sinh"),
-    ALONE("Softplus"),
-    ALONE("Softsign"),
-    ALONE("Sqrt"),
-    ALONE("Swish"),
-    ALONE("Tan"),
-    ALONE("Tanh"),
-    ALONE("ThresholdedRelu"),
-    {"Identity", run_same, 1, 1},
-    {"Cast", run_same, 1, 1},
+    {"Add Sub Mul Div Equal", run_each, UINT32_MAX, 2},
+    {"Where", run_each, UINT32_MAX, 3},
+    {"Pow Mod BitShift And Or Xor Less Greater LessOrEqual GreaterOrEqual Max Min Sum Mean "
+     "PRelu BitwiseAnd BitwiseOr BitwiseXor",
+     run_each, UINT32_MAX, 1},
+    {"Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Celu Clip Cos Cosh Elu Erf Exp "
+     "Floor Gelu HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal "
+     "Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh "
+     "ThresholdedRelu",
+     run_first, 0, 1},
+    {"Identity Cast", run_same, 1, 1},
     {"CastLike", run_cast_like, 0, 1},
     {"Dropout", run_dropout, 0, 1},
-    {"QuantizeLinear", run_scaled, 0, 2},
-    {"DequantizeLinear", run_scaled, 0, 2},
+    {"QuantizeLinear DequantizeLinear", run_scaled, 0, 2},
     {"Trilu", run_planes, 0, 1},
-    MIXES("DynamicQuantizeLinear"),
-    MIXES("NonZero"),
-    MIXES("Unique"),
-    MIXES("Compress"),
-    MIXES("NonMaxSuppression"),
-    MIXES("RoiAlign"),
-    MIXES("MaxRoiPool"),
-    MIXES("MaxUnpool"),
-    MIXES("EyeLike"),
-    MIXES("TfIdfVectorizer"),
+    {"DynamicQuantizeLinear NonZero Unique Compress NonMaxSuppression RoiAlign MaxRoiPool "
+     "MaxUnpool EyeLike TfIdfVectorizer",
+     run_mixing, 0, 0},
 };
 const size_t rows_n_each = WEIR_ARRAY_LEN(rows_each);

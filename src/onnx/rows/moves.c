@@ -424,7 +424,6 @@ const struct rows_rule rows_moves[] = {
     {"Pad", run_pad, 0, 1},
     {"Resize", run_resize, 8, 1},
     {"Upsample", run_resize, 0, 1},
-    {"DepthToSpace", run_blocks, 0, 1},
-    {"SpaceToDepth", run_blocks, 0, 1},
+    {"DepthToSpace SpaceToDepth", run_blocks, 0, 1},
 };
 const size_t rows_n_moves = WEIR_ARRAY_LEN(rows_moves);

@@ -3,6 +3,8 @@
 
 #include "../names.h"
 
+#include "base/names.h"
+
 #include <string.h>
 
 struct proof {
@@ -30,7 +32,7 @@ static const struct rows_rule *rows_rule_find(const char *type)
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(tables); i++) {
         for (size_t k = 0; k < tables[i].n; k++) {
-            if (strcmp(tables[i].rules[k].type, type) == 0) {
+            if (weir_words_have(tables[i].rules[k].types, type, strlen(type))) {
                 return &tables[i].rules[k];
             }
         }

@@ -64,7 +64,7 @@ struct rows_call {
 };
 
 struct rows_rule {
-    const char *type;
+    const char *types; /**< Names, separated by blanks. */
     enum rows_verdict (*run)(struct rows_call *call);
     uint32_t sizes; /**< Bits of the inputs that may hold amounts of N; all: of any input. */
     uint8_t least;  /**< Inputs that must be there. */

@@ -231,36 +231,17 @@ static enum rows_verdict run_gemm(struct rows_call *call)
     return ROWS_APART;
 }
 
-#define REDUCE(type)                                                                               \
-    {                                                                                              \
-        type, run_reduce, 2, 1                                                                     \
-    }
-
 const struct rows_rule rows_sums[] = {
-    {"Softmax", run_softmax, 0, 1},
-    {"LogSoftmax", run_softmax, 0, 1},
-    {"Hardmax", run_softmax, 0, 1},
+    {"Softmax LogSoftmax Hardmax", run_softmax, 0, 1},
     {"LpNormalization", run_along, 0, 1},
-    {"CumSum", run_cumulate, 0, 2},
-    {"CumProd", run_cumulate, 0, 2},
+    {"CumSum CumProd", run_cumulate, 0, 2},
     {"TopK", run_top, 0, 1},
-    REDUCE("ReduceL1"),
-    REDUCE("ReduceL2"),
-    REDUCE("ReduceLogSum"),
-    REDUCE("ReduceLogSumExp"),
-    REDUCE("ReduceMax"),
-    REDUCE("ReduceMean"),
-    REDUCE("ReduceMin"),
-    REDUCE("ReduceProd"),
-    REDUCE("ReduceSum"),
-    REDUCE("ReduceSumSquare"),
-    {"ArgMax", run_arg, 0, 1},
-    {"ArgMin", run_arg, 0, 1},
-    {"LayerNormalization", run_layer_norm, 0, 1},
-    {"RMSNormalization", run_layer_norm, 0, 1},
-    {"InstanceNormalization", run_image_norm, 0, 1},
-    {"GroupNormalization", run_image_norm, 0, 1},
-    {"LRN", run_image_norm, 0, 1},
+    {"ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+     "ReduceProd ReduceSum ReduceSumSquare",
+     run_reduce, 2, 1},
+    {"ArgMax ArgMin", run_arg, 0, 1},
+    {"LayerNormalization RMSNormalization", run_layer_norm, 0, 1},
+    {"InstanceNormalization GroupNormalization LRN", run_image_norm, 0, 1},
     {"BatchNormalization", run_batch_norm, 0, 1},
     {"MeanVarianceNormalization", run_moments, 0, 1},
     {"MatMul", run_matmul, 0, 2},

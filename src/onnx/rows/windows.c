@@ -129,12 +129,8 @@ static enum rows_verdict run_recurrent(struct rows_call *call)
 }
 
 const struct rows_rule rows_windows[] = {
-    {"Conv", run_windows, 0, 1},         {"ConvTranspose", run_windows, 0, 1},
-    {"ConvInteger", run_windows, 0, 1},  {"QLinearConv", run_windows, 0, 1},
-    {"MaxPool", run_windows, 0, 1},      {"AveragePool", run_windows, 0, 1},
-    {"LpPool", run_windows, 0, 1},       {"GlobalAveragePool", run_global, 0, 1},
-    {"GlobalMaxPool", run_global, 0, 1}, {"GlobalLpPool", run_global, 0, 1},
-    {"LSTM", run_recurrent, 0, 3},       {"GRU", run_recurrent, 0, 3},
-    {"RNN", run_recurrent, 0, 3},
+    {"Conv ConvTranspose ConvInteger QLinearConv MaxPool AveragePool LpPool", run_windows, 0, 1},
+    {"GlobalAveragePool GlobalMaxPool GlobalLpPool", run_global, 0, 1},
+    {"LSTM GRU RNN", run_recurrent, 0, 3},
 };
 const size_t rows_n_windows = WEIR_ARRAY_LEN(rows_windows);
