@@ -45,7 +45,7 @@ static void feed(struct event_stream *stream, const char *text, size_t len)
         weir_status status = event_stream_line(stream, line, n);
         free(line);
         if (status != WEIR_OK) {
-            event_stream_restart(stream); /* the loop would connect anew */
+            event_stream_restart(stream); /* the loop would connect again */
         }
         text += used;
         len -= used;
