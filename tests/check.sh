@@ -176,6 +176,7 @@ if [ $is_long = no ]; then
     step docs tests/lint/docs.py
     step words tests/lint/words.py
     step ladders tests/lint/ladders.py
+    step comments tests/lint/comments.py
     step scope tests/lint/scope.py
     step bundle web/check-bundle.sh
     # What only computes takes what CPU the others leave, to the end.

@@ -21,7 +21,8 @@
 #define DIR_MAX_BYTES    800 /* so that every path below it fits into TASK_PATH_BYTES */
 #define LOCK_PATIENCE_MS 2000
 #define LOCK_TICK_MS     20
-#define CHUNKS_PER_TURN  8 /* of one log, before the others and the heartbeat get their turn */
+#define CHUNKS_PER_TURN                                                                            \
+    8 /* pieces of one log, before the others and the heartbeat get their turn */
 
 /* Do what the plan says about one attempt. True: there is more to do at once. */
 static bool act(struct agent *agent, struct attempt *a, unsigned actions)
@@ -238,7 +239,7 @@ static weir_status run_threads(struct agent *agent, struct weir_error *err)
     return weir_error_set_errno(err, rc, "cannot start the agent's threads");
 }
 
-/* agent.json: who is at work in this folder, for people and for the cluster driver. */
+/* agent.json: which agent works in this folder, for people and for the cluster driver. */
 static weir_status write_agent_file(const struct agent *agent, struct weir_error *err)
 {
     char path[TASK_PATH_BYTES];

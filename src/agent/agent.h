@@ -3,7 +3,7 @@
  *
  * The server says what should run here ("desired tasks", docs/architecture.md); the agent makes it
  * so, level-triggered: it compares the desired state with what is on disk and in the process table, again
- * and again, and never remembers anything that it could not find out anew. It works on while the
+ * and again, and never remembers anything that it could not find out again. It works on while the
  * server is away, and a task runs on while the agent is away.
  *
  *     weir server ←HTTP→ weir agent ──starts──→ weir agent --supervise DIR ──parent of──→ task
@@ -22,16 +22,16 @@
  *   output.sent
  *   exit.json   how it ended                                      … after the log is complete
  *
- * Exactly once: whoever holds the lock looks for run.json first; where it is, the program is never
+ * Exactly once: the holder of the lock looks for run.json first; where it is, the program is never
  * started again. The program itself waits until run.json is durable. So after any crash between any
  * two steps an attempt has been started once, or not at all and can still be, or (the supervisor
- * died) has been started at most once and is reported as lost. Of the other records only those of the end
- * are waited for: a machine that goes down may leave task.json empty, which is made anew, or run.json,
- * whose being there is enough. A new try is a new attempt, made by
+ * died) has been started at most once and is reported as lost. The agent waits until the records
+ * of an end are durable, and for no others: a machine that goes down may leave task.json empty, which is
+ * made again, or run.json, which is enough if it is there. A new try is a new attempt, made by
  * the server. Exits are on disk before they are reported, and are reported until the server has
  * acknowledged them; a folder goes when the server no longer lists its attempt.
  *
- * Identity is never a bare pid: signals go through a pidfd whose process was checked to be the one
+ * Identity is never a bare pid: signals go through a pidfd, and its process was checked to be the one
  * meant (start time, control group). Stopping is SIGTERM to the task's own process, which alone knows
  * what it still needs of the others, then, after its grace, SIGKILL to every process. A shell dies of
  * the signal: those that it leaves get it then, and the rest of the grace. When the task's own process
@@ -97,12 +97,13 @@ struct weir_agent_config {
     const char *devices;        /**< File that declares devices; NULL: none. */
     const char *health_command; /**< For sh -c, once a minute; NULL: none. */
     int64_t pids_max;           /**< Processes and threads of an attempt; default 4096. */
-    int64_t disk_max_bytes;     /**< Of a task's folder and its job's /tmp; default: half of what is
-                                 free when it starts. A task may ask for less. */
-    int64_t files_max;          /**< Files there; default: half of those that the file system still
+    /** Bound of a task's folder and its job's /tmp; default: half of what is free when it
+     *  starts. A task may ask for less. */
+    int64_t disk_max_bytes;
+    int64_t files_max;      /**< Files there; default: half of those that the file system still
                                  has room for, at most a million. A task may ask for fewer. */
-    int64_t io_max_bytes_s;     /**< Read, and as much written, by an attempt; default: no bound. */
-    int stop_fd;                /**< Readable: return. Must be given. */
+    int64_t io_max_bytes_s; /**< Read, and as much written, by an attempt; default: no bound. */
+    int stop_fd;            /**< Readable: return. Must be given. */
 };
 
 /**

@@ -27,7 +27,7 @@ struct desired {
     int64_t asked_at_ms; /* monotonic: when it was asked for */
 };
 
-/** One attempt as the agent knows it; all of it can be found out anew. Main thread only. */
+/** One attempt as the agent knows it; all of it can be found out again. Main thread only. */
 struct attempt {
     char id[TASK_ID_MAX_BYTES], job[TASK_ID_MAX_BYTES];
     int64_t number;
@@ -46,7 +46,7 @@ struct attempt {
     int64_t exit_acknowledged_ms;
     struct use use;     /* as it was read last */
     int64_t use_ms;     /* monotonic: when; 0: not yet */
-    int64_t use_due_ms; /* of the next reading */
+    int64_t use_due_ms; /* when the next reading is due */
     struct attempt *next;
 };
 
@@ -55,7 +55,7 @@ struct health_command {
     pid_t child;      /* 0: none runs */
     int fd;           /* What it writes. */
     int64_t begun_ms; /* monotonic */
-    int64_t due_ms;   /* Of the next. */
+    int64_t due_ms;   /* When the next is due. */
     char said[160];   /* Its first line. */
     char reason[256]; /* "" if it went well the last time. */
 };
@@ -68,12 +68,12 @@ struct agent {
     bool is_isolating;
     uid_t task_users;  /* first of the range */
     json_t *shares;    /* [{"path","access"}] */
-    json_t *isolation; /* of the node's record */
+    json_t *isolation; /* what the node's record says of it */
     int lock_fd;
     struct attempt *attempts;
     size_t n_attempts;
 
-    struct weir_client *client; /* of the main thread; swapped under lock */
+    struct weir_client *client; /* the main thread uses it; swapped under lock */
     struct weir_backoff backoff;
     int64_t quiet_until_ms; /* no calls before this: the server is away */
     bool is_server_away;
@@ -81,7 +81,7 @@ struct agent {
     int64_t next_use_ms; /* monotonic */
     int inotify_fd;
 
-    struct weir_client *desired_client; /* of the desired state thread; swapped under lock */
+    struct weir_client *desired_client; /* the desired state thread uses it; swapped under lock */
     pthread_mutex_t lock;
     struct desired latest_desired; /* lock; the newest one, not yet taken by the main thread */
     int event_fd;                  /* a desired state came, or the agent is to stop */
@@ -142,7 +142,7 @@ weir_status jobs_sandbox(struct agent *agent, const char *job, json_t **out,
 void jobs_release(struct agent *agent, const char *job);
 /** The same for every folder that a killed agent left. After attempts_scan. */
 void jobs_clean(struct agent *agent);
-/** The same for all jobs of an agent's folder, whose tasks have all ended; no agent runs there. */
+/** The same for all jobs of an agent's folder. All their tasks have ended, and no agent runs there. */
 void jobs_remove_all(const char *agent_dir);
 
 /* health.c */

@@ -53,7 +53,7 @@ static void note_job(struct attempt *a, const json_t *task)
 }
 
 /* What an earlier agent was told of it. A record that the machine's end has spoiled before anything
- * was started is made anew, as if the making had been interrupted. */
+ * was started is made again, as if the making had been interrupted. */
 static void recall_job(struct attempt *a)
 {
     char path[TASK_PATH_BYTES];

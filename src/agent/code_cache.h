@@ -8,7 +8,7 @@
  *                                             into it; KEY.lock is held by those that use one
  *
  * Each project has its own, so that no task learns what another project's have fetched. Nothing in it is
- * the only copy: it is kept within its bounds by code_cache_sweep, which whoever uses a cache calls: once in
+ * the only copy: it is kept within its bounds by code_cache_sweep, which each user of a cache calls: once in
  * ten minutes it looks at those of all projects, and at once after much was fetched. Tasks may have put
  * anything into the folder of environments, so that is also bounded by its size: beyond it all goes that no
  * task holds. What no task has used for CODE_CACHE_KEPT_S goes with its project's folder.
@@ -22,10 +22,10 @@
 
 #include <stdint.h>
 
-#define CODE_CACHE_BLOBS_BYTES ((int64_t)4 << 30) /* of a project */
+#define CODE_CACHE_BLOBS_BYTES ((int64_t)4 << 30) /* a project's bound */
 #define CODE_CACHE_PYTHONS     8                  /* environments that nobody uses, of a project */
 #define CODE_CACHE_PYTHON_BYTES                                                                    \
-    ((int64_t)40 << 30) /* of a project; nor more than half of the disk's rest */
+    ((int64_t)40 << 30) /* a project's bound; nor more than half of the disk's rest */
 #define CODE_CACHE_KEPT_S     ((int64_t)30 * 24 * 3600)
 #define CODE_CACHE_SWEEP_S    600
 #define CODE_CACHE_MUCH_BYTES ((int64_t)256 << 20)

@@ -17,7 +17,7 @@
 
 /* What both see. */
 struct shared {
-    _Atomic uint64_t boot;      /* of which start of the machine the time is */
+    _Atomic uint64_t boot;      /* the start of the machine that the time counts from */
     _Atomic int64_t reached_ms; /* 0: not yet */
 };
 

@@ -21,7 +21,7 @@ struct file {
 struct look {
     const dev_t *devices;
     size_t n_devices;
-    struct weir_buf files; /* of struct file, some more than once */
+    struct weir_buf files; /* structs file, some more than once */
     size_t n_looks;
 };
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** Descriptors and maps that are looked at: who has more counts as over any bound. */
+/** Descriptors and maps that are looked at. A task with more counts as over any bound. */
 #define DISK_HELD_LOOKS_MAX 1000000
 
 struct disk_held {
@@ -24,7 +24,7 @@ struct disk_held {
     bool is_beyond;       /**< There is more than is looked at. */
 };
 
-/** Of regular files on these devices. Processes that are gone are passed over. */
+/** Counts regular files on these devices. Processes that are gone are passed over. */
 void disk_held_measure(const struct process_id *ids, size_t n_ids, const dev_t *devices,
                        size_t n_devices, struct disk_held *out);
 

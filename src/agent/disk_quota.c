@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define PROJECT_BIT 0x80000000U
-#define BLOCK_BYTES 1024 /* of the kernel's limits */
+#define BLOCK_BYTES 1024 /* the unit of the kernel's limits */
 
 /* QCMD shifts an int beyond its sign. */
 static int call(int fd, unsigned command, uint32_t project, void *data)

@@ -32,7 +32,7 @@ struct disk_watch {
     size_t (*members)(void *context, struct process_id *ids, size_t max);
     void *context;
     int64_t next_ms;      /**< Monotonic. */
-    int64_t bytes, files; /**< Of the last measurement. */
+    int64_t bytes, files; /**< What the last measurement found. */
 };
 
 /**

@@ -6,7 +6,7 @@
  *
  * A task with GPUs gets CUDA_VISIBLE_DEVICES, their UUIDs (of slices theirs), and one with any
  * device WEIR_DEVICES, their ids; of a part of a device also WEIR_DEVICE_SHARE and
- * WEIR_DEVICE_MEMORY, in bytes. Of the machine's device nodes it gets those of its own GPUs. A task
+ * WEIR_DEVICE_MEMORY, in bytes. It gets the device nodes of its own GPUs, and no others. A task
  * without devices gets none, and an empty CUDA_VISIBLE_DEVICES. Which nodes belong to a declared
  * device nobody knows: its task has all of the machine's accelerators.
  *

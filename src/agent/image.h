@@ -4,8 +4,8 @@
  * A job names "sha256:HEX", a blob of the server that holds an archive of an OCI image, or NAME, an
  * archive or an image layout in the folder that the operator gave the agent for images. It is
  * unpacked into AGENT_DIR/images/KEY (image_oci.h), which nobody changes afterwards; KEY.lock is
- * held while it is made, and shared by those who use it. Of those that nobody uses the newest
- * IMAGES_KEPT stay.
+ * held while it is made, and shared by those who use it. The newest IMAGES_KEPT that nobody
+ * uses stay.
  */
 #ifndef WEIR_AGENT_IMAGE_H
 #define WEIR_AGENT_IMAGE_H
@@ -24,7 +24,7 @@
 struct image_source {
     const char *name;           /**< As the job names it. */
     const char *agent_dir;      /**< Absolute. */
-    const char *folder;         /**< Of the operator's images; NULL: none. */
+    const char *folder;         /**< Where the operator's images lie; NULL: none. */
     const char *server, *token; /**< For a blob. */
     const char *ca_file;        /**< NULL: the system's authorities. */
 };
@@ -34,14 +34,14 @@ bool image_name_is_good(const char *name);
 
 enum image_phase { IMAGE_WAITS, IMAGE_IS_FETCHED, IMAGE_IS_UNPACKED };
 
-/** How far an image is, written by who fetches it. Zero at first. */
+/** How far an image is, written by the thread that fetches it. Zero at first. */
 struct image_progress {
     enum image_phase phase; /**< IMAGE_WAITS: somebody else on this machine is at it. */
     struct image_bounds bounds;
     char archive[4096]; /**< What is fetched grows there. */
 };
 
-/** Who waits for an image: asked and told every half second, by the thread that waits. */
+/** A task that waits for an image: asked and told every half second, by the thread that waits. */
 struct image_watch {
     bool (*is_stopped)(void *context);
     /** How far it is: "fetching it, 120.0 MiB so far". After tell_after_ms, then every 10 s. NULL: nobody asks. */

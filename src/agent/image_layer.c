@@ -26,7 +26,7 @@ struct layer {
     int root_fd;
     struct image_bounds *bounds;
     struct weir_error *err;
-    char path[PATH_MAX], link[PATH_MAX]; /* of the entry */
+    char path[PATH_MAX], link[PATH_MAX]; /* the entry's */
 };
 
 static weir_status corrupt(struct layer *l, const char *what)
@@ -172,7 +172,7 @@ static weir_status put_folder(struct layer *l, int dir_fd, const char *name)
 {
     struct stat info;
     if (fstatat(dir_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) {
-        return WEIR_OK; /* of an earlier layer: what is in it stays */
+        return WEIR_OK; /* an earlier layer made it: what is in it stays */
     }
     WEIR_TRY(weir_dir_remove_at(dir_fd, name, l->err));
     return mkdirat(dir_fd, name, 0755) == 0 ? WEIR_OK : fail(l, "a folder");
@@ -225,7 +225,7 @@ static weir_status put_entry(struct layer *l, const struct weir_tar_entry *entry
     if (entry->type == '5') {
         return put_folder(l, dir_fd, name);
     }
-    WEIR_TRY(weir_dir_remove_at(dir_fd, name, l->err)); /* of an earlier layer */
+    WEIR_TRY(weir_dir_remove_at(dir_fd, name, l->err)); /* an earlier layer made it */
     switch (entry->type) {
     case '0':
     case '\0':

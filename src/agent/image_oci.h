@@ -2,7 +2,7 @@
  * OCI images: an image layout (a folder with oci-layout, index.json and blobs/sha256/), or a tar
  * archive of one, made into a root file system.
  *
- * Of an index the image for Linux on this machine's kind of processor is taken. Layers are tar or
+ * Where an index names several images, the one for Linux on this machine's kind of processor is taken. Layers are tar or
  * gzip; each blob must have its digest. Nothing of the layout is followed that leads out of it.
  */
 #ifndef WEIR_AGENT_IMAGE_OCI_H

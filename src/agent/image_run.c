@@ -49,7 +49,7 @@ static const char *find_pair(const struct task_pair *pairs, size_t n, const char
     return NULL;
 }
 
-/* Whose image is fetched. */
+/* The task that waits while its image is fetched. */
 struct waiting {
     const char *dir, *image;
     struct log_sink *log;
@@ -162,7 +162,7 @@ static pid_t recorded_number(const char *dir)
     return number;
 }
 
-/* Of crun's processes the program; NULL: it is none of them. */
+/* The program among crun's processes; NULL: it is none of them. */
 static const struct process_id *find_program(pid_t number, const struct process_id *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -267,14 +267,14 @@ static weir_status make_parts(const char *dir, struct weir_arena *arena, struct 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(parts); i++) {
         WEIR_TRY(weir_dir_make(part(dir, parts[i], arena), 0700, err));
     }
-    return chmod(part(dir, "up", arena), 0755) == 0 /* of the new root itself */
+    return chmod(part(dir, "up", arena), 0755) == 0 /* the new root itself */
                ? WEIR_OK
                : weir_error_set_errno(err, errno, "cannot make the root of a task");
 }
 
 /* ---- config.json ----------------------------------------------------------------------------- */
 
-/* crun mounts anew with the options that it is given: what was read-only is only if it is said. */
+/* crun mounts again with the options that it is given: what was read-only is only if it is said. */
 static void add_mount(json_t *list, const char *path, const char *bind, const char *access)
 {
     bool is_dev = strcmp(path, "/dev") == 0;

@@ -273,7 +273,7 @@ static bool is_old_group(int parent_fd, const char *name)
            time(NULL) - info.st_mtim.tv_sec > GROUP_OLD_S;
 }
 
-/* Groups of probes whose process was killed before it could remove them, and of attempts that
+/* Groups of probes that were killed before they could remove them, and of attempts that
  * nobody watches any more. One with processes cannot be removed: the kernel refuses. */
 static void remove_old_groups(const char *parent)
 {

@@ -68,7 +68,7 @@ static weir_status note(const char *registry, const char *job_dir, uid_t user,
     return weir_file_write(path, job_dir, strlen(job_dir), 0600, err);
 }
 
-/* Of the job's name: FNV-1a. */
+/* A hash of the job's name: FNV-1a. */
 static uint32_t hash_of(const char *job_dir)
 {
     const char *slash = strrchr(job_dir, '/');

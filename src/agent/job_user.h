@@ -2,7 +2,7 @@
  * Users of jobs: numbers that no account has, given to jobs of this machine one each.
  *
  * A range begins at `base`: that number is the group of all tasks, the JOB_USER_COUNT - 1 behind it
- * are users. Who has one stands in REGISTRY/NUMBER, the path of the job's folder, which holds the
+ * are users. REGISTRY/NUMBER names the job that has one: the path of the job's folder, which holds the
  * file "user" with the number as long as the job has tasks here; so agents of one machine do not
  * give one number to two jobs, and a record that a killed agent left means nothing. A search begins
  * where the job's name says: on all nodes at the same number, so that a file system which they
@@ -35,7 +35,7 @@ void job_user_shm_dir(uid_t user, char out[64]);
  *  here any more. */
 void job_user_release(const char *registry, uid_t user);
 
-/** The same for every user in the registry whose job is gone: an agent and its folder ended
+/** The same for every user in the registry if its job is gone: an agent and its folder ended
  *  together. */
 void job_user_sweep(const char *registry);
 

@@ -128,7 +128,7 @@ static weir_status claim_user(const struct agent *agent, const char *dir, uid_t 
     WEIR_TRY(job_user_claim(JOB_USER_REGISTRY, agent->task_users, dir, out_user, err));
     job_user_shm_dir(*out_user, shm);
     if (is_new && weir_path_exists(shm)) {
-        WEIR_TRY(weir_dir_remove(shm, err)); /* of a job whose agent never came back */
+        WEIR_TRY(weir_dir_remove(shm, err)); /* left by a job after its agent was gone for good */
     }
     return WEIR_OK;
 }

@@ -15,9 +15,9 @@
  *
  * Escape sequences of terminals and other control characters are left out, what is no UTF-8 becomes
  * "?". A line that begins with the program's name as programs write it ("prog: …", or "prog word:
- * …" of argv) loses that name: who shows the sentence says whose it is.
+ * …" of argv) loses that name: the caller shows the sentence beside it.
  *
- * @param argv  Of the task, NULL at the end; may be NULL.
+ * @param argv  The task's, NULL at the end; may be NULL.
  * @param out   LAST_WORDS_BYTES; "" if no line says anything.
  */
 void last_words_of(const char *text, size_t len, char *const *argv, char *out);

@@ -104,7 +104,7 @@ char **launch_environment(const char *dir, const struct task *task, struct weir_
         {"WEIR_ATTEMPT", weir_arena_printf(arena, "%lld", (long long)task->attempt)},
         {"WEIR_RANK", weir_arena_printf(arena, "%lld", (long long)task->rank)},
         {"WEIR_TASK_KEY", task_mark(mark, dir)},
-        /* Of a user without an account: the agent's own are out of its reach. */
+        /* A user without an account: the agent's own are out of its reach. */
         {"HOME", weir_arena_printf(arena, "%s/work", dir)},
         {"USER", "weir-task"},
         {"LOGNAME", "weir-task"},
@@ -245,7 +245,7 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
     failure->errno_value = errno;
 }
 
-/* In the child: the sandbox is built while the supervisor writes down who it is; then wait for the word to go. */
+/* In the child: the sandbox is built while the supervisor writes down its identity; then wait for the word to go. */
 static _Noreturn void child_main(const struct child_plan *plan)
 {
     struct weir_limits limits;
@@ -365,7 +365,7 @@ static bool is_of_node(weir_status status)
     return status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE || status == WEIR_ERR_NOMEM;
 }
 
-/* Of a program that is not found where the task looks: what may be meant. */
+/* What may be meant by a program that is not found where the task looks. */
 static void suggest(const char *dir, const struct task *task, char *out, size_t size)
 {
     char path[TASK_PATH_BYTES];

@@ -17,8 +17,8 @@ struct launch {
 
 /** Why the program was not executed. */
 struct launch_failure {
-    int errno_value;                        /**< Of exec; 0: it runs, or see message. */
-    weir_status status;                     /**< Of its sandbox. */
+    int errno_value;                        /**< exec's; 0: it runs, or see message. */
+    weir_status status;                     /**< What its sandbox came to. */
     char message[WEIR_ERROR_MESSAGE_BYTES]; /**< The same; "": none. */
 };
 

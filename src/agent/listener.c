@@ -50,7 +50,7 @@ static bool is_here(const struct inet_diag_msg *socket)
            (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr32[3] == htonl(INADDR_LOOPBACK));
 }
 
-/* Of one answer. False: it is the last, and *known is whole, or UNKNOWN. */
+/* Read one answer. False: it is the last, and *known is whole, or UNKNOWN. */
 static bool take(const char *bytes, size_t len, int port, uid_t user, enum listener_owner *known)
 {
     for (const struct nlmsghdr *at = (const struct nlmsghdr *)(const void *)bytes;

@@ -1,5 +1,5 @@
 /**
- * Listener: whose program listens on a port of this machine, or of the network that this process is in.
+ * Listener: which user's program listens on a port of this machine, or of the network that this process is in.
  *
  * The kernel is asked for the one port (NETLINK_SOCK_DIAG): it looks at what listens alone, however many
  * connections the machine has. Where it has no such interface, its table of sockets is read up to the first
@@ -18,7 +18,7 @@ enum listener_owner {
     LISTENER_UNKNOWN, /**< The kernel did not say. */
 };
 
-/** Who listens on a TCP port of loopback, or of all addresses? Any thread. */
+/** Which user listens on a TCP port of loopback, or of all addresses? Any thread. */
 enum listener_owner listener_find(int port, uid_t user);
 
 /**

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_MS    50   /* a lock is passed on by whoever is just being started */
+#define LOOK_AGAIN_MS    50   /* a process that is just being started passes a lock on */
 #define UNSEEN_MS        2000 /* held by nobody who can be seen: then it is somebody else's */
 #define KILL_PATIENCE_MS 5000
 

@@ -1,5 +1,5 @@
 /**
- * Who holds a lock, and taking it over: how a server, an agent or a supervisor is ended from
+ * The holder of a lock, and taking it over: how a server, an agent or a supervisor is ended from
  * outside.
  *
  * The lock is the identity. A pid that was written down may belong to another program by now; the
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 /**
- * Who holds each of these lock files: out[i].pid is 0 where nobody does whom this user may see. Of several, who took it
- * and the children it forked since, the eldest.
+ * The holder of each of these lock files: out[i].pid is 0 where this user may see none. Where several hold it (the
+ * process that took it, and the children that it forked since) it is the eldest.
  * Files that do not exist are held by nobody. Cost: one pass over the descriptors of all processes.
  */
 void weir_lock_holders(const char *const *paths, size_t n, struct process_id *out);
@@ -30,7 +30,7 @@ enum weir_lock_end {
 };
 
 /**
- * Take the lock file `path`, ending whoever holds it: SIGTERM, and SIGKILL to one that still holds
+ * Take the lock file `path` and end its holder: SIGTERM, and SIGKILL to one that still holds
  * it patience_ms later. Close *out_fd to give it back.
  * @return DENIED if the holder cannot be seen or signalled by this user, TIMEOUT if it outlives
  *         even the kill; errors of the file.

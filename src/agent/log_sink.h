@@ -14,7 +14,7 @@
 
 struct log_sink {
     struct weir_rolling file;
-    int64_t end;   /* of what the task wrote: the position behind it */
+    int64_t end;   /* the position behind all that the task wrote */
     char *waiting; /* the last of that, which is not on disk; NULL until needed */
     size_t n_waiting;
 };

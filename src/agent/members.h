@@ -13,9 +13,9 @@
 /** Most processes of one task that are found at once. */
 #define MEMBERS_MAX 4096
 
-/** Whose they are; all is borrowed, and filled while the task starts. */
+/** The task that they belong to; all is borrowed, and filled while the task starts. */
 struct members {
-    const char *dir; /**< Of the attempt. */
+    const char *dir; /**< The attempt's. */
     const struct weir_group *group;
     const struct namespaces *ns;
 };

@@ -123,7 +123,7 @@ static bool close_others(int keep, int also)
 
 /* What the maker of the init says to the supervisor. */
 struct made {
-    pid_t pid; /* of the init; 0: see below */
+    pid_t pid; /* the init's; 0: see below */
     int errno_value;
 };
 

@@ -29,7 +29,7 @@ struct namespaces {
     int user_fd, pid_fd, ipc_fd, net_fd;
     int hold_fd; /**< Keeps the init. */
     int inner_user_fd,
-        mount_fd; /**< Of one task beside those of its job: namespaces_open_sandbox. */
+        mount_fd; /**< One task has these beside those of its job: namespaces_open_sandbox. */
 };
 
 /** No namespaces: a task is started in its supervisor's. */

@@ -32,7 +32,7 @@
 /** What the child says at its end. */
 struct said {
     int64_t n_sent, n_before, n_not, bytes;
-    char first[200], why[WHY_BYTES]; /* of those that were not */
+    char first[200], why[WHY_BYTES]; /* the first that was not sent, and why */
 };
 
 /** In the child. */

@@ -21,13 +21,13 @@
 #define OUTPUT_PATIENCE_MS ((int64_t)10 * 60 * 1000)
 #define OUTPUT_LINE_BYTES  1024
 
-/** Whose, and where to. Text is borrowed. */
+/** What is sent, and where to. Text is borrowed. */
 struct output {
     const char *dir;                      /**< The attempt's folder. */
     const char *run;                      /**< NULL: it has none. */
     const char *server, *token, *ca_file; /**< NULL: as weir_client_open. */
     int64_t rank;
-    int64_t max_bytes; /**< Of all files together, as long as they are; 0: no bound. */
+    int64_t max_bytes; /**< Bound of all files together, as long as they are; 0: no bound. */
 };
 
 /** From task.json. */

@@ -9,12 +9,12 @@
 
 #include <stdint.h>
 
-#define PACE_TICK_MS 20 /* of looks in a burst */
+#define PACE_TICK_MS 20 /* between the looks of a burst */
 #define PACE_BURST   32 /* looks without a pause, after a quiet time */
 
 /** All zero: nothing was looked at yet. */
 struct pace {
-    int64_t n_spent;  /* of PACE_BURST */
+    int64_t n_spent;  /* out of PACE_BURST */
     int64_t since_ms; /* monotonic: what is spent comes back from here on, one each PACE_TICK_MS */
 };
 

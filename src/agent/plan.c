@@ -35,7 +35,7 @@ unsigned agent_plan(enum plan_desired desired, const struct plan_seen *seen)
     if (!seen->is_log_complete) {
         actions |= PLAN_SHIP_LOG;
     }
-    /* The end of the log comes before the exit, so that who waits for the exit finds it. */
+    /* The end of the log comes before the exit, so that it is there for everybody who waits for the exit. */
     if (seen->reported < PLAN_REPORTED_EXIT) {
         actions |= seen->is_log_complete || seen->is_log_stuck ? PLAN_REPORT_EXIT : 0;
     } else if (seen->is_log_complete && seen->is_forgotten) {

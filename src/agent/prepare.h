@@ -6,7 +6,7 @@
  * supervisor (as the agent's user, outside of the task's sandbox), after work/ was made with the
  * task's files and before run.json is written: a supervisor that is killed meanwhile is followed by
  * another one, which begins with the first step again. So a step can be repeated: it finds what is
- * there, or makes it anew, and what it leaves for the next one stands in `task`, not on disk.
+ * there, or makes it again, and what it leaves for the next one stands in `task`, not on disk.
  *
  * What a step may change: the task's argv, env and files (with prepare_env and prepare_argv), and
  * what lies in DIR/work. That folder is still the supervisor's alone: no program of the job has run
@@ -30,7 +30,7 @@ struct prepare {
     const json_t *document;     /**< task.json: what the server said, and the agent of this node. */
     struct task *task;          /**< In, out. */
     struct weir_arena *arena;   /**< Lives as long as the supervisor. */
-    int64_t deadline_ms;        /**< Of all steps, by weir_mono_ms. */
+    int64_t deadline_ms;        /**< For all steps together, by weir_mono_ms. */
     struct weir_client *client; /**< Use prepare_client. */
     struct prepare_watch *watch;
 };
@@ -49,7 +49,7 @@ weir_status prepare_task(const char *dir, const json_t *document, struct task *t
                          struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * The server, called with the attempt's token; opened by the first who asks.
+ * The server, called with the attempt's token; opened by the first step that asks.
  * @return UNSUPPORTED if the agent that wrote task.json did not say where the server is.
  */
 weir_status prepare_client(struct prepare *prepare, struct weir_client **out,

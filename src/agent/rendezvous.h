@@ -28,7 +28,7 @@
 #define RENDEZVOUS_PATIENCE_MS   ((int64_t)300 * 1000)
 #define RENDEZVOUS_MEMBERS_MAX   1024
 #define RENDEZVOUS_ADDRESS_BYTES 64
-#define RENDEZVOUS_TEXT_MAX      ((size_t)1 << 20) /* of one filled-in text */
+#define RENDEZVOUS_TEXT_MAX      ((size_t)1 << 20) /* one filled-in text */
 
 struct rendezvous_member {
     char address[RENDEZVOUS_ADDRESS_BYTES]; /**< A number, of IPv4 or IPv6: no name. */

@@ -53,7 +53,7 @@ void report_use(struct agent *agent)
     if (!report_is_quiet(agent) && atomic_exchange(&agent->is_use_asked, false)) {
         for (struct attempt *a = agent->attempts; a != NULL; a = a->next) {
             a->use_due_ms =
-                WEIR_MAX(now_ms, a->use_ms + FIRST_AFTER_MS); /* of less nothing can be told */
+                WEIR_MAX(now_ms, a->use_ms + FIRST_AFTER_MS); /* a shorter span tells nothing */
         }
         agent->next_use_ms = now_ms;
     }

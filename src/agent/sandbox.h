@@ -1,7 +1,7 @@
 /**
  * Sandbox: what separates the tasks of one job on this node from all others.
  *
- * All tasks of a job on a node are one *user*, whose number no other job and no account has, so
+ * All tasks of a job on a node are one *user*: no other job and no account has its number, so
  * that they share files, shared memory and signals, and other jobs' are out of reach. Each task has
  * a mount namespace of its own, in which
  *
@@ -20,7 +20,7 @@
  * job alone uses is given to its user, and one that others use too to a group of all tasks, which
  * may read it, or write in it (the demo's) with set-group-ID folders.
  *
- * Of the rest of the machine the task sees programs, libraries and their settings (/usr, /etc, /opt
+ * From the rest of the machine the task sees programs, libraries and their settings (/usr, /etc, /opt
  * and the like), and the paths that its specification names, all as that user, under ordinary
  * permissions; every other folder of the root (/home, /srv, /var, /run, …) is empty. A folder that
  * the operator shares (weir agent --share DIR[:rw]) is mapped likewise: what belongs to the
@@ -33,7 +33,7 @@
  * machine may read, the kernel.
  *
  * Where the agent is not root, a sandbox is built in a user namespace, if the kernel lets users make
- * them: everything above but the user, who is the agent's for all jobs.
+ * them: everything above but the user, which is the agent's for all jobs.
  */
 #ifndef WEIR_AGENT_SANDBOX_H
 #define WEIR_AGENT_SANDBOX_H
@@ -63,12 +63,12 @@ struct sandbox {
     const char *agent_dir; /**< Absolute, without links. */
     const char *job_dir;   /**< agent_dir/jobs/JOB: tmp/ lies there. */
     const char *shm_dir;   /**< What the job has as /dev/shm. */
-    const char *ca_file;   /**< Of the agent; NULL: none. */
-    const char *service;   /**< Whose folder it has (job/service.h); NULL: of none. */
+    const char *ca_file;   /**< The agent's; NULL: none. */
+    const char *service;   /**< The service that has this folder (job/service.h); NULL: none. */
     const char *state_dir; /**< The server's state folder, as the server calls it; NULL: unknown. */
-    const char *
-        cache_dir; /**< A folder of its project's caches that it may write into, where it lies; NULL:
-                                none. Set by the supervisor (code_cache.h). */
+    /** A folder of its project's caches that it may write into, where it lies; NULL: none. Set
+     *  by the supervisor (code_cache.h). */
+    const char *cache_dir;
     struct sandbox_path *shares;
     size_t n_shares;
     struct sandbox_path *paths; /**< What the server says that the task needs. */
@@ -76,8 +76,8 @@ struct sandbox {
     const char **folders; /**< "datasets/NAME": what of the state folder it may see that is not its
                                job's own, as the server says. */
     size_t n_folders;
-    const char **
-        left; /**< Folders in the state folder's replicas/, of jobs that are over: it takes them over. */
+    /** Folders in the state folder's replicas/, of jobs that are over: it takes them over. */
+    const char **left;
     size_t n_left;
 };
 
@@ -95,7 +95,7 @@ enum sandbox_place {
 };
 
 /**
- * What is `path` to rank `rank` of job `job`? Of the sandbox, its state folder, service and folders count.
+ * What is `path` to rank `rank` of job `job`? The sandbox's state folder, service and folders count.
  * Pure.
  * @param out_folder  For SANDBOX_OWN and SANDBOX_COMMON: the folder below the state folder that is to be
  *                    mapped ("checkpoints/JOB"), which may be a parent of `path`.

@@ -15,7 +15,7 @@
 #define NODE_MAX_BYTES 64
 #define DEV_BYTES      (sizeof "/dev/" - 1)
 
-/* Of the machine, to be shown in the new /dev under the same name. */
+/* Nodes of the machine, to be shown in the new /dev under the same name. */
 struct node {
     char name[NODE_MAX_BYTES]; /* below /dev */
     int tree_fd;
@@ -34,7 +34,7 @@ static const char *const basic[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 static const char *const accelerators[] = {"/dev/nvidia*", "/dev/kfd", "/dev/dri",
                                            "/dev/accel*",  "/dev/hl*", "/dev/davinci*"};
 
-/* Whoever was given a device of the left needs these nodes of its driver too. */
+/* A task that was given a device on the left needs these nodes of its driver too. */
 static const struct {
     const char *prefix, *pattern;
 } drivers[] = {

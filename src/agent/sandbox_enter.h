@@ -10,7 +10,7 @@ struct sandbox_probe {
     bool has_mounts;     /**< Mount namespaces: folders hidden; as root: a user of its own. Not as
                               root they are in a user namespace. */
     bool has_idmap;      /**< Id-mapped mounts of `dir`'s file system. */
-    bool has_disk_quota; /**< Of `dir`'s file system (disk_quota.h). */
+    bool has_disk_quota; /**< `dir`'s file system has them (disk_quota.h). */
     bool has_namespaces; /**< PID, IPC and network namespaces, with a /proc of their own. */
 };
 
@@ -37,9 +37,9 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
 struct sandbox_view {
     const char *kept[SANDBOX_KEPT_MAX]; /**< Folders to keep as they are, to be written by root. */
     size_t n_kept;
-    struct sandbox_path
-        *shown; /**< Out: what else is mounted for the task, beside /dev, /proc and the
-                             job's /tmp. In the arena. */
+    /** Out: what else is mounted for the task, beside /dev, /proc and the job's /tmp. In the
+     *  arena. */
+    struct sandbox_path *shown;
     size_t n_shown;
 };
 

@@ -407,7 +407,7 @@ static weir_status plan_cache(struct sandbox_builder *builder)
 }
 
 /* The task's user has no account, and programs exist that end without one (Java's login of Hadoop): in
- * its sandbox /etc/passwd has one more line. Not in images, whose own file it is. */
+ * its sandbox /etc/passwd has one more line. Not in images: there the file is their own. */
 static weir_status plan_account(struct sandbox_builder *builder, const char *work)
 {
     static const char path[] = "/etc/passwd";

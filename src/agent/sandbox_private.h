@@ -30,7 +30,7 @@ struct sandbox_builder {
     struct weir_error *err;
     struct idmap_cache maps;
     char *state_dir;   /* without links; NULL: none */
-    char *program_dir; /* of Weir's programs; NULL: not known */
+    char *program_dir; /* where Weir's programs lie; NULL: not known */
     struct planned shares[MOUNTS_MAX], own[MOUNTS_MAX];
     size_t n_shares, n_own;
     const char *made[MOUNTS_MAX]; /* folders of this namespace alone: new names may be made there */

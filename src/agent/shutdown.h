@@ -4,8 +4,8 @@
  * The agent is ended by its lock (agent/lock.h), and its lock is held from then on, so that none is
  * started meanwhile. Each attempt that has not ended gets the request to stop, marked as an
  * interruption: its supervisor stops it in good order and records it as lost, because nobody wanted
- * its end; the server starts it again as a new attempt when it is back. An attempt whose supervisor
- * was killed gets another one, which ends what is left of it. A supervisor that does not answer is
+ * its end; the server starts it again as a new attempt when it is back. If its supervisor was killed,
+ * an attempt gets another one, which ends what is left of it. A supervisor that does not answer is
  * killed and counts as one that was. What the jobs had in /tmp and /dev/shm goes.
  */
 #ifndef WEIR_AGENT_SHUTDOWN_H

@@ -38,7 +38,7 @@
 #define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
 #define DRAIN_PATIENCE_MS    500
 #define SHELL_SIGNAL         128
-#define FIRST_MEASURE_MS     500 /* of its disk: not while it is being started */
+#define FIRST_MEASURE_MS     500 /* the first of its disk: not while it is being started */
 #define FENCED               "stopped itself: its node does not reach the server, and it is fenced"
 
 struct supervisor {
@@ -49,7 +49,7 @@ struct supervisor {
     struct namespaces ns;
     struct members members;
     struct log_sink log;
-    int64_t log_bytes; /* of one that is not started */
+    int64_t log_bytes; /* the log's size, where the task is not started */
     int log_fd, signal_fd, inotify_fd, image_fd;
     pid_t pid;
     bool is_over; /* the task's own process has ended */
@@ -58,7 +58,7 @@ struct supervisor {
     bool is_stopping, is_killing, is_passed_on;
     int64_t grace_ms, kill_at_ms;
     const char *stop_reason;
-    struct contact *contact; /* of a fenced task; NULL: the server was never reached */
+    struct contact *contact; /* where the task is fenced; NULL: the server was never reached */
     struct disk_watch disk;
     char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
     char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
@@ -148,7 +148,7 @@ static int ending_signal(const struct supervisor *s)
 }
 
 /* A shell dies of the signal and leaves the program that it waited for, which was not asked: it is
- * now, and has the rest of the grace. Of a program that ended by itself the rest is not waited for. */
+ * now, and has the rest of the grace. After a program that ended by itself nothing is waited for. */
 static bool is_ended(struct supervisor *s)
 {
     if (!s->is_over || !s->is_stopping || s->is_killing || ending_signal(s) != SIGTERM) {
@@ -318,7 +318,7 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
     }
 }
 
-/* Its program failed: whoever it is for has a while to look at what is there. */
+/* Its program failed: people have a while to look at what is there. */
 static void hold(struct supervisor *s)
 {
     char path[TASK_PATH_BYTES], text[WEIR_ERROR_MESSAGE_BYTES], when[32];
@@ -425,7 +425,7 @@ static weir_status open_events(struct supervisor *s, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* Put the held process into its group and write down who it is. */
+/* Put the held process into its group and write down its identity. */
 static weir_status record_run(struct supervisor *s, const struct launch *launch,
                               struct weir_error *err)
 {

@@ -36,11 +36,11 @@ struct task {
     size_t n_files;
     struct weir_limits limits;
     int64_t stop_grace_ms, log_max_bytes;
-    int64_t disk_max_bytes, files_max; /**< Of its folder; 0: no bound. */
+    int64_t disk_max_bytes, files_max; /**< Bounds of its folder; 0: no bound. */
     /** It is over by then on a node that does not reach the server (contact.h); 0: it runs on. */
     int64_t fence_ms;
-    int64_t
-        hold_ms; /**< Its place is kept for so long after its program failed, for a look; 0: not at all. */
+    /** Its place is kept for so long after its program failed, for a look; 0: not at all. */
+    int64_t hold_ms;
     bool is_wanted;   /**< "desired" is "running". */
     bool is_isolated; /**< "isolation" is not "none". */
     bool asks_all;    /**< "kill_mode" is "control-group": SIGTERM is for every process of it. */
@@ -93,7 +93,7 @@ weir_status task_exit_write(const char *dir, const struct task_exit *record,
 weir_status task_exit_read(const char *dir, struct task_exit *out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** ended.json: the same, of a task whose output is being sent (output.h). */
+/** ended.json: the same, while the output of the task is being sent (output.h). */
 weir_status task_ended_write(const char *dir, const struct task_exit *record,
                              struct weir_error *err) WEIR_MUST_CHECK;
 weir_status task_ended_read(const char *dir, struct task_exit *out,
@@ -105,7 +105,7 @@ weir_status task_stop_write(const char *dir, int64_t grace_ms,
 bool task_stop_read(const char *dir, int64_t *out_grace_ms);
 
 /** The same request by somebody who does not want the task's end, only its pause: the attempt
- *  counts as lost. Whoever asks waits until a time of weir_mono_ms; what was not sent by then is given up. */
+ *  counts as lost. The caller waits until a time of weir_mono_ms; what was not sent by then is given up. */
 weir_status task_interrupt_write(const char *dir, int64_t grace_ms, int64_t until_mono_ms,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 /** False: there is no such request. */

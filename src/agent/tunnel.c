@@ -42,7 +42,7 @@ weir_status tunnel_listen(struct tunnel *tunnel, const char *host, struct weir_e
     return WEIR_OK;
 }
 
-/* ---- who comes, and to whom ------------------------------------------------------------------------ */
+/* ---- connections and the program ------------------------------------------------------------------- */
 
 /** Does a head ask for the way in with this secret? Pure; takes as long for every wrong secret. */
 static bool tunnel_is_authorized(const char *head, const char *secret)
@@ -62,8 +62,8 @@ static bool tunnel_is_authorized(const char *head, const char *secret)
     return differs == 0;
 }
 
-/* Loopback answers at once, unless the program does not take what waits for it: who is kept waiting here
- * are its own visitors. */
+/* Loopback answers at once, unless the program does not take what waits for it: only its own
+ * visitors are kept waiting here. */
 static bool is_connected(int fd, int rc)
 {
     struct pollfd made = {.fd = fd, .events = POLLOUT};

@@ -2,16 +2,16 @@
  * Tunnel: the way to the program of a task that has a port, and the one that keeps strangers out.
  *
  * The program listens on loopback, on WEIR_PORT; the tunnel listens where the server reaches this node,
- * and lets through only who shows the service's secret, which the server made and nobody else is
- * told:
+ * and lets a connection through only if it shows the service's secret, which the server made and
+ * nobody else is told:
  *
  *     CONNECT anything HTTP/1.1
  *     Proxy-Authorization: Bearer SECRET
  *
  * It answers 200 and from then on passes bytes, 407 for another secret, 502 if nobody listens on the
- * port or takes the connection, 409 if somebody does who is not this task: where tasks have users of their
- * own, every listener on the port must be the task's (listener.h), so that a neighbour who takes the port
- * first gets no visitor. 500: the kernel does not say who listens. If the job has
+ * port or takes the connection, 409 if a process does that is not of this task: where tasks have users of their
+ * own, every listener on the port must be the task's (listener.h), so that a neighbour that takes the port
+ * first gets no visitor. 500: the kernel does not name the listener. If the job has
  * a network of its own, the port is looked for there, and no one else on the node can reach it at all.
  *
  * It is a child of the supervisor and ends with it. Bounds: TUNNEL_CONNECTIONS_MAX, of which those that
@@ -37,11 +37,11 @@
 /** Part of a task; all zero: it has none. */
 struct tunnel {
     const char *secret;                 /**< NULL: there is no tunnel. */
-    int port;                           /**< Of the program. */
-    uid_t user;                         /**< Whose listener it must be; 0: anybody's. */
+    int port;                           /**< The program's. */
+    uid_t user;                         /**< The listener must be this user's; 0: anybody's. */
     int fd;                             /**< Listens; close-on-exec. */
-    char address[TUNNEL_ADDRESS_BYTES]; /**< Of that: "10.0.0.7:40123". */
-    pid_t pid;                          /**< Of the child; 0: none. */
+    char address[TUNNEL_ADDRESS_BYTES]; /**< Where it listens: "10.0.0.7:40123". */
+    pid_t pid;                          /**< The child's; 0: none. */
     int n_restarts;
 };
 

@@ -4,9 +4,9 @@
  * The agent, told of a stream that is wanted, writes the order "visit.ID.STREAM" into the attempt's folder. The
  * supervisor takes it out and starts a *runner*, a child of its own as the tunnel is: it connects to the server with
  * the stream's secret, and starts what the visitor wants where the task's program is: in its namespaces, its
- * control group, as its user, without its privileges, behind its filter, with its variables. A runner whose
- * visitor is gone sends SIGHUP to what it started, kills it after VISIT_GRACE_MS, and ends; one whose supervisor
- * ends is killed by the kernel, and with it what it started. So a visit ends with its attempt, and does not
+ * control group, as its user, without its privileges, behind its filter, with its variables. When its
+ * visitor is gone, a runner sends SIGHUP to what it started, kills it after VISIT_GRACE_MS, and ends. When its
+ * supervisor ends, the kernel kills it, and with it what it started. So a visit ends with its attempt, and does not
  * end with the agent.
  */
 #ifndef WEIR_AGENT_VISIT_H
@@ -18,14 +18,14 @@
 #define VISIT_GRACE_MS    5000
 #define VISIT_PATIENCE_MS 10000 /**< To reach the server. */
 
-/** Of the supervisor: whose visitors they are. Borrowed. */
+/** What the supervisor knows of the task that is visited. Borrowed. */
 struct visit_host {
-    const char *dir; /**< Of the attempt. */
+    const char *dir; /**< The attempt's. */
     const struct task *task;
     const struct weir_group *group;
-    const struct weir_limits *limits; /**< Of its own, where the group sets none. */
-    const struct namespaces *ns;      /**< Of the task's sandbox, but for a task in an image. */
-    pid_t pid;                        /**< Of the task's program, or of crun. */
+    const struct weir_limits *limits; /**< Its own, where the group sets none. */
+    const struct namespaces *ns;      /**< The task's sandbox's, but for a task in an image. */
+    pid_t pid;                        /**< The task's program, or crun. */
     bool is_held;                     /**< That has ended, and its place is kept. */
 };
 

@@ -39,7 +39,7 @@ struct inside_plan {
     int barrier_fd;  /* the parent's word comes here */
     int said_fd;     /* a socket: what it says, and with it a terminal or a connection */
     int stdio[3];    /* -1: the terminal */
-    int terminal_fd; /* of the machine, where the task has none: master and slave */
+    int terminal_fd; /* the machine's, where the task has none: master and slave */
     int slave_fd;
 };
 

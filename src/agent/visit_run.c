@@ -21,7 +21,7 @@
 
 #define TICK_MS      1000
 #define SEND_LAST_MS 5000 /* for the last frames */
-#define PIECES_MAX   16   /* of output, before input is looked at again */
+#define PIECES_MAX   16   /* pieces of output, before input is looked at again */
 
 struct runner {
     const struct visit_host *host;
@@ -181,7 +181,7 @@ static void move_output(struct runner *r)
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
 
-/* Whatever is still of the session that it began, whoever its parent is now. */
+/* All that is still of the session that it began, whichever process is its parent now. */
 static void kill_session(pid_t leader)
 {
     DIR *dir = opendir("/proc");
@@ -228,7 +228,7 @@ static void look_at_visitor(struct runner *r)
             (void)kill(-r->inside.pid, SIGHUP);
             (void)kill(-r->inside.pid, SIGCONT);
         }
-        if (r->inside.is_terminal) { /* whoever is in front is told too */
+        if (r->inside.is_terminal) { /* the program in front is told too */
             close(r->inside.in_fd);
             r->inside.in_fd = r->inside.out_fd = -1;
         }
@@ -336,7 +336,7 @@ static void turn(struct runner *r)
 static _Noreturn void refuse(struct runner *r, int code, const struct weir_error *err)
 {
     char text[WEIR_FRAME_TEXT_BYTES];
-    if (code != 0) { /* of a command: as a shell says it */
+    if (code != 0) { /* a command's: as a shell says it */
         int len = snprintf(text, sizeof text, "%s\n", err->message);
         (void)weir_frame_put(&r->line.box, WEIR_FRAME_ERRORS, text,
                              WEIR_MIN((size_t)len, sizeof text - 1));

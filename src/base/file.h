@@ -43,7 +43,7 @@ weir_status weir_file_replace(const char *path, const void *data, size_t len, un
                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Make a file anew, neither atomically nor durably: for what can be made again, or is renamed when
+ * Make a file again, neither atomically nor durably: for what can be made again, or is renamed when
  * it is whole. On error no file is left.
  */
 weir_status weir_file_write(const char *path, const void *data, size_t len, unsigned mode,

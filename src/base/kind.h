@@ -42,8 +42,8 @@ struct weir_kind {
                              where another domain has them (base/kind.h is used by both). */
     const struct weir_kind_words *words; /**< Or NULL. */
     size_t n_words;
-    const char
-        *library; /**< Optional library that its domain does it with (base/library.h), or NULL. */
+    /** Optional library that its domain does it with (base/library.h), or NULL. */
+    const char *library;
 };
 
 #define WEIR_KIND_OPTIONS(strct, table)                                                            \

@@ -36,8 +36,8 @@ struct weir_relay {
     int fds[2];
     struct weir_relay_way ways[2]; /**< ways[i]: from fds[i] to the other. */
     int64_t moved_ms;
-    bool
-        has_more; /**< It let others have their turn: it is to be pumped again, though no event may come. */
+    /** It let others have their turn: it is to be pumped again, though no event may come. */
+    bool has_more;
     int64_t stuck_ms;      /**< WEIR_RELAY_STUCK_MS, unless it is set after init. */
     weir_relay_see_fn see; /**< NULL, unless it is set after init; not for bytes of a preload. */
     void *context;

@@ -34,8 +34,8 @@ struct weir_spawn {
     char *const *argv;   /**< NULL at the end. */
     char *const *env;    /**< NULL at the end; NULL: ours. */
     int in, out, said;   /**< Streams 0, 1, 2; WEIR_SPAWN_NULL: /dev/null; WEIR_SPAWN_OWN: ours. */
-    const char *
-        log; /**< File that 1 and 2 are appended to (mode 0600), in place of out and said; or NULL. */
+    /** File that 1 and 2 are appended to (mode 0600), in place of out and said; or NULL. */
+    const char *log;
     enum weir_spawn_place place;
 };
 

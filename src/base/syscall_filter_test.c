@@ -58,7 +58,7 @@ START_TEST(every_call_of_the_list_is_refused)
 
 END_TEST
 
-/* The filter as the kernel runs it, read anew: what it answers to a call. */
+/* The filter as the kernel runs it, read again: what it answers to a call. */
 static uint32_t run_filter(const struct sock_filter *code, size_t n,
                            const struct seccomp_data *data)
 {

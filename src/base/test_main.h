@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /**
- * How often a test tries the same law anew: `n` times, or `n_sanitized` where a sanitizer makes
+ * How often a test tries the same law again: `n` times, or `n_sanitized` where a sanitizer makes
  * each try 3 to 20 times slower. It looks at the code on the way; how many random cases hold is
  * what the other builds say.
  */

@@ -105,8 +105,8 @@ struct weir_member {
 struct weir_view_head {
     const char *title; /**< As a record's name: "link". */
     size_t size;       /**< sizeof the struct. */
-    const struct weir_resource
-        *record; /**< Whose `row` is the struct's first member; NULL: none. */
+    /** Whose `row` is the struct's first member; NULL: none. */
+    const struct weir_resource *record;
 };
 
 struct weir_view_table {

@@ -245,7 +245,7 @@ START_TEST(what_is_there_stays_and_what_is_missing_is_made_again)
     ck_assert_int_eq(unlink(path_of("out", "manifest.json")), 0);
     ck_assert_int_eq(rename(path_of("out", shard_name(3)), path_of("out", "half.tmp")), 0);
     char *other = text_of("out", shard_name(2));
-    other[2] = 'F'; /* it would be "file" if it were made anew */
+    other[2] = 'F'; /* it would be "file" if it were made again */
     ck_assert_int_eq(
         weir_file_write(path_of("out", shard_name(2)), other, strlen(other), 0600, &err), WEIR_OK);
     run(&spec);

@@ -9,7 +9,7 @@
  * One task does it. The figures are metrics of its run, at step 0:
  *     accuracy, loss, samples, errors                              of the model
  *     live_accuracy, live_loss, disagreement, difference, p_value, better   with a second one
- *     only_model, only_live, loss_m2                               of which others can test anew
+ *     only_model, only_live, loss_m2                               of which others can test again
  * "errors" are pictures that cannot be read, "samples" the others. "better" is 1 if the model is
  * significantly better than the live one, -1 if it is worse, else 0. "only_model" and "only_live" are
  * the pictures on which one alone is right; "loss_m2" is the sum of the squares of the distances of each

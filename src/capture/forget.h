@@ -16,7 +16,7 @@ struct weir_snapshot_forgotten {
 };
 
 /**
- * Write the file of a snapshot anew without the person, with the sums made anew; the manifest has the time and the number of
+ * Write the file of a snapshot again without the person, with the sums made again; the manifest has the time and the number of
  * rows under "forgotten", once for each time. It is renamed over the old one when it is whole, so a kill leaves either, and
  * doing it again changes nothing.
  *

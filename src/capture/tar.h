@@ -50,7 +50,7 @@ struct tar_writer {
     size_t n_buffered;
 };
 
-/** Make the file anew. @return NOSPACE, IO. */
+/** Make the file again. @return NOSPACE, IO. */
 weir_status tar_create(struct tar_writer *writer, const char *path, uint64_t max_bytes,
                        int64_t time_ms, struct weir_error *err) WEIR_MUST_CHECK;
 

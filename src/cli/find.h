@@ -12,8 +12,8 @@
 struct find_kind {
     const char *noun; /**< "job", of cli_nouns */
     const char *list; /**< Path, with a "?". */
-    const char
-        *names; /**< Path that gives those of a name: "{}" is the name; NULL: look through. */
+    /** Path that gives those of a name: "{}" is the name; NULL: look through. */
+    const char *names;
     const char *name_key; /**< Member that is the name; NULL: it has none. */
 };
 

@@ -147,7 +147,7 @@ static bool has_started(const json_t *service, const void *wanted)
     return strcmp(text_of(service, "state"), "STARTING") != 0;
 }
 
-/* Until it runs, or has ended; *service is looked at anew. */
+/* Until it runs, or has ended; *service is looked at again. */
 static weir_status wait_for(struct cli_call *call, json_t **service, struct weir_error *err)
 {
     const struct service_options *options = call->options;

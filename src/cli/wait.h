@@ -39,8 +39,8 @@ struct cli_awaited {
     bool (*is_there)(const json_t *record, const void *wanted);
     const void *wanted;
     int64_t timeout_ms; /**< 0: wait for ever. */
-    int64_t
-        comes_ms; /**< So long it may not be there yet: an ION makes it a moment after it is applied. */
+    /** So long it may not be there yet: an ION makes it a moment after it is applied. */
+    int64_t comes_ms;
 };
 
 /**

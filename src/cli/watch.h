@@ -4,7 +4,7 @@
 
 #include "cli/noun.h"
 
-/** Loads the list anew: {"items": […]}, a new reference. */
+/** Loads the list again: {"items": […]}, a new reference. */
 typedef weir_status (*cli_watch_fn)(void *context, struct cli_call *call, json_t **out,
                                     struct weir_error *err);
 

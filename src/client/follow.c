@@ -213,7 +213,7 @@ static weir_status ask(struct weir_follow *follow, struct weir_error *err)
     WEIR_TRY(weir_client_call(follow->client, "GET", path, NULL, &reply, err));
     int64_t revision = json_integer_value(json_object_get(reply, "revision"));
     weir_status status = WEIR_OK;
-    /* A server that was set back to an older state counts anew: what it says is what counts. */
+    /* A server that was set back to an older state counts again: what it says is what counts. */
     bool is_new =
         revision != follow->revision && json_object_get(reply, follow->config.member) != NULL;
     if (is_new) {

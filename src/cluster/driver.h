@@ -44,10 +44,10 @@ enum weir_allocation_state {
 struct weir_allocation {
     enum weir_allocation_state state;
     const char *why; /**< Why it waits, or how it ended; NULL: nobody says. */
-    int64_t
-        starts_ms; /**< While it waits: when it is expected to start, since 1970; 0: nobody says. */
-    int64_t
-        ends_ms; /**< While it runs: when its nodes end at the latest; 0: when they are released. */
+    /** While it waits: when it is expected to start, since 1970; 0: nobody says. */
+    int64_t starts_ms;
+    /** While it runs: when its nodes end at the latest; 0: when they are released. */
+    int64_t ends_ms;
     const char **nodes; /**< Names of its nodes, while it runs. */
     size_t n_nodes;
 };

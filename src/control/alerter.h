@@ -23,7 +23,7 @@ void alerter_look(const struct alerter *alerter);
 
 /**
  * Carry out the outbox action "alert_action": the ION event that a person's command would send, with
- * the actor "rule/NAME", if who set the rule may do it now. What is refused is noted with the rule's
+ * the actor "rule/NAME", if the person who set the rule may do it now. What is refused is noted with the rule's
  * firing, and not tried again.
  */
 weir_status control_alert_action(struct control *control, struct weir_txn *txn,

@@ -246,8 +246,8 @@ static const struct {
 /* What became of the maker after it has set the rule. */
 struct maker_now {
     const char *role; /**< On the platform; NULL: it is gone. */
-    const char
-        *right; /**< That its role in the project gives beside "read ions"; NULL: it has none. */
+    /** That its role in the project gives beside "read ions"; NULL: it has none. */
+    const char *right;
     bool is_in_other_project; /**< That role is in another one. */
     bool is_disabled;
 };

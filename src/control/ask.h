@@ -20,7 +20,7 @@ struct ask {
     struct weir_sched_toleration tolerations[ASK_MARKS_MAX];
     int32_t n_labels, n_tolerations;
     const char *required, *preferred; /**< Labels of a topology; NULL. */
-    struct weir_arena arena;          /**< Of the texts. */
+    struct weir_arena arena;          /**< Holds the texts. */
 };
 
 /** NULL: the job says nothing of it. Else ask_free. */

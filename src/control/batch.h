@@ -13,7 +13,7 @@ struct control_batch {
     json_t *datasets; /**< {"name": "path"}; the caller's reference. */
     const char *dataset;
     int64_t dataset_version;
-    char *parameters; /**< Of its run: JSON. */
+    char *parameters; /**< Its run's: JSON. */
 };
 
 /**

@@ -24,12 +24,13 @@ struct control {
     const char *limited_to; /**< Role of the token that the actor shows; NULL: none limits it. */
     const char *state_dir;
     const char *server_url;
-    const struct control_figures *figures; /**< Of requests (control/rollout.h); NULL: not known. */
+    /** Figures of requests (control/rollout.h); NULL: not known. */
+    const struct control_figures *figures;
     json_t *publish; /**< Array of [topic name, record] for control_publish_all after the commit. */
 };
 
 /**
- * Who hears of what the control plane has done: the API, which tells streams and waiting requests.
+ * The listener to what the control plane has done: the API, which tells streams and waiting requests.
  * Any thread calls it, outside of transactions. A function may be NULL.
  */
 struct control_listener {
@@ -104,7 +105,7 @@ weir_status control_raise_unreadable(struct control *control, struct weir_txn *t
 weir_status control_resolve_unreadable(struct control *control, struct weir_txn *txn,
                                        const char *subject, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Delete an ION whose state cannot be read: it is marked as deleted, and its open jobs are
+/** Delete an ION where its state cannot be read: it is marked as deleted, and its open jobs are
  *  cancelled. @return NOT_FOUND. */
 weir_status control_ion_abandon(struct control *control, struct weir_txn *txn, const char *ion,
                                 struct weir_error *err) WEIR_MUST_CHECK;
@@ -119,13 +120,13 @@ struct control_job {
     int64_t max_restarts;
     const char *id;             /**< Chosen by the caller; NULL: made here. */
     const char *run;            /**< Identifier of its run, likewise. */
-    const char *experiment;     /**< Of its run; NULL: its ION's, else the default one. */
-    const char *resumed_from;   /**< Job whose checkpoint it goes on from; NULL if none. */
+    const char *experiment;     /**< Its run's; NULL: its ION's, else the default one. */
+    const char *resumed_from;   /**< Job that left the checkpoint it goes on from; NULL if none. */
     const char *ion, *pipeline; /**< NULL for a job of its own. */
     int64_t training;
     const char *cause;   /**< Why the ION's pipeline runs; NULL: nobody said. */
     bool is_tracked;     /**< It has a run whatever its kind. */
-    const char *dataset; /**< Of that run: what it begins with; NULL: nothing. */
+    const char *dataset; /**< What that run begins with; NULL: nothing. */
     int64_t dataset_version;
     const json_t *service; /**< That the job runs for (framework/program.h); NULL: for none. */
 };
@@ -160,7 +161,7 @@ json_t *control_training_spec(const struct weir_ion_doc_pipeline *doc);
 weir_status control_execute(struct control *control, struct weir_txn *txn, const char *kind,
                             const char *payload, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Register a model version and offer it to the ION whose run made it. */
+/** Register a model version and offer it to the ION that made it by a run. */
 weir_status control_model_register(struct control *control, struct weir_txn *txn,
                                    const struct weir_model_version *version,
                                    struct weir_model_version *out,

@@ -2,7 +2,7 @@
  * Scan: the files of a dataset's folder, by name and SHA-256, as a manifest.
  *
  * The folder is opened without passing through a link, nothing in it is followed, and only regular
- * files are read, without waiting for them (O_NONBLOCK). Who scans may stop between two reads: by
+ * files are read, without waiting for them (O_NONBLOCK). The scanning thread may stop between two reads: by
  * `is_stopping`, or at the deadline. So a link in the folder cannot bring in a file from elsewhere,
  * and a file that never answers holds up the scanning thread at most.
  */
@@ -38,8 +38,8 @@ struct dataset_scan {
 
     struct weir_buf files; /**< Out: manifest entries, JSON, with commas between. */
     int64_t n_files, n_classes, n_bytes;
-    int64_t
-        n_rows; /**< Lines of .csv, .tsv and .jsonl files; of the first two without the header. */
+    /** Lines of .csv, .tsv and .jsonl files; of the first two without the header. */
+    int64_t n_rows;
     char damaged[SCAN_DAMAGED_SHOWN][SCAN_NAME_BYTES]; /**< Out: "ada/1.png is cut off". */
     size_t n_damaged_shown;
     crypto_hash_sha256_state digest; /**< Over "<sha256>  <name>\n" of each file, as sha256sum. */

@@ -6,12 +6,12 @@
 #include "store/identity.h"
 #include "track/track.h"
 
-/** Who deletes. What somebody else made goes only by who has the right to delete models in its project. */
+/** The person or program that deletes. What somebody else made goes only by a user who has the right to delete models in its project. */
 struct control_deleter {
     const char *actor;
     const struct weir_identity *identity;
-    bool
-        is_forced; /**< A dataset also if versions of models were trained on it: their lineage ends at its name. */
+    /** A dataset also if versions of models were trained on it: their lineage ends at its name. */
+    bool is_forced;
 };
 
 /**

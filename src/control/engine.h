@@ -27,7 +27,7 @@ struct engine_config {
     const struct weir_clock *clock;
     const char *state_dir, *server_url;
     struct vitals *vitals; /**< Is told what the engine does. Borrowed; may be NULL. */
-    /** What a deployment has to do now, as who routes requests knows it; false: not known. Called on
+    /** What a deployment has to do now, as the gateway knows it; false: not known. Called on
      *  the engine's thread. May be NULL. */
     bool (*load)(void *context, const char *deployment, struct weir_deploy_load *out);
     void *load_context;

@@ -20,7 +20,7 @@
 
 #define ENGINE_IDLE_MAX_MS  1000 /**< A round is never further off. */
 #define ENGINE_PARTS_MAX    16
-#define WORK_UNIT_MAX_BYTES ((size_t)256 << 20) /**< Of one job or ION in memory. */
+#define WORK_UNIT_MAX_BYTES ((size_t)256 << 20) /**< One job or ION in memory. */
 
 struct engine {
     struct engine_config config;
@@ -42,7 +42,7 @@ struct engine {
     struct sweeper sweeper;
     struct aside aside;
     struct scheduler *scheduler;
-    struct work *work; /**< Of the round that runs. */
+    struct work *work; /**< The running round's. */
 };
 
 struct work;
@@ -58,7 +58,7 @@ struct work {
     const struct weir_job_event *job_event;
     const char *ion;                     /**< For ION work. */
     const char *deployment;              /**< For deployments' work. */
-    const struct weir_deploy_load *load; /**< Of that; NULL: not known. */
+    const struct weir_deploy_load *load; /**< What it has to do; NULL: not known. */
     bool is_due;                      /**< Out: a deployment's tick; an ION's shift, again; how the
                                               server hears has changed. */
     bool observes;                    /**< In this round triggers look at the store. */
@@ -72,7 +72,7 @@ struct work {
     const struct control_idle_job *idle_service;
     int64_t set_by_ms;   /**< So much the wall clock was set. */
     int64_t next_ms;     /**< Out: when to look again. */
-    char subject[128];   /**< Of the unit: "job/ID", "ion/NAME".  */
+    char subject[128];   /**< The unit's: "job/ID", "ion/NAME".  */
     const char *problem; /**< Why it cannot be loaded. */
 };
 
@@ -98,7 +98,7 @@ void work_note_outcome(struct work *work, weir_status status, const struct weir_
  */
 void engine_keep_time(struct work *work);
 
-/** Make the scheduler, which reads everything anew. */
+/** Make the scheduler, which reads everything again. */
 void engine_make_scheduler(struct engine *engine);
 
 /* The parts of a round. Those that return a time say when the next round is due for them, by the wall clock. */

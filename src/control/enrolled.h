@@ -1,5 +1,5 @@
 /**
- * Who is enrolled: the classes of the gallery versions that an ION's prediction pipelines know, as
+ * The people who are enrolled: the classes of the gallery versions that an ION's prediction pipelines know, as
  * their manifests name them.
  *
  * Reads files: call it outside of write transactions, which are one at a time.
@@ -15,7 +15,7 @@
 struct enrolled_answer {
     bool has_gallery;    /**< Does any pipeline know a gallery yet? */
     bool is_enrolled;    /**< The person is a class of one of them. */
-    const char *nearest; /**< Who else may be meant; in the arena; NULL: nobody. */
+    const char *nearest; /**< The nearest name, which may be meant; in the arena; NULL: none. */
 };
 
 /** Is this person in a gallery of the ION? @return IO, CORRUPT: a manifest cannot be read. */

@@ -16,10 +16,10 @@ struct eviction {
     struct snapshot_job *job;
     const char *task; /**< A replica; NULL: the whole gang. */
     const char *text; /**< "reclaimed by queue vision" */
-    bool is_told;     /**< Of the last run of its transaction. */
+    bool is_told;     /**< By the last run of its transaction. */
 };
 
-/** Of one plan, in its arena. */
+/** One plan's, in its arena. */
 struct evictions {
     struct eviction *items;
     size_t n;

@@ -1,6 +1,6 @@
 /**
  * Forgetting a person: photos in uploaded datasets and their versions, copies of these and embeddings in the
- * folders that tasks write into, the pictures of decisions that say the person or whose feedback does, and the
+ * folders that tasks write into, the pictures of decisions if they or their feedback say the person, and the
  * name in feedback and in the rows of snapshots. Lists are changed with the record that says what is
  * to be done; the rest is files, done one after the other, and each step may be done again. A server
  * that is killed meanwhile goes on when it starts.
@@ -42,7 +42,7 @@ weir_status forget_run(const struct forget *forget, const struct weir_forgotten 
 /** Go on with all that are "running"; one that fails is logged, and tried again with the next start. */
 void forget_resume(const struct forget *forget);
 
-/** Uploaded datasets whose newest version has a tombstone: one without the photos is still to be frozen. */
+/** Uploaded datasets that have a tombstone in their newest version: one without the photos is still to be frozen. */
 weir_status forget_unfrozen(struct weir_store *store, struct weir_arena *arena, char ***out,
                             size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 

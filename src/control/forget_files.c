@@ -63,7 +63,7 @@ static weir_status is_copy(const struct looking *looking, FILE *stream, bool *ou
     return WEIR_OK;
 }
 
-/* Has it a row of the person? One that is not of the form has: it is made anew from the photos that there are. */
+/* Has it a row of the person? One that is not of the form has: it is made again from the photos that there are. */
 static weir_status has_row(const struct looking *looking, FILE *stream, uint32_t dim, bool *out,
                            struct weir_error *err)
 {

@@ -14,7 +14,7 @@
 struct forget_version {
     char *dataset, *blob;
     int64_t number;
-    int64_t n_files, bytes; /**< Of the person. */
+    int64_t n_files, bytes; /**< The person's. */
 };
 
 struct forget_folder {
@@ -36,9 +36,9 @@ struct forget_work {
     size_t n_folders;
     struct forget_version *versions;
     size_t n_versions;
-    struct forget_photo *photos; /**< Of the person in versions; sorted by digest, each once. */
+    struct forget_photo *photos; /**< The person's in versions; sorted by digest, each once. */
     size_t n_photos_known, cap_photos;
-    int64_t *sizes; /**< Of these; sorted, each once. */
+    int64_t *sizes; /**< Their sizes; sorted, each once. */
     size_t n_sizes;
     int64_t n_photos, n_blobs, n_pictures, n_embeddings, n_cached, n_renamed, n_snapshots;
     json_t *outside; /**< Folders that are not the server's. */
@@ -57,7 +57,7 @@ void forget_step(const struct forget_work *work, const char *what);
 /** Copies of photos and files of embeddings, in the folders that tasks write into. */
 weir_status forget_copies(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Pictures of decisions that say the person, or whose feedback does. Before forget_names. */
+/** Pictures of decisions, if they or their feedback say the person. Before forget_names. */
 weir_status forget_pictures(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The name in rows becomes WEIR_FORGOTTEN_NAME, so that what is counted stays; or the row goes. */

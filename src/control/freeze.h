@@ -1,7 +1,7 @@
 /**
  * Freezing datasets: hashing a folder may take long, or for ever, so it is done by threads of its
  * own, at most FREEZE_MAX_RUNNING, never by a handler. Requests look at the state and may wait for
- * it. One dataset is frozen once at a time: who asks meanwhile gets the same freeze.
+ * it. One dataset is frozen once at a time: a request meanwhile gets the same freeze.
  *
  *     freezer_start(freezer, &dataset, actor, NULL, &number, err);
  *     json_t *view = freezer_look(freezer, name, number, &state);
@@ -50,9 +50,9 @@ void freezer_destroy(struct freezer *freezer);
 
 /**
  * Start to freeze a dataset, or join the freeze in progress.
- * @param run         Whose program has written the files; NULL: none of this server's. A version that is
+ * @param run         The run that has written the files; NULL: none of this server's. A version that is
  *                    new says so.
- * @param out_number  Of the freeze, for freezer_look.
+ * @param out_number  The freeze's, for freezer_look.
  * @return UNAVAILABLE if FREEZE_MAX_RUNNING others are in progress, or the server stops.
  */
 weir_status freezer_start(struct freezer *freezer, const struct weir_dataset *dataset,

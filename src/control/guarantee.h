@@ -7,7 +7,7 @@
  * none. Quotas of times of the week are looked at at each time at which one of them begins or ends, as
  * far as GUARANTEE_TIMES_MAX of them.
  *
- * Of a node its whole CPUs count, not the room that it has beside them for small tasks.
+ * A node counts with its whole CPUs, not with the room that it has beside them for small tasks.
  * All nodes that the rows have count, also those that are draining or silent: they come back.
  *
  * Pure. Cost: times × queues.
@@ -23,10 +23,10 @@
 struct guarantee_sum {
     struct weir_sched_amount sum, capacity; /**< At the time at which most is missing. */
     int64_t at_ms;
-    int32_t resource; /**< Of which the largest part is missing; -1: all can be kept. */
+    int32_t resource; /**< The largest part of it is missing; -1: all can be kept. */
 };
 
-/** Sum up. Of rows without nodes nothing is missing: nobody knows yet what there will be. */
+/** Sum up. Rows without nodes miss nothing: nobody knows yet what there will be. */
 void guarantee_look(const struct weir_sched_snapshot *rows, struct weir_arena *arena,
                     struct guarantee_sum *out);
 

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define INSPECT_TIME_MS        120000              /* Of the clock; of processors half of it. */
+#define INSPECT_TIME_MS        120000              /* By the clock; processors have half of it. */
 #define INSPECT_MEMORY_BYTES   ((uint64_t)4 << 30) /* Beside four times the file. */
 #define INSPECT_MEMORY_MAX     ((uint64_t)64 << 30)
 #define INSPECT_ANSWER_BYTES   ((size_t)4 << 20)

@@ -279,7 +279,7 @@ static struct look *ask(struct inspector *inspector, const struct inspect_questi
     return look;
 }
 
-/* What was no fault of the file is asked anew the next time: also when the store had not its bytes, which may have been sent
+/* What was no fault of the file is asked again the next time: also when the store had not its bytes, which may have been sent
  * again since. */
 static bool is_passing(const struct weir_error *why)
 {

@@ -38,7 +38,7 @@ struct inspector_config {
 /** What is asked. Text is borrowed. */
 struct inspect_question {
     const char *blob;       /**< SHA-256 of the model's file, which must be there. */
-    const char *name;       /**< Of the model. */
+    const char *name;       /**< The model's. */
     const char *labels;     /**< JSON array; NULL: what the file says. */
     const char *preprocess; /**< JSON; NULL: what the file says. */
     const char *golden;     /**< SHA-256 of the file of golden inputs; NULL: none. */

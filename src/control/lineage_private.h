@@ -69,7 +69,7 @@ struct lineage {
     char **unknown;
     size_t n_runs, n_datasets, n_versions, n_places, n_galleries, n_unknown;
     size_t cap_runs, cap_datasets, cap_versions, cap_places, cap_galleries, cap_unknown;
-    struct lineage_totals totals; /**< Behind the places and galleries whose decisions are known. */
+    struct lineage_totals totals; /**< Behind the places and galleries that have known decisions. */
     bool is_cut;
 };
 
@@ -106,7 +106,7 @@ weir_status lineage_place_of(struct lineage *lineage, const struct weir_ion_cand
 weir_status lineage_add_places(struct lineage *lineage, const struct weir_model_version *version,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Add the pipelines whose gallery a dataset version was. */
+/** Add the pipelines that had a dataset version as their gallery. */
 weir_status lineage_add_galleries(struct lineage *lineage, const char *dataset, int64_t version,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 

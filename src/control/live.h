@@ -22,8 +22,9 @@
 struct control_live {
     int64_t now_ms;
     int64_t since_ms; /**< Since when nodes could report (struct weir_node_watch). */
-    const struct weir_row_scope *names; /**< Whose jobs and queues are named; NULL: everybody's. The
-                                             transaction itself sees all: plans need all. */
+    /** The projects of jobs and queues that are named; NULL: all. The transaction itself sees
+     *  all: plans need all. */
+    const struct weir_row_scope *names;
 };
 
 /**
@@ -46,8 +47,8 @@ struct control_change {
     const char *like; /**< n_nodes more nodes like this one, empty and ready. */
     int64_t n_nodes;
     const struct weir_queue *queue; /**< One that is there is so instead; else it is made. */
-    const char
-        *first; /**< Identifier of a job that goes before all others that wait in its queue. */
+    /** Identifier of a job that goes before all others that wait in its queue. */
+    const char *first;
 };
 
 #define CONTROL_NODES_ADDED_MAX 1000
@@ -68,8 +69,8 @@ weir_status control_what_if(struct weir_txn *txn, const struct control_live *liv
                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Could all guarantees be kept, were this queue set? Of those that cannot now either it is asked that
- * no more is missing. @return CONFLICT, with from whom it could be taken.
+ * Could all guarantees be kept, were this queue set? Where one cannot now either, no more of it may
+ * be missing. @return CONFLICT, with from whom it could be taken.
  */
 weir_status control_queue_check(struct weir_txn *txn, const struct control_live *live,
                                 const struct weir_queue *queue,

@@ -17,7 +17,7 @@ weir_status control_model_version_delete(struct control *control, struct weir_tx
                                          const char *model, int64_t version,
                                          struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Delete a model with all its versions, or nothing. A later push of its name makes it anew. As above. */
+/** Delete a model with all its versions, or nothing. A later push of its name makes it again. As above. */
 weir_status control_model_delete(struct control *control, struct weir_txn *txn, const char *model,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -199,7 +199,7 @@ static void look_at(struct look *look, const struct freezing *one)
         json_t *version = json_object_get(view, "version");
         has_ended = tell(look, one, json_integer_value(json_object_get(version, "version")), NULL);
     } else if (state == FREEZE_FAILED && why.status == WEIR_ERR_CANCELLED) {
-        freeze->number = 0; /* the server stops: the next one begins anew */
+        freeze->number = 0; /* the server stops: the next one begins again */
     } else if (state == FREEZE_FAILED) {
         has_ended =
             tell(look, one, 0,

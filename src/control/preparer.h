@@ -4,7 +4,7 @@
  * dataset has the version, the pipeline learns of it.
  *
  * What is to be frozen stands in the pipeline's row, and which freeze that is, is remembered here only:
- * after a restart it begins anew, and what was a version already is the same version. A freeze that
+ * after a restart it begins again, and what was a version already is the same version. A freeze that
  * somebody else has begun is waited for and not counted: it may have looked before the command ended.
  *
  * Bound: freezes of PREPARER_MAX pipelines at once; others wait. Owned by the engine's thread.
@@ -21,7 +21,7 @@ struct preparer_freeze {
     char pipeline[136]; /**< "ION:NAME"; "": free. */
     int64_t training;
     char dataset[64];
-    uint64_t number; /**< Of the freeze; 0: one of somebody else's has to end. */
+    uint64_t number; /**< The freeze's; 0: one of somebody else's has to end. */
 };
 
 /** Start with {0} and these. */

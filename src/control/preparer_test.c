@@ -193,7 +193,7 @@ START_TEST(what_cannot_be_frozen_is_a_failure_of_the_run)
 
 END_TEST
 
-/* A stop is not the run's failure: its next server freezes anew. */
+/* A stop is not the run's failure: its next server freezes again. */
 START_TEST(a_server_that_stops_meanwhile_leaves_it_to_the_next)
 {
     for (int i = 0; i < 300; i++) {

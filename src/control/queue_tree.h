@@ -32,7 +32,7 @@ struct queue_tree {
     bool is_timed; /**< Some shares follow the time of the week. */
 
     int64_t revision;
-    struct weir_arena arena;             /**< Of what the rows of set queues point to. */
+    struct weir_arena arena;             /**< Holds what the rows of set queues point to. */
     struct queue_tree_project *projects; /**< By name. */
     size_t n_projects, rows_cap, projects_cap;
 };
@@ -44,7 +44,7 @@ void queue_tree_fini(struct queue_tree *tree);
 weir_status queue_tree_read(struct queue_tree *tree, struct weir_txn *txn, bool *out_is_changed,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Forget the projects without a queue, then name them anew. Names are borrowed. */
+/** Forget the projects without a queue, then name them again. Names are borrowed. */
 void queue_tree_begin(struct queue_tree *tree);
 void queue_tree_add(struct queue_tree *tree, const char *project);
 void queue_tree_end(struct queue_tree *tree);

@@ -81,7 +81,7 @@ static struct refusals_base *add_base(struct refusals *refusals, const char *dep
     return base;
 }
 
-/* Counts that began anew are no base for those of before, nor one version's for another's. */
+/* Counts that began again are no base for those of before, nor one version's for another's. */
 static void follow(struct refusals_base *base, int64_t other, const struct weir_ion_figures *now)
 {
     bool is_anew = base->own.last.made != now->made;

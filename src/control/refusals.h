@@ -1,5 +1,5 @@
 /**
- * Refusals: deployments whose requests are refused or fail, whoever set their shares. A rollout of an ION has
+ * Refusals: deployments that refuse or fail their requests, by whatever their shares were set. A rollout of an ION has
  * its policies; of shares that people set, this tells by an alert (requests_fail).
  *
  * Looked at are the requests of the last one to two minutes, version by version: that surely more than a tenth
@@ -29,7 +29,7 @@ struct refusals_window {
 struct refusals_base {
     char *deployment;
     int64_t version, other;      /**< It is compared with `other`; 0: with none. */
-    struct refusals_window own;  /**< Since it is looked at, or its counters began anew. */
+    struct refusals_window own;  /**< Since it is looked at, or its counters began again. */
     struct refusals_window pair; /**< Since both are. */
     bool is_seen;
 };

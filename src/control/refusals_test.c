@@ -191,7 +191,7 @@ static void answer(int64_t version, enum answer how, int64_t n)
     counted[version].n_failed += how == FAILED ? n : 0;
 }
 
-/* What happens until the next look: shares, replicas that begin anew, callers and their mistakes. */
+/* What happens until the next look: shares, replicas that begin again, callers and their mistakes. */
 static void go_on(void)
 {
     static const int64_t steps_ms[] = {2000, 2000, 2000, 9000, 31000};

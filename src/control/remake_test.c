@@ -102,7 +102,7 @@ START_TEST(what_an_older_version_made_is_made_to_fit_and_its_replicas_begin_anew
         runs(&fixture, i < 2 ? door : command, i % 2);
     }
     fixture_read(&fixture.store, definitions, &before);
-    turn(&fixture, remake, NULL); /* of a new database nothing is made anew */
+    turn(&fixture, remake, NULL); /* of a new database nothing is made again */
     fixture_write(&fixture.store, forget_remade, NULL);
     fixture_write(&fixture.store, make_old, NULL);
     turn(&fixture, remake, NULL);
@@ -126,7 +126,7 @@ START_TEST(what_an_older_version_made_is_made_to_fit_and_its_replicas_begin_anew
     exits(&fixture, door, 1, 0);
     place(&fixture, door);
     runs(&fixture, door, 0);
-    turn(&fixture, heartbeat, "n"); /* what was begun anew is of this version */
+    turn(&fixture, heartbeat, "n"); /* what was begun again is of this version */
     fixture_read(&fixture.store, task_states, &states);
     ck_assert_uint_eq(count_text(states, 3, "RUNNING 2 1"), 1);
     ck_assert_uint_eq(count_text(states, 3, "RUNNING 1 1"), 1);

@@ -3,7 +3,7 @@
  *
  * Trainings of one pipeline of an ION are the same work, and so are jobs of one name in a project.
  * From it follow the expected starts of jobs that wait, and which of them may pass a job for which
- * room is held. It is a guess, made anew from the store when the server starts; work goes by a hash
+ * room is held. It is a guess, made again from the store when the server starts; work goes by a hash
  * of its names, and two that share one share a guess.
  *
  * Bound: RUN_HISTORY_MAX kinds of work; one more takes the place of the one that ended longest ago.
@@ -16,15 +16,15 @@
 
 #define RUN_HISTORY_MAX 4096
 
-/** Of so many runs it is known how far they lie apart. */
+/** So many runs are kept to know how far they lie apart. */
 #define RUN_HISTORY_RUNS_MAX 8
 
 struct run_history_entry {
     uint64_t work;
     int64_t run_ms;
-    int64_t revision;                      /**< Of the job that ended. */
-    int64_t runs_ms[RUN_HISTORY_RUNS_MAX]; /**< Of the last ones, in a ring. */
-    int32_t n_runs;                        /**< Of all so far; the ring has the last of them. */
+    int64_t revision;                      /**< The ended job's. */
+    int64_t runs_ms[RUN_HISTORY_RUNS_MAX]; /**< The last ones, in a ring. */
+    int32_t n_runs;                        /**< All so far; the ring has the last of them. */
 };
 
 /** Start with {0}. */

@@ -44,8 +44,8 @@ struct scheduler {
     bool *is_placed;     /* Per task row: the plan gives it a place. */
     struct note *notes;
     size_t n_bindings, n_notes;
-    struct nominated
-        nominated; /* While a plan is taken apart: what it nominates, and what stands. */
+    /** While a plan is taken apart: what it nominates, and what stands. */
+    struct nominated nominated;
     struct evictions evictions;
     uint8_t *checked;  /* Per node: enum node_check, of one transaction. */
     int64_t replan_ms; /* Plan by then though nothing has changed. */

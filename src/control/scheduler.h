@@ -5,7 +5,7 @@
  * transaction (snapshot.h). *Plan* asks weir_sched_plan what should start where, outside of any
  * transaction. *Commit* writes what was planned: each job is bound only if it is still at the
  * revision that was planned with, and its nodes still take tasks; what has moved meanwhile is left
- * out and planned anew. Many jobs share a transaction, and one that cannot be written fails alone.
+ * out and planned again. Many jobs share a transaction, and one that cannot be written fails alone.
  * So a crash leaves each job as it was before or as it is after.
  *
  *     WEIR_TRY(scheduler_read(scheduler, now_ms, since_ms, err));
@@ -67,7 +67,7 @@ void scheduler_destroy(struct scheduler *scheduler);
 weir_status scheduler_read(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The copy: for whoever has to find jobs whose time has come, or that were on a lost node. Valid
+/** The copy: to find jobs that are due, or that were on a lost node. Valid
  *  until the next call of a function here. */
 const struct snapshot *scheduler_snapshot(const struct scheduler *scheduler);
 

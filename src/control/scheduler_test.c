@@ -351,7 +351,7 @@ START_TEST(a_node_that_was_lost_since_the_plan_gets_nothing)
     fixture.now_ms += weir_node_silent_ms();
     heartbeat(&fixture, "b", 4);
     ck_assert_int_eq(commit(&fixture), 0);
-    ck_assert_int_eq(fixture.next_ms, fixture.now_ms); /* It is planned anew at once, */
+    ck_assert_int_eq(fixture.next_ms, fixture.now_ms); /* It is planned again at once, */
     ck_assert_str_eq(places(&fixture, job), "- -");
     ck_assert_int_eq(cycle(&fixture), 2); /* without the node. */
     ck_assert_str_eq(places(&fixture, job), "b b");

@@ -1,6 +1,6 @@
 /**
- * Sender: who stands behind a job. Of a job of its own it is who submitted it, of a sweep's trial who made the
- * sweep, of what an ION starts who applied its document last, of a deployment's replica who made the deployment;
+ * Sender: the person behind a job. That is the one who submitted a job of its own, made the sweep of a trial,
+ * applied last the document of an ION that starts it, or made the deployment of a replica;
  * each with at most the role of the token that they did it with, and with what they may now.
  */
 #ifndef WEIR_CONTROL_SENDER_H
@@ -8,7 +8,7 @@
 
 #include "store/identity.h"
 
-/** What of a job says whose it is. */
+/** What a job says of its sender. */
 struct control_sender_of {
     const char *job, *kind;
     const char *ion; /**< NULL: of none. */

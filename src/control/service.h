@@ -13,7 +13,7 @@
 struct control_service {
     const char *name, *project, *kind;
     const json_t *spec; /**< As of a job of kind "command"; a notebook needs no argv. NULL: none. */
-    const json_t *runs; /**< Of a tensorboard: identifiers of runs; NULL: none. */
+    const json_t *runs; /**< A tensorboard's: identifiers of runs; NULL: none. */
     int64_t port;       /**< 0: WEIR_PORT. */
     int64_t idle_after_ms; /**< 0: as the queue says. */
     bool keeps_path, is_shared;

@@ -1,6 +1,6 @@
 /**
  * Serving: keeps the gateway's table as the store has it. One thread waits for commits; when one has
- * changed a deployment (weir_deploy_change), it makes the whole table anew from the rows and publishes
+ * changed a deployment (weir_deploy_change), it makes the whole table again from the rows and publishes
  * it: within milliseconds of the commit, and outside of every request.
  *
  * A version's weight is its share in effect among the versions that are READY on some replica: while
@@ -17,7 +17,7 @@
 
 struct serving;
 
-/** Whoever routes requests by the table; takes the reference. */
+/** Publish the table to what routes requests by it; takes the reference. */
 typedef void (*serving_publish_fn)(void *context, struct weir_gateway_table *table);
 
 /** Start the thread; the first table is published before this returns. All is borrowed. */

@@ -130,7 +130,7 @@ START_TEST(a_version_that_no_replica_has_ready_gives_its_share_to_the_others)
     (void)carry_out(&fixture, 0);
     report_of("d-1", "[" READY(1) "," READY(2) "]");
     (void)wait_for_weight(2, 100000);
-    report_of("d-1", "[" READY(1) ",{\"version\":2,\"state\":\"LOADING\"}]"); /* it began anew */
+    report_of("d-1", "[" READY(1) ",{\"version\":2,\"state\":\"LOADING\"}]"); /* it began again */
     (void)wait_for_weight(1, 1000000);
     (void)wait_for_weight(2, 0);
     struct weir_gateway_table *table = acquire();

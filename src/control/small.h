@@ -26,8 +26,8 @@ struct small_node {
 /** What waits for a node. */
 struct small_waits {
     int64_t small; /**< What small tasks ask for together. */
-    const int64_t
-        *large; /**< What each of the others asks for, the least first; equal ones once. */
+    /** What each of the others asks for, the least first; equal ones once. */
+    const int64_t *large;
     size_t n_large;
 };
 

@@ -37,7 +37,7 @@
 
 #define SNAPSHOT_TASKS_MAX ((int32_t)1 << 20)
 
-/** Of the definitions of the tasks on a node, before it gets no more: its agent is told all of them
+/** Bytes of the definitions of the tasks on a node, before it gets no more: its agent is told all of them
  *  in one answer. A job adds at most WEIR_FRAMEWORK_TEXT_MAX_BYTES. */
 #define SNAPSHOT_NODE_TEXT_MAX_BYTES ((int64_t)16 << 20)
 
@@ -49,7 +49,7 @@ struct snapshot_node {
     bool takes_tasks, is_lost;
     bool is_closed;                                        /**< Unhealthy. */
     struct supply *supply;                                 /**< Its devices, labels and taints. */
-    int64_t used_cpu_milli, used_memory_bytes, text_bytes; /**< Of the tasks on it. */
+    int64_t used_cpu_milli, used_memory_bytes, text_bytes; /**< The sums of the tasks on it. */
 };
 
 struct snapshot_job {
@@ -100,16 +100,16 @@ struct snapshot {
     struct snapshot_reservation *reservations;
     size_t n_reservations;
     struct weir_arena reservations_arena; /**< Theirs, until others are read. */
-    uint64_t reservations_hash;           /**< Of all that was read; 0: nothing was. */
-    struct nominated nominated;           /**< By the last plan; whoever plans sets it. */
-    int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
-    bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
-    int32_t n_pending; /**< Of the rows: tasks that want a node. */
+    uint64_t reservations_hash;           /**< All that was read; 0: nothing was. */
+    struct nominated nominated;           /**< By the last plan; the planning thread sets it. */
+    int64_t revision;                     /**< The newest change's; -1: nothing was read yet. */
+    bool is_changed;   /**< A reading found something new; the planning thread clears it. */
+    int32_t n_pending; /**< Tasks in the rows that want a node. */
     struct snapshot_left *left;
     size_t n_left, left_cap;
 
     /* The rows, and what they stand for. */
-    struct weir_arena rows_arena; /**< Of what rows point to beside. */
+    struct weir_arena rows_arena; /**< Holds what rows point to beside. */
     struct weir_sched_snapshot rows;
     struct weir_sched_node *row_nodes;
     struct weir_sched_job *row_jobs;

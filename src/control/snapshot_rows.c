@@ -64,7 +64,7 @@ static void fill_queues(struct snapshot *snapshot)
     snapshot->rows.n_queues = snapshot->queues.n_rows;
 }
 
-/* Since when it waits: anew, if it was placed before. */
+/* Since when it waits: again, if it was placed before. */
 static int64_t queued_ms(const struct weir_job *job)
 {
     return job->queued_ms > 0 ? job->queued_ms : job->created_ms;

@@ -1,5 +1,5 @@
 /*
- * The copy that is kept must be the copy that would be made anew: after each of many random changes
+ * The copy that is kept must be the copy that would be made again: after each of many random changes
  * of a store both give the planner the same rows.
  */
 #include "control/scheduler_fixture.h"

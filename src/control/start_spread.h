@@ -19,7 +19,7 @@
 struct start_spread_job {
     int64_t started_ms, expected_end_ms;
     int64_t limit_ms;          /**< It ends then at the latest; 0: it has no limit. */
-    int64_t least_ms, most_ms; /**< Of the runs that were longer than it has run so far. */
+    int64_t least_ms, most_ms; /**< Among the runs that were longer than it has run so far. */
     int32_t n_runs;            /**< How many those are. */
 };
 

@@ -35,13 +35,13 @@ struct supply_device {
 };
 
 struct supply {
-    struct weir_arena arena;       /**< Of all below; empty as long as there is nothing to know. */
-    const char *texts[3];          /**< Accelerators, labels and taints as they were read; NULL. */
+    struct weir_arena arena; /**< Holds all below; empty as long as there is nothing to know. */
+    const char *texts[3];    /**< Accelerators, labels and taints as they were read; NULL. */
     struct supply_device *devices; /**< By index. */
     int32_t n_devices;
     int32_t n_unfit;      /**< Devices that are bad or gone. */
-    const char *model;    /**< Of the slots, or of what is cut into slices; NULL: none. */
-    int64_t memory_bytes; /**< Of a slot. */
+    const char *model;    /**< The model of the slots, or of what is cut into slices; NULL: none. */
+    int64_t memory_bytes; /**< A slot's. */
     int64_t *slots;       /**< Index of the device of each slot. */
     int32_t n_slots;
     struct weir_sched_label *labels;

@@ -2,7 +2,7 @@
  * Sweeps (sweep/sweep.h): made, stopped, and their trials' jobs made and stopped. Each function runs in the
  * caller's transaction; what is decided goes through the outbox ("start_trial", "stop_trial", "hold_trial", "go_on_trial").
  *
- * A trial's job waits in the queue of the sweep's project, in the name of who made the sweep. Its run is in the
+ * A trial's job waits in the queue of the sweep's project, in the name of the user who made the sweep. Its run is in the
  * experiment of the sweep's name, with what it tries as parameters. Where the kind of job has an
  * environment, its program finds them there too: WEIR_PARAM_NAME, in capitals, and WEIR_SWEEP and
  * WEIR_TRIAL.

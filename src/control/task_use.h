@@ -15,7 +15,7 @@
 
 #include "control/control.h"
 
-/** Of one attempt, as its agent says it. Text is borrowed. */
+/** The use of one attempt, as its agent says it. Text is borrowed. */
 struct task_use {
     const char *task;
     int64_t attempt;
@@ -23,7 +23,7 @@ struct task_use {
     int64_t memory_bytes;
 };
 
-/** Ranks of a job whose use is kept; those behind them are like them. */
+/** So many ranks of a job have their use kept; those behind them are like them. */
 #define TASK_USE_RANKS_MAX 16
 
 /**

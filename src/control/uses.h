@@ -1,7 +1,7 @@
 /**
- * Uses: who names a thing that somebody wants to delete. What would fail or fall silent without it refuses
- * that it goes, and says who it is and what to do first. Each function runs in the caller's transaction; an
- * ION that cannot be read has its alert, and hinders nothing. All uses count, whosever they are: a deployment of
+ * Uses: what names a thing that somebody wants to delete. What would fail or fall silent without it refuses
+ * that it goes, and says what it is and what to do first. Each function runs in the caller's transaction; an
+ * ION that cannot be read has its alert, and hinders nothing. All uses count, in every project: a deployment of
  * another project must not lose its model. What is not the caller's to see is not named.
  *
  * Versions of models have rules of their own (control/model_delete.h).

@@ -2,9 +2,9 @@
  * Vitals: does the server itself work? What the database, blobs, their disk and the engine have shown, from memory: it is told while
  * the store, in which alerts lie, can be neither read nor written.
  *
- * The engine notes what it does (rounds, plans, looks, a probe that writes a file); whoever is asked finds what is wrong:
+ * The engine notes what it does (rounds, plans, looks, a probe that writes a file); a question finds what is wrong:
  * the watcher makes alerts of it, `/health`, the summary, the list of alerts and `weir doctor` tell it at once.
- * Findings are of the kinds whose subject is the server. All functions are safe from any thread.
+ * Findings are of the kinds that have the server as their subject. All functions are safe from any thread.
  */
 #ifndef WEIR_CONTROL_VITALS_H
 #define WEIR_CONTROL_VITALS_H

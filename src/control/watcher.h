@@ -18,11 +18,11 @@ struct watcher {
     struct weir_store *store; /**< Borrowed, as the rest. */
     struct control_listener listener;
     struct weir_blobs *blobs;              /**< NULL: members are not compared with galleries. */
-    const char *state_dir;                 /**< Whose disk is watched. */
+    const char *state_dir;                 /**< Its disk is watched. */
     const struct control_figures *figures; /**< What became of requests; NULL: not known. */
     struct refusals refusals;
-    struct vitals
-        *vitals; /**< Is told how a look ended, and has findings of its own. May be NULL. */
+    /** Is told how a look ended, and has findings of its own. May be NULL. */
+    struct vitals *vitals;
     int64_t next_mono_ms, next_enrolled_mono_ms;
 };
 

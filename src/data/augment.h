@@ -10,7 +10,7 @@
  *                 half a side, and an elastic grid of 5x4 points that move by 0.03 of half a side
  *                 (deviation); gamma e^±0.2; light that rises by ±0.15 from the middle to the edge,
  *                 both ways; with probability 1/2 a rectangle of one random grey; noise of up to
- * 0.2 of the input's deviation. Never mirrored: the mirror image of a face is somebody else
+ *                 0.2 of the input's deviation. Never mirrored: the mirror image of a face is somebody else
  * (weir_dataset_open_mirrored)
  *     photo       a random part of the whole picture, of 0.25 to 1 of its area and of sides 3:4 to
  *                 4:3, resized (Szegedy et al., CVPR 2015, section 6; torchvision's

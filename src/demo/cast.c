@@ -189,7 +189,7 @@ weir_status demo_photo(const struct demo *demo, const struct demo_person *person
 }
 
 /* The photos of a person that will be uploaded, as files, as a user would have them. They are drawn
- * anew each time, so they need not outlive a loss of power. */
+ * again each time, so they need not outlive a loss of power. */
 static weir_status write_photos(struct demo *demo, const struct demo_person *person, uint8_t *photo,
                                 struct weir_error *err)
 {

@@ -83,8 +83,8 @@ struct weir_deployment_version {
     int64_t wanted_ppm;
     int64_t live_ppm;
     int64_t keep_ms; /**< Without a share: loaded until then, for requests under way. */
-    char
-        *failure; /**< Why a replica could not load it; NULL: none failed since it was asked for. */
+    /** Why a replica could not load it; NULL: none failed since it was asked for. */
+    char *failure;
 };
 
 struct weir_deployment_replica {

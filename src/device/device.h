@@ -1,5 +1,5 @@
 /**
- * Device: what this machine has, found anew as often as somebody looks.
+ * Device: what this machine has, found again as often as somebody looks.
  *
  * A *provider* finds devices of its kind: processors and memory by NUMA node, disks, network cards
  * with RDMA, NVIDIA GPUs by the driver's library (NVML, loaded at run time), and what a file

@@ -104,7 +104,7 @@ static weir_status open_library(struct weir_device_context *context, struct weir
     return WEIR_OK;
 }
 
-/* Cards that were put in or taken out are only seen by a library that is opened anew. */
+/* Cards that were put in or taken out are only seen by a library that is opened again. */
 static weir_status keep_open(struct weir_device_context *context, struct weir_error *err)
 {
     struct nvml *nvml = context->nvml;
@@ -393,7 +393,7 @@ static weir_status find(struct weir_device_context *context, struct weir_found_l
     }
     nvml_return rc = nvml->count(&n);
     if (rc != NVML_SUCCESS) {
-        close_library(context); /* the next look opens it anew */
+        close_library(context); /* the next look opens it again */
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
                               "the NVIDIA driver does not say what there is (NVML error %d): look "
                               "at nvidia-smi and dmesg",

@@ -70,8 +70,8 @@ struct weir_launch_job {
     const json_t *spec;     /**< As the user gave it, and the paths of datasets that it names. */
     const json_t *datasets; /**< {"name": "path"} of all datasets that its tasks read, as they were
                                  looked up; NULL: none. */
-    const json_t
-        *outputs; /**< {"name": "path"} of datasets whose files its tasks write; NULL: none. */
+    /** {"name": "path"} of datasets whose files its tasks write; NULL: none. */
+    const json_t *outputs;
     const json_t *pinned;    /**< Members that each task's specification has beside: what names in
                                  spec were found to be; NULL: none. */
     const char *shared_dir;  /**< The state folder, where rendezvous and checkpoints are. */

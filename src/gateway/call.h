@@ -1,5 +1,5 @@
 /**
- * Call: one request on its way through the gateway. Whoever takes the request in (http_front.c,
+ * Call: one request on its way through the gateway. The front that takes the request in (http_front.c,
  * grpc_front.c) fills it and posts it; the gateway's thread carries it out and calls `done`. From
  * gateway_post until then it belongs to the gateway, and what it points to must stay.
  */
@@ -19,7 +19,7 @@ struct upstream;
 struct mirror;
 struct figures;
 
-/** The call is whoever posted it again. On the gateway's thread, under no lock: must not block. */
+/** The call belongs again to the front that posted it. On the gateway's thread, under no lock: must not block. */
 typedef void (*gateway_done_fn)(struct gateway_call *call);
 
 /** Has the client gone? Asked now and then on the gateway's thread. */
@@ -37,7 +37,7 @@ struct gateway_call {
     const char *headers; /**< Whole lines "Name: value\r\n", already clean; "" for none. */
     const struct iovec *body;
     size_t n_body;      /**< Pieces. */
-    size_t body_bytes;  /**< Of all pieces. */
+    size_t body_bytes;  /**< All pieces together. */
     int64_t timeout_ms; /**< 0: the deployment's. */
     bool is_inference;  /**< Counts in the figures, and may be mirrored. */
     gateway_done_fn done;
@@ -49,11 +49,11 @@ struct gateway_call {
     int retry_after_s; /**< With UNAVAILABLE. */
     int http_status;
     char content_type[REPLY_TYPE_BYTES];
-    char times[REPLY_TIMES_BYTES]; /**< Of the replica's stages; "": it says none. */
+    char times[REPLY_TIMES_BYTES]; /**< The replica's stages'; "": it says none. */
     int64_t inference_header_bytes, model_version;
     int output_class, output_score; /**< As the reply has them; with an answer of a replica only. */
     bool has_output;
-    char receipt[WEIR_RECEIPT_BYTES]; /**< Of an inference that went well; "": there is none. */
+    char receipt[WEIR_RECEIPT_BYTES]; /**< An inference's that went well; "": there is none. */
     struct weir_buf body_out;         /**< Owned by the call; gateway_call_fini. */
 
     /** The gateway's. */
@@ -65,14 +65,14 @@ struct gateway_call {
     bool is_copy;            /**< It is the copy itself. */
     bool is_refused;         /**< At a bound, or held too long. */
     int64_t chosen;          /**< The version that answers; 0: none yet. */
-    struct figures *figures; /**< Of that version; NULL: none yet. */
+    struct figures *figures; /**< That version's; NULL: none yet. */
     uint64_t ticket;
     int n_tries;
     uint64_t begun_ns;
     int64_t due_ms, hold_until_ms;
     struct gateway_call *next;                      /**< In the inbox. */
-    struct gateway_call *newer, *older;             /**< Of all that are under way. */
-    struct gateway_call *held_next, *held_previous; /**< Of those the deployment holds. */
+    struct gateway_call *newer, *older;             /**< Among all that are under way. */
+    struct gateway_call *held_next, *held_previous; /**< Among those the deployment holds. */
 };
 
 /** Zero it first; free what an answer has left in it. */

@@ -1,9 +1,9 @@
 /**
- * Callers: who may send requests to which projects' deployments, remembered so that the path of a
+ * Callers: the callers that may send requests to which projects' deployments, remembered so that the path of a
  * request has no look into the database.
  *
- * An entry stands for a token, whose keyed hash it has. It holds until callers_forget is called (a
- * change of any token, user, role or grant) or CALLERS_KEEP_MS have passed. Whoever looks a token up
+ * An entry stands for a token, and has its keyed hash. It holds until callers_forget is called (a
+ * change of any token, user, role or grant) or CALLERS_KEEP_MS have passed. A look-up of a token
  * takes the generation first: what is found out meanwhile and forgotten at once is not remembered.
  */
 #ifndef WEIR_GATEWAY_CALLERS_H
@@ -18,7 +18,7 @@
 /** Immutable; counted. */
 struct caller {
     atomic_int n_refs;
-    bool is_all; /**< Of every project. */
+    bool is_all; /**< Every project. */
     char **projects;
     size_t n_projects;
 };

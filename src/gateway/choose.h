@@ -5,7 +5,7 @@
  * goes by weighted rendezvous hashing (Thaler and Ravishankar 1998; the weighted form is Schindelhauer
  * and Schomaker's of 2005): each version draws a number from the key, and the highest of
  * weight / -ln(number) wins. So a key keeps its version as long as the shares do. When they change, it
- * moves only to a version whose share has grown in relation to that of the one it leaves; of two
+ * moves only to a version with a share that has grown in relation to that of the one it leaves; of two
  * versions exactly the difference of the shares moves.
  */
 #ifndef WEIR_GATEWAY_CHOOSE_H

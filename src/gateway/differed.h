@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-#define DIFFERED_MAX          50 /* of a version */
+#define DIFFERED_MAX          50 /* a version's */
 #define DIFFERED_ANSWER_BYTES 512
 #define DIFFERED_ID_BYTES     128
 

@@ -1,4 +1,4 @@
-/** Inside of the figures: who counts. The gateway's thread and the mirror's write, all may read. */
+/** Inside of the figures: the counters. The gateway's thread and the mirror's write, all may read. */
 #ifndef WEIR_GATEWAY_FIGURES_PRIVATE_H
 #define WEIR_GATEWAY_FIGURES_PRIVATE_H
 
@@ -26,7 +26,7 @@ struct figures {
     atomic_int_fast64_t n_in_flight, n_held, sum_us, last_ms;
     atomic_int_fast64_t buckets[FIGURES_BUCKETS];
     atomic_int_fast64_t classes[WEIR_GATEWAY_BINS], scores[WEIR_GATEWAY_BINS];
-    struct differed differed; /* of a mirrored version: what it answered otherwise */
+    struct differed differed; /* a mirrored version's: what it answered otherwise */
     struct figures *next;     /* in the registry */
 };
 

@@ -1,4 +1,4 @@
-/** What the fronts, HTTP and gRPC, share: who calls, and whether the deployment is theirs. */
+/** What the fronts, HTTP and gRPC, share: the caller, and whether the deployment is theirs. */
 #ifndef WEIR_GATEWAY_FRONT_H
 #define WEIR_GATEWAY_FRONT_H
 

@@ -20,20 +20,20 @@
 
 struct weir_gateway;
 
-/** Whose deployments somebody may send requests to. */
+/** The projects that somebody may send requests to. */
 struct weir_gateway_caller {
-    bool is_all;                 /**< Of every project. */
+    bool is_all;                 /**< Every project. */
     const char *const *projects; /**< n_projects names. */
     size_t n_projects;
-    int64_t
-        expires_ms; /**< When what was shown ends by itself, as ms since 1970; 0: it does not. */
+    /** When what was shown ends by itself, as ms since 1970; 0: it does not. */
+    int64_t expires_ms;
 };
 
 /**
- * Who calls? Called on a handler thread or one of the gateway's own; it may read the database.
+ * Find the caller. Called on a handler thread or one of the gateway's own; it may read the database.
  *
  * @param token    From "Authorization: Bearer"; NULL: none was shown.
- * @param request  For what else shows who it is (a session's cookie); NULL with gRPC.
+ * @param request  For what else identifies the caller (a session's cookie); NULL with gRPC.
  * @param arena    For what *out points to.
  * @return UNAUTH or DENIED, with the reason for the caller to read.
  */
@@ -46,14 +46,14 @@ typedef weir_status (*weir_gateway_authorise_fn)(void *context, const char *toke
 struct weir_gateway_config {
     weir_gateway_authorise_fn authorise;
     void *authorise_context;
-    uint64_t max_request_bytes; /**< Of the body of a request for inference; 0: 64 MiB. */
-    /** A request waits at a deployment that has no replica for it, and whose can_start is set: start
+    uint64_t max_request_bytes; /**< Bound of a request's body for inference; 0: 64 MiB. */
+    /** A request waits at a deployment that has no replica for it and can_start set: start
      *  one. Called on the gateway's thread, at most once a second for each deployment: it must
      *  return at once. May be NULL. */
     void (*start)(void *context, const char *deployment);
     void *start_context;
-    int32_t n_project_calls_max; /**< Of a project, in flight and held; 0: 4096. */
-    const char *version;         /**< Of Weir, for who asks about the server. Borrowed. */
+    int32_t n_project_calls_max; /**< A project's, in flight and held; 0: 4096. */
+    const char *version;         /**< Weir's, for clients that ask about the server. Borrowed. */
     const unsigned char *key;    /**< For the identifiers of answered requests (receipt.h), of
                                    WEIR_RECEIPT_KEY_BYTES; borrowed. NULL: answers have none. */
 };
@@ -82,7 +82,7 @@ void weir_gateway_publish(struct weir_gateway *gateway, struct weir_gateway_tabl
 weir_status weir_gateway_grpc_start(struct weir_gateway *gateway, const char *listen, int *out_port,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Rights have changed: whoever was authorised is asked for anew. When it returns, no request that comes
+/** Rights have changed: each caller is asked for again. When it returns, no request that comes
  *  after it is let in by what held before. Any thread; cheap. */
 void weir_gateway_forget_callers(struct weir_gateway *gateway);
 

@@ -92,7 +92,7 @@ struct weir_gateway {
     struct callers *callers;
     struct grpc_front *grpc; /* NULL: not started */
 
-    pthread_mutex_t lock;             /* of these: */
+    pthread_mutex_t lock;             /* guards these: */
     struct weir_gateway_table *table; /* what readers get */
     struct published *published;      /* what the thread has not taken yet */
     struct gateway_call *in_first, *in_last;
@@ -133,12 +133,12 @@ void dispatch_copy(struct weir_gateway *gateway, struct gateway_call *copy,
                    struct live_deployment *to, int64_t due_ms);
 /** Calls that wait may go now. */
 void dispatch_held(struct weir_gateway *gateway, struct live_deployment *deployment);
-/** The call has its answer in `reply`, whose body it takes. */
+/** The call has its answer in `reply`, and takes its body. */
 void dispatch_answer(struct weir_gateway *gateway, struct gateway_call *call, struct reply *reply);
 /** The call ends without one. */
 void dispatch_fail(struct weir_gateway *gateway, struct gateway_call *call, weir_status status,
                    const char *fmt, ...) WEIR_PRINTF(4, 5);
-/** What is due, or whose client has gone. @return When to look again. */
+/** End what is due, or has lost its client. @return When to look again. */
 int64_t dispatch_sweep(struct weir_gateway *gateway);
 void dispatch_fail_all(struct weir_gateway *gateway);
 /** The replica was not reached, or it closed before it took a byte: try another one. */
@@ -151,7 +151,7 @@ struct live_replica *dispatch_choose(struct weir_gateway *gateway, struct gatewa
 void upstream_send(struct weir_gateway *gateway, struct gateway_call *call,
                    struct live_replica *replica);
 void upstream_on_event(struct weir_gateway *gateway, struct upstream *upstream, uint32_t events);
-/** Take the call off its connection, which is closed: whoever reads at the other end notices. */
+/** Take the call off its connection, which is closed: the reader at the other end notices. */
 void upstream_abandon(struct weir_gateway *gateway, struct gateway_call *call);
 /** Give it to another replica if this one does not even take the connection. */
 void upstream_check(struct weir_gateway *gateway, struct gateway_call *call);

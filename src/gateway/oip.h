@@ -28,8 +28,8 @@ weir_status oip_read_name(struct weir_protobuf message, struct weir_arena *arena
 /** A ModelInferRequest, as a body for the replica. */
 struct oip_infer {
     struct oip_name model;
-    struct iovec
-        *pieces; /**< The JSON, then a piece for each tensor, in the message or the arena. */
+    /** The JSON, then a piece for each tensor, in the message or the arena. */
+    struct iovec *pieces;
     size_t n_pieces;
     size_t json_bytes, body_bytes;
 };

@@ -6,7 +6,7 @@
 
 enum path_kind {
     PATH_NONE,         /**< None of the gateway's. */
-    PATH_UNKNOWN,      /**< Of the gateway's, but no protocol has it. */
+    PATH_UNKNOWN,      /**< The gateway's, but no protocol has it. */
     PATH_SERVER,       /**< GET /v2 */
     PATH_LIVE,         /**< GET /v2/health/live */
     PATH_READY,        /**< GET /v2/health/ready */

@@ -51,7 +51,7 @@ weir_status weir_receipt_open(const unsigned char key[WEIR_RECEIPT_KEY_BYTES], c
                                               .version = strtoll(version, NULL, 10),
                                               .time_ms = strtoll(time, NULL, 10),
                                               .number = strtoull(number, NULL, 16)};
-            /* What it must be is made anew and compared whole, so no other form passes. */
+            /* What it must be is made again and compared whole, so no other form passes. */
             weir_receipt_make(key, &read, good);
             if (strlen(good) == strlen(text) && sodium_memcmp(good, text, strlen(good)) == 0) {
                 *out = read;

@@ -1,6 +1,6 @@
 /**
  * Receipt: the identifier of a request that a version has answered, "DEPLOYMENT.VERSION.TIME.NUMBER.MAC".
- * It says who answered and when, so nothing is kept of requests that nobody speaks of again, and
+ * It says which version answered and when, so nothing is kept of requests that nobody speaks of again, and
  * nothing is lost when the server is killed; the MAC, made with a key that only the server has, keeps
  * others from making one up. Pure; any thread.
  */

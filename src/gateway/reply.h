@@ -19,11 +19,11 @@
 #define REPLY_HEAD_MAX_BYTES 16384
 #define REPLY_TYPE_BYTES     128
 #define REPLY_TIMES_BYTES    192
-#define REPLY_BINS           64 /* of Weir-Output */
+#define REPLY_BINS           64 /* Weir-Output's */
 
 enum reply_part {
     REPLY_HEAD,
-    REPLY_BODY,       /* of known length, or to the connection's end */
+    REPLY_BODY,       /* its length is known, or it goes on to the connection's end */
     REPLY_CHUNK_SIZE, /* the line before a chunk */
     REPLY_CHUNK,
     REPLY_CHUNK_END, /* the line end behind it */
@@ -46,7 +46,7 @@ struct reply {
     char line[REPLY_HEAD_MAX_BYTES]; /* the line that is being read */
     size_t line_len, head_len;
     bool has_length, is_chunked, has_begun;
-    uint64_t n_left; /* of the body or the chunk */
+    uint64_t n_left; /* in the body or the chunk */
 };
 
 /** Caller memory. The body's memory is allocated as it comes, at most max_body_bytes. */

@@ -49,13 +49,13 @@ struct weir_gateway_deployment {
     const char *secret; /**< What replicas demand as "Authorization: Bearer". */
     const struct weir_gateway_version *versions;
     size_t n_versions;
-    int64_t mirror; /**< One of versions: gets a copy of each request, whose answer is compared and
+    int64_t mirror; /**< One of versions: gets a copy of each request. Its answer is compared and
                          dropped. 0: none. */
     const struct weir_gateway_replica *replicas;
     size_t n_replicas;
     bool can_start;      /**< A replica is started when a request waits: requests are held. */
     int64_t hold_ms;     /**< For how long at most; 0: 30 s. */
-    int64_t timeout_ms;  /**< Of a request that says none; 0: 60 s. */
+    int64_t timeout_ms;  /**< For a request that says none; 0: 60 s. */
     int32_t n_calls_max; /**< In flight and held at a time; 0: 1024. */
 };
 

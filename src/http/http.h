@@ -28,19 +28,19 @@
  *    those of one address over half of it: 503.
  *  - connections over max_connections stay in the kernel's accept queue until one closes. While
  *    some wait there, the address with most connections loses idle ones, if it has over 1/32 of
- * all.
+ *    all.
  *  - connections of one address over max_connections_per_address: the new one takes the place of
  *    the address's oldest idle one; if none is idle it is closed. An IPv6 /64 is one address.
  *  - silence of idle_timeout_s, or headers not whole within twice that, or a body of which less
- * than 4 KiB/s came in any idle_timeout_s: the connection is cut. Waits and quiet streams are not
+ *    than 4 KiB/s came in any idle_timeout_s: the connection is cut. Waits and quiet streams are not
  *    silence.
  *  - a request whose body could be understood in two ways (two lengths, a length and chunks, a
  *    header name with a space): 400, and the connection is closed.
  *  - a stream whose reader is slow is not pulled until its earlier bytes are in the socket (at most
  *    WEIR_HTTP_EVENTS_MAX_BYTES wait in memory), and is cut after idle_timeout_s without taking
- * any.
+ *    any.
  *
- * Whole answers of text and JSON to GET are packed with gzip for who takes it, on the handler thread (pack.h).
+ * Whole answers of text and JSON to GET are packed with gzip for clients that take it, on the handler thread (pack.h).
  *
  * Every answer carries X-Content-Type-Options: nosniff, X-Frame-Options: DENY, Referrer-Policy:
  * no-referrer, the caller's Content-Security-Policy, and Cache-Control: no-store unless the handler
@@ -85,9 +85,9 @@ struct weir_http_request {
     const char *body_file; /**< Temporary file with the body (rule.to_file), else NULL. The handler
                               may rename it away; otherwise it is unlinked before the answer. */
     uint64_t body_file_bytes;
-    const char
-        *body_file_sha256; /**< Of its bytes, taken as they came (rule.wants_sha256), or NULL. */
-    const char *remote;    /**< Address of the other side, "127.0.0.1". */
+    /** Its bytes' digest, taken as they came (rule.wants_sha256), or NULL. */
+    const char *body_file_sha256;
+    const char *remote; /**< Address of the other side, "127.0.0.1". */
     bool is_tls;
     bool is_expired; /**< The time of an earlier "wait" is over: answer now. */
     void *state;     /**< The handler's own, NULL at first; kept between calls of one request.
@@ -121,7 +121,7 @@ weir_status weir_http_request_check_plain(const struct weir_http_request *reques
  *  this host can have set the second one. */
 const char *weir_http_request_cookie(const struct weir_http_request *request, const char *name);
 
-/** Its sender has proved who they are: from now on the connection does not give way to new ones when all
+/** Its sender has proved an identity: from now on the connection does not give way to new ones when all
  *  places are taken, as strangers' do. Any thread that has the request. */
 void weir_http_request_is_known(const struct weir_http_request *request);
 
@@ -138,7 +138,7 @@ void weir_http_response_text(struct weir_http_response *response, int http_statu
                              const char *content_type, const char *text);
 void weir_http_response_bytes(struct weir_http_response *response, int http_status,
                               const char *content_type, const void *bytes, size_t len);
-/** Takes buf's memory (buf is empty after). A buf whose status is not OK answers with that error.
+/** Takes buf's memory (buf is empty after). A buf with a status other than OK answers with that error.
  */
 void weir_http_response_buf(struct weir_http_response *response, int http_status,
                             const char *content_type, struct weir_buf *buf);
@@ -149,7 +149,7 @@ void weir_http_response_static(struct weir_http_response *response, int http_sta
 void weir_http_response_file(struct weir_http_response *response, int http_status,
                              const char *content_type, const char *path);
 /**
- * The same, or the part of it that the request asks for (Range, If-Range: 206, 416), or 304 for who has
+ * The same, or the part of it that the request asks for (Range, If-Range: 206, 416), or 304 for a client that has
  * it (If-None-Match). One range; several are answered with the whole file. HEAD as GET.
  * @param etag  With its quotes: the same for as long as the bytes are the same.
  */
@@ -166,8 +166,8 @@ struct weir_http_asset {
 };
 
 /**
- * Answer with it: packed once for who takes gzip, 304 for who has it (If-None-Match). Who asks with "v=…" of
- * the first digits of its digest may keep it for a year, others ask again each time whether it has changed.
+ * Answer with it: packed once for clients that take gzip, 304 for those that have it (If-None-Match). A client that asks
+ * with "v=…" of the first digits of its digest may keep it for a year, others ask again each time whether it has changed.
  * Any thread. Cost: the first call of an asset packs it (60 ms of 500 kB), the others copy nothing.
  */
 void weir_http_response_asset(struct weir_http_response *response,
@@ -197,7 +197,7 @@ void weir_http_response_redirect(struct weir_http_response *response, const char
 void weir_http_response_header(struct weir_http_response *response, const char *name,
                                const char *value);
 
-/** Topics are bits whose meaning is the caller's. */
+/** Topics are bits; what they mean is the caller's. */
 #define WEIR_HTTP_ALL_TOPICS UINT64_MAX
 
 /** Was the answer put off (weir_http_response_wait)? */
@@ -218,7 +218,7 @@ struct weir_http_later;
  * some handler thread, after weir_http_later_resume, which may come before the handler has returned.
  * Calling "later" again is allowed, "wait" too. Only in a handler that the server called.
  *
- * The handler that took a handle must return so, and whoever has the handle must resume it exactly
+ * The handler that took a handle must return so, and the holder of the handle must resume it exactly
  * once, in the end: weir_http_server_stop waits for that without a limit. How many may be in the works
  * is for the caller to bound.
  *
@@ -279,21 +279,21 @@ typedef weir_status (*weir_http_head_fn)(const struct weir_http_request *request
 #define WEIR_HTTP_CLASSES 4
 
 struct weir_http_body_rule {
-    int of_class;       /**< Of the request: below config.n_classes. */
+    int of_class;       /**< The request's: below config.n_classes. */
     uint64_t max_bytes; /**< 0: no body allowed beyond 0 bytes. */
     bool to_file;       /**< Stream to a temporary file in config.upload_dir. */
     bool to_pipe;       /**< It comes into request->body_pipe, whatever its length (stream.h),
                                   if config.admit lets it; it must be set then. */
-    bool
-        is_unpacked; /**< One in memory that comes as gzip or deflate (Content-Encoding) is unpacked:
-                                  the handler gets what was packed, and max_bytes is of that. */
-    bool wants_sha256;       /**< Of such a body: take the digest of its bytes as they come. */
-    weir_http_head_fn check; /**< Of such a body: looks at its first bytes; NULL: none. */
+    /** One in memory that comes as gzip or deflate (Content-Encoding) is unpacked: the handler
+     *  gets what was packed, and max_bytes is of that. */
+    bool is_unpacked;
+    bool wants_sha256;       /**< For such a body: take the digest of its bytes as they come. */
+    weir_http_head_fn check; /**< For such a body: looks at its first bytes; NULL: none. */
     size_t check_bytes;      /**< How many it looks at; at most 4096. */
 };
 
 /**
- * How to take the body of a request whose headers are known, and of which class it is. `rule` comes with class 0,
+ * How to take the body of a request once its headers are known, and of which class it is. `rule` comes with class 0,
  * max_body_bytes, and nothing else set. Runs on an I/O thread: must not block. NULL in the config leaves the default for all.
  */
 typedef void (*weir_http_body_rule_fn)(void *context, const struct weir_http_request *request,
@@ -313,13 +313,13 @@ struct weir_http_config {
     int n_io_threads;   /**< Default 2. */
     int max_queued;     /**< Requests of a class that wait for a handler thread; default 256. */
     int n_classes;      /**< Default 1, at most WEIR_HTTP_CLASSES. */
-    int max_queued_of[WEIR_HTTP_CLASSES]; /**< Of this class; default max_queued. */
+    int max_queued_of[WEIR_HTTP_CLASSES]; /**< Each class's; default max_queued. */
     int max_connections; /**< Default 4096; lowered (with a warning) to what open files allow. */
     int max_connections_per_address; /**< Default a quarter of these, at least 16. */
     int idle_timeout_s;              /**< Default 30. */
     int keep_alive_ms; /**< Quiet of an event stream before a comment is sent; default 15000. */
     uint64_t max_body_bytes;          /**< Default 1 MiB. */
-    uint64_t max_bodies_bytes;        /**< Of all bodies in memory; default 256 MiB. */
+    uint64_t max_bodies_bytes;        /**< All bodies in memory; default 256 MiB. */
     weir_http_body_rule_fn body_rule; /**< May be NULL. */
     weir_http_admit_fn admit;         /**< May be NULL: bodies come unasked. */
     bool has_upgrades;                /**< Answers may be weir_http_response_upgrade (stream.h). */

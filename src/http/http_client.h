@@ -47,14 +47,14 @@ struct weir_http_call {
     const char *bearer;         /**< Token for "Authorization: Bearer", or NULL. */
     const char *const *headers; /**< n_headers lines "Name: value". */
     size_t n_headers;
-    const char *content_type; /**< Of the body; NULL: none sent. */
+    const char *content_type; /**< The body's; NULL: none sent. */
     const void *body;         /**< body_len bytes, borrowed; or */
     size_t body_len;
     const char *body_file; /**< a regular file to send, from body_offset on. */
     uint64_t body_offset;
     int64_t timeout_ms;       /**< For the whole call; 0: none (streams). */
     int64_t quiet_timeout_ms; /**< Give up after so long without a byte; 0: none. */
-    size_t max_reply_bytes;   /**< Of the body in memory (also of an error's body); 0: 16 MiB. */
+    size_t max_reply_bytes;   /**< The body in memory (also an error's); 0: 16 MiB. */
     int out_fd;               /**< > 0: a 2xx body is written there instead of to reply.body. */
 };
 
@@ -70,7 +70,8 @@ struct weir_http_reply {
  * on error nothing is left to free.
  * @return UNAVAILABLE if nobody listens or the name does not resolve (with what to do about it),
  *         TIMEOUT, PEER if the connection broke, LIMIT if the answer is too long, CANCELLED, DENIED
- *         for a certificate that does not verify, INVALID for a URL that is none, IO for local files.
+ *         for a certificate that does not verify, INVALID for a URL that is none, IO for local
+ *         files.
  */
 weir_status weir_http_client_call(struct weir_http_client *client,
                                   const struct weir_http_call *call, struct weir_http_reply *reply,

@@ -1,6 +1,6 @@
 /**
  * Answers that a client has already (RFC 9110, section 13): each whole answer to GET that is JSON in memory, from
- * PACK_MIN_BYTES to KNOWN_MAX_BYTES, has an ETag made of its bytes, and who sends that back (If-None-Match) is told
+ * PACK_MIN_BYTES to KNOWN_MAX_BYTES, has an ETag made of its bytes, and a client that sends that back (If-None-Match) is told
  * 304 without them. A client may keep it for itself, and asks each time (Cache-Control: private, no-cache).
  *
  * What answers hold of a secret is kept by nobody: those are marked (weir_http_response_keep_plain).

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <zlib.h>
 
-#define LEVEL     3         /* of answers that are made anew: above it more time than bytes */
+#define LEVEL     3         /* of answers that are made again: above it more time than bytes */
 #define GZIP_BITS (15 + 16) /* of zlib: the largest window, with gzip's head */
 
 /* A weight of "0", "0." or "0.000" refuses; what is no weight does not. */

@@ -4,7 +4,7 @@
  * What is packed: whole answers (200) to GET that are text or JSON in memory, from PACK_MIN_BYTES to
  * PACK_MAX_BYTES. Files, parts of files, streams of events and what is forwarded go as they are.
  *
- * The length of a packed answer tells a listener on the line how alike its parts are: who can put a guess
+ * The length of a packed answer tells a listener on the line how alike its parts are: an attacker who can put a guess
  * into an answer beside a secret can find the secret (BREACH). Here nobody else can have an answer made: the
  * session's cookie is SameSite=Strict and a token is a header, so that no other site's page can send a request
  * that is answered with data. And no packed answer holds a secret: those that do are answers to other methods

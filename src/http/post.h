@@ -31,10 +31,10 @@ struct weir_poster;
 struct weir_post {
     const char *url;
     const char *ca_file; /**< Authorities to trust; NULL: the system's. */
-    const char *token;   /**< Of the header Authorization: Bearer; NULL: none. */
+    const char *token;   /**< For the header Authorization: Bearer; NULL: none. */
     const char *basic;   /**< "USER:PASSWORD" of the header Authorization: Basic; NULL: none. */
     const char *secret;  /**< Key of the signature; NULL: none. */
-    const char *id;      /**< Of the message; NULL: neither identifier nor time nor signature. */
+    const char *id;      /**< The message's; NULL: neither identifier nor time nor signature. */
     const char *body;    /**< JSON. */
     int64_t now_ms;      /**< Wall clock. */
     int64_t timeout_ms;  /**< For all of it. */

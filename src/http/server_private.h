@@ -1,5 +1,5 @@
 /**
- * Inside of the HTTP server: the exchange (one request and its answer) and who owns it when.
+ * Inside of the HTTP server: the exchange (one request and its answer) and its owner at each moment.
  *
  *   phase           owner                     leaves it by
  *   HEADERS, BODY   its I/O thread            the body is whole: suspend, put in the queue
@@ -30,7 +30,7 @@
 #include <stdatomic.h>
 
 #define REQUEST_ARENA_MAX_BYTES ((size_t)64 << 20)
-#define PACKED_MORE_BYTES       ((uint64_t)4096)     /* of a packed body than of what is in it */
+#define PACKED_MORE_BYTES       ((uint64_t)4096) /* a packed body may have more than what is in it */
 #define DISCARD_MAX_BYTES       ((uint64_t)16 << 20) /* read past a limit so that the 413 arrives */
 #define UPLOAD_PUSH_BYTES       ((uint64_t)32 << 20) /* between requests to write to the disk */
 #define WAIT_MAX_MS             ((int64_t)10 * 60 * 1000)
@@ -98,7 +98,7 @@ struct http_exchange {
     struct weir_http_body_rule rule;
     struct weir_buf body;
     bool is_packed;        /* it comes in an encoding that is unpacked */
-    struct unpack *unpack; /* of that, once it begins */
+    struct unpack *unpack; /* that body's, once it begins */
     uint64_t n_packed_bytes;
     int upload_fd; /* -1: none */
     char *upload_path;
@@ -110,9 +110,9 @@ struct http_exchange {
     bool is_head_refused;
     uint64_t n_discarded_bytes;
     struct weir_error body_error; /* why the body was discarded; status OK: it was not */
-    uint64_t n_reserved_bytes;    /* of the bodies in flight: this one's part */
+    uint64_t n_reserved_bytes;    /* this one's part of the bodies in flight */
 
-    bool is_held;              /* suspended for a pipe, whose lock it is under */
+    bool is_held;              /* suspended for a pipe; under the pipe's lock */
     bool is_upgraded;          /* the connection is somebody else's */
     bool is_counted_later;     /* in n_later, until a call of the handler ends otherwise */
     bool is_later;             /* a handle is out; lock */
@@ -122,7 +122,7 @@ struct http_exchange {
     bool is_fresh;    /* counts against its class's max_queued_of */
     bool is_accepted; /* counts in n_inflight */
     uint64_t seen_generation;
-    int64_t deadline_ms; /* of the wait; 0: not set yet */
+    int64_t deadline_ms; /* the wait's; 0: not set yet */
     int64_t quiet_since_ms;
     struct weir_buf pending; /* events not yet sent */
     size_t n_pending_sent;
@@ -137,17 +137,17 @@ struct http_watch {
     bool is_in_body;
     bool is_sending;       /* an answer that is there: bytes are to be taken */
     struct weir_pace pace; /* since that began; of a body or an answer, its current window */
-    bool is_known;         /* somebody proved who they are on it */
+    bool is_known;         /* somebody proved an identity on it */
     bool is_cut;
     struct http_watch *next, *previous;
     struct http_peer *peer;           /* NULL: not known */
-    struct http_watch *older, *newer; /* of the same peer */
+    struct http_watch *older, *newer; /* neighbours with the same peer */
 };
 
 /** An address, and what it holds. Lives as long as it has a connection; server->lock. */
 struct http_peer {
     struct weir_peer peer; /* its connections: accepted and not yet closed; its bytes of bodies */
-    size_t n_cut;          /* of its connections: shut down, and about to be closed */
+    size_t n_cut;          /* its connections that are shut down, and about to be closed */
     struct http_watch *oldest, *newest;
 };
 
@@ -215,7 +215,7 @@ weir_status pool_start(struct weir_http_server *server, struct weir_error *err);
 void pool_stop(struct weir_http_server *server);
 /** Suspend and queue; false if the queue is full or the server stops (then nothing was done). */
 bool pool_submit(struct http_exchange *x, enum exchange_job job);
-/** Suspend a stream whose events are sent and queue it for the next pull. Lock held. */
+/** Suspend a stream that has sent its events, and queue it for the next pull. Lock held. */
 void pool_submit_pull(struct http_exchange *x);
 /** A handle of the exchange goes out: it counts until it is resumed. */
 void pool_begin_later(struct http_exchange *x);

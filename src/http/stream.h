@@ -51,7 +51,7 @@ bool weir_http_pipe_is_over(struct weir_http_pipe *pipe, weir_status *out);
 void weir_http_pipe_close(struct weir_http_pipe *pipe);
 bool weir_http_pipe_is_closed(struct weir_http_pipe *pipe);
 
-/** Who is woken when bytes or the end have come (reader), or room or a close has (writer). NULL: nobody;
+/** What is woken when bytes or the end have come (reader), or room or a close has (writer). NULL: nobody;
  *  when this returns, the one before is not called any more. */
 void weir_http_pipe_watch_bytes(struct weir_http_pipe *pipe, weir_http_pipe_fn fn, void *context);
 void weir_http_pipe_watch_room(struct weir_http_pipe *pipe, weir_http_pipe_fn fn, void *context);

@@ -1,6 +1,6 @@
 /**
  * Unpack: a body in the content encodings gzip and deflate (RFC 1951, 1952, 9110), as it comes, in pieces of
- * any size. Of what comes out no more is held than a piece of 64 KiB: where it goes has the bound.
+ * any size. No more of what comes out is held than a piece of 64 KiB: where it goes has the bound.
  *
  * deflate is a stream of zlib, as it should be, or a bare one, as some send it. gzip may have several members
  * behind each other. Some 50 KiB each; one thread at a time.

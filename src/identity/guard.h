@@ -35,8 +35,8 @@ struct weir_guard_try {
 
 /** What is to be told of a try, whatever its end. */
 struct weir_guard_note {
-    const char
-        *claimed; /**< Whose wrong password was given, of users that are there; NULL: nobody's. */
+    /** Whose wrong password was given, of users that are there; NULL: nobody's. */
+    const char *claimed;
     int64_t retry_after_s; /**< Who gave it is to wait; 0: no. */
 };
 

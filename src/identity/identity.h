@@ -60,8 +60,8 @@ struct weir_identity_proven {
     const char *const *groups; /**< That the issuer says the user is in. Without an issuer: none. */
     size_t n_groups;
     const char *limited_to; /**< Role that the proof gives at most; NULL: all that the user may. */
-    const char *
-        token; /**< The proof may no more than this token, and ends with it. NULL: none was shown. */
+    /** The proof may no more than this token, and ends with it. NULL: none was shown. */
+    const char *token;
 };
 
 /** A kind as it is set up. */
@@ -81,15 +81,15 @@ struct weir_identity_ask {
     struct weir_http_response *response; /**< For what is put off; NULL where no browser logs in. */
     struct weir_arena *arena;
     int64_t now_ms;
-    const char
-        *given[WEIR_IDENTITY_FIELDS]; /**< Values of the kind's fields, or what it found shown. */
+    /** Values of the kind's fields, or what it found shown. */
+    const char *given[WEIR_IDENTITY_FIELDS];
     bool has_more;                /**< Another kind's piece stands on the page above this one's. */
     struct weir_guard_note *note; /**< Out, whatever the end: for the audit. */
     bool is_put_off;              /**< Out, of prove. */
     const char *token;            /**< Out, of shown: a token of Weir, which proves it instead. */
     const char *password_hash;    /**< From look to prove; NULL: nobody, or without one. */
-    struct weir_identity
-        *identity; /**< Out, of look: what the caller may, where it had to be read anyway. */
+    /** Out, of look: what the caller may, where it had to be read anyway. */
+    struct weir_identity *identity;
 };
 
 /** What a browser gets when a login begins. */
@@ -113,8 +113,8 @@ struct weir_identity_ops {
     const char *lead;    /**< "with your name and password"; of kinds that draw. */
     bool is_default;     /**< It is on if the operator does not choose. */
     bool is_needed;      /**< It cannot be off. */
-    bool
-        comes_back; /**< From another site: GET /login/KIND/back is for it. Its form is none of ours. */
+    /** From another site: GET /login/KIND/back is for it. Its form is none of ours. */
+    bool comes_back;
     enum weir_identity_reach reach;
     const char *const *fields; /**< Of its form, NULL at the end; NULL: it has no form. */
     /** Does the request show it? Then `given` or `token` are filled. NULL: it comes with no request. No CSRF value is

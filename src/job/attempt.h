@@ -4,7 +4,7 @@
  *
  * An attempt is *over* once its end was reported, a later attempt of the task was placed, or the
  * job is over. One that is lost (its node is silent) is not: its processes may live and have work
- * to hand in, until the task is placed anew.
+ * to hand in, until the task is placed again.
  */
 #ifndef WEIR_JOB_ATTEMPT_H
 #define WEIR_JOB_ATTEMPT_H

@@ -1,7 +1,7 @@
 /**
  * Former token: the one that all tasks of a cluster shared, until migration 9.
  *
- * A replica that was begun with it, and runs on over an upgrade, knows no other until its agent begins it anew. So
+ * A replica that was begun with it, and runs on over an upgrade, knows no other until its agent begins it again. So
  * that what it decides meanwhile arrives, the token stays good for that alone: decisions of such attempts, each for
  * its own replica, and their pictures. It ends with the last of them; no later attempt has it.
  */

@@ -15,7 +15,7 @@
  * An *array* is a job of tasks that have nothing to do with each other: each is placed and tried
  * again on its own, as of a service, and ends for good; job/array.h.
  *
- * A job moves when a device of one of its tasks is bad or gone: its tasks are stopped and placed anew,
+ * A job moves when a device of one of its tasks is bad or gone: its tasks are stopped and placed again,
  * which is no restart. A gang that runs for longer than its time limit is stopped, and has failed.
  *
  * A job that is evicted is stopped for others: its outcome is PENDING, so when its tasks have ended it
@@ -217,8 +217,8 @@ struct weir_job_actions {
     struct weir_job_action *items;
     size_t n;
     size_t cap;
-    const char
-        *actor; /**< Whose act it was; NULL: what followed by itself. weir_job_save reads it. */
+    /** Whose act it was; NULL: what followed by itself. weir_job_save reads it. */
+    const char *actor;
 };
 
 /**

@@ -13,7 +13,7 @@
  *   WEIR_NODE_CUT_MS at most. They may be gone indeed, as with a rack.
  *
  * "At once" is: before the first of them was lost. Nodes that were lost before count for nothing.
- * When it is half of them or fewer again that are silent, every node has the full time anew.
+ * When it is half of them or fewer again that are silent, every node has the full time again.
  *
  * What follows is one number that everybody asks with: since_ms, from which on nodes could be heard. While
  * the server is cut off it keeps so close behind the time that a silent node stays silent.

@@ -38,8 +38,8 @@ struct weir_queue {
     int64_t priority; /**< Among its siblings: the higher gets what is left over first. */
     char *shares;     /**< JSON; NULL: as of a project without a queue. */
     char *times;      /**< JSON; NULL: none. */
-    int64_t
-        min_run_ms; /**< A job of it is not evicted before it has run so long; -1: the parent's. */
+    /** A job of it is not evicted before it has run so long; -1: the parent's. */
+    int64_t min_run_ms;
     int64_t idle_after_ms; /**< A job of it whose devices have been idle for so long is held
                                 (control/idle.h); 0: none is; -1: the parent's. */
     int64_t created_ms;

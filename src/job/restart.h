@@ -21,7 +21,7 @@
 /** A lost gang is started again so often, whatever max_restarts is. */
 #define WEIR_JOB_LOSSES_MIN 3
 
-/** A replica that ran this long served: its back-off begins anew. */
+/** A replica that ran this long served: its back-off begins again. */
 #define WEIR_JOB_STABLE_MS 5000
 
 /** Is an end of this task one that a second try of the same cannot mend? */

@@ -35,14 +35,14 @@ struct weir_service {
     bool is_shared; /**< Others with the right in its project may open it; else only its owner. */
     char *spec;     /**< JSON: of its jobs, of kind "command", as the owner gave it. */
     int64_t port;   /**< That its program listens on; 0: WEIR_PORT says it. */
-    bool
-        keeps_path; /**< Its program knows WEIR_SERVICE_PATH, and is asked for paths that begin so. */
-    char *secret;   /**< What the tunnel to its task demands. */
+    /** Its program knows WEIR_SERVICE_PATH, and is asked for paths that begin so. */
+    bool keeps_path;
+    char *secret;     /**< What the tunnel to its task demands. */
     char *credential; /**< Authorization that its program demands of every request; NULL: none. */
-    int64_t
-        idle_after_ms; /**< Without a request for so long it is stopped; 0: as its queue says. */
-    char *job;         /**< The last; NULL: none yet. */
-    char *address;     /**< Of the tunnel to the job's task, by its agent; NULL. */
+    /** Without a request for so long it is stopped; 0: as its queue says. */
+    int64_t idle_after_ms;
+    char *job;     /**< The last; NULL: none yet. */
+    char *address; /**< Of the tunnel to the job's task, by its agent; NULL. */
     int64_t address_attempt;
     char *reason; /**< Why it was stopped; NULL. */
     int64_t created_ms, started_ms, stopped_ms;

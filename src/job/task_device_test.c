@@ -229,7 +229,7 @@ static void settle(struct world *world)
             struct weir_job_state state = load(world, process->job);
             bool is_current =
                 state.tasks[0].attempt == process->attempt && weir_task_is_alive(&state.tasks[0]);
-            process->is_alive = is_current || !was_wiped; /* its machine was started anew */
+            process->is_alive = is_current || !was_wiped; /* its machine was started again */
             if (process->is_alive) {
                 alive[n_alive++] = (struct weir_attempt_name){state.tasks[0].id, process->attempt};
             }

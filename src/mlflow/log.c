@@ -364,7 +364,7 @@ static weir_status add_model(struct weir_txn *txn, const struct mlflow_run *run,
         if (strcmp(tags[i].key, TAG_MODELS) == 0 &&
             weir_json_parse(tags[i].value, strlen(tags[i].value), TAG_MODELS, &list, &ignored) !=
                 WEIR_OK) {
-            list = NULL; /* somebody wrote another thing there: it begins anew */
+            list = NULL; /* somebody wrote another thing there: it begins again */
         }
     }
     if (!json_is_array(list)) {

@@ -25,8 +25,8 @@ enum notify_deed {
 
 struct notify_decision {
     enum notify_deed deed;
-    int64_t
-        due_ms; /**< When to look again; 0: when the alert changes. Of TELL: when the group is due. */
+    /** When to look again; 0: when the alert changes. Of TELL: when the group is due. */
+    int64_t due_ms;
 };
 
 /**

@@ -545,7 +545,7 @@ START_TEST(a_message_that_never_goes_through_is_dead_and_raises_an_alert)
     }
     ck_assert_str_eq(ask_text("SELECT state FROM alert_deliveries"), "dead");
     ck_assert_str_eq(ask_text("SELECT name FROM alert_receivers WHERE is_failing = 1"), "hook");
-    add_receiver("hook", "webhook", hook, NULL); /* set anew, it is as it is */
+    add_receiver("hook", "webhook", hook, NULL); /* set again, it is as it is */
     ck_assert_int_eq(ask("SELECT count(*) FROM alert_receivers WHERE is_failing = 1"), 1);
     fixture_read(&fixture, list_in, &tried);
     ck_assert_uint_eq(tried.n_waiting, 0);

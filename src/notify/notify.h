@@ -10,7 +10,7 @@
  *     waiting (hold time, silence, group) → told → escalated → over
  *
  * It is over when the alert is resolved, or when its rule does not want the alert any more: changed, or
- * disabled. Wanted again, it begins anew, but what the rule did about the alert is not done again.
+ * disabled. Wanted again, it begins again, but what the rule did about the alert is not done again.
  *
  * Who changes an alert marks its row (store/event.h). weir_notify_look looks at marked alerts and at
  * firings whose time has come, decides by pure functions (decide.h), and writes firings, messages

@@ -25,7 +25,7 @@
  *                                               TLS the name begins with __Host-
  *   another tenant guesses an id                128 random bits; 404 as if there were none
  *   a request that two read as two different    refused by http (two lengths, odd names); each is made
- *                                               anew here, with one length or chunks
+ *                                               again here, with one length or chunks
  *   an upgrade to something else                only WebSocket, only after the program's own 101
  *   a ticket is seen by others                  good once, 60 s, for one service, and only in the browser
  *                                               that asked; one of the command line or the console's

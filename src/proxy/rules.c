@@ -140,7 +140,7 @@ static const char *const hop_by_hop[] = {
 
 bool rules_request_header(const char *name, const char *named)
 {
-    /* Made anew (Host, Cookie, Forwarded and its like), or Weir's own (Authorization), or not passed
+    /* Made again (Host, Cookie, Forwarded and its like), or Weir's own (Authorization), or not passed
      * on (Expect: the body is on its way already). */
     static const char *const refused[] = {
         "Host", "Cookie",         "Authorization", "Forwarded", "Expect",        "X-Real-IP",
@@ -162,7 +162,7 @@ bool rules_request_header(const char *name, const char *named)
 bool rules_response_header(const char *name, const char *named)
 {
     /* What speaks for the whole host or origin, which are not this service's alone; what asks for a
-     * password in Weir's name; what is made anew. */
+     * password in Weir's name; what is made again. */
     static const char *const refused[] = {"Set-Cookie",
                                           "Set-Cookie2",
                                           "Location",

@@ -44,8 +44,8 @@ struct retain_look {
     struct weir_retain_limit limit;
     const struct weir_retain_policy *policy;
     const struct weir_retain_projects *projects;
-    bool
-        has_own; /**< A project has a time of its own for the kind, or for what it is kept as long as. */
+    /** A project has a time of its own for the kind, or for what it is kept as long as. */
+    bool has_own;
     const char *preview_project; /**< Not NULL: as if this one kept the kind for preview_keep_ms. */
     int64_t preview_keep_ms;
     int64_t now_ms;

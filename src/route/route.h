@@ -116,8 +116,8 @@ struct weir_route {
     const struct weir_resource *out;      /**< Record of the answer or of its items, or NULL. */
     const struct weir_route_param *query; /**< NULL: takes none. */
     uint64_t max_body_bytes;              /**< 0 = 1 MiB. */
-    const char
-        *noun; /**< What it is done to, for the audit: "runs". NULL: the pattern's first word. */
+    /** What it is done to, for the audit: "runs". NULL: the pattern's first word. */
+    const char *noun;
     const char *named_by; /**< The argument that says which one; NULL: the path does. */
 
     union { /* by its table */

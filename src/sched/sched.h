@@ -74,8 +74,8 @@ struct weir_sched_profile {
     int64_t ageing_bound_ms;  /**< A job that waits longer goes first in its queue; 0: none does. */
     bool timed_quotas;        /**< Shares follow the quotas stated for times of day and week. */
     bool move_victims; /**< Place elsewhere what reclaim and preempt evict, if there is room. */
-    bool
-        retake_pipelined; /**< An action may take back what one before it in the cycle has pipelined. */
+    /** An action may take back what one before it in the cycle has pipelined. */
+    bool retake_pipelined;
     bool over_share_in_all; /**< A queue is above its share only if it is so in every resource. */
 };
 

@@ -51,8 +51,8 @@ struct weir_sched_toleration {
 struct weir_sched_extra {
     const char *name;
     int64_t count;
-    int64_t
-        device_milli; /**< What one of them counts as, of a queue's accelerators; 0 = nothing. */
+    /** What one of them counts as, of a queue's accelerators; 0 = nothing. */
+    int64_t device_milli;
 };
 
 struct weir_sched_numa_zone {
@@ -147,8 +147,8 @@ struct weir_sched_queue {
     int64_t preempt_min_run_ms; /**< -1: the parent's. */
     int64_t reclaim_min_run_ms; /**< -1: the parent's. */
     int64_t served_ms; /**< When a job of it last started or ended; 0 = not since anybody knows. */
-    const struct weir_sched_timed_quota
-        *timed_quotas; /**< The first that holds replaces the shares. */
+    /** The first that holds replaces the shares. */
+    const struct weir_sched_timed_quota *timed_quotas;
     int32_t n_timed_quotas;
 };
 
@@ -219,9 +219,9 @@ struct weir_sched_task {
     const char *affinity_key, *anti_affinity_key;
     const struct weir_sched_label *affinity_labels;
     int32_t n_affinity_labels;
-    int32_t
-        spread; /**< Tasks of the same number rather lie on different nodes, where those start it
-                         as soon; 0: does not matter. */
+    /** Tasks of the same number rather lie on different nodes, where those start it as soon; 0:
+     *  does not matter. */
+    int32_t spread;
 };
 
 /**

@@ -28,8 +28,8 @@
 struct weir_backup_report {
     int64_t n_files, n_bytes;
     char *state; /**< The folder that was backed up; in the arena. */
-    struct verify
-        verify; /**< Blobs that are damaged or missing: they were so in what was copied. */
+    /** Blobs that are damaged or missing: they were so in what was copied. */
+    struct verify verify;
 };
 
 /**

@@ -2,7 +2,7 @@
  * What a state folder must hold before the server can serve: the default project, the built-in
  * users "admin" and "agent" with a token file for each (mode 0600), and the key that makes the
  * tokens of tasks. A token file that is missing, or whose token the database does not know, is made
- * anew; the agent's token is bound to this machine's node. A file "worker.token" of a version before migration 9 is
+ * again; the agent's token is bound to this machine's node. A file "worker.token" of a version before migration 9 is
  * taken in (job/former.h), and away.
  */
 #ifndef WEIR_SERVER_BOOTSTRAP_H

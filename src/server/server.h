@@ -18,9 +18,9 @@ struct weir_server_config {
     char *state;       /**< State folder; made if missing. */
     char *listen;      /**< "127.0.0.1:8470"; port 0: any free one. */
     char *grpc_listen; /**< For inference.GRPCInferenceService, in the clear; NULL: nowhere. */
-    char *
-        services_listen; /**< For browsers that are brought to services; NULL: the port behind that of
-                                `listen` on its host; "off": nowhere. */
+    /** For browsers that are brought to services; NULL: the port behind that of `listen` on its
+     *  host; "off": nowhere. */
+    char *services_listen;
     char *services_domain; /**< Each service has a host below it; NULL: all have one origin. */
     char *public_url;      /**< The console as browsers reach it; NULL: as they say in Host. */
     char *proofs;   /**< Kinds of proof of identity that are on: "password,token"; NULL: those
@@ -32,9 +32,9 @@ struct weir_server_config {
     int64_t cpu_slots; /**< Of that agent; 0 = one per CPU, at least 2. */
     char *node;        /**< Name of that agent's node; NULL = host name. */
     char *shares;      /**< Folders that it shares with tasks: lines "DIR" or "DIR:rw". */
-    char
-        *onnxruntime; /**< Library or its folder: for looking at models, and for that agent's tasks;
-                           NULL: the system's. */
+    /** Library or its folder: for looking at models, and for that agent's tasks; NULL: the
+     *  system's. */
+    char *onnxruntime;
     uint64_t artifact_max_bytes; /**< Of one file of a run; 0: 64 GiB. */
     int64_t node_timeout_s;      /**< A node that is silent for so long is lost; 0: 15 s. */
     int64_t task_users;          /**< First of its users for jobs; 0 = its default. */
@@ -50,7 +50,7 @@ struct weir_server_config {
  * Run until SIGINT or SIGTERM (taken with signalfd; they are blocked in every thread).
  * @return WEIR_OK after an orderly stop; CONFLICT if another server has the state folder or the
  *         port; DENIED if the folder is another user's; what the store says of a database it cannot
- * use.
+ *         use.
  */
 weir_status weir_server_run(const struct weir_server_config *config,
                             struct weir_error *err) WEIR_MUST_CHECK;

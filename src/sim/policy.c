@@ -3,7 +3,7 @@
  * size; where each queue is for itself (static), in one per queue. Without eviction a bucket is a
  * heap: passing over all that do not fit means to take, again and again, the first head among the
  * buckets whose size fits. With eviction (las) a bucket is two lists, below and above the
- * threshold, of all jobs that wait or run, by arrival; who runs is picked anew at each event by
+ * threshold, of all jobs that wait or run, by arrival; who runs is picked again at each event by
  * walking them together.
  */
 #include "sim/policy.h"

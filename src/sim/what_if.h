@@ -14,7 +14,7 @@
 /** A change of one job, or of one queue, or of both. */
 struct weir_sim_change {
     const char *job;      /**< NULL: no job changes. */
-    int64_t accelerators; /**< Of all its tasks together; it is asked for anew, also if it runs. */
+    int64_t accelerators; /**< Of all its tasks together; it is asked for again, also if it runs. */
     int64_t priority;
     const char *queue;                        /**< NULL: no queue changes. */
     const char *model;                        /**< Of its accelerators of this one; NULL: of all. */

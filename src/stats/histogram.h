@@ -29,8 +29,8 @@ struct weir_histogram {
     uint64_t counts[WEIR_HISTOGRAM_MAX_BINS];
     uint64_t n;     /**< Values counted, without NaN. */
     uint64_t n_nan; /**< NaN seen: "missing". */
-    uint64_t
-        n_infinite;  /**< Of n: infinities, counted in the outer bins, left out of mean and m2. */
+    /** Of n: infinities, counted in the outer bins, left out of mean and m2. */
+    uint64_t n_infinite;
     double mean;     /**< Of the finite values; 0 while there are none. */
     double m2;       /**< Σ(x − mean)², Welford. */
     double min, max; /**< Of the counted values; NaN while empty. */

@@ -21,8 +21,8 @@
 /** What is asked of a kind of signal. */
 struct weir_signal {
     const char *name;
-    double
-        min_effect; /**< Floor of a window's effect, and of a shift that is added up; 0: drift.h's. */
+    /** Floor of a window's effect, and of a shift that is added up; 0: drift.h's. */
+    double min_effect;
     double far_out; /**< Deviations that the mean must lie farther out, upwards; 0: not asked. */
 };
 

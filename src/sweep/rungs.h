@@ -9,7 +9,7 @@
  *
  * With at_rung "wait" it is as the paper has it (algorithm 2): a trial that is not among the best waits at
  * its rung, and is promoted when it is, before any new trial is begun, from the highest rung that has
- * one to promote. For programs that go on from a checkpoint; others begin anew.
+ * one to promote. For programs that go on from a checkpoint; others begin again.
  *
  * Pure.
  */

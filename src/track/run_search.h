@@ -20,8 +20,8 @@ struct weir_run_search {
     const char *const *projects; /**< Without experiments: runs of these projects; NULL: of all. */
     size_t n_projects;
     const struct weir_search_node *filter; /**< NULL: none. */
-    const struct weir_search_order
-        *orders; /**< Ties go by start, latest first, then by identifier. */
+    /** Ties go by start, latest first, then by identifier. */
+    const struct weir_search_order *orders;
     size_t n_orders;
     enum weir_view view;
     const char *cursor; /**< *out_next of the page before; NULL: from the start. */
@@ -56,8 +56,8 @@ struct weir_experiment_search {
     const char *const *projects; /**< NULL: all. */
     size_t n_projects;
     const struct weir_search_node *filter;
-    const struct weir_search_order
-        *orders; /**< Ties, and without: by the last change, latest first. */
+    /** Ties, and without: by the last change, latest first. */
+    const struct weir_search_order *orders;
     size_t n_orders;
     enum weir_view view;
     const char *cursor;

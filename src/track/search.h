@@ -156,8 +156,8 @@ struct weir_search_columns {
     } items[3 * WEIR_SEARCH_ORDERS_MAX + 4];
 
     size_t n;
-    size_t
-        n_fixed; /**< The first so many are 0 in every row of this search: nothing is ordered by them. */
+    /** The first so many are 0 in every row of this search: nothing is ordered by them. */
+    size_t n_fixed;
 };
 
 /** Columns of the orders; the caller adds those that make them total with weir_search_columns_add. */

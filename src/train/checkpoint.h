@@ -33,8 +33,8 @@ struct train_state {
     double epoch_correct;    /**< right answers, */
     double epoch_seen;       /**< pictures. */
     struct weir_net_input input;
-    struct weir_loss_scale
-        loss_scale; /**< Of a training in fp16, as it was last looked at; scale 0: not yet. */
+    /** Of a training in fp16, as it was last looked at; scale 0: not yet. */
+    struct weir_loss_scale loss_scale;
 };
 
 /** What is saved and restored besides the state. All borrowed. */

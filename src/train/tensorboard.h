@@ -20,7 +20,7 @@ struct train_tensorboard;
 
 /**
  * Begin a file "events.out.tfevents.TIME.HOST.PID.N.weir" in a folder, which is made if it is not there.
- * @param step  Of the checkpoint that the training goes on from; 0: it begins anew.
+ * @param step  Of the checkpoint that the training goes on from; 0: it begins again.
  * @return IO, NOSPACE, DENIED, NOMEM.
  */
 weir_status train_tensorboard_open(const char *dir, uint64_t step, struct train_tensorboard **out,

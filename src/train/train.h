@@ -29,7 +29,7 @@
  * When a rank is lost the others end too, and all start again from the last checkpoint. An elastic
  * group (all-reduce only) does not: the surviving members keep their processes, weights and
  * optimiser, form a new group (comm/elastic.h) and take the same step again with the batch divided
- * anew. Batch and learning rate stay; the shares grow. No member has half of the failed step:
+ * again. Batch and learning rate stay; the shares grow. No member has half of the failed step:
  * weights change only after the all-reduce of the losses has shown that every worker has the sum of
  * the gradients, and running statistics are put back. If one is a step ahead after all (UCX does
  * not notify all ranks at the same time) the others take over its state. A joiner is noticed in the

@@ -151,7 +151,7 @@ struct worker_vote {
  */
 weir_status worker_start(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
-/* Its parts, for measurements and for a group that is made anew. */
+/* Its parts, for measurements and for a group that is made again. */
 
 /** Make the net, the optimiser and the sums of worker->task, and choose the exchange strategy. The
  *  members before `net` are set. Collective. */

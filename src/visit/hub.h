@@ -50,8 +50,8 @@ struct weir_visit {
     const char *session, *token; /**< By what they are known: identifiers; NULL: not by that. */
     const char *what;            /**< For the audit: "ls -l /". */
     int64_t since_ms;
-    const json_t
-        *order; /**< For the node: "command", "tty", "term", "rows", "cols", "port", "path" … */
+    /** For the node: "command", "tty", "term", "rows", "cols", "port", "path" … */
+    const json_t *order;
 };
 
 /** How a visit was. */

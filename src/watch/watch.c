@@ -12,7 +12,7 @@
 
 #define ENROLLED_KIND "member_not_enrolled"
 
-/* A replica's number begins anew only with its next end: one that runs is told no more once it is stable. */
+/* A replica's number begins again only with its next end: one that runs is told no more once it is stable. */
 static const char sql_restarting[] =
     "SELECT id FROM jobs WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND"
     " (n_restarts >= :n OR EXISTS (SELECT 1 FROM tasks WHERE tasks.job = jobs.id"

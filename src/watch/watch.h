@@ -59,9 +59,9 @@ struct weir_watch_seen {
     size_t n_jobs;
     const struct weir_task *kept; /**< Tasks whose program failed, and whose place is kept. */
     size_t n_kept;
-    const struct weir_alert
-        *failures; /**< Of jobs and trainings that have failed so often in a row:
-                      none of them has succeeded since the alert was raised. */
+    /** Of jobs and trainings that have failed so often in a row: none of them has succeeded
+     *  since the alert was raised. */
+    const struct weir_alert *failures;
     size_t n_failures;
     int64_t disk_bytes, disk_free_bytes; /**< Of the state folder; 0: not known. */
     const char *disk_id;                 /**< weir_disk_id of it; NULL: not known. */

@@ -149,8 +149,8 @@ static void tear_down(void)
 
 static char *read_text(const char *name)
 {
-    static char
-        *text; /* GCC 12 takes what is in the arena for the variable, if it is a local one */
+    /** GCC 12 takes what is in the arena for the variable, if it is a local one */
+    static char *text;
     char path[256];
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     weir_status status = weir_file_read(path, 1 << 20, &arena, &text, NULL, &err);

@@ -395,7 +395,7 @@ weir_status weir_net_file_create_net(const struct weir_net_file *file,
     const struct weir_param *params = weir_net_params(net, &n);
     float *weights = weir_net_weights(net, NULL);
     if (config->is_training) {
-        weir_net_init_weights(net, config->seed); /* class weights begin anew */
+        weir_net_init_weights(net, config->seed); /* class weights begin again */
     }
     for (size_t i = 0; i < n; i++) {
         weir_status status = is_class_weight(net, i)

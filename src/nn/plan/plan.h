@@ -108,8 +108,8 @@ struct plan_op {
 struct task_schedule {
     struct plan_task *tasks; /**< Of all stages, in order. */
     int32_t *first_task;     /**< n_stages + 1 bounds. */
-    struct plan_task
-        *combines; /**< FORWARD_SUMS and BACKWARD_SUMS: what the end of a stage combines. */
+    /** FORWARD_SUMS and BACKWARD_SUMS: what the end of a stage combines. */
+    struct plan_task *combines;
     int32_t *first_combine;
     struct program_stage *stages;
     int32_t n_stages;

@@ -71,8 +71,8 @@ struct net_in_group {
     bool is_open;
     bool is_warm; /**< A step has run that was not recorded. */
     bool is_first_run, is_last_run;
-    struct slab
-        sums; /**< On the GPU: gradients of a step's earlier runs, if it may have several. */
+    /** On the GPU: gradients of a step's earlier runs, if it may have several. */
+    struct slab sums;
     weir_status status; /**< Of queueing the buckets of this step. */
 };
 

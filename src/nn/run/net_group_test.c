@@ -73,7 +73,7 @@ static struct weir_net *make_net(enum weir_precision precision)
     return net;
 }
 
-/* Another batch for each rank, step and run. The statistics begin anew: sums of batch norms are taken of
+/* Another batch for each rank, step and run. The statistics begin again: sums of batch norms are taken of
  * differences to them, and so their rounding. */
 static void fill(struct weir_net *net, int rank, int step, int run)
 {

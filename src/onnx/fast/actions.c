@@ -238,7 +238,7 @@ static int32_t aliased(const struct fast_plan *plan, const struct onnx_step *ste
     return is && onednn_has_dtype(out->dtype) ? step->in[0] : -1;
 }
 
-/* A view of memory in the region that is made anew in each run: the memory is kept to the end. */
+/* A view of memory in the region that is made again in each run: the memory is kept to the end. */
 static void pin(struct fast_plan *plan, const struct onnx_step *step, const void *data)
 {
     for (size_t i = 0; i < step->node->n_in; i++) {

@@ -38,8 +38,8 @@ struct batch {
 struct fast_twins {
     struct fast_plan *plans[2]; /**< By one thread; by all. */
     double ns[2];               /**< Of a run, lately; 0: not known. */
-    struct fast_plan
-        *with_nan; /**< For runs that met a NaN (alarm.h), by all; NULL: there was none. */
+    /** For runs that met a NaN (alarm.h), by all; NULL: there was none. */
+    struct fast_plan *with_nan;
     uint64_t last_run;
     uint64_t n_since; /**< Runs since the slower one was tried. */
 };

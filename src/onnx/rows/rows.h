@@ -44,8 +44,8 @@ struct rows_state {
     enum rows_kind kind;
     int32_t rank; /**< -1: not known; never of ROWS. */
     int32_t axis; /**< Of ROWS. */
-    struct rows_amount
-        dims[WEIR_TENSOR_RANK_MAX];   /**< All are known; N is in that of the axis only. */
+    /** All are known; N is in that of the axis only. */
+    struct rows_amount dims[WEIR_TENSOR_RANK_MAX];
     const struct rows_amount *values; /**< Of FLAT, rank 0 or 1; NULL: not followed, free of N. */
     size_t n_values;
     const struct weir_tensor *constant; /**< NULL: it is none of the file's. */

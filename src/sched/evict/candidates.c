@@ -33,7 +33,7 @@ static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
                : SOLVER_NOT_A_VICTIM;
 }
 
-/** Judge those anew that have changed since the last time. */
+/** Judge those again that have changed since the last time. */
 static void update_running(struct cycle *cycle)
 {
     const struct cluster *cluster = &cycle->cluster;

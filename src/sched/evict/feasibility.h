@@ -44,7 +44,7 @@ struct feasibility {
     struct reclaimable *reclaimable; /**< Per node: of those that could move. */
     int32_t *examples;               /**< Per shape a task of it. */
     uint8_t *is_movable;             /**< Per shape: fits somewhere. */
-    bool *counts_all;                /**< Per node: some gang on it could be placed anew. */
+    bool *counts_all;                /**< Per node: some gang on it could be placed again. */
     uint8_t *verdicts;               /**< Per shape: enum feasibility_verdict of consolidation. */
     int32_t *gangs, n_gangs;         /**< Jobs of several tasks that may be moved. */
     int64_t version; /**< Of the state (cluster.changes.n_commits) that these are for; -1. */

@@ -240,7 +240,7 @@ static void record(struct solver *solver)
 
 /**
  * Let what is solved stand, so that the next task costs no more than the first did. Small gangs are
- * worked out anew with each task instead, which finds scenarios with fewer victims.
+ * worked out again with each task instead, which finds scenarios with fewer victims.
  */
 static void freeze(struct solver *solver, int32_t n_tasks)
 {

@@ -14,7 +14,7 @@
  * sooner. The times of jobs behind it follow from the present order. When an earlier job starts
  * sooner and elsewhere than told, one behind it may start later.
  *
- * Every cycle works everything out anew; nothing is remembered. What is supposed: rooms add up, so
+ * Every cycle works everything out again; nothing is remembered. What is supposed: rooms add up, so
  * a room counts as taken by the job that leaves it and by the job that comes; queues' limits and
  * quotas count as they will be; nodes that are closed now stay so; affinities look at what runs
  * now; nothing is evicted. A time is the earliest under these rules and never before the job's turn

@@ -13,7 +13,7 @@
 /** Something on a node that has ended. */
 struct scan_end {
     int32_t task, node, previous; /**< Previous: of the same node; -1. */
-    const int32_t *devices;       /**< Borrowed until the scan begins anew. */
+    const int32_t *devices;       /**< Borrowed until the scan begins again. */
     uint32_t zones;
 };
 

@@ -139,7 +139,7 @@ struct task_charge {
     int32_t model; /**< The resource that the accelerators are as well; -1. */
 };
 
-/** Why tasks of a shape found no placement. Tasks of the same shape need not be explained anew. */
+/** Why tasks of a shape found no placement. Tasks of the same shape need not be explained again. */
 struct shape_reason {
     bool is_known;
     enum weir_sched_wait_code code;

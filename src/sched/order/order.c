@@ -87,7 +87,7 @@ static bool is_leaf(const struct order *order, int32_t queue)
     return queue < root_of(order) && order->cluster->queues[queue].first_child < 0;
 }
 
-/** A queue's best job and key anew, from its heap. */
+/** A queue's best job and key again, from its heap. */
 static void update_top(struct order *order, int32_t queue)
 {
     struct order_queue *of = &order->queues[queue];

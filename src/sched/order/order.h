@@ -41,7 +41,7 @@ struct order {
     bool is_copy;
     int32_t measured;                 /**< While keys are made: a job, */
     struct weir_sched_amount measure; /**< and what comes or goes with it next. */
-    int32_t dirty;                    /**< Leaf whose place is to be worked out anew; -1. */
+    int32_t dirty;                    /**< Leaf whose place is to be worked out again; -1. */
 };
 
 /**
@@ -84,7 +84,7 @@ void order_push_ranked(struct order *order, int32_t job, int rank);
 void order_count_loss(struct order *order, int32_t job, const struct weir_sched_amount *amount);
 
 /**
- * Find every queue's place anew. Call when more has changed than what the queue of the last popped
+ * Find every queue's place again. Call when more has changed than what the queue of the last popped
  * job has.
  */
 void order_refresh(struct order *order);

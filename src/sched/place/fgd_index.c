@@ -280,7 +280,7 @@ static int64_t cost_beside(const struct fgd_index *index, int32_t task, int32_t 
     return state->n_devices > 0 ? 0 : WEIR_MIN(state->cpu_milli / 1000, ROOM_MAX);
 }
 
-/** Rank all nodes anew; for devices those that have some are enough. */
+/** Rank all nodes again; for devices those that have some are enough. */
 static void rank_all(struct fgd_index *index, struct ranking *ranking, int32_t task)
 {
     fgd_ranking_clear(&ranking->nodes);

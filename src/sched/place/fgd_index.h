@@ -4,7 +4,7 @@
  * changed since.
  *
  * The mix is every task of the snapshot that runs or waits, by shape. States are those of the
- * future, when what leaves has left. Weights follow scarcity. They are made anew when commits have
+ * future, when what leaves has left. Weights follow scarcity. They are made again when commits have
  * changed the room of the cluster by an eighth. What is only tried out does not count: so
  * placements do not depend on how many others were looked at.
  */
@@ -32,7 +32,7 @@ void fgd_index_destroy(struct fgd_index *index);
 /** A node's counters have changed. O(devices). */
 void fgd_index_note(struct fgd_index *index, int32_t node);
 
-/** So many changes of tasks were committed. Cost: nodes times shapes if weights are made anew. */
+/** So many changes of tasks were committed. Cost: nodes times shapes if weights are made again. */
 void fgd_index_commit(struct fgd_index *index, size_t n_changes);
 
 /** What the task on the node would cost; smaller is better. INT64_MAX if it does not fit. */

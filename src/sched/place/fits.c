@@ -156,7 +156,7 @@ static bool is_weighed_later(const struct cluster *cluster)
 }
 
 /** What a device counts as taken when shares choose: what leaves is there too. But if nobody stays
- *  there, those who wait for it start on it anew. */
+ *  there, those who wait for it start on it again. */
 static int64_t taken_of(const struct cluster *cluster, const struct device_state *device)
 {
     if (is_weighed_later(cluster)) {

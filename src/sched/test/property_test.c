@@ -212,7 +212,7 @@ static int run_by(struct test_cluster *cluster, const struct weir_sched_profile 
 }
 
 /** What is moved by "binpack" without kept places may go back as it came, and be moved for ever: in
- *  a scenario shares count what leaves a device, but not when they are placed anew. Without moves
+ *  a scenario shares count what leaves a device, but not when they are placed again. Without moves
  *  it comes to rest. */
 static int run_to_rest(struct test_cluster *cluster, const struct weir_sched_profile *profile)
 {

@@ -14,7 +14,7 @@
 weir_status exchange_nccl_compare(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Make the GPUs a group. It clears is_on_gpus if that fails on any worker: the net is to be made anew
+ * Make the GPUs a group. It clears is_on_gpus if that fails on any worker: the net is to be made again
  * then. Collective.
  *
  * @param created  How making the net went here. It is returned if it is a failure.

@@ -314,7 +314,7 @@ function walk(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
     }
 }
 
-/** The version that travels along a link after a move. Keyed by time, so that each move starts anew. */
+/** The version that travels along a link after a move. Keyed by time, so that each move starts again. */
 function Traveller({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
     const move = edge.link ? transitions.value[linkKey(ion.name, edge.link.from, edge.link.to)] : undefined
     const [done, setDone] = useState(0)

@@ -88,7 +88,7 @@ interface RowProps<T> {
     onOpen: (row: T, event: MouseEvent) => void
 }
 
-/** Drawn anew when it is another row, or what its cells read has changed: not because the list was scrolled. */
+/** Drawn again when it is another row, or what its cells read has changed: not because the list was scrolled. */
 class Row<T> extends Component<RowProps<T>> {
     override shouldComponentUpdate(next: RowProps<T>, state: unknown): boolean {
         return state !== this.state || (Object.keys(next) as (keyof RowProps<T>)[]).some((key) => next[key] !== this.props[key])

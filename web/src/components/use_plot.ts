@@ -17,7 +17,7 @@ export const spanOf = (alone: number): uPlot.Range.Function => (_plot, from, to)
 /** A value without another beside it is drawn by no line: as a point. */
 export const loneValue: uPlot.Series.Points.Show = (plot, series) => (plot.data[series] as ArrayLike<number | null>).length < 2 || [...plot.data[series]!].filter((value) => typeof value === 'number').length === 1
 
-/** What to draw in: made anew when `shape` changes, its figures whenever `data` does. */
+/** What to draw in: made again when `shape` changes, its figures whenever `data` does. */
 export function usePlot(height: number, data: uPlot.AlignedData, shape: string, options: (width: number) => uPlot.Options) {
     const host = useRef<HTMLDivElement>(null)
     const plot = useRef<uPlot | null>(null)

@@ -20,7 +20,7 @@ import { openSwitcher, TopBar } from './top_bar'
 /** What the frame itself shows: counts, verdict, names for the palette. After what the screen needs. */
 const OWN = [alerts, ions, platform, projectList, jobs, models, nodes, candidates]
 
-/** After a change of screen: title, scroll and focus start anew, as a page load would have done. */
+/** After a change of screen: title, scroll and focus start again, as a page load would have done. */
 function useScreenChange(key: string, title: string): void {
     const first = useRef(true)
     useEffect(() => {
@@ -82,7 +82,7 @@ function useKeys(): void {
     }, [])
 }
 
-/** What is shown is being fetched anew: seen only where that takes long. */
+/** What is shown is being fetched again: seen only where that takes long. */
 function WorkBar() {
     const isWorking = current.value?.screen.load.some((resource) => resource.loading.value)
     return isWorking ? <div class="work-bar" aria-hidden="true" /> : null

@@ -84,7 +84,7 @@ async function writeFile(wanted: Wanted, name: string): Promise<void> {
     toast(`${counted(rows.length, 'run is', 'runs are')} in the file${cursor ? `: the first ${FILE_MAX}` : ''}`)
 }
 
-/** The list that is asked for, in groups or not: fetched anew when that changes, while the old one stays until the first rows are there. */
+/** The list that is asked for, in groups or not: fetched again when that changes, while the old one stays until the first rows are there. */
 function useList(wanted: Wanted, by: string, metric: string | undefined, round: number) {
     const key = JSON.stringify([wanted, by, by && metric, round])
     const list = useMemo(() => (by === '' ? new RunPages(wanted) : new GroupedRuns(wanted, by, metric)), [key])
@@ -202,7 +202,7 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
     const barred: [string, [number, number]] | undefined = bars === undefined ? undefined : [bars, boundsOf(rows, splitColumn(bars)[1])]
     const first = rows.find(isRun)
     const numbers = ids.filter((id) => isNumeric(first, id))
-    // The same columns as long as they look the same: rows that are there are then not drawn anew when others come.
+    // The same columns as long as they look the same: rows that are there are then not drawn again when others come.
     const look = JSON.stringify([ids, barred, numbers, picked, project.value, experiment?.id])
     const makeColumns = () => columnsOf(ids, barred, numbers, [
         {

@@ -109,7 +109,7 @@ function Submit({ all, from, again }: { all: Kind[]; from: JobBefore | undefined
     const [name, setName] = useState(from?.name ?? '')
     const open = projectsThatMay('submit jobs')
     const [picked, setOwner] = useState('')
-    const first = open.find((one) => one === from?.project) ?? open[0] // worked out anew: the list of projects may come later
+    const first = open.find((one) => one === from?.project) ?? open[0] // worked out again: the list of projects may come later
     const owner = picked || (first ?? project.value ?? projects.value[0] ?? 'default')
     const [restarts, setRestarts] = useState(from?.max_restarts ? String(from.max_restarts) : '')
     const [texts, setTexts] = useState<Texts>(from ? textsOf(options, (from.spec ?? {}) as Record<string, unknown>) : {})

@@ -24,7 +24,7 @@ function bodyOf(queue: Queue): Body {
     return { parent, project, priority, shares, times, min_run_ms, idle_after_ms }
 }
 
-/** Sets a queue anew, unless somebody else has changed it since it was seen. */
+/** Sets a queue again, unless somebody else has changed it since it was seen. */
 async function change(seen: Queue, body: Body): Promise<void> {
     if (seen.is_set) {
         const now = await get<Queue>(`/queues/${segment(seen.name)}`)

@@ -2,7 +2,7 @@
  * Decisions for one list: what matches a filter, newest first, as it comes and back in time.
  *
  * Nothing moves under the pointer: while anybody holds the list (a reason given to hold()), what comes is only counted;
- * when the last reason goes, the newest page is fetched anew. What comes is shown a few times a second, with its faces
+ * when the last reason goes, the newest page is fetched again. What comes is shown a few times a second, with its faces
  * already there. Above MAX_ROWS_S nobody can read along: every so many-th is shown, and oneIn says so; when it calms
  * down, the page is fetched again and nothing is left out. Memory: KEEP rows while live, KEEP_OLD when going back.
  */
@@ -97,7 +97,7 @@ export class DecisionList {
         decisionFeed.add(onDecision)
         const timer = window.setInterval(() => void this.tick(), TICK_MS)
         const stopResyncs = effect(() => {
-            void resyncs.value // fetched anew, now and whenever the stream may have missed something
+            void resyncs.value // fetched again, now and whenever the stream may have missed something
             void this.load()
         })
         return () => {

@@ -25,7 +25,7 @@ function load(name: string): Kept | null {
     try {
         return JSON.parse(localStorage.getItem(keyOf(name)) ?? 'null') as Kept | null
     } catch {
-        return null // damaged, or no storage: the draft begins anew
+        return null // damaged, or no storage: the draft begins again
     }
 }
 

@@ -35,7 +35,7 @@ function quantile(before: unknown[], after: unknown[], share: number): number | 
     return counts.at(-1)?.[0] ?? null
 }
 
-/** Null: one of them does not have the version, or the server started anew between them. */
+/** Null: one of them does not have the version, or the server started again between them. */
 function between(before: Sample, after: Sample, version: number): Window | null {
     const b = after.versions.get(version)
     const a = before.versions.get(version)

@@ -128,7 +128,7 @@ export function valueOf(option: Option, text: string): unknown {
     }
 }
 
-/** What a field shows for a value; secrets that the server hides are written anew. */
+/** What a field shows for a value; secrets that the server hides are written again. */
 export function textOf(option: Option, value: unknown): string {
     if (value === undefined || value === null) {
         return ''

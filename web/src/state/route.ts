@@ -84,7 +84,7 @@ export function param(key: string): string {
     return route.value.query.get(key) ?? ''
 }
 
-/** Links of the page change the address without loading it anew; others, and those with a modifier, are the browser's. */
+/** Links of the page change the address without loading it again; others, and those with a modifier, are the browser's. */
 document.addEventListener('click', (event) => {
     const link = (event.target as Element).closest?.('a[href]')
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey

@@ -60,7 +60,7 @@ export const events: Resource<WeirEvent[]> = new Resource(async () =>
 /** Who wants every decision of the stream: lists take from it what they show. */
 export const decisionFeed = new Set<(decision: Decision) => void>()
 
-/** Grows whenever the stream may have missed something: what is fed by it fetches anew. */
+/** Grows whenever the stream may have missed something: what is fed by it fetches again. */
 export const resyncs = signal(0)
 
 /** Grows by one whenever candidates may have changed: screens that show them reload on it. */

@@ -242,7 +242,7 @@ static bool meet(struct pair *pair, int n)
     return atomic_load(&pair->n_come) >= n;
 }
 
-/* Statistics begin anew, as in run/net_group_test.c. */
+/* Statistics begin again, as in run/net_group_test.c. */
 static weir_status take_pair_step(struct weir_net *net, const struct weir_graph *graph, int rank,
                                   int step)
 {

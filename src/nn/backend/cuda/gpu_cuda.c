@@ -113,7 +113,7 @@ static int module_of(enum gpu_type type)
     return type == GPU_BF16 ? 1 : type == GPU_F16 ? 2 : 0;
 }
 
-/* An image that another driver cannot load, or a damaged one, is made anew, once. */
+/* An image that another driver cannot load, or a damaged one, is made again, once. */
 static weir_status load_module(struct cuda_gpu *gpu, const struct nvrtc *nvrtc, int arch,
                                int i_module, struct weir_error *err)
 {

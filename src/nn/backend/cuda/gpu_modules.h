@@ -28,7 +28,7 @@ struct module_source module_source_of_kernels(int arch, const char *option);
 /**
  * The module's image for cuModuleLoadData, from the cache or compiled.
  * @param nvrtc  NULL if it is not there: then only an image of the cache will do.
- * @param is_cache_trusted  false: compile anew, and replace what the cache holds.
+ * @param is_cache_trusted  false: compile again, and replace what the cache holds.
  * @param out  The caller frees it.
  * @return NOT_FOUND: not in the cache, and no NVRTC; INTERNAL: it does not compile, with the
  *         beginning of NVRTC's words (all of them are in a log line); NOMEM.

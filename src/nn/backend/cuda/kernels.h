@@ -69,8 +69,8 @@ struct gpu_flat_args {
 struct gpu_rows_args {
     const void *x, *dy, *residual;
     void *out, *out_residual;
-    unsigned char
-        *signs; /**< Of y before the ReLU: a bit for each element, a byte for each vector. */
+    /** Of y before the ReLU: a bit for each element, a byte for each vector. */
+    unsigned char *signs;
     const float *scale, *shift; /**< out = scale * x + shift; NULL: 1, 0. */
     const float *slope;         /**< PReLU. */
     float *saved;               /**< Batch norm: rows of op.saved. */
