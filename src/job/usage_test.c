@@ -304,8 +304,8 @@ static weir_status check(struct world *world, struct weir_error *err)
     }
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
     bool has_row;
-    MUST(weir_stmt_open(world->txn, "SELECT coalesce(sum(given), 0) / 1e6 FROM usage_totals", NULL, 0,
-                        &row, err));
+    MUST(weir_stmt_open(world->txn, "SELECT coalesce(sum(given), 0) / 1e6 FROM usage_totals", NULL,
+                        0, &row, err));
     MUST(weir_stmt_step(row, &has_row, err));
     ck_assert_double_eq_tol(weir_stmt_f64(row, 0), total, 1e-6);
     return WEIR_OK;
