@@ -437,9 +437,8 @@ def models_part():
     rows = []
     for row in parts(braces_after(text := without_comments(read("src/nn/zoo/zoo.c")),
                                   text.index("struct weir_zoo_model models[]"))):
-        member = lambda name: re.search(rf"\.{name} = (\{{[^}}]*\}}|\"[^\"]*\")", row)[1]
-        shape = "×".join(re.findall(r"\d+", member("shape")))
-        rows.append((f"`{string(member('name'))}`", shape, string(member("doc"))))
+        name, doc, shape, *_ = parts(row[1:-1])
+        rows.append((f"`{string(name)}`", "×".join(re.findall(r"\d+", shape)), string(doc)))
     return table(("name", "input", "what"), rows)
 
 
