@@ -235,7 +235,7 @@ static weir_status make(const struct image_source *source, const char *path, con
  * @return NOT_FOUND for a name or a blob that is not there; INVALID for a bad name; as
  *         image_oci_unpack; as weir_client_blob_get.
  */
-static weir_status image_fetch(const struct image_source *source, struct image_progress *progress,
+static weir_status fetch_image(const struct image_source *source, struct image_progress *progress,
                                struct weir_arena *arena, struct weir_error *err)
 {
     char *path = NULL, *key = NULL, *images = images_dir(source, arena);
@@ -257,7 +257,7 @@ static weir_status image_fetch(const struct image_source *source, struct image_p
  * @param out_dir  Its folder, with rootfs/ and image.json.
  * @return NOT_FOUND if it is not here.
  */
-static weir_status image_hold(const struct image_source *source, struct weir_arena *arena,
+static weir_status hold_image(const struct image_source *source, struct weir_arena *arena,
                               char **out_dir, int *out_lock_fd, struct weir_error *err)
 {
     char *path = NULL, *key = NULL, *images = images_dir(source, arena);
@@ -294,7 +294,7 @@ static _Noreturn void fetch_and_say(const struct image_source *source,
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    said.status = image_fetch(source, progress, arena, &said.err);
+    said.status = fetch_image(source, progress, arena, &said.err);
     (void)!write(fd, &said, sizeof said);
     _exit(0);
 }
@@ -384,7 +384,7 @@ weir_status image_get(const struct image_source *source, const struct image_watc
                       struct weir_arena *arena, char **out_dir, int *out_lock_fd,
                       struct weir_error *err)
 {
-    if (image_hold(source, arena, out_dir, out_lock_fd, err) == WEIR_OK) {
+    if (hold_image(source, arena, out_dir, out_lock_fd, err) == WEIR_OK) {
         return WEIR_OK;
     }
     struct image_progress *progress = progress_map();
@@ -393,5 +393,5 @@ weir_status image_get(const struct image_source *source, const struct image_watc
     }
     weir_status status = fetch_in_child(source, watch, progress, arena, err);
     (void)munmap(progress, sizeof *progress);
-    return status == WEIR_OK ? image_hold(source, arena, out_dir, out_lock_fd, err) : status;
+    return status == WEIR_OK ? hold_image(source, arena, out_dir, out_lock_fd, err) : status;
 }

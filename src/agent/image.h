@@ -51,8 +51,11 @@ struct image_watch {
 };
 
 /**
- * image_fetch in a child of this process, and image_hold. If the watch says that it is stopped the child is killed.
- * @return CANCELLED if it was stopped; else as those.
+ * Make sure that the image is here, in a child of this process, as that may take minutes, and keep it as long as
+ * *out_lock_fd is open. If the watch says that it is stopped the child is killed.
+ * @param out_dir  Its folder, with rootfs/ and image.json.
+ * @return CANCELLED if it was stopped; NOT_FOUND for a name or a blob that is not there; INVALID for a bad name; as
+ *         image_oci_unpack; as weir_client_blob_get.
  */
 weir_status image_get(const struct image_source *source, const struct image_watch *watch,
                       struct weir_arena *arena, char **out_dir, int *out_lock_fd,

@@ -250,7 +250,7 @@ START_TEST(who_waits_is_told_how_far_it_is)
     (void)snprintf(path, sizeof path, "%s.lock", image);
     ck_assert_int_eq(weir_dir_remove(image, &err), WEIR_OK);
     int other = open(path, O_RDWR | O_CLOEXEC);
-    ck_assert_int_eq(flock(other, LOCK_SH), 0); /* image_hold may look, nobody may make it */
+    ck_assert_int_eq(flock(other, LOCK_SH), 0); /* one may look, nobody may make it */
     const struct image_watch watch = {.is_stopped = once_told, .tell = note_told};
     ck_assert_int_eq(image_get(&source, &watch, &arena, &image, &fd, &err), WEIR_ERR_CANCELLED);
     ck_assert_str_eq(told, "another task of this node is unpacking it");

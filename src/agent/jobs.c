@@ -109,7 +109,7 @@ void jobs_remove_all(const char *agent_dir)
     each_job(jobs_dir, remove_from, jobs_dir);
 }
 
-static bool jobs_have_sandboxes(const struct agent *agent)
+static bool have_sandboxes(const struct agent *agent)
 {
     const struct sandbox_probe *sandbox = &agent->sandbox;
     return agent->is_isolating && sandbox->has_mounts &&
@@ -137,7 +137,7 @@ weir_status jobs_sandbox(struct agent *agent, const char *job, json_t **out, str
 {
     char dir[TASK_PATH_BYTES], shm[64];
     uid_t user;
-    if (!jobs_have_sandboxes(agent)) {
+    if (!have_sandboxes(agent)) {
         *out = NULL;
         return WEIR_OK;
     }

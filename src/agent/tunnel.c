@@ -45,7 +45,7 @@ weir_status tunnel_listen(struct tunnel *tunnel, const char *host, struct weir_e
 /* ---- connections and the program ------------------------------------------------------------------- */
 
 /** Does a head ask for the way in with this secret? Pure; takes as long for every wrong secret. */
-static bool tunnel_is_authorized(const char *head, const char *secret)
+static bool is_authorized(const char *head, const char *secret)
 {
     static const char name[] = "\r\nProxy-Authorization: Bearer ";
     const char *shown = strcasestr(head, name);
@@ -143,7 +143,7 @@ static void decide(struct tunnel_server *server, struct visitor *visitor, const 
                    size_t n)
 {
     static const char welcome[] = "HTTP/1.1 200 OK\r\n\r\n";
-    if (!tunnel_is_authorized(visitor->head, server->tunnel->secret)) {
+    if (!is_authorized(visitor->head, server->tunnel->secret)) {
         turn_away(visitor, "HTTP/1.1 407 Proxy Authentication Required\r\n" NOTHING);
         return;
     }

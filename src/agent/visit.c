@@ -43,8 +43,8 @@ static weir_status read_command(const json_t *command, struct weir_arena *arena,
 }
 
 /** Read one. INVALID names the member. Pure. */
-static weir_status visit_order_read(const json_t *object, struct weir_arena *arena,
-                                    struct visit_order *out, struct weir_error *err)
+static weir_status order_read(const json_t *object, struct weir_arena *arena,
+                              struct visit_order *out, struct weir_error *err)
 {
     struct visit_order order = {
         .stream = json_integer_value(json_object_get(object, "stream")),
@@ -184,7 +184,7 @@ static _Noreturn void be_runner(const struct visit_host *host, const char *path,
     weir_status status = weir_json_load(path, ORDER_MAX_BYTES, &object, &err);
     (void)unlink(path);
     if (status == WEIR_OK) {
-        status = visit_order_read(object, &arena, &order, &err);
+        status = order_read(object, &arena, &order, &err);
     }
     if (status != WEIR_OK || getppid() != parent) {
         _exit(1);

@@ -96,8 +96,8 @@ weir_status blob_is_named(struct api_call *call, const char *sha256, bool *out,
 }
 
 /** Is it a blob of one of these projects? */
-static weir_status blob_is_of(struct api_call *call, const struct weir_row_scope *projects,
-                              const char *sha256, bool *out, struct weir_error *err)
+static weir_status is_of(struct api_call *call, const struct weir_row_scope *projects,
+                         const char *sha256, bool *out, struct weir_error *err)
 {
     struct looking looking = {.call = call, .projects = projects, .sha256 = sha256};
     if (!projects->is_all) {
@@ -112,11 +112,11 @@ weir_status blob_is_callers(struct api_call *call, const char *sha256, bool *out
                             struct weir_error *err)
 {
     if (call->attempt == NULL) {
-        return blob_is_of(call, &call->rows, sha256, out, err);
+        return is_of(call, &call->rows, sha256, out, err);
     }
     const char *projects[] = {call->attempt->project};
     const struct weir_row_scope own = {.projects = projects, .n_projects = 1};
-    return blob_is_of(call, &own, sha256, out, err);
+    return is_of(call, &own, sha256, out, err);
 }
 
 /* ---- what a task was given ------------------------------------------------------------------------ */

@@ -163,9 +163,9 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
 
 /* A request that waits is handled again with every wake: what one turn allocates must not stay
  * until the answer, as it would in the request's arena. */
-static void api_call_init(struct api_call *call, struct weir_api *api,
-                          struct weir_http_request *request, struct weir_http_response *response,
-                          struct weir_arena *arena)
+static void call_init(struct api_call *call, struct weir_api *api,
+                      struct weir_http_request *request, struct weir_http_response *response,
+                      struct weir_arena *arena)
 {
     weir_arena_init(arena, CALL_MAX_BYTES);
     *call = (struct api_call){
@@ -174,7 +174,7 @@ static void api_call_init(struct api_call *call, struct weir_api *api,
 }
 
 /** Of a request of the wrong method, or with an encoded body: which is right. After the answer is made. */
-static void api_say_form(const struct api_call *call)
+static void say_form(const struct api_call *call)
 {
     if (call->allow != NULL && *call->allow != '\0') {
         weir_http_response_not_allowed(call->response, call->allow);
@@ -184,7 +184,7 @@ static void api_say_form(const struct api_call *call)
 }
 
 /** Who guesses passwords is told when to try again. */
-static void api_say_when(const struct api_call *call)
+static void say_when(const struct api_call *call)
 {
     if (call->guessed.retry_after_s > 0) {
         weir_http_response_header(
@@ -201,11 +201,11 @@ static void refuse(struct api_call *call, weir_status status, const struct weir_
         told.status = WEIR_ERR_IO; /* the caller has sent nothing that is damaged */
     }
     call->form->refuse(call, &told);
-    api_say_form(call);
+    say_form(call);
     if (told.status == WEIR_ERR_IO || told.status == WEIR_ERR_NOSPACE) {
         vitals_doubt(call->api->vitals);
     }
-    api_say_when(call);
+    say_when(call);
     if (weir_status_http(told.status) >= 500 && told.status != WEIR_ERR_UNSUPPORTED) {
         weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", call->request->method),
                  WEIR_KV_STR("path", call->request->path), WEIR_KV_STR("error", err->message));
@@ -265,7 +265,7 @@ void weir_api_handle(void *context, struct weir_http_request *request,
         weir_gateway_handle(api->gateway, request, response);
         return;
     }
-    api_call_init(&call, api, request, response, &arena);
+    call_init(&call, api, request, response, &arena);
     if (weir_mlflow_takes(request) || !api_page(&call)) {
         handle(&call);
     }
@@ -345,7 +345,7 @@ void weir_api_admit(void *context, struct weir_http_request *request,
         weir_gateway_admit(api->gateway, request, response);
         return;
     }
-    api_call_init(&call, api, request, response, &arena);
+    call_init(&call, api, request, response, &arena);
     weir_status status = prepare(&call, &err);
     if (status != WEIR_OK) {
         refuse(&call, status, &err);

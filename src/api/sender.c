@@ -38,7 +38,7 @@ static weir_status find_in(struct weir_txn *txn, void *context, struct weir_erro
 }
 
 /** Find the sender of the call's task, once: call->sender. */
-static weir_status api_sender_find(struct api_call *call, struct weir_error *err)
+static weir_status find_sender(struct api_call *call, struct weir_error *err)
 {
     if (call->sender != NULL) {
         return WEIR_OK;
@@ -50,17 +50,17 @@ static weir_status api_sender_find(struct api_call *call, struct weir_error *err
     return WEIR_OK;
 }
 
-/** May the sender do this? api_sender_find was called. */
-static bool api_sender_may(const struct api_call *call, enum weir_right right)
+/** May the sender do this? find_sender was called. */
+static bool sender_may(const struct api_call *call, enum weir_right right)
 {
     return (call->sender->rights & WEIR_RIGHTS_OF(right)) != 0;
 }
 
 weir_status api_sender_check(struct api_call *call, enum weir_right right, struct weir_error *err)
 {
-    WEIR_TRY(api_sender_find(call, err));
+    WEIR_TRY(find_sender(call, err));
     const struct api_sender *sender = call->sender;
-    return api_sender_may(call, right)
+    return sender_may(call, right)
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_DENIED,
                                 "%s %s: a task may do no more than who it works for, and \"%s\" "

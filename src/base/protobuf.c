@@ -159,7 +159,7 @@ void weir_protobuf_put_float(struct weir_buf *buf, uint32_t number, float value)
 }
 
 /** Only the key and the length of a field of `len` bytes, which the caller sends behind it. */
-static void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len)
+static void put_header(struct weir_buf *buf, uint32_t number, size_t len)
 {
     put_key(buf, number, WEIR_PROTOBUF_BYTES);
     put_varint(buf, len);
@@ -167,7 +167,7 @@ static void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size
 
 void weir_protobuf_put_bytes(struct weir_buf *buf, uint32_t number, const void *bytes, size_t len)
 {
-    weir_protobuf_put_header(buf, number, len);
+    put_header(buf, number, len);
     (void)weir_buf_append(buf, bytes, len);
 }
 

@@ -21,7 +21,7 @@ static const char *tail_of(struct rolling_place *place, const char *path)
     return place->path;
 }
 
-static const char *rolling_part_path(struct rolling_place *place, const char *path, int64_t start)
+static const char *part_path(struct rolling_place *place, const char *path, int64_t start)
 {
     if (start == 0) {
         (void)snprintf(place->path, sizeof place->path, "%s", path);
@@ -42,7 +42,7 @@ const char *rolling_times_path(struct rolling_place *place, const char *path, in
 /* ---- what is there ------------------------------------------------------------------------------- */
 
 /** Bytes of a file; 0: there is none. */
-static int64_t rolling_size(const char *path)
+static int64_t size_of(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 ? (int64_t)info.st_size : 0;
@@ -82,9 +82,9 @@ void rolling_look(const char *path, struct rolling_parts *out)
     if (dir != NULL) {
         closedir(dir);
     }
-    out->parts[0].size = rolling_size(path);
+    out->parts[0].size = size_of(path);
     for (size_t i = 1; i < out->n; i++) {
-        out->parts[i].size = rolling_size(rolling_part_path(&place, path, out->parts[i].start));
+        out->parts[i].size = size_of(part_path(&place, path, out->parts[i].start));
     }
 }
 
@@ -97,8 +97,8 @@ static int open_part(struct weir_rolling *file, int64_t start)
     char last = '\n';
     file->is_head = start == 0;
     file->start = start;
-    file->fd = open(rolling_part_path(&place, file->path, start),
-                    O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    file->fd =
+        open(part_path(&place, file->path, start), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     file->size = file->fd >= 0 ? (int64_t)lseek(file->fd, 0, SEEK_END) : 0;
     if (file->size > 0) {
         (void)!pread(file->fd, &last, 1, (off_t)file->size - 1);
@@ -153,7 +153,7 @@ static void make_room(const struct weir_rolling *file)
     rolling_look(file->path, &parts);
     for (size_t i = 1; i < parts.n; i++) {
         disk[i] = parts.parts[i].size +
-                  rolling_size(rolling_times_path(&place, file->path, parts.parts[i].start));
+                  size_of(rolling_times_path(&place, file->path, parts.parts[i].start));
         sum += disk[i];
     }
     for (size_t i = 1; i < parts.n; i++) {
@@ -162,7 +162,7 @@ static void make_room(const struct weir_rolling *file)
         if (is_left && parts.parts[i].size > 0) {
             return;
         }
-        (void)unlink(rolling_part_path(&place, file->path, parts.parts[i].start));
+        (void)unlink(part_path(&place, file->path, parts.parts[i].start));
         (void)unlink(rolling_times_path(&place, file->path, parts.parts[i].start));
     }
 }
@@ -256,7 +256,7 @@ void weir_rolling_sync(const struct weir_rolling *file)
     struct rolling_parts parts;
     rolling_look(file->path, &parts);
     for (size_t i = 0; i < parts.n; i++) {
-        sync_file(rolling_part_path(&place, file->path, parts.parts[i].start), 0);
+        sync_file(part_path(&place, file->path, parts.parts[i].start), 0);
         sync_file(rolling_times_path(&place, file->path, parts.parts[i].start), 0);
     }
     sync_file(tail_of(&place, file->path), O_DIRECTORY);
@@ -293,7 +293,7 @@ weir_status weir_rolling_read(const char *path, int64_t position, void *out, siz
             return WEIR_OK;
         }
         int64_t from = WEIR_MAX(position, parts.parts[i].start);
-        int fd = open(rolling_part_path(&place, path, parts.parts[i].start), O_RDONLY | O_CLOEXEC);
+        int fd = open(part_path(&place, path, parts.parts[i].start), O_RDONLY | O_CLOEXEC);
         ssize_t n =
             fd >= 0 ? pread(fd, out, size, (off_t)(from - parts.parts[i].start)) : (ssize_t)-1;
         int errno_value = errno;

@@ -7,7 +7,7 @@ double allreduce_algorithm_gb_s(const struct allreduce_row *row)
     return row->time_us > 0 ? (double)row->bytes / row->time_us / 1e3 : 0;
 }
 
-static double allreduce_bus_gb_s(const struct allreduce_row *row, int n_ranks)
+static double bus_gb_s(const struct allreduce_row *row, int n_ranks)
 {
     return allreduce_algorithm_gb_s(row) * 2 * (n_ranks - 1) / n_ranks;
 }
@@ -22,7 +22,7 @@ static double mean_bus_gb_s(const struct allreduce_row *rows, size_t n_rows, int
 {
     double sum = 0;
     for (size_t i = 0; i < n_rows; i++) {
-        sum += allreduce_bus_gb_s(&rows[i], n_ranks);
+        sum += bus_gb_s(&rows[i], n_ranks);
     }
     return n_rows > 0 ? sum / (double)n_rows : 0;
 }
@@ -48,7 +48,7 @@ void allreduce_print_row(const struct weir_comm *comm, const struct allreduce_pl
 {
     (void)fprintf(file, "%13zu %13zu %9s %7s %10.2f %8.2f %8.2f %7lld %s\n", row->bytes,
                   row->n_elems, allreduce_type_name(plan->type), "sum", row->time_us,
-                  allreduce_algorithm_gb_s(row), allreduce_bus_gb_s(row, weir_comm_size(comm)),
+                  allreduce_algorithm_gb_s(row), bus_gb_s(row, weir_comm_size(comm)),
                   (long long)row->n_wrong, row->algorithm);
     (void)fflush(file);
 }
@@ -77,7 +77,7 @@ weir_status allreduce_print_json(const struct weir_comm *comm, const struct allr
             json_pack("{s:I,s:I,s:f,s:f,s:f,s:f,s:i,s:I,s:s}", "bytes", (json_int_t)row->bytes,
                       "count", (json_int_t)row->n_elems, "time_us", row->time_us, "least_us",
                       row->least_us, "algbw_gb_s", allreduce_algorithm_gb_s(row), "busbw_gb_s",
-                      allreduce_bus_gb_s(row, n_ranks), "samples", row->n_samples, "wrong",
+                      bus_gb_s(row, n_ranks), "samples", row->n_samples, "wrong",
                       (json_int_t)row->n_wrong, "algorithm", row->algorithm));
     }
     json_t *whole = json_pack(

@@ -17,7 +17,7 @@
 #define CSV_LOOK_ROWS 256
 
 /** A field, quoted if it must be. */
-static void csv_put_text(struct weir_buf *buf, const char *text)
+static void put_text(struct weir_buf *buf, const char *text)
 {
     if (text == NULL) {
         return;
@@ -104,9 +104,9 @@ static void add_event(struct csv_files *files, const void *record)
     struct weir_buf *buf = &files->events;
     put_time(buf, event->time_ms);
     (void)weir_buf_printf(buf, ",,%" PRId64 ",", event->seq);
-    csv_put_text(buf, event->message);
+    put_text(buf, event->message);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, event->kind);
+    put_text(buf, event->kind);
     (void)weir_buf_printf(buf, ",%" PRId64 ",false,", event->seq);
     put_time(buf, event->time_ms);
     (void)weir_buf_puts(buf, ",,\r\n");
@@ -118,11 +118,11 @@ static void add_alert(struct csv_files *files, const void *record)
     struct weir_buf *buf = &files->events;
     put_time(buf, alert->raised_ms);
     (void)weir_buf_puts(buf, ",,");
-    csv_put_text(buf, alert->id);
+    put_text(buf, alert->id);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, alert->message);
+    put_text(buf, alert->message);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, alert->kind);
+    put_text(buf, alert->kind);
     (void)weir_buf_puts(buf, ",,true,");
     put_time(buf, alert->raised_ms);
     (void)weir_buf_puts(buf, ",");
@@ -138,11 +138,11 @@ static void add_kpi(struct csv_files *files, const void *record)
     struct weir_buf *buf = &files->kpis;
     put_time(buf, kpi->time_ms);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, kpi->name);
+    put_text(buf, kpi->name);
     (void)weir_buf_puts(buf, ",");
     put_number(buf, kpi->value);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, kpi->unit);
+    put_text(buf, kpi->unit);
     (void)weir_buf_puts(buf, "\r\n");
 }
 
@@ -186,7 +186,7 @@ static void add_metric(struct csv_files *files, const void *record)
     struct weir_buf *buf = &files->pipelines[run->i_pipeline].stats;
     put_time(buf, metric->time_ms);
     (void)weir_buf_printf(buf, ",%s,", metric->run);
-    csv_put_text(buf, metric->key);
+    put_text(buf, metric->key);
     (void)weir_buf_printf(buf, ",%" PRId64 ",", metric->step);
     put_number(buf, metric->value);
     (void)weir_buf_puts(buf, ",,,,,\r\n");
@@ -202,13 +202,13 @@ static void add_report(struct csv_files *files, const void *record)
     struct weir_buf *buf = &pipeline->stats;
     put_time(buf, report->time_ms);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, report->replica);
+    put_text(buf, report->replica);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, report->signal);
+    put_text(buf, report->signal);
     (void)weir_buf_puts(buf, ",,");
     put_number(buf, report->value);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, report->statistic);
+    put_text(buf, report->statistic);
     (void)weir_buf_puts(buf, ",");
     put_number(buf, report->p_value);
     (void)weir_buf_printf(buf, ",%s,%" PRId64 ",%" PRId64 "\r\n",
@@ -228,13 +228,13 @@ static void add_statistic(struct csv_files *files, const void *record)
     struct weir_buf *buf = &pipeline->stats;
     put_time(buf, statistic->time_ms);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, statistic->job);
+    put_text(buf, statistic->job);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, statistic->name);
+    put_text(buf, statistic->name);
     (void)weir_buf_puts(buf, ",,");
-    csv_put_text(buf, statistic->value);
+    put_text(buf, statistic->value);
     (void)weir_buf_puts(buf, ",");
-    csv_put_text(buf, statistic->kind);
+    put_text(buf, statistic->kind);
     (void)weir_buf_printf(buf, ",,,,%" PRId64 "\r\n", statistic->model_version);
 }
 
@@ -247,7 +247,7 @@ static void end_hour(struct csv_files *files, struct csv_pipeline *pipeline)
     if (hour->n > 0) {
         put_time(buf, hour->hour_ms);
         (void)weir_buf_puts(buf, ",");
-        csv_put_text(buf, pipeline->name);
+        put_text(buf, pipeline->name);
         (void)weir_buf_printf(buf,
                               ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
                               ",%" PRId64 ",%.1f,%" PRId64 "\r\n",

@@ -231,10 +231,10 @@ static bool is_asked(const struct weir_ion_state *state, const struct weir_ion_t
 }
 
 /** What the ION's triggers look at now; in the control's arena. Cost: a query for each such trigger. */
-static weir_status control_observe(struct control *control, struct weir_txn *txn,
-                                   const struct weir_ion_state *state,
-                                   struct weir_ion_observed **out, size_t *out_n,
-                                   struct weir_error *err)
+static weir_status observe_triggers(struct control *control, struct weir_txn *txn,
+                                    const struct weir_ion_state *state,
+                                    struct weir_ion_observed **out, size_t *out_n,
+                                    struct weir_error *err)
 {
     struct weir_ion_observed *observed =
         WEIR_ARENA_ARRAY(control->arena, state->n_triggers + 1, struct weir_ion_observed);
@@ -262,7 +262,7 @@ weir_status control_observe_is_due(struct control *control, struct weir_txn *txn
     struct weir_ion_observed *observed;
     size_t n;
     bool is_due = false;
-    WEIR_TRY(control_observe(control, txn, state, &observed, &n, err));
+    WEIR_TRY(observe_triggers(control, txn, state, &observed, &n, err));
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < state->n_triggers; k++) {
             const struct weir_trigger *trigger =
@@ -285,7 +285,7 @@ weir_status control_ion_tick(struct control *control, struct weir_txn *txn, cons
     struct weir_ion_observed *observed;
     size_t n;
     WEIR_TRY(weir_ion_load(txn, ion, control->arena, &state, err));
-    WEIR_TRY(control_observe(control, txn, &state, &observed, &n, err));
+    WEIR_TRY(observe_triggers(control, txn, &state, &observed, &n, err));
     struct weir_ion_event tick = {
         .type = WEIR_ION_EVENT_TICK, .actor = "system", .observed = observed, .n_observed = n};
     WEIR_TRY(control_rollout_gather(control, txn, &state, &tick, err));

@@ -81,8 +81,8 @@ static size_t list_replicas(const struct weir_deploy_state *state,
 }
 
 /** Add a deployment to a table. Pure but for the table. @return As weir_gateway_table_add. */
-static weir_status serving_add(struct weir_gateway_table *table,
-                               const struct weir_deploy_state *state, struct weir_error *err)
+static weir_status add_deployment(struct weir_gateway_table *table,
+                                  const struct weir_deploy_state *state, struct weir_error *err)
 {
     const struct weir_deployment *deployment = &state->deployment;
     struct weir_gateway_version versions[WEIR_GATEWAY_VERSIONS_MAX];
@@ -130,7 +130,7 @@ static void publish(struct look *look)
     struct weir_error err;
     struct weir_gateway_table *table = weir_gateway_table_create();
     for (size_t i = 0; i < look->n; i++) {
-        if (serving_add(table, &look->states[i], &err) != WEIR_OK) {
+        if (add_deployment(table, &look->states[i], &err) != WEIR_OK) {
             weir_log(WEIR_LOG_ERROR, "deployment_not_routed",
                      WEIR_KV_STR("deployment", look->states[i].deployment.name),
                      WEIR_KV_STR("error", err.message));

@@ -53,8 +53,8 @@ const char *weir_dataset_sample_name(const struct weir_dataset *dataset, size_t 
 }
 
 /** Path of a file of the dataset: root and name joined. @return LIMIT if too long. */
-static weir_status dataset_path(const struct weir_dataset *dataset, size_t i_file, char *out,
-                                size_t size, struct weir_error *err)
+static weir_status path_of(const struct weir_dataset *dataset, size_t i_file, char *out,
+                           size_t size, struct weir_error *err)
 {
     const char *name = dataset->files.names[i_file];
     int len = dataset->root == NULL ? snprintf(out, size, "%s", name)
@@ -135,7 +135,7 @@ weir_status weir_dataset_read(struct weir_dataset *dataset, size_t i_sample, str
     }
     char path[PATH_MAX];
     struct weir_image image;
-    WEIR_TRY(dataset_path(dataset, i_sample, path, sizeof path, err));
+    WEIR_TRY(path_of(dataset, i_sample, path, sizeof path, err));
     WEIR_TRY(weir_image_load(path, &image, err));
     if (dataset->cache != NULL) {
         offer_to_cache(dataset, i_sample, &image);
@@ -187,7 +187,7 @@ static weir_status write_lines(const struct weir_dataset *dataset, const struct 
     for (size_t i = 0; i < dataset->files.n; i++) {
         char path[PATH_MAX], hash[WEIR_SHA256_TEXT_BYTES];
         uint64_t n_bytes;
-        WEIR_TRY(dataset_path(dataset, entries[i].i_file, path, sizeof path, err));
+        WEIR_TRY(path_of(dataset, entries[i].i_file, path, sizeof path, err));
         WEIR_TRY(weir_file_sha256(path, hash, &n_bytes, err));
         if (weir_buf_printf(text, "%s  %s\n", hash, entries[i].name) != WEIR_OK) {
             return weir_error_set(err, text->status, "the list of files is too long");

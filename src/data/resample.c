@@ -82,7 +82,7 @@ static void combine_lines(const float *lines, size_t row, const struct taps *tap
 }
 
 /** Bilinear resize to `out`: height × width × image->channels floats on the 0..255 scale. */
-static weir_status image_resample(const struct weir_image *image, int width, int height, float *out)
+static weir_status resample(const struct weir_image *image, int width, int height, float *out)
 {
     size_t row = (size_t)width * (size_t)image->channels;
     size_t source_row = (size_t)image->width * (size_t)image->channels;
@@ -124,8 +124,7 @@ weir_status weir_image_resize(const struct weir_image *image, int width, int hei
     WEIR_TRY(weir_image_init(&made, width, height, image->channels, err));
     size_t n = (size_t)width * (size_t)height * (size_t)image->channels;
     float *values = malloc(n * sizeof *values);
-    weir_status status =
-        values == NULL ? WEIR_ERR_NOMEM : image_resample(image, width, height, values);
+    weir_status status = values == NULL ? WEIR_ERR_NOMEM : resample(image, width, height, values);
     if (status != WEIR_OK) {
         free(values);
         weir_image_fini(&made);
@@ -178,7 +177,7 @@ weir_status image_to_planes(const struct weir_image *image, const struct weir_in
 {
     size_t n = (size_t)input->h * (size_t)input->w;
     if (image->channels == 1) {
-        WEIR_TRY(image_resample(image, input->w, input->h, out));
+        WEIR_TRY(resample(image, input->w, input->h, out));
         for (int c = 1; c < input->c; c++) {
             memcpy(out + (size_t)c * n, out, n * sizeof *out);
         }
@@ -188,7 +187,7 @@ weir_status image_to_planes(const struct weir_image *image, const struct weir_in
     if (pixels == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    WEIR_TRY(image_resample(image, input->w, input->h, pixels));
+    WEIR_TRY(resample(image, input->w, input->h, pixels));
     split_colours(pixels, input->c, n, out);
     return WEIR_OK;
 }

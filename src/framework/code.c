@@ -38,7 +38,7 @@ static bool has_password(const char *text)
 }
 
 /** An address of a repository in which no password stands: who reads the job would read it. */
-static bool code_address_is_good(const char *address)
+static bool address_is_good(const char *address)
 {
     return address[0] != '\0' && address[0] != '-' && strlen(address) <= ADDRESS_MAX &&
            !has_controls(address) && !has_password(address);
@@ -96,8 +96,8 @@ weir_status code_check(const json_t *code, struct weir_error *err)
     if (patch != NULL && !is_hash(patch, HASH_DIGITS, HASH_DIGITS)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.spec.code.patch: expected a SHA-256");
     }
-    if ((git != NULL && !code_address_is_good(git)) ||
-        (repository != NULL && !code_address_is_good(repository))) {
+    if ((git != NULL && !address_is_good(git)) ||
+        (repository != NULL && !address_is_good(repository))) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.spec.code.%s: expected an address of a repository without a "
                               "password: put that into a secret, as variable GIT_TOKEN "

@@ -282,7 +282,7 @@ static bool send_now(struct weir_gateway *gateway, struct gateway_call *call)
 }
 
 /** Choose for it and send it, or hold it, or end it. */
-static void dispatch_try(struct weir_gateway *gateway, struct gateway_call *call)
+static void try_replica(struct weir_gateway *gateway, struct gateway_call *call)
 {
     if (!send_now(gateway, call)) {
         hold(gateway, call);
@@ -311,7 +311,7 @@ void dispatch_again(struct weir_gateway *gateway, struct gateway_call *call, con
     }
     figures_add(&call->to->figures->n_retried, call->is_inference && !call->is_copy);
     leave_version(call);
-    dispatch_try(gateway, call);
+    try_replica(gateway, call);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------------- */
@@ -360,7 +360,7 @@ void dispatch_begin(struct weir_gateway *gateway, struct gateway_call *call)
     int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : to->row->timeout_ms;
     call->due_ms = gateway->now_ms + timeout_ms;
     gateway->next_sweep_ms = WEIR_MIN(gateway->next_sweep_ms, call->due_ms);
-    dispatch_try(gateway, call);
+    try_replica(gateway, call);
 }
 
 void dispatch_copy(struct weir_gateway *gateway, struct gateway_call *copy,
@@ -374,7 +374,7 @@ void dispatch_copy(struct weir_gateway *gateway, struct gateway_call *copy,
     to->n_refs++;
     to->n_mirrors++;
     link_call(gateway, copy);
-    dispatch_try(gateway, copy);
+    try_replica(gateway, copy);
 }
 
 /* ---- time ------------------------------------------------------------------------------------------ */

@@ -47,7 +47,7 @@ static const char sql_kpis[] =
 /* ---- sums ---------------------------------------------------------------------------------------- */
 
 /** Count a value, or one less if sign is -1. Pure. */
-static void weir_ion_arm_add(struct weir_ion_arm *arm, double value, int sign)
+static void arm_add(struct weir_ion_arm *arm, double value, int sign)
 {
     if (arm->n == 0) {
         /* Yes and no stay whole numbers, whose sums are exact. */
@@ -61,7 +61,7 @@ static void weir_ion_arm_add(struct weir_ion_arm *arm, double value, int sign)
 }
 
 /** Pure. */
-static struct weir_ab_arm weir_ion_arm_figures(const struct weir_ion_arm *arm)
+static struct weir_ab_arm arm_figures(const struct weir_ion_arm *arm)
 {
     if (arm->n <= 0) {
         return (struct weir_ab_arm){0};
@@ -79,10 +79,10 @@ static weir_status count_in(struct weir_txn *txn, const char *id, const double *
     struct weir_ion_arm arm;
     WEIR_TRY(weir_txn_get(txn, &weir_ion_arm_resource, id, arena, &arm, err));
     if (value != NULL) { /* first: with n of 0 the origin would be chosen anew */
-        weir_ion_arm_add(&arm, *value, 1);
+        arm_add(&arm, *value, 1);
     }
     if (old != NULL) {
-        weir_ion_arm_add(&arm, *old, -1);
+        arm_add(&arm, *old, -1);
     }
     return weir_txn_update(txn, &weir_ion_arm_resource, &arm,
                            WEIR_FIELDS("n", "origin", "total", "total2"), err);
@@ -173,7 +173,7 @@ static weir_status add_rows(struct weir_txn *txn, const char *sql, struct weir_i
     WEIR_TRY(weir_stmt_open(txn, sql, binds, is_kpi ? 5 : 4, &stmt, err));
     weir_status status;
     while ((status = weir_stmt_step(stmt, &has_row, err)) == WEIR_OK && has_row) {
-        weir_ion_arm_add(arm, weir_stmt_f64(stmt, 0), 1);
+        arm_add(arm, weir_stmt_f64(stmt, 0), 1);
     }
     weir_stmt_close(stmt);
     return status;
@@ -227,7 +227,7 @@ static weir_status read(struct weir_txn *txn, const char *id, struct weir_arena 
     if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
         return weir_error_set(err, status, "%s", missing.message);
     }
-    *out = status == WEIR_OK ? weir_ion_arm_figures(&arm) : (struct weir_ab_arm){0};
+    *out = status == WEIR_OK ? arm_figures(&arm) : (struct weir_ab_arm){0};
     return WEIR_OK;
 }
 

@@ -82,9 +82,9 @@ struct weir_policy_inputs engine_inputs(struct engine *engine,
 }
 
 /** Record a decision, before it is carried out. */
-static void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
-                          const char *policy, const struct weir_policy_inputs *inputs,
-                          const struct weir_policy_verdict *told, const char *actor)
+static void keep_record(struct engine *engine, const struct weir_ion_candidate *candidate,
+                        const char *policy, const struct weir_policy_inputs *inputs,
+                        const struct weir_policy_verdict *told, const char *actor)
 {
     struct weir_ion *ion = &engine->state->ion;
     ion->n_decisions++;
@@ -112,8 +112,8 @@ void engine_record_by_hand(struct engine *engine, const struct weir_ion_candidat
                            const char *verdict, const char *rule, const char *actor)
 {
     struct weir_policy_inputs inputs = engine_inputs(engine, candidate, NULL, 0);
-    engine_record(engine, candidate, WEIR_POLICY_NONE, &inputs,
-                  &(struct weir_policy_verdict){.verdict = verdict, .rule = rule}, actor);
+    keep_record(engine, candidate, WEIR_POLICY_NONE, &inputs,
+                &(struct weir_policy_verdict){.verdict = verdict, .rule = rule}, actor);
 }
 
 static void set_state(struct engine *engine, struct weir_ion_candidate *candidate, char *state)
@@ -264,7 +264,7 @@ static void stand_at_gate(struct engine *engine, const struct weir_ion_doc_link 
 {
     const struct weir_policy *gate = &link->policies.items[i_gate];
     candidate->position = (int64_t)i_gate;
-    engine_record(engine, candidate, gate->kind->name, inputs, told, WEIR_ACTOR_POLICY);
+    keep_record(engine, candidate, gate->kind->name, inputs, told, WEIR_ACTOR_POLICY);
     if (is_verdict(told, WEIR_VERDICT_WAIT)) {
         hold(engine, candidate, gate, told, WEIR_CANDIDATE_APPROVED);
     } else {
@@ -286,15 +286,15 @@ static void ask_gates(struct engine *engine, const struct weir_ion_doc_link *lin
     told = weir_policy_decide(gate, &inputs, engine->arena);
     if (is_verdict(&told, WEIR_VERDICT_PASS) && inputs.is_last) {
         told.verdict = WEIR_VERDICT_PROMOTE;
-        engine_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
+        keep_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
         promote(engine, candidate);
     } else if (is_verdict(&told, WEIR_VERDICT_PASS)) {
-        engine_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
+        keep_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
         stand_at_gate(engine, link, candidate, i_other, &other, &other_told);
     } else if (is_verdict(&told, WEIR_VERDICT_WAIT)) {
         stand_at_gate(engine, link, candidate, i_gate, &inputs, &told);
     } else {
-        engine_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
+        keep_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
         end(engine, candidate, &told);
     }
 }
@@ -324,7 +324,7 @@ static void ask_one(struct engine *engine, const struct weir_ion_doc_link *link,
     if (passes && inputs.is_last) {
         told.verdict = WEIR_VERDICT_PROMOTE;
     }
-    engine_record(engine, candidate, policy->kind->name, &inputs, &told, by->actor);
+    keep_record(engine, candidate, policy->kind->name, &inputs, &told, by->actor);
     *out_goes_on = passes && !is_end;
     if (passes && !is_end) {
         engine_end_trial(candidate);
@@ -467,8 +467,8 @@ static bool is_over(struct engine *engine, const struct weir_ion_doc_link *link,
         struct weir_policy_verdict told =
             weir_policy_decide(&chain->items[i], &inputs, engine->arena);
         if (!is_verdict(&told, WEIR_VERDICT_PASS)) {
-            engine_record(engine, candidate, chain->items[i].kind->name, &inputs, &told,
-                          WEIR_ACTOR_POLICY);
+            keep_record(engine, candidate, chain->items[i].kind->name, &inputs, &told,
+                        WEIR_ACTOR_POLICY);
             end(engine, candidate, &told);
             return true;
         }

@@ -109,7 +109,7 @@ struct weir_policy_verdict weir_policy_trial_before(const char *policy,
     return (struct weir_policy_verdict){0};
 }
 
-static char *weir_ion_figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena)
+static char *figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena)
 {
     return weir_record_text(&weir_ion_figures_resource, figures, arena);
 }
@@ -161,7 +161,7 @@ char *weir_ion_figures_base(const char *before, const struct weir_ion_figures *n
     bool has_base = weir_record_of_text(&weir_ion_figures_resource, before, arena, &base);
     next.n_looks = has_base ? base.n_looks : 0;
     next.n_looks_since = 0;
-    return weir_ion_figures_text(&next, arena);
+    return figures_text(&next, arena);
 }
 
 char *weir_ion_figures_looked(const char *text, struct weir_arena *arena)
@@ -170,5 +170,5 @@ char *weir_ion_figures_looked(const char *text, struct weir_arena *arena)
     (void)weir_record_of_text(&weir_ion_figures_resource, text, arena, &base);
     base.n_looks++;
     base.n_looks_since++;
-    return weir_ion_figures_text(&base, arena);
+    return figures_text(&base, arena);
 }

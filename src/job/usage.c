@@ -264,7 +264,7 @@ static weir_status roll_all(struct weir_txn *txn, const char *sql, int64_t now_m
 }
 
 /** How often meters of tasks that run are rolled, where so many do. */
-static int64_t weir_usage_every_ms(int64_t n_running)
+static int64_t every_ms_of(int64_t n_running)
 {
     return WEIR_MAX((int64_t)WEIR_USAGE_ROLL_MS,
                     WEIR_MIN(n_running * WEIR_USAGE_EACH_MS, (int64_t)WEIR_USAGE_ROLL_MAX_MS));
@@ -275,8 +275,7 @@ weir_status weir_usage_roll_running(struct weir_txn *txn, int64_t now_ms, int64_
 {
     int64_t n;
     WEIR_TRY(weir_txn_query_int(txn, sql_n_running, WEIR_NO_BINDS, 0, &n, err));
-    return roll_all(txn, sql_running, now_ms, weir_usage_every_ms(n), WEIR_USAGE_RUNNING_MAX, out_n,
-                    err);
+    return roll_all(txn, sql_running, now_ms, every_ms_of(n), WEIR_USAGE_RUNNING_MAX, out_n, err);
 }
 
 weir_status weir_usage_roll_waiting(struct weir_txn *txn, int64_t now_ms, int64_t *out_n,

@@ -7,7 +7,7 @@
  * What is counted goes into the account by hour, project, user, job and model in that same transaction.
  * So a kill at any point loses nothing that comes later, and nothing is counted twice: of attempts
  * that are over the account is the sum of (end - start) × devices, and of one that runs it lacks at most
- * what was since it was rolled: weir_usage_every_ms.
+ * what was since it was rolled: WEIR_USAGE_ROLL_MS to WEIR_USAGE_ROLL_MAX_MS.
  *
  * What is counted, in thousandths of a device (or CPU) times milliseconds:
  *

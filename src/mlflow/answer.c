@@ -111,7 +111,7 @@ void mlflow_put_int(struct weir_buf *buf, int64_t value)
     (void)weir_buf_append(buf, text, number_int_text(value, text));
 }
 
-static void mlflow_put_number(struct weir_buf *buf, double value)
+static void put_number(struct weir_buf *buf, double value)
 {
     char text[NUMBER_TEXT_BYTES];
     if (isnan(value)) {
@@ -148,7 +148,7 @@ static void put_int_member(struct weir_buf *buf, const char *name, int64_t value
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /** Where a run's artifacts are, for MLflow's clients. */
-static void mlflow_put_artifact_uri(struct weir_buf *buf, const struct weir_run *run)
+static void put_artifact_uri(struct weir_buf *buf, const struct weir_run *run)
 {
     (void)weir_buf_puts(buf, ",\"artifact_uri\":");
     if (run->artifact_root != NULL) {
@@ -177,7 +177,7 @@ void mlflow_put_run_info(struct weir_buf *buf, const struct weir_run *run)
     if (run->finished_ms != 0) {
         put_int_member(buf, "end_time", run->finished_ms);
     }
-    mlflow_put_artifact_uri(buf, run);
+    put_artifact_uri(buf, run);
     mlflow_put_member(buf, "lifecycle_stage", run->deleted_ms != 0 ? "deleted" : "active");
     (void)weir_buf_append(buf, "}", 1);
 }
@@ -187,7 +187,7 @@ void mlflow_put_metric(struct weir_buf *buf, const struct weir_metric *metric, c
     (void)weir_buf_append(buf, "{", 1);
     mlflow_put_member(buf, "key", metric->key);
     (void)weir_buf_puts(buf, ",\"value\":");
-    mlflow_put_number(buf, metric->value);
+    put_number(buf, metric->value);
     put_int_member(buf, "timestamp", metric->time_ms);
     put_int_member(buf, "step", metric->step);
     mlflow_put_member(buf, "run_id", run_id);

@@ -78,7 +78,7 @@ struct weir_optimizer_config {
 struct weir_optimizer_type {
     const char *name;
     const char *doc;      /**< One sentence. */
-    const char *keys;     /**< Settings, each followed by a space: "beta1 beta2 epsilon ". */
+    const char *keys;     /**< Settings, separated by blanks: "beta1 beta2 epsilon". */
     double learning_rate; /**< Initial learning rate if the user gives none. */
     double epsilon;       /**< Default. */
 };

@@ -57,7 +57,7 @@ struct weir_schedule {
 struct weir_schedule_type {
     const char *name;
     const char *doc;  /**< One sentence, with the settings it takes. */
-    const char *keys; /**< Settings, each followed by a space: "gamma milestones ". */
+    const char *keys; /**< Settings, separated by blanks: "gamma milestones". */
     double (*rate)(const struct weir_schedule *schedule, uint64_t step); /**< After warm-up. */
 };
 

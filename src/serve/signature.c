@@ -82,7 +82,7 @@ static const char *const output_kinds[] = {
 };
 
 /** "tensor", "logits", "probabilities", "embedding". */
-static const char *signature_output_kind_text(enum signature_output_kind kind)
+static const char *output_kind_text(enum signature_output_kind kind)
 {
     return output_kinds[kind];
 }
@@ -348,6 +348,5 @@ json_t *weir_signature_json(const struct weir_signature *signature)
         ports_json(signature->outputs, signature->n_outputs), "is_batched", signature->is_batched,
         "picture",
         signature->has_picture ? picture_json(&signature->picture, signature->inputs) : json_null(),
-        "output_kind", signature_output_kind_text(signature->output_kind), "labels",
-        labels_json(signature));
+        "output_kind", output_kind_text(signature->output_kind), "labels", labels_json(signature));
 }

@@ -254,7 +254,7 @@ static void put_string(struct weir_buf *out, const struct weir_tensor_string *st
 
 /** One element: the shortest decimal that gives an f32 back; NaN, Infinity and -Infinity as
  *  they are called here. A string that is not UTF-8 is {"b64": …}. */
-static void tensor_json_put_elem(struct weir_buf *out, const struct weir_tensor *tensor, size_t i)
+static void put_elem(struct weir_buf *out, const struct weir_tensor *tensor, size_t i)
 {
     const char *elem = (const char *)tensor->data + i * weir_dtype_bytes(tensor->dtype);
     double value;
@@ -285,7 +285,7 @@ void tensor_json_put_flat(struct weir_buf *out, const struct weir_tensor *tensor
         if (i > 0) {
             (void)weir_buf_append(out, ",", 1);
         }
-        tensor_json_put_elem(out, tensor, first + i);
+        put_elem(out, tensor, first + i);
     }
     (void)weir_buf_append(out, "]", 1);
 }
@@ -296,7 +296,7 @@ static void put_part(struct weir_buf *out, const struct weir_tensor *tensor, int
 {
     size_t step = 1;
     if (axis == tensor->rank) {
-        tensor_json_put_elem(out, tensor, first);
+        put_elem(out, tensor, first);
         return;
     }
     if (axis == tensor->rank - 1) {

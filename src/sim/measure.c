@@ -31,7 +31,7 @@ static double percentile(const double *sorted, int32_t n, double p)
 }
 
 /** The spread of `n` values, which it sorts. Percentiles are interpolated. */
-static struct weir_sim_spread measure_spread(double *values, int32_t n)
+static struct weir_sim_spread spread_of(double *values, int32_t n)
 {
     double sum = 0;
     if (n == 0) {
@@ -101,10 +101,10 @@ static struct totals total(const struct timeline *timeline, const struct filter 
             room->waiting[totals.n_finished++] = (double)(took_ms - job->result.ran_ms) / 1000;
         }
     }
-    totals.completion = measure_spread(room->completion, totals.n_finished);
-    totals.to_start = measure_spread(room->to_start, totals.n_finished);
-    totals.waiting = measure_spread(room->waiting, totals.n_finished);
-    totals.slowdown = measure_spread(room->slowdown, n_slowdowns);
+    totals.completion = spread_of(room->completion, totals.n_finished);
+    totals.to_start = spread_of(room->to_start, totals.n_finished);
+    totals.waiting = spread_of(room->waiting, totals.n_finished);
+    totals.slowdown = spread_of(room->slowdown, n_slowdowns);
     return totals;
 }
 

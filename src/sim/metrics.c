@@ -21,7 +21,7 @@ static double guaranteed(const struct metrics_queue *queue, double want)
 }
 
 /** Work out fair shares of what queues ask for: `share` of `want`, both per queue. */
-static void metrics_divide(const struct metrics *metrics, const double *want, double *share)
+static void divide(const struct metrics *metrics, const double *want, double *share)
 {
     double left = (double)metrics->capacity_milli;
     for (int32_t q = 0; q < metrics->n_queues; q++) {
@@ -198,7 +198,7 @@ static void integrate_queues(struct metrics *metrics, double span)
         struct metrics_queue *queue = &metrics->queues[q];
         metrics->want[q] = (double)(queue->held_milli + queue->waiting_milli);
     }
-    metrics_divide(metrics, metrics->want, metrics->share);
+    divide(metrics, metrics->want, metrics->share);
     for (int32_t q = 0; q < metrics->n_queues; q++) {
         struct metrics_queue *queue = &metrics->queues[q];
         double held = (double)queue->held_milli, quota = guaranteed(queue, metrics->want[q]);

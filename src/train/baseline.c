@@ -45,7 +45,7 @@ void train_genuine_scores(const float *vectors, const int32_t *labels, size_t n,
 }
 
 /** The probability of the likeliest class: the largest softmax of n logits. Pure. */
-static double train_top_probability(const float *logits, size_t n)
+static double top_probability(const float *logits, size_t n)
 {
     double largest = (double)logits[0], sum = 0;
     for (size_t i = 1; i < n; i++) {
@@ -69,7 +69,7 @@ static weir_status add_probabilities(struct gathered *gathered, const struct wei
     for (uint32_t i = 0; i < batch->n_slots && gathered->n_scores < gathered->max; i++) {
         if (batch->labels[i] >= 0) {
             gathered->scores[gathered->n_scores++] =
-                train_top_probability(weir_net_output(net) + i * gathered->dim, gathered->dim);
+                top_probability(weir_net_output(net) + i * gathered->dim, gathered->dim);
         }
     }
     return WEIR_OK;

@@ -13,7 +13,7 @@ enum { FILE_MAX_BYTES = 1 << 20 };
 static const char *const wire_names[COMM_N_WIRES] = {"f32", "bf16", "fp16"};
 
 /** "f32", "bf16" or "fp16". */
-static const char *comm_wire_name(enum comm_wire wire)
+static const char *wire_name(enum comm_wire wire)
 {
     return wire_names[wire];
 }
@@ -180,7 +180,7 @@ static const char *text_of(const json_t *object, const char *key)
 static bool is_for(const json_t *entry, const struct comm_plan_key *key)
 {
     return strcmp(text_of(entry, "transport"), key->transport) == 0 &&
-           strcmp(text_of(entry, "wire"), comm_wire_name(key->wire)) == 0;
+           strcmp(text_of(entry, "wire"), wire_name(key->wire)) == 0;
 }
 
 /* How far an entry is from the key; 0: it is the key's. */
@@ -253,7 +253,7 @@ weir_status comm_plan_save(const char *path, const struct comm_plan_key *key,
     (void)json_array_append_new(entries,
                                 json_pack("{s:s,s:i,s:i,s:s,s:s}", "transport", key->transport,
                                           "ranks", key->n_ranks, "hosts", key->n_hosts, "wire",
-                                          comm_wire_name(key->wire), "algorithm", text));
+                                          wire_name(key->wire), "algorithm", text));
     WEIR_AUTO(weir_auto_free) char *bytes = json_dumps(whole, JSON_INDENT(1));
     return bytes == NULL ? weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %s", path)
                          : weir_file_write_atomic(path, bytes, strlen(bytes), 0644, err);

@@ -67,7 +67,7 @@ uint64_t wire_get_u64(struct wire_reader *reader)
     return p == NULL ? 0 : (uint64_t)load_u32(p) | (uint64_t)load_u32(p + 4) << 32;
 }
 
-static void wire_get_bytes(struct wire_reader *reader, void *out, size_t len)
+static void get_bytes(struct wire_reader *reader, void *out, size_t len)
 {
     const uint8_t *p = take(reader, len);
     if (p == NULL) {
@@ -134,8 +134,8 @@ static weir_status reader_end(const struct wire_reader *reader)
 weir_status wire_challenge_parse(const uint8_t *data, size_t len, struct wire_challenge *out)
 {
     struct wire_reader reader = {.data = data, .left = len};
-    wire_get_bytes(&reader, out->instance, sizeof out->instance);
-    wire_get_bytes(&reader, out->nonce, sizeof out->nonce);
+    get_bytes(&reader, out->instance, sizeof out->instance);
+    get_bytes(&reader, out->nonce, sizeof out->nonce);
     return reader_end(&reader);
 }
 
@@ -153,8 +153,8 @@ weir_status wire_join_parse(const uint8_t *data, size_t len, struct wire_join *o
     out->n_servers = wire_get_u32(&reader);
     out->attempt = wire_get_u32(&reader);
     wire_get_text(&reader, out->job_id, sizeof out->job_id);
-    wire_get_bytes(&reader, out->nonce, sizeof out->nonce);
-    wire_get_bytes(&reader, out->mac, sizeof out->mac);
+    get_bytes(&reader, out->nonce, sizeof out->nonce);
+    get_bytes(&reader, out->mac, sizeof out->mac);
     return reader_end(&reader);
 }
 

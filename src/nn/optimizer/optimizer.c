@@ -15,32 +15,32 @@
 static const struct weir_optimizer_type types[] = {
     {.name = "sgd",
      .doc = "Stochastic gradient descent with momentum, or Nesterov's (nesterov=1).",
-     .keys = "nesterov ",
+     .keys = "nesterov",
      .learning_rate = 0.05,
      .epsilon = 1e-8},
     {.name = "rmsprop",
      .doc = "RMSProp (Hinton) with momentum, as in PyTorch.",
-     .keys = "alpha epsilon ",
+     .keys = "alpha epsilon",
      .learning_rate = 0.001,
      .epsilon = 1e-8},
     {.name = "adam",
      .doc = "Adam (Kingma and Ba, ICLR 2015), weight decay in the gradient.",
-     .keys = "beta1 beta2 epsilon ",
+     .keys = "beta1 beta2 epsilon",
      .learning_rate = 0.001,
      .epsilon = 1e-8},
     {.name = "adamw",
      .doc = "Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019).",
-     .keys = "beta1 beta2 epsilon ",
+     .keys = "beta1 beta2 epsilon",
      .learning_rate = 0.001,
      .epsilon = 1e-8},
     {.name = "lars",
      .doc = "SGD with a rate per tensor (You et al., 2017), for batches of thousands.",
-     .keys = "trust ",
+     .keys = "trust",
      .learning_rate = 2,
      .epsilon = 0},
     {.name = "lamb",
      .doc = "Adam with a rate per tensor (You et al., ICLR 2020), for batches of thousands.",
-     .keys = "beta1 beta2 epsilon ",
+     .keys = "beta1 beta2 epsilon",
      .learning_rate = 0.002,
      .epsilon = 1e-6},
 };
@@ -87,13 +87,7 @@ weir_status weir_optimizer_defaults(const char *name, struct weir_optimizer_conf
 
 static bool type_takes(const struct weir_optimizer_type *type, const char *key)
 {
-    size_t len = strlen(key);
-    for (const char *at = type->keys; *at != '\0'; at = strchr(at, ' ') + 1) {
-        if (strncmp(at, key, len) == 0 && at[len] == ' ') {
-            return true;
-        }
-    }
-    return false;
+    return weir_words_have(type->keys, key, strlen(key));
 }
 
 static weir_status setting_read(char *setting, struct weir_optimizer_config *config,

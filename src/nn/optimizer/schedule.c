@@ -63,19 +63,19 @@ static const struct weir_schedule_type types[] = {
      .rate = constant_rate},
     {.name = "step",
      .doc = "Multiplied by gamma (0.1) at each of milestones (epochs; one half, three quarters).",
-     .keys = "gamma milestones ",
+     .keys = "gamma milestones",
      .rate = step_rate},
     {.name = "piecewise",
      .doc = "Each of rates from its one of milestones (epochs) on; the learning rate before.",
-     .keys = "milestones rates ",
+     .keys = "milestones rates",
      .rate = piecewise_rate},
     {.name = "polynomial",
      .doc = "Down to floor (0) as a power (1: a line) of the steps that are left.",
-     .keys = "floor power ",
+     .keys = "floor power",
      .rate = polynomial_rate},
     {.name = "cosine",
      .doc = "Half a cosine from the learning rate down to floor (0).",
-     .keys = "floor ",
+     .keys = "floor",
      .rate = cosine_rate},
 };
 
@@ -105,13 +105,7 @@ static const struct weir_schedule_type *type_find(const char *name)
 
 static bool type_takes(const struct weir_schedule_type *type, const char *key)
 {
-    size_t len = strlen(key);
-    for (const char *at = type->keys; *at != '\0'; at = strchr(at, ' ') + 1) {
-        if (strncmp(at, key, len) == 0 && at[len] == ' ') {
-            return true;
-        }
-    }
-    return false;
+    return weir_words_have(type->keys, key, strlen(key));
 }
 
 /** A whole number text, finite; false for anything else. */

@@ -19,7 +19,7 @@ struct proof {
 };
 
 /** NULL: there is none. */
-static const struct rows_rule *rows_rule_find(const char *type)
+static const struct rows_rule *rule_find(const char *type)
 {
     const struct {
         const struct rows_rule *rules;
@@ -148,8 +148,7 @@ static enum rows_verdict run_rule(struct proof *proof, struct rows_call *call,
 {
     const struct onnx_node *node = call->call.node;
     bool is_standard = node->domain[0] == '\0' || strcmp(node->domain, "ai.onnx") == 0;
-    const struct rows_rule *rule =
-        is_standard && proof->opset >= 7 ? rows_rule_find(node->type) : NULL;
+    const struct rows_rule *rule = is_standard && proof->opset >= 7 ? rule_find(node->type) : NULL;
     ROWS_TRY(check_inputs(call, rule, out_mixed));
     if (!is_standard || has_graph(node) || proof->opset < 7) {
         return ROWS_UNSURE;

@@ -192,7 +192,7 @@ bool replace_is_whole(const struct solver *solver, const struct eviction_unit *u
 }
 
 /** Make room for n in solver->scenario.losses. false: memory is out. */
-static bool replace_reserve_losses(struct solver *solver, int32_t n)
+static bool reserve_losses(struct solver *solver, int32_t n)
 {
     if (n <= solver->scenario.losses_cap) {
         return true;
@@ -211,7 +211,7 @@ int32_t replace_count_losses(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
     int32_t n = solver->scenario.n_frozen_losses;
-    if (!replace_reserve_losses(solver, n + solver->scenario.n_evicted)) {
+    if (!reserve_losses(solver, n + solver->scenario.n_evicted)) {
         return n;
     }
     for (int32_t e = 0; e < solver->scenario.n_evicted; e++) {

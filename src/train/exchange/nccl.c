@@ -29,7 +29,7 @@ static const char *word_of(const struct worker *worker)
 }
 
 /** Do the options ask for it, or leave it open? The same on all workers. */
-static bool exchange_nccl_is_wanted(const struct worker *worker)
+static bool is_wanted(const struct worker *worker)
 {
     const struct weir_train_config *config = worker->task->config;
     return worker->n_workers > 1 &&
@@ -102,7 +102,7 @@ weir_status exchange_nccl_compare(struct worker *worker, struct weir_error *err)
     struct weir_error reason = {.status = WEIR_OK};
     worker->exchange.is_on_gpus = false;
     worker->exchange.gpu_failure = reason;
-    if (!exchange_nccl_is_wanted(worker)) {
+    if (!is_wanted(worker)) {
         return WEIR_OK;
     }
     struct member *members = calloc((size_t)worker->n_workers, sizeof *members);

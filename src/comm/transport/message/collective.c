@@ -9,7 +9,7 @@
 enum { SCATTER_IN, SCATTER_OUT, GATHER_IN, GATHER_OUT };
 
 /** Requests [0, size) of one kind (0..3) of an operation other than an all-reduce. */
-static struct message_request *message_requests(const struct message_state *state, int kind)
+static struct message_request *requests_of(const struct message_state *state, int kind)
 {
     return state->requests + (size_t)kind * (size_t)state->comm->size;
 }
@@ -24,8 +24,8 @@ weir_status message_meet(struct message_state *state, int n_ranks)
 {
     uint64_t deadline_ns = comm_deadline_ns(state->comm);
     uint32_t n_op = state->n_ops++;
-    struct message_request *in = message_requests(state, SCATTER_IN);
-    struct message_request *out = message_requests(state, SCATTER_OUT);
+    struct message_request *in = requests_of(state, SCATTER_IN);
+    struct message_request *out = requests_of(state, SCATTER_OUT);
     clear_requests(state);
     for (int r = 0; r < n_ranks; r++) {
         if (r != state->comm->rank) {
@@ -123,9 +123,9 @@ static weir_status broadcast_slices(struct message_state *state, uint8_t *buf, s
     int self = state->comm->rank, n_ranks = state->comm->n_workers;
     uint64_t deadline_ns = comm_deadline_ns(state->comm);
     uint32_t n_op = state->n_ops++;
-    struct message_request *in = message_requests(state, GATHER_IN);
-    struct message_request *scattered = message_requests(state, SCATTER_OUT);
-    struct message_request *passed = message_requests(state, GATHER_OUT);
+    struct message_request *in = requests_of(state, GATHER_IN);
+    struct message_request *scattered = requests_of(state, SCATTER_OUT);
+    struct message_request *passed = requests_of(state, GATHER_OUT);
     struct comm_slice own = comm_slice(bytes, n_ranks, self);
     clear_requests(state);
     for (int r = 0; r < n_ranks; r++) {
@@ -140,7 +140,7 @@ static weir_status broadcast_slices(struct message_state *state, uint8_t *buf, s
         }
     }
     if (self != root) {
-        struct message_request *first = message_requests(state, SCATTER_IN);
+        struct message_request *first = requests_of(state, SCATTER_IN);
         WEIR_TRY(message_receive(state, root, buf + own.first, own.n, n_op,
                                  message_part(MESSAGE_SCATTER, 0), first));
         WEIR_TRY(message_wait(state, first, deadline_ns));
@@ -160,7 +160,7 @@ static weir_status broadcast_small(struct message_state *state, void *buf, size_
 {
     uint64_t deadline_ns = comm_deadline_ns(state->comm);
     uint32_t n_op = state->n_ops++;
-    struct message_request *requests = message_requests(state, SCATTER_OUT);
+    struct message_request *requests = requests_of(state, SCATTER_OUT);
     clear_requests(state);
     if (state->comm->rank != root) {
         WEIR_TRY(message_receive(state, root, buf, bytes, n_op, message_part(MESSAGE_SCATTER, 0),

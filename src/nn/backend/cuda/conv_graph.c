@@ -27,14 +27,13 @@ struct dims {
 };
 
 /** Says what cuDNN says in a log line (debug) and returns UNSUPPORTED, or NOMEM. */
-static weir_status cudnn_refused(const struct cudnn *dnn, cudnn_status status, const char *call)
+static weir_status say_refused(const struct cudnn *dnn, cudnn_status status, const char *call)
 {
     char text[512] = "";
     dnn->last_error(text, sizeof text);
     text[sizeof text - 1] = '\0';
-    weir_log(WEIR_LOG_DEBUG, "cudnn_refused", WEIR_KV_STR("call", call),
-             WEIR_KV_INT("error", status), WEIR_KV_STR("name", dnn->error_string(status)),
-             WEIR_KV_STR("reason", text));
+    weir_log(WEIR_LOG_DEBUG, "say_refused", WEIR_KV_STR("call", call), WEIR_KV_INT("error", status),
+             WEIR_KV_STR("name", dnn->error_string(status)), WEIR_KV_STR("reason", text));
     return WEIR_ERR_UNSUPPORTED;
 }
 
@@ -290,7 +289,7 @@ weir_status conv_graph_build(const struct conv_device *device, const struct gpu_
     end(&b, out->graph, "graph");
     if (b.status != CUDNN_STATUS_SUCCESS) {
         conv_graph_free(out);
-        return cudnn_refused(device->dnn, b.status, b.call);
+        return say_refused(device->dnn, b.status, b.call);
     }
     return WEIR_OK;
 }
@@ -372,7 +371,7 @@ static weir_status read_results(const struct cudnn *dnn, cudnn_descriptor heuris
     }
     bool is_filled = status == CUDNN_STATUS_SUCCESS;
     keep_allowed(dnn, type, items, is_filled ? n : 0, out);
-    return is_filled ? WEIR_OK : cudnn_refused(dnn, status, "heuristics' results");
+    return is_filled ? WEIR_OK : say_refused(dnn, status, "heuristics' results");
 }
 
 weir_status conv_graph_configs(const struct conv_graph *graph, unsigned mode, enum gpu_type type,
@@ -383,7 +382,7 @@ weir_status conv_graph_configs(const struct conv_graph *graph, unsigned mode, en
     out->n = 0;
     cudnn_status status = dnn->descriptor_create(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristics);
     if (status != CUDNN_STATUS_SUCCESS) {
-        return cudnn_refused(dnn, status, "create heuristics");
+        return say_refused(dnn, status, "create heuristics");
     }
     status = dnn->set(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph);
@@ -398,7 +397,7 @@ weir_status conv_graph_configs(const struct conv_graph *graph, unsigned mode, en
         status = dnn->finalize(heuristics);
     }
     weir_status result = status == CUDNN_STATUS_SUCCESS ? read_results(dnn, heuristics, type, out)
-                                                        : cudnn_refused(dnn, status, "heuristics");
+                                                        : say_refused(dnn, status, "heuristics");
     (void)dnn->descriptor_destroy(heuristics);
     return result == WEIR_OK && out->n == 0 ? WEIR_ERR_UNSUPPORTED : result;
 }
@@ -440,7 +439,7 @@ weir_status conv_config_plan(const struct conv_device *device, cudnn_descriptor 
                           &workspace_bytes);
     }
     if (status != CUDNN_STATUS_SUCCESS) {
-        weir_status refused = cudnn_refused(dnn, status, "plan");
+        weir_status refused = say_refused(dnn, status, "plan");
         if (plan != NULL) {
             (void)dnn->descriptor_destroy(plan);
         }

@@ -154,7 +154,7 @@ struct pixel_pair pixel_pair_find(const struct pixel_gemm *gemm, const real *ten
 
 /** Packs a pixel's n channels into one line of each panel, and zeros for the rest of the last
  *  block. `to` and panel_bytes are multiples of PIXEL_BYTES. */
-static void pixel_pair_pack(struct pixel_pair pixels, size_t n, char *to, size_t panel_bytes)
+static void pair_pack(struct pixel_pair pixels, size_t n, char *to, size_t panel_bytes)
 {
     size_t at = 0;
     for (; at + BLOCK_CHANNELS <= n; at += BLOCK_CHANNELS, to += 2 * panel_bytes) {
@@ -192,8 +192,8 @@ static void pack_row(const struct pixel_gemm *gemm, struct pixel_pair row,
     size_t n_there = n_in > phase ? ceil_div(n_in - phase, stride) : 0;
     size_t n = WEIR_MIN(n_there, (size_t)op->out.w + gemm->n_right);
     for (size_t i = 0; i < n; i++) {
-        pixel_pair_pack(pixel_pair_at(row, (i * stride + phase) * c + part->first), part->n,
-                        to + i * PIXEL_BYTES, part->panel_bytes);
+        pair_pack(pixel_pair_at(row, (i * stride + phase) * c + part->first), part->n,
+                  to + i * PIXEL_BYTES, part->panel_bytes);
     }
     clear_pixels(gemm->pitch - n, part->n, to + n * PIXEL_BYTES, part->panel_bytes);
 }
