@@ -2,6 +2,7 @@
 
 #include "agent/disk_watch.h"
 #include "agent/process.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/log.h"
@@ -35,25 +36,19 @@ static weir_status forget_other_boots(const struct code_cache *cache, struct wei
     char path[PATH_MAX], now[PROCESS_BOOT_ID_BYTES] = "", then[PROCESS_BOOT_ID_BYTES] = "";
     process_boot_id(now);
     (void)snprintf(path, sizeof path, "%s/" BOOT, cache->dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    WEIR_AUTO(weir_fd_auto_close) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || flock(fd, LOCK_EX) != 0) {
-        weir_status failed = weir_error_set_errno(err, errno, "cannot open %s", path);
-        if (fd >= 0) {
-            close(fd);
-        }
-        return failed;
-    }
-    weir_status status = WEIR_OK;
-    (void)!pread(fd, then, sizeof then - 1, 0);
-    if (strcmp(now, then) != 0) {
-        status = weir_dir_remove(cache->blobs_dir, err);
-        if (status == WEIR_OK && (ftruncate(fd, 0) != 0 || pwrite(fd, now, strlen(now), 0) < 0)) {
-            status = weir_error_set_errno(err, errno, "cannot write %s", path);
-        }
+        return weir_error_set_errno(err, errno, "cannot open %s", path);
     }
     (void)futimens(fd, NULL); /* its project is used */
-    close(fd);
-    return status;
+    (void)!pread(fd, then, sizeof then - 1, 0);
+    if (strcmp(now, then) != 0) {
+        WEIR_TRY(weir_dir_remove(cache->blobs_dir, err));
+        if (ftruncate(fd, 0) != 0 || pwrite(fd, now, strlen(now), 0) < 0) {
+            return weir_error_set_errno(err, errno, "cannot write %s", path);
+        }
+    }
+    return WEIR_OK;
 }
 
 weir_status code_cache_open(const char *task_dir, const char *project, struct weir_arena *arena,

@@ -1,5 +1,6 @@
 #include "agent/image_layer.h"
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/macros.h"
 #include "base/tar.h"
@@ -156,16 +157,13 @@ static weir_status put_file(struct layer *l, const struct weir_tar_entry *entry,
                             const char *name)
 {
     mode_t mode = (entry->mode & 0111) != 0 ? 0755 : 0644;
+    WEIR_AUTO(weir_fd_auto_close)
     int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0) {
         return fail(l, "a file");
     }
-    weir_status status = copy_bytes(l, entry->bytes, fd);
-    if (status == WEIR_OK && fchmod(fd, mode) != 0) {
-        status = fail(l, "its permissions");
-    }
-    close(fd);
-    return status;
+    WEIR_TRY(copy_bytes(l, entry->bytes, fd));
+    return fchmod(fd, mode) == 0 ? WEIR_OK : fail(l, "its permissions");
 }
 
 static weir_status put_folder(struct layer *l, int dir_fd, const char *name)

@@ -1,5 +1,6 @@
 #include "agent/image_oci.h"
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -228,17 +229,13 @@ static weir_status open_dir(const char *path, bool is_made, int *out_fd, struct 
 static weir_status unpack_archive(const char *archive, const char *layout,
                                   struct image_bounds *bounds, struct weir_error *err)
 {
-    int archive_fd = open(archive, O_RDONLY | O_CLOEXEC), layout_fd = -1;
+    WEIR_AUTO(weir_fd_auto_close) int archive_fd = open(archive, O_RDONLY | O_CLOEXEC);
+    WEIR_AUTO(weir_fd_auto_close) int layout_fd = -1;
     if (archive_fd < 0) {
         return weir_error_set_errno(err, errno, "cannot read %s", archive);
     }
-    weir_status status = open_dir(layout, true, &layout_fd, err);
-    if (status == WEIR_OK) {
-        status = image_layer_unpack(archive_fd, layout_fd, bounds, err);
-        close(layout_fd);
-    }
-    close(archive_fd);
-    return status;
+    WEIR_TRY(open_dir(layout, true, &layout_fd, err));
+    return image_layer_unpack(archive_fd, layout_fd, bounds, err);
 }
 
 static weir_status unpack_from(struct image *image, const char *layout, const char *dir)

@@ -7,6 +7,7 @@
 #include "agent/prepare.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/tree.h"
@@ -128,21 +129,23 @@ static weir_status copy_bytes(int from, int to, struct weir_error *err)
 static weir_status unpack_file(struct unpack *u, const struct weir_tree_entry *entry,
                                const char *name, struct weir_error *err)
 {
-    int from;
+    WEIR_AUTO(weir_fd_auto_close) int from = -1;
     WEIR_TRY(get(u, entry->sha256, entry->bytes, &from, err));
     (void)unlinkat(u->work_fd, PART, 0);
     int to = openat(u->work_fd, PART, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                     entry->kind == WEIR_TREE_PROGRAM ? 0700 : 0600);
-    weir_status status = to >= 0 ? copy_bytes(from, to, err)
-                                 : weir_error_set_errno(err, errno, "cannot make %s", entry->path);
-    close(from);
-    if (to >= 0 && close(to) != 0 && status == WEIR_OK) {
-        status = weir_error_set_errno(err, errno, "cannot write %s", entry->path);
+    if (to < 0) {
+        return weir_error_set_errno(err, errno, "cannot make %s", entry->path);
     }
-    if (status == WEIR_OK && renameat(u->work_fd, PART, u->dir_fd, name) != 0) {
-        status = weir_error_set_errno(err, errno, "cannot make %s", entry->path);
+    weir_status status = copy_bytes(from, to, err);
+    int errno_value = close(to) == 0 ? 0 : errno;
+    WEIR_TRY(status);
+    if (errno_value != 0) {
+        return weir_error_set_errno(err, errno_value, "cannot write %s", entry->path);
     }
-    return status;
+    return renameat(u->work_fd, PART, u->dir_fd, name) == 0
+               ? WEIR_OK
+               : weir_error_set_errno(err, errno, "cannot make %s", entry->path);
 }
 
 static weir_status unpack_link(struct unpack *u, const struct weir_tree_entry *entry,

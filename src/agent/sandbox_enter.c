@@ -4,6 +4,7 @@
 #include "agent/reach.h"
 #include "agent/sandbox_dev.h"
 #include "agent/sandbox_private.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/privileges.h"
 
@@ -40,7 +41,7 @@ static weir_status note_made(struct sandbox_builder *builder, const char *path)
 /* Attach an empty file system to the folder `fd`, in which names can be made. */
 static weir_status cover(struct sandbox_builder *builder, int fd, const char *path)
 {
-    int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+    WEIR_AUTO(weir_fd_auto_close) int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
     int tree = -1;
     if (context >= 0 && builder->n_covers < MOUNTS_MAX &&
         fsconfig(context, FSCONFIG_SET_STRING, "mode", "0755", 0) == 0 &&
@@ -51,15 +52,11 @@ static weir_status cover(struct sandbox_builder *builder, int fd, const char *pa
     bool is_attached =
         tree >= 0 &&
         move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0;
-    weir_status status = is_attached ? WEIR_OK : sandbox_fail(builder, "cannot cover", path);
-    if (context >= 0) {
-        close(context);
+    if (!is_attached) {
+        return sandbox_fail(builder, "cannot cover", path);
     }
-    if (status == WEIR_OK) {
-        builder->covers[builder->n_covers++] = tree;
-        status = note_made(builder, path);
-    }
-    return status;
+    builder->covers[builder->n_covers++] = tree;
+    return note_made(builder, path);
 }
 
 static bool is_searchable(const struct sandbox_builder *builder, int fd)

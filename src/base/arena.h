@@ -4,7 +4,7 @@
  * Strings and records that a control-plane function returns live in the arena its caller passed.
  * Nothing is freed singly. Not thread-safe: an arena belongs to one thread at a time.
  *
- * An arena has a maximum that is checked where data enters it: who copies input of unknown size
+ * An arena has a maximum that is checked where data enters it: code that copies input of unknown size
  * into an arena (rows of the store, fields of a body) calls weir_arena_check after each piece and
  * fails with LIMIT. So a request that needs too much fails, and the process goes on. A single
  * allocation never fails and never looks at the maximum; its size follows from input that was

@@ -35,7 +35,7 @@ weir_status weir_file_write_atomic(const char *path, const void *data, size_t le
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * The same, without waiting for the disk: whoever reads it sees the old file or the new one, also after
+ * The same, without waiting for the disk: a reader sees the old file or the new one, also after
  * a kill at any time. Only when the machine itself goes down soon after may it be empty, or gone: for
  * what means nothing then, or is made again.
  */

@@ -1,5 +1,5 @@
 /**
- * Model files by their first bytes: what whoever sends, takes or loads one can say without reading it.
+ * Model files by their first bytes: what can be said of one without reading it, where it is sent, taken or loaded.
  */
 #ifndef WEIR_BASE_MODEL_FORMAT_H
 #define WEIR_BASE_MODEL_FORMAT_H

@@ -1,6 +1,6 @@
 /**
  * Paths as texts: what they say without a look at the disk. "//", "/./" and a "/" at the end mean
- * nothing, as to the kernel. Pure; links are for whoever opens the path.
+ * nothing, as to the kernel. Pure; links matter when the path is opened.
  */
 #ifndef WEIR_BASE_PATH_H
 #define WEIR_BASE_PATH_H

@@ -1,7 +1,7 @@
 /**
  * Peers: what each address holds of a server, so that none takes what is for all. What servers of any
- * protocol share: the table of addresses, the bound on bytes that are held, and the least rate of who
- * sends.
+ * protocol share: the table of addresses, the bound on bytes that are held, and the least rate of a
+ * sender.
  *
  * An address is an IPv4 address, or an IPv6 /64, which one host has as a whole. An entry lives as long
  * as it is used. A domain's own entry begins with a struct weir_peer.

@@ -11,7 +11,7 @@
  * it could be before: network hardware wants that, and the control group counts it.
  *
  * @param user   Become this user, with the group of the same number and `group` beside it; 0: stay
- *               who it is.
+ *               the same.
  * @return 0, or the errno of the step that failed: the process must not go on then. Call it between
  *         fork and exec.
  */

@@ -6,7 +6,7 @@
 
 /**
  * The most memory that this process had resident since its program began, in bytes: VmHWM of
- * proc(5). getrusage's maximum is that of whoever started the program, if it was larger.
+ * proc(5). getrusage's maximum is that of the process that started the program, if it was larger.
  * 0 where the kernel does not tell. Any thread. Cost: reads a file of the
  * kernel's, for which it takes a buffer.
  */

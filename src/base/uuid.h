@@ -1,4 +1,4 @@
-/** UUIDs, version 7 (RFC 9562, section 5.7): time-ordered keys made by whoever creates the record.
+/** UUIDs, version 7 (RFC 9562, section 5.7): time-ordered keys made where the record is created.
  */
 #ifndef WEIR_BASE_UUID_H
 #define WEIR_BASE_UUID_H

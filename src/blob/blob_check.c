@@ -2,6 +2,7 @@
 #include "blob/blob_private.h"
 #include "blob/verify.h"
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/uuid.h"
 
@@ -154,21 +155,19 @@ weir_status weir_blobs_verify(const char *dir, weir_blob_verified_fn fn, void *c
 static weir_status copy_bytes(int from, const char *path, struct weir_error *err)
 {
     char bytes[65536];
+    WEIR_AUTO(weir_fd_auto_close)
     int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
     if (to < 0) {
         return weir_error_set_errno(err, errno, "creating %s", path);
     }
-    weir_status status = WEIR_OK;
     ssize_t n;
-    while (status == WEIR_OK && (n = read(from, bytes, sizeof bytes)) != 0) {
-        status = n < 0 ? weir_error_set_errno(err, errno, "reading good bytes")
-                       : weir_fd_write_all(to, bytes, (size_t)n, err);
+    while ((n = read(from, bytes, sizeof bytes)) != 0) {
+        if (n < 0) {
+            return weir_error_set_errno(err, errno, "reading good bytes");
+        }
+        WEIR_TRY(weir_fd_write_all(to, bytes, (size_t)n, err));
     }
-    if (status == WEIR_OK && fsync(to) != 0) {
-        status = weir_error_set_errno(err, errno, "syncing %s", path);
-    }
-    (void)close(to);
-    return status;
+    return fsync(to) == 0 ? WEIR_OK : weir_error_set_errno(err, errno, "syncing %s", path);
 }
 
 /* Among the writes in progress: the next start removes what a kill left. */
@@ -190,15 +189,12 @@ weir_status weir_blob_mend(const char *dir, const char *sha256, const char *from
     WEIR_TRY(weir_dir_make(path, 0700, err));
     (void)snprintf(path, sizeof path, "%s/%.2s/%s", dir, sha256, sha256);
     WEIR_TRY(name_new(dir, fresh, err));
-    int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    WEIR_AUTO(weir_fd_auto_close) int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "opening %s", from);
     }
-    weir_status status = copy_bytes(fd, fresh, err);
-    (void)close(fd);
-    if (status != WEIR_OK) {
-        goto remove_fresh;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(copy_bytes(fd, fresh, err), status, remove_fresh);
     WEIR_TRY_GOTO(weir_file_sha256(fresh, actual, NULL, err), status, remove_fresh);
     if (strcmp(actual, sha256) != 0) {
         status =

@@ -1,6 +1,7 @@
 #include "blob/pack.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/uuid.h"
 
@@ -207,13 +208,11 @@ weir_status weir_packs_read(struct weir_packs *packs, const char *id,
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "no pack can hold %.60s there", id);
     }
     path_of(packs, place->pack, path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    WEIR_AUTO(weir_fd_auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "pack %" PRId64, place->pack);
     }
-    weir_status status = read_at(fd, id, place, arena, out_data, err);
-    (void)close(fd);
-    WEIR_TRY(status);
+    WEIR_TRY(read_at(fd, id, place, arena, out_data, err));
     *out_len = (size_t)place->bytes;
     return WEIR_OK;
 }

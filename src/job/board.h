@@ -27,7 +27,7 @@ struct weir_board_value {
  * Set a value, over one that is there, or remove it.
  * @param attempt  Who writes it; its job has the board.
  * @param key      Of a-z 0-9 . _ -
- * @param value    NULL: remove it, whoever has written it.
+ * @param value    NULL: remove it, whichever attempt has written it.
  * @return INVALID for the key; LIMIT with the bound that is exceeded.
  */
 weir_status weir_board_put(struct weir_txn *txn, const struct weir_attempt *attempt,

@@ -2,7 +2,7 @@
  * Code: the folders that jobs bring along, by their content (base/tree.h).
  *
  * A project has *sent* a blob when somebody who may submit its jobs has handed in its bytes; that is
- * remembered by the hour. Only then may a folder of the project hold it: who knows no more than a
+ * remembered by the hour. Only then may a folder of the project hold it: a user who knows no more than a
  * SHA-256 gets no bytes by naming it. A folder's manifest is checked when it is handed in and noted as
  * *known* to the project; a job may bring what is known along.
  *

@@ -5,7 +5,7 @@
  * disk. Such a one writes nothing. That the node was heard of, and its readings, are live values (store/live.h), which
  * every reader of nodes and devices sees at once. On the disk lies
  *
- * - when nodes were heard of (weir_heard_keep), at most WEIR_HEARD_EVERY_MS old: after a kill a server knows who was
+ * - when nodes were heard of (weir_heard_keep), at most WEIR_HEARD_EVERY_MS old: after a kill a server knows which were
  *   there;
  * - of readings what came with the last news.
  */

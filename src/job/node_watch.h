@@ -45,8 +45,8 @@ struct weir_node_watch {
     size_t n_silent, n_heard; /**< While it does: how many are silent, of how many. */
     /* Its own. */
     int64_t looked_ms; /**< The look before; 0: none. */
-    int64_t alive_ms;  /**< Who was heard since then was not lost when the server started. */
-    int64_t from_ms;   /**< While it is cut off: who was heard since then counts. */
+    int64_t alive_ms;  /**< A node heard since then was not lost when the server started. */
+    int64_t from_ms;   /**< While it is cut off: nodes heard since then count. */
     int64_t before_ms; /**< since_ms before that. */
 };
 

@@ -96,7 +96,7 @@ weir_status weir_queue_times_read(const char *text, struct weir_arena *arena,
 weir_status weir_queue_list(struct weir_txn *txn, struct weir_arena *arena, struct weir_queue **out,
                             size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Counts up with every change of a queue: whoever keeps a copy reads them again when it has. */
+/** Counts up with every change of a queue: a copy is read again when it has. */
 weir_status weir_queue_revision(struct weir_txn *txn, int64_t *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 

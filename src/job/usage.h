@@ -1,5 +1,5 @@
 /**
- * Usage: the account of who had how much of the cluster, and for how long.
+ * Usage: the account of which project had how much of the cluster, and for how long.
  *
  * Each attempt of a task that is on a node, and each task that asks for one, has a *meter* in the store:
  * what it has or asks for, and until when that is counted. A meter is *rolled* forward every few seconds, the

@@ -1,5 +1,5 @@
 /**
- * GPU given: what the agent, or whoever starts a process, gives it of the machine's GPUs.
+ * GPU given: what the agent, or another that starts a process, gives it of the machine's GPUs.
  *
  *     CUDA_VISIBLE_DEVICES   the GPUs; empty or "-1" where the process has none
  *     WEIR_DEVICE_MEMORY     of a share of a GPU, how many bytes the process may take there

@@ -433,8 +433,8 @@ weir_status weir_net_begin_forward(struct weir_net *net, int32_t n) WEIR_MUST_CH
  *  failed, and the net is not to be used any more. */
 weir_status weir_net_wait(struct weir_net *net) WEIR_MUST_CHECK;
 
-/** Are the weights, gradients and optimiser's state that were fetched from a GPU the newest? For whoever
- *  saves them. Without a GPU they are. @return INTERNAL: the GPU has failed, and they may be old. */
+/** Are the weights, gradients and optimiser's state that were fetched from a GPU the newest? To be asked
+ *  before they are saved. Without a GPU they are. @return INTERNAL: the GPU has failed, and they may be old. */
 weir_status weir_net_check_copies(struct weir_net *net, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Kinds of actions: what a rule does about an alert of an ION, as a person would, with the actor
- * "rule/NAME", and with the rights of who set the rule (weir_alert_rule.set_by). Each is done once
+ * "rule/NAME", and with the rights of the user who set the rule (weir_alert_rule.set_by). Each is done once
  * for an alert, when the rule's receivers are told, and not more often on one ION than the rule's
  * action_interval_ms says.
  */
@@ -12,7 +12,7 @@
 
 /** The ops of a kind. */
 struct weir_alert_action_ops {
-    enum weir_right right; /**< What its command needs, and so who sets a rule that does it. */
+    enum weir_right right; /**< Its command needs it, and so does the setter of a rule. */
 };
 
 extern const struct weir_registry weir_alert_actions;

@@ -1,5 +1,5 @@
 /**
- * Notify: who is told of an alert, and what is done about it.
+ * Notify: the people who are told of an alert, and what is done about it.
  *
  * Four nouns. A *receiver* is where messages go (receiver.h); an admin of the platform defines it,
  * for it says what the server may call. A *rule* says which alerts are told to which receivers, when,
@@ -12,7 +12,7 @@
  * It is over when the alert is resolved, or when its rule does not want the alert any more: changed, or
  * disabled. Wanted again, it begins again, but what the rule did about the alert is not done again.
  *
- * Who changes an alert marks its row (store/event.h). weir_notify_look looks at marked alerts and at
+ * A change of an alert marks its row (store/event.h). weir_notify_look looks at marked alerts and at
  * firings whose time has come, decides by pure functions (decide.h), and writes firings, messages
  * (deliveries, queue.h) and actions in one transaction. The sender (sender.h) sends messages. So a
  * server that is killed anywhere forgets nothing: it looks again, or sends again what it had not
@@ -193,7 +193,7 @@ weir_status weir_alert_silence_end(struct weir_txn *txn, const char *id, const c
 weir_status weir_notify_is_due(struct weir_txn *txn, int64_t now_ms, bool *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
-/** An action that a rule decided on, to be carried out by whoever called. */
+/** An action that a rule decided on, to be carried out by the caller. */
 struct weir_notify_action {
     const char *firing; /**< Its identifier. */
     const char *rule;

@@ -48,7 +48,7 @@ struct weir_receiver_ops {
     /**
      * Send, and wait for the answer.
      * @return INVALID or UNSUPPORTED where a second try of the same would fail, too; any other error
-     *         is tried again. All who may read alerts see its text: it must not say how the receiver is
+     *         is tried again. All users who may read alerts see its text: it must not say how the receiver is
      *         reached (receiver_log may).
      */
     weir_status (*send)(const struct weir_receiver_send *send, struct weir_error *err);
@@ -69,7 +69,7 @@ bool weir_receiver_forgets(const char *kind);
 weir_status receiver_read_secret(const struct weir_receiver_send *send, const char *path,
                                  char **out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** What only who reads the server's log may see, at level debug. */
+/** What only readers of the server's log may see, at level debug. */
 void receiver_log(const struct weir_receiver_send *send, const char *text);
 
 /** POST (http/post.h): time and patience are the try's. */

@@ -1,7 +1,7 @@
 /**
  * The sender: a few threads that send what waits in the queue (queue.h), each one message at a time
  * and of one receiver at most one at a time. A receiver that is slow holds up one thread, and never
- * whoever raises alerts. It looks at the queue when it is notified, when a try is due, and every few
+ * the code that raises alerts. It looks at the queue when it is notified, when a try is due, and every few
  * seconds in any case.
  */
 #ifndef WEIR_NOTIFY_SENDER_H

@@ -69,12 +69,13 @@ static weir_status run_step(struct weir_onnx *onnx, size_t i_step, struct weir_e
     }
     weir_status status = onnx_step_run(onnx, step, in, err);
     free(in);
-    for (size_t i = 0; status == WEIR_OK && i < step->node->n_in; i++) {
+    WEIR_TRY(status);
+    for (size_t i = 0; i < step->node->n_in; i++) {
         if (step->in[i] >= 0 && onnx->last_use[step->in[i]] == i_step) {
             onnx_drop(onnx, step->in[i]);
         }
     }
-    return status;
+    return WEIR_OK;
 }
 
 static bool is_constant(const struct weir_onnx *onnx, const struct onnx_step *step)

@@ -74,18 +74,18 @@ weir_status weir_onnx_load(const void *bytes, size_t n, const struct weir_onnx_l
     }
     onnx->limits = limits != NULL ? *limits : onnx->limits;
     onnx->limits.run_bytes = onnx->limits.run_bytes > 0 ? onnx->limits.run_bytes : RUN_BYTES;
-    weir_status status = onnx_model_read(bytes, n, &onnx->model, err);
-    status = status == WEIR_OK ? onnx_link(onnx, err) : status;
-    status = status == WEIR_OK ? onnx_fold(onnx, err) : status;
-    if (status == WEIR_OK && !onnx->limits.only_interprets) {
-        status = fast_create(onnx, &onnx->fast, err);
-    }
-    if (status != WEIR_OK) {
-        weir_onnx_free(onnx);
-        return status;
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(onnx_model_read(bytes, n, &onnx->model, err), status, free_onnx);
+    WEIR_TRY_GOTO(onnx_link(onnx, err), status, free_onnx);
+    WEIR_TRY_GOTO(onnx_fold(onnx, err), status, free_onnx);
+    if (!onnx->limits.only_interprets) {
+        WEIR_TRY_GOTO(fast_create(onnx, &onnx->fast, err), status, free_onnx);
     }
     *out = onnx;
     return WEIR_OK;
+free_onnx:
+    weir_onnx_free(onnx);
+    return status;
 }
 
 void weir_onnx_free(struct weir_onnx *onnx)

@@ -4,14 +4,14 @@
  * Three nouns. A *service* is a job with a port and a name in addresses (its id, 128 random bits). A
  * *place* is where browsers find it, on a listener of its own: at the path /services/ID/ of that
  * listener or, with a services domain, at the host ID.DOMAIN. A *login* is a cookie of that place, got
- * with a one-time ticket that the console's own origin hands over. The proxy asks its owner who calls
+ * with a one-time ticket that the console's own origin hands over. The proxy asks its owner for the caller
  * and where the service is (find), and forwards: HTTP by libcurl, bodies streamed both ways; WebSockets
  * as bytes.
  *
  *     browser ─▸ http (own listener) ─▸ proxy ─▸ tunnel of the task's node (agent/tunnel.h) ─▸ program
  *
  * What is trusted: the console's origin, the server, the agent. What is not: the program and its pages
- * (anybody's code), other services, other sites, whoever connects to the listener or to a node.
+ * (anybody's code), other services, other sites, anybody who connects to the listener or to a node.
  *
  *   a page of a service acts in the console     other origin (port or host), session cookies
  *                                               SameSite=Strict, changes need the CSRF header
@@ -33,13 +33,13 @@
  *   slow or endless clients and programs        bounded pipes, both sides cut (http/stream.h, relay.h)
  *   one service takes all connections           bounds by service, by project, and of all
  *   strangers reach the program on its node     the tunnel shows nobody in without the service's secret;
- *                                               but whoever runs on the node reaches the program's port
+ *                                               but anybody with a job on the node reaches the program's port
  *                                               beside the tunnel, with an X-Weir-User of their choice: a
  *                                               program that believes it checks X-Weir-Secret, which
  *                                               is WEIR_SERVICE_SECRET of its environment
  *
  * What the path form cannot do: to a browser, two services of one listener are one origin. A page of one
- * can act as the person who opened both in the other, if it learns that one's id. Who runs programs of
+ * can act as the person who opened both in the other, if it learns that one's id. An operator who runs programs of
  * several teams, or lets people run what they did not write, gives --services-domain, best a domain that
  * is used for nothing else. In the path form a page can also fill the browser's store of cookies for the
  * host until it forgets the console's, which logs the person out. Not promised by either form: that a
@@ -88,7 +88,7 @@ struct weir_proxy_shown {
  *
  * find    UNAUTH: nothing that counts was shown; NOT_FOUND: there is no such service, or it is not this
  *         caller's to see.
- * keeps   Does the program of this id know its path? Also for callers who are not known: it decides how
+ * keeps   Does the program of this id know its path? Also for callers that are not known: it decides how
  *         a place's path is read. False if there is no such service.
  * enter   A ticket, and the digest of the nonce that this browser was given ("" if none), for a login
  *         (PROXY_COOKIE_BYTES). UNAUTH: the ticket is none, or was used.

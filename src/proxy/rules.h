@@ -35,7 +35,7 @@ struct proxy_place {
  *  of the place's, or holds what is no target. */
 char *rules_target(const struct proxy_place *place, const char *target, struct weir_arena *arena);
 
-/** What a request says of who made it; NULL: the header is not there. */
+/** What a request says of its maker; NULL: the header is not there. */
 struct rules_source {
     const char *method, *origin, *site, *mode, *dest; /**< Origin, Sec-Fetch-Site, -Mode, -Dest. */
     bool is_upgrade;

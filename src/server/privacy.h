@@ -1,6 +1,6 @@
 /**
  * Privacy of the state folder: it holds faces, tokens and what jobs were told, so it is its owner's
- * alone. New files are private by the umask of whoever writes them; this closes what was made
+ * alone. New files are private by the umask of their writer; this closes what was made
  * otherwise: by an earlier version, by cp, by a restore from elsewhere.
  *
  * The folder itself is closed before anything is read in it, which closes the way to all that is

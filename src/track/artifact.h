@@ -61,7 +61,7 @@ extern const struct weir_resource weir_artifact_entry_resource; /**< What lists 
 
 /**
  * May this be the path of an artifact? Relative, of segments that are not empty, "." or ".."; without
- * control characters, "\" and "#"; and so however often it is percent-decoded, since whoever gets it may
+ * control characters, "\" and "#"; and so however often it is percent-decoded, since a reader may
  * do that. Pure; any text. @return INVALID ("Invalid path …"), LIMIT.
  */
 weir_status weir_artifact_path_check(const char *path, struct weir_error *err) WEIR_MUST_CHECK;

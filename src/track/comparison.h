@@ -1,7 +1,7 @@
 /**
  * Comparison: two models on the same labelled pictures, and the disagreements, a bounded sample of the
  * pictures on which their answers differ. Made by a job of the kind `measure` (batch/measure.h), one of
- * its run; looked at by whoever reviews the version.
+ * its run; looked at by the person who reviews the version.
  *
  * Each disagreement is of a kind: of the two answers the live model's alone is right, the candidate's
  * alone, or neither. They go with the run.

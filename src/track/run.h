@@ -4,7 +4,7 @@
  * row here: weir_run_number. Each function runs inside the caller's transaction.
  *
  * On a connection with a row scope these tables are views that ask for each row whether it is seen. The
- * functions here that read pass them by: whoever has a run's number has seen the run.
+ * functions here that read pass them by: a caller that has a run's number has seen the run.
  */
 #ifndef WEIR_TRACK_RUN_H
 #define WEIR_TRACK_RUN_H

@@ -118,6 +118,11 @@ static bool is_full(const struct gathered *gathered)
            (!gathered->wants_scores || gathered->n_scores == gathered->max);
 }
 
+static void destroy_loader(struct weir_loader **loader)
+{
+    weir_loader_destroy(*loader);
+}
+
 static weir_status gather(struct gathered *gathered, const struct train_task *task,
                           struct weir_dataset *dataset, const struct weir_net_input *input,
                           struct weir_net *net, struct weir_error *err)
@@ -129,18 +134,18 @@ static weir_status gather(struct gathered *gathered, const struct train_task *ta
                                               .shuffle = true,
                                               .tail = WEIR_TAIL_PAD,
                                               .n_threads = (unsigned)task->n_threads};
-    struct weir_loader *loader = NULL;
+    WEIR_AUTO(destroy_loader) struct weir_loader *loader = NULL;
     struct weir_batch batch;
-    weir_status status = WEIR_OK;
     WEIR_TRY(weir_loader_create(dataset, &config, &loader, err));
-    while (status == WEIR_OK && !is_full(gathered)) {
-        status = weir_loader_next(loader, &batch, err);
-        if (status == WEIR_OK) {
-            status = add_batch(gathered, &batch, input, net, err);
+    while (!is_full(gathered)) {
+        weir_status status = weir_loader_next(loader, &batch, err);
+        if (status == WEIR_ERR_END) {
+            return WEIR_OK;
         }
+        WEIR_TRY(status);
+        WEIR_TRY(add_batch(gathered, &batch, input, net, err));
     }
-    weir_loader_destroy(loader);
-    return status == WEIR_ERR_END ? WEIR_OK : status;
+    return WEIR_OK;
 }
 
 /* An embedding's scores are known when all vectors are there. */

@@ -56,8 +56,7 @@ weir_status worker_trace_end_step(struct worker *worker, struct weir_error *err)
                                             worker->rank, peak_of_thread(worker->task), err);
     weir_profile_destroy(worker->trace.profile);
     worker->trace.profile = NULL;
-    if (status == WEIR_OK) {
-        weir_log(WEIR_LOG_INFO, "trace_written", WEIR_KV_STR("file", config->output.profile));
-    }
-    return status;
+    WEIR_TRY(status);
+    weir_log(WEIR_LOG_INFO, "trace_written", WEIR_KV_STR("file", config->output.profile));
+    return WEIR_OK;
 }

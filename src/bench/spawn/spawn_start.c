@@ -64,7 +64,7 @@ static char **merge_env(const char *const *env)
 /** Lines for the script's loop, and the empty one that ends it. */
 static weir_status send_env(int fd, const char *const *env, struct weir_error *err)
 {
-    struct weir_buf text;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf text;
     weir_buf_init(&text, ENV_MAX_BYTES);
     for (size_t i = 0; environ[i] != NULL; i++) {
         if (goes_along(environ[i]) && !is_in(environ[i], env) && strchr(environ[i], '\n') == NULL) {
@@ -75,20 +75,18 @@ static weir_status send_env(int fd, const char *const *env, struct weir_error *e
         (void)weir_buf_printf(&text, "%s\n", env[i]);
     }
     (void)weir_buf_puts(&text, "\n");
-    weir_status status = text.status;
-    if (status != WEIR_OK) {
-        (void)weir_error_set(err, status, "the environment of a rank has more than %zu bytes",
-                             ENV_MAX_BYTES);
+    if (text.status != WEIR_OK) {
+        return weir_error_set(err, text.status, "the environment of a rank has more than %zu bytes",
+                              ENV_MAX_BYTES);
     }
-    for (size_t at = 0; status == WEIR_OK && at < text.len;) {
+    for (size_t at = 0; at < text.len;) {
         ssize_t n = send(fd, text.data + at, text.len - at, MSG_NOSIGNAL);
         at += n > 0 ? (size_t)n : 0;
         if (n < 0 && errno != EINTR) {
             break; /* it is gone already: its exit status says why */
         }
     }
-    weir_buf_fini(&text);
-    return status;
+    return WEIR_OK;
 }
 
 /* ---- command line --------------------------------------------------------------------------- */

@@ -43,10 +43,12 @@ void comm_ps_run(struct weir_comm *comm, const struct weir_ps_work *work)
     const struct comm_transport *transport = comm->transport;
     float *range = work->gradients + work->first_elem;
     double bytes = comm_allreduce_link_bytes(comm, work->n_elems, WEIR_COMM_F32);
-    weir_status status = transport->reduce_scatter(comm, range, work->n_elems, WEIR_COMM_F32);
-    if (status == WEIR_OK && work->update == NULL) {
+    if (transport->reduce_scatter(comm, range, work->n_elems, WEIR_COMM_F32) != WEIR_OK) {
+        return;
+    }
+    if (work->update == NULL) {
         comm_link_carry(comm, bytes / 2);
-    } else if (status == WEIR_OK && update_slice(comm, work) == WEIR_OK) {
+    } else if (update_slice(comm, work) == WEIR_OK) {
         /* A failure is kept in the communicator, as of every posted operation. */
         (void)transport->allgather(comm, range, work->n_elems, WEIR_COMM_F32);
         comm_link_carry(comm, bytes);

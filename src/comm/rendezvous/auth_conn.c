@@ -138,15 +138,15 @@ weir_status auth_conn_try_receive(struct auth_conn *conn, struct wire_frame *out
     struct wire_frame frame;
     weir_status status = wire_frame_parse((const uint8_t *)conn->received.data, conn->received.len,
                                           limit, &frame, &conn->n_parsed);
-    if (status == WEIR_OK && conn->is_authenticated) {
-        status = check_mac(conn, &frame);
+    if (status == WEIR_ERR_END && is_closed) {
+        return WEIR_ERR_PEER;
     }
-    if (status == WEIR_OK) {
-        *out = frame;
-    } else if (status == WEIR_ERR_END && is_closed) {
-        status = WEIR_ERR_PEER;
+    WEIR_TRY(status);
+    if (conn->is_authenticated) {
+        WEIR_TRY(check_mac(conn, &frame));
     }
-    return status;
+    *out = frame;
+    return WEIR_OK;
 }
 
 weir_status auth_conn_receive(struct auth_conn *conn, uint64_t deadline_ns, struct wire_frame *out)

@@ -187,7 +187,7 @@ static void value_write(struct weir_buf *buf, const char *before, const json_t *
 /** One layer per line: what a person reads, compares and edits. */
 static weir_status text_make(struct weir_model_spec *spec, const json_t *root)
 {
-    struct weir_buf buf;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf buf;
     weir_buf_init(&buf, TEXT_MAX_BYTES);
     const json_t *name = json_object_get(root, "name");
     const json_t *description = json_object_get(root, "description");
@@ -209,14 +209,10 @@ static weir_status text_make(struct weir_model_spec *spec, const json_t *root)
     }
     value_write(&buf, "],\n \"loss\":", json_object_get(root, "loss"));
     (void)weir_buf_puts(&buf, "}\n");
-    weir_status status = buf.status;
-    if (status == WEIR_OK) {
-        size_t len;
-        spec->text = weir_buf_detach(&buf, &len);
-        status = spec->text == NULL ? WEIR_ERR_NOMEM : WEIR_OK;
-    }
-    weir_buf_fini(&buf);
-    return status;
+    WEIR_TRY(buf.status);
+    size_t len;
+    spec->text = weir_buf_detach(&buf, &len);
+    return spec->text == NULL ? WEIR_ERR_NOMEM : WEIR_OK;
 }
 
 /* ---- specs -------------------------------------------------------------------------------- */

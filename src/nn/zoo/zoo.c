@@ -203,17 +203,12 @@ weir_status weir_zoo_spec(const char *name, const struct weir_shape *shape,
     if (model == NULL) {
         return unknown_model(name, err);
     }
-    struct weir_buf buf;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf buf;
     weir_buf_init(&buf, TEXT_MAX_BYTES);
     model->write(name, shape == NULL ? &model->shape : shape, &buf);
-    weir_status status = buf.status;
-    if (status == WEIR_OK) {
-        status = weir_model_spec_parse(buf.data, buf.len, name, out, err);
-    } else {
-        (void)weir_error_set(err, status, "%s: the model could not be written", name);
-    }
-    weir_buf_fini(&buf);
-    return status;
+    return buf.status == WEIR_OK
+               ? weir_model_spec_parse(buf.data, buf.len, name, out, err)
+               : weir_error_set(err, buf.status, "%s: the model could not be written", name);
 }
 
 weir_status weir_zoo_build(const char *name, const struct weir_shape *shape, int32_t n_classes,

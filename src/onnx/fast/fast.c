@@ -66,21 +66,20 @@ weir_status fast_create(struct weir_onnx *onnx, struct fast **out, struct weir_e
     fast->n_threads = fast->most_threads;
     fast_chains_find(onnx, &fast->chains);
     threads_set(fast->n_threads);
-    weir_status status =
-        onednn_check(dnnl_engine_create(&fast->engine, dnnl_cpu, 0), "creating an engine", err);
-    if (status == WEIR_OK) {
-        status =
-            onednn_check(dnnl_stream_create(&fast->stream, fast->engine, dnnl_stream_default_flags),
-                         "creating a stream", err);
-    }
-    status =
-        status == WEIR_OK ? weir_arena_check(&onnx->model->arena, "an ONNX model", err) : status;
-    if (status != WEIR_OK) {
-        fast_destroy(fast);
-        return status;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(
+        onednn_check(dnnl_engine_create(&fast->engine, dnnl_cpu, 0), "creating an engine", err),
+        status, destroy);
+    WEIR_TRY_GOTO(
+        onednn_check(dnnl_stream_create(&fast->stream, fast->engine, dnnl_stream_default_flags),
+                     "creating a stream", err),
+        status, destroy);
+    WEIR_TRY_GOTO(weir_arena_check(&onnx->model->arena, "an ONNX model", err), status, destroy);
     *out = fast;
     return WEIR_OK;
+destroy:
+    fast_destroy(fast);
+    return status;
 }
 
 void fast_destroy(struct fast *fast)

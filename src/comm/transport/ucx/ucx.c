@@ -206,15 +206,16 @@ static weir_status connect_all(struct message_state *state, struct rendezvous *r
 {
     struct addresses addresses = {.bytes = NULL};
     struct rendezvous_blob ready[WEIR_COMM_MAX_RANKS];
-    weir_status status = exchange_addresses(state, rdv, &addresses, err);
-    if (status == WEIR_OK) {
-        status = rendezvous_exchange(rdv, "", 0, ready, err);
-    }
-    for (int r = 0; r < state->comm->size && status == WEIR_OK; r++) {
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(exchange_addresses(state, rdv, &addresses, err), status, free_addresses);
+    WEIR_TRY_GOTO(rendezvous_exchange(rdv, "", 0, ready, err), status, free_addresses);
+    for (int r = 0; r < state->comm->size; r++) {
         if (r != state->comm->rank) {
-            status = connect_to(state, r, addresses.bytes + addresses.at[r], err);
+            WEIR_TRY_GOTO(connect_to(state, r, addresses.bytes + addresses.at[r], err), status,
+                          free_addresses);
         }
     }
+free_addresses:
     free(addresses.bytes);
     return status;
 }

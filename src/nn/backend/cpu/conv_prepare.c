@@ -218,14 +218,15 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
         }
     }
     WEIR_TRY(conv_make_shapes(&wgrad, n, CONV_FORWARD, &s, err));
-    weir_status status = conv_create(state, &wgrad, &s, CONV_FORWARD, NULL, &forward, err);
-    if (status == WEIR_OK && forward.desc) {
-        status = conv_make_shapes(&wgrad, n, CONV_WEIGHTS, &s, err);
-    }
-    if (status == WEIR_OK && forward.desc) {
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(conv_create(state, &wgrad, &s, CONV_FORWARD, NULL, &forward, err), status,
+                  destroy_forward);
+    if (forward.desc) {
+        WEIR_TRY_GOTO(conv_make_shapes(&wgrad, n, CONV_WEIGHTS, &s, err), status, destroy_forward);
         status =
             conv_create(state, &wgrad, &s, CONV_WEIGHTS, &forward, &state->weight_gradient, err);
     }
+destroy_forward:
     primitive_destroy(&forward);
     if (status != WEIR_OK || !state->weight_gradient.primitive) {
         return status;

@@ -418,13 +418,11 @@ static weir_status gpu_download(struct gpu *base, void *to, const void *from, si
 static weir_status gpu_wait(struct gpu *base)
 {
     struct cuda_gpu *gpu = cuda_gpu_of(base);
-    weir_status status = gpu->comm != NULL ? cuda_wait_group(gpu) : WEIR_OK;
-    for (int i = 0; status == WEIR_OK && i < GPU_LANES; i++) {
-        status = cuda_check(gpu, gpu->cu.stream_wait(gpu->lanes[i]), "cuStreamSynchronize");
+    WEIR_TRY(gpu->comm != NULL ? cuda_wait_group(gpu) : WEIR_OK);
+    for (int i = 0; i < GPU_LANES; i++) {
+        WEIR_TRY(cuda_check(gpu, gpu->cu.stream_wait(gpu->lanes[i]), "cuStreamSynchronize"));
     }
-    return status == WEIR_OK
-               ? cuda_check(gpu, gpu->cu.stream_wait(gpu->ahead), "cuStreamSynchronize")
-               : status;
+    return cuda_check(gpu, gpu->cu.stream_wait(gpu->ahead), "cuStreamSynchronize");
 }
 
 /* An event that was never recorded counts as past. */
@@ -522,10 +520,9 @@ static weir_status gpu_end_record(struct gpu *base, int slot)
     weir_status status =
         cuda_check(gpu, gpu->cu.graph_instantiate(&exec, graph, 0), "cuGraphInstantiate");
     (void)cuda_check(gpu, gpu->cu.graph_destroy(graph), "cuGraphDestroy");
-    if (status == WEIR_OK) {
-        gpu->records[slot] = exec;
-    }
-    return status;
+    WEIR_TRY(status);
+    gpu->records[slot] = exec;
+    return WEIR_OK;
 }
 
 static weir_status gpu_replay(struct gpu *base, int slot)
