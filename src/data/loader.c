@@ -364,16 +364,14 @@ weir_status weir_loader_create(struct weir_dataset *dataset,
     (void)pthread_mutex_init(&loader->mutex, NULL);
     (void)pthread_cond_init(&loader->can_claim, NULL);
     (void)pthread_cond_init(&loader->is_ready, NULL);
-    weir_status status = allocate(loader, err);
-    if (status == WEIR_OK) {
-        status = start_threads(loader, err);
-    }
-    if (status != WEIR_OK) {
-        weir_loader_destroy(loader);
-        return status;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(allocate(loader, err), status, destroy);
+    WEIR_TRY_GOTO(start_threads(loader, err), status, destroy);
     *out = loader;
     return WEIR_OK;
+destroy:
+    weir_loader_destroy(loader);
+    return status;
 }
 
 void weir_loader_destroy(struct weir_loader *loader)

@@ -515,13 +515,11 @@ weir_status weir_gateway_grpc_start(struct weir_gateway *gateway, const char *li
     pthread_cond_init(&front->ready, NULL);
     int rc = pthread_create(&front->thread, NULL, look_up_main, front);
     front->is_started = rc == 0;
-    weir_status status =
-        rc != 0 ? weir_error_set_errno(err, rc, "cannot start a thread of the gateway") : WEIR_OK;
     const struct weir_grpc_config config = {
         .listen = listen, .max_message_bytes = TENSORS_MAX_BYTES + (1 << 20), .admit = may_come};
-    if (status == WEIR_OK) {
-        status = weir_grpc_server_start(&config, on_call, front, &front->server, err);
-    }
+    weir_status status = rc != 0
+                             ? weir_error_set_errno(err, rc, "cannot start a thread of the gateway")
+                             : weir_grpc_server_start(&config, on_call, front, &front->server, err);
     if (status != WEIR_OK) {
         end_thread(front);
         destroy(front);

@@ -31,16 +31,14 @@ weir_status weir_proxy_create(const struct weir_proxy_config *config, struct wei
         proxy->domain_host[strcspn(proxy->domain_host, ":")] = '\0';
     }
     pthread_mutex_init(&proxy->lock, NULL);
-    weir_status status = forwarder_start(&proxy->forwarder, err);
-    if (status == WEIR_OK) {
-        status = websockets_start(proxy, &proxy->websockets, err);
-    }
-    if (status != WEIR_OK) {
-        weir_proxy_destroy(proxy);
-        return status;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(forwarder_start(&proxy->forwarder, err), status, destroy);
+    WEIR_TRY_GOTO(websockets_start(proxy, &proxy->websockets, err), status, destroy);
     *out = proxy;
     return WEIR_OK;
+destroy:
+    weir_proxy_destroy(proxy);
+    return status;
 }
 
 void weir_proxy_stop(struct weir_proxy *proxy)

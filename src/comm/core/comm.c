@@ -266,18 +266,16 @@ weir_status comm_build(const struct weir_comm_config *config, struct rendezvous 
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the communicator");
     }
     comm->wire = wire;
-    weir_status status = choose_transport(comm, config, rdv, preference, err);
-    if (status == WEIR_OK) {
-        status = comm_queue_start(comm, err);
-    }
-    if (status != WEIR_OK) {
-        weir_comm_destroy(comm);
-        return status;
-    }
+    weir_status status = WEIR_OK;
+    WEIR_TRY_GOTO(choose_transport(comm, config, rdv, preference, err), status, destroy);
+    WEIR_TRY_GOTO(comm_queue_start(comm, err), status, destroy);
     weir_log(WEIR_LOG_DEBUG, "comm_created", WEIR_KV_INT("rank", comm->rank),
              WEIR_KV_INT("size", comm->size), WEIR_KV_STR("transport", weir_comm_transport(comm)));
     *out = comm;
     return WEIR_OK;
+destroy:
+    weir_comm_destroy(comm);
+    return status;
 }
 
 weir_status weir_comm_create(const struct weir_comm_config *config, struct weir_comm **out,

@@ -294,11 +294,10 @@ static weir_status read_metadata(struct weir_net_file *file, struct weir_error *
     WEIR_TRY(read_graph(file, err));
     file->info.baseline = weir_safetensors_metadata(file->tensors, "weir.baseline");
     file->info.training = weir_safetensors_metadata(file->tensors, "weir.training");
-    weir_status status = check_object(file->info.baseline, "weir.baseline", err);
-    if (status == WEIR_OK) {
-        status = check_object(file->info.training, "weir.training", err);
-    }
-    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", file->what);
+    return check_object(file->info.baseline, "weir.baseline", err) == WEIR_OK &&
+                   check_object(file->info.training, "weir.training", err) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_prefix(err, "%s: ", file->what);
 }
 
 /** Takes over `tensors`. */
