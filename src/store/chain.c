@@ -412,22 +412,23 @@ weir_status weir_chain_verify(struct weir_txn *txn, enum weir_trail trail,
     return WEIR_OK;
 }
 
-static const char sql_has_chains[] =
-    "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'audit_chains'";
 static const char sql_newest[] = "SELECT max(version) FROM schema_migrations";
 
 static weir_status verify_all(struct weir_txn *txn, const struct weir_chain_pin *const *pins,
                               struct weir_chain_report *out, struct weir_error *err)
 {
-    int64_t has_chains, newest;
-    WEIR_TRY(weir_txn_query_int(txn, sql_has_chains, WEIR_NO_BINDS, 0, &has_chains, err));
-    if (has_chains == 0) {
+    int64_t newest;
+    bool has_chains;
+    size_t n_known;
+    const struct migration *known = txn->connection->ops->migrations(&n_known);
+    WEIR_TRY(txn_has_table(txn, "audit_chains", &has_chains, err));
+    if (!has_chains) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "the audit of this database is not chained yet: it gets its chain "
                               "when this Weir's server opens it");
     }
     WEIR_TRY(weir_txn_query_int(txn, sql_newest, WEIR_NO_BINDS, 0, &newest, err));
-    if (newest > store_migrations[store_n_migrations - 1].version) {
+    if (newest > known[n_known - 1].version) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "a newer Weir wrote this database: verify it with that one");
     }

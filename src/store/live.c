@@ -193,36 +193,18 @@ static const struct live_column *find_column(const char *table, size_t table_len
     return NULL;
 }
 
-/* weir_live('TABLE.COLUMN', key, what the column holds) */
-static void sql_live(sqlite3_context *context, int n_values, sqlite3_value **values)
+enum live_answer live_answer(struct live *live, const char *name, const char *key, double *out)
 {
-    (void)n_values;
-    struct live *live = sqlite3_user_data(context);
-    const char *name = (const char *)sqlite3_value_text(values[0]);
-    const char *key = (const char *)sqlite3_value_text(values[1]);
     const char *dot = name != NULL ? strchr(name, '.') : NULL;
     const struct live_column *column =
         dot != NULL ? find_column(name, (size_t)(dot - name), dot + 1) : NULL;
-    double value;
     if (column == NULL) {
-        sqlite3_result_error(context, "no such live column", -1);
-    } else if (key == NULL || !find(live, column->noun, key, column->value, &value)) {
-        sqlite3_result_value(context, values[2]);
-    } else if (isnan(value)) {
-        sqlite3_result_null(context);
-    } else if (column->is_integer) {
-        sqlite3_result_int64(context, (int64_t)value);
-    } else {
-        sqlite3_result_double(context, value);
+        return LIVE_UNKNOWN;
     }
-}
-
-weir_status live_prepare(struct connection *connection, struct live *live, struct weir_error *err)
-{
-    int code = sqlite3_create_function(connection->db, "weir_live", 3, SQLITE_UTF8, live, sql_live,
-                                       NULL, NULL);
-    return code == SQLITE_OK ? WEIR_OK
-                             : connection_error(connection, code, "setting up live values", err);
+    if (key == NULL || !find(live, column->noun, key, column->value, out)) {
+        return LIVE_STORED;
+    }
+    return isnan(*out) ? LIVE_NULL : column->is_integer ? LIVE_INT : LIVE_F64;
 }
 
 bool live_is_column(const char *table, const char *column, const char **out_key)

@@ -6,19 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* migrations.inc is made by CMake from the names in migrations/: X(number, name) in order. */
-#define X(number, name) extern const char weir_migration_##name[];
-#include "migrations.inc"
-#undef X
-
-const struct migration store_migrations[] = {
-#define X(number, name) {number, #name, weir_migration_##name},
-#include "migrations.inc"
-#undef X
-};
-
-const size_t store_n_migrations = WEIR_ARRAY_LEN(store_migrations);
-
 static const char sql_table[] = "CREATE TABLE IF NOT EXISTS schema_migrations ("
                                 "version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL,"
                                 "sha256 TEXT NOT NULL, applied_ms BIGINT NOT NULL)";
@@ -36,7 +23,7 @@ static weir_status check_applied(struct weir_txn *txn, const struct migration *m
                             WEIR_BINDS(WEIR_BIND_INT("version", migration->version)), &stmt, err));
     bool has_row;
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-    if (has_row && strcmp((const char *)sqlite3_column_text(stmt->handle, 0), sha256) != 0) {
+    if (has_row && strcmp(weir_stmt_peek(stmt, 0, NULL), sha256) != 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "migration %s is not the one this database was made with: it was "
                               "changed after it had been applied",
@@ -50,10 +37,8 @@ static weir_status apply(struct connection *connection, struct weir_txn *txn,
                          const struct migration *migration, const char *sha256,
                          struct weir_error *err)
 {
-    if (sqlite3_exec(connection->db, migration->sql, NULL, NULL, NULL) != SQLITE_OK) {
-        return connection_error(connection, sqlite3_extended_errcode(connection->db), "applying it",
-                                err);
-    }
+    WEIR_TRY(connection_end(connection, connection->ops->exec(connection->db, migration->sql),
+                            "applying it", err));
     WEIR_TRY(weir_txn_exec(txn, sql_record,
                            WEIR_BINDS(WEIR_BIND_INT("version", migration->version),
                                       WEIR_BIND_TEXT("name", migration->name),
@@ -97,12 +82,11 @@ weir_status migrate(struct connection *connection, const struct migration *migra
                               ", this one knows %" PRId64 "): upgrade Weir",
                               newest, known);
     }
-    WEIR_TRY(connection_exec(connection, "BEGIN IMMEDIATE", err));
+    WEIR_TRY(connection_run(connection, DB_WRITE, err));
     weir_status status = apply_missing(connection, migrations, n_migrations, err);
-    status = status == WEIR_OK ? connection_exec(connection, "COMMIT", err) : status;
+    status = status == WEIR_OK ? connection_run(connection, DB_COMMIT, err) : status;
     if (status != WEIR_OK) {
-        /* SQLite may have rolled back already; then this one fails, and that is fine. */
-        (void)sqlite3_exec(connection->db, "ROLLBACK", NULL, NULL, NULL);
+        connection_rollback(connection);
     }
     return status;
 }

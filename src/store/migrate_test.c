@@ -10,11 +10,14 @@ static const struct migration second = {2, "0002_second",
 
 static struct store_fixture fixture;
 static struct connection connection;
+static const struct migration *store_migrations; /* of the driver */
+static size_t store_n_migrations;
 
 static void set_up(void)
 {
     fixture_init(&fixture);
     ck_assert_int_eq(connection_open(fixture.path, 0, false, &connection, NULL), WEIR_OK);
+    store_migrations = connection.ops->migrations(&store_n_migrations);
 }
 
 static void tear_down(void)

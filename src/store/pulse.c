@@ -13,11 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CHECK_MAX_MS     600000
-#define STEPS_PER_GLANCE 100000 /* Of SQLite's machine, between two looks at the time. */
+#define CHECK_MAX_MS 600000
 
 static const char sql_beat[] = "INSERT INTO counters (name, value) VALUES ('beats', 1)"
-                               " ON CONFLICT (name) DO UPDATE SET value = value + 1";
+                               " ON CONFLICT (name) DO UPDATE SET value = counters.value + 1";
 
 struct pulse {
     pthread_mutex_t lock; /* Protects the next two. */
@@ -149,9 +148,7 @@ weir_status pulse_beat(struct weir_txn *txn, void *context, struct weir_error *e
 #define END_SYNC_MS 1000
 
 static const char sql_commit[] = "INSERT INTO counters (name, value) VALUES ('commits', 1)"
-                                 " ON CONFLICT (name) DO UPDATE SET value = value + 1";
-static const char sql_has_end[] =
-    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'counters'";
+                                 " ON CONFLICT (name) DO UPDATE SET value = counters.value + 1";
 static const char sql_end[] = "SELECT sum(value) FROM counters";
 
 weir_status pulse_count_commit(struct connection *connection, struct weir_error *err)
@@ -165,11 +162,10 @@ static weir_status read_end(struct connection *connection, int64_t *out)
 {
     struct weir_txn txn = {.connection = connection};
     struct weir_error ignored;
-    int64_t has_end;
+    bool has_end;
     *out = 0; /* of a database that is new */
-    WEIR_TRY(weir_txn_query_int(&txn, sql_has_end, WEIR_NO_BINDS, 0, &has_end, &ignored));
-    return has_end == 0 ? WEIR_OK
-                        : weir_txn_query_int(&txn, sql_end, WEIR_NO_BINDS, 0, out, &ignored);
+    WEIR_TRY(txn_has_table(&txn, "counters", &has_end, &ignored));
+    return has_end ? weir_txn_query_int(&txn, sql_end, WEIR_NO_BINDS, 0, out, &ignored) : WEIR_OK;
 }
 
 void pulse_compare_end(struct pulse *pulse, struct connection *connection)
@@ -217,7 +213,7 @@ struct glance {
     int64_t until_mono_ms;
 };
 
-static int glance(void *context)
+static bool glance(void *context)
 {
     const struct glance *of = context;
     return atomic_load(&of->pulse->is_stopping) || weir_mono_ms() >= of->until_mono_ms;
@@ -236,8 +232,7 @@ static void *check_main(void *context)
         return NULL;
     }
     connection.pulse = pulse;
-    sqlite3_progress_handler(connection.db, STEPS_PER_GLANCE, glance, &of);
-    weir_status status = connection_check(&connection, verdict, &err);
+    weir_status status = connection_check(&connection, glance, &of, verdict, &err);
     if (status == WEIR_OK) {
         pthread_mutex_lock(&pulse->lock);
         pulse->seen.is_checked = true;

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "store/scope_sql.h"
+#include "store/sqlite/sqlite.h"
 #include "store/stmt.h"
 #include "store/store_private.h"
 
@@ -411,7 +412,7 @@ static bool put_none(const char *table, const char *name, size_t len, struct wei
     return false;
 }
 
-weir_status row_scope_write_sql(const struct connection *connection, const char *sql,
+weir_status sqlite_write_scoped(const struct connection *connection, const char *sql,
                                 struct weir_buf *out, struct weir_error *err)
 {
     return scope_sql_write(sql, connection->guard != NULL ? put_condition : put_none, out, err);
@@ -429,24 +430,24 @@ static weir_status hide_table(struct connection *connection, size_t i, struct we
     return status;
 }
 
-weir_status row_scope_prepare(struct connection *connection, struct weir_error *err)
+weir_status sqlite_hide(struct connection *connection, struct weir_error *err)
 {
     struct row_guard *guard = calloc(1, sizeof *guard);
     connection->guard = guard;
     if (guard == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "setting up scopes: out of memory");
     }
-    guard->db = connection->db;
+    guard->db = connection->db->handle;
     /* Deterministic: while a statement runs the answer stays, so that what it asks of one key is asked once. */
     const int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
-    int code = sqlite3_create_function(connection->db, "weir_sees", -1, flags, guard, sql_sees,
-                                       NULL, NULL);
+    int code =
+        sqlite3_create_function(guard->db, "weir_sees", -1, flags, guard, sql_sees, NULL, NULL);
     if (code == SQLITE_OK) {
-        code = sqlite3_create_function(connection->db, "weir_scoped", 0, flags, guard, sql_scoped,
-                                       NULL, NULL);
+        code = sqlite3_create_function(guard->db, "weir_scoped", 0, flags, guard, sql_scoped, NULL,
+                                       NULL);
     }
     if (code != SQLITE_OK) {
-        return connection_error(connection, code, "setting up scopes", err);
+        return sqlite_fail(connection->db, code, "setting up scopes", err);
     }
     WEIR_TRY(connection_exec(connection, "PRAGMA query_only = OFF", err));
     for (size_t i = 0; i < WEIR_ARRAY_LEN(tables); i++) {
@@ -456,7 +457,7 @@ weir_status row_scope_prepare(struct connection *connection, struct weir_error *
                                  : WEIR_OK;
 }
 
-void row_scope_release(struct connection *connection)
+void sqlite_unhide(struct connection *connection)
 {
     for (size_t i = 0; connection->guard != NULL && i < N_OWNERS; i++) {
         sqlite3_finalize(connection->guard->owners[i]);
@@ -550,7 +551,7 @@ static void check_row(void *context, sqlite3 *db, int op, const char *schema, co
     guard->round += guard->tables[guard->i_last].is_owner;
 }
 
-static void see_by(struct weir_txn *txn, const struct weir_row_scope *scope)
+void sqlite_limit(struct weir_txn *txn, const struct weir_row_scope *scope)
 {
     struct row_guard *guard = txn->connection->guard;
     txn->scope = scope;
@@ -569,17 +570,22 @@ weir_status row_scope_set(struct weir_txn *txn, const struct weir_row_scope *sco
         return weir_error_set(err, WEIR_ERR_INTERNAL,
                               "this transaction sees all and cannot have a scope");
     }
-    see_by(txn, limit);
+    txn->connection->ops->limit(txn, limit);
     return WEIR_OK;
 }
 
-void row_scope_end(struct weir_txn *txn)
+void sqlite_unlimit(struct weir_txn *txn)
 {
     struct row_guard *guard = txn->connection->guard;
     if (guard != NULL) {
         guard->txn = NULL;
         (void)sqlite3_preupdate_hook(guard->db, NULL, NULL);
     }
+}
+
+void row_scope_end(struct weir_txn *txn)
+{
+    txn->connection->ops->unlimit(txn);
 }
 
 const struct weir_row_scope *weir_txn_scope(const struct weir_txn *txn)
@@ -593,6 +599,6 @@ weir_status weir_txn_as(struct weir_txn *txn, const struct weir_row_scope *scope
     const struct weir_row_scope *before = txn->scope;
     WEIR_TRY(row_scope_set(txn, scope, err));
     weir_status status = fn(txn, context, err);
-    see_by(txn, before);
+    txn->connection->ops->limit(txn, before);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store_fixture.h"
 #include "store/store_private.h"
 
@@ -568,17 +569,17 @@ static weir_status try_in(struct weir_txn *txn, void *context, struct weir_error
     trial->rows = 0;
     trial->is_done = false;
     if (trial->statement->verb != SELECT) {
-        look_at(txn->connection->db, &trial->before);
+        look_at(txn->connection->db->handle, &trial->before);
     }
     WEIR_TRY(weir_stmt_open(txn, trial->statement->sql.data, WEIR_NO_BINDS, &stmt, err));
     weir_status status;
     while ((status = weir_stmt_step(stmt, &has_row, err)) == WEIR_OK && has_row) {
-        trial->rows += hash_of(stmt->handle, 0);
+        trial->rows += hash_of((sqlite3_stmt *)stmt->handle, 0);
     }
     weir_stmt_close(stmt);
     WEIR_TRY(status);
     if (trial->statement->verb != SELECT) {
-        look_at(txn->connection->db, &trial->after);
+        look_at(txn->connection->db->handle, &trial->after);
     }
     trial->is_done = true;
     return WEIR_OK;

@@ -6,12 +6,10 @@
 #include "store/store_private.h"
 
 #include <assert.h>
-#include <math.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** Steps of SQLite's machine, some 20 to 50 ns each, from which on the log tells of one use of a statement: for who
+/** Steps of the database's machine (store/db.h) from which on the log tells of one use of a statement: for who
  *  looks for what is slow, and for everybody. */
 #define COSTLY_STEPS 100000
 #define SLOW_STEPS   30000000
@@ -19,7 +17,7 @@
 /** Longest statement. */
 #define TEXT_MAX_BYTES (1 << 20)
 
-/** After one of these SQLite may have undone the whole transaction, so it must not go on. */
+/** After one of these the database may have undone the whole transaction, so it must not go on. */
 static bool breaks_transaction(weir_status status)
 {
     return status == WEIR_ERR_NOSPACE || status == WEIR_ERR_IO || status == WEIR_ERR_CORRUPT ||
@@ -34,10 +32,14 @@ static weir_status tell_broken(const struct weir_txn *txn, struct weir_error *er
     return txn->broken.status;
 }
 
-static weir_status fail(struct weir_txn *txn, int code, const char *what, struct weir_error *err)
+static weir_status end(struct weir_txn *txn, enum db_end end, const char *what,
+                       struct weir_error *err)
 {
     struct weir_error error = {0};
-    weir_status status = connection_error(txn->connection, code, what, &error);
+    if (end == DB_OK) {
+        return WEIR_OK;
+    }
+    weir_status status = connection_end(txn->connection, end, what, &error);
     if (breaks_transaction(status) && txn->broken.status == WEIR_OK) {
         txn->broken = error;
     }
@@ -49,7 +51,9 @@ static weir_status fail(struct weir_txn *txn, int code, const char *what, struct
 
 static void stmt_free(struct weir_stmt *stmt)
 {
-    sqlite3_finalize(stmt->handle);
+    if (stmt->handle != NULL) {
+        stmt->ops->finalize(stmt->handle);
+    }
     free(stmt->sql);
     free(stmt);
 }
@@ -102,11 +106,11 @@ static weir_status stmt_new(struct weir_txn *txn, const char *sql, const char *t
         return weir_error_set(err, WEIR_ERR_NOMEM, "preparing a statement: out of memory");
     }
     stmt->sql = copy;
-    int code = sqlite3_prepare_v3(txn->connection->db, text, -1, SQLITE_PREPARE_PERSISTENT,
-                                  &stmt->handle, NULL);
-    if (code != SQLITE_OK || stmt->handle == NULL) {
+    stmt->ops = txn->connection->ops;
+    enum db_end code = stmt->ops->prepare(txn->connection->db, text, &stmt->handle);
+    if (code != DB_OK) {
         stmt_free(stmt);
-        return fail(txn, sqlite3_extended_errcode(txn->connection->db), sql, err);
+        return end(txn, code, sql, err);
     }
     cache_add(txn->connection, stmt);
     *out = stmt;
@@ -121,7 +125,7 @@ static weir_status bind_all(struct weir_stmt *stmt, const struct weir_bind *bind
         int i_param = (int)i + 1;
         if (binds[i].name != NULL) {
             (void)snprintf(name, sizeof(name), ":%s", binds[i].name);
-            i_param = sqlite3_bind_parameter_index(stmt->handle, name);
+            i_param = stmt_find_param(stmt, name);
         }
         if (i_param == 0) {
             return weir_error_set(err, WEIR_ERR_INTERNAL, "the statement has no parameter %s: %s",
@@ -148,7 +152,7 @@ static weir_status stmt_new_scoped(struct weir_txn *txn, const char *sql, struct
 {
     struct weir_buf text;
     weir_buf_init(&text, TEXT_MAX_BYTES);
-    weir_status status = row_scope_write_sql(txn->connection, sql, &text, err);
+    weir_status status = txn->connection->ops->write_scoped(txn->connection, sql, &text, err);
     if (status == WEIR_OK) {
         status = stmt_new(txn, sql, text.data, out, err);
     }
@@ -209,31 +213,36 @@ weir_status stmt_open_unscoped(struct weir_txn *txn, const char *sql, const stru
 weir_status weir_stmt_rebind(struct weir_stmt *stmt, const struct weir_bind *binds, size_t n_binds,
                              struct weir_error *err)
 {
-    sqlite3_reset(stmt->handle);
-    sqlite3_clear_bindings(stmt->handle);
+    stmt->ops->reset(stmt->handle);
     return bind_all(stmt, binds, n_binds, err);
+}
+
+int stmt_find_param(const struct weir_stmt *stmt, const char *name)
+{
+    return stmt->ops->find_param(stmt->handle, name);
 }
 
 weir_status stmt_bind_text(struct weir_stmt *stmt, int i_param, const char *text,
                            struct weir_error *err)
 {
-    int code = text != NULL ? sqlite3_bind_text(stmt->handle, i_param, text, -1, SQLITE_STATIC)
-                            : sqlite3_bind_null(stmt->handle, i_param);
-    return code == SQLITE_OK ? WEIR_OK : fail(stmt->txn, code, "binding text", err);
+    struct weir_txn *txn = stmt->txn;
+    return end(txn, stmt->ops->bind_text(txn->connection->db, stmt->handle, i_param, text),
+               "binding text", err);
 }
 
 weir_status stmt_bind_int(struct weir_stmt *stmt, int i_param, int64_t value,
                           struct weir_error *err)
 {
-    int code = sqlite3_bind_int64(stmt->handle, i_param, value);
-    return code == SQLITE_OK ? WEIR_OK : fail(stmt->txn, code, "binding an integer", err);
+    struct weir_txn *txn = stmt->txn;
+    return end(txn, stmt->ops->bind_int(txn->connection->db, stmt->handle, i_param, value),
+               "binding an integer", err);
 }
 
 weir_status stmt_bind_f64(struct weir_stmt *stmt, int i_param, double value, struct weir_error *err)
 {
-    int code = isnan(value) ? sqlite3_bind_null(stmt->handle, i_param)
-                            : sqlite3_bind_double(stmt->handle, i_param, value);
-    return code == SQLITE_OK ? WEIR_OK : fail(stmt->txn, code, "binding a number", err);
+    struct weir_txn *txn = stmt->txn;
+    return end(txn, stmt->ops->bind_f64(txn->connection->db, stmt->handle, i_param, value),
+               "binding a number", err);
 }
 
 weir_status weir_stmt_step(struct weir_stmt *stmt, bool *out_has_row, struct weir_error *err)
@@ -241,57 +250,56 @@ weir_status weir_stmt_step(struct weir_stmt *stmt, bool *out_has_row, struct wei
     if (stmt->txn->broken.status != WEIR_OK) {
         return tell_broken(stmt->txn, err);
     }
-    int code = sqlite3_step(stmt->handle);
+    enum db_end code = stmt->ops->step(stmt->txn->connection->db, stmt->handle);
     if (stmt->txn->broken.status != WEIR_OK) { /* it has changed a row that is out of scope */
         return tell_broken(stmt->txn, err);
     }
-    if (code != SQLITE_ROW && code != SQLITE_DONE) {
-        return fail(stmt->txn, code, stmt->sql, err);
+    if (code != DB_ROW) {
+        WEIR_TRY(end(stmt->txn, code, stmt->sql, err));
     }
-    *out_has_row = code == SQLITE_ROW;
+    *out_has_row = code == DB_ROW;
     return WEIR_OK;
 }
 
 char *weir_stmt_text(const struct weir_stmt *stmt, int i_column, struct weir_arena *arena)
 {
-    const unsigned char *text = sqlite3_column_text(stmt->handle, i_column);
-    if (text == NULL) {
-        return NULL;
-    }
-    return weir_arena_memdup(arena, text, (size_t)sqlite3_column_bytes(stmt->handle, i_column));
+    size_t len;
+    const char *text = stmt->ops->column_text(stmt->handle, i_column, &len);
+    return text != NULL ? weir_arena_memdup(arena, text, len) : NULL;
 }
 
 const char *weir_stmt_peek(const struct weir_stmt *stmt, int i_column, size_t *out_len)
 {
-    const char *text = (const char *)sqlite3_column_text(stmt->handle, i_column);
-    if (out_len != NULL) {
-        *out_len = (size_t)sqlite3_column_bytes(stmt->handle, i_column);
-    }
-    return text;
+    size_t len;
+    return stmt->ops->column_text(stmt->handle, i_column, out_len != NULL ? out_len : &len);
 }
 
 int64_t weir_stmt_int(const struct weir_stmt *stmt, int i_column)
 {
-    return sqlite3_column_int64(stmt->handle, i_column);
+    return stmt->ops->column_int(stmt->handle, i_column);
 }
 
 double weir_stmt_f64(const struct weir_stmt *stmt, int i_column)
 {
-    if (weir_stmt_is_null(stmt, i_column)) {
-        return NAN;
-    }
-    return sqlite3_column_double(stmt->handle, i_column);
+    return stmt->ops->column_f64(stmt->handle, i_column);
 }
 
 bool weir_stmt_is_null(const struct weir_stmt *stmt, int i_column)
 {
-    return sqlite3_column_type(stmt->handle, i_column) == SQLITE_NULL;
+    return stmt->ops->column_is_null(stmt->handle, i_column);
+}
+
+json_t *weir_stmt_json(const struct weir_stmt *stmt, int i_column)
+{
+    size_t len;
+    const char *text = weir_stmt_peek(stmt, i_column, &len);
+    return text != NULL ? json_loadb(text, len, 0, NULL) : NULL;
 }
 
 /** What reads more than it gives grows with what the database holds, until somebody notices: say so before. */
 static void note_cost(struct weir_stmt *stmt)
 {
-    int n_steps = sqlite3_stmt_status(stmt->handle, SQLITE_STMTSTATUS_VM_STEP, 1);
+    int64_t n_steps = stmt->ops->take_cost(stmt->handle);
     if (n_steps >= COSTLY_STEPS) {
         weir_log(n_steps >= SLOW_STEPS ? WEIR_LOG_INFO : WEIR_LOG_DEBUG, "store_statement_costly",
                  WEIR_KV_INT("steps", n_steps), WEIR_KV_STR("sql", stmt->sql));
@@ -311,8 +319,7 @@ void weir_stmt_close(struct weir_stmt *stmt)
         stmt_free(stmt);
         return;
     }
-    sqlite3_reset(stmt->handle);
-    sqlite3_clear_bindings(stmt->handle);
+    stmt->ops->reset(stmt->handle);
 }
 
 void weir_stmt_auto_close(struct weir_stmt **stmt)

@@ -21,6 +21,7 @@
 #define WEIR_STORE_STMT_H
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "store/store.h"
 
@@ -83,6 +84,9 @@ const char *weir_stmt_peek(const struct weir_stmt *stmt, int i_column, size_t *o
 int64_t weir_stmt_int(const struct weir_stmt *stmt, int i_column);
 double weir_stmt_f64(const struct weir_stmt *stmt, int i_column); /**< NaN for SQL NULL. */
 bool weir_stmt_is_null(const struct weir_stmt *stmt, int i_column);
+
+/** The JSON in a column, as a new reference; NULL for SQL NULL and for what is no JSON. */
+json_t *weir_stmt_json(const struct weir_stmt *stmt, int i_column);
 
 /** Give the statement back. NULL is accepted. */
 void weir_stmt_close(struct weir_stmt *stmt);

@@ -1,13 +1,11 @@
 #include "store/store.h"
 
-#include "base/file.h"
 #include "store/store_private.h"
 #include "store/writer.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define READERS_DEFAULT 4
 #define READERS_MAX     64
@@ -26,7 +24,6 @@ struct readers {
 
 /** Owned by whoever opened it. */
 struct weir_store {
-    int lock_fd;
     struct live *live;
     struct writer *writer;
     struct pulse *pulse; /**< Of all connections. */
@@ -38,19 +35,15 @@ struct live *store_live(struct weir_store *store)
     return store->live;
 }
 
-static weir_status open_lock(struct weir_store *store, const char *path, struct weir_error *err)
+/* Let statements see live values and, of a connection that serves scopes, rows of a scope alone. */
+static weir_status set_up(const struct weir_store *store, struct connection *connection,
+                          bool hides_rows, struct weir_error *err)
 {
-    char lock_path[4096];
-    int len = snprintf(lock_path, sizeof(lock_path), "%s.lock", path);
-    if (len < 0 || (size_t)len >= sizeof(lock_path)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "database path is longer than %zu bytes",
-                              sizeof(lock_path));
+    if (hides_rows) {
+        WEIR_TRY(connection->ops->hide(connection, err));
     }
-    weir_status status = weir_file_lock(lock_path, &store->lock_fd, err);
-    if (status == WEIR_ERR_CONFLICT) {
-        return weir_error_set(err, status, "database %s: another server has it open", path);
-    }
-    return status;
+    return connection_end(connection, connection->ops->see_live(connection->db, store->live),
+                          "setting up live values", err);
 }
 
 static void readers_init(struct readers *readers)
@@ -69,10 +62,7 @@ static weir_status readers_open(struct readers *readers, const char *path, size_
         connection->pulse = store->pulse;
         readers->free[readers->n_free++] = connection;
         readers->n++;
-        if (hides_rows) {
-            WEIR_TRY(row_scope_prepare(connection, err));
-        }
-        WEIR_TRY(live_prepare(connection, store->live, err));
+        WEIR_TRY(set_up(store, connection, hides_rows, err));
     }
     return WEIR_OK;
 }
@@ -94,9 +84,10 @@ static weir_status open_connections(struct weir_store *store,
     WEIR_TRY(connection_open(config->path, config->max_bytes, false, &writer, err));
     pulse_compare_end(store->pulse, &writer);
     writer.pulse = store->pulse;
-    weir_status status = migrate(&writer, store_migrations, store_n_migrations, err);
-    status = status == WEIR_OK ? row_scope_prepare(&writer, err) : status;
-    status = status == WEIR_OK ? live_prepare(&writer, store->live, err) : status;
+    size_t n_migrations;
+    const struct migration *migrations = writer.ops->migrations(&n_migrations);
+    weir_status status = migrate(&writer, migrations, n_migrations, err);
+    status = status == WEIR_OK ? set_up(store, &writer, true, err) : status;
     if (status != WEIR_OK) {
         connection_close(&writer);
         (void)weir_error_prefix(err, "database %s: ", config->path);
@@ -118,18 +109,14 @@ weir_status weir_store_open(const struct weir_store_config *config, struct weir_
     if (store == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "opening the database: out of memory");
     }
-    store->lock_fd = -1;
     readers_init(&store->readers);
     readers_init(&store->scoped_readers);
     store->pulse = pulse_create(config->path);
     store->live = live_create();
     weir_status status =
         store->pulse != NULL && store->live != NULL
-            ? open_lock(store, config->path, err)
+            ? open_connections(store, config, err)
             : weir_error_set(err, WEIR_ERR_NOMEM, "opening the database: out of memory");
-    if (status == WEIR_OK) {
-        status = open_connections(store, config, err);
-    }
     if (status != WEIR_OK) {
         weir_store_close(store);
         return status;
@@ -150,9 +137,6 @@ void weir_store_close(struct weir_store *store)
     writer_stop(store->writer);
     pulse_destroy(store->pulse);
     live_destroy(store->live);
-    if (store->lock_fd >= 0) {
-        close(store->lock_fd);
-    }
     free(store);
 }
 
@@ -238,10 +222,10 @@ weir_status weir_store_read_scoped(struct weir_store *store, const struct weir_r
     }
     struct connection *connection = readers_take(readers);
     struct weir_txn txn = {.connection = connection, .scope = scope};
-    weir_status status = connection_exec(connection, "BEGIN", err);
+    weir_status status = connection_run(connection, DB_READ, err);
     if (status == WEIR_OK) {
         status = txn_run(&txn, fn, context, err);
-        (void)sqlite3_exec(connection->db, "ROLLBACK", NULL, NULL, NULL);
+        connection_rollback(connection);
     }
     readers_give_back(readers, connection);
     return status;
@@ -256,16 +240,14 @@ weir_status weir_store_read(struct weir_store *store, weir_txn_fn fn, void *cont
 weir_status weir_store_look(const char *path, weir_txn_fn fn, void *context, struct weir_error *err)
 {
     struct connection connection;
-    if (!weir_path_exists(path)) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no database %s", path);
-    }
+    WEIR_TRY(connection_find(path, err));
     WEIR_TRY(connection_open(path, 0, true, &connection, err));
     struct weir_txn txn = {.connection = &connection};
-    weir_status status = connection_exec(&connection, "BEGIN", err);
+    weir_status status = connection_run(&connection, DB_READ, err);
     if (status == WEIR_OK) {
         status = fn(&txn, context, err);
         connection_release_stmts(&connection);
-        (void)sqlite3_exec(connection.db, "ROLLBACK", NULL, NULL, NULL);
+        connection_rollback(&connection);
     }
     connection_close(&connection);
     return status;

@@ -8,6 +8,7 @@
 #include "store/store.h"
 #include "store/store_template.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 
 struct store_fixture {

@@ -1,6 +1,6 @@
 /**
  * Inside the store: a connection with its statement cache, and what a transaction is.
- * The only header of Weir that includes sqlite3.h.
+ * What the database itself is asked goes through the operations of its driver (store/db.h).
  */
 #ifndef WEIR_STORE_STORE_PRIVATE_H
 #define WEIR_STORE_STORE_PRIVATE_H
@@ -8,22 +8,18 @@
 #include "base/buf.h"
 #include "base/record.h"
 #include "base/status.h"
+#include "store/db.h"
 #include "store/pulse.h"
 #include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/store.h"
 
-#define SQLITE_ENABLE_PREUPDATE_HOOK /* declares it; Debian's library has it */
-#include <sqlite3.h>
-
-/** With this begins, or is told, that the database is damaged: weir_store_error_is_damage. */
-#define STORE_DAMAGED "the database is damaged"
-
 /** Statements kept prepared per connection; beyond it the least recently used one goes. */
 #define STMT_CACHE_MAX 256
 
 struct weir_stmt {
-    sqlite3_stmt *handle;
+    const struct db_ops *ops;
+    struct db_stmt *handle;
     char *sql;            /**< As it was asked for: by this it is found again. Owned. */
     struct weir_txn *txn; /**< NULL while it lies in the cache. */
     uint64_t hash;
@@ -32,9 +28,10 @@ struct weir_stmt {
     bool is_cached;
 };
 
-/** One SQLite connection; used by one thread at a time. */
+/** One connection to the database; used by one thread at a time. */
 struct connection {
-    sqlite3 *db;
+    const struct db_ops *ops;
+    struct db *db;
     struct weir_stmt *stmts[STMT_CACHE_MAX];
     size_t n_stmts;
     uint64_t n_uses;
@@ -46,20 +43,24 @@ struct connection {
 struct weir_txn {
     struct connection *connection;
     const struct weir_row_scope *scope; /**< NULL: it sees all. Borrowed. */
-    /** The failure after which the transaction comes to nothing; it stays: SQLite may have undone all of it, or it
+    /** The failure after which the transaction comes to nothing; it stays: the database may have undone all of it, or it
      *  has changed a row that is out of its scope. */
     struct weir_error broken;
     size_t n_open;  /**< Statements opened and not closed. */
     uint64_t marks; /**< What it says that it changes. */
 };
 
-/** Open a connection and set it up. `is_reader`: refuses writes. */
+/** @return NOT_FOUND without a database of that path. */
+weir_status connection_find(const char *path, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Open a connection and set it up. `is_reader`: refuses writes; else it is the only one that does not. */
 weir_status connection_open(const char *path, uint64_t max_bytes, bool is_reader,
                             struct connection *out, struct weir_error *err) WEIR_MUST_CHECK;
 void connection_close(struct connection *connection);
 
-/** SQLite's quick_check. @return CORRUPT, with the first thing that is wrong in `verdict` ("" at first) */
-weir_status connection_check(struct connection *connection, char verdict[WEIR_ERROR_MESSAGE_BYTES],
+/** The driver's check. @return CORRUPT, with the first thing that is wrong in `verdict`. */
+weir_status connection_check(struct connection *connection, bool (*is_over)(void *context),
+                             void *context, char verdict[WEIR_ERROR_MESSAGE_BYTES],
                              struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Of a store (pulse.h). NULL: no memory. Threads: any; notes are made by connections and the writer. */
@@ -90,23 +91,21 @@ weir_status connection_exec(struct connection *connection, const char *sql,
 /** Reset every statement that the transaction left open. */
 void connection_release_stmts(struct connection *connection);
 
-/** What a SQLite result code means to the caller; `what` says what was tried. */
-weir_status connection_error(const struct connection *connection, int code, const char *what,
-                             struct weir_error *err);
+/** Begin a transaction, end it, and what is between. */
+weir_status connection_run(struct connection *connection, enum db_verb verb,
+                           struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Hide what is out of scope (row_scope.h), from the transactions that have one; then release what that took. */
-weir_status row_scope_prepare(struct connection *connection,
-                              struct weir_error *err) WEIR_MUST_CHECK;
-void row_scope_release(struct connection *connection);
+/** Undo the transaction, if one is still there. */
+void connection_rollback(struct connection *connection);
+
+/** What the end of an operation means to the caller; `what` says what was tried. */
+weir_status connection_end(const struct connection *connection, enum db_end end, const char *what,
+                           struct weir_error *err);
 
 /** Let the transaction, which begins or goes on, see by this scope; NULL or is_all: all. Then it ends. */
 weir_status row_scope_set(struct weir_txn *txn, const struct weir_row_scope *scope,
                           struct weir_error *err) WEIR_MUST_CHECK;
 void row_scope_end(struct weir_txn *txn);
-
-/** Append the text that runs in place of `sql`, and holds to the scope. @return INTERNAL if it names a schema. */
-weir_status row_scope_write_sql(const struct connection *connection, const char *sql,
-                                struct weir_buf *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Does it know whether the table's rows belong to projects? */
 bool row_scope_knows(const char *table);
@@ -117,33 +116,25 @@ struct live *live_create(void);
 void live_destroy(struct live *live);
 struct live *store_live(struct weir_store *store);
 
-/** Let statements see it. */
-weir_status live_prepare(struct connection *connection, struct live *live,
-                         struct weir_error *err) WEIR_MUST_CHECK;
+/** What weir_live(NAME, KEY, stored) is: of LIVE_INT and LIVE_F64, *out. */
+enum live_answer { LIVE_UNKNOWN, LIVE_STORED, LIVE_NULL, LIVE_INT, LIVE_F64 };
+enum live_answer live_answer(struct live *live, const char *name, const char *key, double *out);
 
 /** Has this column live values? *out_key: SQL for the key of a row. */
 bool live_is_column(const char *table, const char *column, const char **out_key);
-
-/** A file of migrations/, embedded. */
-struct migration {
-    int64_t version;
-    const char *name;
-    const char *sql; /**< NUL-terminated. */
-};
 
 /** Apply the migrations that are not there yet, in order and in one transaction: all of them, or the
  *  database stays as it was, for the program that made it. */
 weir_status migrate(struct connection *connection, const struct migration *migrations,
                     size_t n_migrations, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** All migrations of this build, in order. */
-extern const struct migration store_migrations[];
-extern const size_t store_n_migrations;
-
 /** weir_stmt_open for the store's own SQL, which may name tables past their views. */
 weir_status stmt_open_unscoped(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
                                size_t n_binds, struct weir_stmt **out,
                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The parameter ":name", from 1 on; 0: there is none. */
+int stmt_find_param(const struct weir_stmt *stmt, const char *name);
 
 /** Bind a value by position (1, 2 …): for generated SQL. Text is borrowed until close. */
 weir_status stmt_bind_text(struct weir_stmt *stmt, int i_param, const char *text,
@@ -151,6 +142,10 @@ weir_status stmt_bind_text(struct weir_stmt *stmt, int i_param, const char *text
 weir_status stmt_bind_int(struct weir_stmt *stmt, int i_param, int64_t value,
                           struct weir_error *err) WEIR_MUST_CHECK;
 weir_status stmt_bind_f64(struct weir_stmt *stmt, int i_param, double value,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is there a table of that name? */
+weir_status txn_has_table(const struct weir_txn *txn, const char *name, bool *out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Rows that the last statement of this connection changed. */

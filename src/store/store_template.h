@@ -24,9 +24,12 @@
 static inline void store_template_hash(char out[WEIR_SHA256_TEXT_BYTES])
 {
     struct weir_sha256_stream hash;
+    const struct db_ops *ops;
+    size_t n = 0;
     weir_sha256_begin(&hash);
-    for (size_t i = 0; i < store_n_migrations; i++) {
-        weir_sha256_add(&hash, store_migrations[i].sql, strlen(store_migrations[i].sql) + 1);
+    const struct migration *all = db_find("", &ops, NULL) == WEIR_OK ? ops->migrations(&n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        weir_sha256_add(&hash, all[i].sql, strlen(all[i].sql) + 1);
     }
     weir_sha256_end(&hash, out);
 }

@@ -493,16 +493,16 @@ static weir_status bind_plan(struct weir_stmt *stmt, const struct plan *plan,
     for (size_t i = 0; i < plan->query->n_filters; i++) {
         char name[32];
         (void)snprintf(name, sizeof(name), ":f%zu", i);
-        int i_param = sqlite3_bind_parameter_index(stmt->handle, name);
+        int i_param = stmt_find_param(stmt, name);
         if (i_param > 0) {
             WEIR_TRY(bind_filter(stmt, i_param, plan->fields[i], &plan->query->filters[i], err));
         }
     }
-    int i_value = sqlite3_bind_parameter_index(stmt->handle, ":c");
+    int i_value = stmt_find_param(stmt, ":c");
     if (i_value > 0) {
         WEIR_TRY(bind_key(stmt, i_value, plan->order, plan->cursor_value, err));
     }
-    int i_key = sqlite3_bind_parameter_index(stmt->handle, ":k");
+    int i_key = stmt_find_param(stmt, ":k");
     if (i_key > 0) {
         WEIR_TRY(bind_key(stmt, i_key, plan->key, plan->cursor_key, err));
     }

@@ -37,7 +37,15 @@ void weir_txn_mark(struct weir_txn *txn, uint64_t marks)
 
 int64_t txn_changes(const struct weir_txn *txn)
 {
-    return sqlite3_changes64(txn->connection->db);
+    return txn->connection->ops->n_changed(txn->connection->db);
+}
+
+weir_status txn_has_table(const struct weir_txn *txn, const char *name, bool *out,
+                          struct weir_error *err)
+{
+    const struct connection *connection = txn->connection;
+    return connection_end(connection, connection->ops->has_table(connection->db, name, out),
+                          "looking for a table", err);
 }
 
 weir_status weir_txn_exec(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,

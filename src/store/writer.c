@@ -47,11 +47,14 @@ struct writer {
     bool is_notifying; /**< Watch functions are running. */
 };
 
-static void rollback(struct connection *connection)
+static bool is_in_transaction(const struct connection *connection)
 {
-    if (sqlite3_get_autocommit(connection->db) == 0) {
-        (void)sqlite3_exec(connection->db, "ROLLBACK", NULL, NULL, NULL);
-    }
+    return connection->ops->is_in_transaction(connection->db);
+}
+
+static int64_t n_changes(const struct connection *connection)
+{
+    return connection->ops->n_changes(connection->db);
 }
 
 /* Of a group that came to nothing: is it the database's fault, and not that of what was asked? */
@@ -97,33 +100,30 @@ enum group_end {
 /** Run one transaction behind a savepoint, and undo it alone if it is to be. */
 static enum group_end run_behind_savepoint(struct connection *connection, struct request *request)
 {
-    request->status = connection_exec(connection, "SAVEPOINT one", request->err);
+    request->status = connection_run(connection, DB_SAVE, request->err);
     if (request->status != WEIR_OK) {
         return GROUP_FAILED;
     }
     run_fn(connection, request);
-    if (sqlite3_get_autocommit(connection->db) != 0) {
+    if (!is_in_transaction(connection)) {
         return GROUP_FAILED;
     }
     if (!is_to_be_undone(request)) {
-        request->status = connection_exec(connection, "RELEASE one", request->err);
+        request->status = connection_run(connection, DB_RELEASE, request->err);
         return request->status == WEIR_OK ? GROUP_GOES_ON : GROUP_FAILED;
     }
-    return sqlite3_exec(connection->db, "ROLLBACK TO one; RELEASE one", NULL, NULL, NULL) ==
-                   SQLITE_OK
-               ? GROUP_GOES_ON
-               : GROUP_FAILED;
+    return connection->ops->run(connection->db, DB_UNDO) == DB_OK ? GROUP_GOES_ON : GROUP_FAILED;
 }
 
 /** Run one transaction. It cannot be undone alone; but then most of those that fail have written nothing. */
 static enum group_end run_plain(struct connection *connection, struct request *request)
 {
-    int64_t n_before = sqlite3_total_changes64(connection->db);
+    int64_t n_before = n_changes(connection);
     run_fn(connection, request);
-    if (sqlite3_get_autocommit(connection->db) != 0) {
+    if (!is_in_transaction(connection)) {
         return GROUP_FAILED;
     }
-    bool has_written = sqlite3_total_changes64(connection->db) != n_before;
+    bool has_written = n_changes(connection) != n_before;
     return is_to_be_undone(request) && has_written ? GROUP_UNDONE : GROUP_GOES_ON;
 }
 
@@ -135,9 +135,9 @@ static enum group_end run_plain(struct connection *connection, struct request *r
 static enum group_end run_group(struct connection *connection, struct request **group, size_t n,
                                 bool has_savepoints, struct weir_error *error)
 {
-    int64_t n_before = sqlite3_total_changes64(connection->db);
+    int64_t n_before = n_changes(connection);
     *error = (struct weir_error){0};
-    if (connection_exec(connection, "BEGIN IMMEDIATE", error) != WEIR_OK) {
+    if (connection_run(connection, DB_WRITE, error) != WEIR_OK) {
         return GROUP_FAILED;
     }
     enum group_end end = GROUP_GOES_ON;
@@ -159,14 +159,14 @@ static enum group_end run_group(struct connection *connection, struct request **
         }
     }
     if (end == GROUP_GOES_ON) {
-        bool has_changed = sqlite3_total_changes64(connection->db) != n_before;
+        bool has_changed = n_changes(connection) != n_before;
         bool is_counted = !has_changed || pulse_count_commit(connection, error) == WEIR_OK;
-        end = is_counted && connection_exec(connection, "COMMIT", error) == WEIR_OK
+        end = is_counted && connection_run(connection, DB_COMMIT, error) == WEIR_OK
                   ? GROUP_COMMITTED
                   : GROUP_FAILED;
     }
     if (end != GROUP_COMMITTED) {
-        rollback(connection);
+        connection_rollback(connection);
     }
     return end;
 }
@@ -251,7 +251,7 @@ static void *writer_main(void *context)
         size_t n = take_group(writer, group);
         pthread_mutex_unlock(&writer->mutex);
 
-        int64_t n_before = sqlite3_total_changes64(writer->connection.db);
+        int64_t n_before = n_changes(&writer->connection);
         run_all(&writer->connection, group, n);
         bool has_committed = false;
         uint64_t marks = 0;
@@ -261,8 +261,7 @@ static void *writer_main(void *context)
             marks |= is_committed ? group[i]->marks : 0;
         }
         /* Rows that were written and undone count too: a watch may look and find nothing new. */
-        bool has_changed =
-            has_committed && sqlite3_total_changes64(writer->connection.db) != n_before;
+        bool has_changed = has_committed && n_changes(&writer->connection) != n_before;
 
         if (has_changed && writer->connection.pulse != NULL) {
             pulse_wrote(writer->connection.pulse);
