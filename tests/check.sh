@@ -178,6 +178,7 @@ if [ $is_long = no ]; then
     step ladders tests/lint/ladders.py
     step comments tests/lint/comments.py
     step scope tests/lint/scope.py
+    step dialect tests/lint/dialect.py
     step bundle web/check-bundle.sh
     # What only computes takes what CPU the others leave, to the end.
     {

@@ -15,51 +15,79 @@
 
 #define USES_MAX 1000 /* of all secrets of a project */
 
-/* What names a secret and may start, or start again: the secret's name stands behind "=", or alone. */
-#define NAMED "substr(s.value, instr(s.value, '=') + 1)"
-static const char sql_uses[] =
-    "SELECT " NAMED " AS secret, 'job' AS kind, j.id, j.name, j.state FROM jobs j,"
-    " json_each(j.spec, '$.secrets') s WHERE +j.project = :project AND"
-    " j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
-    " UNION SELECT " NAMED ", 'service', v.id, v.name, v.kind FROM services v,"
-    " json_each(v.spec, '$.secrets') s WHERE v.project = :project"
-    " UNION SELECT " NAMED ", 'sweep', w.id, w.name, w.state FROM sweeps w,"
-    " json_each(w.document, '$.job.spec.secrets') s WHERE w.project = :project AND"
-    " w.state = 'RUNNING'"
-    " UNION SELECT " NAMED ", 'ion', i.name, i.name, i.state FROM ions i, json_tree(i.document) t,"
-    " json_each(t.value) s WHERE i.project = :project AND i.state = 'ACTIVE' AND"
-    " t.key = 'secrets' AND t.type = 'array' ORDER BY 1, 2, 4 LIMIT :limit";
+/* What names a secret and may start, or start again; by name. Jobs that are over are many, so the open ones are looked
+ * through, and not those of the project. */
+static const struct {
+    const char *kind, *sql;
+} users[] = {
+    {"ion", "SELECT name, name, state, document FROM ions WHERE project = :project"
+            " AND state = 'ACTIVE' AND document LIKE '%\"secrets\"%' ORDER BY name"},
+    {"job", "SELECT id, name, state, spec FROM jobs WHERE project || '' = :project"
+            " AND state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+            " AND spec LIKE '%\"secrets\"%' ORDER BY name, id"},
+    {"service", "SELECT id, name, kind, spec FROM services WHERE project = :project"
+                " AND spec LIKE '%\"secrets\"%' ORDER BY name, id"},
+    {"sweep", "SELECT id, name, state, document FROM sweeps WHERE project = :project"
+              " AND state = 'RUNNING' AND document LIKE '%\"secrets\"%' ORDER BY name, id"},
+};
 
-/** Uses in the order of their secrets' names. */
+/** Uses by their kinds, then by who names it. */
 struct uses {
+    struct weir_arena *arena;
+    struct api_secret_use user; /**< Whose document is looked at, */
+    size_t first;               /**< and the first use that it has. */
     char *secrets[USES_MAX];
     struct api_secret_use items[USES_MAX];
     size_t n;
 };
 
-static weir_status list_uses(struct api_call *call, struct weir_txn *txn, struct uses *uses,
-                             struct weir_error *err)
+static void add_use(void *context, const char *secret)
+{
+    struct uses *uses = context;
+    for (size_t i = uses->first; i < uses->n; i++) {
+        if (strcmp(uses->secrets[i], secret) == 0) {
+            return;
+        }
+    }
+    if (uses->n < USES_MAX) {
+        uses->secrets[uses->n] = weir_arena_strdup(uses->arena, secret);
+        uses->items[uses->n++] = uses->user;
+    }
+}
+
+static weir_status list_uses(struct api_call *call, struct weir_txn *txn, size_t i_kind,
+                             struct uses *uses, struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    WEIR_TRY(weir_stmt_open(
-        txn, sql_uses,
-        WEIR_BINDS(WEIR_BIND_TEXT("project", call->params[0]), WEIR_BIND_INT("limit", USES_MAX)),
-        &stmt, err));
-    for (;;) {
-        bool has_row;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, users[i_kind].sql,
+                            WEIR_BINDS(WEIR_BIND_TEXT("project", call->params[0])), &stmt, err));
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    while (has_row && uses->n < USES_MAX) {
+        json_t *document = weir_stmt_json(stmt, 3);
+        uses->first = uses->n;
+        uses->user = (struct api_secret_use){
+            (char *)users[i_kind].kind, weir_stmt_text(stmt, 0, call->arena),
+            weir_stmt_text(stmt, 1, call->arena), weir_stmt_text(stmt, 2, call->arena)};
+        control_each_secret(document, add_use, uses);
+        json_decref(document);
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            return WEIR_OK;
-        }
-        char *secret = weir_stmt_text(stmt, 0, call->arena);
-        if (secret == NULL) {
-            continue;
-        }
-        uses->secrets[uses->n] = secret;
-        uses->items[uses->n++] = (struct api_secret_use){
-            weir_stmt_text(stmt, 1, call->arena), weir_stmt_text(stmt, 2, call->arena),
-            weir_stmt_text(stmt, 3, call->arena), weir_stmt_text(stmt, 4, call->arena)};
     }
+    return WEIR_OK;
+}
+
+/* Those of one secret. */
+static struct api_secret_use *uses_of(const struct uses *uses, const char *secret, size_t *out_n)
+{
+    struct api_secret_use *items =
+        WEIR_ARENA_ARRAY(uses->arena, uses->n + 1, struct api_secret_use);
+    *out_n = 0;
+    for (size_t i = 0; i < uses->n; i++) {
+        if (strcmp(uses->secrets[i], secret) == 0) {
+            items[(*out_n)++] = uses->items[i];
+        }
+    }
+    return items;
 }
 
 weir_status api_secret_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -73,20 +101,14 @@ weir_status api_secret_list(struct api_call *call, struct weir_txn *txn, struct 
                                      .order_by = "name", .limit = WEIR_SECRETS_OF_PROJECT};
     WEIR_TRY(weir_txn_list(txn, &weir_secret_resource, &query, call->arena, &items, &n, NULL, err));
     struct uses *uses = WEIR_ARENA_ARRAY(call->arena, 1, struct uses);
-    WEIR_TRY(list_uses(call, txn, uses, err));
+    uses->arena = call->arena;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(users); i++) {
+        WEIR_TRY(list_uses(call, txn, i, uses, err));
+    }
     struct api_secret *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_secret);
     for (size_t i = 0; i < n; i++) {
-        const struct weir_secret *secret = (const struct weir_secret *)items + i;
-        size_t first = 0, n_uses = 0;
-        while (first < uses->n && strcmp(uses->secrets[first], secret->name) != 0) {
-            first++;
-        }
-        while (first + n_uses < uses->n &&
-               strcmp(uses->secrets[first + n_uses], secret->name) == 0) {
-            n_uses++;
-        }
-        views[i] =
-            (struct api_secret){.row = secret, .used_by = &uses->items[first], .n_used_by = n_uses};
+        views[i].row = (const struct weir_secret *)items + i;
+        views[i].used_by = uses_of(uses, views[i].row->name, &views[i].n_used_by);
     }
     api_answer_views(call, api_secret_view(), views, n, NULL);
     return WEIR_OK;

@@ -21,9 +21,7 @@
 #define TOLD_MAX            100 /* alerts of an ION that programs have raised and not ended */
 #define DAY_MS              ((int64_t)24 * 3600 * 1000)
 
-static const char sql_last_told[] =
-    "SELECT coalesce(max(CAST(json_extract(data, '$.told_ms') AS INTEGER)), 0) FROM alerts"
-    " WHERE key = :key AND kind = 'told'";
+static const char sql_told[] = "SELECT data FROM alerts WHERE key = :key AND kind = 'told'";
 static const char sql_told_well[] = "UPDATE alerts SET data = :data WHERE key = :key"
                                     " AND kind = 'told' AND state <> 'resolved'";
 static const char sql_n_told[] = "SELECT count(*) FROM alerts WHERE kind = 'told'"
@@ -168,14 +166,31 @@ static weir_status raise_told(struct api_call *call, struct weir_txn *txn, const
                                 TOLD_MAX, call->params[0]);
 }
 
+/* When it was told last; 0: never. */
+static weir_status read_last_told(struct weir_txn *txn, const char *key, int64_t *out_ms,
+                                  struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    *out_ms = 0;
+    WEIR_TRY(weir_stmt_open(txn, sql_told, WEIR_BINDS(WEIR_BIND_TEXT("key", key)), &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row) {
+        json_t *data = weir_stmt_json(row, 0);
+        *out_ms = WEIR_MAX(*out_ms, (int64_t)json_integer_value(json_object_get(data, "told_ms")));
+        json_decref(data);
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
 static weir_status note_told(struct api_call *call, struct weir_txn *txn, const struct told *told,
                              struct weir_error *err)
 {
     const char *key =
         weir_arena_printf(call->arena, "told/%s/%s/%s", call->params[0], told->about, told->title);
     int64_t last_ms;
-    WEIR_TRY(weir_txn_query_int(txn, sql_last_told, WEIR_BINDS(WEIR_BIND_TEXT("key", key)), 0,
-                                &last_ms, err));
+    WEIR_TRY(read_last_told(txn, key, &last_ms, err));
     if (told->time_ms > 0 && told->time_ms <= last_ms) {
         return WEIR_OK; /* sent again, or overtaken */
     }

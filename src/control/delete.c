@@ -14,6 +14,9 @@
 
 #define OVER "('SUCCEEDED', 'FAILED', 'CANCELLED')"
 
+/** Does a document name it, by its name or its folder? */
+typedef bool (*names_fn)(const json_t *document, const char *name, const char *path);
+
 /**
  * A query of who needs something. Each row is a key of `noun`, and behind a line break what is said of it; of
  * what the caller does not see the noun alone is said. Without a noun a row is said as it is.
@@ -22,6 +25,7 @@ struct use {
     const struct weir_resource *noun;
     const char *sql, *before, *after;
     bool gives_way; /* to --force */
+    names_fn names; /* Of a row whose second column is a document: NULL: each counts. */
 };
 
 static const char *user_of(struct control *control, struct weir_txn *txn,
@@ -39,19 +43,45 @@ static const char *user_of(struct control *control, struct weir_txn *txn,
                : weir_arena_printf(control->arena, "a %s of another project", noun->name);
 }
 
-/* Each query has the name as :name, and its folder as :path if it asks for that. */
+/** Who needs what has this name, and this folder if it has one. */
+struct need {
+    const struct use *use;
+    const char *name, *path;
+    struct weir_arena *arena;
+    char *row; /**< The first; NULL: nobody. */
+};
+
+/* As the server. */
+static weir_status find_user(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct need *need = context;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, need->use->sql, WEIR_BINDS(WEIR_BIND_TEXT("name", need->name)),
+                            &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row && need->row == NULL) {
+        json_t *document = need->use->names != NULL ? weir_stmt_json(row, 1) : NULL;
+        if (need->use->names == NULL || need->use->names(document, need->name, need->path)) {
+            need->row = weir_stmt_text(row, 0, need->arena);
+        }
+        json_decref(document);
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
 static weir_status check_uses(struct control *control, struct weir_txn *txn, const char *what,
-                              const struct weir_bind binds[2], const struct use *uses, size_t n,
+                              struct need need, const struct use *uses, size_t n,
                               struct weir_error *err)
 {
+    need.arena = control->arena;
     for (size_t i = 0; i < n; i++) {
-        char **rows;
-        size_t n_rows, n_binds = strstr(uses[i].sql, ":path") != NULL ? 2 : 1;
-        WEIR_TRY(weir_txn_query_texts_of_all(txn, uses[i].sql, binds, n_binds, control->arena,
-                                             &rows, &n_rows, err));
-        if (n_rows > 0) {
+        need.use = &uses[i];
+        WEIR_TRY(weir_txn_as(txn, NULL, find_user, &need, err));
+        if (need.row != NULL) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "%s is not deleted: %s%s%s", what,
-                                  uses[i].before, user_of(control, txn, uses[i].noun, rows[0]),
+                                  uses[i].before, user_of(control, txn, uses[i].noun, need.row),
                                   uses[i].after);
         }
     }
@@ -74,46 +104,11 @@ static weir_status check_owner(const struct control_deleter *by, const char *wha
 
 /* ---- datasets ----------------------------------------------------------------------------------- */
 
-/* Does a text at one of these places of a document name the dataset, with a version or not? What is named for
- * validation has become its folder. */
-#define NAMES(document, places)                                                                    \
-    " instr(" document ", :name) > 0 AND EXISTS (SELECT 1 FROM json_tree(" document ") n"          \
-    " WHERE n.type = 'text' AND (" places ") AND (n.atom IN (:name, :path)"                        \
-    " OR substr(n.atom, 1, length(:name) + 1) = :name || '@'))"
-
-// clang-format off
-static const struct use dataset_uses[] = {
-    {&weir_job_resource,
-     "SELECT id || char(10) || 'job ' || name FROM jobs WHERE state NOT IN " OVER
-     " AND" NAMES("spec", "n.fullkey IN ('$.dataset', '$.validation') OR n.path = '$.datasets'"),
-     "", " names it and is not over: wait for it, or `weir job cancel` it, first", false},
-    {&weir_sweep_resource,
-     "SELECT id || char(10) || 'sweep ' || name FROM sweeps"
-     " WHERE state IN ('RUNNING', 'PAUSED', 'STOPPING') AND"
-     NAMES("document", "n.fullkey LIKE '%.dataset%' OR n.fullkey LIKE '%.validation%'"),
-     "", " names it and is not over: `weir sweep stop` it first", false},
-    {NULL,
-     "SELECT CAST(count(*) AS TEXT) FROM dataset_tombstones WHERE dataset = :name GROUP BY dataset",
-     "people were forgotten in it (", "), and what tells of that is kept", false},
-    {&weir_model_resource,
-     "SELECT model || char(10) || model || ' version ' || version FROM model_versions"
-     " WHERE dataset = :name AND deleted_ms = 0 ORDER BY created_ms DESC",
-     "", " was trained on it, and its lineage would end there: delete that first, or say --force",
-     true},
-};
-
-// clang-format on
-
-struct naming {
-    struct control *control;
-    struct weir_txn *txn;
-    const char *dataset;
-};
-
 static bool is_named(const char *own, const char *dataset)
 {
-    size_t len = strlen(dataset);
-    return own != NULL && strncmp(own, dataset, len) == 0 && (own[len] == '\0' || own[len] == '@');
+    size_t len = dataset != NULL ? strlen(dataset) : 0;
+    return own != NULL && len > 0 && strncmp(own, dataset, len) == 0 &&
+           (own[len] == '\0' || own[len] == '@');
 }
 
 /* Of parameters and options. */
@@ -133,6 +128,66 @@ static bool names(const json_t *value, const char *dataset)
     }
     return is_found;
 }
+
+/* What is named for validation has become its folder. */
+static bool job_names(const json_t *spec, const char *name, const char *path)
+{
+    return names(spec, name) || names(spec, path);
+}
+
+/* At any depth, beneath a member that says dataset or validation. */
+static bool names_within(const json_t *json, bool is_within, const char *name, const char *path)
+{
+    const char *key, *own = json_string_value(json);
+    json_t *member;
+    size_t i;
+    bool is_found = is_within && (is_named(own, name) || is_named(own, path));
+    json_object_foreach((json_t *)json, key, member)
+    {
+        is_found = is_found || names_within(member,
+                                            is_within || strncmp(key, "dataset", 7) == 0 ||
+                                                strncmp(key, "validation", 10) == 0,
+                                            name, path);
+    }
+    json_array_foreach(json, i, member)
+    {
+        is_found = is_found || names_within(member, is_within, name, path);
+    }
+    return is_found;
+}
+
+static bool sweep_names(const json_t *document, const char *name, const char *path)
+{
+    return names_within(document, false, name, path);
+}
+
+// clang-format off
+static const struct use dataset_uses[] = {
+    {&weir_job_resource,
+     "SELECT id || '\njob ' || name, spec FROM jobs WHERE state NOT IN " OVER
+     " AND instr(spec, :name) > 0",
+     "", " names it and is not over: wait for it, or `weir job cancel` it, first", false, job_names},
+    {&weir_sweep_resource,
+     "SELECT id || '\nsweep ' || name, document FROM sweeps"
+     " WHERE state IN ('RUNNING', 'PAUSED', 'STOPPING') AND instr(document, :name) > 0",
+     "", " names it and is not over: `weir sweep stop` it first", false, sweep_names},
+    {NULL,
+     "SELECT CAST(count(*) AS TEXT) FROM dataset_tombstones WHERE dataset = :name GROUP BY dataset",
+     "people were forgotten in it (", "), and what tells of that is kept", false, NULL},
+    {&weir_model_resource,
+     "SELECT model || '\n' || model || ' version ' || version FROM model_versions"
+     " WHERE dataset = :name AND deleted_ms = 0 ORDER BY created_ms DESC",
+     "", " was trained on it, and its lineage would end there: delete that first, or say --force",
+     true, NULL},
+};
+
+// clang-format on
+
+struct naming {
+    struct control *control;
+    struct weir_txn *txn;
+    const char *dataset;
+};
 
 static bool text_names(const char *text, const char *dataset)
 {
@@ -186,12 +241,11 @@ weir_status control_dataset_delete(struct control *control, struct weir_txn *txn
     const struct weir_bind bind = WEIR_BIND_TEXT("dataset", name);
     WEIR_TRY(weir_txn_get(txn, &weir_dataset_resource, name, control->arena, out, err));
     WEIR_TRY(check_owner(by, what, out->created_by, out->project, err));
-    const struct weir_bind binds[] = {WEIR_BIND_TEXT("name", name),
-                                      WEIR_BIND_TEXT("path", out->path)};
+    const struct need need = {.name = name, .path = out->path};
     struct naming naming = {control, txn, name};
     WEIR_TRY(control_each_doc(control, txn, check_document, &naming, err));
     n -= by->is_forced && dataset_uses[n - 1].gives_way ? 1 : 0;
-    WEIR_TRY(check_uses(control, txn, what, binds, dataset_uses, n, err));
+    WEIR_TRY(check_uses(control, txn, what, need, dataset_uses, n, err));
     /* While its row is there, which says whose the event is. */
     WEIR_TRY(control_log(
         control, txn, "datasets", "dataset_deleted",
@@ -212,44 +266,44 @@ weir_status control_dataset_delete(struct control *control, struct weir_txn *txn
 // clang-format off
 static const struct use job_uses[] = {
     {&weir_ion_resource,
-     "SELECT ion || char(10) || 'pipeline ' || ion || '/' || name FROM ion_pipelines WHERE job = :name",
-     "", " stands on it, and says by it how it is", false},
+     "SELECT ion || '\npipeline ' || ion || '/' || name FROM ion_pipelines WHERE job = :name",
+     "", " stands on it, and says by it how it is", false, NULL},
     {&weir_ion_resource,
-     "SELECT ion || char(10) || 'ION ' || ion FROM ion_candidates"
+     "SELECT ion || '\nION ' || ion FROM ion_candidates"
      " WHERE instr(evaluation, :name) > 0 AND state IN " IN_REVIEW,
-     "", " decides by what it measures", false},
+     "", " decides by what it measures", false, NULL},
     {&weir_deployment_resource,
-     "SELECT deployment || char(10) || 'deployment ' || deployment FROM deployment_replicas"
+     "SELECT deployment || '\ndeployment ' || deployment FROM deployment_replicas"
      " WHERE job = :name",
-     "it is a replica of ", "", false},
+     "it is a replica of ", "", false, NULL},
     {&weir_service_resource,
-     "SELECT id || char(10) || 'service ' || name FROM services WHERE job = :name",
-     "it is the last start of ", ": `weir delete service` it first", false},
+     "SELECT id || '\nservice ' || name FROM services WHERE job = :name",
+     "it is the last start of ", ": `weir delete service` it first", false, NULL},
     {&weir_sweep_resource,
-     "SELECT s.id || char(10) || 'trial ' || t.number || ' of sweep ' || s.name FROM sweep_trials t"
+     "SELECT s.id || '\ntrial ' || t.number || ' of sweep ' || s.name FROM sweep_trials t"
      " JOIN sweeps s ON s.id = t.sweep WHERE t.job = :name",
-     "it is ", ", which would show nothing of it: `weir delete sweep` that first", false},
+     "it is ", ", which would show nothing of it: `weir delete sweep` that first", false, NULL},
     {&weir_job_resource,
-     "SELECT id || char(10) || 'job ' || name FROM jobs WHERE state NOT IN " OVER
+     "SELECT id || '\njob ' || name FROM jobs WHERE state NOT IN " OVER
      " AND (instr(spec, :name) > 0 OR EXISTS"
      " (SELECT 1 FROM runs r WHERE r.job = :name AND instr(spec, r.id) > 0))",
-     "", " names it, or its run, and is not over: wait for it, or `weir job cancel` it, first", false},
+     "", " names it, or its run, and is not over: wait for it, or `weir job cancel` it, first", false, NULL},
     {&weir_model_resource,
-     "SELECT v.model || char(10) || v.model || ' version ' || v.version FROM runs r"
+     "SELECT v.model || '\n' || v.model || ' version ' || v.version FROM runs r"
      " JOIN model_versions v ON v.run = r.id WHERE r.job = :name UNION ALL"
-     " SELECT v.model || char(10) || v.model || ' version ' || v.version FROM runs r"
+     " SELECT v.model || '\n' || v.model || ' version ' || v.version FROM runs r"
      " JOIN model_versions v ON v.source_run = r.id JOIN models m ON m.name = v.model"
      " WHERE r.job = :name AND m.project = r.project",
-     "its run made ", ", whose lineage would end there", false},
+     "its run made ", ", whose lineage would end there", false, NULL},
     {&weir_dataset_resource,
-     "SELECT d.dataset || char(10) || 'dataset ' || d.dataset || ' version ' || d.version FROM runs r"
+     "SELECT d.dataset || '\ndataset ' || d.dataset || ' version ' || d.version FROM runs r"
      " JOIN dataset_versions d ON d.run = r.id WHERE r.job = :name",
-     "its run made ", ", whose lineage would end there", false},
+     "its run made ", ", whose lineage would end there", false, NULL},
     {&weir_run_resource,
-     "SELECT o.id || char(10) || 'run ' || o.name FROM runs r JOIN logged_models m ON m.run = r.id"
+     "SELECT o.id || '\nrun ' || o.name FROM runs r JOIN logged_models m ON m.run = r.id"
      " JOIN run_logged_models u ON u.model = m.id AND u.run <> r.id JOIN runs o ON o.id = u.run"
      " WHERE r.job = :name",
-     "a model that its run logged is used by ", ", whose lineage would end there", false},
+     "a model that its run logged is used by ", ", whose lineage would end there", false, NULL},
 };
 
 // clang-format on
@@ -258,7 +312,6 @@ weir_status control_job_check_unused(struct control *control, struct weir_txn *t
                                      const struct control_deleter *by, struct weir_error *err)
 {
     struct weir_job job;
-    const struct weir_bind binds[] = {WEIR_BIND_TEXT("name", id), {0}};
     WEIR_TRY(weir_txn_get(txn, &weir_job_resource, id, control->arena, &job, err));
     const char *what = weir_arena_printf(control->arena, "job %s", job.name);
     WEIR_TRY(check_owner(by, what, job.created_by, job.project, err));
@@ -268,7 +321,8 @@ weir_status control_job_check_unused(struct control *control, struct weir_txn *t
                               "ends it",
                               job.name, job.state);
     }
-    WEIR_TRY(check_uses(control, txn, what, binds, job_uses, WEIR_ARRAY_LEN(job_uses), err));
+    WEIR_TRY(check_uses(control, txn, what, (struct need){.name = id}, job_uses,
+                        WEIR_ARRAY_LEN(job_uses), err));
     control_publish(control, "jobs", json_pack("{s:s,s:b}", "id", id, "deleted", 1));
     return control_log(
         control, txn, "jobs", "job_deleted", weir_arena_printf(control->arena, "job/%s", id),

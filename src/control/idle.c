@@ -17,11 +17,10 @@ static const char sql_idle[] =
     " GROUP BY j.id, j.project"
     " HAVING min(CASE WHEN d.idle_since_ms > 0 THEN 1 ELSE 0 END) = 1 ORDER BY j.id";
 
-static const char sql_services[] =
-    "SELECT s.id, s.project, max(s.used_ms, s.started_ms, coalesce(t.started_ms, 0)),"
-    " s.idle_after_ms FROM services s JOIN jobs j ON j.id = s.job"
-    " LEFT JOIN tasks t ON t.job = j.id AND t.rank = 0"
-    " WHERE j.state = 'RUNNING' ORDER BY s.id";
+static const char sql_services[] = "SELECT s.id, s.project, s.used_ms, s.started_ms, t.started_ms, "
+                                   "s.idle_after_ms FROM services s JOIN jobs j ON j.id = s.job"
+                                   " LEFT JOIN tasks t ON t.job = j.id AND t.rank = 0"
+                                   " WHERE j.state = 'RUNNING' ORDER BY s.id";
 
 static const struct weir_queue *find_queue(const struct weir_queue *queues, size_t n,
                                            const char *name, const char *project)
@@ -95,10 +94,12 @@ static weir_status read_services(const struct control *control, struct weir_txn 
     WEIR_TRY(weir_stmt_open(txn, sql_services, WEIR_NO_BINDS, &row, err));
     WEIR_TRY(weir_stmt_step(row, &has_row, err));
     while (has_row) {
-        int64_t own_ms = weir_stmt_int(row, 3);
+        int64_t own_ms = weir_stmt_int(row, 5);
+        int64_t used_ms = WEIR_MAX(weir_stmt_int(row, 2), weir_stmt_int(row, 3));
+        used_ms = WEIR_MAX(used_ms, weir_stmt_int(row, 4));
         int64_t after_ms =
             own_ms > 0 ? own_ms : bound_of(queues, n_queues, weir_stmt_text(row, 1, arena));
-        if (after_ms > 0 && control->now_ms - weir_stmt_int(row, 2) >= after_ms) {
+        if (after_ms > 0 && control->now_ms - used_ms >= after_ms) {
             add(control, found, weir_stmt_text(row, 0, arena),
                 weir_arena_printf(arena, "nobody has used it for %" PRId64 " s", after_ms / 1000));
         }

@@ -25,10 +25,8 @@ static const char sql_candidates[] =
     " AND p.verdict IN ('promote', 'set', 'rollback') AND p.time_ms <= :time), -1) DESC,"
     " c.served_seq DESC";
 static const char sql_revision[] =
-    "SELECT r.revision, r.actor, r.time_ms, (SELECT json_extract(p.value, '$.gallery.dataset') FROM"
-    " json_each(r.document, '$.pipelines') p WHERE json_extract(p.value, '$.name') = :pipeline)"
-    " FROM ion_revisions r WHERE r.ion = :ion AND r.time_ms <= :time ORDER BY r.revision DESC"
-    " LIMIT 1";
+    "SELECT revision, actor, time_ms, document FROM ion_revisions WHERE ion = :ion"
+    " AND time_ms <= :time ORDER BY revision DESC LIMIT 1";
 /* The names of people who were forgotten stay, so that it can be shown that it was done. Who had it done,
  * and why, is for those who may see that. */
 static const char sql_forgotten[] =
@@ -52,11 +50,10 @@ static weir_status add_revision(struct way *way, struct weir_error *err)
     struct lineage *lineage = way->lineage;
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row;
-    WEIR_TRY(weir_stmt_open(lineage->txn, sql_revision,
-                            WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion),
-                                       WEIR_BIND_TEXT("pipeline", decision->pipeline),
-                                       WEIR_BIND_INT("time", decision->time_ms)),
-                            &stmt, err));
+    WEIR_TRY(weir_stmt_open(
+        lineage->txn, sql_revision,
+        WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion), WEIR_BIND_INT("time", decision->time_ms)),
+        &stmt, err));
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     if (!has_row) {
         lineage_say(lineage, weir_arena_printf(lineage->arena,
@@ -70,7 +67,9 @@ static weir_status add_revision(struct way *way, struct weir_error *err)
     *revision = (struct control_lineage_revision){
         weir_stmt_int(stmt, 0), weir_stmt_text(stmt, 1, lineage->arena), weir_stmt_int(stmt, 2)};
     way->out->revision = revision;
-    const char *dataset = weir_stmt_text(stmt, 3, lineage->arena);
+    WEIR_AUTO(weir_json_auto_free) json_t *document = weir_stmt_json(stmt, 3);
+    const char *dataset = weir_arena_strdup(
+        lineage->arena, lineage_gallery_of(lineage_pipeline(document, decision->pipeline)));
     if (decision->gallery_version > 0 && dataset != NULL) {
         struct lineage_name *gallery = WEIR_ARENA_NEW(lineage->arena, struct lineage_name);
         *gallery = (struct lineage_name){dataset, decision->gallery_version};

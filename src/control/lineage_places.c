@@ -17,15 +17,9 @@ static const char sql_others[] =
     " model <> :model AND served_seq > 0 AND substr(link, instr(link, ':') + 1) = :pipeline"
     " ORDER BY model";
 /* Documents of IONs that name the dataset, in any revision: a text search before any is taken apart. */
-static const char sql_galleries[] =
-    "SELECT DISTINCT r.ion, json_extract(p.value, '$.name') FROM ion_revisions r,"
-    " json_each(r.document, '$.pipelines') p WHERE instr(r.document, :quoted) > 0"
-    " AND json_extract(p.value, '$.gallery.dataset') = :dataset ORDER BY 1, 2 LIMIT :max";
-static const char sql_other_galleries[] =
-    "SELECT DISTINCT json_extract(p.value, '$.gallery.dataset') FROM ion_revisions r,"
-    " json_each(r.document, '$.pipelines') p WHERE r.ion = :ion AND"
-    " json_extract(p.value, '$.name') = :pipeline AND"
-    " json_extract(p.value, '$.gallery.dataset') <> :dataset ORDER BY 1";
+static const char sql_galleries[] = "SELECT ion, document FROM ion_revisions"
+                                    " WHERE instr(document, :quoted) > 0 ORDER BY ion";
+static const char sql_revisions[] = "SELECT ion, document FROM ion_revisions WHERE ion = :ion";
 
 /* ---- decisions ------------------------------------------------------------------------------- */
 
@@ -173,31 +167,96 @@ weir_status lineage_add_places(struct lineage *lineage, const struct weir_model_
 
 /* ---- galleries ------------------------------------------------------------------------------- */
 
+const json_t *lineage_pipeline(const json_t *document, const char *name)
+{
+    const json_t *pipeline;
+    size_t i;
+    json_array_foreach(json_object_get(document, "pipelines"), i, pipeline)
+    {
+        const char *own = json_string_value(json_object_get(pipeline, "name"));
+        if (own != NULL && strcmp(own, name) == 0) {
+            return pipeline;
+        }
+    }
+    return NULL;
+}
+
+const char *lineage_gallery_of(const json_t *pipeline)
+{
+    return json_string_value(json_object_get(json_object_get(pipeline, "gallery"), "dataset"));
+}
+
 struct gallery {
-    char *ion, *pipeline;
+    const char *ion, *pipeline, *dataset;
 };
 
-static weir_status list_galleries(struct lineage *lineage, const char *dataset,
-                                  struct gallery *galleries, size_t *out_n, struct weir_error *err)
+/** Galleries in the order of their IONs, pipelines and datasets, each once. */
+struct galleries {
+    struct lineage *lineage;
+    struct gallery items[GALLERIES_MAX];
+    size_t n;
+};
+
+static int compare(const struct gallery *a, const struct gallery *b)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    *out_n = 0;
-    WEIR_TRY(weir_stmt_open(
-        lineage->txn, sql_galleries,
-        WEIR_BINDS(WEIR_BIND_TEXT("dataset", dataset),
-                   WEIR_BIND_TEXT("quoted", weir_arena_printf(lineage->arena, "\"%s\"", dataset)),
-                   WEIR_BIND_INT("max", GALLERIES_MAX)),
-        &stmt, err));
-    for (;;) {
-        bool has_row;
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row || *out_n == GALLERIES_MAX) {
-            lineage->is_cut = lineage->is_cut || has_row;
-            return WEIR_OK;
-        }
-        galleries[(*out_n)++] = (struct gallery){weir_stmt_text(stmt, 0, lineage->arena),
-                                                 weir_stmt_text(stmt, 1, lineage->arena)};
+    int order = strcmp(a->ion, b->ion);
+    order = order != 0 ? order : strcmp(a->pipeline, b->pipeline);
+    return order != 0 ? order : strcmp(a->dataset, b->dataset);
+}
+
+static void keep_gallery(struct galleries *found, const struct gallery *gallery)
+{
+    struct weir_arena *arena = found->lineage->arena;
+    size_t i = found->n;
+    int order = 1;
+    while (i > 0 && (order = compare(&found->items[i - 1], gallery)) > 0) {
+        i--;
     }
+    if (order == 0) {
+        return;
+    }
+    if (found->n == GALLERIES_MAX) {
+        found->lineage->is_cut = true;
+        return;
+    }
+    memmove(&found->items[i + 1], &found->items[i], (found->n - i) * sizeof *gallery);
+    found->items[i] = (struct gallery){weir_arena_strdup(arena, gallery->ion),
+                                       weir_arena_strdup(arena, gallery->pipeline),
+                                       weir_arena_strdup(arena, gallery->dataset)};
+    found->n++;
+}
+
+/* The galleries of documents that are the dataset; or, with a pipeline, those of it that are not. */
+static weir_status list_galleries(struct galleries *found, const char *ion, const char *pipeline,
+                                  const char *dataset, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    const char *quoted = weir_arena_printf(found->lineage->arena, "\"%s\"", dataset);
+    const struct weir_bind bind =
+        ion != NULL ? WEIR_BIND_TEXT("ion", ion) : WEIR_BIND_TEXT("quoted", quoted);
+    bool has_row;
+    found->n = 0;
+    WEIR_TRY(weir_stmt_open(found->lineage->txn, ion != NULL ? sql_revisions : sql_galleries, &bind,
+                            1, &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row) {
+        WEIR_AUTO(weir_json_auto_free) json_t *document = weir_stmt_json(row, 1);
+        const json_t *one;
+        size_t i;
+        json_array_foreach(json_object_get(document, "pipelines"), i, one)
+        {
+            struct gallery gallery = {weir_stmt_peek(row, 0, NULL),
+                                      json_string_value(json_object_get(one, "name")),
+                                      lineage_gallery_of(one)};
+            if (gallery.pipeline != NULL && gallery.dataset != NULL &&
+                (pipeline == NULL || strcmp(gallery.pipeline, pipeline) == 0) &&
+                (strcmp(gallery.dataset, dataset) == 0) == (pipeline == NULL)) {
+                keep_gallery(found, &gallery);
+            }
+        }
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
 }
 
 static weir_status add_gallery(struct lineage *lineage, const struct gallery *gallery,
@@ -208,18 +267,18 @@ static weir_status add_gallery(struct lineage *lineage, const struct gallery *ga
                               .model_version = -1,
                               .gallery_version = version->version,
                               .since_ms = version->created_ms};
-    char **others;
-    size_t n;
-    WEIR_TRY(weir_txn_query_texts(lineage->txn, sql_other_galleries,
-                                  WEIR_BINDS(WEIR_BIND_TEXT("ion", gallery->ion),
-                                             WEIR_BIND_TEXT("pipeline", gallery->pipeline),
-                                             WEIR_BIND_TEXT("dataset", version->dataset)),
-                                  lineage->arena, &others, &n, err));
-    if (n > 0) {
+    struct galleries *others = WEIR_ARENA_NEW(lineage->arena, struct galleries);
+    others->lineage = lineage;
+    WEIR_TRY(list_galleries(others, gallery->ion, gallery->pipeline, version->dataset, err));
+    if (others->n > 0) {
+        char **names = WEIR_ARENA_ARRAY(lineage->arena, others->n, char *);
+        for (size_t i = 0; i < others->n; i++) {
+            names[i] = (char *)others->items[i].dataset;
+        }
         counted.why = weir_arena_printf(lineage->arena,
                                         "%s was its gallery too, and a decision says the number of "
                                         "the version alone.",
-                                        joined(lineage, others, n));
+                                        joined(lineage, names, others->n));
     }
     struct control_lineage_gallery found = {.ion = gallery->ion,
                                             .pipeline = gallery->pipeline,
@@ -233,13 +292,13 @@ static weir_status add_gallery(struct lineage *lineage, const struct gallery *ga
 weir_status lineage_add_galleries(struct lineage *lineage, const char *dataset, int64_t version,
                                   struct weir_error *err)
 {
-    struct gallery *galleries = WEIR_ARENA_ARRAY(lineage->arena, GALLERIES_MAX, struct gallery);
+    struct galleries *found = WEIR_ARENA_NEW(lineage->arena, struct galleries);
     struct weir_dataset_version row;
-    size_t n;
+    found->lineage = lineage;
     WEIR_TRY(weir_dataset_version_get(lineage->txn, dataset, version, lineage->arena, &row, err));
-    WEIR_TRY(list_galleries(lineage, dataset, galleries, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(add_gallery(lineage, &galleries[i], &row, err));
+    WEIR_TRY(list_galleries(found, NULL, NULL, dataset, err));
+    for (size_t i = 0; i < found->n; i++) {
+        WEIR_TRY(add_gallery(lineage, &found->items[i], &row, err));
     }
     return WEIR_OK;
 }

@@ -83,6 +83,10 @@ struct lineage {
 bool lineage_add(struct lineage *lineage, struct lineage_names *names, const char *name,
                  int64_t version);
 
+/** An ION's pipeline of that name, and the dataset that is a pipeline's gallery; NULL: there is none. */
+const json_t *lineage_pipeline(const json_t *document, const char *name);
+const char *lineage_gallery_of(const json_t *pipeline);
+
 /** A sentence about what is not known. */
 void lineage_say(struct lineage *lineage, const char *sentence);
 

@@ -25,13 +25,13 @@ static const struct {
      " serves it, or keeps it loaded for a way back: deploy another version, or `weir undeploy`, "
      "first",
      &weir_deployment_resource},
-    {"SELECT c.ion || char(10) || ', link ' || c.link || ' (' || c.state || ')' FROM "
+    {"SELECT c.ion || '\n, link ' || c.link || ' (' || c.state || ')' FROM "
      "ion_candidates c"
      " JOIN ions i ON i.name = c.ion WHERE c.model = :model AND c.version = :version"
      " AND i.state = 'ACTIVE' AND c.state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', "
      "'CANARY', 'AB', 'SERVING')",
      "it is in use in ", "", &weir_ion_resource},
-    {"SELECT c.ion || char(10) || ', link ' || c.link FROM ion_candidates c JOIN ions i ON i.name "
+    {"SELECT c.ion || '\n, link ' || c.link FROM ion_candidates c JOIN ions i ON i.name "
      "= c.ion"
      " WHERE c.model = :model AND c.version = :version AND i.state = 'ACTIVE'"
      " AND c.state = 'RETIRED' AND c.served_seq = (SELECT max(served_seq) FROM ion_candidates o"

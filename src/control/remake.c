@@ -1,5 +1,6 @@
 #include "control/remake.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "framework/framework.h"
 #include "ion/ion.h"
@@ -15,11 +16,10 @@
 #define NEWEST  "2"           /* 1: with paths; 2: with folders */
 
 /* The open jobs first, which are few: no past is looked through. */
-static const char sql_old[] = "SELECT DISTINCT t.job FROM jobs j CROSS JOIN tasks t ON t.job = j.id"
-                              " WHERE j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
-                              " AND (json_type(t.definition, '$.paths') IS NULL"
-                              " OR json_type(t.definition, '$.folders') IS NULL)"
-                              " ORDER BY t.job";
+static const char sql_open[] = "SELECT t.job, t.definition FROM jobs j CROSS JOIN tasks t"
+                               " WHERE t.job = j.id"
+                               " AND j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+                               " ORDER BY t.job";
 static const char sql_remake[] =
     "UPDATE tasks SET definition = :definition, definition_bytes = :bytes, old_attempt = attempt"
     " WHERE id = :id";
@@ -143,6 +143,37 @@ static weir_status remake(struct control *control, struct weir_txn *txn, const c
                        err);
 }
 
+static bool is_old(const struct weir_stmt *row)
+{
+    json_t *definition = weir_stmt_json(row, 1);
+    bool is_old = json_object_get(definition, "paths") == NULL ||
+                  json_object_get(definition, "folders") == NULL;
+    json_decref(definition);
+    return is_old;
+}
+
+/* The open jobs that have a task with an old definition. */
+static weir_status list_old(struct weir_txn *txn, struct weir_arena *arena, char ***out,
+                            size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    size_t cap = 0;
+    bool has_row;
+    *out = NULL;
+    *out_n = 0;
+    WEIR_TRY(weir_stmt_open(txn, sql_open, WEIR_NO_BINDS, &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row) {
+        bool is_known = *out_n > 0 && strcmp((*out)[*out_n - 1], weir_stmt_peek(row, 0, NULL)) == 0;
+        if (!is_known && is_old(row)) {
+            weir_arena_grow(arena, out, sizeof **out, *out_n, &cap);
+            (*out)[(*out_n)++] = weir_stmt_text(row, 0, arena);
+        }
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
 weir_status control_remake(struct control *control, struct weir_txn *txn, struct weir_error *err)
 {
     char *how_new, **ids;
@@ -152,7 +183,7 @@ weir_status control_remake(struct control *control, struct weir_txn *txn, struct
         strcmp(how_new, NEWEST) == 0) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_txn_query_texts(txn, sql_old, WEIR_NO_BINDS, control->arena, &ids, &n, err));
+    WEIR_TRY(list_old(txn, control->arena, &ids, &n, err));
     for (size_t i = 0; i < n; i++) {
         WEIR_TRY(remake(control, txn, ids[i], err));
     }

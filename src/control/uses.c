@@ -151,39 +151,37 @@ weir_status control_check_alias_unused(struct control *control, struct weir_txn 
 
 /* ---- secrets --------------------------------------------------------------------------------- */
 
-static bool is_named(const json_t *list, const char *secret, struct weir_arena *arena)
+void control_each_secret(const json_t *json, control_secret_fn fn, void *context)
 {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *text = json_string_value(json_array_get(list, i)), *variable, *name;
-        struct weir_error ignored;
-        if (text != NULL && weir_secret_read(text, arena, &variable, &name, &ignored) == WEIR_OK &&
-            strcmp(name, secret) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Is there a list "secrets" with it, anywhere in the document? */
-static bool names_secret(const json_t *json, const char *secret, struct weir_arena *arena)
-{
-    const char *key;
+    const char *key, *text;
     json_t *member;
-    size_t i;
+    size_t i, k;
     json_object_foreach((json_t *)json, key, member)
     {
-        if ((strcmp(key, "secrets") == 0 && is_named(member, secret, arena)) ||
-            names_secret(member, secret, arena)) {
-            return true;
+        for (k = 0; strcmp(key, "secrets") == 0 && k < json_array_size(member); k++) {
+            text = json_string_value(json_array_get(member, k));
+            if (text != NULL) {
+                fn(context, strchr(text, '=') != NULL ? strchr(text, '=') + 1 : text);
+            }
         }
+        control_each_secret(member, fn, context);
     }
     json_array_foreach(json, i, member)
     {
-        if (names_secret(member, secret, arena)) {
-            return true;
-        }
+        control_each_secret(member, fn, context);
     }
-    return false;
+}
+
+/** Is one of them the secret? */
+struct sought {
+    const char *secret;
+    bool is_named;
+};
+
+static void compare(void *context, const char *name)
+{
+    struct sought *sought = context;
+    sought->is_named = sought->is_named || strcmp(name, sought->secret) == 0;
 }
 
 /* Who may name it: "noun name", and the document in which. */
@@ -210,14 +208,13 @@ static weir_status find_namer(struct weir_txn *txn, const char *sql, const char 
     WEIR_TRY(weir_stmt_open(txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("project", project)), &stmt, err));
     weir_status status;
     while ((status = weir_stmt_step(stmt, &has_row, err)) == WEIR_OK && has_row && *out == NULL) {
-        struct weir_arena row;
-        weir_arena_init(&row, 0);
-        json_t *document = json_loads(weir_stmt_text(stmt, 1, &row), 0, NULL);
-        if (names_secret(document, secret, &row)) {
+        json_t *document = weir_stmt_json(stmt, 1);
+        struct sought sought = {.secret = secret};
+        control_each_secret(document, compare, &sought);
+        if (sought.is_named) {
             *out = weir_stmt_text(stmt, 0, arena);
         }
         json_decref(document);
-        weir_arena_fini(&row);
     }
     weir_stmt_close(stmt);
     return status;

@@ -34,6 +34,12 @@ weir_status control_check_alias_unused(struct control *control, struct weir_txn 
                                        const char *model, const char *alias,
                                        struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The name of a secret that a document names. */
+typedef void (*control_secret_fn)(void *context, const char *name);
+
+/** Call `fn` with what the lists "secrets" of a document name, at any depth: NAME, or VARIABLE=NAME. */
+void control_each_secret(const json_t *document, control_secret_fn fn, void *context);
+
 /** @return CONFLICT: an active ION, a sweep or a job that is not over names the secret. */
 weir_status control_check_secret_unused(struct control *control, struct weir_txn *txn,
                                         const char *project, const char *secret,

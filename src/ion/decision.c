@@ -78,7 +78,7 @@ const struct weir_noun weir_noun_health_report = {
                               .by = "ion", .time = "time_ms")};
 
 #define OF_NUMBER " WHERE ion = :ion AND camera = :camera AND frame = :frame"
-#define OF_FRAME  OF_NUMBER " AND key IS :key"
+#define OF_FRAME  OF_NUMBER " AND key IS NOT DISTINCT FROM :key"
 
 static const char sql_frame_of_key[] =
     "SELECT camera, frame FROM decisions WHERE ion = :ion AND key = :key";
@@ -100,7 +100,8 @@ static const char sql_drop_tried[] =
 static const char sql_has_report[] = "SELECT count(*) FROM health_reports WHERE id = :id";
 static const char sql_drifts_elsewhere[] =
     "SELECT count(*) FROM ion_replicas r WHERE r.ion = :ion AND r.pipeline = :pipeline"
-    " AND r.replica IS NOT :replica AND (SELECT drifted FROM health_reports h WHERE h.ion = :ion"
+    " AND r.replica IS DISTINCT FROM :replica AND (SELECT drifted FROM health_reports h WHERE "
+    "h.ion = :ion"
     " AND h.pipeline = :pipeline AND h.signal = :signal AND h.replica = r.replica"
     " ORDER BY h.seq DESC LIMIT 1) = 1";
 /* Two texts each, because either index is the right one only for its own bound. */

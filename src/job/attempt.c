@@ -10,7 +10,7 @@ const struct weir_noun weir_noun_attempt = {
         "attempts", "Where the starts of tasks of jobs that are over ran",
         "Those of jobs that ended longest ago go first; an agent cannot report them any more.", 170,
         {WEIR_DAYS(7), WEIR_MB(15)}, 180, 2,
-        .from = "jobs j INDEXED BY jobs_over JOIN tasks t ON t.job = j.id", .key = "t.id",
+        .from = "jobs j /*+ INDEXED BY jobs_over */ JOIN tasks t ON t.job = j.id", .key = "t.id",
         .time = "j.finished_ms",
         .where = "j." WEIR_WORK_OVER_SQL " AND EXISTS (SELECT 1 FROM attempts WHERE task = t.id)",
         .count = "SELECT count(*) FROM attempts WHERE task IN (SELECT t.id FROM tasks t JOIN jobs j"

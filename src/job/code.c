@@ -24,8 +24,10 @@ static const char sql_has_sent[] =
 static const char sql_know[] =
     "INSERT INTO code_manifests (project, sha256, files, bytes, time_ms)"
     " VALUES (:project, :sha256, :files, :bytes, :now) ON CONFLICT (project, sha256)"
-    " DO UPDATE SET time_ms = max(code_manifests.time_ms, excluded.time_ms)";
-static const char sql_bring[] = "UPDATE code_manifests SET time_ms = max(time_ms, :now)"
+    " DO UPDATE SET time_ms = excluded.time_ms"
+    " WHERE code_manifests.time_ms < excluded.time_ms";
+static const char sql_bring[] = "UPDATE code_manifests SET time_ms ="
+                                " CASE WHEN time_ms < :now THEN :now ELSE time_ms END"
                                 " WHERE project = :project AND sha256 = :sha256";
 
 weir_status weir_code_sent(struct weir_txn *txn, const char *project, const char *sha256,

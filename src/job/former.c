@@ -11,8 +11,9 @@
 /* weir_attempt_load says the same of one attempt. */
 /* There are few, and many tasks. */
 #define LIVING                                                                                     \
-    " FROM former_attempts f CROSS JOIN tasks t ON t.id = f.task AND t.attempt = f.number"         \
-    " JOIN jobs j ON j.id = t.job WHERE t.exit_code = -1 AND t.signal = 0"                         \
+    " FROM former_attempts f CROSS JOIN tasks t"                                                   \
+    " JOIN jobs j ON j.id = t.job WHERE t.id = f.task AND t.attempt = f.number AND t.exit_code = " \
+    "-1 AND t.signal = 0"                                                                          \
     " AND j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
 
 static const char sql_count[] = "SELECT count(*)" LIVING;

@@ -136,7 +136,7 @@ const struct weir_noun weir_noun_job = {
         "Those that ended longest ago go first; one that made a model or dataset version stays "
         "with its run.",
         150, {WEIR_DAYS(90), WEIR_MB(100)}, 6000, 12, .is_of_project = true,
-        .from = "jobs INDEXED BY jobs_over", .time = "finished_ms", .where = OVER,
+        .from = "jobs /*+ INDEXED BY jobs_over */", .time = "finished_ms", .where = OVER,
         .may = "id NOT IN (SELECT job FROM ion_pipelines WHERE job IS NOT NULL) AND id NOT IN"
                " (SELECT r.job FROM runs r JOIN model_versions v ON v.run = r.id"
                " WHERE r.job IS NOT NULL) AND id NOT IN (SELECT r.job FROM runs r JOIN"

@@ -7,16 +7,18 @@
 
 #include <string.h>
 
+#define USAGE_KEY "time_ms, span_ms, project, \"user\", job, model"
+
 /* What an hour had goes into its day with the row (migration 0022), so nothing is lost if that is cut short. */
 const struct weir_noun weir_noun_usage = {
     "usage", .project = "project",
     .rules = {WEIR_RULE("usage", "Who had how much of the cluster, by hour and job",
                         "The oldest hours go first: they become days without the job.", 200,
                         {WEIR_DAYS(60), WEIR_MB(80)}, 400, 4, .by = WEIR_ROWS_TIMED,
-                        .time = "time_ms", .key = "rowid", .where = "span_ms = 3600000"),
+                        .time = "time_ms", .key = USAGE_KEY, .where = "span_ms = 3600000"),
               WEIR_RULE("usage-days", "The same by day, without the job",
                         "The oldest days go first.", 210, {WEIR_DAYS(3650), WEIR_MB(60)}, 300, 4,
-                        .by = WEIR_ROWS_TIMED, .time = "time_ms", .key = "rowid",
+                        .by = WEIR_ROWS_TIMED, .time = "time_ms", .key = USAGE_KEY,
                         .where = "span_ms = 86400000")}};
 
 #define NO_DEVICE ""

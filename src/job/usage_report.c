@@ -5,13 +5,13 @@
 #include <string.h>
 
 #define FIGURES                                                                                    \
-    "total(waited), total(given), total(used), total(unknown), total(idle), total(borrowed),"      \
-    " total(cpu_waited), total(cpu_given), total(cpu_borrowed)"
+    "sum(waited), sum(given), sum(used), sum(unknown), sum(idle), sum(borrowed),"                  \
+    " sum(cpu_waited), sum(cpu_given), sum(cpu_borrowed)"
 #define WHERE                                                                                      \
     " FROM usage WHERE time_ms >= :from AND time_ms < :to"                                         \
     " AND (:project IS NULL OR project = :project) AND (:user IS NULL OR \"user\" = :user)"        \
     " AND (:job IS NULL OR job = :job) AND (:model IS NULL OR model = :model)"
-#define MOST " ORDER BY total(given) DESC, total(cpu_given) DESC, k LIMIT :n"
+#define MOST " ORDER BY sum(given) DESC, sum(cpu_given) DESC, k LIMIT :n"
 
 static const struct {
     const char *name, *sql;

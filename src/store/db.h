@@ -13,7 +13,9 @@
  * - Parameters are `:name`, in any order and as often as the statement says; what has no value is NULL. Integers
  *   have 64 bits, reals are IEEE doubles, a truth value is an integer 0 or 1; text is UTF-8 and compares by its
  *   bytes, in =, ORDER BY, keys and ranges: the cursors of lists rely on it (PostgreSQL: COLLATE "C"). NULL sorts
- *   first. LIKE is used on text in lower case only, because databases differ in whether it looks at case.
+ *   first. LIKE looks at case, and nothing in its pattern is escaped.
+ * - A hint for one database's planner stands in a comment that begins with a plus sign, as in job/job.c; its driver
+ *   makes it part of the statement.
  * - A reading transaction sees the commits before its first statement, and none that come later. A writing one sees
  *   all that is committed, and what it has written itself; a savepoint undoes the last part alone.
  * - A transaction function may run more than once and has no effect but on the database (store/store.h): a driver

@@ -52,10 +52,10 @@ static const struct weir_counted_times counted[] = {
 static const char *const others[] = {
     "UPDATE jobs SET queued_ms = created_ms + :by WHERE queued_ms = 0 AND state = 'PENDING'",
     "UPDATE sweeps SET pauses_ms = pauses_ms + :by WHERE ended_ms = 0",
-    "UPDATE ion_candidates SET evaluation = json_set(evaluation, '$.asked_ms',"
-    " json_extract(evaluation, '$.asked_ms') + :by) WHERE json_extract(evaluation, '$.asked_ms') > "
-    "0",
 };
+static const char sql_asked[] = "SELECT id, evaluation FROM ion_candidates WHERE evaluation LIKE"
+                                " '%\"asked_ms\"%'";
+static const char sql_ask[] = "UPDATE ion_candidates SET evaluation = :evaluation WHERE id = :id";
 
 const struct weir_counted_times *weir_counted_times(size_t *out_n)
 {
@@ -79,9 +79,44 @@ static void write_sql(const struct weir_counted_times *row, char sql[SQL_MAX_BYT
                    row->where != NULL ? row->where : "1 = 1");
 }
 
+/* What the row's document would be; NULL: nothing is asked. */
+static char *moved(const struct weir_stmt *row, int64_t by_ms, struct weir_arena *arena)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *evaluation = weir_stmt_json(row, 1);
+    int64_t asked_ms = json_integer_value(json_object_get(evaluation, "asked_ms"));
+    if (asked_ms <= 0) {
+        return NULL;
+    }
+    json_object_set_new(evaluation, "asked_ms", json_integer(asked_ms + by_ms));
+    return weir_json_text(evaluation, arena);
+}
+
+static weir_status move_asked(struct weir_txn *txn, int64_t by_ms, struct weir_arena *arena,
+                              struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_asked, WEIR_NO_BINDS, &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row) {
+        const char *text = moved(row, by_ms, arena);
+        if (text != NULL) {
+            WEIR_TRY(weir_txn_exec(txn, sql_ask,
+                                   WEIR_BINDS(WEIR_BIND_TEXT("id", weir_stmt_text(row, 0, arena)),
+                                              WEIR_BIND_TEXT("evaluation", text)),
+                                   NULL, err));
+        }
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
 weir_status weir_set_clock(struct weir_txn *txn, int64_t by_ms, struct weir_error *err)
 {
     char sql[SQL_MAX_BYTES];
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    WEIR_TRY(move_asked(txn, by_ms, &arena, err));
     for (size_t i = 0; i < WEIR_ARRAY_LEN(others); i++) {
         WEIR_TRY(weir_txn_exec(txn, others[i], WEIR_BINDS(WEIR_BIND_INT("by", by_ms)), NULL, err));
     }

@@ -22,11 +22,11 @@ const struct weir_search_noun weir_logged_model_noun = {
     .attributes = attributes,
     .n_attributes = WEIR_ARRAY_LEN(attributes),
     .exists = {[WEIR_SEARCH_METRIC] = "EXISTS (SELECT 1 FROM logged_model_metrics x WHERE "
-                                      "x.model = l.id AND x.key = ? AND x.is_nan = 0 AND x.value",
+                                      "x.model = l.id AND x.key = ? AND x.is_nan = 0 AND ",
                [WEIR_SEARCH_PARAMETER] = "EXISTS (SELECT 1 FROM logged_model_params x WHERE "
-                                         "x.model = l.id AND x.key = ? AND x.value",
+                                         "x.model = l.id AND x.key = ? AND ",
                [WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM logged_model_tags x WHERE "
-                                   "x.model = l.id AND x.key = ? AND x.value"},
+                                   "x.model = l.id AND x.key = ? AND "},
     .join = {[WEIR_SEARCH_METRIC] =
                  " LEFT JOIN (SELECT model, key, max(value) AS value, min(is_nan) AS is_nan FROM"
                  " logged_model_metrics GROUP BY model, key) o# ON o#.model = l.id AND"

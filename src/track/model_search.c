@@ -6,19 +6,20 @@
 static const struct weir_search_attribute model_attributes[] = {
     {"name", "m.name", false, false},
     {"creation_timestamp", "m.created_ms", true, false},
-    {"last_updated_timestamp", "max(m.updated_ms, m.created_ms)", true, false},
+    {"last_updated_timestamp",
+     "CASE WHEN m.updated_ms > m.created_ms THEN m.updated_ms ELSE m.created_ms END", true, false},
 };
 const struct weir_search_noun weir_model_noun = {
     .name = "registered model",
     .attributes = model_attributes,
     .n_attributes = WEIR_ARRAY_LEN(model_attributes),
     .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM model_tags x WHERE "
-                                   "x.model = m.name AND x.key = ? AND x.value"},
+                                   "x.model = m.name AND x.key = ? AND "},
     .join = {[WEIR_SEARCH_TAG] = " LEFT JOIN model_tags o# ON o#.model = m.name AND o#.key = ?"},
 };
 
 #define RUN_OF_VERSION "coalesce(v.source_run, v.run)"
-#define LAST_UPDATE    "max(v.updated_ms, v.created_ms)"
+#define LAST_UPDATE    "CASE WHEN v.updated_ms > v.created_ms THEN v.updated_ms ELSE v.created_ms END"
 static const struct weir_search_attribute version_attributes[] = {
     {"name", "v.model", false, false},
     {"version", "v.version", true, false},
@@ -36,7 +37,7 @@ const struct weir_search_noun weir_version_noun = {
     .attributes = version_attributes,
     .n_attributes = WEIR_ARRAY_LEN(version_attributes),
     .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM model_version_tags x WHERE "
-                                   "x.version = v.id AND x.key = ? AND x.value"},
+                                   "x.version = v.id AND x.key = ? AND "},
     .join = {[WEIR_SEARCH_TAG] =
                  " LEFT JOIN model_version_tags o# ON o#.version = v.id AND o#.key = ?"},
 };

@@ -37,16 +37,16 @@ const struct weir_search_noun weir_run_noun = {
     .exists =
         {
             [WEIR_SEARCH_METRIC] = "EXISTS (SELECT 1 FROM latest_metrics x WHERE x.run = "
-                                   "r.number AND x.key = " KEY_OF_NAME " AND "
-                                   "CASE x.is_nan WHEN 0 THEN x.value END",
+                                   "r.number AND x.key = " KEY_OF_NAME " AND ",
             [WEIR_SEARCH_PARAMETER] = "EXISTS (SELECT 1 FROM run_parameters x WHERE x.run = "
-                                      "r.number AND x.key = " KEY_OF_NAME " AND x.value",
+                                      "r.number AND x.key = " KEY_OF_NAME " AND ",
             [WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM run_tags x WHERE x.run = r.number AND "
-                                "x.key = " KEY_OF_NAME " AND x.value",
+                                "x.key = " KEY_OF_NAME " AND ",
             [WEIR_SEARCH_DATASET] = "EXISTS (SELECT 1 FROM run_inputs i JOIN "
                                     "input_datasets d ON d.id = i.dataset WHERE i.run = "
                                     "r.number AND ",
         },
+    .metric = "CASE x.is_nan WHEN 0 THEN x.value END",
     .join =
         {
             [WEIR_SEARCH_METRIC] = " LEFT JOIN latest_metrics o# ON o#.run = r.number AND "
@@ -71,7 +71,7 @@ const struct weir_search_noun weir_experiment_noun = {
     .attributes = experiment_attributes,
     .n_attributes = WEIR_ARRAY_LEN(experiment_attributes),
     .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM experiment_tags x WHERE "
-                                   "x.experiment = e.id AND x.key = ? AND x.value"},
+                                   "x.experiment = e.id AND x.key = ? AND "},
     .join = {[WEIR_SEARCH_TAG] = " LEFT JOIN experiment_tags o# ON o#.experiment = e.id AND "
                                  "o#.key = ?"},
 };
@@ -254,10 +254,10 @@ static weir_status make_walk_sql(const struct weir_run_search *search,
     weir_search_sql_put(sql, RUN_COLUMNS);
     weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
     weir_search_sql_columns(sql, &page->columns);
-    weir_search_sql_put(sql, " FROM latest_metrics o0 CROSS JOIN runs r"
-                             " ON r.number = o0.run");
+    weir_search_sql_put(sql, " FROM latest_metrics o0 CROSS JOIN runs r");
     weir_run_search_conditions(sql, search);
-    weir_search_sql_put(sql, " AND o0.key = (SELECT id FROM track_keys WHERE name = ?)"
+    weir_search_sql_put(sql, " AND r.number = o0.run"
+                             " AND o0.key = (SELECT id FROM track_keys WHERE name = ?)"
                              " AND o0.is_nan = 0");
     weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, search->orders[0].key));
     return weir_search_page_sql(page, sql, err);

@@ -67,9 +67,10 @@ struct weir_search_noun {
     const char *name; /**< For messages: "run". */
     const struct weir_search_attribute *attributes;
     size_t n_attributes;
-    /** By entity, SQL up to the value's column, with one "?" for the key:
-     *  "EXISTS (SELECT 1 FROM … WHERE … = ? AND x.value"; NULL: the noun has none. */
+    /** By entity, SQL that goes on with the value's column, x.value, and has one "?" for the key:
+     *  "EXISTS (SELECT 1 FROM … x WHERE … = ? AND "; NULL: the noun has none. */
     const char *exists[WEIR_SEARCH_ENTITIES];
+    const char *metric; /**< The value of a metric; NULL: x.value. */
     /** By entity, a join whose alias is "o#", with one "?" for the key; NULL: nothing is ordered by it. Its
      *  column `value`, and for metrics `is_nan`, are ordered by. */
     const char *join[WEIR_SEARCH_ENTITIES];

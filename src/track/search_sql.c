@@ -42,39 +42,20 @@ weir_status weir_search_sql_check(const struct weir_search_sql *sql, struct weir
 
 /* ---- filters ----------------------------------------------------------------------------------- */
 
-/* LIKE looks at case, as SQLite's GLOB does: "%" is "*", "_" is "?". */
-static char *glob_of(const char *pattern, struct weir_arena *arena)
-{
-    char *glob = weir_arena_alloc(arena, 3 * strlen(pattern) + 1);
-    size_t n = 0;
-    for (const char *p = pattern; *p != '\0'; p++) {
-        if (*p == '%') {
-            glob[n++] = '*';
-        } else if (*p == '_') {
-            glob[n++] = '?';
-        } else if (*p == '*' || *p == '?' || *p == '[') {
-            glob[n++] = '[';
-            glob[n++] = *p;
-            glob[n++] = ']';
-        } else {
-            glob[n++] = *p;
-        }
-    }
-    glob[n] = '\0';
-    return glob;
-}
-
-/* Append " OP ?" or " IN (?, …)" with its values. */
-static void put_comparison(struct weir_search_sql *sql, const struct weir_search_node *node)
+/* Append "COLUMN OP ?" or "COLUMN IN (?, …)" with its values. */
+static void put_comparison(struct weir_search_sql *sql, const char *column,
+                           const struct weir_search_node *node)
 {
     static const char *const ops[] = {
         [WEIR_SEARCH_EQ] = " = ",      [WEIR_SEARCH_NE] = " <> ",
         [WEIR_SEARCH_LT] = " < ",      [WEIR_SEARCH_LE] = " <= ",
         [WEIR_SEARCH_GT] = " > ",      [WEIR_SEARCH_GE] = " >= ",
-        [WEIR_SEARCH_LIKE] = " GLOB ", [WEIR_SEARCH_ILIKE] = " LIKE ",
+        [WEIR_SEARCH_LIKE] = " LIKE ", [WEIR_SEARCH_ILIKE] = ") LIKE lower(",
         [WEIR_SEARCH_IN] = " IN (",    [WEIR_SEARCH_NOT_IN] = " NOT IN (",
     };
-    bool is_list = node->op == WEIR_SEARCH_IN || node->op == WEIR_SEARCH_NOT_IN;
+    bool is_open = node->op >= WEIR_SEARCH_ILIKE; /* "(" behind it */
+    weir_search_sql_put(sql, node->op == WEIR_SEARCH_ILIKE ? "lower(" : "");
+    weir_search_sql_put(sql, column);
     weir_search_sql_put(sql, ops[node->op]);
     if (node->is_number) {
         weir_search_sql_put(sql, "?");
@@ -82,12 +63,10 @@ static void put_comparison(struct weir_search_sql *sql, const struct weir_search
         return;
     }
     for (size_t i = 0; i < node->n_texts; i++) {
-        const char *text =
-            node->op == WEIR_SEARCH_LIKE ? glob_of(node->texts[i], sql->arena) : node->texts[i];
         weir_search_sql_put(sql, i > 0 ? ", ?" : "?");
-        weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, text));
+        weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, node->texts[i]));
     }
-    weir_search_sql_put(sql, is_list ? ")" : "");
+    weir_search_sql_put(sql, is_open ? ")" : "");
 }
 
 /* What is absent matches no comparison. Beneath a NOT it must be told so; elsewhere NULL does as well as false, and what
@@ -107,21 +86,24 @@ static void put_node(struct weir_search_sql *sql, const struct weir_search_noun 
         weir_search_sql_put(sql, ")");
     } else if (node->entity == WEIR_SEARCH_ATTRIBUTE) {
         const bool is_nullable = node->attribute->is_nullable && is_negated;
-        weir_search_sql_put(sql, is_nullable ? "coalesce(" : "");
-        weir_search_sql_put(sql, node->attribute->sql);
-        put_comparison(sql, node);
-        weir_search_sql_put(sql, is_nullable ? ", 0)" : "");
+        weir_search_sql_put(sql, is_nullable ? "(" : "");
+        put_comparison(sql, node->attribute->sql, node);
+        weir_search_sql_put(sql, is_nullable ? ") IS TRUE" : "");
     } else if (node->entity == WEIR_SEARCH_DATASET) {
         weir_search_sql_put(sql, noun->exists[node->entity]);
-        weir_search_sql_put(sql, strcmp(node->key, "context") == 0 ? "i.context"
-                                 : strcmp(node->key, "name") == 0  ? "d.name"
-                                                                   : "d.digest");
-        put_comparison(sql, node);
+        put_comparison(sql,
+                       strcmp(node->key, "context") == 0 ? "i.context"
+                       : strcmp(node->key, "name") == 0  ? "d.name"
+                                                         : "d.digest",
+                       node);
         weir_search_sql_put(sql, ")");
     } else {
         weir_search_sql_put(sql, noun->exists[node->entity]);
         weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, node->key));
-        put_comparison(sql, node);
+        put_comparison(sql,
+                       node->entity == WEIR_SEARCH_METRIC && noun->metric != NULL ? noun->metric
+                                                                                  : "x.value",
+                       node);
         weir_search_sql_put(sql, ")");
     }
 }
@@ -130,7 +112,7 @@ void weir_search_sql_filter(struct weir_search_sql *sql, const struct weir_searc
                             const struct weir_search_node *filter)
 {
     if (filter == NULL) {
-        weir_search_sql_put(sql, "1");
+        weir_search_sql_put(sql, "1 = 1");
     } else {
         put_node(sql, noun, filter, false);
     }
@@ -161,8 +143,9 @@ void weir_search_columns_of(const struct weir_search_order *orders, size_t n,
                                     is_number ? WEIR_BIND_TYPE_INT : WEIR_BIND_TYPE_TEXT);
             continue;
         }
-        weir_search_columns_add(out, weir_arena_printf(arena, "(%s IS NULL)", value), false,
-                                WEIR_BIND_TYPE_INT);
+        weir_search_columns_add(
+            out, weir_arena_printf(arena, "CASE WHEN %s IS NULL THEN 1 ELSE 0 END", value), false,
+            WEIR_BIND_TYPE_INT);
         if (is_metric) {
             weir_search_columns_add(out, weir_arena_printf(arena, "coalesce(o%zu.is_nan, 0)", i),
                                     false, WEIR_BIND_TYPE_INT);

@@ -18,9 +18,10 @@ static const char sql_restarting[] =
     " (n_restarts >= :n OR EXISTS (SELECT 1 FROM tasks WHERE tasks.job = jobs.id"
     " AND tasks.n_restarts >= :n AND NOT (jobs.is_service = 1 AND tasks.state = 'RUNNING'"
     " AND tasks.started_ms <= :stable))) ORDER BY created_ms, id";
-static const char sql_kept[] = "SELECT t.id FROM jobs j CROSS JOIN tasks t ON t.job = j.id"
-                               " WHERE j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
-                               " AND t.state = 'RUNNING' AND t.message IS NOT NULL ORDER BY t.id";
+static const char sql_kept[] =
+    "SELECT t.id FROM jobs j CROSS JOIN tasks t"
+    " WHERE t.job = j.id AND j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+    " AND t.state = 'RUNNING' AND t.message IS NOT NULL ORDER BY t.id";
 static const char sql_failing[] =
     "SELECT id FROM alerts WHERE kind IN ('job_failed', 'training_failed', 'pipeline_failed')"
     " AND state <> 'resolved' AND count >= :n ORDER BY key";

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 /* migrations.inc is made by CMake from the names in migrations/: X(number, name) in order. */
 #define X(number, name) extern const char weir_migration_##name[];
@@ -160,10 +161,29 @@ static sqlite3_stmt *of(struct db_stmt *stmt)
     return (sqlite3_stmt *)stmt;
 }
 
+/* What stands in a comment for this database alone: in place, which makes it SQL. */
+static void take_hints(char *sql)
+{
+    for (char *hint = strstr(sql, "/*+"), *end; hint != NULL; hint = strstr(end, "/*+")) {
+        end = strstr(hint, "*/");
+        if (end == NULL) {
+            return;
+        }
+        memset(hint, ' ', 3);
+        memset(end, ' ', 2);
+    }
+}
+
 static enum db_end prepare(struct db *db, const char *sql, struct db_stmt **out)
 {
     sqlite3_stmt *stmt = NULL;
-    int code = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL);
+    char *own = strstr(sql, "/*+") != NULL ? sqlite3_mprintf("%s", sql) : NULL;
+    if (own != NULL) {
+        take_hints(own);
+    }
+    int code = sqlite3_prepare_v3(db->handle, own != NULL ? own : sql, -1,
+                                  SQLITE_PREPARE_PERSISTENT, &stmt, NULL);
+    sqlite3_free(own);
     if (code != SQLITE_OK || stmt == NULL) {
         return code != SQLITE_OK ? sqlite_end(db, sqlite3_extended_errcode(db->handle)) : DB_ERROR;
     }
