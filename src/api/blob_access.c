@@ -21,7 +21,8 @@ static const char sql_named[] =
 /* Lists of files, the newest first. */
 static const char sql_manifests[] =
     "SELECT blob FROM (SELECT blob, max(created_ms) AS time_ms FROM dataset_versions"
-    " WHERE blob IS NOT NULL GROUP BY blob UNION ALL SELECT sha256, time_ms FROM code_manifests)"
+    " WHERE blob IS NOT NULL GROUP BY blob UNION ALL SELECT sha256, time_ms FROM code_manifests) "
+    "AS lists"
     " ORDER BY time_ms DESC";
 
 /* What the server itself gave a task to work with. */

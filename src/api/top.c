@@ -21,7 +21,7 @@
     "SELECT " of ", t.node, t.id, t.cpu_millis, t.memory_bytes, t.n_accelerators,"                 \
     " t.accelerator_milli, j.name, j.project, j.kind, j.created_by, t.state = 'RUNNING'"           \
     " FROM tasks t JOIN jobs j ON j.id = t.job"                                                    \
-    " WHERE t.node IN (SELECT name FROM nodes WHERE :node IS NULL OR name = :node)"                \
+    " WHERE t.node IN (SELECT name FROM nodes WHERE name = :node OR :node IS NULL)"                \
     " AND t.state IN ('STARTING', 'RUNNING', 'STOPPING') ORDER BY 1"
 
 static const char sql_by_node[] = TASKS("t.node");

@@ -10,7 +10,8 @@ static const char sql_runs[] =
     "SELECT id FROM (SELECT id, created_ms FROM runs WHERE dataset = :dataset AND"
     " dataset_version = :version UNION SELECT r.id, r.created_ms FROM input_datasets d"
     " JOIN run_inputs i ON i.dataset = d.id JOIN runs r ON r.number = i.run"
-    " WHERE d.source_type = 'weir' AND d.source = :source) ORDER BY created_ms DESC, id LIMIT :max";
+    " WHERE d.source_type = 'weir' AND d.source = :source) AS found ORDER BY created_ms DESC, id "
+    "LIMIT :max";
 static const char sql_made[] = "SELECT dataset, version FROM dataset_versions WHERE run = :run";
 static const char sql_versions_of_run[] =
     "SELECT id FROM model_versions WHERE run = :run ORDER BY version DESC LIMIT :max";

@@ -187,7 +187,7 @@ static weir_status count_open(struct weir_txn *txn, const char *key, const char 
                               int64_t *out, struct weir_error *err)
 {
     static const char sql[] = "SELECT count(*) FROM alerts WHERE key = :key"
-                              " AND state <> 'resolved' AND (:text IS NULL OR message = :text)";
+                              " AND state <> 'resolved' AND (message = :text OR :text IS NULL)";
     return weir_txn_query_int(
         txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("key", key), WEIR_BIND_TEXT("text", message)), 0, out,
         err);

@@ -115,10 +115,10 @@ static const char sql_after_seq[] =
 static const char sql_since[] =
     SUMMED " AND time_ms >= :from AND time_ms < :until ORDER BY time_ms DESC LIMIT :max";
 static const char sql_count_after_seq[] =
-    COUNTED " AND seq > :from AND time_ms < :until LIMIT :max)";
+    COUNTED " AND seq > :from AND time_ms < :until LIMIT :max) AS these";
 static const char sql_count_since[] =
-    COUNTED " AND time_ms >= :from AND time_ms < :until LIMIT :max)";
-static const char sql_has_older[] = COUNTED " AND time_ms < :from LIMIT :max)";
+    COUNTED " AND time_ms >= :from AND time_ms < :until LIMIT :max) AS these";
+static const char sql_has_older[] = COUNTED " AND time_ms < :from LIMIT :max) AS these";
 
 #define NUMBER_BINDS_OF(decision)                                                                  \
     WEIR_BIND_TEXT("ion", (decision)->ion), WEIR_BIND_TEXT("camera", (decision)->camera),          \

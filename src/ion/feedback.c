@@ -1,5 +1,6 @@
 #include "ion/feedback.h"
 
+#include "base/clock.h"
 #include "ion/decision.h"
 #include "store/noun.h"
 #include "store/stmt.h"
@@ -101,7 +102,7 @@ weir_status weir_feedback_store(struct weir_txn *txn, const char *decision_id, c
 
 #define OF_ION                                                                                     \
     " FROM feedback WHERE ion = :ion AND decided_ms >= :since AND "                                \
-    "(:pipeline IS NULL OR pipeline = :pipeline)"
+    "(pipeline = :pipeline OR :pipeline IS NULL)"
 #define COUNTS " count(*), coalesce(sum(is_right), 0)"
 
 static const char sql_accuracy[] = "SELECT" COUNTS OF_ION;
@@ -115,7 +116,7 @@ const char *const weir_feedback_groupings[] = {"camera",   "truth", "decided", "
 static const char *const sql_groups[] = {
     GROUPED("camera"),   GROUPED("truth"),
     GROUPED("decided"),  GROUPED("CAST(model_version AS TEXT)"),
-    GROUPED("pipeline"), GROUPED("strftime('%Y-%m-%d', decided_ms / 1000, 'unixepoch')"),
+    GROUPED("pipeline"), GROUPED("CAST(decided_ms / 86400000 AS TEXT)"),
 };
 
 struct weir_accuracy weir_accuracy_of(int64_t n, int64_t n_right)
@@ -168,6 +169,18 @@ static weir_status find_grouping(const char *by, const char **out_sql, struct we
                           by);
 }
 
+/* What a group is called: a day is counted from 1970 on. */
+static char *group_name(const struct weir_stmt *row, const char *by, struct weir_arena *arena)
+{
+    char day[WEIR_TIME_TEXT_BYTES];
+    if (strcmp(by, "day") != 0) {
+        return weir_stmt_text(row, 2, arena);
+    }
+    weir_time_format(weir_stmt_int(row, 2) * 86400000, day);
+    day[strlen("2026-01-01")] = '\0';
+    return weir_arena_strdup(arena, day);
+}
+
 weir_status weir_feedback_groups(struct weir_txn *txn, const char *ion, const char *pipeline,
                                  int64_t since_ms, const char *by, struct weir_arena *arena,
                                  struct weir_accuracy_group **out, size_t *out_n,
@@ -190,7 +203,7 @@ weir_status weir_feedback_groups(struct weir_txn *txn, const char *ion, const ch
     while ((status = weir_stmt_step(stmt, &has_row, err)) == WEIR_OK && has_row &&
            n < WEIR_ACCURACY_GROUPS_MAX) {
         groups[n++] = (struct weir_accuracy_group){
-            .name = weir_stmt_text(stmt, 2, arena),
+            .name = group_name(stmt, by, arena),
             .accuracy = weir_accuracy_of(weir_stmt_int(stmt, 0), weir_stmt_int(stmt, 1))};
     }
     weir_stmt_close(stmt);

@@ -37,7 +37,7 @@ const struct weir_noun weir_noun_kpi = {
         WEIR_CAPTURED("kpis", 130, .resource = &weir_kpi_resource, .by = "ion", .time = "time_ms")};
 
 static const char sql_has_name[] = "SELECT count(*) FROM (SELECT 1 FROM kpis WHERE ion = :ion AND "
-                                   "name = :name LIMIT 1)";
+                                   "name = :name LIMIT 1) AS these";
 /* From one name to the next in the index: as many steps as names, and not as rows. */
 #define NAMES                                                                                      \
     "WITH RECURSIVE names (name) AS (SELECT min(name) FROM kpis WHERE ion = :ion UNION ALL"        \

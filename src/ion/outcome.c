@@ -37,7 +37,7 @@ const struct weir_noun weir_noun_outcome = {
         "that what is told "
         "again is counted once.",
         110, {WEIR_DAYS(90), WEIR_MB(40)}, 600, 6, .time = "answered_ms",
-        .may = "answered_ms <= (CAST(strftime('%s', 'now') AS BIGINT) - 7 * 86400) * 1000")},
+        .may = "answered_ms <= weir_now_ms() - 7 * 86400000")},
     .forgets = WEIR_FORGETS(.key = "id", .renamed = {"truth", "decided"})};
 
 /** As much of a deployment as is asked here: by record access, which sees what the caller may. */

@@ -18,7 +18,7 @@
 
 static const char sql_count[] = "SELECT count(*)" LIVING;
 static const char sql_find[] =
-    "SELECT t.id, t.attempt" LIVING " AND (:replica IS NULL OR j.id || '-' || t.rank = :replica)"
+    "SELECT t.id, t.attempt" LIVING " AND (j.id || '-' || t.rank = :replica OR :replica IS NULL)"
     " ORDER BY t.id LIMIT 1";
 static const char sql_projects[] = "SELECT DISTINCT j.project" LIVING;
 

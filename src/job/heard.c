@@ -10,7 +10,7 @@ static const char sql_enough[] =
 static const char sql_keep[] =
     "INSERT INTO nodes_heard (name, last_seen_ms) SELECT name, :seen FROM nodes WHERE name = :name"
     " ON CONFLICT (name) DO UPDATE SET last_seen_ms = excluded.last_seen_ms"
-    " WHERE last_seen_ms <> excluded.last_seen_ms";
+    " WHERE nodes_heard.last_seen_ms <> excluded.last_seen_ms";
 static const char sql_restore[] =
     "UPDATE nodes SET last_seen_ms = (SELECT h.last_seen_ms FROM nodes_heard h"
     " WHERE h.name = nodes.name) WHERE EXISTS (SELECT 1 FROM nodes_heard h"

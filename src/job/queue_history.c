@@ -18,21 +18,22 @@ const struct weir_noun weir_noun_queue_history = {
 static const char sql_forget[] = "DELETE FROM queue_history WHERE time_ms = 0";
 static const char sql_add[] =
     "INSERT INTO queue_history VALUES (:time, :queue, :project, 1, :dg, :du, :db, :dw, :cg, :cu,"
-    " :cb, :cw) ON CONFLICT (time_ms, queue) DO UPDATE SET n = n + 1, project = excluded.project,"
-    " device_guarantee = device_guarantee + excluded.device_guarantee,"
-    " device_used = device_used + excluded.device_used,"
-    " device_borrowed = device_borrowed + excluded.device_borrowed,"
-    " device_waiting = device_waiting + excluded.device_waiting,"
-    " cpu_guarantee = cpu_guarantee + excluded.cpu_guarantee,"
-    " cpu_used = cpu_used + excluded.cpu_used,"
-    " cpu_borrowed = cpu_borrowed + excluded.cpu_borrowed,"
-    " cpu_waiting = cpu_waiting + excluded.cpu_waiting";
+    " :cb, :cw) ON CONFLICT (time_ms, queue) DO UPDATE SET n = queue_history.n + 1, project = "
+    "excluded.project,"
+    " device_guarantee = queue_history.device_guarantee + excluded.device_guarantee,"
+    " device_used = queue_history.device_used + excluded.device_used,"
+    " device_borrowed = queue_history.device_borrowed + excluded.device_borrowed,"
+    " device_waiting = queue_history.device_waiting + excluded.device_waiting,"
+    " cpu_guarantee = queue_history.cpu_guarantee + excluded.cpu_guarantee,"
+    " cpu_used = queue_history.cpu_used + excluded.cpu_used,"
+    " cpu_borrowed = queue_history.cpu_borrowed + excluded.cpu_borrowed,"
+    " cpu_waiting = queue_history.cpu_waiting + excluded.cpu_waiting";
 static const char sql_read[] =
     "SELECT time_ms - time_ms % :step AS at, queue, max(project), sum(device_guarantee) / sum(n),"
     " sum(device_used) / sum(n), sum(device_borrowed) / sum(n), sum(device_waiting) / sum(n),"
     " sum(cpu_guarantee) / sum(n), sum(cpu_used) / sum(n), sum(cpu_borrowed) / sum(n),"
     " sum(cpu_waiting) / sum(n) FROM queue_history WHERE time_ms >= :from AND time_ms < :to"
-    " AND (:queue IS NULL OR queue = :queue) AND (:project IS NULL OR project = :project)"
+    " AND (queue = :queue OR :queue IS NULL) AND (project = :project OR :project IS NULL)"
     " GROUP BY at, queue ORDER BY at, queue LIMIT :n";
 
 static weir_status add_at(struct weir_txn *txn, const struct weir_queue_sample *sample,

@@ -13,7 +13,7 @@ static const char sql_look[] =
     "SELECT memory_bytes, kind FROM devices WHERE node = :node AND idx = :idx AND state = 'ok'";
 static const char sql_give[] =
     "INSERT INTO task_devices (task, attempt, node, idx, milli, memory_bytes)"
-    " SELECT :task, :attempt, :node, :idx, :milli, :bytes"
+    " SELECT :task, :attempt, :node, :idx, CAST(:milli AS BIGINT), CAST(:bytes AS BIGINT)"
     " WHERE (SELECT coalesce(sum(milli), 0) FROM task_devices WHERE node = :node AND idx = :idx)"
     " + :milli <= 1000 AND (:whole = 0 OR"
     " (SELECT coalesce(sum(memory_bytes), 0) FROM task_devices WHERE node = :node AND idx = :idx)"

@@ -35,7 +35,7 @@ static const char sql_begin_devices[] =
     " CASE WHEN v.profile IS NOT NULL THEN ' ' || v.profile ELSE '' END AS m, d.node, :project,"
     " :user, :job, sum(d.milli), 0, :since FROM task_devices d LEFT JOIN devices v"
     " ON v.node = d.node AND v.idx = d.idx WHERE d.task = :task AND d.attempt = :attempt"
-    " GROUP BY m ON CONFLICT DO NOTHING";
+    " GROUP BY d.task, d.attempt, d.node, m ON CONFLICT DO NOTHING";
 static const char sql_give_cpus[] =
     "UPDATE usage_meters SET cpu_milli = :cpu WHERE task = :task AND attempt = :attempt AND model ="
     " (SELECT min(model) FROM usage_meters WHERE task = :task AND attempt = :attempt)";
@@ -73,25 +73,28 @@ static const char sql_measured[] =
                                 " CASE WHEN v.profile IS NOT NULL THEN ' ' || v.profile ELSE '' "
                                 "END = :model"
                                 " AND (SELECT " WEIR_LIVE_NODE(
-                                    "last_seen_ms") " FROM nodes WHERE name = d.node) >= :heard)";
+                                    "last_seen_ms") " FROM nodes WHERE name = d.node) >= :heard) "
+                                                    "AS said";
 
 static const char sql_add[] =
     "INSERT INTO usage VALUES (:hour, 3600000, :project, :user, :job, :model, :waited, :given, "
     ":used,"
     " :unknown, :idle, :borrowed, :cpu_waited, :cpu_given, :cpu_borrowed)"
     " ON CONFLICT (time_ms, span_ms, project, \"user\", job, model) DO UPDATE SET"
-    " waited = waited + excluded.waited, given = given + excluded.given,"
-    " used = used + excluded.used, unknown = unknown + excluded.unknown,"
-    " idle = idle + excluded.idle, borrowed = borrowed + excluded.borrowed,"
-    " cpu_waited = cpu_waited + excluded.cpu_waited, cpu_given = cpu_given + excluded.cpu_given,"
-    " cpu_borrowed = cpu_borrowed + excluded.cpu_borrowed";
+    " waited = usage.waited + excluded.waited, given = usage.given + excluded.given,"
+    " used = usage.used + excluded.used, unknown = usage.unknown + excluded.unknown,"
+    " idle = usage.idle + excluded.idle, borrowed = usage.borrowed + excluded.borrowed,"
+    " cpu_waited = usage.cpu_waited + excluded.cpu_waited, cpu_given = usage.cpu_given + "
+    "excluded.cpu_given,"
+    " cpu_borrowed = usage.cpu_borrowed + excluded.cpu_borrowed";
 static const char sql_add_total[] =
     "INSERT INTO usage_totals VALUES (:project, :model, :waited, :given, :used, :unknown, :idle,"
     " :borrowed, :cpu_given) ON CONFLICT (project, model) DO UPDATE SET"
-    " waited = waited + excluded.waited, given = given + excluded.given,"
-    " used = used + excluded.used, unknown = unknown + excluded.unknown,"
-    " idle = idle + excluded.idle, borrowed = borrowed + excluded.borrowed,"
-    " cpu_given = cpu_given + excluded.cpu_given";
+    " waited = usage_totals.waited + excluded.waited, given = usage_totals.given + excluded.given,"
+    " used = usage_totals.used + excluded.used, unknown = usage_totals.unknown + excluded.unknown,"
+    " idle = usage_totals.idle + excluded.idle, borrowed = usage_totals.borrowed + "
+    "excluded.borrowed,"
+    " cpu_given = usage_totals.cpu_given + excluded.cpu_given";
 
 struct meter {
     char *task, *model, *project, *user, *job;

@@ -9,8 +9,8 @@
     " sum(cpu_waited), sum(cpu_given), sum(cpu_borrowed)"
 #define WHERE                                                                                      \
     " FROM usage WHERE time_ms >= :from AND time_ms < :to"                                         \
-    " AND (:project IS NULL OR project = :project) AND (:user IS NULL OR \"user\" = :user)"        \
-    " AND (:job IS NULL OR job = :job) AND (:model IS NULL OR model = :model)"
+    " AND (project = :project OR :project IS NULL) AND (\"user\" = :user OR :user IS NULL)"        \
+    " AND (job = :job OR :job IS NULL) AND (model = :model OR :model IS NULL)"
 #define MOST " ORDER BY sum(given) DESC, sum(cpu_given) DESC, k LIMIT :n"
 
 static const struct {

@@ -13,10 +13,13 @@ static const char sql_count[] =
     "SELECT count(*) FROM alert_deliveries WHERE receiver = :receiver AND state = 'pending'";
 /* Of one alert only the oldest may go; of each receiver the one that is due first. */
 static const char sql_list[] =
-    "SELECT receiver, seq, min(CASE WHEN due_ms > :latest THEN 0 ELSE due_ms END) AS due"
+    "SELECT receiver, seq, due FROM (SELECT receiver, seq, due, row_number() OVER"
+    " (PARTITION BY receiver ORDER BY due, seq) AS place FROM (SELECT receiver, seq,"
+    " CASE WHEN due_ms > :latest THEN 0 ELSE due_ms END AS due"
     " FROM alert_deliveries AS d WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM"
     " alert_deliveries AS o WHERE o.receiver = d.receiver AND o.state = 'pending'"
-    " AND o.alert = d.alert AND o.seq < d.seq) GROUP BY receiver ORDER BY due";
+    " AND o.alert = d.alert AND o.seq < d.seq)) AS may) AS placed WHERE place = 1"
+    " ORDER BY due";
 static const char sql_id[] = "SELECT id FROM alert_deliveries WHERE seq = :seq";
 /* What was given up meanwhile, because its receiver was deleted, stays so. */
 static const char sql_sent[] =

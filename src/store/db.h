@@ -28,8 +28,8 @@
  * - Scope: `limit` makes every statement of a transaction, whatever its SQL is, read rows of its projects alone; an
  *   UPDATE or DELETE leaves out all others; a row that would come, go or become another project's breaks the whole
  *   transaction as DENIED. store/row_scope.h has the law, and scope_property_test.c holds it.
- * - Functions in SQL: beside those of the SQL standard instr(text, part), and weir_live (store/live.h), which answers
- *   with a live value in place of the stored one.
+ * - Functions in SQL: beside those of the SQL standard instr(text, part); weir_now_ms(), the time of the
+ *   database's clock; and weir_live (store/live.h), which answers with a live value in place of the stored one.
  * - Migrations are the driver's own. Those of src/store/migrations are SQLite's, and stay: what a released version has
  *   applied is never changed. A driver that comes later begins with one file that makes the tables as they are then,
  *   numbered as the last migration of that day; from there on each change is written for every driver.
@@ -136,8 +136,8 @@ struct db_ops {
     void (*reset)(struct db_stmt *stmt); /**< As it was prepared: no row, no values. */
     void (*finalize)(struct db_stmt *stmt);
 
-    /** Let statements see live values. */
-    enum db_end (*see_live)(struct db *db, struct live *live);
+    /** Let statements use the functions of ours. */
+    enum db_end (*add_functions)(struct db *db, struct live *live);
     /** Set a connection up for transactions in scopes; and release what that took. */
     weir_status (*hide)(struct connection *connection, struct weir_error *err);
     void (*unhide)(struct connection *connection);

@@ -42,7 +42,7 @@ static weir_status set_up(const struct weir_store *store, struct connection *con
     if (hides_rows) {
         WEIR_TRY(connection->ops->hide(connection, err));
     }
-    return connection_end(connection, connection->ops->see_live(connection->db, store->live),
+    return connection_end(connection, connection->ops->add_functions(connection->db, store->live),
                           "setting up live values", err);
 }
 

@@ -207,7 +207,7 @@ static struct weir_search_page page_of(const struct weir_run_search *search)
 
 static const char sql_n_runs[] = "SELECT max(number) FROM runs";
 static const char sql_n_of_experiment[] =
-    "SELECT count(*) FROM (SELECT 1 FROM runs WHERE experiment = :experiment LIMIT :most)";
+    "SELECT count(*) FROM (SELECT 1 FROM runs WHERE experiment = :experiment LIMIT :most) AS these";
 
 #define WALK_PART 8 /* of all runs: of fewer too many others would be walked past */
 

@@ -23,11 +23,13 @@ NOT_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[
 CODE = re.compile(r"\b(?:sqlite3_\w+|SQLITE_\w+)|<sqlite3\.h>")
 SQL = re.compile(r"\b(?:SELECT|FROM|WHERE|UPDATE|INSERT|DELETE|ORDER BY|VALUES|JOIN|CASE|EXISTS)\b")
 INNER = r"(?:[^()]|\([^()]*\))*"
+DEEP = rf"(?:[^()]|\((?:[^()]|\((?:[^()]|\({INNER}\))*\))*\))*"
 VALUE = r"(?:[a-z_]\w*\.)?\"?[a-z_]\w*\"?"
 # Of any text: what nobody writes by chance.
 ANYWHERE = {
     rf"\b(?:max|min)\((?:[a-z_.:]|\({INNER}\))+, [a-z_.:]{INNER}\)": "max or min of two values: CASE",
     r"\bPRAGMA\b": "a pragma: an operation of the driver",
+    r"\b(?:strftime|julianday|unixepoch)\('": "a time of SQLite's: weir_now_ms(), or in C",
     r"\bsqlite_(?:master|schema|temp_master|sequence)\b": "SQLite's own table: an operation of the driver",
     r"\bjson_(?:each|tree|extract|type|set|remove|insert|replace|array_length|valid|group_array|group_object|patch)\s*\(":
         "JSON taken apart in SQL: weir_stmt_json",
@@ -37,7 +39,7 @@ IN_SQL = {
     r"\btotal\s*\(": "total(): sum()",
     r"\b_?rowid_?\b|\boid\b": "the number of a row: its key",
     r"\bGLOB\b|\bREGEXP\b|\bMATCH\b": "GLOB and its like: LIKE, which looks at case",
-    r"\b(?:ifnull|iif|group_concat|printf|strftime|julianday|unixepoch|typeof|hex|randomblob|zeroblob|char|last_insert_rowid|changes|"
+    r"\b(?:ifnull|iif|group_concat|printf|typeof|hex|randomblob|zeroblob|char|last_insert_rowid|changes|"
     r"quote|likely|unlikely)\s*\(": "a function of SQLite's",
     r"\bINSERT OR\b|\bUPDATE OR\b|\bREPLACE INTO\b": "OR REPLACE and its like: ON CONFLICT",
     r"\bINDEXED BY\b|\bNOT INDEXED\b": "INDEXED BY",
@@ -49,6 +51,10 @@ IN_SQL = {
     r"\bWHERE (?:0|1)(?! ?=)\b": "a number as a truth: 1 = 1",
     r"\bcoalesce\([^()]* (?:[=<>]|IN|LIKE) [^()]*, [01]\)": "a truth as a number: IS TRUE",
     r"LIMIT -1\b": "LIMIT -1",
+    rf"\bFROM \({DEEP}\)(?= *(?:WHERE|ORDER|GROUP|LIMIT|$))":
+        "a table without a name: AS name",
+    r":(\w+) IS NULL OR (?![^()]*:\1 IS NULL)[^()]* = :\1\b": "a value whose type is not known yet: x = :x OR :x IS NULL",
+    r"\bDO UPDATE SET .*?\b(?<![.])(\w+) = \1 (?:\+|\|\||-)": "a column of two rows: TABLE.column",
 }
 FOUND = ['"SELECT max(a.x, b.y) FROM t"', '"max(m.updated_ms, m.created_ms)"', '"PRAGMA page_size"', '"SELECT 1 FROM sqlite_" "master"',
          '"SELECT sum(state = \'x\') FROM jobs"', '"SELECT sum(a.x IN (1, 2)) FROM t"', '"SELECT total(x) FROM t"', '"DELETE FROM t WHERE rowid = 1"',
@@ -56,12 +62,14 @@ FOUND = ['"SELECT max(a.x, b.y) FROM t"', '"max(m.updated_ms, m.created_ms)"', '
          '"SELECT 1 FROM t WHERE key IS :key"', '"SELECT 1 FROM t WHERE a IS NOT b"', '"FROM a CROSS JOIN b ON b.x = a.x WHERE 1 = 1"',
          '"SELECT 1 FROM t WHERE +t.project = :p"', '"SELECT 1 FROM t WHERE is_held AND x = 1"', '"SELECT 1 FROM t WHERE NOT is_held ORDER BY x"',
          '"SELECT CASE WHEN is_held THEN 1 ELSE 0 END FROM t"', '"SELECT x FROM t WHERE 1 AND x = 2"', '"SELECT x FROM t WHERE coalesce(a = ?, 0)"',
-         '"SELECT ifnull(x, 0) FROM t"', "sqlite3_step(x);", "#include <sqlite3.h>", "int x = SQLITE_OK;"]
+         '"SELECT count(*) FROM (SELECT 1 FROM t WHERE x IN (1, 2) LIMIT 1)"', '"SELECT 1 FROM t WHERE (:x IS NULL OR x = :x)"',
+         '"INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET b = 1, n = n + 1"', '"strftime(\'%s\', \'now\')"', '"SELECT ifnull(x, 0) FROM t"', "sqlite3_step(x);", "#include <sqlite3.h>", "int x = SQLITE_OK;"]
 HARMLESS = ['"SELECT max(x), min(y) FROM t"', '"SELECT max(coalesce(x, 0)) FROM t"', '"SELECT sum(CASE WHEN a = 1 THEN x ELSE 0 END) FROM t"',
             '"SELECT x FROM t WHERE x BETWEEN 1 AND :most AND y = 1"', '"SELECT x FROM t WHERE x IS NULL AND y IS NOT NULL"',
             '"SELECT 1 FROM t WHERE key IS NOT DISTINCT FROM :key"', '"FROM a CROSS JOIN b JOIN c ON c.x = b.x"', '"a max(1, 2) of words"',
             '"SELECT x FROM t WHERE a = 1 AND (b = 2 OR c IN (1, 2))"', '/* sqlite3_step */', '"sqlite3_step"', '"SELECT count(*) FROM t WHERE (a = ?) IS TRUE"',
-            '"SELECT 1 FROM t WHERE x BETWEEN a AND b ORDER BY x"', '"UPDATE t SET x = x + 1 WHERE y = 1"']
+            '"SELECT count(*) FROM (SELECT 1 FROM t LIMIT 1) AS some"', '"SELECT 1 FROM t WHERE (x = :x OR :x IS NULL)"',
+            '"INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET n = t.n + 1"', '"SELECT 1 FROM t WHERE x BETWEEN a AND b ORDER BY x"', '"UPDATE t SET x = x + 1 WHERE y = 1"']
 
 
 def is_plain_case(found):

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 /* migrations.inc is made by CMake from the names in migrations/: X(number, name) in order. */
 #define X(number, name) extern const char weir_migration_##name[];
@@ -260,7 +261,7 @@ static void finalize(struct db_stmt *stmt)
     sqlite3_finalize(of(stmt));
 }
 
-/* ---- live values ------------------------------------------------------------------------------- */
+/* ---- functions in SQL ------------------------------------------------------------------------------- */
 
 /* weir_live('TABLE.COLUMN', key, what the column holds) */
 static void sql_live(sqlite3_context *context, int n_values, sqlite3_value **values)
@@ -287,8 +288,21 @@ static void sql_live(sqlite3_context *context, int n_values, sqlite3_value **val
     }
 }
 
-static enum db_end see_live(struct db *db, struct live *live)
+/* weir_now_ms() */
+static void sql_now(sqlite3_context *context, int n_values, sqlite3_value **values)
 {
+    (void)n_values;
+    (void)values;
+    sqlite3_result_int64(context, (int64_t)time(NULL) * 1000);
+}
+
+static enum db_end add_functions(struct db *db, struct live *live)
+{
+    int code = sqlite3_create_function(db->handle, "weir_now_ms", 0, SQLITE_UTF8, NULL, sql_now,
+                                       NULL, NULL);
+    if (code != SQLITE_OK) {
+        return sqlite_end(db, code);
+    }
     return sqlite_end(db, sqlite3_create_function(db->handle, "weir_live", 3, SQLITE_UTF8, live,
                                                   sql_live, NULL, NULL));
 }
@@ -320,7 +334,7 @@ static const struct db_ops ops = {
     .take_cost = take_cost,
     .reset = reset,
     .finalize = finalize,
-    .see_live = see_live,
+    .add_functions = add_functions,
     .hide = sqlite_hide,
     .unhide = sqlite_unhide,
     .write_scoped = sqlite_write_scoped,
