@@ -89,6 +89,10 @@ int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t si
 void scheduler_sample_queues(struct scheduler *scheduler, int64_t now_ms, struct weir_arena *arena,
                              struct weir_queue_sample **out, size_t *out_n);
 
+/** What the nodes of the copy have, and the memory that projects have of it by these samples. In the arena. */
+void scheduler_past_now(const struct scheduler *scheduler, const struct weir_queue_sample *samples,
+                        size_t n, struct weir_arena *arena, struct weir_past_now *out);
+
 /** Tasks that the last commit asked to end for others. */
 int32_t scheduler_n_evicted(const struct scheduler *scheduler);
 

@@ -24,6 +24,7 @@ static const struct weir_counted_times counted[] = {
     {"devices", "idle_since_ms changed_ms", NULL},
     {"services", "started_ms used_ms", NULL},
     {"usage_meters", "counted_ms", NULL},
+    {"past_use", "time_ms", NULL},
     {"deployments", "state_ms next_start_ms more_ms less_ms", NULL},
     {"deployment_versions", "keep_ms", NULL},
     {"deployment_replicas", "time_ms", NULL},
