@@ -8,6 +8,7 @@
 
 #define DEFAULT_PRIORITY 100
 #define PPM              1000000
+#define SAVE_MOST_MS     ((int64_t)24 * 3600 * 1000) /* each job has a time of its own, which is less */
 
 void queue_tree_init(struct queue_tree *tree)
 {
@@ -140,7 +141,7 @@ weir_status queue_tree_rules(const struct queue_tree *tree, bool are_queues_set,
 {
     WEIR_TRY(weir_sched_profile_named("default", out, err));
     out->actions = are_queues_set ? "allocate,reclaim,preempt" : "allocate";
-    out->evict_grace_ms = -1;
+    out->evict_grace_ms = SAVE_MOST_MS;
     out->usage_weight_ppm = llround(tree->past_rule.weight * PPM);
     return WEIR_OK;
 }

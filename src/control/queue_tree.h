@@ -58,7 +58,7 @@ void queue_tree_add(struct queue_tree *tree, const char *project);
 void queue_tree_end(struct queue_tree *tree);
 
 /**
- * The rules of the planner: the profile "default", where to be stopped is the request to save. Evictions
+ * The rules of the planner: the profile "default". What can save is asked to before it is evicted. Evictions
  * begin with the first queue that is set. Past use counts as the tree's rule says.
  *
  * @param are_queues_set  Or would be.

@@ -367,7 +367,7 @@ weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms, struct w
     WEIR_TRY(
         queue_tree_rules(&snapshot->queues, snapshot->queues.n_set > 0, &scheduler->profile, err));
     const struct weir_sched_snapshot *rows = snapshot_rows(snapshot, now_ms);
-    if (snapshot->n_pending > 0) {
+    if (snapshot->n_pending > 0 || snapshot->n_leaving > 0) {
         WEIR_TRY(weir_sched_plan(rows, &scheduler->profile, &plan, err));
         weir_status status = take_plan(scheduler, rows, plan, err);
         weir_sched_plan_destroy(plan);
@@ -654,6 +654,9 @@ int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t si
     }
     int64_t next_ms =
         WEIR_MIN(next_of_jobs(scheduler, now_ms), snapshot_next_ms(&scheduler->snapshot, now_ms));
+    if (scheduler->snapshot.save_due_ms > now_ms) {
+        next_ms = WEIR_MIN(next_ms, scheduler->snapshot.save_due_ms);
+    }
     scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, next_ms);
     return scheduler->replan_ms;
 }

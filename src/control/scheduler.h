@@ -15,7 +15,8 @@
  * The rules are the profile "default". While no queue is set (job/queue.h) projects share what is there
  * evenly and nothing is evicted. Once one is, its shares hold: what is lent is reclaimed for whom it is
  * guaranteed or whose fair share it is, and in a queue higher priority preempts lower. Who is evicted is
- * asked to end, saves what it has, and waits again; nothing is moved to tidy up. A gang starts whole or
+ * asked to end, saves what it has, and waits again; a job that says that it can save is asked that first, and
+ * ended when it has answered, or its time is over (job/job_step.h); nothing is moved to tidy up. A gang starts whole or
  * not at all. In a project replicas of services go first, then whoever came first. For the first waiting jobs room
  * is held, so that smaller ones do not pass a large gang for ever; and for the first of a project that
  * was not served for a minute, whatever other projects send.

@@ -18,7 +18,7 @@
 // clang-format off
 static const struct weir_counted_times counted[] = {
     {"jobs", "due_ms started_ms expected_start_ms queued_ms", "state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"},
-    {"tasks", "due_ms started_ms", OF_OPEN_JOB},
+    {"tasks", "due_ms started_ms asked_ms saved_ms", OF_OPEN_JOB},
     {"nodes", "last_seen_ms", NULL},
     {"nodes_heard", "last_seen_ms", NULL},
     {"devices", "idle_since_ms changed_ms", NULL},
