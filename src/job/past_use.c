@@ -74,17 +74,15 @@ weir_status weir_past_rule_get(struct weir_txn *txn, struct weir_past_rule *out,
     *out = (struct weir_past_rule){.half_life_ms = WEIR_PAST_HALF_LIFE_MS};
     weir_arena_init(&arena, 0);
     weir_status status = weir_setting_get(txn, SETTING, &arena, &text, &missing);
-    if (status == WEIR_OK) {
-        status = weir_json_parse(text, strlen(text), "the setting \"" SETTING "\"", &json, err);
-    } else if (status != WEIR_ERR_NOT_FOUND) {
-        (void)weir_error_set(err, status, "%s", missing.message);
-    }
+    json = status != WEIR_OK ? NULL : json_loads(text, 0, NULL);
     weir_arena_fini(&arena);
     if (json != NULL) {
         out->half_life_ms = json_integer_value(json_object_get(json, "half_life_ms"));
         out->weight = json_number_value(json_object_get(json, "weight"));
     }
-    return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+    return status == WEIR_OK || status == WEIR_ERR_NOT_FOUND
+               ? WEIR_OK
+               : weir_error_set(err, status, "%s", missing.message);
 }
 
 weir_status weir_past_rule_set(struct weir_txn *txn, const struct weir_past_rule *rule,
