@@ -37,6 +37,10 @@ static bool act(struct agent *agent, struct attempt *a, unsigned actions)
                      WEIR_KV_STR("error", err.message));
         }
     }
+    if ((actions & PLAN_SAVE) != 0 && task_save_write(a->dir, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_ERROR, "task_not_asked_to_save", WEIR_KV_STR("task", a->id),
+                 WEIR_KV_STR("error", err.message));
+    }
     if ((actions & PLAN_SUPERVISE) != 0 && status == WEIR_OK) {
         status = spawn_supervisor(agent->executable, a->dir, &a->supervisor, &err);
         a->spawned_ms = weir_mono_ms(); /* also after a failure: not at once again */
@@ -51,6 +55,10 @@ static bool act(struct agent *agent, struct attempt *a, unsigned actions)
     if (!a->is_held_told && a->seen.reported == PLAN_REPORTED_RUNNING && !report_is_quiet(agent) &&
         task_has(a->dir, TASK_HELD)) {
         (void)report_held(agent, a);
+    }
+    if (a->seen.has_save && !a->is_saved_told && !a->seen.has_exit && !report_is_quiet(agent) &&
+        task_has(a->dir, TASK_SAVED)) {
+        (void)report_saved(agent, a);
     }
     for (int i = 0; (actions & PLAN_SHIP_LOG) != 0 && i < CHUNKS_PER_TURN; i++) {
         has_more = false;
@@ -136,7 +144,7 @@ static int finder_fd(const struct agent *agent)
 /* Is it one of the files that the agent goes by? Supervisors write others, too. */
 static bool is_of_interest(const struct inotify_event *event)
 {
-    static const char *const records[] = {"run.json", "exit.json", TASK_HELD};
+    static const char *const records[] = {"run.json", "exit.json", TASK_HELD, TASK_SAVED};
     const char *name = event->len > 0 ? event->name : "";
     if ((event->mask & IN_MODIFY) != 0) {
         return strcmp(name, "log") == 0;

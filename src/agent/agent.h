@@ -18,6 +18,8 @@
  *   log         what the task wrote to standard output and error
  *   stop        {"grace_ms"}: please stop it                      written by the agent; with
  *               "interrupt": true by a shutdown (agent/shutdown.h)
+ *   save        please save what you have, by the signal of task.json   written by the agent
+ *   saved       it has: it made work/.weir-saved                  … by the supervisor
  *   ended.json, how it ended, and which files of its output were sent, while they are (output.h)
  *   output.sent
  *   exit.json   how it ended                                      … after the log is complete

@@ -39,6 +39,7 @@ struct attempt {
     int64_t spawned_ms; /* 0: not by this agent */
     pid_t supervisor;   /* child of this process to be reaped, or 0 */
     bool is_held_told;  /* to the server: its program failed, and its place is kept */
+    bool is_saved_told; /* the same: it has saved, as it was asked */
     bool has_exit_record;
     struct task_exit exit;
     int64_t log_offset; /* what the server has; -1: not asked yet */
@@ -158,6 +159,7 @@ bool report_is_quiet(const struct agent *agent);
 weir_status report_heartbeat(struct agent *agent);
 /** Its program failed, and its place is kept for a while: what is in TASK_HELD. */
 weir_status report_held(struct agent *agent, struct attempt *attempt);
+weir_status report_saved(struct agent *agent, struct attempt *attempt);
 weir_status report_running(struct agent *agent, struct attempt *attempt);
 weir_status report_exit(struct agent *agent, struct attempt *attempt);
 /** One chunk; *out_more: there is more to be sent at once. */

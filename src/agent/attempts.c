@@ -250,6 +250,7 @@ static void apply_task(struct agent *agent, const json_t *object)
     if (a != NULL) {
         note_job(a, object);
         a->desired = is_wanted ? PLAN_DESIRED_RUN : PLAN_DESIRED_STOP;
+        a->seen.is_to_save = json_is_true(json_object_get(object, "asked_to_save"));
         a->stop_grace_ms = status == WEIR_OK ? task.stop_grace_ms : TASK_STOP_GRACE_MS;
         /* An unreadable task is handed on: its supervisor writes down why it cannot be started. */
         status = write_task(agent, a, object, &err);
@@ -318,6 +319,7 @@ void attempts_observe(struct agent *agent, struct attempt *a)
     seen->has_run = task_has(a->dir, "run.json");
     seen->has_exit = task_has(a->dir, "exit.json");
     seen->has_stop = task_has(a->dir, "stop");
+    seen->has_save = seen->is_to_save && task_has(a->dir, TASK_SAVE);
     seen->is_crowded = !seen->has_run && !seen->has_exit && is_crowded(agent, a);
     if (seen->has_exit && task_exit_read(a->dir, &a->exit, NULL) == WEIR_OK) {
         a->has_exit_record = true;

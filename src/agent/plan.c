@@ -8,6 +8,9 @@ static unsigned plan_alive(enum plan_desired desired, const struct plan_seen *se
     if (is_unwanted && !seen->has_stop) {
         actions |= PLAN_STOP;
     }
+    if (desired == PLAN_DESIRED_RUN && seen->is_to_save && seen->has_run && !seen->has_save) {
+        actions |= PLAN_SAVE;
+    }
     if (seen->is_supervised) {
         return actions;
     }

@@ -20,6 +20,8 @@ enum plan_report { PLAN_REPORTED_NOTHING, PLAN_REPORTED_RUNNING, PLAN_REPORTED_E
 
 struct plan_seen {
     bool has_run, has_exit, has_stop; /**< The files of the folder. */
+    bool has_save;                    /**< It was asked to save. */
+    bool is_to_save;                  /**< The server wants it to be. */
     bool is_supervised;               /**< The lock is held, or a supervisor was just started. */
     /** Another attempt of the same task, or one that has a device of it, has not ended here. */
     bool is_crowded;
@@ -37,6 +39,7 @@ enum plan_action {
     PLAN_SHIP_LOG = 1 << 3,
     PLAN_REPORT_EXIT = 1 << 4,
     PLAN_REMOVE = 1 << 5, /**< Delete the folder. */
+    PLAN_SAVE = 1 << 6,   /**< Write the request to save. */
 };
 
 /** Set of plan_action, to be done in the order of their values. */

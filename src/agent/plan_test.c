@@ -120,7 +120,21 @@ START_TEST(the_exit_is_reported_after_the_log_unless_the_log_is_stuck)
 
 END_TEST
 
+START_TEST(what_runs_is_asked_to_save_once_and_what_is_to_end_is_not)
+{
+    struct plan_seen seen = {.has_run = true, .is_supervised = true, .is_to_save = true};
+    ck_assert_uint_ne(agent_plan(PLAN_DESIRED_RUN, &seen) & PLAN_SAVE, 0);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_STOP, &seen) & PLAN_SAVE, 0);
+    seen.has_save = true;
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen) & PLAN_SAVE, 0);
+    seen = (struct plan_seen){.is_to_save = true};
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen) & PLAN_SAVE, 0);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("agent plan", in_every_state_the_promises_hold,
                from_every_state_an_unwanted_attempt_is_removed_in_few_steps,
                a_desired_attempt_is_started_and_an_unattended_one_settled,
-               the_exit_is_reported_after_the_log_unless_the_log_is_stuck)
+               the_exit_is_reported_after_the_log_unless_the_log_is_stuck,
+               what_runs_is_asked_to_save_once_and_what_is_to_end_is_not)

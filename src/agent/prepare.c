@@ -25,12 +25,24 @@ static weir_status prepare_paths(struct prepare *prepare, struct weir_error *err
                               prepare->arena, err);
 }
 
+/* Where it says that it has saved, as it was asked. */
+static weir_status prepare_saved(struct prepare *prepare, struct weir_error *err)
+{
+    char path[TASK_PATH_BYTES];
+    (void)err;
+    if (prepare->task->save_signal != 0) {
+        prepare_env(prepare, "WEIR_SAVED", task_path(path, prepare->dir, "work/" TASK_SAVED_MARK));
+    }
+    return WEIR_OK;
+}
+
 static const struct prepare_step steps[] = {
     {"paths", prepare_paths},
     {"secrets", prepare_secrets},
     {"code", prepare_code},
     {"output", prepare_output},
     {"checkpoint", prepare_checkpoint},
+    {"saved", prepare_saved},
     {"rendezvous", prepare_rendezvous},
     {"environment", prepare_environment},
     {"service", prepare_service},

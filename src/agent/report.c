@@ -182,6 +182,14 @@ weir_status report_held(struct agent *agent, struct attempt *a)
     return status;
 }
 
+weir_status report_saved(struct agent *agent, struct attempt *a)
+{
+    weir_status status = put_status(
+        agent, a, json_pack("{s:I, s:s}", "attempt", (json_int_t)a->number, "state", "saved"));
+    a->is_saved_told = status == WEIR_OK;
+    return status;
+}
+
 weir_status report_exit(struct agent *agent, struct attempt *a)
 {
     const struct task_exit *record = &a->exit;

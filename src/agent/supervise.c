@@ -26,6 +26,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,6 +57,8 @@ struct supervisor {
     int wait_status;
     struct rusage usage;
     bool is_stopping, is_killing, is_passed_on;
+    int asked_signal; /* the last that it got: to save, or to end; 0: none */
+    bool is_to_save, has_saved;
     int64_t grace_ms, kill_at_ms;
     const char *stop_reason;
     struct contact *contact; /* where the task is fenced; NULL: the server was never reached */
@@ -112,15 +115,17 @@ static bool read_log(struct supervisor *s)
 }
 
 /* The program alone knows which of its processes it still needs in order to save. */
-static void ask(const struct supervisor *s)
+static void ask(struct supervisor *s, int number)
 {
     struct process_id program;
+    s->asked_signal = number;
+    s->is_passed_on = false;
     if (s->is_over || s->task.asks_all) {
-        (void)members_signal(&s->members, SIGTERM);
+        (void)members_signal(&s->members, number);
     } else if (s->task.image != NULL && image_run_find(s->dir, s->pid, &program)) {
-        (void)process_signal(&program, SIGTERM);
+        (void)process_signal(&program, number);
     } else {
-        (void)kill(s->pid, SIGTERM); /* not yet collected: its number is its own */
+        (void)kill(s->pid, number); /* not yet collected: its number is its own */
     }
 }
 
@@ -133,7 +138,7 @@ static void begin_stop(struct supervisor *s, int64_t grace_ms, const char *reaso
         s->stop_reason = reason;
         weir_log(WEIR_LOG_INFO, "task_stops", WEIR_KV_STR("why", reason),
                  WEIR_KV_INT("grace_ms", grace_ms));
-        ask(s);
+        ask(s, SIGTERM);
     }
 }
 
@@ -151,12 +156,13 @@ static int ending_signal(const struct supervisor *s)
  * now, and has the rest of the grace. After a program that ended by itself nothing is waited for. */
 static bool is_ended(struct supervisor *s)
 {
-    if (!s->is_over || !s->is_stopping || s->is_killing || ending_signal(s) != SIGTERM) {
+    if (!s->is_over || s->asked_signal == 0 || s->is_killing ||
+        ending_signal(s) != s->asked_signal) {
         return s->is_over;
     }
     if (!s->is_passed_on) {
         s->is_passed_on = true;
-        (void)members_signal(&s->members, SIGTERM);
+        (void)members_signal(&s->members, s->asked_signal);
     }
     return members_count(&s->members, s->task.tunnel.pid) == 0;
 }
@@ -194,6 +200,26 @@ static void look_at_image(struct supervisor *s)
     }
 }
 
+/* Asked to save, it goes on: it says that it has by a file of its own, or ends. */
+static void look_for_save(struct supervisor *s)
+{
+    char path[TASK_PATH_BYTES];
+    struct stat mark;
+    (void)task_path(path, s->dir, "work/" TASK_SAVED_MARK);
+    if (!s->is_to_save && !s->is_stopping && s->task.save_signal != 0 &&
+        task_has(s->dir, TASK_SAVE)) {
+        s->is_to_save = true;
+        (void)unlink(path); /* of an earlier time */
+        weir_log(WEIR_LOG_INFO, "task_asked_to_save", WEIR_KV_INT("signal", s->task.save_signal));
+        ask(s, s->task.save_signal);
+    }
+    if (s->is_to_save && !s->has_saved && lstat(path, &mark) == 0) {
+        s->has_saved = weir_file_write_atomic(task_path(path, s->dir, TASK_SAVED), "", 0, 0600,
+                                              NULL) == WEIR_OK;
+        weir_log(WEIR_LOG_INFO, "task_has_saved");
+    }
+}
+
 static void look_for_stop(struct supervisor *s)
 {
     char events[4096];
@@ -207,6 +233,7 @@ static void look_for_stop(struct supervisor *s)
         s->is_interrupted = task_is_interrupted(s->dir);
         begin_stop(s, grace_ms, s->is_interrupted ? "stopped with its agent" : "stopped");
     }
+    look_for_save(s);
 }
 
 static void take_signals(struct supervisor *s)
@@ -325,7 +352,8 @@ static void hold(struct supervisor *s)
     struct tm tm;
     struct task_exit record;
     bool has_failed = WIFSIGNALED(s->wait_status) || WEXITSTATUS(s->wait_status) != 0;
-    if (s->task.hold_ms <= 0 || s->is_stopping || s->task.image != NULL || !has_failed) {
+    if (s->task.hold_ms <= 0 || s->is_stopping || s->is_to_save || s->task.image != NULL ||
+        !has_failed) {
         return;
     }
     fill_exit(s, 0, &record);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/rolling.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -223,6 +224,29 @@ static weir_status read_kill_mode(const json_t *object, struct task *task, struc
     return WEIR_OK;
 }
 
+static weir_status read_save_signal(const json_t *object, struct task *task, struct weir_error *err)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {
+        {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"INT", SIGINT}, {"TERM", SIGTERM}};
+
+    const json_t *given = json_object_get(object, "save_signal");
+    const char *name = json_string_value(given);
+    if (given == NULL || json_is_null(given)) {
+        return WEIR_OK;
+    }
+    for (size_t i = 0; name != NULL && i < WEIR_ARRAY_LEN(signals); i++) {
+        if (strcmp(signals[i].name, name) == 0) {
+            task->save_signal = signals[i].number;
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "task $.save_signal: expected USR1, USR2, HUP, INT or TERM");
+}
+
 static weir_status read_image(const json_t *object, struct weir_arena *arena, struct task *task,
                               struct weir_error *err)
 {
@@ -280,6 +304,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(sandbox_from_json(object, arena, &task.sandbox, err));
     WEIR_TRY(read_network(object, &task, err));
     WEIR_TRY(read_kill_mode(object, &task, err));
+    WEIR_TRY(read_save_signal(object, &task, err));
     WEIR_TRY(read_image(object, arena, &task, err));
     WEIR_TRY(read_bounds(object, arena, &task.limits, err));
     *out = task;
@@ -415,6 +440,11 @@ weir_status task_exit_read(const char *dir, struct task_exit *out, struct weir_e
 weir_status task_ended_read(const char *dir, struct task_exit *out, struct weir_error *err)
 {
     return read_exit(dir, "ended.json", out, err);
+}
+
+weir_status task_save_write(const char *dir, struct weir_error *err)
+{
+    return write_record(dir, TASK_SAVE, json_object(), err);
 }
 
 weir_status task_stop_write(const char *dir, int64_t grace_ms, struct weir_error *err)

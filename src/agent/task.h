@@ -41,6 +41,7 @@ struct task {
     int64_t fence_ms;
     /** Its place is kept for so long after its program failed, for a look; 0: not at all. */
     int64_t hold_ms;
+    int save_signal;  /**< By which it is asked to save; 0: it is not. */
     bool is_wanted;   /**< "desired" is "running". */
     bool is_isolated; /**< "isolation" is not "none". */
     bool asks_all;    /**< "kill_mode" is "control-group": SIGTERM is for every process of it. */
@@ -128,6 +129,16 @@ bool task_has(const char *dir, const char *name);
 
 /** What says that its program has failed and its place is kept: until when and why, for people. */
 #define TASK_HELD "held"
+
+/** That it is to save what it has is asked by the first, written by the agent; the second is that it has, written by its
+ *  supervisor. */
+#define TASK_SAVE  "save"
+#define TASK_SAVED "saved"
+
+/** What the program makes in its own folder when it has: WEIR_SAVED is its path. */
+#define TASK_SAVED_MARK ".weir-saved"
+
+weir_status task_save_write(const char *dir, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Is a supervisor there (is the lock held)? Takes and frees the lock for a moment if not. */
 bool task_is_supervised(const char *dir);

@@ -218,6 +218,8 @@ API_FN(api_queue_list);
 API_FN(api_queue_get);
 API_FN(api_queue_put);
 API_FN(api_queue_delete);
+API_FN(api_past_rule_get);
+API_FN(api_past_rule_put);
 API_FN(api_what_if);
 API_FN(api_job_explain);
 API_FN(api_job_hold);

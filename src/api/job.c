@@ -174,13 +174,15 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
         event.type = WEIR_JOB_EVENT_TASK_RUNNING;
     } else if (state != NULL && strcmp(state, "held") == 0 && message != NULL) {
         event.type = WEIR_JOB_EVENT_TASK_HELD;
+    } else if (state != NULL && strcmp(state, "saved") == 0) {
+        event.type = WEIR_JOB_EVENT_TASK_SAVED;
     } else if (state != NULL && strcmp(state, "exited") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_EXITED;
     } else if (state != NULL && strcmp(state, "lost") == 0) {
         event.type = WEIR_JOB_EVENT_TASK_LOST;
     } else {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$.state: expected running, held, exited or lost");
+                              "$.state: expected running, held, saved, exited or lost");
     }
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
     WEIR_TRY(api_body_text(call, "door", &door, err));
@@ -286,6 +288,9 @@ static json_t *desired_task(struct api_call *call, struct weir_txn *txn,
                              (json_int_t)task->rank, "desired", task->desired);
     json_object_update(desired, head);
     json_decref(head);
+    if (task->asked_ms > 0 && task->saved_ms == 0) {
+        json_object_set_new(desired, "asked_to_save", json_true());
+    }
     if (attempt->project != NULL) { /* its caches on the node are its project's */
         json_object_set_new(desired, "project", json_string(attempt->project));
     }

@@ -8,6 +8,7 @@
 #include "framework/request.h"
 #include "store/table.h"
 
+#include "job/past_use.h"
 #include "job/queue.h"
 #include "job/reservation.h"
 #include "store/event.h"
@@ -157,6 +158,41 @@ weir_status api_queue_delete(struct api_call *call, struct weir_txn *txn, struct
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }
+
+/* ---- past use -------------------------------------------------------------------------------- */
+
+weir_status api_past_rule_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_past_rule rule;
+    WEIR_TRY(weir_past_rule_get(txn, &rule, err));
+    api_answer_record(call, &weir_past_rule_resource, &rule);
+    return WEIR_OK;
+}
+
+weir_status api_past_rule_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_past_rule rule, before;
+    WEIR_TRY(weir_record_from_json(&weir_past_rule_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &rule, err));
+    WEIR_TRY(weir_past_rule_get(txn, &before, err));
+    WEIR_TRY(weir_past_rule_set(txn, &rule, call->now_ms, err));
+    const struct weir_event event = {
+        .time_ms = call->now_ms,
+        .topic = "jobs",
+        .kind = "past_use_set",
+        .subject = "queue/",
+        .actor = (char *)call->actor,
+        .message = weir_arena_printf(
+            call->arena,
+            "Past use counts with weight %g and a half-life of %lld s, before with %g and %lld s.",
+            rule.weight, (long long)rule.half_life_ms / 1000, before.weight,
+            (long long)before.half_life_ms / 1000)};
+    WEIR_TRY(weir_event_append(txn, &event, NULL, err));
+    api_answer_record(call, &weir_past_rule_resource, &rule);
+    return WEIR_OK;
+}
+
+/* ---- what if --------------------------------------------------------------------------------- */
 
 /* The queue as it would be: what the body does not say is as it is. One that is not there is made; under
  * the name of a project that has none it is that project's. */

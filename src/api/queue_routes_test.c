@@ -69,6 +69,26 @@ START_TEST(a_queue_that_makes_no_sense_is_refused)
 
 END_TEST
 
+START_TEST(how_much_past_use_counts_is_set_as_a_whole)
+{
+    EXPECT(200, "GET " API "/past-use");
+    ck_assert_int_eq(json_integer_value(said("half_life_ms")), 604800000);
+    ck_assert_double_eq(json_number_value(said("weight")), 0);
+    EXPECT(400, "PUT " API "/past-use\n\n{\"weight\":1}");
+    EXPECT(400, "PUT " API "/past-use\n\n{\"weight\":-1,\"half_life_ms\":3600000}");
+    EXPECT(400, "PUT " API "/past-use\n\n{\"weight\":1,\"half_life_ms\":3600000,\"k\":1}");
+    EXPECT(200, "PUT " API "/past-use\n\n{\"weight\":1.5,\"half_life_ms\":3600000}");
+    told("past_use_set", "ann",
+         "Past use counts with weight 1.5 and a half-life of 3600 s, before with 0 and 604800 s.");
+    EXPECT(200, "GET " API "/past-use");
+    ck_assert_double_eq(json_number_value(said("weight")), 1.5);
+    EXPECT(200, "PUT " API "/queues/blue\n\n{\"project\":\"default\"}");
+    ck_assert_double_eq(json_number_value(said("past_use.cpus")), 0);
+    ck_assert_double_eq(json_number_value(said("past_use.times_share")), 0);
+}
+
+END_TEST
+
 START_TEST(what_if_needs_a_change)
 {
     EXPECT(400, "POST " API "/what-if\n\n{}");
@@ -199,7 +219,8 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("queue_routes", set_up, tear_down,
                     a_queue_is_as_it_was_set_and_says_what_it_has,
-                    a_queue_that_makes_no_sense_is_refused, what_if_needs_a_change,
+                    a_queue_that_makes_no_sense_is_refused,
+                    how_much_past_use_counts_is_set_as_a_whole, what_if_needs_a_change,
                     a_job_is_held_and_goes_on_and_is_sent_back,
                     who_may_hold_may_release_and_who_may_not_submit_starts_nothing_again,
                     each_act_of_a_person_names_them,

@@ -200,6 +200,8 @@ static const struct row {
     {.method = "GET", .pattern = API "/queues/{name}", .least = VIEWER},
     {.method = "PUT", .pattern = API "/queues/{name}", .least = ADMIN},
     {.method = "DELETE", .pattern = API "/queues/{name}", .least = ADMIN},
+    {.method = "GET", .pattern = API "/past-use", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/past-use", .least = ADMIN},
     {.method = "GET", .pattern = API "/reservations", .least = VIEWER},
     {.method = "GET", .pattern = API "/reservations/{name}", .least = VIEWER},
     {.method = "POST", .pattern = API "/reservations", .least = OPERATOR},

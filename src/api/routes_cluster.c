@@ -4,6 +4,7 @@
 
 #include "job/device.h"
 #include "job/job.h"
+#include "job/past_use.h"
 #include "job/queue.h"
 #include "job/queue_history.h"
 #include "job/reservation.h"
@@ -70,6 +71,11 @@ static const struct weir_route rows[] = {
      .out = &weir_queue_resource, .query = QUERY(Q_FORCE), .fn = api_queue_put},
     {DELETE(API "/queues/{name}"), .summary = "Delete a queue; its project's jobs go on without it",
      .right = R(QUEUES_CHANGE), .access = ROUTE_WRITE, .flags = ROUTE_NOTIFY, .fn = api_queue_delete},
+    {GET(API "/past-use"), .summary = "How much past use counts when what is left over is divided",
+     .right = R(QUEUES_READ), .access = ROUTE_READ, .out = &weir_past_rule_resource, .fn = api_past_rule_get},
+    {PUT(API "/past-use"), .summary = "Say how much past use counts, and after how long it counts half",
+     .right = R(QUEUES_CHANGE), .access = ROUTE_WRITE, .flags = ROUTE_NOTIFY, .in = &weir_past_rule_resource,
+     .out = &weir_past_rule_resource, .fn = api_past_rule_put},
     {GET(API "/usage"),
      .summary = "What was asked for, given and used, by project, user, job, model, day or hour; format=csv (or "
                 "Accept: text/csv): as a table", .right = R(USAGE_READ), .access = ROUTE_READ,

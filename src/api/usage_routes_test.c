@@ -21,9 +21,9 @@ static weir_status fill(struct weir_txn *txn, void *context, struct weir_error *
         "0, 0,"
         " 60000000, 0)"};
     const struct weir_queue_sample samples[] = {
-        {"default", "default", {1000, 4000, 3000, 2000}, {0, 0, 0, 0}},
-        {"blue", "blue", {0, 0, 0, 0}, {2000, 1000, 0, 500}},
-        {"research", NULL, {1000, 4000, 3000, 2000}, {2000, 1000, 0, 500}}};
+        {"default", "default", {1000, 4000, 3000, 2000}, {0, 0, 0, 0}, 0},
+        {"blue", "blue", {0, 0, 0, 0}, {2000, 1000, 0, 500}, 0},
+        {"research", NULL, {1000, 4000, 3000, 2000}, {2000, 1000, 0, 500}, 0}};
     (void)context;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
         WEIR_TRY(weir_txn_exec(txn, rows[i], WEIR_NO_BINDS, NULL, err));

@@ -106,6 +106,7 @@
     X(cli_queue_set) \
     X(cli_queue_delete) \
     X(cli_queue_list) \
+    X(cli_queue_past_use) \
     X(cli_secret) \
     X(cli_usage) \
     X(cli_top) \

@@ -89,6 +89,10 @@ static void print_wait(struct cli_call *call, const json_t *why)
         printf("Nothing of its queue has started or ended for long: what gets free is kept for it, "
                "whatever others send.\n");
     }
+    printf("%s", cli_fill(call,
+                          "{past_use?Queue {queue} has had {past_use}: of what is left over others "
+                          "get more until it has not.\n|}",
+                          NULL, why));
     print_start(call, why);
     json_array_foreach(json_object_get(why, "helps"), i, help)
     {

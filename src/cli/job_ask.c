@@ -123,6 +123,8 @@ weir_status job_ask_add(const struct job_ask *ask, json_t *spec, struct weir_err
     }
     set_text(spec, "time_limit", ask->time_limit);
     set_text(spec, "hold_on_failure", ask->hold_on_failure);
+    set_text(spec, "save_signal", ask->save_signal);
+    set_text(spec, "save_within", ask->save_within);
     if (ask->topology != NULL) {
         set_text(member(spec, "topology", json_object()), "required", ask->topology);
     }

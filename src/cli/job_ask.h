@@ -7,7 +7,7 @@
 
 struct job_ask {
     char *gpus, *gpu_memory, *mig, *time_limit, *hold_on_failure, *node_selector, *toleration,
-        *topology;
+        *topology, *save_signal, *save_within;
     double gpu_share;
     int64_t priority;
     bool is_preemptible, is_fenced;
@@ -31,6 +31,11 @@ struct job_ask {
                  "Longest run, from its placement on: 90m, 12h"),                                  \
         CLI_TEXT(strct, ask.hold_on_failure, "hold-on-failure", 0, "TIME",                         \
                  "Keep the place of a task that fails for so long, for a look: 30m"),              \
+        CLI_TEXT(strct, ask.save_signal, "save-signal", 0, "NAME",                                 \
+                 "Ask its tasks to save by this signal before the job is stopped for others: "     \
+                 "USR1, USR2, HUP, INT, TERM; none"),                                              \
+        CLI_TEXT(strct, ask.save_within, "save-within", 0, "TIME",                                 \
+                 "How long they may save then: 2m (else 60 s)"),                                   \
         CLI_LIST(strct, ask.node_selector, "node-selector", 0, "KEY=VALUE",                        \
                  "A label that its nodes must have; may be given again"),                          \
         CLI_LIST(strct, ask.toleration, "toleration", 0, "KEY[=VALUE]",                            \

@@ -57,7 +57,7 @@ const struct cli_noun cli_nouns[] = {
     {"queues", "queue", &weir_queue_resource, API "queues", NULL, API "queues/{}", NULL, "name", "",
      1000,
      "shares.cpus.guarantee used.cpus borrowed.cpus shares.accelerators.guarantee "
-     "used.accelerators borrowed.accelerators n_running n_waiting"},
+     "used.accelerators borrowed.accelerators n_running n_waiting past_use.times_share"},
     {"reservations", "reservation", &weir_reservation_resource, API "reservations", NULL,
      API "reservations/{}", NULL, "name", "project", 1000, NULL},
     {"services", "service", &weir_service_resource, API "services", NULL, API "services/{}", NULL,

@@ -274,3 +274,76 @@ const struct cli_command cli_queue_list = {
     CLI_PLAIN,
     CLI_VERBS({.lists = "queues"}),
 };
+
+/* ---- past use -------------------------------------------------------------------------------- */
+
+struct past_use_options {
+    struct cli_common common;
+    char *half_life, *weight;
+};
+
+static const struct weir_option past_use_options[] = {
+    CLI_COMMON_OPTIONS(past_use_options),
+    WEIR_OPT(past_use_options, half_life, "half-life", 0, TEXT, NULL, 0, 0, "TIME",
+             "After so long what was used counts half: 12h, 7d (7d if never said)"),
+    WEIR_OPT(past_use_options, weight, "weight", 0, TEXT, NULL, 0, 0, "K",
+             "How much it counts; 1: a queue that has had twice its share gets nothing of what is "
+             "left over while others ask; 0: not at all, as if never said"),
+};
+
+/* What is not said stays as it is. */
+static weir_status change_past_use(const struct past_use_options *options, json_t *rule,
+                                   struct weir_error *err)
+{
+    WEIR_TRY(change_span("half-life", options->half_life, rule, "half_life_ms", err));
+    if (options->weight != NULL) {
+        char *end;
+        double weight = strtod(options->weight, &end);
+        if (end == options->weight || *end != '\0' || !(weight >= 0 && weight <= 1e9)) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--weight: expected a number from 0 on");
+        }
+        json_object_set_new(rule, "weight", json_real(weight));
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_past_use(struct cli_call *call, struct weir_error *err)
+{
+    const struct past_use_options *options = call->options;
+    WEIR_AUTO(weir_json_auto_free) json_t *rule = NULL, *set = NULL;
+    bool sets = options->half_life != NULL || options->weight != NULL;
+    WEIR_TRY(cli_rest(call, "GET", "/api/v1/past-use", NULL, &rule, err));
+    if (sets) {
+        WEIR_TRY(change_past_use(options, rule, err));
+        WEIR_TRY(cli_rest(call, "PUT", "/api/v1/past-use", rule, &set, err));
+    }
+    const json_t *is = sets ? set : rule;
+    double days = json_number_value(json_object_get(is, "half_life_ms")) / 86400000;
+    double weight = json_number_value(json_object_get(is, "weight"));
+    cli_print_said(call, is,
+                   weight > 0
+                       ? weir_arena_printf(call->arena,
+                                           "past use counts with weight %g; its half-life is %.4g "
+                                           "days",
+                                           weight, days)
+                       : weir_arena_printf(call->arena,
+                                           "past use does not count (weight 0); it is summed up "
+                                           "with a half-life of %.4g days",
+                                           days));
+    return WEIR_OK;
+}
+
+const struct cli_command cli_queue_past_use = {
+    .name = "queue past-use",
+    .usage = "[--half-life TIME] [--weight K]",
+    .summary =
+        "Say how much of what is left over a queue gets that has had more than its share lately",
+    .help =
+        "Of queues with equal weights the one that has had less lately gets what is left over "
+        "first. Guarantees\n"
+        "and limits are as ever. `weir get queues` says what each has had, in times of its share.",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(past_use_options, past_use_options),
+    .run = run_past_use,
+};

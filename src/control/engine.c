@@ -46,9 +46,12 @@ static weir_status restore_heard(struct work *work, struct weir_txn *txn, struct
 static weir_status add_samples(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_queue_sample *samples;
+    struct weir_past_now now;
     size_t n;
     scheduler_sample_queues(work->engine->scheduler, work->control.now_ms, work->control.arena,
                             &samples, &n);
+    scheduler_past_now(work->engine->scheduler, samples, n, work->control.arena, &now);
+    WEIR_TRY(weir_past_use_roll(txn, &now, work->control.now_ms, err));
     return weir_queue_history_add(txn, samples, n, work->control.now_ms, err);
 }
 

@@ -22,6 +22,8 @@ static const char *tell_why(const struct snapshot *snapshot, const struct weir_s
     case WEIR_SCHED_EVICT_PREEMPT:
         return by == NULL ? "preempted by a job of higher priority"
                           : weir_arena_printf(arena, "preempted by job %s", by->name);
+    case WEIR_SCHED_EVICT_AFTER_GRACE:
+        return NULL;
     default:
         return "stopped to make room";
     }
@@ -43,14 +45,18 @@ void evictions_take(struct evictions *evictions, const struct snapshot *snapshot
 {
     struct snapshot_job *job = snapshot->tasks[part->actions[0]->task].job;
     bool is_single = weir_job_has_independent_tasks(&job->state) || shrinks(part, job);
-    int32_t n = is_single ? part->n_actions : 1;
+    int32_t n = is_single ? part->n_actions : 1, last = 0;
+    while (last < part->n_actions - 1 && part->actions[last]->kind != WEIR_SCHED_EVICT) {
+        last++; /* A gang is evicted if any of its tasks is. */
+    }
     for (int32_t i = 0; i < n; i++) {
-        const struct weir_sched_action *action = part->actions[i];
+        const struct weir_sched_action *action = part->actions[is_single ? i : last];
         int32_t task = snapshot->tasks[action->task].task;
         evictions->items[evictions->n++] =
             (struct eviction){.job = job,
                               .task = is_single ? job->state.tasks[task].id : NULL,
-                              .text = tell_why(snapshot, action, arena)};
+                              .text = tell_why(snapshot, action, arena),
+                              .is_request = action->kind == WEIR_SCHED_REQUEST_CHECKPOINT};
     }
 }
 
@@ -67,8 +73,10 @@ weir_status evictions_write(struct evictions *evictions, size_t first, size_t n,
     for (size_t i = first; i < first + n; i++) {
         struct eviction *item = &evictions->items[i];
         const struct weir_job *job = &item->job->state.job;
-        const struct weir_job_event event = {
-            .type = WEIR_JOB_EVENT_EVICT, .task = item->task, .text = item->text};
+        const struct weir_job_event event = {.type = item->is_request ? WEIR_JOB_EVENT_ASK
+                                                                      : WEIR_JOB_EVENT_EVICT,
+                                             .task = item->task,
+                                             .text = item->text};
         int64_t revision = is_same_job(evictions, first, i) ? -1 : job->revision;
         WEIR_TRY(control_job_evict(control, txn, job->id, revision, &event, &item->is_told, err));
     }

@@ -2,8 +2,8 @@
  * Evictions: what a plan stops for others, taken from it and written.
  *
  * A gang goes whole, whichever of its tasks the plan names; of a service go the replicas that it names.
- * What is written is the event EVICT (job/job_step.h), with a reason that says for whom. A job that has
- * changed since the plan is left alone.
+ * What is written is the event EVICT (job/job_step.h), with a reason that says for whom; or ASK, where the job
+ * may save first: then EVICT follows from a later plan. A job that has changed since the plan is left alone.
  */
 #ifndef WEIR_CONTROL_EVICTION_H
 #define WEIR_CONTROL_EVICTION_H
@@ -15,7 +15,8 @@
 struct eviction {
     struct snapshot_job *job;
     const char *task; /**< A replica; NULL: the whole gang. */
-    const char *text; /**< "reclaimed by queue vision" */
+    const char *text; /**< "reclaimed by queue vision"; NULL: as it was asked. */
+    bool is_request;  /**< Only asked to save. */
     bool is_told;     /**< By the last run of its transaction. */
 };
 

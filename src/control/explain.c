@@ -240,6 +240,18 @@ static bool may_lack_devices(const struct weir_sched_wait *wait)
             is_of_devices);
 }
 
+/* Of a node that is reserved later on, what lets the job start there. */
+static const char *tell_reserved(const struct explaining *explaining)
+{
+    const char *why = as_reason(explaining, explaining->wait->text);
+    return explaining->wait->have <= explaining->snapshot->rows.now_ms
+               ? why
+               : weir_arena_printf(explaining->arena,
+                                   "%s. With a time limit that ends before (`weir job run "
+                                   "--time-limit 2h`) it may start there",
+                                   why);
+}
+
 static const char *tell_why(const struct explaining *explaining)
 {
     const struct snapshot *snapshot = explaining->snapshot;
@@ -260,6 +272,10 @@ static const char *tell_why(const struct explaining *explaining)
     }
     if (wait->code == WEIR_SCHED_WAIT_GANG) {
         return tell_gang(explaining);
+    }
+    if (wait->code == WEIR_SCHED_WAIT_NODE_RESERVED &&
+        explaining->job->state.job.time_limit_ms == 0) {
+        return tell_reserved(explaining);
     }
     return wait->code == WEIR_SCHED_WAIT_NO_NODE
                ? tell_closed_nodes(explaining)

@@ -1,5 +1,6 @@
 /** Why a job waits, and what would help. */
 #include "control/live_private.h"
+#include "control/past_share.h"
 #include "control/start_spread.h"
 
 #include "sim/what_if.h"
@@ -128,7 +129,7 @@ static weir_status try_guarantee(struct explanation *explanation,
     }
     const struct weir_sched_share *shares = change.queues[queue].shares;
     struct weir_sched_profile profile = live->profile;
-    WEIR_TRY(queue_tree_rules(true, &live->profile, err));
+    WEIR_TRY(queue_tree_rules(&live->snapshot.queues, true, &live->profile, err));
     weir_status status =
         try_change(explanation, &change,
                    weir_arena_printf(
@@ -295,6 +296,11 @@ static weir_status tell_plan(struct explanation *explanation, int64_t expected_m
         explanation->out.n_ahead = tell_ahead(explanation, explanation->out.ahead);
         explanation->out.is_kept = explanation->wait->is_kept;
         tell_spread(explanation, expected_ms);
+        if (live->snapshot.queues.past_rule.weight > 0) {
+            explanation->out.past_use =
+                past_share_tell(live->rows, live->rows->jobs[explanation->row].queue,
+                                live->snapshot.queues.past_rule.half_life_ms, &live->arena);
+        }
         if (explanation->wait->code != WEIR_SCHED_WAIT_ROOM_COMING) {
             status = try_all(explanation, plan, err);
         }

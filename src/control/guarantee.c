@@ -60,6 +60,11 @@ static void sum_capacity(const struct weir_sched_snapshot *rows, const char *con
     }
 }
 
+void guarantee_capacity(const struct weir_sched_snapshot *rows, struct weir_sched_amount *out)
+{
+    sum_capacity(rows, NULL, 0, out);
+}
+
 /* Parents stand before their children: from the last to the first each adds to its parent's parts. */
 static void sum_quotas(const struct weir_sched_snapshot *rows, const char *const *models,
                        int32_t n_models, struct weir_sched_amount *parts,

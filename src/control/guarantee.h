@@ -36,6 +36,9 @@ const struct weir_sched_share *guarantee_share(const struct weir_sched_snapshot 
                                                const struct weir_sched_queue *queue, int32_t r,
                                                const char *const *models);
 
+/** What the nodes have; of models nothing. */
+void guarantee_capacity(const struct weir_sched_snapshot *rows, struct weir_sched_amount *out);
+
 /** How much of the resource is missing; 0: nothing. */
 int64_t guarantee_missing(const struct guarantee_sum *sum);
 

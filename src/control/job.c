@@ -317,6 +317,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
     job->priority = request.priority;
     job->is_preemptible = request.is_preemptible;
     job->time_limit_ms = request.time_limit_ms;
+    job->save_within_ms = request.save_within_ms;
     job->fence_ms = request.is_fenced ? weir_node_lost_ms() : 0;
     job->min_tasks = request.min_tasks;
     job->is_array = request.is_array;

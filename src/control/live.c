@@ -27,7 +27,8 @@ weir_status live_open(struct live *live, struct weir_txn *txn, const struct cont
     weir_arena_init(&live->arena, 0);
     weir_status status = snapshot_read(&live->snapshot, txn, at->now_ms, at->since_ms, err);
     if (status == WEIR_OK) {
-        status = queue_tree_rules(live->snapshot.queues.n_set > 0, &live->profile, err);
+        status = queue_tree_rules(&live->snapshot.queues, live->snapshot.queues.n_set > 0,
+                                  &live->profile, err);
     }
     if (status != WEIR_OK) {
         live_close(live);

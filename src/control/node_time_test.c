@@ -52,7 +52,9 @@ START_TEST(a_node_that_closes_gets_what_ends_before_and_opens_again_by_itself)
     char *job = gang(&fixture, 1, 1);
     limit_all(60001);
     ck_assert_int_eq(cycle(&fixture), 0);
-    ck_assert_str_eq(reason(job), "node a closes at 00:17 UTC, and the job would not end before");
+    ck_assert_str_eq(
+        reason(job),
+        "node a closes at 00:17 UTC until 00:18 UTC, and the job would not end before");
     ck_assert_int_eq(fixture.next_ms, from_ms);
     char *other = gang(&fixture, 1, 1);
     execute(&fixture, "UPDATE jobs SET time_limit_ms = 60000, revision = revision + 2000"
@@ -65,6 +67,7 @@ START_TEST(a_node_that_closes_gets_what_ends_before_and_opens_again_by_itself)
     pass(SCHEDULER_NOTE_EVERY_MS);
     (void)cycle(&fixture);
     ck_assert_str_eq(reason(job), "node a is closed until 00:18 UTC");
+    ck_assert_int_eq(job_state(&fixture, job).job.expected_start_ms, until_ms);
     pass(until_ms - fixture.now_ms);
     ck_assert_int_eq(cycle(&fixture), 1);
     ck_assert_str_eq(places(&fixture, job), "a");
@@ -78,6 +81,7 @@ START_TEST(a_window_without_an_end_lasts_until_it_is_taken_away)
     char *job = gang(&fixture, 1, 1);
     ck_assert_int_eq(cycle(&fixture), 0);
     ck_assert_str_eq(reason(job), "node a is closed");
+    ck_assert_int_eq(job_state(&fixture, job).job.expected_start_ms, 0);
     ck_assert_int_eq(fixture.next_ms, INT64_MAX);
     close_node(0, 0);
     ck_assert_int_eq(cycle(&fixture), 1);
@@ -117,8 +121,12 @@ START_TEST(before_a_reservation_begins_only_what_ends_in_time_starts)
     reserve("'r', 'other', NULL, '[\"a\"]', 0, 0, 1060000, 1120000");
     char *job = gang(&fixture, 1, 1);
     ck_assert_int_eq(cycle(&fixture), 0);
-    ck_assert_str_eq(reason(job),
-                     "node a is reserved for others from 00:17 UTC, and the job has no time limit");
+    ck_assert_str_eq(
+        reason(job),
+        "node a is reserved for others from 00:17 UTC until 00:18 UTC, and the job has "
+        "no time limit. With a time limit that ends before (`weir job run --time-limit "
+        "2h`) it may start there");
+    ck_assert_int_eq(job_state(&fixture, job).job.expected_start_ms, 1120000);
     limit_all(60001);
     pass(SCHEDULER_NOTE_EVERY_MS - 5000);
     ck_assert_int_eq(cycle(&fixture), 0);

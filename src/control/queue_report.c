@@ -1,6 +1,7 @@
 /** What each queue has, is owed and waits for. */
 #include "control/guarantee.h"
 #include "control/live_private.h"
+#include "control/past_share.h"
 
 #include "base/view_table.h"
 
@@ -8,6 +9,7 @@
 
 #include "base/view_end.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Of a queue and all below it. */
@@ -105,15 +107,25 @@ static const struct weir_queue *record_of(struct report *report, int32_t row)
     return implied;
 }
 
+static struct control_past_use past_of(const struct weir_sched_snapshot *rows, int32_t row)
+{
+    const int64_t *ppm = rows->queues[row].usage_ppm;
+    double times = past_share(rows, row);
+    return (struct control_past_use){.accelerators = (double)ppm[WEIR_SCHED_ACCELERATOR] / 1e6,
+                                     .cpus = (double)ppm[WEIR_SCHED_CPU] / 1e6,
+                                     .memory = (double)ppm[WEIR_SCHED_MEMORY] / 1e6,
+                                     .times_share = times >= 0 ? times : NAN};
+}
+
 static json_t *queue_json(struct report *report, int32_t row)
 {
     const struct control_queue_share has = live_shares(report->live->rows, report->plan, row);
-    return WEIR_VIEW_JSON(control_queue, .row = record_of(report, row),
-                          .is_set = row < report->live->snapshot.queues.n_set,
-                          .guarantee = has.guarantee, .fair_share = has.fair_share,
-                          .used = has.used, .borrowed = has.borrowed, .waiting = has.waiting,
-                          .n_running = report->counts[row].n_running,
-                          .n_waiting = report->counts[row].n_waiting);
+    return WEIR_VIEW_JSON(
+        control_queue, .row = record_of(report, row),
+        .is_set = row < report->live->snapshot.queues.n_set, .guarantee = has.guarantee,
+        .fair_share = has.fair_share, .used = has.used, .borrowed = has.borrowed,
+        .waiting = has.waiting, .n_running = report->counts[row].n_running,
+        .n_waiting = report->counts[row].n_waiting, .past_use = past_of(report->live->rows, row));
 }
 
 /* A plan of no action says what is, and what is fair. */

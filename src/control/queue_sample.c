@@ -18,6 +18,7 @@ static void add_task(const struct weir_sched_snapshot *rows, const struct weir_s
     for (int32_t q = job->queue; q >= 0; q = rows->queues[q].parent) {
         *(has_node ? &out[q].devices.used : &out[q].devices.waiting) += devices_of(&task->demand);
         *(has_node ? &out[q].cpus.used : &out[q].cpus.waiting) += task->demand.cpu_milli;
+        out[q].memory_bytes += has_node ? task->demand.memory_bytes : 0;
     }
 }
 

@@ -2,20 +2,25 @@
 
 #include "base/grow.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_PRIORITY 100
+#define PPM              1000000
+#define SAVE_MOST_MS     ((int64_t)24 * 3600 * 1000) /* each job has a time of its own, which is less */
 
 void queue_tree_init(struct queue_tree *tree)
 {
-    *tree = (struct queue_tree){.revision = -1};
+    *tree = (struct queue_tree){.revision = -1, .past_revision = -1};
     weir_arena_init(&tree->arena, 0);
+    weir_arena_init(&tree->past_arena, 0);
 }
 
 void queue_tree_fini(struct queue_tree *tree)
 {
     weir_arena_fini(&tree->arena);
+    weir_arena_fini(&tree->past_arena);
     free(tree->rows);
     free(tree->projects);
 }
@@ -74,6 +79,38 @@ static struct weir_sched_queue *add_row(struct queue_tree *tree)
     return &tree->rows[tree->n_rows++];
 }
 
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(((const struct weir_past_use *)left)->project,
+                  ((const struct weir_past_use *)right)->project);
+}
+
+/* What projects have had lately, and queues above others what those have had: parents come first. */
+static void put_past(struct queue_tree *tree)
+{
+    for (int32_t q = 0; q < tree->n_rows; q++) {
+        memset(tree->rows[q].usage_ppm, 0, sizeof tree->rows[q].usage_ppm);
+    }
+    for (size_t i = 0; tree->n_past > 0 && i < tree->n_projects; i++) {
+        const struct weir_past_use key = {.project = (char *)tree->projects[i].name};
+        const struct weir_past_use *past =
+            bsearch(&key, tree->past, tree->n_past, sizeof *tree->past, by_name);
+        if (past != NULL) {
+            int64_t *ppm = tree->rows[tree->projects[i].row].usage_ppm;
+            ppm[WEIR_SCHED_ACCELERATOR] = llround(past->devices * PPM);
+            ppm[WEIR_SCHED_CPU] = llround(past->cpus * PPM);
+            ppm[WEIR_SCHED_MEMORY] = llround(past->memory * PPM);
+        }
+    }
+    for (int32_t q = tree->n_rows - 1; q >= 0; q--) {
+        int32_t parent = tree->rows[q].parent;
+        for (int r = 0; parent >= 0 && r < WEIR_SCHED_N_RESOURCES; r++) {
+            int64_t *ppm = &tree->rows[parent].usage_ppm[r];
+            *ppm = WEIR_MIN(*ppm + tree->rows[q].usage_ppm[r], (int64_t)PPM);
+        }
+    }
+}
+
 void queue_tree_end(struct queue_tree *tree)
 {
     const struct weir_sched_share share = {0, 1, WEIR_SCHED_UNLIMITED};
@@ -89,6 +126,7 @@ void queue_tree_end(struct queue_tree *tree)
                                                    .preempt_min_run_ms = -1,
                                                    .reclaim_min_run_ms = -1};
     }
+    put_past(tree);
 }
 
 int32_t queue_tree_find(const struct queue_tree *tree, const char *project)
@@ -98,12 +136,13 @@ int32_t queue_tree_find(const struct queue_tree *tree, const char *project)
     return is_there ? tree->projects[at].row : WEIR_SCHED_NONE;
 }
 
-weir_status queue_tree_rules(bool are_queues_set, struct weir_sched_profile *out,
-                             struct weir_error *err)
+weir_status queue_tree_rules(const struct queue_tree *tree, bool are_queues_set,
+                             struct weir_sched_profile *out, struct weir_error *err)
 {
     WEIR_TRY(weir_sched_profile_named("default", out, err));
     out->actions = are_queues_set ? "allocate,reclaim,preempt" : "allocate";
-    out->evict_grace_ms = -1;
+    out->evict_grace_ms = SAVE_MOST_MS;
+    out->usage_weight_ppm = llround(tree->past_rule.weight * PPM);
     return WEIR_OK;
 }
 
@@ -210,8 +249,8 @@ static weir_status put_queues(struct queue_tree *tree, struct weir_queue *queues
                                         "queues: %zu are parts of one that is not there", n_left);
 }
 
-weir_status queue_tree_read(struct queue_tree *tree, struct weir_txn *txn, bool *out_is_changed,
-                            struct weir_error *err)
+static weir_status read_queues(struct queue_tree *tree, struct weir_txn *txn, bool *out_is_changed,
+                               struct weir_error *err)
 {
     struct weir_queue *queues;
     int64_t revision;
@@ -232,4 +271,32 @@ weir_status queue_tree_read(struct queue_tree *tree, struct weir_txn *txn, bool 
     tree->revision = revision;
     *out_is_changed = true;
     return WEIR_OK;
+}
+
+/* Where it does not count, that it is another is no change to plan for. */
+static weir_status read_past(struct queue_tree *tree, struct weir_txn *txn, bool *out_is_changed,
+                             struct weir_error *err)
+{
+    int64_t revision;
+    double weight = tree->past_rule.weight;
+    WEIR_TRY(weir_past_use_revision(txn, &revision, err));
+    if (revision == tree->past_revision) {
+        return WEIR_OK;
+    }
+    tree->past_revision = -1;
+    tree->n_past = 0;
+    weir_arena_fini(&tree->past_arena);
+    weir_arena_init(&tree->past_arena, 0);
+    WEIR_TRY(weir_past_use_read(txn, &tree->past_arena, &tree->past_rule, &tree->past,
+                                &tree->n_past, err));
+    tree->past_revision = revision;
+    *out_is_changed = *out_is_changed || weight > 0 || tree->past_rule.weight > 0;
+    return WEIR_OK;
+}
+
+weir_status queue_tree_read(struct queue_tree *tree, struct weir_txn *txn, bool *out_is_changed,
+                            struct weir_error *err)
+{
+    WEIR_TRY(read_past(tree, txn, out_is_changed, err));
+    return read_queues(tree, txn, out_is_changed, err);
 }

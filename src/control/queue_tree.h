@@ -11,11 +11,15 @@
  *     queue_tree_end(&tree);
  *     row = queue_tree_find(&tree, project);
  *
+ * What projects have had lately (job/past_use.h) is put in the rows of their queues, and of a queue above
+ * others what those have had; whether it counts or not.
+ *
  * Owned by one thread. Memory: aborts if there is none.
  */
 #ifndef WEIR_CONTROL_QUEUE_TREE_H
 #define WEIR_CONTROL_QUEUE_TREE_H
 
+#include "job/past_use.h"
 #include "job/queue.h"
 #include "sched/sched.h"
 
@@ -30,11 +34,15 @@ struct queue_tree {
     int32_t n_rows;
     int32_t n_set; /**< Rows of queues in the store; the rest are of projects without one. */
     bool is_timed; /**< Some shares follow the time of the week. */
+    struct weir_past_rule past_rule; /**< How much past use counts. */
 
-    int64_t revision;
+    int64_t revision, past_revision;
     struct weir_arena arena;             /**< Holds what the rows of set queues point to. */
     struct queue_tree_project *projects; /**< By name. */
     size_t n_projects, rows_cap, projects_cap;
+    struct weir_arena past_arena;
+    struct weir_past_use *past; /**< Of projects, by name (job/past_use.h). */
+    size_t n_past;
 };
 
 void queue_tree_init(struct queue_tree *tree);
@@ -50,10 +58,13 @@ void queue_tree_add(struct queue_tree *tree, const char *project);
 void queue_tree_end(struct queue_tree *tree);
 
 /**
- * The rules of the planner: the profile "default", where to be stopped is the request to save. Evictions
- * begin with the first queue that is set.
+ * The rules of the planner: the profile "default". What can save is asked to before it is evicted. Evictions
+ * begin with the first queue that is set. Past use counts as the tree's rule says.
+ *
+ * @param are_queues_set  Or would be.
  */
-weir_status queue_tree_rules(bool are_queues_set, struct weir_sched_profile *out,
+weir_status queue_tree_rules(const struct queue_tree *tree, bool are_queues_set,
+                             struct weir_sched_profile *out,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Give a row the shares that JSON says (weir_queue_shares_read); texts are put in the arena. */

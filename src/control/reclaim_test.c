@@ -103,6 +103,113 @@ START_TEST(what_is_left_goes_to_whom_it_was_made_for_though_another_would_go_fir
 
 END_TEST
 
+/* ---- what saves first ------------------------------------------------------------------------- */
+
+static size_t n_asked(char *const *jobs, size_t n)
+{
+    size_t n_found = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_found += job_state(&fixture, jobs[i]).tasks[0].asked_ms > 0;
+    }
+    return n_found;
+}
+
+/* Of all that are there, as if they had been sent so. */
+static void let_all_save(void)
+{
+    execute(&fixture, "UPDATE counters SET value = value + 1000 WHERE name = 'job_revisions'");
+    execute(&fixture, "UPDATE jobs SET save_within_ms = 60000, revision = revision + 900");
+}
+
+static void pass(int64_t ms)
+{
+    fixture.now_ms += ms;
+    heartbeat(&fixture, "a", 8);
+}
+
+START_TEST(what_can_save_is_asked_and_leaves_when_it_has_or_its_time_is_over)
+{
+    char *first[N_FIRST], *second;
+    set_queue(&fixture, "blue", "default", NULL, 4, "");
+    set_queue(&fixture, "green", "other", NULL, 4, "");
+    borrow_all(first);
+    let_all_save();
+    second = gang_of(&fixture, "other", 1, 2);
+    ck_assert_int_eq(cycle(&fixture), 0);
+    ck_assert_uint_eq(n_asked(first, N_FIRST), 2);
+    ck_assert_uint_eq(n_in_state(&fixture, first, N_FIRST, "RUNNING"), N_FIRST);
+    ck_assert_ptr_nonnull(strstr(job_state(&fixture, second).job.reason, "as a place on node a"));
+    pass(1000);
+    (void)cycle(&fixture);
+    ck_assert_uint_eq(n_asked(first, N_FIRST), 2); /* No more, though nobody has left. */
+    ck_assert_int_eq(fixture.next_ms, 1000000 + 60000);
+    for (size_t i = 0; i < N_FIRST; i++) {
+        if (job_state(&fixture, first[i]).tasks[0].asked_ms > 0) {
+            report(&fixture, first[i], 0, WEIR_JOB_EVENT_TASK_SAVED, 0);
+            break;
+        }
+    }
+    (void)cycle(&fixture);
+    ck_assert_uint_eq(n_in_state(&fixture, first, N_FIRST, "STOPPING"), 1);
+    pass(58999);
+    (void)cycle(&fixture);
+    ck_assert_uint_eq(n_in_state(&fixture, first, N_FIRST, "STOPPING"), 1);
+    pass(1);
+    (void)cycle(&fixture);
+    ck_assert_uint_eq(n_in_state(&fixture, first, N_FIRST, "STOPPING"), 2);
+    (void)play_agents(&fixture, first, N_FIRST);
+    ck_assert_int_eq(cycle(&fixture), 1);
+    ck_assert_uint_eq(n_in_state(&fixture, &second, 1, "STARTING"), 1);
+    for (size_t i = 0; i < N_FIRST; i++) {
+        struct weir_job job = job_state(&fixture, first[i]).job;
+        ck_assert(job.n_evictions == 0 || strncmp(job.reason, "reclaimed by queue green", 24) == 0);
+    }
+}
+
+END_TEST
+
+/* The plan is made for its sake though nobody waits any more: its work was told that it has to go. */
+START_TEST(what_was_asked_leaves_though_nobody_wants_its_place_any_more)
+{
+    char *first[N_FIRST], *second;
+    set_queue(&fixture, "blue", "default", NULL, 4, "");
+    set_queue(&fixture, "green", "other", NULL, 4, "");
+    borrow_all(first);
+    let_all_save();
+    second = gang_of(&fixture, "other", 1, 1);
+    ck_assert_int_eq(cycle(&fixture), 0);
+    ck_assert_uint_eq(n_asked(first, N_FIRST), 1);
+    execute(&fixture, weir_arena_printf(&fixture.store.arena,
+                                        "UPDATE jobs SET state = 'CANCELLED', revision = revision "
+                                        "+ 100 WHERE id = '%s'",
+                                        second));
+    scheduler_restart(&fixture); /* Nothing of it is only in memory. */
+    pass(60000);
+    (void)cycle(&fixture);
+    ck_assert_uint_eq(n_in_state(&fixture, first, N_FIRST, "STOPPING"), 1);
+}
+
+END_TEST
+
+START_TEST(what_only_starts_is_stopped_at_once)
+{
+    char *first[N_FIRST];
+    set_queue(&fixture, "blue", "default", NULL, 4, "");
+    set_queue(&fixture, "green", "other", NULL, 4, "");
+    heartbeat(&fixture, "a", 8);
+    for (size_t i = 0; i < N_FIRST; i++) {
+        first[i] = gang_of(&fixture, "default", 1, 1);
+    }
+    let_all_save();
+    ck_assert_int_eq(cycle(&fixture), N_FIRST);
+    (void)gang_of(&fixture, "other", 1, 1);
+    (void)cycle(&fixture);
+    ck_assert_uint_eq(n_asked(first, N_FIRST), 0);
+    ck_assert_uint_eq(n_in_state(&fixture, first, N_FIRST, "STOPPING"), 1);
+}
+
+END_TEST
+
 START_TEST(while_no_queue_is_set_nothing_is_taken_from_anybody)
 {
     char *first[N_FIRST];
@@ -303,6 +410,9 @@ END_TEST
 WEIR_TEST_MAIN_WITH("reclaim", set_up, tear_down,
                     what_is_guaranteed_comes_back_within_one_cycle_and_what_left_goes_on_later,
                     what_is_left_goes_to_whom_it_was_made_for_though_another_would_go_first,
+                    what_can_save_is_asked_and_leaves_when_it_has_or_its_time_is_over,
+                    what_was_asked_leaves_though_nobody_wants_its_place_any_more,
+                    what_only_starts_is_stopped_at_once,
                     while_no_queue_is_set_nothing_is_taken_from_anybody,
                     no_more_is_taken_than_is_lent, a_limit_holds_though_there_is_room,
                     a_gang_goes_whole, a_department_shares_among_its_projects_first,

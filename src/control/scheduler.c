@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "control/eviction.h"
 #include "control/explain.h"
+#include "control/guarantee.h"
 #include "job/changes.h"
 #include "job/elastic.h"
 #include "job/task_device.h"
@@ -29,6 +30,7 @@ struct note {
     struct snapshot_job *job;
     const char *text;
     int64_t expected_start_ms;
+    bool is_forecast; /* It moves with the clock: jobs may end earlier or later. */
     bool is_due;
 };
 
@@ -265,8 +267,10 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
 static bool is_start_known(const struct weir_sched_snapshot *rows,
                            const struct weir_sched_wait *wait)
 {
+    bool is_of_time =
+        wait->code == WEIR_SCHED_WAIT_CLOSING || wait->code == WEIR_SCHED_WAIT_NODE_RESERVED;
     if (wait->expected_start_ms <= 0 || wait->after_job < 0) {
-        return false;
+        return wait->expected_start_ms > 0 && is_of_time; /* The end of a window is known. */
     }
     /* One that is about to end, as it was expected to, often goes on: nothing is known of when it ends. */
     const struct weir_sched_job *after = &rows->jobs[wait->after_job];
@@ -315,7 +319,10 @@ static weir_status take_wait(void *context, const struct weir_sched_wait *wait,
     bool is_another = scheduler->n_notes > 0 && scheduler->notes[scheduler->n_notes - 1].job == job;
     if (wait->code != WEIR_SCHED_WAIT_NONE && !is_another) {
         scheduler->notes[scheduler->n_notes++] =
-            (struct note){job, tell_wait(scheduler, job, &said), said.expected_start_ms, false};
+            (struct note){.job = job,
+                          .text = tell_wait(scheduler, job, &said),
+                          .expected_start_ms = said.expected_start_ms,
+                          .is_forecast = said.expected_start_ms > 0 && said.after_job >= 0};
     }
     return WEIR_OK;
 }
@@ -357,9 +364,10 @@ weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms, struct w
     }
     scheduler->replan_ms = snapshot->queues.is_timed ? now_ms + MINUTE_MS - now_ms % MINUTE_MS
                                                      : INT64_MAX; /* Shares may be others then. */
-    WEIR_TRY(queue_tree_rules(snapshot->queues.n_set > 0, &scheduler->profile, err));
+    WEIR_TRY(
+        queue_tree_rules(&snapshot->queues, snapshot->queues.n_set > 0, &scheduler->profile, err));
     const struct weir_sched_snapshot *rows = snapshot_rows(snapshot, now_ms);
-    if (snapshot->n_pending > 0) {
+    if (snapshot->n_pending > 0 || snapshot->n_leaving > 0) {
         WEIR_TRY(weir_sched_plan(rows, &scheduler->profile, &plan, err));
         weir_status status = take_plan(scheduler, rows, plan, err);
         weir_sched_plan_destroy(plan);
@@ -564,7 +572,7 @@ static size_t choose_notes(struct scheduler *scheduler, int64_t now_ms)
                              ? now_ms
                              : note->job->noted_ms + SCHEDULER_NOTE_EVERY_MS;
         int64_t told_ms = note->job->state.job.expected_start_ms;
-        if (note->expected_start_ms > 0) {
+        if (note->is_forecast) {
             scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, now_ms + FORECAST_EVERY_MS);
             scheduler->replan_ms =
                 WEIR_MIN(scheduler->replan_ms, note->expected_start_ms - START_LEAST_MS);
@@ -646,6 +654,9 @@ int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t si
     }
     int64_t next_ms =
         WEIR_MIN(next_of_jobs(scheduler, now_ms), snapshot_next_ms(&scheduler->snapshot, now_ms));
+    if (scheduler->snapshot.save_due_ms > now_ms) {
+        next_ms = WEIR_MIN(next_ms, scheduler->snapshot.save_due_ms);
+    }
     scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, next_ms);
     return scheduler->replan_ms;
 }
@@ -657,4 +668,22 @@ void scheduler_sample_queues(struct scheduler *scheduler, int64_t now_ms, struct
     *out = WEIR_ARENA_ARRAY(arena, (size_t)rows->n_queues + 1, struct weir_queue_sample);
     *out_n = (size_t)rows->n_queues;
     queue_sample(&scheduler->snapshot, *out);
+}
+
+void scheduler_past_now(const struct scheduler *scheduler, const struct weir_queue_sample *samples,
+                        size_t n, struct weir_arena *arena, struct weir_past_now *out)
+{
+    struct weir_past_level *levels = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_past_level);
+    struct weir_sched_amount has;
+    guarantee_capacity(&scheduler->snapshot.rows, &has);
+    *out = (struct weir_past_now){.device_milli = (double)has.of[WEIR_SCHED_ACCELERATOR],
+                                  .cpu_milli = (double)has.of[WEIR_SCHED_CPU],
+                                  .memory_bytes = (double)has.of[WEIR_SCHED_MEMORY],
+                                  .levels = levels};
+    for (size_t i = 0; i < n; i++) {
+        if (samples[i].project != NULL && samples[i].memory_bytes > 0) {
+            levels[out->n_levels++] =
+                (struct weir_past_level){samples[i].project, (double)samples[i].memory_bytes};
+        }
+    }
 }

@@ -15,7 +15,8 @@
  * The rules are the profile "default". While no queue is set (job/queue.h) projects share what is there
  * evenly and nothing is evicted. Once one is, its shares hold: what is lent is reclaimed for whom it is
  * guaranteed or whose fair share it is, and in a queue higher priority preempts lower. Who is evicted is
- * asked to end, saves what it has, and waits again; nothing is moved to tidy up. A gang starts whole or
+ * asked to end, saves what it has, and waits again; a job that says that it can save is asked that first, and
+ * ended when it has answered, or its time is over (job/job_step.h); nothing is moved to tidy up. A gang starts whole or
  * not at all. In a project replicas of services go first, then whoever came first. For the first waiting jobs room
  * is held, so that smaller ones do not pass a large gang for ever; and for the first of a project that
  * was not served for a minute, whatever other projects send.
@@ -88,6 +89,10 @@ int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t si
  *  until the next call of a function here. */
 void scheduler_sample_queues(struct scheduler *scheduler, int64_t now_ms, struct weir_arena *arena,
                              struct weir_queue_sample **out, size_t *out_n);
+
+/** What the nodes of the copy have, and the memory that projects have of it by these samples. In the arena. */
+void scheduler_past_now(const struct scheduler *scheduler, const struct weir_queue_sample *samples,
+                        size_t n, struct weir_arena *arena, struct weir_past_now *out);
 
 /** Tasks that the last commit asked to end for others. */
 int32_t scheduler_n_evicted(const struct scheduler *scheduler);

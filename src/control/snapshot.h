@@ -18,7 +18,9 @@
  * takes no tasks (weir_node_takes_tasks), or has as much text of tasks as its agent is told of, is
  * cordoned. Devices, labels and taints come from supply.h, what a job asks for of them from ask.h: a
  * model is a label of the node, a MIG profile something countable. What runs on a device that is bad
- * or gone counts without it. A task for which a plan has nominated a place is PIPELINED there. A task of no CPU fits every node, even one whose CPUs are all taken. A job is
+ * or gone counts without it. A task for which a plan has nominated a place is PIPELINED there. A task of no CPU fits every node, even one whose CPUs are all taken. A job that may save
+ * before it is evicted, and runs, can_checkpoint; what was asked is_leaving, and has acknowledged when each of its tasks has said so,
+ * or its time is over. A job is
  * expected to run as long as the last of its kind did (run_history.h).
  *
  * Bound: SNAPSHOT_TASKS_MAX rows of tasks; jobs beyond them, the youngest, wait without being
@@ -105,6 +107,9 @@ struct snapshot {
     int64_t revision;                     /**< The newest change's; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; the planning thread clears it. */
     int32_t n_pending; /**< Tasks in the rows that want a node. */
+    int32_t n_leaving; /**< Tasks that were asked to save and run. */
+    /** When the time of the first of those that have not is over; INT64_MAX: there is none. */
+    int64_t save_due_ms;
     struct snapshot_left *left;
     size_t n_left, left_cap;
 

@@ -126,6 +126,16 @@ static void add_topology(struct snapshot *snapshot, const struct ask *ask,
     row->n_groups = 1;
 }
 
+/* It is asked to save while all of it runs: what only starts has nothing to save. */
+static bool may_save(const struct snapshot_job *job)
+{
+    bool may = job->state.job.save_within_ms > 0;
+    for (size_t i = 0; may && i < job->state.n_tasks; i++) {
+        may = job->phases[i] != WEIR_TASK_STARTING;
+    }
+    return may;
+}
+
 static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struct snapshot_job *job)
 {
     const struct weir_job *given = &job->state.job;
@@ -148,9 +158,27 @@ static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struc
         .time_limit_ms = given->time_limit_ms,
         .expected_run_ms = run_history_expected_ms(&snapshot->history, job->work),
         .utilisation_pct = -1,
+        .can_checkpoint = may_save(job),
     };
     add_topology(snapshot, job->ask, row);
     return row;
+}
+
+/* A task that was asked to save: the job has acknowledged if all have, or have had their time. */
+static void add_asked_to_save(struct snapshot *snapshot, struct weir_sched_job *row,
+                              const struct snapshot_job *job, const struct weir_task *task)
+{
+    int64_t due_ms = task->asked_ms + job->state.job.save_within_ms;
+    bool is_first = row->checkpoint_requested_ms == 0;
+    bool has_answered = task->saved_ms > 0 || snapshot->rows.now_ms >= due_ms;
+    row->checkpoint_requested_ms =
+        is_first ? task->asked_ms : WEIR_MIN(row->checkpoint_requested_ms, task->asked_ms);
+    row->evict_acknowledged = (is_first || row->evict_acknowledged) && has_answered;
+    row->checkpoint_ms = WEIR_MAX(row->checkpoint_ms, task->saved_ms);
+    snapshot->n_leaving++;
+    if (!has_answered) {
+        snapshot->save_due_ms = WEIR_MIN(snapshot->save_due_ms, due_ms);
+    }
 }
 
 /* What a task that is on a node has of it; what is bad or gone the planner does not know. */
@@ -274,6 +302,10 @@ static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
     snapshot->tasks[n] = (struct snapshot_task){job, (int32_t)index};
     snapshot->n_pending += !is_there;
     row->n_tasks++;
+    if (snapshot->row_tasks[n].state == WEIR_SCHED_RUNNING && task->asked_ms > 0) {
+        snapshot->row_tasks[n].is_leaving = true;
+        add_asked_to_save(snapshot, row, job, task);
+    }
     if (is_there && job->phases[index] != WEIR_TASK_STOPPING) {
         int64_t *served_ms = &snapshot->queues.rows[row->queue].served_ms;
         row->started_ms = WEIR_MAX(row->started_ms, task->started_ms);
@@ -382,7 +414,8 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
 {
     size_t n_most = 0;
     snapshot->rows = (struct weir_sched_snapshot){.now_ms = now_ms, .n_nodes = snapshot->n_nodes};
-    snapshot->n_pending = 0;
+    snapshot->n_pending = snapshot->n_leaving = 0;
+    snapshot->save_due_ms = INT64_MAX;
     weir_arena_fini(&snapshot->rows_arena);
     weir_arena_init(&snapshot->rows_arena, ROWS_MAX_BYTES);
     fill_nodes(snapshot);

@@ -122,7 +122,7 @@ static weir_status apply(struct live *live, struct weir_txn *txn,
     }
     if (asked->queue != NULL) {
         WEIR_TRY(change_queue(live, txn, asked->queue, change, err));
-        WEIR_TRY(queue_tree_rules(true, &live->profile, err));
+        WEIR_TRY(queue_tree_rules(&live->snapshot.queues, true, &live->profile, err));
     }
     return asked->first != NULL ? change_first(live, asked, change, out_first, err) : WEIR_OK;
 }

@@ -37,7 +37,7 @@ weir_status weir_framework_check(const char *kind, const json_t *spec, struct we
     WEIR_TRY(weir_kind_check_members(&weir_job_kinds, found, spec, "$.spec", err));
     WEIR_AUTO(weir_json_auto_free) json_t *own = weir_job_request_strip(spec);
     WEIR_TRY(ops->check(own, arena, err));
-    return weir_job_request_read(spec, ops->is_service, arena, &request, err);
+    return weir_job_request_read(spec, ops->is_service, ops->save_signal, arena, &request, err);
 }
 
 weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_arena *arena,
@@ -50,7 +50,8 @@ weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_a
     const struct weir_reach reach = {job->shared_dir, job->project, job->datasets};
     WEIR_TRY(weir_framework_paths_check(&reach, job->kind, "$.spec", job->spec, err));
     const struct weir_job_ops *ops = plan.kind->ops;
-    WEIR_TRY(weir_job_request_read(job->spec, ops->is_service, arena, &plan.request, err));
+    WEIR_TRY(weir_job_request_read(job->spec, ops->is_service, ops->save_signal, arena,
+                                   &plan.request, err));
     WEIR_AUTO(weir_json_auto_free) json_t *spec = weir_job_request_strip(job->spec);
     own.spec = spec;
     WEIR_TRY(ops->plan(&plan, err));

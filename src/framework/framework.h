@@ -95,7 +95,9 @@ struct weir_job_ops {
     bool pins_model;      /**< Its specification has "model" and "dataset", whose versions are
                                chosen when the job is made; it is tracked as a run. */
     bool is_tracked;      /**< It is tracked as a run, whatever it learns: a user's program. */
-    int64_t max_restarts; /**< Unless the user says otherwise. */
+    const char *save_signal; /**< By which its programs save and end, unless the user says
+                                  otherwise: "USR1"; NULL: they know none. */
+    int64_t max_restarts;    /**< Unless the user says otherwise. */
     weir_status (*check)(const json_t *spec, struct weir_arena *arena, struct weir_error *err);
     weir_status (*plan)(struct job_plan *plan, struct weir_error *err);
     /** Paths beside those of its options; NULL: there are none. */

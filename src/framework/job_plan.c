@@ -55,6 +55,9 @@ void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t
     if (request->hold_ms > 0) {
         json_object_set_new(definition, "hold_ms", json_integer(request->hold_ms));
     }
+    if (request->save_signal != NULL) {
+        json_object_set_new(definition, "save_signal", json_string(request->save_signal));
+    }
     plan->launches[plan->n++] = (struct weir_launch){
         .role = role,
         .rank = rank,

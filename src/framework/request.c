@@ -13,7 +13,9 @@
 #define MEMORY_MOST   ((int64_t)1 << 50) /* a pebibyte: no node has more */
 
 struct common {
-    const json_t *resources, *time_limit, *node_selector, *tolerations, *topology, *hold_on_failure;
+    const json_t *resources, *time_limit, *node_selector, *tolerations, *topology, *hold_on_failure,
+        *save_within;
+    const char *save_signal;
     int64_t priority;
     bool is_preemptible, is_fenced;
 };
@@ -42,6 +44,15 @@ const struct weir_option weir_job_common_options[] = {
     WEIR_OPT_JSON(common, hold_on_failure, "hold-on-failure", JSON, 0, NULL, 0, 0,
                   "A task whose program fails keeps its place for so long, for a look by weir job "
                   "shell: seconds, or a text as 30m; at most 24 h"),
+    {.name = "save-signal",
+     .type = WEIR_OPTION_TEXT,
+     .offset = offsetof(struct common, save_signal),
+     .words = WEIR_WORDS("USR1", "USR2", "HUP", "INT", "TERM", "none"),
+     .doc = "Signal by which its tasks are asked to save before the job is stopped for others; a "
+            "training has USR1"},
+    WEIR_OPT_JSON(common, save_within, "save-within", JSON, 0, NULL, 0, 0,
+                  "How long they may save then: seconds, or a text as 2m; at most 1 h; 60 s if it "
+                  "says nothing"),
 };
 
 struct resources {
@@ -352,14 +363,40 @@ static weir_status read_times(const struct common *common, const json_t *spec, b
                                 hold);
 }
 
+/* Whether, by which signal, and for how long it is asked to save. */
+static weir_status read_save(const struct common *common, bool is_service, const char *signal,
+                             struct weir_job_request *out, struct weir_error *err)
+{
+    signal = common->save_signal != NULL ? common->save_signal : signal;
+    bool is_asked = signal != NULL && strcmp(signal, "none") != 0;
+    WEIR_TRY(read_span(common->save_within, "$.spec.save_within", WEIR_REQUEST_SAVE_MOST_MS,
+                       &out->save_within_ms, err));
+    if (is_service && (common->save_signal != NULL || common->save_within != NULL)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "$.spec.save_%s: a service is stopped and started elsewhere, and has "
+                              "its grace (stop_grace_ms)",
+                              common->save_signal != NULL ? "signal" : "within");
+    }
+    if (!is_asked && out->save_within_ms > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.save_within: by which signal? Give save_signal too");
+    }
+    if (is_asked) {
+        out->save_signal = signal;
+        out->save_within_ms = out->save_within_ms > 0 ? out->save_within_ms : WEIR_REQUEST_SAVE_MS;
+    }
+    return WEIR_OK;
+}
+
 static json_t *member_of(const json_t *spec, const struct weir_option *option,
                          struct weir_arena *arena)
 {
     return json_object_get(spec, weir_option_key(option, arena));
 }
 
-weir_status weir_job_request_read(const json_t *spec, bool is_service, struct weir_arena *arena,
-                                  struct weir_job_request *out, struct weir_error *err)
+weir_status weir_job_request_read(const json_t *spec, bool is_service, const char *save_signal,
+                                  struct weir_arena *arena, struct weir_job_request *out,
+                                  struct weir_error *err)
 {
     struct common common = {0};
     struct weir_job_request request = {0};
@@ -380,6 +417,7 @@ weir_status weir_job_request_read(const json_t *spec, bool is_service, struct we
     request.is_preemptible = common.is_preemptible;
     request.is_fenced = common.is_fenced;
     WEIR_TRY(read_times(&common, spec, is_service, &request, err));
+    WEIR_TRY(read_save(&common, is_service, save_signal, &request, err));
     WEIR_TRY(read_resources(spec, common.resources, arena, &request, err));
     WEIR_TRY(read_placement(&common, spec, arena, &request, err));
     const json_t *tasks = json_object_get(spec, "tasks");

@@ -10,6 +10,8 @@
  *     time_limit: 12h
  *     fenced: true
  *     hold_on_failure: 30m
+ *     save_signal: USR1
+ *     save_within: 2m
  *     node_selector: {zone: a}
  *     tolerations: [{key: team, value: vision}]
  *     topology: {required: zone, preferred: rack}
@@ -51,26 +53,34 @@ struct weir_job_request {
     bool is_preemptible;
     bool is_fenced;        /**< It never runs twice at a time. */
     int64_t time_limit_ms; /**< 0: none. */
-    int64_t hold_ms;   /**< The place of a task that failed is kept for so long; 0: not at all. */
-    int64_t min_tasks; /**< 0: all. */
-    bool is_array;     /**< Its tasks are independent of each other. */
-    int64_t parallel;  /**< Then so many at once; 0: all. */
-    char *placement;   /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
+    int64_t hold_ms; /**< The place of a task that failed is kept for so long; 0: not at all. */
+    const char *save_signal; /**< Name of what its tasks get to save, before they are stopped for
+                                   others: "USR1"; NULL: they are not asked. */
+    int64_t save_within_ms;  /**< How long they then may; 0: they are not asked. */
+    int64_t min_tasks;       /**< 0: all. */
+    bool is_array;           /**< Its tasks are independent of each other. */
+    int64_t parallel;        /**< Then so many at once; 0: all. */
+    char *placement;         /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
 };
 
 /** Options of every kind of job, and of its "resources". */
-#define WEIR_JOB_N_COMMON_OPTIONS 9
+#define WEIR_JOB_N_COMMON_OPTIONS 11
 #define WEIR_JOB_N_RESOURCES      7
 extern const struct weir_option weir_job_common_options[WEIR_JOB_N_COMMON_OPTIONS];
 extern const struct weir_option weir_resource_options[WEIR_JOB_N_RESOURCES];
 
+/** How long a job may save that says no time, and the longest. */
+#define WEIR_REQUEST_SAVE_MS      60000
+#define WEIR_REQUEST_SAVE_MOST_MS ((int64_t)3600 * 1000)
+
 /**
  * Read and check what a specification asks for.
- * @param is_service  Of its kind: it has another priority, and no time limit.
+ * @param is_service  Of its kind: it has another priority, no time limit, and is not asked to save.
+ * @param save_signal  Its kind's; NULL: its programs know none.
  * @return INVALID or UNSUPPORTED with the place, as "$.spec.resources.memory: …".
  */
-weir_status weir_job_request_read(const json_t *spec, bool is_service, struct weir_arena *arena,
-                                  struct weir_job_request *out,
+weir_status weir_job_request_read(const json_t *spec, bool is_service, const char *save_signal,
+                                  struct weir_arena *arena, struct weir_job_request *out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A copy of the specification without what is read here; a new reference. */

@@ -22,7 +22,7 @@ static json_t *spec_of(const char *text)
 static weir_status read_request(const char *text, bool is_service, struct weir_job_request *out)
 {
     json_t *spec = spec_of(text);
-    weir_status status = weir_job_request_read(spec, is_service, &arena, out, &err);
+    weir_status status = weir_job_request_read(spec, is_service, NULL, &arena, out, &err);
     json_decref(spec);
     return status;
 }
@@ -104,6 +104,10 @@ static const struct {
     {"{'hold_on_failure':'2d'}",
      "$.spec.hold_on_failure: expected seconds, or a text as 90m, 12h or 2d, of 1 s to 24 hours"},
     {"{'hold_on_failure':0}", "$.spec.hold_on_failure"},
+    {"{'save_signal':'KILL'}", "$.spec.save_signal"},
+    {"{'save_signal':'USR1','save_within':'2h'}", "$.spec.save_within: expected seconds"},
+    {"{'save_within':'1m'}", "$.spec.save_within: by which signal?"},
+    {"{'save_signal':'none','save_within':'1m'}", "$.spec.save_within: by which signal?"},
     {"{'time_limit':9223372036854775807}", "$.spec.time_limit"},
     {"{'node_selector':{'zone':1}}", "$.spec.node_selector"},
     {"{'node_selector':{'':'a'}}", "$.spec.node_selector"},
@@ -176,6 +180,31 @@ START_TEST(who_says_nothing_gets_what_the_kind_has)
 
 END_TEST
 
+START_TEST(a_job_is_asked_to_save_as_it_or_its_kind_says_and_a_service_never)
+{
+    struct weir_job_request request;
+    ck_assert_int_eq(read_request("{}", false, &request), WEIR_OK);
+    ck_assert_ptr_null(request.save_signal);
+    ck_assert_int_eq(request.save_within_ms, 0);
+    ck_assert_int_eq(read_request("{'save_signal':'HUP'}", false, &request), WEIR_OK);
+    ck_assert_str_eq(request.save_signal, "HUP");
+    ck_assert_int_eq(request.save_within_ms, WEIR_REQUEST_SAVE_MS);
+    ck_assert_int_eq(read_request("{'save_signal':'USR1'}", true, &request), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(read_request("{'save_within':60}", true, &request), WEIR_ERR_UNSUPPORTED);
+
+    json_t *spec = spec_of("{'save_within':'5m'}"), *none = spec_of("{'save_signal':'none'}");
+    ck_assert_int_eq(weir_job_request_read(spec, false, "USR1", &arena, &request, &err), WEIR_OK);
+    ck_assert_str_eq(request.save_signal, "USR1");
+    ck_assert_int_eq(request.save_within_ms, 300000);
+    ck_assert_int_eq(weir_job_request_read(none, false, "USR1", &arena, &request, &err), WEIR_OK);
+    ck_assert_ptr_null(request.save_signal);
+    ck_assert_int_eq(request.save_within_ms, 0);
+    json_decref(spec);
+    json_decref(none);
+}
+
+END_TEST
+
 START_TEST(every_kind_takes_it_and_its_tasks_get_it_but_parameter_servers)
 {
     static const char *const specs[][2] = {
@@ -220,6 +249,7 @@ int main(void)
                         (int)WEIR_ARRAY_LEN(bad));
     tcase_add_test(tcase, the_rest_is_read);
     tcase_add_test(tcase, who_says_nothing_gets_what_the_kind_has);
+    tcase_add_test(tcase, a_job_is_asked_to_save_as_it_or_its_kind_says_and_a_service_never);
     tcase_add_loop_test(tcase, every_kind_takes_it_and_its_tasks_get_it_but_parameter_servers, 0,
                         3);
     suite_add_tcase(suite, tcase);

@@ -105,6 +105,7 @@ static const struct weir_kind_words words[] = {
 static const struct weir_job_ops ops = {
     .has_known_exits = true,
     .is_training = true,
+    .save_signal = "USR1",
     .max_restarts = 3,
     .check = check_train,
     .plan = plan_train,

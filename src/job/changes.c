@@ -11,13 +11,13 @@
     " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision, j.is_service,"           \
     " j.ion, j.pipeline, j.finished_ms, j.priority, j.is_preemptible, j.time_limit_ms,"            \
     " j.min_tasks, j.placement, j.is_held, j.eviction, j.n_evictions, j.queued_ms,"                \
-    " j.is_array, j.parallel, j.max_restarts, j.fence_ms"
+    " j.is_array, j.parallel, j.max_restarts, j.fence_ms, j.save_within_ms"
 #define TASK_COLUMNS                                                                               \
     "t.id, t.rank, t.cpu_millis, t.memory_bytes, t.definition_bytes, t.node, t.state, "            \
     "t.exit_code,"                                                                                 \
     " t.signal, t.n_restarts, t.due_ms, t.started_ms, t.attempt, t.n_accelerators,"                \
     " t.accelerator_model, t.accelerator_milli, t.accelerator_memory_bytes, t.mig_profile,"        \
-    " t.devices, t.desired"
+    " t.devices, t.desired, t.asked_ms, t.saved_ms"
 
 /* By the index of what is open, in its order. */
 static const char sql_open[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
@@ -29,7 +29,8 @@ static const char sql_changed[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM
 /* From the end of the index of successes, which has all that is read. Without tasks: TASK_ID is NULL, and no column behind it is read. */
 static const char sql_succeeded[] =
     "SELECT j.id, j.name, j.project, NULL, 'SUCCEEDED', NULL, 0, 0, 0, NULL, 0, j.started_ms,"
-    " j.revision, 0, j.ion, j.pipeline, j.finished_ms, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0,"
+    " j.revision, 0, j.ion, j.pipeline, j.finished_ms, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, "
+    "0, 0,"
     " NULL FROM jobs j WHERE j.state = 'SUCCEEDED'"
     " ORDER BY j.revision DESC LIMIT :limit";
 static const char sql_newest[] = "SELECT max(revision) FROM jobs";
@@ -74,6 +75,7 @@ enum {
     JOB_PARALLEL,
     JOB_MAX_RESTARTS,
     JOB_FENCE,
+    JOB_SAVE_WITHIN,
     TASK_ID,
     TASK_RANK,
     TASK_CPU_MILLIS,
@@ -94,6 +96,8 @@ enum {
     TASK_MIG_PROFILE,
     TASK_DEVICES,
     TASK_DESIRED,
+    TASK_ASKED,
+    TASK_SAVED,
 };
 
 /* The job whose rows are read at the moment. */
@@ -151,6 +155,7 @@ static void begin_job(struct reading *reading, const struct weir_stmt *row)
                 .parallel = weir_stmt_int(row, JOB_PARALLEL),
                 .max_restarts = weir_stmt_int(row, JOB_MAX_RESTARTS),
                 .fence_ms = weir_stmt_int(row, JOB_FENCE),
+                .save_within_ms = weir_stmt_int(row, JOB_SAVE_WITHIN),
                 .is_service = weir_stmt_int(row, JOB_IS_SERVICE) != 0}};
 }
 
@@ -187,6 +192,8 @@ static void add_task(struct reading *reading, const struct weir_stmt *row)
         .mig_profile = weir_stmt_text(row, TASK_MIG_PROFILE, arena),
         .devices = weir_stmt_text(row, TASK_DEVICES, arena),
         .desired = weir_stmt_text(row, TASK_DESIRED, arena),
+        .asked_ms = weir_stmt_int(row, TASK_ASKED),
+        .saved_ms = weir_stmt_int(row, TASK_SAVED),
     };
 }
 

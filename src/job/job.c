@@ -64,6 +64,7 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, priority,     INT,  WEIR_FIELD_READ_ONLY, "", "Within its queue: the higher goes first"),
     WEIR_FIELD(weir_job, is_preemptible, BOOL, WEIR_FIELD_READ_ONLY, "", "It may be stopped for others, and goes on later"),
     WEIR_FIELD(weir_job, time_limit_ms, INT, WEIR_FIELD_READ_ONLY, "ms", "Longest run, from its placement on; 0: none"),
+    WEIR_FIELD(weir_job, save_within_ms, INT, WEIR_FIELD_READ_ONLY, "ms", "Before it is stopped for others it is asked to save, and may for so long; 0: it is not asked"),
     WEIR_FIELD(weir_job, min_tasks,    INT,  WEIR_FIELD_READ_ONLY, "", "It begins, and goes on, with so many tasks; 0: with all"),
     WEIR_FIELD(weir_job, fence_ms, INT, WEIR_FIELD_READ_ONLY, "ms", "Its tasks stop themselves on a node that does not reach the server, and are started elsewhere no earlier than after this; 0: they do not"),
     WEIR_FIELD(weir_job, is_array,     BOOL, WEIR_FIELD_READ_ONLY, "", "Its tasks are independent of each other: each is placed, tried again and ends on its own"),
@@ -108,6 +109,8 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, due_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "Of a waiting replica: not before"),
     WEIR_FIELD(weir_task, started_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt was placed"),
     WEIR_FIELD(weir_task, finished_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When its attempt ended"),
+    WEIR_FIELD(weir_task, asked_ms,    TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was asked to save what it has, before it is stopped for others"),
+    WEIR_FIELD(weir_task, saved_ms,    TIME, WEIR_FIELD_READ_ONLY, "ms", "When it said that it has saved"),
     WEIR_FIELD(weir_task, definition_bytes, INT, WEIR_FIELD_READ_ONLY, "bytes", "Length of what its agent is told"),
     /* Last, so that task_state_resource can leave it out. */
     WEIR_FIELD_SIZED(weir_task, definition, JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_SECRET, TASK_TEXT_MAX_BYTES, "", "For the agent: command, environment, files"),
@@ -451,11 +454,12 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
             memcmp(&state->tasks[i], &state->loaded[i], sizeof state->tasks[i]) == 0) {
             continue; /* one task of a thousand has ended: the others' rows are as they were */
         }
-        WEIR_TRY(weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
-                                 WEIR_FIELDS("node", "devices", "attempt", "state", "desired",
-                                             "pid", "exit_code", "signal", "message", "n_restarts",
-                                             "due_ms", "started_ms", "finished_ms"),
-                                 err));
+        WEIR_TRY(
+            weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
+                            WEIR_FIELDS("node", "devices", "attempt", "state", "desired", "pid",
+                                        "exit_code", "signal", "message", "n_restarts", "due_ms",
+                                        "started_ms", "finished_ms", "asked_ms", "saved_ms"),
+                            err));
     }
     WEIR_TRY(weir_attempts_record(txn, state, now_ms, err));
     WEIR_TRY(weir_usage_record(txn, state, now_ms, err));

@@ -1,4 +1,4 @@
-/** What is asked of a job: to go back to its queue, to be held or released, another priority, its end. */
+/** What is asked of a job: to save, to go back to its queue, to be held or released, another priority, its end. */
 #include "job/job_step_private.h"
 
 #include "job/elastic.h"
@@ -37,24 +37,128 @@ static bool send_back(struct step *step, struct weir_task *replica)
     return true;
 }
 
+/* ---- to save ---------------------------------------------------------------------------------- */
+
+static bool is_concerned(const struct step *step, const struct weir_task *task)
+{
+    const char *one = step->event->task;
+    return (one == NULL || strcmp(one, task->id) == 0) && weir_task_is_alive(task) &&
+           strcmp(task->desired, "running") == 0;
+}
+
+weir_status job_on_ask(struct step *step, struct weir_error *err)
+{
+    struct weir_job *job = &step->state->job;
+    enum weir_job_phase phase = weir_job_phase_of(step->state);
+    bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
+    size_t n = 0;
+    for (size_t i = 0; i < step->state->n_tasks && is_active && job->save_within_ms > 0; i++) {
+        struct weir_task *task = &step->state->tasks[i];
+        if (is_concerned(step, task) && task->asked_ms == 0) {
+            task->asked_ms = step->now_ms;
+            job_wake(step, task->node);
+            n++;
+        }
+    }
+    if (n == 0) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is %s: nothing of it can be asked",
+                              job->name, job->state);
+    }
+    job->eviction = weir_arena_strdup(step->arena, step->event->text);
+    job->reason = weir_arena_printf(step->arena, "asked to save within %" PRId64 " s: %s",
+                                    job->save_within_ms / 1000, job->eviction);
+    job_tell(step, "job_asked_to_save",
+             weir_arena_printf(step->arena,
+                               "Job %s was asked to save what it has within %" PRId64
+                               " s, before it goes back to its queue: %s.",
+                               job->name, job->save_within_ms / 1000, job->eviction));
+    return WEIR_OK;
+}
+
+/* Of the tasks that were asked and are there yet. */
+static bool have_all_saved(const struct weir_job_state *state, int64_t *out_asked_ms)
+{
+    bool all = true;
+    *out_asked_ms = 0;
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        const struct weir_task *task = &state->tasks[i];
+        if (weir_task_is_alive(task) && task->asked_ms > 0) {
+            all = all && task->saved_ms > 0;
+            *out_asked_ms =
+                *out_asked_ms == 0 ? task->asked_ms : WEIR_MIN(*out_asked_ms, task->asked_ms);
+        }
+    }
+    return all && *out_asked_ms > 0;
+}
+
+void job_on_saved(struct step *step, struct weir_task *task)
+{
+    int64_t asked_ms;
+    if (!weir_task_is_alive(task) || task->asked_ms == 0 || task->saved_ms > 0) {
+        return;
+    }
+    task->saved_ms = step->now_ms;
+    if (have_all_saved(step->state, &asked_ms)) {
+        struct weir_job *job = &step->state->job;
+        job_tell(step, "job_saved",
+                 weir_arena_printf(step->arena,
+                                   "Job %s says that it has saved, %.1f s after it was asked.",
+                                   job->name, (double)(step->now_ms - asked_ms) / 1000));
+    }
+}
+
+void job_note_eviction(struct step *step)
+{
+    struct weir_job *job = &step->state->job;
+    if (job->eviction == NULL) {
+        job->eviction = "stopped to make room";
+    }
+    job->reason = job->eviction;
+    job->n_evictions++;
+    job_tell(step, "job_evicted",
+             weir_arena_printf(step->arena,
+                               "Job %s has ended, as it was asked to save, and goes back to its "
+                               "queue: %s.",
+                               job->name, job->eviction));
+}
+
+/* ---- to go back ------------------------------------------------------------------------------- */
+
+/* What is said of a job that is stopped: what became of the request before, if there was one. */
+static const char *tell_stop(const struct step *step, bool was_asked, bool has_saved)
+{
+    if (!was_asked) {
+        return "was asked to save what it has, and goes back";
+    }
+    return has_saved ? "is stopped, since it has saved, and goes back"
+                     : weir_arena_printf(step->arena,
+                                         "did not say within %" PRId64
+                                         " s that it has saved, is stopped, and goes back",
+                                         step->state->job.save_within_ms / 1000);
+}
+
 weir_status job_on_evict(struct step *step, struct weir_error *err)
 {
     struct weir_job *job = &step->state->job;
     struct weir_task *replica =
         step->event->task != NULL ? weir_job_find_task(step->state, step->event->task) : NULL;
+    int64_t asked_ms;
+    bool has_saved = have_all_saved(step->state, &asked_ms);
     if (!send_back(step, replica)) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "job %s is %s: only what runs can go back to its queue", job->name,
                               job->state);
     }
-    job->eviction = weir_arena_strdup(step->arena, step->event->text);
+    if (step->event->text != NULL) {
+        job->eviction = weir_arena_strdup(step->arena, step->event->text);
+    } else if (job->eviction == NULL) {
+        job->eviction = "stopped to make room";
+    }
     job->reason = job->eviction;
     job->n_evictions++;
-    job_tell(
-        step, "job_evicted",
-        weir_arena_printf(step->arena,
-                          "Job %s was asked to save what it has, and goes back to its queue: %s.",
-                          job->name, job->eviction));
+    job_tell(step, "job_evicted",
+             weir_arena_printf(step->arena, "Job %s %s to its queue: %s.", job->name,
+                               tell_stop(step, asked_ms > 0, has_saved), job->eviction));
     return WEIR_OK;
 }
 

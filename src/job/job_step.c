@@ -35,7 +35,7 @@ static void act(struct step *step, struct weir_job_action action)
 }
 
 /** Once per node and step is enough. */
-static void wake(struct step *step, const char *node)
+void job_wake(struct step *step, const char *node)
 {
     for (size_t i = 0; i < step->actions->n; i++) {
         const struct weir_job_action *action = &step->actions->items[i];
@@ -126,7 +126,7 @@ void job_stop_task(struct step *step, struct weir_task *task)
 {
     set_task_phase(task, WEIR_TASK_STOPPING);
     task->desired = "stopped";
-    wake(step, task->node);
+    job_wake(step, task->node);
 }
 
 void job_stop_alive(struct step *step)
@@ -245,7 +245,7 @@ static void refresh_gang(struct step *step)
 /** A replica that was asked to end has: it waits for a node, at once. */
 static void requeue_replica(struct step *step, struct weir_task *task)
 {
-    wake(step, task->node);
+    job_wake(step, task->node);
     task->node = task->devices = NULL;
     task->due_ms = step->now_ms;
     step->state->job.queued_ms = step->now_ms;
@@ -259,7 +259,7 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
     task->n_restarts = was_stable ? 1 : task->n_restarts + 1;
     int64_t backoff_ms = weir_replica_backoff_ms(task);
     task->due_ms = step->now_ms + backoff_ms;
-    wake(step, task->node);
+    job_wake(step, task->node);
     task->node = task->devices = NULL;
     task->desired = "stopped";
     set_task_phase(task, WEIR_TASK_WAITING);
@@ -283,7 +283,7 @@ static void end_of_array(struct step *step, struct weir_task *task, bool has_suc
         task->n_restarts++;
         step->state->job.n_restarts++;
         task->due_ms = step->now_ms + weir_job_backoff_ms(task->n_restarts);
-        wake(step, task->node);
+        job_wake(step, task->node);
         task->node = task->devices = NULL;
         task->desired = "stopped";
         set_task_phase(task, WEIR_TASK_WAITING);
@@ -311,6 +311,26 @@ static bool let_go(struct step *step, struct weir_task *task)
     return true;
 }
 
+/** A task that was asked to save has ended, and that is its answer: it is stopped as if it had been told to.
+ *  @return false: it has not, or its gang goes back with it. */
+static bool take_answer(struct step *step, struct weir_task *task, bool has_succeeded)
+{
+    bool is_answer = task->asked_ms > 0 && strcmp(task->desired, "running") == 0 &&
+                     weir_task_phase_of(task) == WEIR_TASK_EXITED &&
+                     (!has_succeeded || task->saved_ms > 0);
+    bool is_alone = weir_job_has_independent_tasks(step->state) ||
+                    (weir_job_is_elastic(step->state) && weir_job_may_lose(step->state, task));
+    if (!is_answer) {
+        return false;
+    }
+    task->desired = "stopped";
+    job_note_eviction(step);
+    if (!is_alone) {
+        job_stop(step, WEIR_JOB_PENDING);
+    }
+    return !is_alone;
+}
+
 /** What follows for the job from tasks that have just ended; `task` is the one to name. */
 static void after_end(struct step *step, struct weir_task *task)
 {
@@ -318,6 +338,9 @@ static void after_end(struct step *step, struct weir_task *task)
     bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
     bool has_succeeded =
         weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0;
+    if (is_active && take_answer(step, task, has_succeeded)) {
+        return;
+    }
     if (phase == WEIR_JOB_RESTARTING && !weir_job_has_independent_tasks(step->state) &&
         weir_task_is_beyond_repair(&step->state->job, task)) {
         /* The others' end was told first, but this one is why they ended. */
@@ -374,9 +397,9 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
         task->signal = 0;
         task->message = NULL;
         task->started_ms = step->now_ms;
-        task->finished_ms = 0;
+        task->finished_ms = task->asked_ms = task->saved_ms = 0;
         set_task_phase(task, WEIR_TASK_STARTING);
-        wake(step, task->node);
+        job_wake(step, task->node);
     }
     if (step->state->job.is_array) {
         job->attempt = weir_job_last_attempt(step->state);
@@ -518,6 +541,8 @@ static weir_status on_report(struct step *step, struct weir_error *err)
         on_running(step, task);
     } else if (step->event->type == WEIR_JOB_EVENT_TASK_HELD) {
         on_held(step, task);
+    } else if (step->event->type == WEIR_JOB_EVENT_TASK_SAVED) {
+        job_on_saved(step, task);
     } else if (step->event->type == WEIR_JOB_EVENT_DEVICE_LOST) {
         on_device_lost(step, task);
     } else {
@@ -543,7 +568,7 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
     if (weir_job_phase_is_final(weir_job_phase_of(state))) {
         if (event->type == WEIR_JOB_EVENT_CANCEL || event->type == WEIR_JOB_EVENT_HOLD ||
             event->type == WEIR_JOB_EVENT_RELEASE || event->type == WEIR_JOB_EVENT_EVICT ||
-            event->type == WEIR_JOB_EVENT_PRIORITY) {
+            event->type == WEIR_JOB_EVENT_ASK || event->type == WEIR_JOB_EVENT_PRIORITY) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is over: %s", state->job.name,
                                   state->job.state);
         }
@@ -554,6 +579,7 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
         return on_bind(&step, err);
     case WEIR_JOB_EVENT_TASK_RUNNING:
     case WEIR_JOB_EVENT_TASK_HELD:
+    case WEIR_JOB_EVENT_TASK_SAVED:
     case WEIR_JOB_EVENT_TASK_EXITED:
     case WEIR_JOB_EVENT_TASK_LOST:
     case WEIR_JOB_EVENT_DEVICE_LOST:
@@ -564,6 +590,8 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
     case WEIR_JOB_EVENT_CANCEL:
         job_on_cancel(&step);
         break;
+    case WEIR_JOB_EVENT_ASK:
+        return job_on_ask(&step, err);
     case WEIR_JOB_EVENT_EVICT:
         return job_on_evict(&step, err);
     case WEIR_JOB_EVENT_HOLD:

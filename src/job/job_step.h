@@ -20,7 +20,9 @@
  *
  * A job that is evicted is stopped for others: its outcome is PENDING, so when its tasks have ended it
  * waits again and goes on, a training from the checkpoint that it saves when it is stopped. That is no
- * restart. One of a kind with known exits whose tasks all end well meanwhile has succeeded. A job that
+ * restart. One that says that it can save is asked first, and evicted when all its tasks have said that they have, or
+ * save_within_ms later. A task that was asked and ends has answered: it is evicted, unless it ends well without
+ * having said that it saved, which is its end as ever. One of a kind with known exits whose tasks all end well meanwhile has succeeded. A job that
  * is held is stopped the same way and wants no node until it is released.
  *
  * A lost task counts as ended. Should its node come back, the agent sees that the task is stopped
@@ -106,6 +108,8 @@ struct weir_job {
     int64_t priority;          /**< Within its queue: the higher goes first. */
     bool is_preemptible;       /**< It may be stopped for others, and goes on later. */
     int64_t time_limit_ms;     /**< Longest run of a gang, from its placement on; 0: none. */
+    int64_t save_within_ms;    /**< Before it is stopped for others its tasks are asked to save, and
+                                    may for so long; 0: they are not asked. */
     int64_t fence_ms;          /**< Its tasks stop themselves within so long on a node that does not
                                     reach the server; 0: they do not. */
     int64_t min_tasks;         /**< A gang begins, and goes on, with so many; 0: with all. */
@@ -155,6 +159,8 @@ struct weir_task {
     int64_t due_ms;     /**< WAITING replica: not before. */
     int64_t started_ms;
     int64_t finished_ms;
+    int64_t asked_ms; /**< When this attempt was asked to save; 0: it was not. */
+    int64_t saved_ms; /**< When it said that it has; 0: it did not. */
 };
 
 /** A job and all its tasks, by rank. The step changes it in place. */
@@ -175,8 +181,11 @@ enum weir_job_event_type {
     WEIR_JOB_EVENT_NODE_LOST,   /**< node. */
     WEIR_JOB_EVENT_DEVICE_LOST, /**< task, attempt, text: a device that it has is bad or gone. */
     WEIR_JOB_EVENT_CANCEL,      /**< text: by whom and why. */
-    WEIR_JOB_EVENT_EVICT,       /**< text: for whom; task: a service's replica, or one of
-                                      an elastic gang; NULL: all. */
+    WEIR_JOB_EVENT_ASK,         /**< Ask to save what is to be evicted. text: for whom; task as of
+                                      EVICT. */
+    WEIR_JOB_EVENT_TASK_SAVED,  /**< task, attempt: it says that it has saved. */
+    WEIR_JOB_EVENT_EVICT,       /**< text: for whom, NULL: as it was asked; task: a service's
+                                      replica, or one of an elastic gang; NULL: all. */
     WEIR_JOB_EVENT_HOLD,        /**< text: by whom. */
     WEIR_JOB_EVENT_RELEASE,     /**< Hold it no longer. text: by whom. */
     WEIR_JOB_EVENT_PRIORITY,    /**< priority: the job's from now on; text: by whom. */
@@ -247,7 +256,7 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
  * Apply one event. Events that no longer matter (an old attempt's report, anything about a job that
  * is over) change nothing and are WEIR_OK.
  *
- * @return CONFLICT for CANCEL, HOLD and PRIORITY of a job that is over, RELEASE of one that is not held, EVICT of
+ * @return CONFLICT for CANCEL, HOLD and PRIORITY of a job that is over, RELEASE of one that is not held, EVICT and ASK of
  *         one that has no task on a node; NOT_FOUND for an unknown task; INVALID for a
  *         BIND that does not fit weir_job_wants. The state is untouched on error.
  */

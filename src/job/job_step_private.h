@@ -17,6 +17,9 @@ struct step {
 /** An action that is an event. The texts are borrowed. */
 void job_tell(struct step *step, const char *kind, const char *message);
 
+/** What should run on the node has changed. */
+void job_wake(struct step *step, const char *node);
+
 /** One task, which is alive, is to end. */
 void job_stop_task(struct step *step, struct weir_task *task);
 
@@ -33,6 +36,11 @@ void job_refresh_independent(struct step *step);
 
 /** @return CONFLICT: nothing of it runs. */
 weir_status job_on_evict(struct step *step, struct weir_error *err) WEIR_MUST_CHECK;
+/** @return CONFLICT: nothing of it runs that was not asked before. */
+weir_status job_on_ask(struct step *step, struct weir_error *err) WEIR_MUST_CHECK;
+void job_on_saved(struct step *step, struct weir_task *task);
+/** A task that was asked has ended, which was its answer: note that the job goes back to its queue. */
+void job_note_eviction(struct step *step);
 /** @return CONFLICT: it is ending. */
 weir_status job_on_hold(struct step *step, struct weir_error *err) WEIR_MUST_CHECK;
 /** @return CONFLICT: it is not held. */

@@ -101,7 +101,7 @@ static weir_status read_points(struct weir_txn *txn, const struct weir_bind *bin
         points[n++] =
             (struct weir_queue_point){weir_stmt_int(row, 0),
                                       {weir_stmt_text(row, 1, arena), weir_stmt_text(row, 2, arena),
-                                       amounts_at(row, 3), amounts_at(row, 7)}};
+                                       amounts_at(row, 3), amounts_at(row, 7), 0}};
         WEIR_TRY(weir_stmt_step(row, &has_row, err));
     }
     *out = points;

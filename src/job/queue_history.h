@@ -27,6 +27,7 @@ struct weir_queue_sample {
     const char *queue;
     const char *project; /**< NULL: a department. */
     struct weir_queue_amounts devices, cpus;
+    int64_t memory_bytes; /**< Used; kept in no history. */
 };
 
 /** Add a sample of all queues. What the newest sample said of a queue that is no more is forgotten. */

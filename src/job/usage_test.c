@@ -467,7 +467,7 @@ static weir_status sample(struct weir_txn *txn, void *context, struct weir_error
 
 START_TEST(what_is_above_the_guarantee_is_borrowed)
 {
-    struct weir_queue_sample red = {"red", "red", {1000, 4000, 3000, 0}, {0, 1000, 1000, 0}};
+    struct weir_queue_sample red = {"red", "red", {1000, 4000, 3000, 0}, {0, 1000, 1000, 0}, 0};
     fixture_write(&fixture, bind_first, &world);
     fixture_write(&fixture, sample, &red);
     world.now_ms += BEAT_MS;
@@ -552,7 +552,7 @@ static weir_status points_in(struct weir_txn *txn, void *context, struct weir_er
 
 START_TEST(samples_of_queues_are_means_by_steps)
 {
-    struct weir_queue_sample red = {"r", "red", {2000, 1000, 0, 0}, {0, 0, 0, 0}};
+    struct weir_queue_sample red = {"r", "red", {2000, 1000, 0, 0}, {0, 0, 0, 0}, 0};
     for (int i = 0; i < 40; i++) { /* 20 min */
         red.devices.used = i < 20 ? 1000 : 3000;
         red.devices.borrowed = i < 20 ? 0 : 1000;

@@ -130,6 +130,7 @@ static const struct {
     {"usage_meters", "project", PROJECT, 0, NULL},
     {"usage_totals", "project", PROJECT, 0, NULL},
     {"queue_history", "project", PROJECT, 0, NULL},
+    {"past_use", "project", PROJECT, 0, NULL},
     {"reservations", "project", PROJECT, 0, NULL},
     {"forgotten_people", "project", PROJECT, 0, NULL},
     {"dataset_tombstones", "dataset", DATASET, 0, NULL},

@@ -18,12 +18,13 @@
 // clang-format off
 static const struct weir_counted_times counted[] = {
     {"jobs", "due_ms started_ms expected_start_ms queued_ms", "state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"},
-    {"tasks", "due_ms started_ms", OF_OPEN_JOB},
+    {"tasks", "due_ms started_ms asked_ms saved_ms", OF_OPEN_JOB},
     {"nodes", "last_seen_ms", NULL},
     {"nodes_heard", "last_seen_ms", NULL},
     {"devices", "idle_since_ms changed_ms", NULL},
     {"services", "started_ms used_ms", NULL},
     {"usage_meters", "counted_ms", NULL},
+    {"past_use", "time_ms", NULL},
     {"deployments", "state_ms next_start_ms more_ms less_ms", NULL},
     {"deployment_versions", "keep_ms", NULL},
     {"deployment_replicas", "time_ms", NULL},

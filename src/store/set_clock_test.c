@@ -51,6 +51,7 @@ static const char *const stay[] = {
     "time_limit_ms",
     "min_run_ms",
     "fence_ms",
+    "save_within_ms",
     "span_ms",
     "min_ms",
     "max_ms",

@@ -268,6 +268,7 @@ static weir_status open_channels(struct gang *gang, struct weir_error *err)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGUSR1);
     (void)sigaddset(&set, SIGCHLD);
     if (pipe2(gang->report_fds, O_CLOEXEC | O_NONBLOCK) != 0) {
         return weir_error_set_errno(err, errno, "cannot make a pipe");

@@ -12,6 +12,7 @@ static void stop_set(sigset_t *out)
     (void)sigemptyset(out);
     (void)sigaddset(out, SIGINT);
     (void)sigaddset(out, SIGTERM);
+    (void)sigaddset(out, SIGUSR1); /* save: its place is wanted; the rest is as with SIGTERM */
 }
 
 void train_block_signals(void)

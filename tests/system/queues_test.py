@@ -293,7 +293,8 @@ class Reclaim(Cluster):
         self.assertEqual(self.job(training)["state"], "RUNNING")
         path, script = self.gate()
         second = self.submit("second", "green", script, {"accelerators": 1}, tasks=4)
-        self.await_all([training], "STOPPING")
+        wait_until(lambda: self.tasks(training)[0]["asked_ms"], 30, "it was asked to save")
+        self.assertEqual(self.job(training)["reason"], "asked to save within 60 s: reclaimed by queue green")
         for pid in workers:
             os.kill(pid, signal.SIGCONT)
         self.await_all([second], "RUNNING")
@@ -308,6 +309,35 @@ class Reclaim(Cluster):
         self.assertLess(n_before, len(expected))
         self.assertEqual(self.losses(training), expected)
         self.assertEqual(self.version(training), self.version(undisturbed))
+        self.assert_none_is_doubled()
+
+    def test_a_program_that_can_save_is_asked_and_leaves_when_it_has(self):
+        gate, script = self.gate()
+        kept = [self.submit(f"kept-{i}", "blue", script, {"accelerators": 1}) for i in range(7)]
+        self.await_all(kept, "RUNNING")
+        saves = self.work / "saves"
+        first = self.submit("first", "blue", f"trap 'touch {saves}; until test -e {saves}.2; do sleep 0.1; done; : >$WEIR_SAVED' USR1\n"
+                            + script, {"accelerators": 1}, save_signal="USR1", save_within="10m")
+        self.await_all([first], "RUNNING")
+        path, script = self.gate()
+        second = self.submit("second", "green", script, {"accelerators": 1})
+        wait_until(saves.exists, 30, "it was asked to save")
+        self.assertEqual((self.job(first)["state"], self.job(second)["state"]), ("RUNNING", "PENDING"))
+        self.assertEqual(self.job(first)["reason"], "asked to save within 600 s: reclaimed by queue green")
+        self.assertIn("Has a place".lower(), self.job(second)["reason"].lower())
+        (self.work / "saves.2").touch()
+        self.await_all([second], "RUNNING")
+        told = [event["message"] for kind in ("job_asked_to_save", "job_saved", "job_evicted")
+                for event in self.server.get(f"/events?after=0&kind={kind}&subject=job/{first}&limit=10")["items"]]
+        self.assertEqual(len(told), 3, told)
+        self.assertIn("was asked to save what it has within 600 s", told[0])
+        self.assertIn("says that it has saved, ", told[1])
+        self.assertIn("is stopped, since it has saved, and goes back to its queue: reclaimed by queue green", told[2])
+        self.assertEqual(sum(self.job(job)["n_evictions"] for job in kept), 0)
+        path.touch()
+        gate.touch()
+        self.await_all([*kept, first, second], "SUCCEEDED")
+        self.assertEqual((self.job(first)["n_restarts"], self.job(first)["n_evictions"]), (0, 1))
         self.assert_none_is_doubled()
 
     def takes_steps(self, job, workers):

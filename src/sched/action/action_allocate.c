@@ -6,6 +6,9 @@
 #include "sched/place/nomination.h"
 #include "sched/share/shares.h"
 
+/** What queues have had by weight is compared in this part of a millionth. */
+#define PAST_SCALE ((int64_t)1000000)
+
 void action_list_waiting(struct cycle *cycle)
 {
     const struct cluster *cluster = &cycle->cluster;
@@ -92,8 +95,20 @@ static int64_t unserved_since(const struct cluster *cluster, int32_t job)
     return is_known && is_long ? since : -1;
 }
 
+/** What a queue has had by its weight: of the resource of which that is most. */
+static int64_t past_by_weight(const struct cluster *cluster, int32_t queue)
+{
+    int64_t most = 0;
+    for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+        int64_t weight = WEIR_MAX(shares_of(cluster, queue, r)->weight, 1);
+        int64_t used = cluster->snapshot->queues[queue].usage_ppm[r];
+        most = WEIR_MAX(most, used * PAST_SCALE / weight);
+    }
+    return most;
+}
+
 /** Whether the queue and all above it have no more than their fair share, and none beside them that
- *  has waiting work a higher priority. */
+ *  has waiting work a higher priority, or, where past use counts, has had less. */
 static bool may_go_first(const struct order *order, int32_t queue)
 {
     const struct cluster *cluster = order->cluster;
@@ -107,8 +122,12 @@ static bool may_go_first(const struct order *order, int32_t queue)
         if (key.is_over_share) {
             return false;
         }
+        bool counts_past = cluster->profile->usage_weight_ppm > 0;
+        int64_t past = counts_past ? past_by_weight(cluster, queue) : 0;
         for (; other >= 0; other = cluster->queues[other].next_sibling) {
-            if (order->queues[other].top >= 0 && queues[other].priority > queues[queue].priority) {
+            bool is_before = queues[other].priority > queues[queue].priority ||
+                             (counts_past && past_by_weight(cluster, other) < past);
+            if (order->queues[other].top >= 0 && is_before) {
                 return false;
             }
         }

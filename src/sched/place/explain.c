@@ -367,7 +367,7 @@ static const char *time_text(int64_t now_ms, int64_t at_ms, char out[TIME_BYTES]
     return out;
 }
 
-/** "Node n1 closes at 18:00 UTC, before the job would end." */
+/** "Node n1 closes at 18:00 UTC until 20:00 UTC, and the job would not end before." */
 static void explain_bar(const struct cluster *cluster, struct weir_sched_wait *wait)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
@@ -382,15 +382,17 @@ static void explain_bar(const struct cluster *cluster, struct weir_sched_wait *w
         snprintf(end, sizeof end, " until %s UTC", until);
     }
     const char *is = is_closing ? "closed" : "reserved for others";
-    const char *will = is_closing ? "closes" : "is reserved for others from";
-    const char *at = is_closing ? " at" : "";
+    const char *will = is_closing ? "closes at" : "is reserved for others from";
     if (from_ms <= now_ms) {
         snprintf(wait->text, sizeof wait->text, "Node %.60s is %s%s.", snapshot->nodes[node].name,
                  is, end);
     } else {
-        snprintf(wait->text, sizeof wait->text, "Node %.60s %s%s %s UTC, and the job %s.",
-                 snapshot->nodes[node].name, will, at, from,
+        snprintf(wait->text, sizeof wait->text, "Node %.60s %s %s UTC%s, and the job %s.",
+                 snapshot->nodes[node].name, will, from, end,
                  has_limit ? "would not end before" : "has no time limit");
+    }
+    if (wait->need == 0 && wait->expected_start_ms == 0 && until_ms < WEIR_SCHED_AMOUNT_MAX) {
+        wait->expected_start_ms = until_ms; /* No other node would do: then this one does. */
     }
 }
 
@@ -491,9 +493,10 @@ static void explain_when(const struct cluster *cluster, struct weir_sched_wait *
 
 void explain_text(const struct cluster *cluster, struct weir_sched_wait *wait)
 {
-    explain_why(cluster, wait);
+    bool is_forecast = wait->expected_start_ms > 0;
+    explain_why(cluster, wait); /* May know when: at the end of a window, which it says. */
     wait->why_bytes = (int32_t)strlen(wait->text);
-    if (wait->expected_start_ms > 0) {
+    if (is_forecast) {
         explain_when(cluster, wait);
     } else {
         wait->after_job = WEIR_SCHED_NONE;
