@@ -108,8 +108,6 @@ static struct api_pipeline pipeline_view(struct weir_txn *txn, const struct weir
 /** A candidate that stands in the link's chain: at which policy, since when, and what that says. */
 static struct api_waiting_version waiting_view(const struct weir_ion_candidate *candidate)
 {
-    json_t *approvals =
-        candidate->approvals != NULL ? json_loads(candidate->approvals, 0, NULL) : NULL;
     return (struct api_waiting_version){.version = candidate->version,
                                         .model = candidate->model,
                                         .state = candidate->state,
@@ -117,7 +115,8 @@ static struct api_waiting_version waiting_view(const struct weir_ion_candidate *
                                         .policy = candidate->waits_for,
                                         .why = candidate->waits_why,
                                         .until_ms = candidate->until_ms,
-                                        .approvals = approvals != NULL ? approvals : json_array()};
+                                        .approvals = candidate->approvals,
+                                        .n_approvals = candidate->n_approvals};
 }
 
 /** What replicas serve of the link's models, what the link has chosen, and what waits, for a person or

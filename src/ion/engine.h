@@ -266,13 +266,15 @@ void engine_on_model(struct engine *engine);
 
 /* ion_rollout.c */
 
-/** JSON of a weir_policy_trial; NULL: the policy tries nothing. */
-char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candidate,
-                   const struct weir_ion_doc_link *link, size_t i_policy);
+/** How it does, in the arena; NULL: the policy tries nothing. */
+const struct weir_policy_trial *engine_trial(struct engine *engine,
+                                             const struct weir_ion_candidate *candidate,
+                                             const struct weir_ion_doc_link *link, size_t i_policy);
 
-/** JSON of a weir_policy_arms; NULL: the policy compares no outcomes, or nothing is known. */
-char *engine_arms(struct engine *engine, const struct weir_ion_candidate *candidate,
-                  const struct weir_ion_doc_link *link, size_t i_policy);
+/** NULL: the policy compares no outcomes, or nothing is known. */
+const struct weir_policy_arms *engine_arms(struct engine *engine,
+                                           const struct weir_ion_candidate *candidate,
+                                           const struct weir_ion_doc_link *link, size_t i_policy);
 
 /** It gets no requests any more. */
 void engine_end_trial(struct weir_ion_candidate *candidate);
@@ -298,9 +300,12 @@ void engine_shift(struct engine *engine, const struct weir_ion_doc *doc,
 
 /* ion_evaluation.c */
 
-/** JSON of a weir_policy_evaluation; NULL: the policy measures nothing. */
-char *engine_evaluation(struct engine *engine, const struct weir_ion_candidate *candidate,
-                        const struct weir_ion_doc_link *link, size_t i_policy);
+/** What the row says of who is measured, and the event of how it goes; in the arena. NULL: the policy
+ *  measures nothing. */
+const struct weir_policy_evaluation *engine_evaluation(struct engine *engine,
+                                                       const struct weir_ion_candidate *candidate,
+                                                       const struct weir_ion_doc_link *link,
+                                                       size_t i_policy);
 
 /** It waits as it did `before`, and is measured as the verdict says. */
 void engine_measure_candidate(struct engine *engine, struct weir_ion_candidate *candidate,

@@ -14,25 +14,35 @@ static const struct weir_ion_measured *find_measured(const struct engine *engine
     return NULL;
 }
 
-/** What the row says of who is measured, and the event of how it goes. */
-char *engine_evaluation(struct engine *engine, const struct weir_ion_candidate *candidate,
-                        const struct weir_ion_doc_link *link, size_t i_policy)
+/** A copy of an evaluation. */
+static struct weir_policy_evaluation *copy_of(struct engine *engine,
+                                              const struct weir_policy_evaluation *evaluation)
+{
+    struct weir_policy_evaluation *copy =
+        WEIR_ARENA_NEW(engine->arena, struct weir_policy_evaluation);
+    *copy = *weir_policy_evaluation_of(evaluation);
+    return copy;
+}
+
+const struct weir_policy_evaluation *engine_evaluation(struct engine *engine,
+                                                       const struct weir_ion_candidate *candidate,
+                                                       const struct weir_ion_doc_link *link,
+                                                       size_t i_policy)
 {
     if (!weir_policy_ops(&link->policies.items[i_policy])->measures) {
         return NULL;
     }
-    struct weir_policy_evaluation row =
-        weir_policy_evaluation_of(candidate->evaluation, engine->arena);
+    const struct weir_policy_evaluation *row = weir_policy_evaluation_of(candidate->evaluation);
     const struct weir_ion_measured *measured = find_measured(engine, candidate->id);
-    if (measured != NULL && row.job != NULL && engine_is(measured->figures.job, row.job)) {
-        struct weir_policy_evaluation now = measured->figures;
-        now.n = row.n;
-        now.asked_ms = row.asked_ms;
-        now.live_version = row.live_version;
-        now.run = row.run;
-        row = now;
+    if (measured == NULL || row->job == NULL || !engine_is(measured->figures.job, row->job)) {
+        return row;
     }
-    return weir_policy_evaluation_text(&row, engine->arena);
+    struct weir_policy_evaluation *now = copy_of(engine, &measured->figures);
+    now->n = row->n;
+    now->asked_ms = row->asked_ms;
+    now->live_version = row->live_version;
+    now->run = row->run;
+    return now;
 }
 
 void engine_measure_candidate(struct engine *engine, struct weir_ion_candidate *candidate,
@@ -43,13 +53,11 @@ void engine_measure_candidate(struct engine *engine, struct weir_ion_candidate *
         candidate->evaluation = before->evaluation;
         return;
     }
-    struct weir_policy_evaluation last =
-        weir_policy_evaluation_of(before->evaluation, engine->arena);
-    const struct weir_policy_evaluation wanted = {.n = last.n + 1,
-                                                  .asked_ms = engine->now_ms,
-                                                  .live_version =
-                                                      engine_serving_version(engine, candidate)};
-    candidate->evaluation = weir_policy_evaluation_text(&wanted, engine->arena);
+    struct weir_policy_evaluation *wanted = copy_of(engine, NULL);
+    wanted->n = weir_policy_evaluation_of(before->evaluation)->n + 1;
+    wanted->asked_ms = engine->now_ms;
+    wanted->live_version = engine_serving_version(engine, candidate);
+    candidate->evaluation = wanted;
     /* That it is asked for has a decision of its own: so has the key. */
     engine_act(engine,
                (struct weir_ion_action){
@@ -58,7 +66,7 @@ void engine_measure_candidate(struct engine *engine, struct weir_ion_candidate *
                                             engine->state->ion.name, candidate->id,
                                             engine->state->ion.n_decisions),
                    .pipeline = candidate->id,
-                   .number = wanted.n});
+                   .number = wanted->n});
 }
 
 void engine_on_measuring(struct engine *engine)
@@ -67,28 +75,29 @@ void engine_on_measuring(struct engine *engine)
     struct weir_ion_candidate *candidate = engine_candidate(engine, event->candidate);
     const struct weir_ion_doc_link *link =
         candidate != NULL ? weir_ion_doc_link(&engine->state->doc, candidate->link) : NULL;
-    struct weir_policy_evaluation row =
-        weir_policy_evaluation_of(candidate != NULL ? candidate->evaluation : NULL, engine->arena);
-    if (link == NULL || row.n != event->number || row.job != NULL || row.problem != NULL) {
+    const struct weir_policy_evaluation *before =
+        weir_policy_evaluation_of(candidate != NULL ? candidate->evaluation : NULL);
+    if (link == NULL || before->n != event->number || before->job != NULL ||
+        before->problem != NULL) {
         return; /* it waits for another by now, or for none */
     }
-    row.job = (char *)event->job;
-    row.run = (char *)event->run;
-    row.problem = (char *)event->note;
-    candidate->evaluation = weir_policy_evaluation_text(&row, engine->arena);
+    struct weir_policy_evaluation *row = copy_of(engine, before);
+    row->job = weir_arena_strdup(engine->arena, event->job);
+    row->run = weir_arena_strdup(engine->arena, event->run);
+    row->problem = weir_arena_strdup(engine->arena, event->note);
+    candidate->evaluation = row;
     candidate->updated_ms = engine->now_ms;
-    if (row.problem != NULL) {
+    if (row->problem != NULL) {
         engine_advance(engine, link, candidate, &(struct asked_by){.actor = WEIR_ACTOR_POLICY});
     }
 }
 
 void engine_drop_evaluations(struct engine *engine)
 {
-    static const struct weir_policy_evaluation none = {0};
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
         if (candidate->evaluation != NULL) {
-            candidate->evaluation = weir_policy_evaluation_text(&none, engine->arena);
+            candidate->evaluation = weir_policy_evaluation_of(NULL);
         }
     }
 }
@@ -99,7 +108,7 @@ static const char *job_of(const struct engine *engine, const struct weir_ion_can
     bool is_wanted = candidate->evaluation != NULL &&
                      engine_is(engine->state->ion.state, "ACTIVE") &&
                      weir_ion_doc_link(&engine->state->doc, candidate->link) != NULL;
-    return is_wanted ? weir_policy_evaluation_of(candidate->evaluation, engine->arena).job : NULL;
+    return is_wanted ? candidate->evaluation->job : NULL;
 }
 
 struct engine_jobs engine_evaluation_jobs(const struct engine *engine)

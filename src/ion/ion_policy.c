@@ -75,6 +75,7 @@ struct weir_policy_inputs engine_inputs(struct engine *engine,
         .last_served_ms = last_served_ms(engine, candidate->link),
         .made_by = candidate->made_by,
         .approvals = candidate->approvals,
+        .n_approvals = candidate->n_approvals,
         .metrics = candidate->metrics,
         .trial = link != NULL ? engine_trial(engine, candidate, link, i_policy) : NULL,
         .evaluation = link != NULL ? engine_evaluation(engine, candidate, link, i_policy) : NULL,
@@ -299,6 +300,15 @@ static void ask_gates(struct engine *engine, const struct weir_ion_doc_link *lin
     }
 }
 
+/** It has come to a policy of the chain, where nobody has approved it yet. */
+static void stand_at(struct engine *engine, struct weir_ion_candidate *candidate, int64_t position)
+{
+    candidate->position = position;
+    candidate->position_ms = engine->now_ms;
+    candidate->approvals = NULL;
+    candidate->n_approvals = 0;
+}
+
 /** Ask the policy at which it stands; *out_goes_on: it passed, and stands at the next. */
 static void ask_one(struct engine *engine, const struct weir_ion_doc_link *link,
                     struct weir_ion_candidate *candidate, const struct asked_by *by,
@@ -329,9 +339,7 @@ static void ask_one(struct engine *engine, const struct weir_ion_doc_link *link,
     if (passes && !is_end) {
         engine_end_trial(candidate);
         candidate->evaluation = NULL;
-        candidate->position++;
-        candidate->position_ms = engine->now_ms;
-        candidate->approvals = NULL;
+        stand_at(engine, candidate, candidate->position + 1);
         candidate->updated_ms = engine->now_ms;
     } else if (passes && inputs.is_last) {
         promote(engine, candidate);
@@ -374,9 +382,7 @@ static void begin(struct engine *engine, const struct weir_ion_doc_link *link,
                   struct weir_ion_candidate *candidate)
 {
     set_state(engine, candidate, WEIR_CANDIDATE_WAITING);
-    candidate->position = 0;
-    candidate->position_ms = engine->now_ms;
-    candidate->approvals = NULL;
+    stand_at(engine, candidate, 0);
     engine_advance(engine, link, candidate, &(struct asked_by){.actor = WEIR_ACTOR_POLICY});
 }
 
@@ -415,10 +421,12 @@ struct weir_ion_candidate *engine_come(struct engine *engine, const struct weir_
     offered.ion = engine->state->ion.name;
     offered.link = weir_arena_strdup(engine->arena, link->id);
     offered.state = WEIR_CANDIDATE_WAITING;
-    offered.served_seq = offered.served_ms = offered.until_ms = offered.position = 0;
-    offered.approvals = offered.waits_for = offered.waits_why = offered.evaluation = NULL;
+    offered.served_seq = offered.served_ms = offered.until_ms = 0;
+    offered.waits_for = offered.waits_why = NULL;
+    offered.evaluation = NULL;
     engine_end_trial(&offered);
-    offered.created_ms = offered.updated_ms = offered.position_ms = engine->now_ms;
+    stand_at(engine, &offered, 0);
+    offered.created_ms = offered.updated_ms = engine->now_ms;
     return engine_add_candidate(engine, offered);
 }
 

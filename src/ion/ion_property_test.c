@@ -67,8 +67,7 @@ static void count_states(const struct weir_ion_state *state)
         n_shadows += strcmp(state->candidates[i].state, "SHADOW") == 0;
         n_canaries += strcmp(state->candidates[i].state, "CANARY") == 0;
         n_compared += strcmp(state->candidates[i].state, "AB") == 0;
-        n_evaluating +=
-            weir_policy_evaluation_of(state->candidates[i].evaluation, &arena).job != NULL;
+        n_evaluating += weir_policy_evaluation_of(state->candidates[i].evaluation)->job != NULL;
     }
     for (size_t i = 0; i < state->n_pipelines; i++) {
         const struct weir_ion_pipeline *pipeline = &state->pipelines[i];

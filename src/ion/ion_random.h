@@ -223,7 +223,7 @@ static bool random_measuring(struct world *world, const struct weir_ion_state *s
         return false;
     }
     bool is_late = weir_rng_below(rng, 4) == 0, can_be = weir_rng_below(rng, 6) != 0;
-    int64_t n = weir_policy_evaluation_of(candidate->evaluation, &arena).n;
+    int64_t n = weir_policy_evaluation_of(candidate->evaluation)->n;
     *out = (struct weir_ion_event){.type = WEIR_ION_EVENT_MEASURING,
                                    .actor = "system",
                                    .candidate = candidate->id,
@@ -267,7 +267,7 @@ static void see_measured(struct world *world, const struct weir_ion_state *state
         WEIR_ARENA_ARRAY(&arena, state->n_candidates + 1, struct weir_ion_measured);
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
-        char *job = weir_policy_evaluation_of(candidate->evaluation, &arena).job;
+        char *job = weir_policy_evaluation_of(candidate->evaluation)->job;
         if (job != NULL && weir_rng_below(&world->rng, 4) != 0) {
             bool is_other = weir_rng_below(&world->rng, 8) == 0;
             measured[tick->n_measured++] = (struct weir_ion_measured){
@@ -281,7 +281,7 @@ static void see_measured(struct world *world, const struct weir_ion_state *state
 static bool is_measuring(const struct weir_ion_state *state)
 {
     for (size_t i = 0; i < state->n_candidates; i++) {
-        if (weir_policy_evaluation_of(state->candidates[i].evaluation, &arena).job != NULL) {
+        if (weir_policy_evaluation_of(state->candidates[i].evaluation)->job != NULL) {
             return true;
         }
     }

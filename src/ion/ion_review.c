@@ -81,21 +81,27 @@ static weir_status find_reviewed(struct engine *engine, struct weir_ion_candidat
     return WEIR_OK;
 }
 
-/** One more approval, as JSON. */
-static char *with_approval(struct engine *engine, const struct weir_ion_candidate *candidate,
-                           const struct weir_policy_person *person)
+/** One more has approved the candidate. */
+static void add_approval(struct engine *engine, struct weir_ion_candidate *candidate,
+                         const struct weir_policy_person *person)
 {
-    json_t *list = candidate->approvals != NULL ? json_loads(candidate->approvals, 0, NULL) : NULL;
+    size_t n = candidate->n_approvals;
+    struct weir_policy_approval *approvals =
+        WEIR_ARENA_ARRAY(engine->arena, n + 1, struct weir_policy_approval);
     json_t *roles = json_array();
     for (const char *const *role = person->roles; role != NULL && *role != NULL; role++) {
         json_array_append_new(roles, json_string(*role));
     }
-    list = json_is_array(list) ? list : json_array();
-    json_array_append_new(list, json_pack("{s:s,s:o,s:I}", "by", person->name, "roles", roles,
-                                          "time_ms", (json_int_t)engine->now_ms));
-    char *text = weir_json_text(list, engine->arena);
-    json_decref(list);
-    return text;
+    for (size_t i = 0; i < n; i++) {
+        approvals[i] = candidate->approvals[i];
+    }
+    approvals[n] =
+        (struct weir_policy_approval){.by = weir_arena_strdup(engine->arena, person->name),
+                                      .roles = weir_json_text(roles, engine->arena),
+                                      .time_ms = engine->now_ms};
+    json_decref(roles);
+    candidate->approvals = approvals;
+    candidate->n_approvals = n + 1;
 }
 
 /** Does the person's approval of the candidate count, at the policy where it stands? */
@@ -120,7 +126,7 @@ static bool is_reviewed(const struct engine *engine, const struct weir_ion_candi
 static void approve(struct engine *engine, struct weir_ion_candidate *candidate,
                     const struct weir_policy_person *person)
 {
-    candidate->approvals = with_approval(engine, candidate, person);
+    add_approval(engine, candidate, person);
     engine_advance(engine, weir_ion_doc_link(&engine->state->doc, candidate->link), candidate,
                    &(struct asked_by){.actor = person->name});
 }

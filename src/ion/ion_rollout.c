@@ -37,63 +37,48 @@ static const struct weir_ion_traffic *find_traffic(const struct engine *engine, 
     return NULL;
 }
 
-char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candidate,
-                   const struct weir_ion_doc_link *link, size_t i_policy)
+const struct weir_policy_trial *engine_trial(struct engine *engine,
+                                             const struct weir_ion_candidate *candidate,
+                                             const struct weir_ion_doc_link *link, size_t i_policy)
 {
     if (!weir_policy_ops(&link->policies.items[i_policy])->tries) {
         return NULL;
     }
     const struct weir_ion_candidate *other = find_tried(engine->state, link->id, candidate->id);
     const struct weir_ion_traffic *traffic = find_traffic(engine, candidate->id);
-    struct weir_policy_trial trial = {.is_sandbox =
-                                          engine_is(engine->state->ion.mode, WEIR_ION_SANDBOX),
-                                      .other_version = other != NULL ? other->version : 0,
-                                      .step = candidate->step,
-                                      .step_ms = candidate->step_ms,
-                                      .begun_ms = candidate->begun_ms};
+    struct weir_policy_trial *trial = WEIR_ARENA_NEW(engine->arena, struct weir_policy_trial);
+    *trial = (struct weir_policy_trial){.is_sandbox =
+                                            engine_is(engine->state->ion.mode, WEIR_ION_SANDBOX),
+                                        .other_version = other != NULL ? other->version : 0,
+                                        .step = candidate->step,
+                                        .step_ms = candidate->step_ms,
+                                        .begun_ms = candidate->begun_ms};
     if (traffic != NULL) {
-        struct weir_ion_figures now =
-            weir_ion_figures_since(candidate->base, &traffic->figures, engine->arena);
-        trial.live_ppm = traffic->live_ppm;
-        trial.is_ready = traffic->is_ready;
-        trial.problem = weir_arena_strdup(engine->arena, traffic->problem);
-        if (candidate->begun_ms > 0) {
-            trial.n_requests = now.n_requests;
-            trial.n_failed = now.n_failed;
-            trial.n_slow = now.n_slow;
-            trial.n_compared = now.n_compared;
-            trial.n_disagreed = now.n_disagreed;
-            trial.compared_us = now.compared_us;
-            trial.copies_us = now.copies_us;
-            trial.n_unaccepted = now.n_unaccepted;
-            trial.live_requests = now.live_requests;
-            trial.live_unaccepted = now.live_unaccepted;
-            trial.n_only = now.n_only;
-            trial.live_only = now.live_only;
-            trial.n_neither = now.n_neither;
-            trial.outputs = now.outputs;
-            trial.live_outputs = now.live_outputs;
-            trial.n_looks = now.n_looks;
-            trial.n_looks_of_step = now.n_looks_since;
-        }
+        trial->live_ppm = traffic->live_ppm;
+        trial->is_ready = traffic->is_ready;
+        trial->problem = weir_arena_strdup(engine->arena, traffic->problem);
     }
-    return weir_policy_trial_text(&trial, engine->arena);
+    if (traffic != NULL && candidate->begun_ms > 0) {
+        trial->figures = weir_ion_figures_since(candidate->base, &traffic->figures, engine->arena);
+    }
+    return trial;
 }
 
-char *engine_arms(struct engine *engine, const struct weir_ion_candidate *candidate,
-                  const struct weir_ion_doc_link *link, size_t i_policy)
+const struct weir_policy_arms *engine_arms(struct engine *engine,
+                                           const struct weir_ion_candidate *candidate,
+                                           const struct weir_ion_doc_link *link, size_t i_policy)
 {
     bool compares = weir_policy_ops(&link->policies.items[i_policy])->metric != NULL;
     const struct weir_ion_traffic *traffic = find_traffic(engine, candidate->id);
-    return compares && traffic != NULL ? weir_policy_arms_text(&traffic->arms, engine->arena)
-                                       : NULL;
+    return compares && traffic != NULL ? &traffic->arms : NULL;
 }
 
 void engine_end_trial(struct weir_ion_candidate *candidate)
 {
     candidate->share_ppm = candidate->step = candidate->step_ms = candidate->begun_ms = 0;
     candidate->is_mirrored = false;
-    candidate->base = candidate->blocked = NULL;
+    candidate->base = NULL;
+    candidate->blocked = NULL;
 }
 
 void engine_end_trials_of(struct engine *engine, const char *link, const char *why)

@@ -148,16 +148,17 @@ struct weir_ion_candidate {
     int64_t until_ms;    /**< When that policy is asked again; 0 = when a person speaks. */
     char *waits_for;     /**< That policy's name; NULL = it does not wait. */
     char *waits_why;     /**< What it said: "manual: 1 of 2 approvals, by ann". */
-    char *approvals;     /**< JSON: [{"by", "roles", "time_ms"}] at this policy; NULL = none. */
+    const struct weir_policy_approval *approvals; /**< At this policy; NULL = none. */
+    size_t n_approvals;
     /* Of SHADOW, CANARY and AB, whose link ends in a deployment; else 0. */
     int64_t share_ppm;     /**< Of the requests, that it is to answer. */
     bool is_mirrored;      /**< Its answers are compared with those of the version that serves. */
     int64_t step, step_ms; /**< Step of the trial, and when it was asked for. */
     int64_t begun_ms;      /**< When that came into effect; 0 = not yet. */
     char *blocked;         /**< Why its policy cannot judge it, so far; NULL = nothing shows. */
-    char *base;            /**< JSON: the figures at that time (struct weir_ion_figures). */
-    char *
-        evaluation; /**< JSON: a weir_policy_evaluation, while a policy has it measured; else NULL. */
+    const struct weir_ion_figures *base; /**< The figures at that time. */
+    const struct weir_policy_evaluation
+        *evaluation;    /**< While a policy has it measured; else NULL. */
     char *made_by;      /**< Who triggered its training by hand or registered it; NULL = nobody. */
     int64_t served_seq; /**< Order of serving; 0 = never served. */
     int64_t served_ms;

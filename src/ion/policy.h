@@ -32,6 +32,19 @@
 #define WEIR_VERDICT_ROLLBACK "rollback" /**< It served, all or in part, and does not any more. */
 #define WEIR_VERDICT_SET      "set" /**< By hand, or as a link's default: no policy was asked. */
 
+struct weir_policy_trial;
+struct weir_policy_evaluation;
+struct weir_policy_arms;
+
+/** A person has said that a version may pass the policy where it stands. */
+struct weir_policy_approval {
+    char *by;
+    char *roles; /**< JSON: a list of those that the person had. */
+    int64_t time_ms;
+};
+
+extern const struct weir_resource weir_policy_approval_resource;
+
 /** What a policy looks at; a record, whose JSON is the decision's `inputs`. Borrowed. */
 struct weir_policy_inputs {
     char *policy;     /**< JSON: {"kind": NAME, OPTION: VALUE}, as the document has it. */
@@ -48,19 +61,18 @@ struct weir_policy_inputs {
     int64_t last_served_ms;   /**< When the link last began to serve another version; 0: never. */
     char *made_by; /**< Who triggered its training or registered it: names, with ", " between them;
                         NULL: no person did. */
-    char *approvals;   /**< JSON: [{"by", "roles", "time_ms"}] at this policy; NULL: none. */
+    const struct weir_policy_approval *approvals; /**< At this policy; NULL: none. */
+    size_t n_approvals;
     char *rejected_by; /**< A person who rejects it; NULL: nobody does. */
     char *metrics;     /**< JSON, as its training reported them; NULL: none. */
-    char *
-        trial; /**< JSON: a weir_policy_trial; NULL: the policy does not try versions (policy_trial.h).
-                  */
-    char *evaluation; /**< JSON: a weir_policy_evaluation; NULL: the policy measures nothing
-                           (policy_evaluation.h). */
+    /* What a family of policies looks at beside that; NULL: the policy is of another. */
+    const struct weir_policy_trial *trial;           /**< It tries versions (policy_trial.h). */
+    const struct weir_policy_evaluation *evaluation; /**< It measures (policy_evaluation.h). */
+    const struct weir_policy_arms
+        *arms; /**< It compares outcomes (policy_arms.h), and some are known. */
     char *
         changes; /**< What it takes or gives is incompatible with what serves: in words; NULL: it is
                         compatible, or nobody has to say so at this policy. */
-    char *
-        arms; /**< JSON: a weir_policy_arms; NULL: the policy compares no outcomes (policy_arms.h). */
 };
 
 extern const struct weir_resource weir_policy_inputs_resource;

@@ -138,16 +138,18 @@ static const char *guard(const struct weir_policy_ab *ab, const struct weir_poli
                          struct weir_arena *arena)
 {
     const struct weir_policy_refusal refusal = {"ab", ab->max_refusal_excess, 1, share_ppm(ab)};
-    const char *refuses = weir_policy_refusal_trips(&refusal, trial, arena);
+    const char *refuses = weir_policy_refusal_trips(&refusal, &trial->figures, arena);
     if (refuses != NULL) {
         return refuses;
     }
-    bool trips = trial->n_requests >= ab->min_judged && trial->n_failed > 0 &&
-                 weir_accuracy_of(trial->n_requests, trial->n_failed).low > ab->max_error_rate;
+    bool trips = trial->figures.n_requests >= ab->min_judged && trial->figures.n_failed > 0 &&
+                 weir_accuracy_of(trial->figures.n_requests, trial->figures.n_failed).low >
+                     ab->max_error_rate;
     return trips ? weir_arena_printf(arena,
                                      "ab: %" PRId64 " of %" PRId64
                                      " requests failed, surely more than a share of %g",
-                                     trial->n_failed, trial->n_requests, ab->max_error_rate)
+                                     trial->figures.n_failed, trial->figures.n_requests,
+                                     ab->max_error_rate)
                  : NULL;
 }
 
@@ -185,7 +187,7 @@ static const char *blocked(const struct weir_policy_ab *ab, const struct weir_po
 {
     const char *what = weir_arena_printf(
         arena, "outcomes (%s, told by `weir feedback` or a KPI) of both versions", ab->metric);
-    int64_t n_requests = weir_policy_refusal_n_accepted(trial);
+    int64_t n_requests = weir_policy_refusal_n_accepted(&trial->figures);
     bool has_none = view->arm.n == 0 && view->live.n == 0;
     struct weir_policy_awaited awaited = {what, WEIR_MIN(view->arm.n, view->live.n),
                                           ab->min_samples, 0, ab->timeout_s};
@@ -201,24 +203,24 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
 {
     const struct weir_policy_ab *ab = options;
     const struct weir_policy policy = {.kind = &weir_policy_ab, .options = options};
-    struct weir_policy_trial trial = weir_policy_trial_of(inputs, arena);
-    struct weir_policy_arms arms = weir_policy_arms_of(inputs->arms, arena);
-    struct weir_policy_verdict told = weir_policy_trial_before("ab", inputs, &trial, arena);
+    const struct weir_policy_trial *trial = weir_policy_trial_of(inputs->trial);
+    struct weir_policy_arms arms = *weir_policy_arms_of(inputs->arms);
+    struct weir_policy_verdict told = weir_policy_trial_before("ab", inputs, trial, arena);
     struct weir_ab_view view;
     if (told.verdict != NULL) {
         return told;
     }
-    if (trial.step_ms > 0 && trial.problem != NULL) {
+    if (trial->step_ms > 0 && trial->problem != NULL) {
         return answer(
             WEIR_VERDICT_ROLLBACK,
-            weir_arena_printf(arena, "ab: a replica cannot serve it: %.300s", trial.problem));
+            weir_arena_printf(arena, "ab: a replica cannot serve it: %.300s", trial->problem));
     }
     if (arms.live_version != inputs->serving_version) {
         arms = (struct weir_policy_arms){0};
     }
     (void)weir_ab_view_of(&policy, &arms, &view);
-    if (trial.begun_ms > 0) {
-        const char *rule = guard(ab, &trial, arena);
+    if (trial->begun_ms > 0) {
+        const char *rule = guard(ab, trial, arena);
         if (rule != NULL) {
             return answer(WEIR_VERDICT_ROLLBACK, rule);
         }
@@ -227,11 +229,11 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
             return told;
         }
     }
-    if (trial.step_ms > 0 && inputs->now_ms >= trial.step_ms + ab->timeout_s * 1000) {
+    if (trial->step_ms > 0 && inputs->now_ms >= trial->step_ms + ab->timeout_s * 1000) {
         return time_over(ab, &view, inputs->serving_version, arena);
     }
-    told = wait(ab, &trial, inputs->serving_version, arena);
-    told.blocked = told.is_begun ? NULL : blocked(ab, inputs, &trial, &view, arena);
+    told = wait(ab, trial, inputs->serving_version, arena);
+    told.blocked = told.is_begun ? NULL : blocked(ab, inputs, trial, &view, arena);
     if (told.blocked != NULL) {
         told.rule =
             weir_arena_printf(arena, "%s; it cannot be judged: %s", told.rule, told.blocked);

@@ -178,17 +178,17 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                                          const void *options, struct weir_arena *arena)
 {
     const struct weir_policy_evaluate *evaluate = options;
-    struct weir_policy_evaluation found = weir_policy_evaluation_of(inputs->evaluation, arena);
+    const struct weir_policy_evaluation *found = weir_policy_evaluation_of(inputs->evaluation);
     if (inputs->serving_version == 0 && evaluate->least_accuracy <= 0) {
         return answer(WEIR_VERDICT_PASS, "evaluate: the link serves no other version of the model "
                                          "to compare with");
     }
-    bool is_asked = found.asked_ms > 0;
-    bool is_of_this = is_asked && found.live_version == inputs->serving_version;
+    bool is_asked = found->asked_ms > 0;
+    bool is_of_this = is_asked && found->live_version == inputs->serving_version;
     if (is_of_this) {
-        return look(evaluate, inputs, &found, arena);
+        return look(evaluate, inputs, found, arena);
     }
-    if (found.n >= MEASUREMENTS_MAX) {
+    if (found->n >= MEASUREMENTS_MAX) {
         return fail(evaluate, "other versions came to serve while it was measured, again and again",
                     arena);
     }
