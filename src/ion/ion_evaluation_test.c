@@ -391,7 +391,7 @@ START_TEST(a_version_is_measured_then_approved_by_two_then_tried)
     tick_of(2, ended("j1", 12, 2));
     stopped("j1");
     take_through(2);
-    is_in(2, WEIR_CANDIDATE_CANARY);
+    is_in(2, "CANARY");
     ck_assert_int_eq(serving_version(), 1);
     ck_assert_int_eq(require_candidate(&state, 2)->share_ppm, 100000);
     answer_with(2, 0);

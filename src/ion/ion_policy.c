@@ -159,10 +159,8 @@ bool engine_is_standing(const struct weir_ion_candidate *candidate)
 {
     return engine_is(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) ||
            engine_is(candidate->state, WEIR_CANDIDATE_WAITING) ||
-           engine_is(candidate->state, WEIR_CANDIDATE_SHADOW) ||
-           engine_is(candidate->state, WEIR_CANDIDATE_CANARY) ||
-           engine_is(candidate->state, WEIR_CANDIDATE_AB) ||
-           engine_is(candidate->state, WEIR_CANDIDATE_APPROVED);
+           engine_is(candidate->state, WEIR_CANDIDATE_APPROVED) ||
+           weir_policy_is_trial(candidate->state);
 }
 
 static bool is_verdict(const struct weir_policy_verdict *told, const char *verdict)

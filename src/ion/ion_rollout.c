@@ -8,9 +8,7 @@
 
 static bool is_tried(const struct weir_ion_candidate *candidate)
 {
-    return engine_is(candidate->state, WEIR_CANDIDATE_SHADOW) ||
-           engine_is(candidate->state, WEIR_CANDIDATE_CANARY) ||
-           engine_is(candidate->state, WEIR_CANDIDATE_AB);
+    return weir_policy_is_trial(candidate->state);
 }
 
 /** The candidate of the link that is being tried, but for one; NULL: none is. */
@@ -41,7 +39,7 @@ const struct weir_policy_trial *engine_trial(struct engine *engine,
                                              const struct weir_ion_candidate *candidate,
                                              const struct weir_ion_doc_link *link, size_t i_policy)
 {
-    if (!weir_policy_ops(&link->policies.items[i_policy])->tries) {
+    if (weir_policy_ops(&link->policies.items[i_policy])->trial_state == NULL) {
         return NULL;
     }
     const struct weir_ion_candidate *other = find_tried(engine->state, link->id, candidate->id);

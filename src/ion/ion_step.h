@@ -14,8 +14,8 @@
  *                    ↘ REJECTED           ↘ ROLLED_BACK
  * A policy that measures has a job made, and waits for its end; the job is stopped when the candidate
  * leaves the policy.
- * A policy that tries versions among the requests of a deployment has SHADOW, CANARY and AB in place of
- * WAITING; a canary that fails, or what loses a comparison, is ROLLED_BACK, and so is what is tried when
+ * A policy that tries versions among the requests of a deployment has a state of its own (SHADOW, CANARY,
+ * AB) in place of WAITING; a canary that fails, or what loses a comparison, is ROLLED_BACK, and so is what is tried when
  * its link or ION goes.
  * A version that comes to a link with a deployment, and is not compatible with what serves there
  * (ion/interface.h), is PENDING_REVIEW at the first policy of a chain that asks nobody: it is not even
@@ -427,13 +427,10 @@ const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
 /** Key of the alert that a deployment cannot be as a link wants it: ION, link. */
 #define WEIR_ION_SHIFT_ALERT "deployment_failed:%s:%s"
 
-/** Candidate states. */
+/** Candidate states; beside them those in which policies try versions (weir_policy_ops.trial_state). */
 #define WEIR_CANDIDATE_PENDING_REVIEW "PENDING_REVIEW"
 #define WEIR_CANDIDATE_WAITING        "WAITING"
 #define WEIR_CANDIDATE_APPROVED       "APPROVED"
-#define WEIR_CANDIDATE_SHADOW         "SHADOW"
-#define WEIR_CANDIDATE_CANARY         "CANARY"
-#define WEIR_CANDIDATE_AB             "AB"
 #define WEIR_CANDIDATE_SERVING        "SERVING"
 #define WEIR_CANDIDATE_PAUSED         "PAUSED" /* shown only */
 #define WEIR_CANDIDATE_RETIRED        "RETIRED"

@@ -112,6 +112,17 @@ weir_status weir_policy_chain_read(const json_t *json, const char *where, struct
     return WEIR_OK;
 }
 
+bool weir_policy_is_trial(const char *state)
+{
+    for (size_t i = 0; state != NULL && i < WEIR_ARRAY_LEN(policies); i++) {
+        const struct weir_policy_ops *ops = policies[i]->ops;
+        if (ops->trial_state != NULL && strcmp(ops->trial_state, state) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** What serves has callers who would be refused, or read the answers wrongly: a person must know. */
 static struct weir_policy_verdict changes_wait(const struct weir_policy *policy,
                                                const struct weir_policy_inputs *inputs,

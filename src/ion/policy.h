@@ -116,7 +116,9 @@ struct weir_policy_ops {
         watches; /**< While a candidate waits here it is asked again with every tick; what it says is
                      recorded if it is another thing than before. */
     bool measures; /**< It has its candidates measured on a dataset: its options name `dataset`. */
-    bool tries;    /**< Its candidates get requests of a deployment: the link must end in one. */
+    /** It tries versions: the state of its candidates while they get requests of a deployment, no other
+     *  policy's; the link must end in one. NULL: it tries none. */
+    const char *trial_state;
     bool ends_chain; /**< It must be the last of its chain: what waits behind it would give the
                          requests back to the version before. */
     /** Of one that tries: above which time of an answer, in us, a request counts as slow; 0: never. */
@@ -185,6 +187,9 @@ weir_status weir_policy_admit(const struct weir_policy *policy,
                               const struct weir_policy_inputs *inputs,
                               const struct weir_policy_person *person,
                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is it the state of what a policy tries? */
+bool weir_policy_is_trial(const char *state);
 
 static inline const struct weir_policy_ops *weir_policy_ops(const struct weir_policy *policy)
 {

@@ -81,7 +81,7 @@ static const char *decide(struct rollout *play)
                                         .candidate_version = 2,
                                         .newest_other_version = 1,
                                         .serving_version = 1,
-                                        .candidate_state = WEIR_CANDIDATE_CANARY,
+                                        .candidate_state = "CANARY",
                                         .trial = &play->trial};
     struct weir_policy_verdict told = weir_policy_decide(&play->policy, &inputs, &arena);
     bool is_next = play->trial.step_ms == 0 || told.step != play->trial.step;

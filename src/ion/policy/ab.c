@@ -11,6 +11,7 @@
 
 #define CONVERSION "conversion"
 #define ERROR      "error"
+#define STATE      "AB"
 
 struct weir_policy_ab {
     double share, confidence, max_error_rate, max_refusal_excess;
@@ -175,7 +176,7 @@ static struct weir_policy_verdict wait(const struct weir_policy_ab *ab,
             arena, "ab: it %s %g %% of the requests, beside version %" PRId64 ", until %s tells",
             is_begun || trial->begun_ms > 0 ? "answers" : "is to answer", ab->share, live_version,
             ab->metric),
-        .state = WEIR_CANDIDATE_AB,
+        .state = STATE,
         .share_ppm = share_ppm(ab),
         .is_begun = is_begun};
 }
@@ -259,7 +260,7 @@ static const struct weir_option options_of[] = {
 static const struct weir_policy_ops ops = {.check = check,
                                            .decide = decide,
                                            .watches = true,
-                                           .tries = true,
+                                           .trial_state = STATE,
                                            .ends_chain = true,
                                            .metric = metric};
 

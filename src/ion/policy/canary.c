@@ -11,6 +11,7 @@
 
 #define STEPS_MAX      16
 #define DRIFT_RATE_MIN 0.003 /* of 16 steps each test has 0.00001 then, the least there is */
+#define STATE          "CANARY"
 
 struct weir_policy_canary {
     const json_t *steps_json; /**< NULL once `steps` are made of it. */
@@ -144,7 +145,7 @@ static struct weir_policy_verdict at_step(const struct weir_policy_canary *canar
         .rule = weir_arena_printf(
             arena, "canary: step %" PRId64 " of %" PRId64 ": it is to answer %g %% of the requests",
             step + 1, canary->n_steps, percent),
-        .state = WEIR_CANDIDATE_CANARY,
+        .state = STATE,
         .share_ppm = canary->steps[step],
         .step = step,
         .is_mirrored = canary->max_disagreement < 1};
@@ -342,7 +343,7 @@ static const struct weir_option options_of[] = {
 static const struct weir_policy_ops ops = {.check = check,
                                            .decide = decide,
                                            .watches = true,
-                                           .tries = true,
+                                           .trial_state = STATE,
                                            .ends_chain = true,
                                            .slow_us = slow_us};
 

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#define STATE "SHADOW"
+
 struct weir_policy_shadow {
     int64_t min_requests, timeout_s;
     double max_disagreement, max_latency_ratio, max_refusal_excess;
@@ -91,7 +93,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                                       "shadow: it gets copies, until %" PRId64
                                       " answers are compared; it cannot be judged: %s",
                                       shadow->min_requests, blocked),
-            .state = WEIR_CANDIDATE_SHADOW,
+            .state = STATE,
             .is_mirrored = true,
             .blocked = blocked};
     }
@@ -102,7 +104,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
             is_begun ? "shadow: it gets copies, until %" PRId64 " answers are compared"
                      : "shadow: it is to get copies, until %" PRId64 " answers are compared",
             shadow->min_requests),
-        .state = WEIR_CANDIDATE_SHADOW,
+        .state = STATE,
         .is_mirrored = true,
         .is_begun = is_begun};
 }
@@ -117,7 +119,7 @@ static const struct weir_option options_of[] = {
 };
 // clang-format on
 
-static const struct weir_policy_ops ops = {.decide = decide, .watches = true, .tries = true};
+static const struct weir_policy_ops ops = {.decide = decide, .watches = true, .trial_state = STATE};
 
 const struct weir_kind weir_policy_shadow = {
     .name = "shadow",
