@@ -543,18 +543,19 @@ weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, stru
     int64_t wait_s = api_query_int(call, "wait_s");
     WEIR_TRY(weir_ion_load(txn, call->params[0], call->arena, &state, err));
     const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(&state, call->params[1]);
-    if (pipeline == NULL || strcmp(pipeline->type, "prediction") != 0) {
+    const struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    if (service == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "ion \"%s\" has no prediction pipeline \"%s\"", call->params[0],
                               call->params[1]);
     }
-    bool is_new = pipeline->deployment != NULL && pipeline->deployment_revision > after;
+    bool is_new = service->deployment != NULL && service->deployment_revision > after;
     if (!is_new && wait_s > 0 && !call->request->is_expired) {
         weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
         return WEIR_OK;
     }
     json_t *deployment =
-        pipeline->deployment != NULL ? json_loads(pipeline->deployment, 0, NULL) : NULL;
+        service->deployment != NULL ? json_loads(service->deployment, 0, NULL) : NULL;
     if (deployment == NULL) {
         deployment = json_object();
     }
@@ -567,7 +568,7 @@ weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, stru
             return status;
         }
     }
-    json_object_set_new(deployment, "revision", json_integer(pipeline->deployment_revision));
+    json_object_set_new(deployment, "revision", json_integer(service->deployment_revision));
     api_answer(call, deployment);
     return WEIR_OK;
 }

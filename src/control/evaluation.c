@@ -89,17 +89,6 @@ weir_status control_evaluation_gather(struct control *control, struct weir_txn *
 
 /* ---- begun ----------------------------------------------------------------------------------- */
 
-static const struct weir_ion_candidate *find_candidate(const struct weir_ion_state *state,
-                                                       const char *id)
-{
-    for (size_t i = 0; i < state->n_candidates; i++) {
-        if (strcmp(state->candidates[i].id, id) == 0) {
-            return &state->candidates[i];
-        }
-    }
-    return NULL;
-}
-
 /* What the policy's options say of the job. */
 static json_t *spec_of(const struct weir_ion_candidate *candidate, const struct weir_policy *policy,
                        int64_t live_version)
@@ -141,7 +130,7 @@ weir_status control_evaluation_start(struct control *control, struct weir_txn *t
                                      struct weir_ion_state *state, const char *id, int64_t number,
                                      struct weir_error *err)
 {
-    const struct weir_ion_candidate *candidate = find_candidate(state, id);
+    const struct weir_ion_candidate *candidate = weir_ion_candidate_of(state, id);
     const struct weir_policy *policy =
         candidate != NULL ? weir_ion_watching(state, candidate) : NULL;
     const struct weir_policy_evaluation *row =

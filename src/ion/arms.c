@@ -125,27 +125,15 @@ struct place {
     int64_t live_version;
 };
 
-static const struct weir_ion_candidate *find_serving(const struct weir_ion_state *state,
-                                                     const struct weir_ion_candidate *beside)
-{
-    for (size_t i = 0; i < state->n_candidates; i++) {
-        const struct weir_ion_candidate *one = &state->candidates[i];
-        if (strcmp(one->link, beside->link) == 0 && strcmp(one->model, beside->model) == 0 &&
-            strcmp(one->state, WEIR_CANDIDATE_SERVING) == 0) {
-            return one;
-        }
-    }
-    return NULL;
-}
-
 /** @return false: the candidate is not being compared. */
 static bool find_place(const struct weir_ion_state *state,
                        const struct weir_ion_candidate *candidate, struct place *out)
 {
     bool is_compared = candidate->begun_ms > 0;
     const struct weir_policy *policy = is_compared ? weir_ion_watching(state, candidate) : NULL;
-    const struct weir_ion_candidate *serving = is_compared ? find_serving(state, candidate) : NULL;
-    if (policy == NULL || weir_policy_ops(policy)->metric == NULL || serving == NULL) {
+    const struct weir_ion_candidate *serving = weir_ion_serving(state, candidate->link);
+    if (policy == NULL || weir_policy_ops(policy)->metric == NULL || serving == NULL ||
+        strcmp(serving->model, candidate->model) != 0) {
         return false;
     }
     *out = (struct place){candidate, weir_ion_doc_link(&state->doc, candidate->link)->deployment,

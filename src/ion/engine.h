@@ -78,9 +78,6 @@ void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, c
  *  begins with the end of the step (engine_start_pending). Not while it is paused. */
 void engine_go_on(struct engine *engine, struct weir_ion_pipeline *pipeline);
 
-/** Does it run jobs? All but predictions do. */
-bool engine_runs_jobs(const struct weir_ion_pipeline *pipeline);
-
 /** Is a run of it in progress? */
 bool engine_is_running(const struct weir_ion_pipeline *pipeline);
 
@@ -191,11 +188,6 @@ struct asked_by {
     const char *actor;       /**< For the row. */
     const char *rejected_by; /**< A person who rejects the candidate; NULL: nobody does. */
 };
-
-struct weir_ion_candidate *engine_candidate(struct engine *engine, const char *id);
-
-/** Is a serving candidate there? NULL if not. */
-struct weir_ion_candidate *engine_serving(struct engine *engine, const char *link);
 
 /** The version of the candidate's model that its link serves; 0: nothing, or another model. */
 int64_t engine_serving_version(struct engine *engine, const struct weir_ion_candidate *candidate);

@@ -32,38 +32,37 @@ static void retire(struct engine *engine, struct weir_ion_candidate *candidate)
     candidate->updated_ms = engine->now_ms;
 }
 
-static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pipeline)
+/** What a prediction's links had chosen goes with it. */
+static void retire_served(struct engine *engine, const struct weir_ion_pipeline *pipeline)
 {
-    bool runs_jobs = engine_runs_jobs(pipeline);
-    if (runs_jobs) {
-        engine_stop_run(engine, pipeline);
-    } else {
-        engine_stop_replicas(engine, pipeline);
-    }
-    for (size_t i = 0; !runs_jobs && i < engine->state->n_candidates; i++) {
+    for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
         if (leads_into(candidate->link, pipeline->name) &&
             engine_is(candidate->state, WEIR_CANDIDATE_SERVING)) {
             retire(engine, candidate);
         }
     }
-    /* Counters stay: numbers and keys are not used again if the pipeline comes back. */
-    engine_forget_serving(engine, pipeline);
-    engine_forget_failure(engine, pipeline);
+}
+
+/** Counters stay: numbers and keys are not used again if the pipeline comes back. */
+static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    if (runs != NULL) {
+        engine_stop_run(engine, pipeline);
+        engine_forget_failure(engine, pipeline);
+        runs->run = runs->pending_cause = runs->pending_by = NULL;
+        runs->runs_left = runs->next_fire_ms = 0;
+    } else {
+        engine_stop_replicas(engine, pipeline);
+        retire_served(engine, pipeline);
+        engine_forget_serving(engine, pipeline);
+        service->candidate = service->deployment = NULL;
+    }
     engine_set_state(engine, pipeline, PIPELINE_REMOVED, NULL);
-    pipeline->job = NULL;
-    pipeline->run = NULL;
-    pipeline->pending_cause = NULL;
-    pipeline->pending_by = NULL;
-    pipeline->paused_by = NULL;
-    pipeline->paused_ms = 0;
-    pipeline->runs_left = 0;
-    pipeline->n_failures = 0;
-    pipeline->restart_ms = 0;
-    pipeline->next_fire_ms = 0;
-    pipeline->candidate = NULL;
-    pipeline->deployment = NULL;
-    pipeline->updated_ms = engine->now_ms;
+    pipeline->job = pipeline->paused_by = NULL;
+    pipeline->paused_ms = pipeline->n_failures = pipeline->restart_ms = 0;
 }
 
 /** Pipelines that the new document no longer has, or has as another type. */
@@ -97,15 +96,15 @@ ensure_pipeline(struct engine *engine, const struct weir_ion_doc_pipeline *doc, 
     if (*out_is_new) {
         pipeline->type = (char *)weir_pipeline_type_name(doc->type);
         engine_set_state(engine, pipeline,
-                         engine_runs_jobs(pipeline) ? PIPELINE_IDLE : PIPELINE_WAITING, NULL);
-        pipeline->last_frame_ms = 0;
-        pipeline->dataset_version = 0;
-        pipeline->gallery_version = 0;
-        pipeline->impostors_version = 0;
-        pipeline->threshold = NULL;
-        pipeline->measured_model = NULL;
-        pipeline->measured_version = 0;
-        pipeline->updated_ms = engine->now_ms;
+                         weir_ion_runs_of(pipeline) != NULL ? PIPELINE_IDLE : PIPELINE_WAITING,
+                         NULL);
+        pipeline->runs.dataset_version = 0;
+        pipeline->runs.measured_model = NULL;
+        pipeline->runs.measured_version = 0;
+        pipeline->service.last_frame_ms = 0;
+        pipeline->service.gallery.version = 0;
+        pipeline->service.impostors.version = 0;
+        pipeline->service.threshold = NULL;
     }
     return pipeline;
 }
@@ -141,11 +140,12 @@ static void apply_prediction(struct engine *engine, struct weir_ion_pipeline *pi
 {
     const struct weir_ion_dataset *dataset = find_dataset(engine->event, doc->gallery_dataset);
     const struct weir_ion_dataset *impostors = find_dataset(engine->event, doc->impostors);
+    struct weir_ion_service *service = weir_ion_service_of(pipeline);
     if (old != NULL && !is_same_text(old->gallery_dataset, doc->gallery_dataset)) {
-        pipeline->gallery_version = 0;
+        service->gallery.version = 0;
     }
     if (old != NULL && !is_same_text(old->impostors, doc->impostors)) {
-        pipeline->impostors_version = 0;
+        service->impostors.version = 0;
     }
     if (dataset != NULL) {
         engine_see_gallery(engine, pipeline, dataset);
@@ -189,10 +189,10 @@ static void apply_links(struct engine *engine, const struct weir_ion_doc *old_do
         /* A newer model first: what served last would be promoted only to be replaced. */
         engine_offer_models(engine, &doc->links[i]);
         engine_enter_chain(engine, &doc->links[i]);
-        if (engine_serving(engine, doc->links[i].id) == NULL) {
+        if (weir_ion_serving(engine->state, doc->links[i].id) == NULL) {
             engine_revive_link(engine, &doc->links[i]);
         }
-        if (engine_serving(engine, doc->links[i].id) == NULL) {
+        if (weir_ion_serving(engine->state, doc->links[i].id) == NULL) {
             engine_serve_default(engine, &doc->links[i]);
         }
     }

@@ -19,7 +19,7 @@ static bool asks_people(const struct weir_policy_chain *chain)
 static char *changes_of(struct engine *engine, const struct weir_ion_candidate *candidate,
                         const struct weir_ion_doc_link *link, size_t i_policy)
 {
-    const struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
+    const struct weir_ion_candidate *serving = weir_ion_serving(engine->state, candidate->link);
     bool is_told = weir_policy_asks_people(&link->policies.items[i_policy]) ||
                    (i_policy == 0 && !asks_people(&link->policies));
     bool is_compatible;

@@ -32,35 +32,29 @@ static json_t *model_json(const struct weir_ion_candidate *candidate)
     return model;
 }
 
-/** By whom the threshold is set: null if nobody is named, or none of their photos are there yet. */
-static json_t *impostors_json(const struct weir_ion_pipeline *pipeline,
-                              const struct weir_ion_doc_pipeline *doc)
+/** A version of a dataset of people; null if none is named, or none of their photos are there yet. */
+static json_t *people_json(const struct weir_ion_people *people, const char *dataset)
 {
-    if (doc->impostors == NULL || pipeline->impostors_version == 0) {
+    if (dataset == NULL || people->version == 0) {
         return json_null();
     }
-    json_t *impostors = json_object();
-    put_text(impostors, "dataset", doc->impostors);
-    put_int(impostors, "version", pipeline->impostors_version);
-    put_text(impostors, "path", pipeline->impostors_path);
-    put_text(impostors, "digest", pipeline->impostors_digest);
-    put_text(impostors, "blob", pipeline->impostors_blob);
-    return impostors;
+    json_t *json = json_object();
+    put_text(json, "dataset", dataset);
+    put_int(json, "version", people->version);
+    put_text(json, "path", people->path);
+    put_text(json, "digest", people->digest);
+    put_text(json, "blob", people->blob);
+    return json;
 }
 
-static json_t *gallery_json(const struct weir_ion_pipeline *pipeline,
+/** Of whom faces are known, and in it by whom the threshold is set. */
+static json_t *gallery_json(const struct weir_ion_service *service,
                             const struct weir_ion_doc_pipeline *doc)
 {
-    if (doc->gallery_dataset == NULL || pipeline->gallery_version == 0) {
-        return json_null();
+    json_t *gallery = people_json(&service->gallery, doc->gallery_dataset);
+    if (json_is_object(gallery)) {
+        json_object_set_new(gallery, "impostors", people_json(&service->impostors, doc->impostors));
     }
-    json_t *gallery = json_object();
-    put_text(gallery, "dataset", doc->gallery_dataset);
-    put_int(gallery, "version", pipeline->gallery_version);
-    put_text(gallery, "path", pipeline->gallery_path);
-    put_text(gallery, "digest", pipeline->gallery_digest);
-    put_text(gallery, "blob", pipeline->gallery_blob);
-    json_object_set_new(gallery, "impostors", impostors_json(pipeline, doc));
     return gallery;
 }
 
@@ -79,7 +73,7 @@ static json_t *lists_json(const struct weir_ion_state *state)
     return lists;
 }
 
-static char *compose(struct engine *engine, const struct weir_ion_pipeline *pipeline,
+static char *compose(struct engine *engine, const struct weir_ion_service *service,
                      const struct weir_ion_doc_pipeline *doc,
                      const struct weir_ion_candidate *candidate, int64_t revision)
 {
@@ -87,7 +81,7 @@ static char *compose(struct engine *engine, const struct weir_ion_pipeline *pipe
     put_int(deployment, "revision", revision);
     json_object_set_new(deployment, "model", model_json(candidate));
     put_parsed(deployment, "stages", doc->stages);
-    json_object_set_new(deployment, "gallery", gallery_json(pipeline, doc));
+    json_object_set_new(deployment, "gallery", gallery_json(service, doc));
     put_int(deployment, "list_revision", engine->state->ion.list_revision);
     json_object_set_new(deployment, "lists", lists_json(engine->state));
     put_text(deployment, "default",
@@ -103,16 +97,6 @@ static char *compose(struct engine *engine, const struct weir_ion_pipeline *pipe
     return text;
 }
 
-static const struct weir_ion_candidate *find_candidate(const struct engine *engine, const char *id)
-{
-    for (size_t i = 0; id != NULL && i < engine->state->n_candidates; i++) {
-        if (strcmp(engine->state->candidates[i].id, id) == 0) {
-            return &engine->state->candidates[i];
-        }
-    }
-    return NULL;
-}
-
 /** The deployment revision makes the key new each time. */
 static void start_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
@@ -120,8 +104,9 @@ static void start_replicas(struct engine *engine, struct weir_ion_pipeline *pipe
     pipeline->restart_ms = 0;
     engine_act(engine, (struct weir_ion_action){
                            .type = WEIR_ION_ACTION_START_PREDICTION,
-                           .key = weir_arena_printf(engine->arena, "start_prediction:%s:%" PRId64,
-                                                    pipeline->id, pipeline->deployment_revision),
+                           .key = weir_arena_printf(
+                               engine->arena, "start_prediction:%s:%" PRId64, pipeline->id,
+                               weir_ion_service_of(pipeline)->deployment_revision),
                            .pipeline = pipeline->name});
 }
 
@@ -130,26 +115,28 @@ static bool deploy(struct engine *engine, struct weir_ion_pipeline *pipeline, bo
 {
     const struct weir_ion_doc_pipeline *doc =
         weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
-    const struct weir_ion_candidate *candidate = find_candidate(engine, pipeline->candidate);
+    struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    const struct weir_ion_candidate *candidate =
+        weir_ion_candidate_of(engine->state, service->candidate);
     if (doc == NULL || candidate == NULL) {
         return false;
     }
-    char *same = compose(engine, pipeline, doc, candidate, pipeline->deployment_revision);
-    if (!must_renew && pipeline->deployment != NULL && strcmp(same, pipeline->deployment) == 0) {
+    char *same = compose(engine, service, doc, candidate, service->deployment_revision);
+    if (!must_renew && service->deployment != NULL && strcmp(same, service->deployment) == 0) {
         return true;
     }
-    pipeline->deployment_revision++;
-    pipeline->deployment = compose(engine, pipeline, doc, candidate, pipeline->deployment_revision);
+    service->deployment_revision++;
+    service->deployment = compose(engine, service, doc, candidate, service->deployment_revision);
     pipeline->updated_ms = engine->now_ms;
     if (engine_is(pipeline->state, PIPELINE_DEPLOY_FAILED)) {
         /* Its alert stays until a deployment works. */
         engine_set_state(engine, pipeline,
-                         pipeline->served_revision > 0 ? PIPELINE_SERVING : PIPELINE_DEPLOYING,
+                         service->served_revision > 0 ? PIPELINE_SERVING : PIPELINE_DEPLOYING,
                          NULL);
     }
     engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_DEPLOYED,
                                                 .pipeline = pipeline->name,
-                                                .number = pipeline->deployment_revision});
+                                                .number = service->deployment_revision});
     return true;
 }
 
@@ -188,48 +175,51 @@ void engine_restart_replicas(struct engine *engine, struct weir_ion_pipeline *pi
     }
 }
 
+/** @return Whether it is newer than what is known: then it is known from now on. */
+static bool see_people(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                       struct weir_ion_people *people, const struct weir_ion_dataset *dataset)
+{
+    if (dataset->version <= people->version) {
+        return false;
+    }
+    people->version = dataset->version;
+    people->path = weir_arena_strdup(engine->arena, dataset->path);
+    people->digest = weir_arena_strdup(engine->arena, dataset->digest);
+    people->blob = weir_arena_strdup(engine->arena, dataset->blob);
+    pipeline->updated_ms = engine->now_ms;
+    return true;
+}
+
 void engine_see_gallery(struct engine *engine, struct weir_ion_pipeline *pipeline,
                         const struct weir_ion_dataset *dataset)
 {
-    if (dataset->version <= pipeline->gallery_version) {
-        return;
+    if (see_people(engine, pipeline, &weir_ion_service_of(pipeline)->gallery, dataset)) {
+        engine_tell(engine, "gallery_changed",
+                    weir_arena_printf(engine->arena,
+                                      "Pipeline %s knows the people of %s version %" PRId64 ".",
+                                      pipeline->name, dataset->name, dataset->version));
+        engine_deploy(engine, pipeline);
     }
-    pipeline->gallery_version = dataset->version;
-    pipeline->gallery_path = weir_arena_strdup(engine->arena, dataset->path);
-    pipeline->gallery_digest = weir_arena_strdup(engine->arena, dataset->digest);
-    pipeline->gallery_blob = weir_arena_strdup(engine->arena, dataset->blob);
-    pipeline->updated_ms = engine->now_ms;
-    engine_tell(engine, "gallery_changed",
-                weir_arena_printf(engine->arena,
-                                  "Pipeline %s knows the people of %s version %" PRId64 ".",
-                                  pipeline->name, dataset->name, dataset->version));
-    engine_deploy(engine, pipeline);
 }
 
 void engine_see_impostors(struct engine *engine, struct weir_ion_pipeline *pipeline,
                           const struct weir_ion_dataset *dataset)
 {
-    if (dataset->version <= pipeline->impostors_version) {
-        return;
+    if (see_people(engine, pipeline, &weir_ion_service_of(pipeline)->impostors, dataset)) {
+        engine_tell(engine, "impostors_changed",
+                    weir_arena_printf(engine->arena,
+                                      "Pipeline %s sets its threshold by the impostors of %s "
+                                      "version %" PRId64 ".",
+                                      pipeline->name, dataset->name, dataset->version));
+        engine_deploy(engine, pipeline);
     }
-    pipeline->impostors_version = dataset->version;
-    pipeline->impostors_path = weir_arena_strdup(engine->arena, dataset->path);
-    pipeline->impostors_digest = weir_arena_strdup(engine->arena, dataset->digest);
-    pipeline->impostors_blob = weir_arena_strdup(engine->arena, dataset->blob);
-    pipeline->updated_ms = engine->now_ms;
-    engine_tell(engine, "impostors_changed",
-                weir_arena_printf(engine->arena,
-                                  "Pipeline %s sets its threshold by the impostors of %s version "
-                                  "%" PRId64 ".",
-                                  pipeline->name, dataset->name, dataset->version));
-    engine_deploy(engine, pipeline);
 }
 
 void engine_on_lists(struct engine *engine)
 {
     for (size_t i = 0; i < engine->state->n_pipelines; i++) {
         struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
-        if (engine_is(pipeline->type, "prediction") &&
+        if (weir_ion_service_of(pipeline) != NULL &&
             !engine_is(pipeline->state, PIPELINE_REMOVED)) {
             engine_deploy(engine, pipeline);
         }

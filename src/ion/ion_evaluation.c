@@ -72,7 +72,7 @@ void engine_measure_candidate(struct engine *engine, struct weir_ion_candidate *
 void engine_on_measuring(struct engine *engine)
 {
     const struct weir_ion_event *event = engine->event;
-    struct weir_ion_candidate *candidate = engine_candidate(engine, event->candidate);
+    struct weir_ion_candidate *candidate = weir_ion_candidate_of(engine->state, event->candidate);
     const struct weir_ion_doc_link *link =
         candidate != NULL ? weir_ion_doc_link(&engine->state->doc, candidate->link) : NULL;
     const struct weir_policy_evaluation *before =

@@ -7,7 +7,8 @@ bool engine_lacks_model(const struct engine *engine, const struct weir_ion_pipel
 {
     const struct weir_ion_doc_pipeline *doc =
         weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
-    return doc != NULL && weir_pipeline_measures(doc->type) && pipeline->measured_version == 0;
+    return doc != NULL && weir_pipeline_measures(doc->type) &&
+           weir_ion_runs_of(pipeline)->measured_version == 0;
 }
 
 /** A version, newer than the one that it knows: the pipeline measures it. */
@@ -15,12 +16,13 @@ static void see_model(struct engine *engine, const struct weir_ion_doc_feed *fee
                       const struct weir_ion_model *model)
 {
     struct weir_ion_pipeline *pipeline = engine_pipeline(engine, feed->to);
-    if (pipeline == NULL || (engine_is(pipeline->measured_model, model->name) &&
-                             pipeline->measured_version >= model->version)) {
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    if (pipeline == NULL || (engine_is(runs->measured_model, model->name) &&
+                             runs->measured_version >= model->version)) {
         return;
     }
-    pipeline->measured_model = weir_arena_strdup(engine->arena, model->name);
-    pipeline->measured_version = model->version;
+    runs->measured_model = weir_arena_strdup(engine->arena, model->name);
+    runs->measured_version = model->version;
     pipeline->updated_ms = engine->now_ms;
     engine_trigger(
         engine, pipeline,
@@ -53,13 +55,14 @@ void engine_apply_measured(struct engine *engine)
     for (size_t i = 0; i < doc->n_feeds; i++) {
         const struct weir_ion_doc_feed *feed = &doc->feeds[i];
         struct weir_ion_pipeline *pipeline = engine_pipeline(engine, feed->to);
+        struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
         if (feed->dataset != NULL || pipeline == NULL) {
             continue;
         }
         const char *name = name_of(engine, feed);
-        if (pipeline->measured_model != NULL && !engine_is(pipeline->measured_model, name)) {
-            pipeline->measured_model = NULL;
-            pipeline->measured_version = 0;
+        if (runs->measured_model != NULL && !engine_is(runs->measured_model, name)) {
+            runs->measured_model = NULL;
+            runs->measured_version = 0;
             pipeline->updated_ms = engine->now_ms;
         }
         for (size_t k = 0; k < engine->event->n_models; k++) {

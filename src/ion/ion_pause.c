@@ -58,7 +58,7 @@ static void begin_pause(struct engine *engine, struct weir_ion_pipeline *pipelin
     pipeline->paused_ms = engine->now_ms;
     pipeline->updated_ms = engine->now_ms;
     bool is_running = engine_is_running(pipeline);
-    if (engine_is(pipeline->type, "prediction")) {
+    if (weir_ion_service_of(pipeline) != NULL) {
         stop_replicas(engine, pipeline);
     } else if (!is_running) {
         engine_set_state(engine, pipeline, pipeline->state, engine_pause_reason(engine, pipeline));
@@ -77,7 +77,7 @@ static void end_pause(struct engine *engine, struct weir_ion_pipeline *pipeline)
     engine_tell(engine, "pipeline_resumed",
                 weir_arena_printf(engine->arena, "Pipeline %s goes on, by %s.", pipeline->name,
                                   engine_actor(engine)));
-    if (engine_is(pipeline->type, "prediction")) {
+    if (weir_ion_service_of(pipeline) != NULL) {
         engine_set_state(engine, pipeline, PIPELINE_WAITING, NULL);
         engine_deploy(engine, pipeline);
     } else if (engine_is(pipeline->state, PIPELINE_IDLE)) {

@@ -4,20 +4,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct weir_ion_candidate *engine_candidate(struct engine *engine, const char *id)
+struct weir_ion_candidate *weir_ion_candidate_of(const struct weir_ion_state *state, const char *id)
 {
-    for (size_t i = 0; i < engine->state->n_candidates; i++) {
-        if (strcmp(engine->state->candidates[i].id, id) == 0) {
-            return &engine->state->candidates[i];
+    for (size_t i = 0; id != NULL && i < state->n_candidates; i++) {
+        if (strcmp(state->candidates[i].id, id) == 0) {
+            return &state->candidates[i];
         }
     }
     return NULL;
 }
 
-struct weir_ion_candidate *engine_serving(struct engine *engine, const char *link)
+struct weir_ion_candidate *weir_ion_serving(const struct weir_ion_state *state, const char *link)
 {
-    for (size_t i = 0; i < engine->state->n_candidates; i++) {
-        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        struct weir_ion_candidate *candidate = &state->candidates[i];
         if (strcmp(candidate->link, link) == 0 &&
             engine_is(candidate->state, WEIR_CANDIDATE_SERVING)) {
             return candidate;
@@ -53,7 +53,7 @@ static int64_t last_served_ms(const struct engine *engine, const char *link)
 
 int64_t engine_serving_version(struct engine *engine, const struct weir_ion_candidate *candidate)
 {
-    const struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
+    const struct weir_ion_candidate *serving = weir_ion_serving(engine->state, candidate->link);
     bool is_same_model = serving != NULL && strcmp(serving->model, candidate->model) == 0;
     return is_same_model ? serving->version : 0;
 }
@@ -131,7 +131,7 @@ void engine_serve(struct engine *engine, struct weir_ion_candidate *candidate, c
                   const char *kind)
 {
     const struct weir_ion_doc_link *link = weir_ion_doc_link(&engine->state->doc, candidate->link);
-    struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
+    struct weir_ion_candidate *serving = weir_ion_serving(engine->state, candidate->link);
     struct weir_ion_pipeline *pipeline = engine_pipeline(engine, link->to);
     char *instead = "";
     if (serving != NULL) {
@@ -149,7 +149,7 @@ void engine_serve(struct engine *engine, struct weir_ion_candidate *candidate, c
                                   link->deployment != NULL ? link->deployment : link->to,
                                   candidate->model, candidate->version, instead));
     if (pipeline != NULL) {
-        pipeline->candidate = candidate->id;
+        weir_ion_service_of(pipeline)->candidate = candidate->id;
         pipeline->updated_ms = engine->now_ms;
         engine_deploy(engine, pipeline);
     }
@@ -413,7 +413,7 @@ struct weir_ion_candidate *engine_come(struct engine *engine, const struct weir_
 {
     offered.id = weir_arena_printf(engine->arena, "%s:%s:%s", engine->state->ion.name, link->id,
                                    offered.model_version);
-    if (engine_candidate(engine, offered.id) != NULL) {
+    if (weir_ion_candidate_of(engine->state, offered.id) != NULL) {
         return NULL; /* It came before: nothing is promoted twice. */
     }
     offered.ion = engine->state->ion.name;
@@ -585,8 +585,8 @@ void engine_on_model(struct engine *engine)
     const struct weir_ion_event *event = engine->event;
     const struct weir_ion_doc *doc = &engine->state->doc;
     const struct weir_ion_pipeline *maker = engine_pipeline(engine, event->pipeline);
-    const char *made_by = maker != NULL ? maker->cause_by : event->models[0].made_by;
-    if (maker != NULL) {
+    const char *made_by = maker != NULL ? maker->runs.cause_by : event->models[0].made_by;
+    if (weir_ion_runs_of(maker) != NULL) { /* it may be a prediction by now */
         tell_aside(engine, maker);
     }
     for (size_t i = 0; i < doc->n_links; i++) {

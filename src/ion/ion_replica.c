@@ -25,12 +25,11 @@ void engine_set_state(struct engine *engine, struct weir_ion_pipeline *pipeline,
 
 void engine_forget_serving(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
-    if (engine_is(pipeline->type, "prediction")) {
-        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
-                                                    .key = alert_key(engine, pipeline)});
-    }
-    pipeline->served_revision = 0;
-    pipeline->served_candidate = NULL;
+    struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
+                                                .key = alert_key(engine, pipeline)});
+    service->served_revision = 0;
+    service->served_candidate = NULL;
     pipeline->state_reason = NULL;
 }
 
@@ -44,13 +43,14 @@ struct verdict {
 static struct verdict judge(const struct engine *engine, const struct weir_ion_pipeline *pipeline)
 {
     struct verdict verdict = {0};
+    const struct weir_ion_service *service = weir_ion_service_of(pipeline);
     for (size_t i = 0; i < engine->state->n_replicas; i++) {
         const struct weir_ion_replica *replica = &engine->state->replicas[i];
         if (strcmp(replica->pipeline, pipeline->name) != 0 ||
             !weir_ion_replica_is_of(replica->replica, pipeline->job)) {
             continue;
         }
-        bool is_current = replica->revision == pipeline->deployment_revision;
+        bool is_current = replica->revision == service->deployment_revision;
         bool is_applied = engine_is(replica->state, WEIR_REPLICA_APPLIED);
         verdict.served_revision = WEIR_MAX(
             verdict.served_revision, is_applied ? replica->revision : replica->served_revision);
@@ -68,7 +68,7 @@ static void tell_failed(struct engine *engine, struct weir_ion_pipeline *pipelin
 {
     char *message = weir_arena_printf(
         engine->arena, "Pipeline %s cannot serve deployment %" PRId64 ": %s%s", pipeline->name,
-        pipeline->deployment_revision, verdict->reason,
+        weir_ion_service_of(pipeline)->deployment_revision, verdict->reason,
         verdict->served_revision > 0 ? "; it serves the one before" : "; it decides nothing");
     const struct weir_ion_doc_pipeline *doc =
         weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
@@ -85,7 +85,8 @@ static void tell_served(struct engine *engine, const struct weir_ion_pipeline *p
 {
     engine_tell(engine, "deployment_served",
                 weir_arena_printf(engine->arena, "Pipeline %s serves deployment %" PRId64 ".",
-                                  pipeline->name, pipeline->deployment_revision));
+                                  pipeline->name,
+                                  weir_ion_service_of(pipeline)->deployment_revision));
     engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
                                                 .key = alert_key(engine, pipeline)});
 }
@@ -106,26 +107,26 @@ static void on_failed(struct engine *engine, struct weir_ion_pipeline *pipeline,
 void engine_on_replica(struct engine *engine)
 {
     struct weir_ion_pipeline *pipeline = engine_pipeline(engine, engine->event->pipeline);
-    if (pipeline == NULL || pipeline->job == NULL || pipeline->deployment == NULL ||
-        !engine_is(pipeline->type, "prediction")) {
+    struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    if (service == NULL || pipeline->job == NULL || service->deployment == NULL) {
         return;
     }
     const struct verdict verdict = judge(engine, pipeline);
-    int64_t served_before = pipeline->served_revision;
+    int64_t served_before = service->served_revision;
     if (served_before != verdict.served_revision) {
-        pipeline->served_revision = verdict.served_revision;
+        service->served_revision = verdict.served_revision;
         pipeline->updated_ms = engine->now_ms;
     }
     if (verdict.served_revision == 0) {
-        pipeline->served_candidate = NULL;
+        service->served_candidate = NULL;
     } else if (verdict.is_applied) {
-        pipeline->served_candidate = pipeline->candidate;
+        service->served_candidate = service->candidate;
     }
     if (verdict.reason != NULL) {
         on_failed(engine, pipeline, &verdict, served_before);
         return;
     }
-    bool is_news = verdict.is_applied && served_before != pipeline->deployment_revision;
+    bool is_news = verdict.is_applied && served_before != service->deployment_revision;
     char *state = verdict.served_revision > 0 ? PIPELINE_SERVING : PIPELINE_DEPLOYING;
     if (!engine_is(pipeline->state, state)) {
         engine_set_state(engine, pipeline, state, NULL);
@@ -144,7 +145,8 @@ const char *weir_ion_candidate_shown(const struct weir_ion_state *state,
         if (strcmp(pipeline->name, colon + 1) != 0) {
             continue;
         }
-        if (engine_is(pipeline->served_candidate, candidate->id)) {
+        const struct weir_ion_service *service = weir_ion_service_of(pipeline);
+        if (service != NULL && engine_is(service->served_candidate, candidate->id)) {
             return WEIR_CANDIDATE_SERVING;
         }
         if (engine_is(candidate->state, WEIR_CANDIDATE_SERVING)) {

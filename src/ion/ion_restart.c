@@ -56,7 +56,7 @@ static void restart(struct engine *engine, struct weir_ion_pipeline *pipeline)
     if (!still_does) {
         return; /* The document has another rule by now. */
     }
-    if (!engine_runs_jobs(pipeline)) {
+    if (weir_ion_service_of(pipeline) != NULL) {
         engine_deploy(engine, pipeline);
     } else if (engine_is(pipeline->state, PIPELINE_IDLE)) {
         engine_trigger(

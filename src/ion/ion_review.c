@@ -165,7 +165,7 @@ static weir_status find_rolled_back(struct engine *engine, struct weir_ion_candi
     const struct weir_ion_doc *doc = &engine->state->doc;
     WEIR_TRY(check_link(engine));
     for (size_t i = 0; i < doc->n_links; i++) {
-        struct weir_ion_candidate *candidate = engine_serving(engine, doc->links[i].id);
+        struct weir_ion_candidate *candidate = weir_ion_serving(engine->state, doc->links[i].id);
         if (candidate == NULL || !is_meant(engine, candidate)) {
             continue;
         }
@@ -241,9 +241,9 @@ weir_status engine_on_set(struct engine *engine)
     if (link == NULL) {
         return weir_error_set(engine->err, WEIR_ERR_INVALID, "say on which link");
     }
-    struct weir_ion_candidate *candidate = engine_candidate(
-        engine, weir_arena_printf(engine->arena, "%s:%s:%s", engine->state->ion.name, link->id,
-                                  model->model_version));
+    struct weir_ion_candidate *candidate = weir_ion_candidate_of(
+        engine->state, weir_arena_printf(engine->arena, "%s:%s:%s", engine->state->ion.name,
+                                         link->id, model->model_version));
     if (candidate != NULL && engine_is(candidate->state, WEIR_CANDIDATE_SERVING)) {
         return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
                               "version %" PRId64 " of model %s serves on link %s already",

@@ -142,16 +142,11 @@ const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
 struct weir_ion_wanted weir_ion_wanted_of(const struct weir_ion_state *state,
                                           const struct weir_ion_doc_link *link)
 {
-    const struct weir_ion_candidate *serving = NULL, *trial;
+    const struct weir_ion_candidate *serving, *trial;
     if (link->deployment == NULL || engine_is(state->ion.mode, WEIR_ION_SANDBOX)) {
         return (struct weir_ion_wanted){0};
     }
-    for (size_t i = 0; i < state->n_candidates && serving == NULL; i++) {
-        const struct weir_ion_candidate *candidate = &state->candidates[i];
-        bool serves = strcmp(candidate->link, link->id) == 0 &&
-                      engine_is(candidate->state, WEIR_CANDIDATE_SERVING);
-        serving = serves ? candidate : NULL;
-    }
+    serving = weir_ion_serving(state, link->id);
     if (serving == NULL) {
         return (struct weir_ion_wanted){0}; /* What it serves it goes on serving. */
     }

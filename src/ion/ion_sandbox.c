@@ -27,12 +27,13 @@ static void run_one(struct engine *engine, struct weir_ion_pipeline *pipeline, b
                     struct weir_trigger_verdict *out_told)
 {
     struct weir_trigger_inputs inputs;
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
     int64_t times = engine->event->times;
     struct weir_ion_trigger *row = engine_ask_by_hand(engine, pipeline, &inputs, out_told);
     if (row == NULL) {
         *out_told = (struct weir_trigger_verdict){.reason = "it has no manual trigger"};
     } else if (out_told->fires && is_done) {
-        pipeline->runs_left = WEIR_MIN(pipeline->runs_left + times - 1, (int64_t)WEIR_ION_RUNS_MAX);
+        runs->runs_left = WEIR_MIN(runs->runs_left + times - 1, (int64_t)WEIR_ION_RUNS_MAX);
         pipeline->updated_ms = engine->now_ms;
         engine_fire(engine, row, pipeline, &inputs, out_told->reason, cause_of(engine, times - 1));
     }
@@ -76,26 +77,27 @@ weir_status engine_on_run(struct engine *engine)
 
 void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
-    if (pipeline->runs_left <= 0) {
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    if (runs->runs_left <= 0) {
         return;
     }
     if (engine->event->type != WEIR_ION_EVENT_FINISHED &&
         engine->event->type != WEIR_ION_EVENT_RESUME) {
-        pipeline->runs_left = 0; /* what failed would fail again; what a person ended is ended */
+        runs->runs_left = 0; /* what failed would fail again; what a person ended is ended */
         return;
     }
     if (pipeline->paused_by != NULL) {
         return; /* the row goes on when it is resumed */
     }
-    char *by = pipeline->cause_by;
-    pipeline->runs_left--;
+    char *by = runs->cause_by;
+    runs->runs_left--;
     engine_trigger(engine, pipeline,
                    weir_arena_printf(engine->arena, "by hand (%s), %" PRId64 " more after it",
-                                     by != NULL ? by : "nobody known", pipeline->runs_left));
-    if (pipeline->pending_cause != NULL) {
-        pipeline->pending_by = by; /* it waits for the other end of a data link */
+                                     by != NULL ? by : "nobody known", runs->runs_left));
+    if (runs->pending_cause != NULL) {
+        runs->pending_by = by; /* it waits for the other end of a data link */
     } else {
-        pipeline->cause_by = by;
+        runs->cause_by = by;
     }
 }
 
@@ -118,7 +120,7 @@ weir_status engine_on_promoted(struct engine *engine)
     for (size_t i = 0; i < engine->state->n_pipelines; i++) {
         struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
         /* Its replicas begin anew: sinks and source are the document's from now on. */
-        if (engine_is(pipeline->type, "prediction") && pipeline->job != NULL &&
+        if (weir_ion_service_of(pipeline) != NULL && pipeline->job != NULL &&
             !engine_is(pipeline->state, PIPELINE_REMOVED)) {
             engine_restart_replicas(engine, pipeline);
         }

@@ -63,6 +63,18 @@ struct weir_ion_pipeline *weir_ion_pipeline_of(const struct weir_ion_state *stat
     return NULL;
 }
 
+struct weir_ion_runs *weir_ion_runs_of(const struct weir_ion_pipeline *pipeline)
+{
+    bool has = pipeline != NULL && !engine_is(pipeline->type, "prediction");
+    return has ? (struct weir_ion_runs *)&pipeline->runs : NULL;
+}
+
+struct weir_ion_service *weir_ion_service_of(const struct weir_ion_pipeline *pipeline)
+{
+    bool has = pipeline != NULL && engine_is(pipeline->type, "prediction");
+    return has ? (struct weir_ion_service *)&pipeline->service : NULL;
+}
+
 struct weir_ion_pipeline *engine_pipeline(struct engine *engine, const char *name)
 {
     struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(engine->state, name);

@@ -3,11 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool engine_runs_jobs(const struct weir_ion_pipeline *pipeline)
-{
-    return !engine_is(pipeline->type, "prediction");
-}
-
 static bool is_training(const struct weir_ion_pipeline *pipeline)
 {
     return engine_is(pipeline->type, "training");
@@ -24,8 +19,8 @@ bool engine_is_running(const struct weir_ion_pipeline *pipeline)
 static char *run_text(struct engine *engine, const struct weir_ion_pipeline *pipeline)
 {
     return weir_arena_printf(engine->arena, "%s %" PRId64 " of pipeline %s",
-                             is_training(pipeline) ? "Training" : "Run", pipeline->training,
-                             pipeline->name);
+                             is_training(pipeline) ? "Training" : "Run",
+                             weir_ion_runs_of(pipeline)->training, pipeline->name);
 }
 
 /** An event "training_WHAT" or "run_WHAT". */
@@ -42,25 +37,23 @@ static void tell_run(struct engine *engine, const struct weir_ion_pipeline *pipe
 
 static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, char *cause, char *by)
 {
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
     engine_set_state(engine, pipeline, is_training(pipeline) ? PIPELINE_TRAINING : PIPELINE_RUNNING,
                      NULL);
-    pipeline->training++;
-    pipeline->cause = cause;
-    pipeline->cause_by = by;
-    pipeline->pending_cause = NULL;
-    pipeline->pending_by = NULL;
+    runs->training++;
+    runs->cause = cause;
+    runs->cause_by = by;
+    runs->pending_cause = runs->pending_by = runs->run = NULL;
+    runs->started_ms = engine->now_ms;
     pipeline->job = NULL;
-    pipeline->run = NULL;
     pipeline->restart_ms = 0;
-    pipeline->started_ms = engine->now_ms;
-    pipeline->updated_ms = engine->now_ms;
     engine_use_data(engine, pipeline);
     engine_act(engine, (struct weir_ion_action){
                            .type = WEIR_ION_ACTION_START_TRAINING,
                            .key = weir_arena_printf(engine->arena, "start_training:%s:%" PRId64,
-                                                    pipeline->id, pipeline->training),
+                                                    pipeline->id, runs->training),
                            .pipeline = pipeline->name,
-                           .number = pipeline->training,
+                           .number = runs->training,
                            .message = cause});
     tell_run(engine, pipeline, "triggered",
              weir_arena_printf(engine->arena, "%s was triggered: %s.", run_text(engine, pipeline),
@@ -68,15 +61,15 @@ static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, cha
 }
 
 /** One more person wants the further run. */
-static void add_pending_by(struct engine *engine, struct weir_ion_pipeline *pipeline, char *by)
+static void add_pending_by(struct engine *engine, struct weir_ion_runs *runs, char *by)
 {
     if (by == NULL) {
         return;
     }
-    const char *known = pipeline->pending_by != NULL ? pipeline->pending_by : "";
+    const char *known = runs->pending_by != NULL ? runs->pending_by : "";
     char *framed = weir_arena_printf(engine->arena, ", %s, ", known);
     if (strstr(framed, weir_arena_printf(engine->arena, ", %s, ", by)) == NULL) {
-        pipeline->pending_by =
+        runs->pending_by =
             known[0] == '\0' ? by : weir_arena_printf(engine->arena, "%s, %s", known, by);
     }
 }
@@ -107,24 +100,26 @@ static void tell_queued(struct engine *engine, const struct weir_ion_pipeline *p
                         const struct weir_ion_pipeline *before)
 {
     const char *verb = is_training(pipeline) ? "trains" : "runs";
+    const struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
     if (before == NULL || pipeline->paused_by != NULL) {
         tell_run(engine, pipeline, "queued",
                  weir_arena_printf(engine->arena,
                                    "Pipeline %s is paused, and %s when it goes on: %s.",
-                                   pipeline->name, verb, pipeline->pending_cause));
+                                   pipeline->name, verb, runs->pending_cause));
         return;
     }
     tell_run(engine, pipeline, "queued",
-             weir_arena_printf(engine->arena,
-                               "Pipeline %s %s%s when %s %" PRId64 "%s%s has ended: %s.",
-                               pipeline->name, verb, before == pipeline ? " again" : "",
-                               is_training(before) ? "training" : "run", before->training,
-                               before == pipeline ? "" : " of pipeline ",
-                               before == pipeline ? "" : before->name, pipeline->pending_cause));
+             weir_arena_printf(
+                 engine->arena, "Pipeline %s %s%s when %s %" PRId64 "%s%s has ended: %s.",
+                 pipeline->name, verb, before == pipeline ? " again" : "",
+                 is_training(before) ? "training" : "run", weir_ion_runs_of(before)->training,
+                 before == pipeline ? "" : " of pipeline ", before == pipeline ? "" : before->name,
+                 runs->pending_cause));
 }
 
 void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause)
 {
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
     char *copy = weir_arena_strdup(engine->arena, cause);
     if (engine_lacks_model(engine, pipeline)) {
         tell_run(engine, pipeline, "skipped",
@@ -141,11 +136,11 @@ void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, c
         start(engine, pipeline, copy, by);
         return;
     }
-    add_pending_by(engine, pipeline, by);
-    if (pipeline->pending_cause != NULL) {
+    add_pending_by(engine, runs, by);
+    if (runs->pending_cause != NULL) {
         return; /* One further run covers this trigger too. */
     }
-    pipeline->pending_cause = copy;
+    runs->pending_cause = copy;
     pipeline->updated_ms = engine->now_ms;
     tell_queued(engine, pipeline, before);
 }
@@ -154,16 +149,18 @@ void engine_start_pending(struct engine *engine)
 {
     for (size_t i = 0; i < engine->state->n_pipelines; i++) {
         struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
-        if (pipeline->pending_cause != NULL && engine_is(pipeline->state, PIPELINE_IDLE) &&
-            pipeline->paused_by == NULL && held_by(engine, pipeline) == NULL) {
-            start(engine, pipeline, pipeline->pending_cause, pipeline->pending_by);
+        const struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+        if (runs != NULL && runs->pending_cause != NULL &&
+            engine_is(pipeline->state, PIPELINE_IDLE) && pipeline->paused_by == NULL &&
+            held_by(engine, pipeline) == NULL) {
+            start(engine, pipeline, runs->pending_cause, runs->pending_by);
         }
     }
 }
 
 void engine_go_on(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
-    if (pipeline->pending_cause == NULL) {
+    if (weir_ion_runs_of(pipeline)->pending_cause == NULL) {
         engine_run_again(engine, pipeline);
     }
 }
@@ -177,7 +174,7 @@ void engine_stop_run(struct engine *engine, struct weir_ion_pipeline *pipeline)
                                                                      pipeline->type, pipeline->id,
                                                                      pipeline->job),
                                             .pipeline = pipeline->name,
-                                            .number = pipeline->training,
+                                            .number = weir_ion_runs_of(pipeline)->training,
                                             .job = pipeline->job});
     }
 }
@@ -189,20 +186,18 @@ void engine_on_started(struct engine *engine)
     if (pipeline == NULL || pipeline->job != NULL) {
         return;
     }
-    bool runs_jobs = engine_runs_jobs(pipeline);
-    if (!runs_jobs && pipeline->paused_by != NULL) {
-        return;
-    }
-    if (runs_jobs && (!engine_is_running(pipeline) || pipeline->training != event->training ||
-                      engine_is(pipeline->state, PIPELINE_FREEZING))) {
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    if (runs != NULL ? !engine_is_running(pipeline) || runs->training != event->training ||
+                           engine_is(pipeline->state, PIPELINE_FREEZING)
+                     : pipeline->paused_by != NULL) {
         return;
     }
     pipeline->job = weir_arena_strdup(engine->arena, event->job);
-    pipeline->run = weir_arena_strdup(engine->arena, event->run);
     pipeline->updated_ms = engine->now_ms;
     char *message = weir_arena_printf(engine->arena, "Job %s was made for pipeline %s.", event->job,
                                       pipeline->name);
-    if (runs_jobs) {
+    if (runs != NULL) {
+        runs->run = weir_arena_strdup(engine->arena, event->run);
         tell_run(engine, pipeline, "started", message);
     } else {
         engine_tell(engine, "prediction_started", message);
@@ -244,10 +239,8 @@ static char *alert_key(struct engine *engine, const struct weir_ion_pipeline *pi
 
 void engine_forget_failure(struct engine *engine, const struct weir_ion_pipeline *pipeline)
 {
-    if (engine_runs_jobs(pipeline)) {
-        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
-                                                    .key = alert_key(engine, pipeline)});
-    }
+    engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
+                                                .key = alert_key(engine, pipeline)});
 }
 
 /** If a critical pipeline fails, the ION is down (watch/watch.h); a training that is not is told as it
@@ -273,8 +266,7 @@ void engine_leave_run(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     engine_set_state(engine, pipeline, PIPELINE_IDLE, engine_pause_reason(engine, pipeline));
     pipeline->job = NULL;
-    pipeline->run = NULL;
-    pipeline->updated_ms = engine->now_ms;
+    weir_ion_runs_of(pipeline)->run = NULL;
 }
 
 /** By its rule, or a person's wish for several. @return Whether a failure is not to be told yet. */
@@ -325,7 +317,6 @@ static void freeze(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     engine_set_state(engine, pipeline, PIPELINE_FREEZING, NULL);
     pipeline->job = NULL;
-    pipeline->updated_ms = engine->now_ms;
 }
 
 void engine_on_ended(struct engine *engine)
@@ -335,12 +326,13 @@ void engine_on_ended(struct engine *engine)
     if (pipeline == NULL) {
         return;
     }
-    if (!engine_runs_jobs(pipeline)) {
+    const struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    if (runs == NULL) {
         replicas_ended(engine, pipeline);
         return;
     }
     bool is_frozen = engine_is(pipeline->state, PIPELINE_FREEZING);
-    if (!engine_is_running(pipeline) || pipeline->training != event->training ||
+    if (!engine_is_running(pipeline) || runs->training != event->training ||
         (is_frozen && event->type != WEIR_ION_EVENT_FAILED)) {
         return; /* of an earlier run; of the command of one whose output is being frozen */
     }
@@ -362,7 +354,7 @@ void engine_on_frozen(struct engine *engine)
     const struct weir_ion_doc_pipeline *doc =
         weir_ion_doc_pipeline(&engine->state->doc, event->pipeline);
     if (pipeline == NULL || doc == NULL || !engine_is(pipeline->state, PIPELINE_FREEZING) ||
-        pipeline->training != event->training) {
+        weir_ion_runs_of(pipeline)->training != event->training) {
         return;
     }
     run_finished(

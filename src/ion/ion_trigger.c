@@ -44,12 +44,13 @@ struct weir_trigger_inputs weir_ion_trigger_inputs(const struct weir_ion_state *
                                                    int64_t now_ms)
 {
     const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, trigger->pipeline);
-    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, trigger->pipeline);
+    const struct weir_ion_runs *runs =
+        weir_ion_runs_of(weir_ion_pipeline_of(state, trigger->pipeline));
     return (struct weir_trigger_inputs){
         .trigger = trigger->text,
         .now_ms = now_ms,
         .armed_ms = trigger->armed_ms,
-        .started_ms = pipeline != NULL ? pipeline->started_ms : 0,
+        .started_ms = runs != NULL ? runs->started_ms : 0,
         .next_ms = trigger->next_ms,
         .dataset = doc != NULL ? doc->dataset : NULL,
         .version = trigger->version,
@@ -88,8 +89,9 @@ static void show_next(struct engine *engine, struct weir_ion_pipeline *pipeline)
             nearest_ms = row->next_ms;
         }
     }
-    if (pipeline->next_fire_ms != nearest_ms) {
-        pipeline->next_fire_ms = nearest_ms;
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    if (runs->next_fire_ms != nearest_ms) {
+        runs->next_fire_ms = nearest_ms;
         pipeline->updated_ms = engine->now_ms;
     }
 }
@@ -110,7 +112,8 @@ static struct weir_ion_trigger armed(struct engine *engine,
                                      const struct weir_ion_pipeline *pipeline, size_t position,
                                      const struct weir_trigger *trigger)
 {
-    bool is_older = weir_trigger_cron(trigger) != NULL && pipeline->next_fire_ms > 0 &&
+    const struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    bool is_older = weir_trigger_cron(trigger) != NULL && runs->next_fire_ms > 0 &&
                     !has_rows(engine->state, pipeline->name);
     return (struct weir_ion_trigger){
         .id = id_of(engine->arena, engine->state->ion.name, pipeline->name, position),
@@ -121,9 +124,9 @@ static struct weir_ion_trigger armed(struct engine *engine,
         .text = trigger->text,
         .state = TRIGGER_ARMED,
         .armed_ms = engine->now_ms,
-        .next_ms = is_older ? pipeline->next_fire_ms : next_of(trigger, engine->now_ms),
-        .version = pipeline->dataset_version,
-        .used_version = pipeline->dataset_version,
+        .next_ms = is_older ? runs->next_fire_ms : next_of(trigger, engine->now_ms),
+        .version = runs->dataset_version,
+        .used_version = runs->dataset_version,
         .updated_ms = engine->now_ms,
     };
 }
@@ -288,7 +291,7 @@ static void record(struct engine *engine, const struct weir_ion_trigger *row,
                                       .pipeline = pipeline->name,
                                       .position = row->position,
                                       .kind = row->kind,
-                                      .training = pipeline->training + 1,
+                                      .training = weir_ion_runs_of(pipeline)->training + 1,
                                       .inputs = weir_trigger_inputs_text(inputs, engine->arena),
                                       .reason = (char *)reason,
                                       .actor = inputs->by != NULL ? inputs->by : ACTOR_TRIGGER,
@@ -337,7 +340,7 @@ static void see(struct engine *engine, struct weir_ion_trigger *row,
 
 void engine_forget_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
-    pipeline->dataset_version = 0;
+    weir_ion_runs_of(pipeline)->dataset_version = 0;
     for (size_t i = 0; i < engine->state->n_triggers; i++) {
         struct weir_ion_trigger *row = &engine->state->triggers[i];
         if (strcmp(row->pipeline, pipeline->name) == 0) {
@@ -367,11 +370,12 @@ static void learn_size(struct engine *engine, const struct weir_ion_pipeline *pi
 void engine_see_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline,
                         const struct weir_ion_dataset *dataset)
 {
-    if (dataset->version <= pipeline->dataset_version) {
+    struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    if (dataset->version <= runs->dataset_version) {
         learn_size(engine, pipeline, dataset);
         return;
     }
-    pipeline->dataset_version = dataset->version;
+    runs->dataset_version = dataset->version;
     pipeline->updated_ms = engine->now_ms;
     for (size_t i = 0; i < engine->state->n_triggers; i++) {
         if (strcmp(engine->state->triggers[i].pipeline, pipeline->name) == 0) {
