@@ -254,6 +254,17 @@ static weir_status save_candidates(struct weir_txn *txn, const struct weir_ion_s
     return WEIR_OK;
 }
 
+/** Actions that are done after the transaction, by the outbox. */
+static const char *const outbox_kinds[] = {
+    [WEIR_ION_ACTION_START_TRAINING] = "start_training",
+    [WEIR_ION_ACTION_STOP_TRAINING] = "stop_training",
+    [WEIR_ION_ACTION_START_PREDICTION] = "start_prediction",
+    [WEIR_ION_ACTION_STOP_PREDICTION] = "stop_prediction",
+    [WEIR_ION_ACTION_START_EVALUATION] = "start_evaluation",
+    [WEIR_ION_ACTION_STOP_EVALUATION] = "stop_evaluation",
+    [WEIR_ION_ACTION_SHIFT] = "shift_deployment",
+};
+
 static weir_status save_outbox(struct weir_txn *txn, const struct weir_ion_state *state,
                                const struct weir_ion_action *action, const char *kind,
                                struct weir_arena *arena, int64_t now_ms, struct weir_error *err)
@@ -283,21 +294,10 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
                                int64_t now_ms, struct weir_error *err)
 {
     char *subject = weir_arena_printf(arena, "ion/%s", state->ion.name);
+    if (action->type < WEIR_ARRAY_LEN(outbox_kinds) && outbox_kinds[action->type] != NULL) {
+        return save_outbox(txn, state, action, outbox_kinds[action->type], arena, now_ms, err);
+    }
     switch (action->type) {
-    case WEIR_ION_ACTION_START_TRAINING:
-        return save_outbox(txn, state, action, "start_training", arena, now_ms, err);
-    case WEIR_ION_ACTION_STOP_TRAINING:
-        return save_outbox(txn, state, action, "stop_training", arena, now_ms, err);
-    case WEIR_ION_ACTION_START_PREDICTION:
-        return save_outbox(txn, state, action, "start_prediction", arena, now_ms, err);
-    case WEIR_ION_ACTION_STOP_PREDICTION:
-        return save_outbox(txn, state, action, "stop_prediction", arena, now_ms, err);
-    case WEIR_ION_ACTION_START_EVALUATION:
-        return save_outbox(txn, state, action, "start_evaluation", arena, now_ms, err);
-    case WEIR_ION_ACTION_STOP_EVALUATION:
-        return save_outbox(txn, state, action, "stop_evaluation", arena, now_ms, err);
-    case WEIR_ION_ACTION_SHIFT:
-        return save_outbox(txn, state, action, "shift_deployment", arena, now_ms, err);
     case WEIR_ION_ACTION_DEPLOYED:
         return WEIR_OK; /* It is in the pipeline's record. */
     case WEIR_ION_ACTION_DECIDED:
@@ -326,6 +326,8 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
     }
     case WEIR_ION_ACTION_RESOLVE:
         return weir_alert_resolve(txn, action->key, now_ms, err);
+    default:
+        break;
     }
     return weir_error_set(err, WEIR_ERR_INTERNAL, "unknown action %d", (int)action->type);
 }

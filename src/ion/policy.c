@@ -140,10 +140,9 @@ struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
                                               struct weir_arena *arena)
 {
     if (inputs->rejected_by != NULL) {
-        return (struct weir_policy_verdict){.verdict = WEIR_VERDICT_REJECT,
-                                            .rule = weir_arena_printf(arena, "%s: rejected by %s",
-                                                                      policy->kind->name,
-                                                                      inputs->rejected_by)};
+        return weir_policy_answer(WEIR_VERDICT_REJECT,
+                                  weir_arena_printf(arena, "%s: rejected by %s", policy->kind->name,
+                                                    inputs->rejected_by));
     }
     if (inputs->changes != NULL && inputs->approvals == NULL && !weir_policy_asks_people(policy) &&
         inputs->serving_version < inputs->candidate_version) {
@@ -169,10 +168,10 @@ struct weir_policy_verdict weir_policy_newer_serves(const char *policy,
                                                     const struct weir_policy_inputs *inputs,
                                                     struct weir_arena *arena)
 {
-    return (struct weir_policy_verdict){
-        .verdict = WEIR_VERDICT_SKIP,
-        .rule = weir_arena_printf(arena, "%s: version %" PRId64 " serves, which is newer", policy,
-                                  inputs->serving_version)};
+    return weir_policy_answer(WEIR_VERDICT_SKIP,
+                              weir_arena_printf(arena,
+                                                "%s: version %" PRId64 " serves, which is newer",
+                                                policy, inputs->serving_version));
 }
 
 weir_status weir_policy_admit(const struct weir_policy *policy,

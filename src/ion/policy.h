@@ -176,6 +176,12 @@ struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
                                               const struct weir_policy_inputs *inputs,
                                               struct weir_arena *arena);
 
+/** A verdict with its rule and no more. */
+static inline struct weir_policy_verdict weir_policy_answer(const char *verdict, const char *rule)
+{
+    return (struct weir_policy_verdict){.verdict = verdict, .rule = rule};
+}
+
 /** The verdict for a version that is older than what serves. */
 struct weir_policy_verdict weir_policy_newer_serves(const char *policy,
                                                     const struct weir_policy_inputs *inputs,

@@ -62,17 +62,16 @@ struct weir_policy_verdict weir_policy_trial_before(const char *policy,
                                                     struct weir_arena *arena)
 {
     if (trial->is_sandbox) {
-        return (struct weir_policy_verdict){
-            .verdict = WEIR_VERDICT_PASS,
-            .rule =
-                weir_arena_printf(arena, "%s: a sandbox gives no deployment any versions", policy)};
+        return weir_policy_answer(
+            WEIR_VERDICT_PASS,
+            weir_arena_printf(arena, "%s: a sandbox gives no deployment any versions", policy));
     }
     if (inputs->serving_version == 0) {
-        return (struct weir_policy_verdict){
-            .verdict = WEIR_VERDICT_PASS,
-            .rule = weir_arena_printf(
-                arena, "%s: the link serves no other version of the model to compare with",
-                policy)};
+        return weir_policy_answer(
+            WEIR_VERDICT_PASS,
+            weir_arena_printf(arena,
+                              "%s: the link serves no other version of the model to compare with",
+                              policy));
     }
     if (trial->other_version > 0) {
         return (struct weir_policy_verdict){

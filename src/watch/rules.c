@@ -242,19 +242,6 @@ static const struct weir_deployment *find_deployment(const struct weir_watch_see
     return NULL;
 }
 
-/** Since when the link has chosen what it serves; 0: it serves nothing. */
-static int64_t serves_since_ms(const struct weir_ion_state *ion, const char *link)
-{
-    for (size_t i = 0; i < ion->n_candidates; i++) {
-        const struct weir_ion_candidate *candidate = &ion->candidates[i];
-        if (strcmp(candidate->link, link) == 0 &&
-            strcmp(candidate->state, WEIR_CANDIDATE_SERVING) == 0) {
-            return WEIR_MAX(candidate->served_ms, (int64_t)1);
-        }
-    }
-    return 0;
-}
-
 /** Links that serve a deployment which is not there. It is made within moments of the choice. */
 static void look_at_targets(const struct look *look, const struct weir_ion_state *ion)
 {
@@ -264,7 +251,8 @@ static void look_at_targets(const struct look *look, const struct weir_ion_state
         const struct weir_deployment *deployment =
             wanted.model != NULL ? find_deployment(look->seen, link->deployment) : NULL;
         if (wanted.model == NULL ||
-            look->seen->now_ms - serves_since_ms(ion, link->id) < WEIR_WATCH_TARGET_MS ||
+            look->seen->now_ms - weir_ion_serving(ion, link->id)->served_ms <
+                WEIR_WATCH_TARGET_MS ||
             (deployment != NULL && strcmp(deployment->model, wanted.model) == 0)) {
             continue;
         }

@@ -95,11 +95,6 @@ bool weir_ab_view_of(const struct weir_policy *policy, const struct weir_policy_
     return true;
 }
 
-static struct weir_policy_verdict answer(const char *verdict, const char *rule)
-{
-    return (struct weir_policy_verdict){.verdict = verdict, .rule = rule};
-}
-
 /** "error 0.05 of 400, and 0.1 of 380 of version 3: uplift -50 %, z = 2.1, p = 0.01" */
 static const char *figures(const struct weir_policy_ab *ab, const struct weir_ab_view *view,
                            int64_t live_version, struct weir_arena *arena)
@@ -123,16 +118,16 @@ static struct weir_policy_verdict judge(const struct weir_policy_ab *ab,
 {
     double alpha = 1 - ab->confidence;
     if (view->arm.n < ab->min_samples || view->live.n < ab->min_samples) {
-        return answer(NULL, NULL);
+        return weir_policy_answer(NULL, NULL);
     }
     bool is_better = view->found.p_better <= alpha, is_worse = view->found.p_worse <= alpha;
     if (!is_better && !is_worse) {
-        return answer(NULL, NULL);
+        return weir_policy_answer(NULL, NULL);
     }
-    return answer(is_better ? WEIR_VERDICT_PASS : WEIR_VERDICT_ROLLBACK,
-                  weir_arena_printf(arena, "ab: %s, surely %s at a confidence of %g",
-                                    figures(ab, view, live_version, arena),
-                                    is_better ? "better" : "worse", ab->confidence));
+    return weir_policy_answer(is_better ? WEIR_VERDICT_PASS : WEIR_VERDICT_ROLLBACK,
+                              weir_arena_printf(arena, "ab: %s, surely %s at a confidence of %g",
+                                                figures(ab, view, live_version, arena),
+                                                is_better ? "better" : "worse", ab->confidence));
 }
 
 static const char *guard(const struct weir_policy_ab *ab, const struct weir_policy_trial *trial,
@@ -159,7 +154,7 @@ static struct weir_policy_verdict time_over(const struct weir_policy_ab *ab,
                                             struct weir_arena *arena)
 {
     bool keeps = strcmp(ab->on_timeout, "keep") == 0;
-    return answer(
+    return weir_policy_answer(
         keeps ? WEIR_VERDICT_ROLLBACK : WEIR_VERDICT_PASS,
         weir_arena_printf(arena, "ab: not decided within %" PRId64 " s, and on_timeout is %s: %s",
                           ab->timeout_s, ab->on_timeout, figures(ab, view, live_version, arena)));
@@ -212,7 +207,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
         return told;
     }
     if (trial->step_ms > 0 && trial->problem != NULL) {
-        return answer(
+        return weir_policy_answer(
             WEIR_VERDICT_ROLLBACK,
             weir_arena_printf(arena, "ab: a replica cannot serve it: %.300s", trial->problem));
     }
@@ -223,7 +218,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     if (trial->begun_ms > 0) {
         const char *rule = guard(ab, trial, arena);
         if (rule != NULL) {
-            return answer(WEIR_VERDICT_ROLLBACK, rule);
+            return weir_policy_answer(WEIR_VERDICT_ROLLBACK, rule);
         }
         told = judge(ab, &view, inputs->serving_version, arena);
         if (told.verdict != NULL) {

@@ -85,11 +85,6 @@ static int64_t slow_us(const void *options)
     return (int64_t)(canary->max_p99_ms * 1000);
 }
 
-static struct weir_policy_verdict roll_back(const char *rule)
-{
-    return (struct weir_policy_verdict){.verdict = WEIR_VERDICT_ROLLBACK, .rule = rule};
-}
-
 /** Is more than this share of all answers of the kind that k of the n seen were? Surely: by the lower
  *  end of Wilson's interval, so that one failure of a few says little, and one where none may be says all. */
 static bool is_surely_above(int64_t k, int64_t n, double share)
@@ -175,9 +170,11 @@ static struct weir_policy_verdict look(const struct weir_policy_canary *canary,
         arena, "%s of %" PRId64 " answers and of %" PRId64 " of the version that serves",
         found.what, found.n, found.live_n);
     if (found.is_drifted) {
-        return roll_back(weir_arena_printf(
-            arena, "canary: drift: the %s differ: p %.2g is at most %.2g, effect %.2f", sides,
-            found.p_value, rate_of_test(canary), found.effect));
+        return weir_policy_answer(
+            WEIR_VERDICT_ROLLBACK,
+            weir_arena_printf(arena,
+                              "canary: drift: the %s differ: p %.2g is at most %.2g, effect %.2f",
+                              sides, found.p_value, rate_of_test(canary), found.effect));
     }
     struct weir_policy_verdict told = at_step(canary, step, arena);
     told.is_looked = true;
@@ -285,13 +282,14 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
         return at_step(canary, 0, arena);
     }
     if (trial->problem != NULL) {
-        return roll_back(
+        return weir_policy_answer(
+            WEIR_VERDICT_ROLLBACK,
             weir_arena_printf(arena, "canary: a replica cannot serve it: %.300s", trial->problem));
     }
     if (trial->begun_ms > 0) {
         const char *rule = tripped(canary, trial, step, arena);
         if (rule != NULL) {
-            return roll_back(rule);
+            return weir_policy_answer(WEIR_VERDICT_ROLLBACK, rule);
         }
         told = look(canary, trial, step, arena);
         if (told.verdict == NULL) {
@@ -308,16 +306,18 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     }
     bool is_same = strcmp(told.verdict, WEIR_VERDICT_WAIT) == 0 && told.step == step;
     if (is_same && inputs->now_ms >= trial->step_ms + canary->timeout_s * 1000) {
-        return roll_back(weir_arena_printf(
-            arena,
-            "canary: step %" PRId64 " did not end within %" PRId64 " s, with %" PRId64
-            " of %" PRId64 " requests that it accepted%s",
-            step + 1, canary->timeout_s, weir_policy_refusal_n_accepted(&trial->figures),
-            canary->min_requests,
-            !is_looked_at(canary, trial)
-                ? ", and too few outputs to compare: drift is seen of classifiers only"
-            : !is_compared(canary, trial) ? ", and too few that both versions answered"
-                                          : ""));
+        return weir_policy_answer(
+            WEIR_VERDICT_ROLLBACK,
+            weir_arena_printf(
+                arena,
+                "canary: step %" PRId64 " did not end within %" PRId64 " s, with %" PRId64
+                " of %" PRId64 " requests that it accepted%s",
+                step + 1, canary->timeout_s, weir_policy_refusal_n_accepted(&trial->figures),
+                canary->min_requests,
+                !is_looked_at(canary, trial)
+                    ? ", and too few outputs to compare: drift is seen of classifiers only"
+                : !is_compared(canary, trial) ? ", and too few that both versions answered"
+                                              : ""));
     }
     return is_same && !told.is_begun && !told.is_looked
                ? with_blocked(canary, inputs, trial, told, arena)

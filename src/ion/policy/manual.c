@@ -101,9 +101,8 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     int64_t n = (int64_t)inputs->n_approvals;
     int64_t until_ms = manual->timeout_s > 0 ? inputs->since_ms + manual->timeout_s * 1000 : 0;
     if (n >= manual->approvals) {
-        return (struct weir_policy_verdict){
-            .verdict = WEIR_VERDICT_PASS,
-            .rule = weir_arena_printf(arena, "manual: approved by %s", names)};
+        return weir_policy_answer(WEIR_VERDICT_PASS,
+                                  weir_arena_printf(arena, "manual: approved by %s", names));
     }
     if (until_ms > 0 && until_ms <= inputs->now_ms) {
         /* Nobody wants it: then it does not take the place of a newer one. */

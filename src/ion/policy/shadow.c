@@ -11,11 +11,6 @@ struct weir_policy_shadow {
     double max_disagreement, max_latency_ratio, max_refusal_excess;
 };
 
-static struct weir_policy_verdict answer(const char *verdict, const char *rule)
-{
-    return (struct weir_policy_verdict){.verdict = verdict, .rule = rule};
-}
-
 /** Enough requests were compared. */
 static struct weir_policy_verdict judge(const struct weir_policy_shadow *shadow,
                                         const struct weir_policy_trial *trial,
@@ -29,29 +24,30 @@ static struct weir_policy_verdict judge(const struct weir_policy_shadow *shadow,
     const struct weir_policy_refusal refusal = {"shadow", shadow->max_refusal_excess, 1, 0};
     const char *refuses = weir_policy_refusal_trips(&refusal, &trial->figures, arena);
     if (refuses != NULL) {
-        return answer(WEIR_VERDICT_REJECT, refuses);
+        return weir_policy_answer(WEIR_VERDICT_REJECT, refuses);
     }
     if (disagreement > shadow->max_disagreement) {
-        return answer(WEIR_VERDICT_REJECT,
-                      weir_arena_printf(arena,
-                                        "shadow: %" PRId64 " of %" PRId64
-                                        " answers were not those of the version that serves, more "
-                                        "than a share of %g",
-                                        trial->figures.n_disagreed, n_compared,
-                                        shadow->max_disagreement));
+        return weir_policy_answer(
+            WEIR_VERDICT_REJECT,
+            weir_arena_printf(arena,
+                              "shadow: %" PRId64 " of %" PRId64
+                              " answers were not those of the version that serves, more "
+                              "than a share of %g",
+                              trial->figures.n_disagreed, n_compared, shadow->max_disagreement));
     }
     if (shadow->max_latency_ratio > 0 && ratio > shadow->max_latency_ratio) {
-        return answer(WEIR_VERDICT_REJECT,
-                      weir_arena_printf(arena,
-                                        "shadow: its answers took %.3g times as long as those of "
-                                        "the version that serves, more than %g times",
-                                        ratio, shadow->max_latency_ratio));
+        return weir_policy_answer(
+            WEIR_VERDICT_REJECT,
+            weir_arena_printf(arena,
+                              "shadow: its answers took %.3g times as long as those of "
+                              "the version that serves, more than %g times",
+                              ratio, shadow->max_latency_ratio));
     }
-    return answer(WEIR_VERDICT_PASS,
-                  weir_arena_printf(arena,
-                                    "shadow: %" PRId64 " of %" PRId64
-                                    " answers differed, in %.3g times the time",
-                                    trial->figures.n_disagreed, n_compared, ratio));
+    return weir_policy_answer(WEIR_VERDICT_PASS,
+                              weir_arena_printf(arena,
+                                                "shadow: %" PRId64 " of %" PRId64
+                                                " answers differed, in %.3g times the time",
+                                                trial->figures.n_disagreed, n_compared, ratio));
 }
 
 static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs,
@@ -64,7 +60,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
         return told;
     }
     if (trial->step_ms > 0 && trial->problem != NULL) {
-        return answer(
+        return weir_policy_answer(
             WEIR_VERDICT_REJECT,
             weir_arena_printf(arena, "shadow: a replica cannot serve it: %.300s", trial->problem));
     }
@@ -73,12 +69,12 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
         return judge(shadow, trial, arena);
     }
     if (trial->step_ms > 0 && inputs->now_ms >= trial->step_ms + shadow->timeout_s * 1000) {
-        return answer(WEIR_VERDICT_REJECT,
-                      weir_arena_printf(arena,
-                                        "shadow: %" PRId64 " of %" PRId64
-                                        " requests were compared within %" PRId64 " s",
-                                        weir_policy_refusal_n_compared(&trial->figures),
-                                        shadow->min_requests, shadow->timeout_s));
+        return weir_policy_answer(WEIR_VERDICT_REJECT,
+                                  weir_arena_printf(arena,
+                                                    "shadow: %" PRId64 " of %" PRId64
+                                                    " requests were compared within %" PRId64 " s",
+                                                    weir_policy_refusal_n_compared(&trial->figures),
+                                                    shadow->min_requests, shadow->timeout_s));
     }
     bool is_begun = trial->step_ms > 0 && trial->begun_ms == 0 && trial->is_ready;
     const struct weir_policy_awaited awaited = {"requests that both versions answered",
