@@ -242,20 +242,6 @@ static weir_status find_candidate(struct api_call *call, const struct weir_ion_s
     return WEIR_OK;
 }
 
-/* What the candidate's link serves besides it; NULL: nothing. */
-static const struct weir_ion_candidate *live_beside(const struct weir_ion_state *state,
-                                                    const struct weir_ion_candidate *candidate)
-{
-    for (size_t i = 0; i < state->n_candidates; i++) {
-        const struct weir_ion_candidate *other = &state->candidates[i];
-        if (other != candidate && strcmp(other->link, candidate->link) == 0 &&
-            strcmp(other->state, WEIR_CANDIDATE_SERVING) == 0) {
-            return other;
-        }
-    }
-    return NULL;
-}
-
 /* Said to whoever expected some, with what they can do. */
 static char *none_compared(struct api_call *call, const struct weir_ion_candidate *candidate,
                            const struct weir_ion_candidate *live)
@@ -289,7 +275,8 @@ static weir_status find_of_ion(struct api_call *call, struct weir_txn *txn, stru
         out->why = "no samples were compared: no version has come to a link yet";
         return WEIR_OK;
     }
-    const struct weir_ion_candidate *live = live_beside(&state, candidate);
+    const struct weir_ion_candidate *live = weir_ion_serving(&state, candidate->link);
+    live = live != candidate ? live : NULL;
     weir_status status = weir_comparison_find(
         txn, candidate->model, candidate->version, live != NULL ? live->model : NULL,
         live != NULL ? live->version : 0, call->arena, &out->comparison, err);

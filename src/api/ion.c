@@ -108,8 +108,6 @@ static struct api_pipeline pipeline_view(struct weir_txn *txn, const struct weir
 /** A candidate that stands in the link's chain: at which policy, since when, and what that says. */
 static struct api_waiting_version waiting_view(const struct weir_ion_candidate *candidate)
 {
-    json_t *approvals =
-        candidate->approvals != NULL ? json_loads(candidate->approvals, 0, NULL) : NULL;
     return (struct api_waiting_version){.version = candidate->version,
                                         .model = candidate->model,
                                         .state = candidate->state,
@@ -117,7 +115,8 @@ static struct api_waiting_version waiting_view(const struct weir_ion_candidate *
                                         .policy = candidate->waits_for,
                                         .why = candidate->waits_why,
                                         .until_ms = candidate->until_ms,
-                                        .approvals = approvals != NULL ? approvals : json_array()};
+                                        .approvals = candidate->approvals,
+                                        .n_approvals = candidate->n_approvals};
 }
 
 /** What replicas serve of the link's models, what the link has chosen, and what waits, for a person or
@@ -544,18 +543,19 @@ weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, stru
     int64_t wait_s = api_query_int(call, "wait_s");
     WEIR_TRY(weir_ion_load(txn, call->params[0], call->arena, &state, err));
     const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(&state, call->params[1]);
-    if (pipeline == NULL || strcmp(pipeline->type, "prediction") != 0) {
+    const struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    if (service == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "ion \"%s\" has no prediction pipeline \"%s\"", call->params[0],
                               call->params[1]);
     }
-    bool is_new = pipeline->deployment != NULL && pipeline->deployment_revision > after;
+    bool is_new = service->deployment != NULL && service->deployment_revision > after;
     if (!is_new && wait_s > 0 && !call->request->is_expired) {
         weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
         return WEIR_OK;
     }
     json_t *deployment =
-        pipeline->deployment != NULL ? json_loads(pipeline->deployment, 0, NULL) : NULL;
+        service->deployment != NULL ? json_loads(service->deployment, 0, NULL) : NULL;
     if (deployment == NULL) {
         deployment = json_object();
     }
@@ -568,7 +568,7 @@ weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, stru
             return status;
         }
     }
-    json_object_set_new(deployment, "revision", json_integer(pipeline->deployment_revision));
+    json_object_set_new(deployment, "revision", json_integer(service->deployment_revision));
     api_answer(call, deployment);
     return WEIR_OK;
 }

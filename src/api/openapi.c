@@ -35,7 +35,7 @@ static json_t *field_schema(const struct weir_field *field, bool is_filled)
         [WEIR_FIELD_TYPE_TIME] = "string",
     };
     json_t *schema = json_object();
-    if (field->type != WEIR_FIELD_TYPE_JSON) {
+    if (field->type < WEIR_FIELD_TYPE_JSON) {
         json_object_set_new(schema, "type", json_string(types[field->type]));
     }
     if (field->type == WEIR_FIELD_TYPE_TEXT) {

@@ -113,19 +113,26 @@ char *weir_arena_strdup(struct weir_arena *arena, const char *text)
     return text == NULL ? NULL : weir_arena_memdup(arena, text, strlen(text));
 }
 
-char *weir_arena_printf(struct weir_arena *arena, const char *fmt, ...)
+char *weir_arena_vprintf(struct weir_arena *arena, const char *fmt, va_list args)
 {
-    va_list args, again;
-    va_start(args, fmt);
+    va_list again;
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, fmt, args);
-    va_end(args);
     if (len < 0) {
         die("format failed", 0);
     }
     char *text = weir_arena_alloc(arena, (size_t)len + 1);
     (void)vsnprintf(text, (size_t)len + 1, fmt, again);
     va_end(again);
+    return text;
+}
+
+char *weir_arena_printf(struct weir_arena *arena, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *text = weir_arena_vprintf(arena, fmt, args);
+    va_end(args);
     return text;
 }
 

@@ -54,6 +54,7 @@ char *weir_arena_memdup(struct weir_arena *arena, const void *bytes, size_t len)
 
 /** Formatted string of any length. */
 char *weir_arena_printf(struct weir_arena *arena, const char *fmt, ...) WEIR_PRINTF(2, 3);
+char *weir_arena_vprintf(struct weir_arena *arena, const char *fmt, va_list args) WEIR_PRINTF(2, 0);
 
 #define WEIR_ARENA_NEW(arena, type)      ((type *)weir_arena_alloc((arena), sizeof(type)))
 #define WEIR_ARENA_ARRAY(arena, n, type) ((type *)weir_arena_calloc((arena), (n), sizeof(type)))

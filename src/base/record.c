@@ -167,8 +167,70 @@ static weir_status read_time(const struct weir_field *field, const json_t *value
     return WEIR_OK;
 }
 
+/* Where records of a field lie, and how many there are. */
+static void set_records(const struct weir_field *field, void *record, void *items, size_t n)
+{
+    memcpy(weir_field_ptr(field, record), &items, sizeof items);
+    if (field->type == WEIR_FIELD_TYPE_RECORDS) {
+        memcpy((char *)record + field->n_offset, &n, sizeof n);
+    }
+}
+
+static const char *records_of(const struct weir_field *field, const void *record, size_t *out_n)
+{
+    const char *items;
+    memcpy(&items, weir_field_cptr(field, record), sizeof items);
+    *out_n = items != NULL;
+    if (field->type == WEIR_FIELD_TYPE_RECORDS) {
+        memcpy(out_n, (const char *)record + field->n_offset, sizeof *out_n);
+    }
+    return items;
+}
+
+/* What is wrong in the i-th record of the field: where, from the record that has the field. */
+static weir_status wrong_inside(const struct weir_field *field, size_t i, weir_status status,
+                                const struct weir_error *why, struct weir_error *err)
+{
+    bool has_path = why->message[0] == '$';
+    char place[32] = "";
+    if (field->type == WEIR_FIELD_TYPE_RECORDS) {
+        (void)snprintf(place, sizeof place, "[%zu]", i);
+    }
+    return weir_error_set(err, status, "$.%s%s%s%s", field->name, place, has_path ? "" : ": ",
+                          why->message + has_path);
+}
+
+static weir_status read_records(const struct weir_field *field, const json_t *value,
+                                enum weir_record_mode mode, struct weir_arena *arena, void *record,
+                                struct weir_error *err)
+{
+    bool is_list = field->type == WEIR_FIELD_TYPE_RECORDS;
+    size_t n = is_list ? json_array_size(value) : 1;
+    struct weir_error why = {0};
+    if (json_is_null(value)) {
+        set_records(field, record, NULL, 0);
+        return WEIR_OK;
+    }
+    if (is_list && !json_is_array(value)) {
+        return wrong_type(field, "list", value, err);
+    }
+    char *items = weir_arena_calloc(arena, n + 1, field->of->size);
+    for (size_t i = 0; i < n; i++) {
+        weir_status status = weir_record_from_json(
+            field->of, is_list ? json_array_get(value, i) : value,
+            mode == WEIR_RECORD_TRUSTED ? WEIR_RECORD_TRUSTED : WEIR_RECORD_REPORT, arena,
+            items + i * field->of->size, &why);
+        if (status != WEIR_OK) {
+            return wrong_inside(field, i, status, &why, err);
+        }
+    }
+    set_records(field, record, items, n);
+    return weir_arena_check(arena, field->name, err);
+}
+
 static weir_status read_field(const struct weir_field *field, const json_t *value,
-                              struct weir_arena *arena, void *record, struct weir_error *err)
+                              enum weir_record_mode mode, struct weir_arena *arena, void *record,
+                              struct weir_error *err)
 {
     void *member = weir_field_ptr(field, record);
     switch (field->type) {
@@ -196,6 +258,9 @@ static weir_status read_field(const struct weir_field *field, const json_t *valu
         return read_time(field, value, member, err);
     case WEIR_FIELD_TYPE_JSON:
         return read_json(field, value, arena, member, err);
+    case WEIR_FIELD_TYPE_RECORD:
+    case WEIR_FIELD_TYPE_RECORDS:
+        return read_records(field, value, mode, arena, record, err);
     }
     return WEIR_ERR_INTERNAL;
 }
@@ -250,10 +315,33 @@ weir_status weir_record_from_json(const struct weir_resource *resource, const js
                                   resource->name);
         }
         WEIR_TRY(check_allowed(resource, field, mode, err));
-        WEIR_TRY(read_field(field, json_object_iter_value(it), arena, record, err));
+        WEIR_TRY(read_field(field, json_object_iter_value(it), mode, arena, record, err));
     }
     bool is_whole = mode == WEIR_RECORD_CREATE || mode == WEIR_RECORD_REPORT;
     return is_whole ? check_required(resource, object, err) : WEIR_OK;
+}
+
+static _Noreturn void no_memory(void)
+{
+    (void)fprintf(stderr, "weir: out of memory while writing JSON\n");
+    abort();
+}
+
+static json_t *records_to_json(const struct weir_field *field, const void *record)
+{
+    size_t n;
+    const char *items = records_of(field, record, &n);
+    if (items == NULL) {
+        return json_null();
+    }
+    if (field->type == WEIR_FIELD_TYPE_RECORD) {
+        return weir_record_to_json(field->of, items);
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, weir_record_to_json(field->of, items + i * field->of->size));
+    }
+    return list;
 }
 
 static json_t *field_to_json(const struct weir_field *field, const void *record)
@@ -276,6 +364,9 @@ static json_t *field_to_json(const struct weir_field *field, const void *record)
         weir_secrets_mask(value, field->secrets);
         return value != NULL ? value : json_null();
     }
+    case WEIR_FIELD_TYPE_RECORD:
+    case WEIR_FIELD_TYPE_RECORDS:
+        return records_to_json(field, record);
     }
     return json_null();
 }
@@ -285,6 +376,13 @@ size_t weir_record_weight(const struct weir_resource *resource, const void *reco
     size_t weight = resource->n_fields * JSON_VALUE_BYTES;
     for (size_t i = 0; i < resource->n_fields; i++) {
         const struct weir_field *field = &resource->fields[i];
+        if (field->of != NULL) {
+            size_t n;
+            const char *items = records_of(field, record, &n);
+            for (size_t k = 0; k < n; k++) {
+                weight += weir_record_weight(field->of, items + k * field->of->size);
+            }
+        }
         if (field->type != WEIR_FIELD_TYPE_TEXT && field->type != WEIR_FIELD_TYPE_JSON) {
             continue;
         }
@@ -307,8 +405,7 @@ json_t *weir_record_to_json(const struct weir_resource *resource, const void *re
             continue;
         }
         if (json_object_set_new(object, field->name, field_to_json(field, record)) != 0) {
-            (void)fprintf(stderr, "weir: out of memory while writing JSON\n");
-            abort();
+            no_memory();
         }
     }
     return object;
@@ -330,6 +427,16 @@ weir_status weir_record_check_times(const struct weir_resource *resource, const 
 {
     for (size_t i = 0; i < resource->n_fields; i++) {
         const struct weir_field *field = &resource->fields[i];
+        size_t n = 0;
+        const char *items = field->of != NULL ? records_of(field, record, &n) : NULL;
+        for (size_t k = 0; k < n; k++) {
+            struct weir_error why = {0};
+            weir_status status =
+                weir_record_check_times(field->of, items + k * field->of->size, &why);
+            if (status != WEIR_OK) {
+                return wrong_inside(field, k, status, &why, err);
+            }
+        }
         if (field->type != WEIR_FIELD_TYPE_INT || strcmp(field->unit, "ms") != 0) {
             continue;
         }
@@ -342,24 +449,24 @@ weir_status weir_record_check_times(const struct weir_resource *resource, const 
     return WEIR_OK;
 }
 
-bool weir_record_of_text(const struct weir_resource *resource, const char *text,
-                         struct weir_arena *arena, void *record)
+char *weir_field_text(const struct weir_field *field, const void *record)
 {
-    json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
-    bool is_read = json != NULL && weir_record_from_json(resource, json, WEIR_RECORD_TRUSTED, arena,
-                                                         record, NULL) == WEIR_OK;
+    json_t *json = records_to_json(field, record);
+    char *text = json_is_null(json) ? NULL : json_dumps(json, JSON_COMPACT);
+    if (text == NULL && !json_is_null(json)) {
+        no_memory();
+    }
     json_decref(json);
-    return is_read;
+    return text;
 }
 
-weir_status weir_record_check_text(const struct weir_resource *resource, const char *text,
-                                   struct weir_arena *arena, void *record, struct weir_error *err)
+void weir_field_of_text(const struct weir_field *field, const char *text, struct weir_arena *arena,
+                        void *record)
 {
-    json_t *json;
-    WEIR_TRY(weir_json_parse(text, strlen(text), resource->name, &json, err));
-    weir_status status =
-        weir_record_from_json(resource, json, WEIR_RECORD_REPORT, arena, record, err);
+    json_t *json = text != NULL ? json_loads(text, 0, NULL) : json_null();
+    if (json == NULL ||
+        read_records(field, json, WEIR_RECORD_TRUSTED, arena, record, NULL) != WEIR_OK) {
+        set_records(field, record, NULL, 0);
+    }
     json_decref(json);
-    WEIR_TRY(status);
-    return weir_record_check_times(resource, record, err);
 }

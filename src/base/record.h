@@ -2,8 +2,8 @@
  * Record tables: each noun is described once, beside the noun, and everything else is derived.
  *
  * A record is a plain struct whose members are text (char *, in an arena; NULL = absent), int64_t,
- * double, bool, or JSON text (char * that holds any JSON value). Its `struct weir_resource` lists
- * the fields. From that table come JSON in and out with exact error paths, the SQL binding (store),
+ * double, bool, JSON text (char * that holds any JSON value), or records of another resource: one, or
+ * a list. Its `struct weir_resource` lists the fields. From that table come JSON in and out with exact error paths, the SQL binding (store),
  * the OpenAPI schema (api) and the columns of the command line (cli).
  *
  *     struct weir_project { char *id; char *name; int64_t created_ms; };
@@ -36,6 +36,9 @@ enum weir_field_type {
                            * too), 0 ↔ null ↔ SQL INTEGER
                            */
     WEIR_FIELD_TYPE_JSON, /**< char * JSON text ↔ JSON value ↔ SQL TEXT */
+    /* These are read when their record is, and written with it: between the two nobody sees their JSON. */
+    WEIR_FIELD_TYPE_RECORD,  /**< const struct S *, NULL = absent ↔ JSON object ↔ SQL TEXT */
+    WEIR_FIELD_TYPE_RECORDS, /**< An array `m` of `n_m`, NULL = absent ↔ JSON array ↔ SQL TEXT */
 };
 
 enum weir_field_flags {
@@ -60,6 +63,8 @@ struct weir_field {
     const char *doc;     /**< One sentence. */
     size_t max_bytes;    /**< Of TEXT and JSON; 0: the type's, see weir_field_max_bytes. */
     const char *secrets; /**< Of JSON: paths of what does not leave the server (base/secret.h). */
+    const struct weir_resource *of; /**< Of RECORD and RECORDS: what S is. */
+    size_t n_offset;                /**< Of RECORDS: where their number lies. */
 };
 
 struct weir_resource {
@@ -92,6 +97,27 @@ struct weir_resource {
         .name = #member, .type = WEIR_FIELD_TYPE_JSON, .offset = offsetof(struct strct, member),   \
         .flags = (field_flags), .unit = (field_unit), .doc = (field_doc),                          \
         .secrets = (field_secrets)                                                                 \
+    }
+
+/** A field whose member lies deeper, in structs by value: `path` is how C names it. */
+#define WEIR_FIELD_AT(strct, field_name, path, field_type, field_flags, field_unit, field_doc)     \
+    {                                                                                              \
+        .name = #field_name, .type = WEIR_FIELD_TYPE_##field_type,                                 \
+        .offset = offsetof(struct strct, path), .flags = (field_flags), .unit = (field_unit),      \
+        .doc = (field_doc)                                                                         \
+    }
+
+/** A pointer to a record of the resource; and an array of them. */
+#define WEIR_FIELD_RECORD(strct, member, resource, field_flags, field_doc)                         \
+    {                                                                                              \
+        .name = #member, .type = WEIR_FIELD_TYPE_RECORD, .offset = offsetof(struct strct, member), \
+        .flags = (field_flags), .unit = "", .doc = (field_doc), .of = &(resource)                  \
+    }
+#define WEIR_FIELD_RECORDS(strct, member, resource, field_flags, field_doc)                        \
+    {                                                                                              \
+        .name = #member, .type = WEIR_FIELD_TYPE_RECORDS,                                          \
+        .offset = offsetof(struct strct, member), .flags = (field_flags), .unit = "",              \
+        .doc = (field_doc), .of = &(resource), .n_offset = offsetof(struct strct, n_##member)      \
     }
 
 #define WEIR_RESOURCE(noun, nouns, strct, table)                                                   \
@@ -150,20 +176,16 @@ json_t *weir_record_to_json(const struct weir_resource *resource, const void *re
 char *weir_record_text(const struct weir_resource *resource, const void *record,
                        struct weir_arena *arena);
 
-/** Fill `record` from a text that Weir itself made. @return false, `record` undefined: it is NULL, or of
- *  another form. */
-bool weir_record_of_text(const struct weir_resource *resource, const char *text,
-                         struct weir_arena *arena, void *record);
+/** The JSON of a RECORD or RECORDS field, to be freed; NULL: absent. */
+char *weir_field_text(const struct weir_field *field, const void *record);
 
-/** The same of a text that comes from outside: each field is checked, and its times
- *  (weir_record_check_times). @return INVALID. */
-weir_status weir_record_check_text(const struct weir_resource *resource, const char *text,
-                                   struct weir_arena *arena, void *record,
-                                   struct weir_error *err) WEIR_MUST_CHECK;
+/** The other way, of a text that Weir itself made; absent: it is NULL, or of another form. */
+void weir_field_of_text(const struct weir_field *field, const char *text, struct weir_arena *arena,
+                        void *record);
 
 /**
- * Is each INT field whose unit is "ms" a time that a row can have: from 1970 to before year 10000? For
- * records of outside, whose times are added to. @return INVALID with the field's name.
+ * Is each INT field whose unit is "ms", of records inside too, a time that a row can have: from 1970 to
+ * before year 10000? For records of outside, whose times are added to. @return INVALID with the field's name.
  */
 weir_status weir_record_check_times(const struct weir_resource *resource, const void *record,
                                     struct weir_error *err) WEIR_MUST_CHECK;

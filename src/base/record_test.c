@@ -1,5 +1,7 @@
 #include "base/record.h"
 
+#include "base/macros.h"
+#include "base/rng.h"
 #include "base/test_main.h"
 
 #include <math.h>
@@ -162,6 +164,125 @@ START_TEST(names_have_their_form)
 
 END_TEST
 
+/** A record of records: one, by value one, and a list. */
+struct whole {
+    const struct sample *first;
+    struct sample inner;
+    const struct sample *list;
+    size_t n_list;
+};
+
+static const struct weir_field whole_fields[] = {
+    WEIR_FIELD_RECORD(whole, first, sample_resource, 0, "One"),
+    WEIR_FIELD_AT(whole, inner_count, inner.count, INT, 0, "", "How many there"),
+    WEIR_FIELD_RECORDS(whole, list, sample_resource, 0, "Some"),
+};
+static const struct weir_resource whole_resource =
+    WEIR_RESOURCE("whole", "wholes", whole, whole_fields);
+
+static struct sample random_sample(struct weir_rng *rng)
+{
+    static char *const texts[] = {NULL, "", "a", "\"quoted\" \xc3\xa4"};
+    return (struct sample){.id = texts[weir_rng_below(rng, 4)],
+                           .spec = weir_rng_below(rng, 2) == 0 ? NULL : "{\"x\":[1,null]}",
+                           .count = (int64_t)weir_rng_below(rng, 1000) - 500,
+                           .rate = weir_rng_below(rng, 4) == 0 ? NAN : weir_rng_f64(rng),
+                           .made_ms = (int64_t)weir_rng_below(rng, 1000000000),
+                           .is_on = weir_rng_below(rng, 2) == 0};
+}
+
+/* The texts of its fields of records, as a row has them, say the same again. */
+static void require_same_by_fields(const struct whole *whole, struct weir_arena *arena)
+{
+    struct whole read = *whole;
+    read.first = read.list = NULL;
+    read.n_list = 7;
+    for (size_t i = 0; i < whole_resource.n_fields; i++) {
+        const struct weir_field *field = &whole_resource.fields[i];
+        char *text = field->of != NULL ? weir_field_text(field, whole) : NULL;
+        if (field->of != NULL) {
+            weir_field_of_text(field, text, arena, &read);
+        }
+        free(text);
+    }
+    ck_assert_str_eq(weir_record_text(&whole_resource, &read, arena),
+                     weir_record_text(&whole_resource, whole, arena));
+    ck_assert_uint_eq(read.n_list, whole->n_list);
+}
+
+START_TEST(records_inside_survive_the_way_over_json_and_rows)
+{
+    uint64_t seed = 20;
+    printf("seed %d\n", (int)seed);
+    struct weir_rng rng;
+    weir_rng_init(&rng, seed, 0);
+    for (int i = 0; i < 300; i++) {
+        struct weir_arena arena;
+        weir_arena_init(&arena, 0);
+        struct sample samples[4];
+        for (size_t k = 0; k < 4; k++) {
+            samples[k] = random_sample(&rng);
+        }
+        const struct whole whole = {.first = weir_rng_below(&rng, 3) == 0 ? NULL : &samples[0],
+                                    .inner = samples[1],
+                                    .list = weir_rng_below(&rng, 3) == 0 ? NULL : samples,
+                                    .n_list = weir_rng_below(&rng, 5)};
+        struct whole one = whole, read = {0};
+        one.n_list = one.list != NULL ? one.n_list : 0;
+        char *text = weir_record_text(&whole_resource, &one, &arena);
+        json_t *json = json_loads(text, 0, NULL);
+        ck_assert_int_eq(
+            weir_record_from_json(&whole_resource, json, WEIR_RECORD_REPORT, &arena, &read, &err),
+            one.first == NULL && one.n_list == 0
+                ? WEIR_OK
+                : WEIR_ERR_INVALID); /* a report's sample must have a name */
+        read = (struct whole){0};
+        ck_assert_int_eq(
+            weir_record_from_json(&whole_resource, json, WEIR_RECORD_TRUSTED, &arena, &read, &err),
+            WEIR_OK);
+        json_decref(json);
+        ck_assert_str_eq(weir_record_text(&whole_resource, &read, &arena), text);
+        ck_assert(weir_record_weight(&whole_resource, &one) >= strlen(text));
+        require_same_by_fields(&one, &arena);
+        weir_arena_fini(&arena);
+    }
+}
+
+END_TEST
+
+static const struct {
+    const char *text, *message;
+} refused_inside[] = {
+    {"{\"first\":{\"count\":\"x\"}}", "$.first.count: expected integer, got string"},
+    {"{\"first\":3}", "$.first: expected an object (sample)"},
+    {"{\"list\":{}}", "$.list: expected list, got object"},
+    {"{\"list\":[{\"colour\":1}]}", "$.list[0].colour: unknown field of a sample"},
+    {"{\"first\":{\"count\":1}}", "$.first.name: missing (Unique name)"},
+};
+
+START_TEST(what_is_wrong_in_a_record_inside_is_refused_with_its_path)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(refused_inside); i++) {
+        struct whole whole = {0};
+        json_t *json = json_loads(refused_inside[i].text, 0, NULL);
+        ck_assert_int_eq(
+            weir_record_from_json(&whole_resource, json, WEIR_RECORD_REPORT, &arena, &whole, &err),
+            WEIR_ERR_INVALID);
+        ck_assert_str_eq(err.message, refused_inside[i].message);
+        json_decref(json);
+    }
+    struct whole whole = {.n_list = 1};
+    weir_field_of_text(&whole_fields[2], "{broken", &arena, &whole);
+    ck_assert(whole.list == NULL && whole.n_list == 0);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("record", a_record_survives_the_way_over_json, nan_and_absence_are_null,
+               records_inside_survive_the_way_over_json_and_rows,
+               what_is_wrong_in_a_record_inside_is_refused_with_its_path,
                text_over_its_fields_maximum_is_refused, wrong_input_is_refused_with_its_path,
                names_have_their_form)

@@ -166,8 +166,8 @@ START_TEST(it_trains_again)
     alert_with("[{\"kind\":\"retrain\"}]");
     ck_assert_str_eq(outcome(), "done");
     ck_assert_str_eq(pipeline_record(&fixture, "t").state, "TRAINING");
-    ck_assert_str_eq(pipeline_record(&fixture, "t").cause_by, "rule/r");
-    ck_assert_int_eq(pipeline_record(&fixture, "t").training, 1);
+    ck_assert_str_eq(pipeline_record(&fixture, "t").runs.cause_by, "rule/r");
+    ck_assert_int_eq(pipeline_record(&fixture, "t").runs.training, 1);
 }
 
 END_TEST

@@ -71,7 +71,7 @@ static void check_ion(int seed)
     if (is_training && t->job != NULL) {
         struct weir_job job = job_record(&fixture, t->job);
         LAW(!is_over(&job), "the ION trains by a job that is %s", seed, step_number, job.state);
-        LAW(job.training == t->training, "training %lld", seed, step_number,
+        LAW(job.training == t->runs.training, "training %lld", seed, step_number,
             (long long)job.training);
     }
     LAW(is_training || t->job == NULL, "%s with a job", seed, step_number, t->state);

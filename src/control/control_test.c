@@ -158,8 +158,8 @@ START_TEST(a_trigger_becomes_one_job_however_often_its_action_fails)
     ck_assert_str_eq(job.kind, "train");
     ck_assert_str_eq(job.ion, "x");
     ck_assert_str_eq(job.pipeline, "t");
-    ck_assert_int_eq(job.training, t.training);
-    ck_assert_str_eq(job.run, t.run);
+    ck_assert_int_eq(job.training, t.runs.training);
+    ck_assert_str_eq(job.run, t.runs.run);
     ck_assert_uint_ge(count_records(&fixture, &weir_job_resource), n_jobs + 1);
     size_t n_after = count_records(&fixture, &weir_job_resource);
     ck_assert_uint_eq(carry_out(&fixture, 0), 0);
@@ -192,7 +192,7 @@ START_TEST(a_model_is_offered_to_its_ion_once)
     ck_assert_ptr_nonnull(serving(&state, "t:p"));
     exits(&fixture, job, 0, 0);
     ck_assert_str_eq(pipeline_record(&fixture, "t").state, "IDLE");
-    ck_assert_int_eq(pipeline_record(&fixture, "p").deployment_revision, 1);
+    ck_assert_int_eq(pipeline_record(&fixture, "p").service.deployment_revision, 1);
 }
 
 END_TEST
@@ -454,11 +454,11 @@ START_TEST(only_ions_that_use_a_dataset_hear_of_its_new_version)
 {
     apply(&fixture, "always-update", 1);
     turn(&fixture, dataset_changed_in, &(struct new_version){2, "people"});
-    ck_assert_int_eq(pipeline_record(&fixture, "p").gallery_version, 2);
-    ck_assert_int_eq(pipeline_record(&fixture, "t").dataset_version, 1);
+    ck_assert_int_eq(pipeline_record(&fixture, "p").service.gallery.version, 2);
+    ck_assert_int_eq(pipeline_record(&fixture, "t").runs.dataset_version, 1);
     turn(&fixture, dataset_changed_in, &(struct new_version){5, "faces"});
-    ck_assert_int_eq(pipeline_record(&fixture, "p").gallery_version, 2);
-    ck_assert_int_eq(pipeline_record(&fixture, "t").dataset_version, 5);
+    ck_assert_int_eq(pipeline_record(&fixture, "p").service.gallery.version, 2);
+    ck_assert_int_eq(pipeline_record(&fixture, "t").runs.dataset_version, 5);
 }
 
 END_TEST

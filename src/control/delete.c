@@ -5,6 +5,7 @@
 #include "ion/ion.h"
 #include "job/job.h"
 #include "job/service.h"
+#include "store/noun.h"
 #include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -260,8 +261,6 @@ weir_status control_dataset_delete(struct control *control, struct weir_txn *txn
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
-#define IN_REVIEW "('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', 'CANARY', 'AB', 'SERVING')"
-
 /* By the job itself, then by what its runs have left. */
 // clang-format off
 static const struct use job_uses[] = {
@@ -270,7 +269,7 @@ static const struct use job_uses[] = {
      "", " stands on it, and says by it how it is", false, NULL},
     {&weir_ion_resource,
      "SELECT ion || '\nION ' || ion FROM ion_candidates"
-     " WHERE instr(evaluation, :name) > 0 AND state IN " IN_REVIEW,
+     " WHERE instr(evaluation, :name) > 0 AND " WEIR_CANDIDATE_IN_USE_SQL,
      "", " decides by what it measures", false, NULL},
     {&weir_deployment_resource,
      "SELECT deployment || '\ndeployment ' || deployment FROM deployment_replicas"

@@ -14,37 +14,48 @@
 #define FREEZE_LOOK_MS     100   /* while a preparation's dataset is frozen */
 #define COUNT_EVERY_MS     2000  /* what tasks have, and what those that wait ask for */
 
-static weir_status expire_identities(struct work *work, struct weir_txn *txn,
+static weir_status expire_identities(struct work *work, void *none, struct weir_txn *txn,
                                      struct weir_error *err)
 {
+    (void)none;
     return weir_identity_expire(txn, work->control.now_ms, err);
 }
 
-static weir_status count_waiting(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status count_waiting(struct work *work, void *none, struct weir_txn *txn,
+                                 struct weir_error *err)
 {
+    (void)none;
     int64_t n;
     return weir_usage_roll_waiting(txn, work->control.now_ms, &n, err);
 }
 
-static weir_status count_running(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status count_running(struct work *work, void *none, struct weir_txn *txn,
+                                 struct weir_error *err)
 {
+    (void)none;
     int64_t n;
     return weir_usage_roll_running(txn, work->control.now_ms, &n, err);
 }
 
-static weir_status keep_heard(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status keep_heard(struct work *work, void *none, struct weir_txn *txn,
+                              struct weir_error *err)
 {
+    (void)none;
     return weir_heard_keep(txn, work->engine->config.store, err);
 }
 
-static weir_status restore_heard(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status restore_heard(struct work *work, void *none, struct weir_txn *txn,
+                                 struct weir_error *err)
 {
+    (void)none;
     (void)work;
     return weir_heard_restore(txn, err);
 }
 
-static weir_status add_samples(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status add_samples(struct work *work, void *none, struct weir_txn *txn,
+                               struct weir_error *err)
 {
+    (void)none;
     struct weir_queue_sample *samples;
     struct weir_past_now now;
     size_t n;
@@ -108,28 +119,28 @@ static int64_t end_idle(struct work *work)
 static int64_t count_use(struct work *work)
 {
     if (scheduler_snapshot(work->engine->scheduler)->n_pending > 0) {
-        (void)work_write(work, count_waiting);
+        (void)work_write(work, count_waiting, NULL);
     }
-    (void)work_write(work, count_running);
+    (void)work_write(work, count_running, NULL);
     return NEVER;
 }
 
 static int64_t note_heard(struct work *work)
 {
-    (void)work_write(work, keep_heard);
+    (void)work_write(work, keep_heard, NULL);
     return NEVER;
 }
 
 static int64_t sample_queues(struct work *work)
 {
-    (void)work_write(work, add_samples);
+    (void)work_write(work, add_samples, NULL);
     return NEVER;
 }
 
 static int64_t expire(struct work *work)
 {
     struct engine *engine = work->engine;
-    (void)work_write(work, expire_identities);
+    (void)work_write(work, expire_identities, NULL);
     aside_sweep(&engine->aside, weir_mono_ms());
     aside_sweep(&engine->sweeper.aside, weir_mono_ms());
     return NEVER;
@@ -220,13 +231,17 @@ static bool wait_for_work(struct engine *engine, int64_t due_ms)
     return goes_on;
 }
 
-static weir_status release_outbox(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status release_outbox(struct work *work, void *none, struct weir_txn *txn,
+                                  struct weir_error *err)
 {
+    (void)none;
     return weir_outbox_release(txn, work->control.now_ms, err);
 }
 
-static weir_status remake_jobs(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status remake_jobs(struct work *work, void *none, struct weir_txn *txn,
+                               struct weir_error *err)
 {
+    (void)none;
     return control_remake(&work->control, txn, err);
 }
 
@@ -242,7 +257,7 @@ static void run_outside(struct engine *engine, work_fn fn)
                                     .state_dir = engine->state_dir,
                                     .server_url = engine->server_url,
                                     .publish = json_array()}};
-    (void)work_write(&work, fn);
+    (void)work_write(&work, fn, NULL);
     json_decref(work.control.publish);
     weir_arena_fini(&arena);
 }

@@ -4,49 +4,56 @@
 #include "control/deploy.h"
 #include "store/stmt.h"
 
-static weir_status list_deployments(struct work *work, struct weir_txn *txn, struct weir_error *err)
+/** One of them, in a round. */
+struct deployment_unit {
+    const char *name;
+    struct weir_deploy_event tick; /**< With its load, if that is known. */
+    bool is_due;                   /**< Out: the tick changes something. */
+};
+
+static weir_status list_deployments(struct work *work, void *names, struct weir_txn *txn,
+                                    struct weir_error *err)
 {
+    struct work_names *out = names;
     return weir_txn_query_texts(txn, "SELECT name FROM deployments ORDER BY name", WEIR_NO_BINDS,
-                                work->control.arena, &work->ids, &work->n_ids, err);
+                                work->control.arena, &out->items, &out->n, err);
 }
 
-static struct weir_deploy_event tick_of(const struct work *work)
+static weir_status peek_deployment(struct work *work, void *unit, struct weir_txn *txn,
+                                   struct weir_error *err)
 {
-    return (struct weir_deploy_event){.type = WEIR_DEPLOY_EVENT_TICK,
-                                      .actor = "system",
-                                      .load = work->load,
-                                      .since_ms = work->engine->watch.since_ms};
+    struct deployment_unit *deployment = unit;
+    return control_deploy_is_due(txn, deployment->name, &deployment->tick, work->control.now_ms,
+                                 work->control.arena, &deployment->is_due, err);
 }
 
-static weir_status peek_deployment(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status tick_deployment(struct work *work, void *unit, struct weir_txn *txn,
+                                   struct weir_error *err)
 {
-    const struct weir_deploy_event tick = tick_of(work);
-    return control_deploy_is_due(txn, work->deployment, &tick, work->control.now_ms,
-                                 work->control.arena, &work->is_due, err);
-}
-
-static weir_status tick_deployment(struct work *work, struct weir_txn *txn, struct weir_error *err)
-{
-    const struct weir_deploy_event tick = tick_of(work);
-    return control_deploy_event(&work->control, txn, work->deployment, &tick, err);
+    const struct deployment_unit *deployment = unit;
+    return control_deploy_event(&work->control, txn, deployment->name, &deployment->tick, err);
 }
 
 void engine_run_deployments(struct work *work)
 {
     struct weir_error err;
+    struct work_names names;
     const struct engine_config *config = &work->engine->config;
-    if (work_read(work, list_deployments, &err) != WEIR_OK) {
+    if (work_read(work, list_deployments, &names, &err) != WEIR_OK) {
         return; /* tried again with the next round */
     }
-    for (size_t i = 0; i < work->n_ids; i++) {
+    for (size_t i = 0; i < names.n; i++) {
         struct weir_deploy_load load;
-        work->deployment = work->ids[i];
         bool is_known =
-            config->load != NULL && config->load(config->load_context, work->deployment, &load);
-        work->load = is_known ? &load : NULL;
-        if (work_take_unit(work, "deployment", work->deployment) &&
-            work_run_unit(work, peek_deployment, false) == WEIR_OK && work->is_due) {
-            (void)work_run_unit(work, tick_deployment, true);
+            config->load != NULL && config->load(config->load_context, names.items[i], &load);
+        struct deployment_unit unit = {.name = names.items[i],
+                                       .tick = {.type = WEIR_DEPLOY_EVENT_TICK,
+                                                .actor = "system",
+                                                .load = is_known ? &load : NULL,
+                                                .since_ms = work->engine->watch.since_ms}};
+        if (work_take_unit(work, "deployment", unit.name) &&
+            work_run_unit(work, peek_deployment, &unit, false) == WEIR_OK && unit.is_due) {
+            (void)work_run_unit(work, tick_deployment, &unit, true);
         }
     }
 }

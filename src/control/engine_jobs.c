@@ -9,17 +9,24 @@
 
 #include <string.h>
 
-static weir_status apply_job_event(struct work *work, struct weir_txn *txn, struct weir_error *err)
+/** What has become of one of them. */
+struct job_unit {
+    const char *id;
+    const struct weir_job_event *event;
+};
+
+static weir_status apply_job_event(struct work *work, void *unit, struct weir_txn *txn,
+                                   struct weir_error *err)
 {
-    return control_job_event(&work->control, txn, work->job, work->job_event, err);
+    const struct job_unit *job = unit;
+    return control_job_event(&work->control, txn, job->id, job->event, err);
 }
 
 static void tell_job(struct work *work, const char *job, const struct weir_job_event *event)
 {
-    work->job = job;
-    work->job_event = event;
+    struct job_unit unit = {job, event};
     if (work_take_unit(work, "job", job)) {
-        (void)work_run_unit(work, apply_job_event, true);
+        (void)work_run_unit(work, apply_job_event, &unit, true);
     }
 }
 
@@ -159,46 +166,55 @@ int64_t engine_run_jobs(struct work *work)
 
 /* ---- what nobody uses ------------------------------------------------------------------------ */
 
-static weir_status list_idle(struct work *work, struct weir_txn *txn, struct weir_error *err)
+struct idle_jobs {
+    struct control_idle_job *items;
+    size_t n;
+};
+
+static weir_status list_idle(struct work *work, void *idle, struct weir_txn *txn,
+                             struct weir_error *err)
 {
-    return control_idle_jobs(&work->control, txn, &work->idle, &work->n_idle, err);
+    struct idle_jobs *out = idle;
+    return control_idle_jobs(&work->control, txn, &out->items, &out->n, err);
 }
 
 void engine_hold_idle(struct work *work)
 {
     struct weir_error err;
-    if (work_read(work, list_idle, &err) != WEIR_OK) {
+    struct idle_jobs idle;
+    if (work_read(work, list_idle, &idle, &err) != WEIR_OK) {
         return; /* tried again with the next look */
     }
-    for (size_t i = 0; i < work->n_idle; i++) {
+    for (size_t i = 0; i < idle.n; i++) {
         const struct weir_job_event hold = {.type = WEIR_JOB_EVENT_HOLD,
-                                            .text = work->idle[i].text};
-        tell_job(work, work->idle[i].id, &hold);
+                                            .text = idle.items[i].text};
+        tell_job(work, idle.items[i].id, &hold);
     }
 }
 
-static weir_status list_idle_services(struct work *work, struct weir_txn *txn,
+static weir_status list_idle_services(struct work *work, void *idle, struct weir_txn *txn,
                                       struct weir_error *err)
 {
-    return control_idle_services(&work->control, txn, &work->idle, &work->n_idle, err);
+    struct idle_jobs *out = idle;
+    return control_idle_services(&work->control, txn, &out->items, &out->n, err);
 }
 
-static weir_status stop_idle_service(struct work *work, struct weir_txn *txn,
+static weir_status stop_idle_service(struct work *work, void *service, struct weir_txn *txn,
                                      struct weir_error *err)
 {
+    const struct control_idle_job *idle = service;
     struct weir_service_look look;
-    return control_service_stop(&work->control, txn, work->idle_service->id,
-                                work->idle_service->text, &look, err);
+    return control_service_stop(&work->control, txn, idle->id, idle->text, &look, err);
 }
 
 void engine_stop_idle_services(struct work *work)
 {
     struct weir_error err;
-    if (work_read(work, list_idle_services, &err) != WEIR_OK) {
+    struct idle_jobs idle;
+    if (work_read(work, list_idle_services, &idle, &err) != WEIR_OK) {
         return; /* tried again with the next look */
     }
-    for (size_t i = 0; i < work->n_idle; i++) {
-        work->idle_service = &work->idle[i];
-        (void)work_write(work, stop_idle_service);
+    for (size_t i = 0; i < idle.n; i++) {
+        (void)work_write(work, stop_idle_service, &idle.items[i]);
     }
 }

@@ -46,48 +46,38 @@ struct engine {
 };
 
 struct work;
-typedef weir_status (*work_fn)(struct work *work, struct weir_txn *txn, struct weir_error *err);
+
+/** A step in a transaction. `unit`: what it is about, and what it finds; of each part of a round its own struct. */
+typedef weir_status (*work_fn)(struct work *work, void *unit, struct weir_txn *txn,
+                               struct weir_error *err);
 
 /** One round: control transactions with a list of publications. What a round lists lies in its
  * arena; what one job, ION or action needs, in one of its own (work_run_unit). */
 struct work {
     struct engine *engine;
     struct control control;
-    work_fn fn;
-    const char *job; /**< For job work. */
-    const struct weir_job_event *job_event;
-    const char *ion;                     /**< For ION work. */
-    const char *deployment;              /**< For deployments' work. */
-    const struct weir_deploy_load *load; /**< What it has to do; NULL: not known. */
-    bool is_due;                      /**< Out: a deployment's tick; an ION's shift, again; how the
-                                              server hears has changed. */
-    bool observes;                    /**< In this round triggers look at the store. */
-    const struct weir_outbox *action; /**< For outbox work. */
-    struct weir_outbox *actions;
-    size_t n_actions;
-    char **ids;
-    size_t n_ids;
-    struct control_idle_job *idle;
-    size_t n_idle;
-    const struct control_idle_job *idle_service;
-    int64_t set_by_ms;   /**< So much the wall clock was set. */
-    int64_t next_ms;     /**< Out: when to look again. */
-    char subject[128];   /**< The unit's: "job/ID", "ion/NAME".  */
-    const char *problem; /**< Why it cannot be loaded. */
+    char subject[128]; /**< The taken unit's: "job/ID", "ion/NAME".  */
+};
+
+/** Names that a round goes through. */
+struct work_names {
+    char **items;
+    size_t n;
 };
 
 /** Run it in a read transaction. */
-weir_status work_read(struct work *work, work_fn fn, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status work_read(struct work *work, work_fn fn, void *unit,
+                      struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Run it in a transaction, and publish what it lists. What goes wrong is logged, but for NOT_FOUND. */
-weir_status work_write(struct work *work, work_fn fn);
+weir_status work_write(struct work *work, work_fn fn, void *unit);
 
 /** Begin with the next unit, "KIND/ID"; false if it is set aside for now. */
 bool work_take_unit(struct work *work, const char *kind, const char *id);
 
 /** Run one step of the unit that was taken with an arena of its own: what it needs is free again before the next, and
  *  one that is too large fails alone. */
-weir_status work_run_unit(struct work *work, work_fn fn, bool is_write);
+weir_status work_run_unit(struct work *work, work_fn fn, void *unit, bool is_write);
 
 /** How a step of the unit that was taken went: one that cannot be loaded is set aside, and one that can again is not. */
 void work_note_outcome(struct work *work, weir_status status, const struct weir_error *err);

@@ -8,9 +8,10 @@
 #define CLOCK_SET_MS   2000 /* A wall clock that is off by less was not set. */
 #define NODES_EVERY_MS 500
 
-static weir_status note_clock(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status note_clock(struct work *work, void *set_by_ms, struct weir_txn *txn,
+                              struct weir_error *err)
 {
-    int64_t by_ms = work->set_by_ms;
+    int64_t by_ms = *(const int64_t *)set_by_ms;
     WEIR_TRY(weir_set_clock(txn, by_ms, err));
     WEIR_TRY(
         weir_clock_keep(txn, weir_clock_offset_ms() + by_ms, work->control.now_ms + by_ms, err));
@@ -26,37 +27,38 @@ static weir_status note_clock(struct work *work, struct weir_txn *txn, struct we
 static void follow_clock(struct work *work)
 {
     struct engine *engine = work->engine;
-    work->set_by_ms = engine->config.clock == &weir_system_clock ? weir_clock_set_by_ms() : 0;
-    if ((work->set_by_ms > -CLOCK_SET_MS && work->set_by_ms < CLOCK_SET_MS) ||
-        work_write(work, note_clock) != WEIR_OK) {
+    int64_t set_by_ms = engine->config.clock == &weir_system_clock ? weir_clock_set_by_ms() : 0;
+    if ((set_by_ms > -CLOCK_SET_MS && set_by_ms < CLOCK_SET_MS) ||
+        work_write(work, note_clock, &set_by_ms) != WEIR_OK) {
         return;
     }
-    weir_live_move(engine->config.store, work->set_by_ms);
-    weir_clock_follow(work->set_by_ms);
-    weir_node_watch_move(&engine->watch, work->set_by_ms);
-    engine->back_ms += engine->back_ms > 0 ? work->set_by_ms : 0;
+    weir_live_move(engine->config.store, set_by_ms);
+    weir_clock_follow(set_by_ms);
+    weir_node_watch_move(&engine->watch, set_by_ms);
+    engine->back_ms += engine->back_ms > 0 ? set_by_ms : 0;
     scheduler_destroy(engine->scheduler);
     engine_make_scheduler(engine);
-    weir_log(WEIR_LOG_WARN, "wall_clock_was_set", WEIR_KV_INT("by_ms", work->set_by_ms));
+    weir_log(WEIR_LOG_WARN, "wall_clock_was_set", WEIR_KV_INT("by_ms", set_by_ms));
 }
 
-static weir_status look_at_heartbeats(struct work *work, struct weir_txn *txn,
+static weir_status look_at_heartbeats(struct work *work, void *has_changed, struct weir_txn *txn,
                                       struct weir_error *err)
 {
     return weir_node_watch_read(&work->engine->watch, txn, work->control.now_ms,
-                                work->control.arena, &work->is_due, err);
+                                work->control.arena, has_changed, err);
 }
 
 static void look_at_nodes(struct work *work)
 {
     struct weir_error err;
     struct engine *engine = work->engine;
+    bool has_changed = false; /* how the server hears */
     if (weir_mono_ms() < engine->next_nodes_mono_ms ||
-        work_read(work, look_at_heartbeats, &err) != WEIR_OK) {
+        work_read(work, look_at_heartbeats, &has_changed, &err) != WEIR_OK) {
         return; /* tried again with the next round */
     }
     engine->next_nodes_mono_ms = weir_mono_ms() + NODES_EVERY_MS;
-    if (work->is_due) {
+    if (has_changed) {
         bool is_cut = engine->watch.cut_ms != 0;
         weir_log(WEIR_LOG_WARN, is_cut ? "server_cut_off" : "server_hears_again",
                  WEIR_KV_INT("silent", (int64_t)engine->watch.n_silent),

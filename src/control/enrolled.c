@@ -9,8 +9,9 @@
 
 static bool is_in_use(const struct weir_ion_pipeline *pipeline)
 {
-    return strcmp(pipeline->type, "prediction") == 0 && strcmp(pipeline->state, "REMOVED") != 0 &&
-           pipeline->gallery_blob != NULL;
+    const struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    return service != NULL && strcmp(pipeline->state, "REMOVED") != 0 &&
+           service->gallery.blob != NULL;
 }
 
 /** Is it the first pipeline with this gallery? Several often share one. */
@@ -18,7 +19,8 @@ static bool is_first(const struct weir_ion_state *ion, size_t i_pipeline)
 {
     for (size_t i = 0; i < i_pipeline; i++) {
         if (is_in_use(&ion->pipelines[i]) &&
-            strcmp(ion->pipelines[i].gallery_blob, ion->pipelines[i_pipeline].gallery_blob) == 0) {
+            strcmp(ion->pipelines[i].service.gallery.blob,
+                   ion->pipelines[i_pipeline].service.gallery.blob) == 0) {
             return false;
         }
     }
@@ -57,7 +59,8 @@ static weir_status each_class(struct weir_blobs *blobs, const struct weir_ion_st
     *out_n = 0;
     for (size_t i = 0; i < ion->n_pipelines; i++) {
         if (is_in_use(&ion->pipelines[i]) && is_first(ion, i)) {
-            WEIR_TRY(each_class_of(blobs, ion->pipelines[i].gallery_blob, arena, fn, context, err));
+            WEIR_TRY(each_class_of(blobs, ion->pipelines[i].service.gallery.blob, arena, fn,
+                                   context, err));
             ++*out_n;
         }
     }

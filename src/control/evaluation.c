@@ -75,9 +75,7 @@ weir_status control_evaluation_gather(struct control *control, struct weir_txn *
     size_t n = 0;
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
-        const char *job = candidate->evaluation != NULL
-                              ? weir_policy_evaluation_of(candidate->evaluation, control->arena).job
-                              : NULL;
+        const char *job = weir_policy_evaluation_of(candidate->evaluation)->job;
         if (job != NULL && weir_ion_watching(state, candidate) != NULL) {
             measured[n].candidate = candidate->id;
             WEIR_TRY(look(control, txn, job, &measured[n].figures, err));
@@ -90,17 +88,6 @@ weir_status control_evaluation_gather(struct control *control, struct weir_txn *
 }
 
 /* ---- begun ----------------------------------------------------------------------------------- */
-
-static const struct weir_ion_candidate *find_candidate(const struct weir_ion_state *state,
-                                                       const char *id)
-{
-    for (size_t i = 0; i < state->n_candidates; i++) {
-        if (strcmp(state->candidates[i].id, id) == 0) {
-            return &state->candidates[i];
-        }
-    }
-    return NULL;
-}
 
 /* What the policy's options say of the job. */
 static json_t *spec_of(const struct weir_ion_candidate *candidate, const struct weir_policy *policy,
@@ -143,13 +130,13 @@ weir_status control_evaluation_start(struct control *control, struct weir_txn *t
                                      struct weir_ion_state *state, const char *id, int64_t number,
                                      struct weir_error *err)
 {
-    const struct weir_ion_candidate *candidate = find_candidate(state, id);
+    const struct weir_ion_candidate *candidate = weir_ion_candidate_of(state, id);
     const struct weir_policy *policy =
         candidate != NULL ? weir_ion_watching(state, candidate) : NULL;
-    struct weir_policy_evaluation row =
-        weir_policy_evaluation_of(candidate != NULL ? candidate->evaluation : NULL, control->arena);
-    if (policy == NULL || !weir_policy_ops(policy)->measures || row.n != number ||
-        row.job != NULL || row.problem != NULL || strcmp(state->ion.state, "ACTIVE") != 0) {
+    const struct weir_policy_evaluation *row =
+        weir_policy_evaluation_of(candidate != NULL ? candidate->evaluation : NULL);
+    if (policy == NULL || !weir_policy_ops(policy)->measures || row->n != number ||
+        row->job != NULL || row->problem != NULL || strcmp(state->ion.state, "ACTIVE") != 0) {
         return WEIR_OK;
     }
     struct weir_job job = {0};
@@ -159,7 +146,7 @@ weir_status control_evaluation_start(struct control *control, struct weir_txn *t
                                    .candidate = id,
                                    .number = number};
     weir_status status =
-        make_job(control, txn, state, candidate, policy, row.live_version, &job, &reason);
+        make_job(control, txn, state, candidate, policy, row->live_version, &job, &reason);
     switch (status) {
     case WEIR_OK:
         event.job = job.id;

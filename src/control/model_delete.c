@@ -3,6 +3,7 @@
 #include "control/uses.h"
 #include "deploy/deploy.h"
 #include "ion/ion.h"
+#include "store/noun.h"
 #include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -28,8 +29,7 @@ static const struct {
     {"SELECT c.ion || '\n, link ' || c.link || ' (' || c.state || ')' FROM "
      "ion_candidates c"
      " JOIN ions i ON i.name = c.ion WHERE c.model = :model AND c.version = :version"
-     " AND i.state = 'ACTIVE' AND c.state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', "
-     "'CANARY', 'AB', 'SERVING')",
+     " AND i.state = 'ACTIVE' AND c." WEIR_CANDIDATE_IN_USE_SQL,
      "it is in use in ", "", &weir_ion_resource},
     {"SELECT c.ion || '\n, link ' || c.link FROM ion_candidates c JOIN ions i ON i.name "
      "= c.ion"

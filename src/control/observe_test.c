@@ -206,7 +206,7 @@ START_TEST(the_last_value_of_a_metric_of_the_last_run_is_looked_at)
     ck_assert_int_eq(after(1), 0);
     trigger(&fixture);
     (void)carry_out(&fixture, 1);
-    turn(&fixture, metric_in, pipeline_record(&fixture, "t").run);
+    turn(&fixture, metric_in, pipeline_record(&fixture, "t").runs.run);
     ck_assert_int_eq(after(1), 1); /* by hand; it runs */
     end_training();
     ck_assert_int_eq(after(1), 2);
@@ -250,13 +250,13 @@ START_TEST(a_model_that_has_grown_old_is_trained_again)
     trigger(&fixture);
     (void)carry_out(&fixture, 1);
     struct weir_ion_pipeline pipeline = pipeline_record(&fixture, "t");
-    struct registration made = {.id = "v1", .run = pipeline.run};
+    struct registration made = {.id = "v1", .run = pipeline.runs.run};
     turn(&fixture, register_in, &made);
     end_training();
     ck_assert_int_eq(after(900), 1);
     ck_assert_int_eq(after(200), 2);
     ck_assert_str_eq(newest_firing().reason, "the model is older than 1000 s");
-    ck_assert_str_eq(pipeline_record(&fixture, "t").cause, "the model is older than 1000 s");
+    ck_assert_str_eq(pipeline_record(&fixture, "t").runs.cause, "the model is older than 1000 s");
 }
 
 END_TEST
@@ -273,7 +273,7 @@ START_TEST(a_version_that_was_deleted_is_no_model)
     trigger(&fixture);
     (void)carry_out(&fixture, 1);
     struct weir_ion_pipeline pipeline = pipeline_record(&fixture, "t");
-    struct registration made = {.id = "v1", .run = pipeline.run};
+    struct registration made = {.id = "v1", .run = pipeline.runs.run};
     turn(&fixture, register_in, &made);
     end_training();
     turn(&fixture, delete_version_in, (void *)"v1");
@@ -289,7 +289,7 @@ START_TEST(a_training_that_brings_no_model_is_not_begun_again_at_once)
     trigger(&fixture);
     (void)carry_out(&fixture, 1);
     struct weir_ion_pipeline pipeline = pipeline_record(&fixture, "t");
-    struct registration made = {.id = "v1", .run = pipeline.run};
+    struct registration made = {.id = "v1", .run = pipeline.runs.run};
     turn(&fixture, register_in, &made);
     end_training();
     ck_assert_int_eq(after(1001), 2);

@@ -142,7 +142,7 @@ START_TEST(what_was_written_is_a_version_and_starts_the_training)
     ck_assert(look());
     ck_assert_str_eq(pipeline_record(&fixture, "prepare").state, "IDLE");
     ck_assert_str_eq(pipeline_record(&fixture, "t").state, "TRAINING");
-    ck_assert_str_eq(pipeline_record(&fixture, "t").cause, "clean version 1");
+    ck_assert_str_eq(pipeline_record(&fixture, "t").runs.cause, "clean version 1");
     ck_assert(!look());
     /* The same files once more: no version, and nothing starts. */
     struct weir_ion_event ended = {
@@ -153,7 +153,7 @@ START_TEST(what_was_written_is_a_version_and_starts_the_training)
     wait_for_freeze();
     (void)look();
     ck_assert_str_eq(pipeline_record(&fixture, "prepare").state, "IDLE");
-    ck_assert_int_eq(pipeline_record(&fixture, "t").training, 1);
+    ck_assert_int_eq(pipeline_record(&fixture, "t").runs.training, 1);
     ck_assert_uint_eq(n_events("run_finished"), 2);
 }
 
@@ -171,8 +171,8 @@ START_TEST(a_server_that_dies_between_version_and_pipeline_tells_it_after_its_st
     wait_for_freeze();
     (void)look();
     ck_assert_str_eq(pipeline_record(&fixture, "prepare").state, "IDLE");
-    ck_assert_int_eq(pipeline_record(&fixture, "t").dataset_version, 1);
-    ck_assert_int_eq(pipeline_record(&fixture, "t").training, 1);
+    ck_assert_int_eq(pipeline_record(&fixture, "t").runs.dataset_version, 1);
+    ck_assert_int_eq(pipeline_record(&fixture, "t").runs.training, 1);
     ck_assert_uint_eq(n_events("dataset_version"), 1);
 }
 
@@ -188,7 +188,7 @@ START_TEST(what_cannot_be_frozen_is_a_failure_of_the_run)
     (void)look();
     ck_assert_str_eq(pipeline_record(&fixture, "prepare").state, "IDLE");
     ck_assert_str_eq(alert_state(&fixture, "pipeline_failed:x:prepare"), "open");
-    ck_assert_int_eq(pipeline_record(&fixture, "t").training, 0);
+    ck_assert_int_eq(pipeline_record(&fixture, "t").runs.training, 0);
 }
 
 END_TEST

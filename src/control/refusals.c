@@ -22,17 +22,13 @@ void refusals_fini(struct refusals *refusals)
 const char *refusals_judge(const struct weir_ion_figures *own, const struct weir_ion_figures *pair,
                            int64_t live_ppm, struct weir_arena *arena)
 {
-    const struct weir_policy_trial trial = {.n_requests = pair->n_requests,
-                                            .n_unaccepted = pair->n_unaccepted,
-                                            .live_requests = pair->live_requests,
-                                            .live_unaccepted = pair->live_unaccepted};
     const struct weir_policy_refusal refusal = {"", MAX_EXCESS, 1, live_ppm};
     if (own->n_requests >= REFUSALS_LEAST && own->n_failed > 0 &&
         weir_accuracy_of(own->n_requests, own->n_failed).low > REFUSALS_FAILED) {
         return "fails (5xx, or no answer) more than a tenth of its requests";
     }
     if (live_ppm < WEIR_SHARES_PPM && pair->live_requests > 0) {
-        return weir_policy_refusal_trips(&refusal, &trial, arena) != NULL
+        return weir_policy_refusal_trips(&refusal, pair, arena) != NULL
                    ? "refuses (4xx) requests that the other version takes"
                    : NULL;
     }

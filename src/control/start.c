@@ -24,6 +24,7 @@ struct run_of {
     const struct weir_ion_state *state;
     const struct weir_ion_doc_pipeline *doc;
     const struct weir_ion_pipeline *pipeline;
+    const struct weir_ion_runs *runs; /**< Of it. */
     const struct ion_action *action;
 };
 
@@ -124,7 +125,7 @@ static weir_status make_run_job(struct control *control, struct weir_txn *txn,
     wanted.ion = action->ion;
     wanted.pipeline = action->pipeline;
     wanted.training = action->training;
-    wanted.cause = of->pipeline->cause;
+    wanted.cause = of->runs->cause;
     weir_status status = control_job_create(control, txn, &wanted, &job, &reason);
     json_decref(spec);
     json_decref(outputs);
@@ -152,7 +153,7 @@ static weir_status start_preparation(struct control *control, struct weir_txn *t
     const struct control_job wanted = {.kind = "command",
                                        .is_tracked = true,
                                        .dataset = of->doc->dataset,
-                                       .dataset_version = of->pipeline->dataset_version};
+                                       .dataset_version = of->runs->dataset_version};
     return make_run_job(control, txn, of, wanted, control_command_spec(of->doc),
                         json_pack("{s:s}", name, output.path), err);
 }
@@ -173,15 +174,15 @@ json_t *control_measure_spec(const struct weir_ion_doc_pipeline *doc, const char
  * what served before it. NULL: nothing. */
 static const struct weir_ion_candidate *find_live(const struct weir_ion_state *state,
                                                   const struct weir_ion_doc_pipeline *doc,
-                                                  const struct weir_ion_pipeline *pipeline)
+                                                  const struct weir_ion_runs *runs)
 {
     const struct weir_ion_doc_link *link =
         doc->against != NULL ? weir_ion_doc_link_into(&state->doc, doc->against) : NULL;
     const struct weir_ion_candidate *live = NULL;
     for (size_t i = 0; link != NULL && i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
-        bool is_measured = strcmp(candidate->model, pipeline->measured_model) == 0 &&
-                           candidate->version == pipeline->measured_version;
+        bool is_measured = strcmp(candidate->model, runs->measured_model) == 0 &&
+                           candidate->version == runs->measured_version;
         if (strcmp(candidate->link, link->id) == 0 && !is_measured && candidate->served_seq > 0 &&
             candidate->blob[0] != '\0' &&
             (live == NULL || candidate->served_seq > live->served_seq)) {
@@ -195,8 +196,8 @@ static weir_status start_measurement(struct control *control, struct weir_txn *t
                                      const struct run_of *of, struct weir_error *err)
 {
     json_t *spec =
-        control_measure_spec(of->doc, of->pipeline->measured_model, of->pipeline->measured_version);
-    const struct weir_ion_candidate *live = find_live(of->state, of->doc, of->pipeline);
+        control_measure_spec(of->doc, of->runs->measured_model, of->runs->measured_version);
+    const struct weir_ion_candidate *live = find_live(of->state, of->doc, of->runs);
     if (live != NULL) {
         json_object_set_new(spec, "live",
                             json_sprintf("%s@v%lld", live->model, (long long)live->version));
@@ -222,7 +223,7 @@ static weir_status start_program(struct control *control, struct weir_txn *txn,
     const struct control_job wanted = {.kind = of->doc->kind,
                                        .is_tracked = true,
                                        .dataset = of->doc->dataset,
-                                       .dataset_version = of->pipeline->dataset_version};
+                                       .dataset_version = of->runs->dataset_version};
     return make_run_job(control, txn, of, wanted, program_spec(of->doc), NULL, err);
 }
 
@@ -242,11 +243,13 @@ static weir_status start_run(struct control *control, struct weir_txn *txn,
                              const struct weir_ion_state *state, const struct ion_action *action,
                              struct weir_error *err)
 {
+    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, action->pipeline);
     const struct run_of of = {.state = state,
                               .doc = weir_ion_doc_pipeline(&state->doc, action->pipeline),
-                              .pipeline = weir_ion_pipeline_of(state, action->pipeline),
+                              .pipeline = pipeline,
+                              .runs = weir_ion_runs_of(pipeline),
                               .action = action};
-    if (of.doc == NULL || of.pipeline == NULL || of.pipeline->training != action->training ||
+    if (of.doc == NULL || of.runs == NULL || of.runs->training != action->training ||
         (strcmp(of.pipeline->state, "TRAINING") != 0 &&
          strcmp(of.pipeline->state, "RUNNING") != 0) ||
         of.pipeline->job != NULL) {

@@ -36,7 +36,7 @@ static const char sql_of_ion[] =
     " metric = :metric AND since_ms <= :time";
 static const char sql_forget[] =
     "DELETE FROM ion_arms WHERE ion = :ion AND candidate NOT IN (SELECT id FROM ion_candidates"
-    " WHERE ion = :ion AND state = '" WEIR_CANDIDATE_AB "' AND begun_ms > 0)";
+    " WHERE ion = :ion AND begun_ms > 0)";
 static const char sql_outcomes[] =
     "SELECT value FROM outcomes WHERE deployment = :deployment AND version = :version AND"
     " name = :metric AND answered_ms >= :since";
@@ -125,27 +125,15 @@ struct place {
     int64_t live_version;
 };
 
-static const struct weir_ion_candidate *find_serving(const struct weir_ion_state *state,
-                                                     const struct weir_ion_candidate *beside)
-{
-    for (size_t i = 0; i < state->n_candidates; i++) {
-        const struct weir_ion_candidate *one = &state->candidates[i];
-        if (strcmp(one->link, beside->link) == 0 && strcmp(one->model, beside->model) == 0 &&
-            strcmp(one->state, WEIR_CANDIDATE_SERVING) == 0) {
-            return one;
-        }
-    }
-    return NULL;
-}
-
 /** @return false: the candidate is not being compared. */
 static bool find_place(const struct weir_ion_state *state,
                        const struct weir_ion_candidate *candidate, struct place *out)
 {
-    bool is_compared = strcmp(candidate->state, WEIR_CANDIDATE_AB) == 0 && candidate->begun_ms > 0;
+    bool is_compared = candidate->begun_ms > 0;
     const struct weir_policy *policy = is_compared ? weir_ion_watching(state, candidate) : NULL;
-    const struct weir_ion_candidate *serving = is_compared ? find_serving(state, candidate) : NULL;
-    if (policy == NULL || weir_policy_ops(policy)->metric == NULL || serving == NULL) {
+    const struct weir_ion_candidate *serving = weir_ion_serving(state, candidate->link);
+    if (policy == NULL || weir_policy_ops(policy)->metric == NULL || serving == NULL ||
+        strcmp(serving->model, candidate->model) != 0) {
         return false;
     }
     *out = (struct place){candidate, weir_ion_doc_link(&state->doc, candidate->link)->deployment,

@@ -39,35 +39,35 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD(weir_ion_pipeline, paused_by,           TEXT, WEIR_FIELD_READ_ONLY, "", "Who paused it: no run begins, replicas do not run"),
     WEIR_FIELD(weir_ion_pipeline, paused_ms,           TIME, WEIR_FIELD_READ_ONLY, "ms", "When they did"),
     WEIR_FIELD(weir_ion_pipeline, job,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Job of the run or of the replicas"),
-    WEIR_FIELD(weir_ion_pipeline, run,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Run of the pipeline, while it runs"),
-    WEIR_FIELD(weir_ion_pipeline, training,            INT,  WEIR_FIELD_READ_ONLY, "", "Number of the running or last run"),
-    WEIR_FIELD(weir_ion_pipeline, started_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When that was started"),
-    WEIR_FIELD(weir_ion_pipeline, cause,               TEXT, WEIR_FIELD_READ_ONLY, "", "Why it runs or ran last"),
-    WEIR_FIELD(weir_ion_pipeline, cause_by,            TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered it by hand"),
-    WEIR_FIELD(weir_ion_pipeline, pending_by,          TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered the run after that by hand"),
-    WEIR_FIELD(weir_ion_pipeline, pending_cause,       TEXT, WEIR_FIELD_READ_ONLY, "", "Why it will run again after that"),
-    WEIR_FIELD(weir_ion_pipeline, runs_left,           INT,  WEIR_FIELD_READ_ONLY, "", "Runs that follow this one, as a person asked for"),
-    WEIR_FIELD(weir_ion_pipeline, measured_model,      TEXT, WEIR_FIELD_READ_ONLY, "", "Model that came last to be measured"),
-    WEIR_FIELD(weir_ion_pipeline, measured_version,    INT,  WEIR_FIELD_READ_ONLY, "", "Its version; 0: none has come"),
+    WEIR_FIELD_AT(weir_ion_pipeline, run,                 runs.run,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Run of the pipeline, while it runs"),
+    WEIR_FIELD_AT(weir_ion_pipeline, training,            runs.training,            INT,  WEIR_FIELD_READ_ONLY, "", "Number of the running or last run"),
+    WEIR_FIELD_AT(weir_ion_pipeline, started_ms,          runs.started_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When that was started"),
+    WEIR_FIELD_AT(weir_ion_pipeline, cause,               runs.cause,               TEXT, WEIR_FIELD_READ_ONLY, "", "Why it runs or ran last"),
+    WEIR_FIELD_AT(weir_ion_pipeline, cause_by,            runs.cause_by,            TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered it by hand"),
+    WEIR_FIELD_AT(weir_ion_pipeline, pending_by,          runs.pending_by,          TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered the run after that by hand"),
+    WEIR_FIELD_AT(weir_ion_pipeline, pending_cause,       runs.pending_cause,       TEXT, WEIR_FIELD_READ_ONLY, "", "Why it will run again after that"),
+    WEIR_FIELD_AT(weir_ion_pipeline, runs_left,           runs.runs_left,           INT,  WEIR_FIELD_READ_ONLY, "", "Runs that follow this one, as a person asked for"),
+    WEIR_FIELD_AT(weir_ion_pipeline, measured_model,      runs.measured_model,      TEXT, WEIR_FIELD_READ_ONLY, "", "Model that came last to be measured"),
+    WEIR_FIELD_AT(weir_ion_pipeline, measured_version,    runs.measured_version,    INT,  WEIR_FIELD_READ_ONLY, "", "Its version; 0: none has come"),
     WEIR_FIELD(weir_ion_pipeline, n_failures,          INT,  WEIR_FIELD_READ_ONLY, "", "Runs, or replicas, that have failed in a row"),
     WEIR_FIELD(weir_ion_pipeline, restart_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When it starts again by its restart rule"),
-    WEIR_FIELD(weir_ion_pipeline, dataset_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Latest version of its dataset seen"),
-    WEIR_FIELD(weir_ion_pipeline, next_fire_ms,        TIME, WEIR_FIELD_READ_ONLY, "ms", "When a schedule of it fires next"),
-    WEIR_FIELD(weir_ion_pipeline, candidate,           TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that serves"),
-    WEIR_FIELD(weir_ion_pipeline, deployment_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what replicas must serve"),
-    WEIR_FIELD_HIDING(weir_ion_pipeline, deployment,   WEIR_FIELD_READ_ONLY, WEIR_DEPLOYMENT_SECRETS, "", "What replicas must serve; secrets are shown as ***"),
-    WEIR_FIELD(weir_ion_pipeline, served_revision,     INT,  WEIR_FIELD_READ_ONLY, "", "Newest deployment that a replica serves; 0: none"),
-    WEIR_FIELD(weir_ion_pipeline, served_candidate,    TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that replicas serve"),
-    WEIR_FIELD(weir_ion_pipeline, last_frame_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When a replica took a frame last"),
-    WEIR_FIELD(weir_ion_pipeline, gallery_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Version of the gallery's dataset"),
-    WEIR_FIELD(weir_ion_pipeline, gallery_path,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
-    WEIR_FIELD(weir_ion_pipeline, gallery_digest,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
-    WEIR_FIELD(weir_ion_pipeline, gallery_blob,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its manifest"),
-    WEIR_FIELD(weir_ion_pipeline, impostors_version,   INT,  WEIR_FIELD_READ_ONLY, "", "Version of the impostors' dataset"),
-    WEIR_FIELD(weir_ion_pipeline, impostors_path,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
-    WEIR_FIELD(weir_ion_pipeline, impostors_digest,    TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
-    WEIR_FIELD(weir_ion_pipeline, impostors_blob,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its manifest"),
-    WEIR_FIELD(weir_ion_pipeline, threshold,           JSON, WEIR_FIELD_READ_ONLY, "", "How a replica set the threshold last"),
+    WEIR_FIELD_AT(weir_ion_pipeline, dataset_version,     runs.dataset_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Latest version of its dataset seen"),
+    WEIR_FIELD_AT(weir_ion_pipeline, next_fire_ms,        runs.next_fire_ms,        TIME, WEIR_FIELD_READ_ONLY, "ms", "When a schedule of it fires next"),
+    WEIR_FIELD_AT(weir_ion_pipeline, candidate,           service.candidate,           TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that serves"),
+    WEIR_FIELD_AT(weir_ion_pipeline, deployment_revision, service.deployment_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what replicas must serve"),
+    {.name = "deployment", .type = WEIR_FIELD_TYPE_JSON, .offset = offsetof(struct weir_ion_pipeline, service.deployment), .flags = WEIR_FIELD_READ_ONLY, .unit = "", .secrets = WEIR_DEPLOYMENT_SECRETS, .doc = "What replicas must serve; secrets are shown as ***"},
+    WEIR_FIELD_AT(weir_ion_pipeline, served_revision,     service.served_revision,     INT,  WEIR_FIELD_READ_ONLY, "", "Newest deployment that a replica serves; 0: none"),
+    WEIR_FIELD_AT(weir_ion_pipeline, served_candidate,    service.served_candidate,    TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that replicas serve"),
+    WEIR_FIELD_AT(weir_ion_pipeline, last_frame_ms,       service.last_frame_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When a replica took a frame last"),
+    WEIR_FIELD_AT(weir_ion_pipeline, gallery_version,     service.gallery.version,     INT,  WEIR_FIELD_READ_ONLY, "", "Version of the gallery's dataset"),
+    WEIR_FIELD_AT(weir_ion_pipeline, gallery_path,        service.gallery.path,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
+    WEIR_FIELD_AT(weir_ion_pipeline, gallery_digest,      service.gallery.digest,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
+    WEIR_FIELD_AT(weir_ion_pipeline, gallery_blob,        service.gallery.blob,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its manifest"),
+    WEIR_FIELD_AT(weir_ion_pipeline, impostors_version,   service.impostors.version,   INT,  WEIR_FIELD_READ_ONLY, "", "Version of the impostors' dataset"),
+    WEIR_FIELD_AT(weir_ion_pipeline, impostors_path,      service.impostors.path,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
+    WEIR_FIELD_AT(weir_ion_pipeline, impostors_digest,    service.impostors.digest,    TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
+    WEIR_FIELD_AT(weir_ion_pipeline, impostors_blob,      service.impostors.blob,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its manifest"),
+    {.name = "threshold", .type = WEIR_FIELD_TYPE_RECORD, .offset = offsetof(struct weir_ion_pipeline, service.threshold), .flags = WEIR_FIELD_READ_ONLY, .unit = "", .of = &weir_threshold_resource, .doc = "How a replica set the threshold last"},
     WEIR_FIELD(weir_ion_pipeline, updated_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "Last change"),
 };
 static const struct weir_field candidate_fields[] = {
@@ -86,15 +86,15 @@ static const struct weir_field candidate_fields[] = {
     WEIR_FIELD(weir_ion_candidate, until_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When that policy is asked again"),
     WEIR_FIELD(weir_ion_candidate, waits_for,     TEXT, WEIR_FIELD_READ_ONLY, "", "That policy, while it waits"),
     WEIR_FIELD(weir_ion_candidate, waits_why,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "What it waits for, in words"),
-    WEIR_FIELD(weir_ion_candidate, approvals,     JSON, WEIR_FIELD_READ_ONLY, "", "Who has approved it there"),
+    WEIR_FIELD_RECORDS(weir_ion_candidate, approvals, weir_policy_approval_resource, WEIR_FIELD_READ_ONLY, "Who has approved it there"),
     WEIR_FIELD(weir_ion_candidate, share_ppm,     INT,  WEIR_FIELD_READ_ONLY, "", "Share of the deployment's requests that it is to answer while it is tried, in millionths"),
     WEIR_FIELD(weir_ion_candidate, is_mirrored,   BOOL, WEIR_FIELD_READ_ONLY, "", "Its answers are compared with those of the version that serves"),
     WEIR_FIELD(weir_ion_candidate, step,          INT,  WEIR_FIELD_READ_ONLY, "", "Step of the trial, from 0"),
     WEIR_FIELD(weir_ion_candidate, step_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When that step was asked for"),
     WEIR_FIELD(weir_ion_candidate, begun_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When it came into effect"),
     WEIR_FIELD(weir_ion_candidate, blocked,       TEXT, WEIR_FIELD_READ_ONLY, "", "Why its policy cannot judge it, as far as can be seen so far"),
-    WEIR_FIELD(weir_ion_candidate, base,          JSON, WEIR_FIELD_READ_ONLY, "", "The deployment's figures at that time"),
-    WEIR_FIELD(weir_ion_candidate, evaluation,    JSON, WEIR_FIELD_READ_ONLY, "", "How it is measured for the policy where it stands"),
+    WEIR_FIELD_RECORD(weir_ion_candidate, base, weir_ion_figures_resource, WEIR_FIELD_READ_ONLY, "The deployment's figures at that time"),
+    WEIR_FIELD_RECORD(weir_ion_candidate, evaluation, weir_policy_evaluation_resource, WEIR_FIELD_READ_ONLY, "How it is measured for the policy where it stands"),
     WEIR_FIELD(weir_ion_candidate, made_by,       TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered its training by hand, or registered it"),
     WEIR_FIELD(weir_ion_candidate, served_seq,    INT,  WEIR_FIELD_READ_ONLY, "", "Order of serving; 0 = never"),
     WEIR_FIELD(weir_ion_candidate, served_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "When it began to serve"),
@@ -254,6 +254,17 @@ static weir_status save_candidates(struct weir_txn *txn, const struct weir_ion_s
     return WEIR_OK;
 }
 
+/** Actions that are done after the transaction, by the outbox. */
+static const char *const outbox_kinds[] = {
+    [WEIR_ION_ACTION_START_TRAINING] = "start_training",
+    [WEIR_ION_ACTION_STOP_TRAINING] = "stop_training",
+    [WEIR_ION_ACTION_START_PREDICTION] = "start_prediction",
+    [WEIR_ION_ACTION_STOP_PREDICTION] = "stop_prediction",
+    [WEIR_ION_ACTION_START_EVALUATION] = "start_evaluation",
+    [WEIR_ION_ACTION_STOP_EVALUATION] = "stop_evaluation",
+    [WEIR_ION_ACTION_SHIFT] = "shift_deployment",
+};
+
 static weir_status save_outbox(struct weir_txn *txn, const struct weir_ion_state *state,
                                const struct weir_ion_action *action, const char *kind,
                                struct weir_arena *arena, int64_t now_ms, struct weir_error *err)
@@ -283,21 +294,10 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
                                int64_t now_ms, struct weir_error *err)
 {
     char *subject = weir_arena_printf(arena, "ion/%s", state->ion.name);
+    if (action->type < WEIR_ARRAY_LEN(outbox_kinds) && outbox_kinds[action->type] != NULL) {
+        return save_outbox(txn, state, action, outbox_kinds[action->type], arena, now_ms, err);
+    }
     switch (action->type) {
-    case WEIR_ION_ACTION_START_TRAINING:
-        return save_outbox(txn, state, action, "start_training", arena, now_ms, err);
-    case WEIR_ION_ACTION_STOP_TRAINING:
-        return save_outbox(txn, state, action, "stop_training", arena, now_ms, err);
-    case WEIR_ION_ACTION_START_PREDICTION:
-        return save_outbox(txn, state, action, "start_prediction", arena, now_ms, err);
-    case WEIR_ION_ACTION_STOP_PREDICTION:
-        return save_outbox(txn, state, action, "stop_prediction", arena, now_ms, err);
-    case WEIR_ION_ACTION_START_EVALUATION:
-        return save_outbox(txn, state, action, "start_evaluation", arena, now_ms, err);
-    case WEIR_ION_ACTION_STOP_EVALUATION:
-        return save_outbox(txn, state, action, "stop_evaluation", arena, now_ms, err);
-    case WEIR_ION_ACTION_SHIFT:
-        return save_outbox(txn, state, action, "shift_deployment", arena, now_ms, err);
     case WEIR_ION_ACTION_DEPLOYED:
         return WEIR_OK; /* It is in the pipeline's record. */
     case WEIR_ION_ACTION_DECIDED:
@@ -326,6 +326,8 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
     }
     case WEIR_ION_ACTION_RESOLVE:
         return weir_alert_resolve(txn, action->key, now_ms, err);
+    default:
+        break;
     }
     return weir_error_set(err, WEIR_ERR_INTERNAL, "unknown action %d", (int)action->type);
 }

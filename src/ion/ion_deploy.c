@@ -32,35 +32,29 @@ static json_t *model_json(const struct weir_ion_candidate *candidate)
     return model;
 }
 
-/** By whom the threshold is set: null if nobody is named, or none of their photos are there yet. */
-static json_t *impostors_json(const struct weir_ion_pipeline *pipeline,
-                              const struct weir_ion_doc_pipeline *doc)
+/** A version of a dataset of people; null if none is named, or none of their photos are there yet. */
+static json_t *people_json(const struct weir_ion_people *people, const char *dataset)
 {
-    if (doc->impostors == NULL || pipeline->impostors_version == 0) {
+    if (dataset == NULL || people->version == 0) {
         return json_null();
     }
-    json_t *impostors = json_object();
-    put_text(impostors, "dataset", doc->impostors);
-    put_int(impostors, "version", pipeline->impostors_version);
-    put_text(impostors, "path", pipeline->impostors_path);
-    put_text(impostors, "digest", pipeline->impostors_digest);
-    put_text(impostors, "blob", pipeline->impostors_blob);
-    return impostors;
+    json_t *json = json_object();
+    put_text(json, "dataset", dataset);
+    put_int(json, "version", people->version);
+    put_text(json, "path", people->path);
+    put_text(json, "digest", people->digest);
+    put_text(json, "blob", people->blob);
+    return json;
 }
 
-static json_t *gallery_json(const struct weir_ion_pipeline *pipeline,
+/** Of whom faces are known, and in it by whom the threshold is set. */
+static json_t *gallery_json(const struct weir_ion_service *service,
                             const struct weir_ion_doc_pipeline *doc)
 {
-    if (doc->gallery_dataset == NULL || pipeline->gallery_version == 0) {
-        return json_null();
+    json_t *gallery = people_json(&service->gallery, doc->gallery_dataset);
+    if (json_is_object(gallery)) {
+        json_object_set_new(gallery, "impostors", people_json(&service->impostors, doc->impostors));
     }
-    json_t *gallery = json_object();
-    put_text(gallery, "dataset", doc->gallery_dataset);
-    put_int(gallery, "version", pipeline->gallery_version);
-    put_text(gallery, "path", pipeline->gallery_path);
-    put_text(gallery, "digest", pipeline->gallery_digest);
-    put_text(gallery, "blob", pipeline->gallery_blob);
-    json_object_set_new(gallery, "impostors", impostors_json(pipeline, doc));
     return gallery;
 }
 
@@ -70,8 +64,7 @@ static json_t *lists_json(const struct weir_ion_state *state)
     for (size_t i = 0; i < state->n_members; i++) {
         json_t *person = json_string(state->members[i].person);
         if (person != NULL) {
-            json_array_append_new(engine_is(state->members[i].list, "allow") ? allow : deny,
-                                  person);
+            json_array_append_new(step_is(state->members[i].list, "allow") ? allow : deny, person);
         }
     }
     json_object_set_new(lists, "allow", allow);
@@ -79,7 +72,7 @@ static json_t *lists_json(const struct weir_ion_state *state)
     return lists;
 }
 
-static char *compose(struct engine *engine, const struct weir_ion_pipeline *pipeline,
+static char *compose(struct ion_step *step, const struct weir_ion_service *service,
                      const struct weir_ion_doc_pipeline *doc,
                      const struct weir_ion_candidate *candidate, int64_t revision)
 {
@@ -87,9 +80,9 @@ static char *compose(struct engine *engine, const struct weir_ion_pipeline *pipe
     put_int(deployment, "revision", revision);
     json_object_set_new(deployment, "model", model_json(candidate));
     put_parsed(deployment, "stages", doc->stages);
-    json_object_set_new(deployment, "gallery", gallery_json(pipeline, doc));
-    put_int(deployment, "list_revision", engine->state->ion.list_revision);
-    json_object_set_new(deployment, "lists", lists_json(engine->state));
+    json_object_set_new(deployment, "gallery", gallery_json(service, doc));
+    put_int(deployment, "list_revision", step->state->ion.list_revision);
+    json_object_set_new(deployment, "lists", lists_json(step->state));
     put_text(deployment, "default",
              doc->gallery_default != NULL ? doc->gallery_default : "unknown");
     json_object_set_new(deployment, "false_accept_rate",
@@ -98,140 +91,130 @@ static char *compose(struct engine *engine, const struct weir_ion_pipeline *pipe
                         json_real(doc->false_deny_rate > 0 ? doc->false_deny_rate : 0.01));
     put_parsed(deployment, "source", doc->source);
     put_parsed(deployment, "sinks", doc->sinks);
-    char *text = weir_json_text(deployment, engine->arena);
+    char *text = weir_json_text(deployment, step->arena);
     json_decref(deployment);
     return text;
 }
 
-static const struct weir_ion_candidate *find_candidate(const struct engine *engine, const char *id)
-{
-    for (size_t i = 0; id != NULL && i < engine->state->n_candidates; i++) {
-        if (strcmp(engine->state->candidates[i].id, id) == 0) {
-            return &engine->state->candidates[i];
-        }
-    }
-    return NULL;
-}
-
 /** The deployment revision makes the key new each time. */
-static void start_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
+static void start_replicas(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
-    engine_set_state(engine, pipeline, PIPELINE_DEPLOYING, NULL);
+    step_set_state(step, pipeline, PIPELINE_DEPLOYING, NULL);
     pipeline->restart_ms = 0;
-    engine_act(engine, (struct weir_ion_action){
-                           .type = WEIR_ION_ACTION_START_PREDICTION,
-                           .key = weir_arena_printf(engine->arena, "start_prediction:%s:%" PRId64,
-                                                    pipeline->id, pipeline->deployment_revision),
-                           .pipeline = pipeline->name});
+    step_act(step, (struct weir_ion_action){
+                       .type = WEIR_ION_ACTION_START_PREDICTION,
+                       .key = step_text(step, "start_prediction:%s:%" PRId64, pipeline->id,
+                                        weir_ion_service_of(pipeline)->deployment_revision),
+                       .pipeline = pipeline->name});
 }
 
 /** @return Whether there is something to serve. */
-static bool deploy(struct engine *engine, struct weir_ion_pipeline *pipeline, bool must_renew)
+static bool deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline, bool must_renew)
 {
     const struct weir_ion_doc_pipeline *doc =
-        weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
-    const struct weir_ion_candidate *candidate = find_candidate(engine, pipeline->candidate);
+        weir_ion_doc_pipeline(&step->state->doc, pipeline->name);
+    struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    const struct weir_ion_candidate *candidate =
+        weir_ion_candidate_of(step->state, service->candidate);
     if (doc == NULL || candidate == NULL) {
         return false;
     }
-    char *same = compose(engine, pipeline, doc, candidate, pipeline->deployment_revision);
-    if (!must_renew && pipeline->deployment != NULL && strcmp(same, pipeline->deployment) == 0) {
+    char *same = compose(step, service, doc, candidate, service->deployment_revision);
+    if (!must_renew && service->deployment != NULL && strcmp(same, service->deployment) == 0) {
         return true;
     }
-    pipeline->deployment_revision++;
-    pipeline->deployment = compose(engine, pipeline, doc, candidate, pipeline->deployment_revision);
-    pipeline->updated_ms = engine->now_ms;
-    if (engine_is(pipeline->state, PIPELINE_DEPLOY_FAILED)) {
+    service->deployment_revision++;
+    service->deployment = compose(step, service, doc, candidate, service->deployment_revision);
+    pipeline->updated_ms = step->now_ms;
+    if (step_is(pipeline->state, PIPELINE_DEPLOY_FAILED)) {
         /* Its alert stays until a deployment works. */
-        engine_set_state(engine, pipeline,
-                         pipeline->served_revision > 0 ? PIPELINE_SERVING : PIPELINE_DEPLOYING,
-                         NULL);
+        step_set_state(step, pipeline,
+                       service->served_revision > 0 ? PIPELINE_SERVING : PIPELINE_DEPLOYING, NULL);
     }
-    engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_DEPLOYED,
-                                                .pipeline = pipeline->name,
-                                                .number = pipeline->deployment_revision});
+    step_act(step, (struct weir_ion_action){.type = WEIR_ION_ACTION_DEPLOYED,
+                                            .pipeline = pipeline->name,
+                                            .number = service->deployment_revision});
     return true;
 }
 
-void engine_deploy(struct engine *engine, struct weir_ion_pipeline *pipeline)
+void step_deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
-    bool is_waiting = engine_is(pipeline->state, PIPELINE_WAITING) && pipeline->paused_by == NULL;
-    if (deploy(engine, pipeline, is_waiting) && is_waiting) {
-        start_replicas(engine, pipeline);
+    bool is_waiting = step_is(pipeline->state, PIPELINE_WAITING) && pipeline->paused_by == NULL;
+    if (deploy(step, pipeline, is_waiting) && is_waiting) {
+        start_replicas(step, pipeline);
     }
 }
 
-void engine_stop_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
+void step_stop_replicas(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
     if (pipeline->job != NULL) {
-        engine_act(engine, (struct weir_ion_action){
-                               .type = WEIR_ION_ACTION_STOP_PREDICTION,
-                               .key = weir_arena_printf(engine->arena, "stop_prediction:%s:%s",
-                                                        pipeline->id, pipeline->job),
-                               .pipeline = pipeline->name,
-                               .job = pipeline->job});
+        step_act(step, (struct weir_ion_action){.type = WEIR_ION_ACTION_STOP_PREDICTION,
+                                                .key = step_text(step, "stop_prediction:%s:%s",
+                                                                 pipeline->id, pipeline->job),
+                                                .pipeline = pipeline->name,
+                                                .job = pipeline->job});
         pipeline->job = NULL;
     }
 }
 
-void engine_restart_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
+void step_restart_replicas(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
     if (pipeline->job == NULL) {
-        engine_deploy(engine, pipeline);
+        step_deploy(step, pipeline);
         return; /* Not started yet: the start that waits reads the new document. */
     }
-    engine_stop_replicas(engine, pipeline);
-    pipeline->updated_ms = engine->now_ms;
-    engine_forget_serving(engine, pipeline);
-    if (deploy(engine, pipeline, true)) {
-        start_replicas(engine, pipeline);
+    step_stop_replicas(step, pipeline);
+    pipeline->updated_ms = step->now_ms;
+    step_forget_serving(step, pipeline);
+    if (deploy(step, pipeline, true)) {
+        start_replicas(step, pipeline);
     }
 }
 
-void engine_see_gallery(struct engine *engine, struct weir_ion_pipeline *pipeline,
+/** @return Whether it is newer than what is known: then it is known from now on. */
+static bool see_people(struct ion_step *step, struct weir_ion_pipeline *pipeline,
+                       struct weir_ion_people *people, const struct weir_ion_dataset *dataset)
+{
+    if (dataset->version <= people->version) {
+        return false;
+    }
+    people->version = dataset->version;
+    people->path = weir_arena_strdup(step->arena, dataset->path);
+    people->digest = weir_arena_strdup(step->arena, dataset->digest);
+    people->blob = weir_arena_strdup(step->arena, dataset->blob);
+    pipeline->updated_ms = step->now_ms;
+    return true;
+}
+
+void step_see_gallery(struct ion_step *step, struct weir_ion_pipeline *pipeline,
+                      const struct weir_ion_dataset *dataset)
+{
+    if (see_people(step, pipeline, &weir_ion_service_of(pipeline)->gallery, dataset)) {
+        step_tell(step, "gallery_changed",
+                  "Pipeline %s knows the people of %s version %" PRId64 ".", pipeline->name,
+                  dataset->name, dataset->version);
+        step_deploy(step, pipeline);
+    }
+}
+
+void step_see_impostors(struct ion_step *step, struct weir_ion_pipeline *pipeline,
                         const struct weir_ion_dataset *dataset)
 {
-    if (dataset->version <= pipeline->gallery_version) {
-        return;
+    if (see_people(step, pipeline, &weir_ion_service_of(pipeline)->impostors, dataset)) {
+        step_tell(step, "impostors_changed",
+                  "Pipeline %s sets its threshold by the impostors of %s "
+                  "version %" PRId64 ".",
+                  pipeline->name, dataset->name, dataset->version);
+        step_deploy(step, pipeline);
     }
-    pipeline->gallery_version = dataset->version;
-    pipeline->gallery_path = weir_arena_strdup(engine->arena, dataset->path);
-    pipeline->gallery_digest = weir_arena_strdup(engine->arena, dataset->digest);
-    pipeline->gallery_blob = weir_arena_strdup(engine->arena, dataset->blob);
-    pipeline->updated_ms = engine->now_ms;
-    engine_tell(engine, "gallery_changed",
-                weir_arena_printf(engine->arena,
-                                  "Pipeline %s knows the people of %s version %" PRId64 ".",
-                                  pipeline->name, dataset->name, dataset->version));
-    engine_deploy(engine, pipeline);
 }
 
-void engine_see_impostors(struct engine *engine, struct weir_ion_pipeline *pipeline,
-                          const struct weir_ion_dataset *dataset)
+void step_on_lists(struct ion_step *step)
 {
-    if (dataset->version <= pipeline->impostors_version) {
-        return;
-    }
-    pipeline->impostors_version = dataset->version;
-    pipeline->impostors_path = weir_arena_strdup(engine->arena, dataset->path);
-    pipeline->impostors_digest = weir_arena_strdup(engine->arena, dataset->digest);
-    pipeline->impostors_blob = weir_arena_strdup(engine->arena, dataset->blob);
-    pipeline->updated_ms = engine->now_ms;
-    engine_tell(engine, "impostors_changed",
-                weir_arena_printf(engine->arena,
-                                  "Pipeline %s sets its threshold by the impostors of %s version "
-                                  "%" PRId64 ".",
-                                  pipeline->name, dataset->name, dataset->version));
-    engine_deploy(engine, pipeline);
-}
-
-void engine_on_lists(struct engine *engine)
-{
-    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
-        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
-        if (engine_is(pipeline->type, "prediction") &&
-            !engine_is(pipeline->state, PIPELINE_REMOVED)) {
-            engine_deploy(engine, pipeline);
+    for (size_t i = 0; i < step->state->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = &step->state->pipelines[i];
+        if (weir_ion_service_of(pipeline) != NULL && !step_is(pipeline->state, PIPELINE_REMOVED)) {
+            step_deploy(step, pipeline);
         }
     }
 }

@@ -387,7 +387,7 @@ static weir_status check_tries(const struct doc_reader *reader,
                                const struct weir_ion_doc_link *link)
 {
     for (size_t i = 0; i < link->policies.n && link->deployment == NULL; i++) {
-        if (weir_policy_ops(&link->policies.items[i])->tries) {
+        if (weir_policy_ops(&link->policies.items[i])->trial_state != NULL) {
             return weir_error_set(reader->err, WEIR_ERR_INVALID,
                                   "%s.policy: %s is for a link that leads to a deployment (to: "
                                   "{deployment: NAME})",

@@ -19,7 +19,7 @@ static struct weir_ion_event of_run(enum weir_ion_event_type type, const char *p
 {
     return (struct weir_ion_event){.type = type,
                                    .pipeline = pipeline,
-                                   .training = pipeline_of(&state, pipeline)->training,
+                                   .training = pipeline_of(&state, pipeline)->runs.training,
                                    .job = "j",
                                    .actor = "ann",
                                    .note = "oops"};
@@ -161,11 +161,11 @@ START_TEST(what_is_prepared_is_frozen_and_starts_the_training)
     /* The version is there before the run has ended; both use the folder. */
     must(dataset("clean", 1));
     ck_assert_str_eq(state_of("t"), "IDLE");
-    ck_assert_str_eq(pipeline_of(&state, "t")->pending_cause, "clean version 1");
+    ck_assert_str_eq(pipeline_of(&state, "t")->runs.pending_cause, "clean version 1");
     must(frozen(1));
     ck_assert_str_eq(state_of("prepare"), "IDLE");
     ck_assert_str_eq(state_of("t"), "TRAINING");
-    ck_assert_str_eq(pipeline_of(&state, "t")->cause, "clean version 1");
+    ck_assert_str_eq(pipeline_of(&state, "t")->runs.cause, "clean version 1");
     must(frozen(1));
     ck_assert_uint_eq(actions.n, 0);
     /* While the training reads, nothing is written. */
@@ -186,7 +186,7 @@ START_TEST(a_preparation_without_news_starts_nothing)
     must(frozen(1)); /* the same files: no new version, and no event of the dataset */
     ck_assert_str_eq(state_of("prepare"), "IDLE");
     ck_assert_str_eq(state_of("t"), "IDLE");
-    ck_assert_int_eq(pipeline_of(&state, "t")->training, 0);
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, 0);
 }
 
 END_TEST
@@ -222,18 +222,18 @@ START_TEST(each_version_that_comes_is_measured_and_the_newest_again_on_new_data)
                      WEIR_ERR_CONFLICT);
     must(model(&arena, "t", 1));
     ck_assert_str_eq(state_of("e"), "RUNNING");
-    ck_assert_str_eq(pipeline_of(&state, "e")->cause, "model x.t version 1");
+    ck_assert_str_eq(pipeline_of(&state, "e")->runs.cause, "model x.t version 1");
     must(model(&arena, "t", 1));
     ck_assert_uint_eq(actions.n, 0);
     must(model(&arena, "t", 3));
     must(of_run(WEIR_ION_EVENT_FINISHED, "e"));
-    ck_assert_int_eq(pipeline_of(&state, "e")->measured_version, 3);
-    ck_assert_int_eq(pipeline_of(&state, "e")->training, 2);
+    ck_assert_int_eq(pipeline_of(&state, "e")->runs.measured_version, 3);
+    ck_assert_int_eq(pipeline_of(&state, "e")->runs.training, 2);
     must(of_run(WEIR_ION_EVENT_FINISHED, "e"));
     must(model(&arena, "t", 2)); /* older than what it knows */
     ck_assert_uint_eq(actions.n, 0);
     must(dataset("held-out", 2));
-    ck_assert_str_eq(pipeline_of(&state, "e")->cause, "held-out version 2");
+    ck_assert_str_eq(pipeline_of(&state, "e")->runs.cause, "held-out version 2");
     ck_assert_str_eq(state_of("e"), "RUNNING");
 }
 
@@ -245,7 +245,7 @@ START_TEST(a_link_from_another_model_begins_anew)
     must(model_of(&arena, "a", NULL, 5, "a5"));
     must(of_run(WEIR_ION_EVENT_FINISHED, "e"));
     must_apply(DOC(EVALUATE, "{from: {model: b}, to: e}"));
-    ck_assert_int_eq(pipeline_of(&state, "e")->measured_version, 0);
+    ck_assert_int_eq(pipeline_of(&state, "e")->runs.measured_version, 0);
     must(model_of(&arena, "b", NULL, 1, "b1"));
     ck_assert_str_eq(state_of("e"), "RUNNING");
 }
@@ -276,7 +276,7 @@ START_TEST(a_failure_is_answered_so_often_each_time_later_and_then_told)
         tick_at(now_ms + 1);
         ck_assert_str_eq(state_of("prepare"), "RUNNING");
     }
-    ck_assert_str_eq(pipeline_of(&state, "prepare")->cause,
+    ck_assert_str_eq(pipeline_of(&state, "prepare")->runs.cause,
                      "restart on-failure, after failure 2 in a row");
     must(of_run(WEIR_ION_EVENT_FAILED, "prepare"));
     ck_assert_str_eq(alert(), "warning pipeline_failed");

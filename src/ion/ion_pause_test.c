@@ -54,7 +54,7 @@ START_TEST(replicas_stop_and_what_the_link_chooses_meanwhile_serves_when_it_goes
     ck_assert_str_eq(p->state, "DEPLOYING");
     ck_assert_ptr_null(p->state_reason);
     ck_assert_int_eq(p->paused_ms, 0);
-    ck_assert_ptr_nonnull(strstr(p->deployment, "t-v2"));
+    ck_assert_ptr_nonnull(strstr(p->service.deployment, "t-v2"));
 }
 
 END_TEST
@@ -92,10 +92,11 @@ START_TEST(a_training_runs_to_its_end_and_one_more_begins_when_it_goes_on)
     ck_assert_str_eq(pipeline_of(&state, "t")->state, "IDLE");
     ck_assert_str_eq(pipeline_of(&state, "t")->state_reason, "paused by ann");
     must(asked(WEIR_ION_EVENT_TRIGGER, "t"));
-    ck_assert_int_eq(pipeline_of(&state, "t")->training, 1);
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, 1);
     must(asked(WEIR_ION_EVENT_RESUME, "t"));
     ck_assert_int_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->number, 2);
-    ck_assert_str_eq(pipeline_of(&state, "t")->cause_by, "ann"); /* who asked while it was paused */
+    ck_assert_str_eq(pipeline_of(&state, "t")->runs.cause_by,
+                     "ann"); /* who asked while it was paused */
     ck_assert_ptr_null(pipeline_of(&state, "t")->state_reason);
     struct weir_ion_event ended = asked(WEIR_ION_EVENT_FINISHED, "t");
     ended.training = 2;
@@ -108,21 +109,21 @@ END_TEST
 START_TEST(a_row_of_trainings_goes_on_where_it_was)
 {
     must(asked(WEIR_ION_EVENT_RUN, NULL));
-    ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 2);
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.runs_left, 2);
     must(asked(WEIR_ION_EVENT_PAUSE, "t"));
     must(asked(WEIR_ION_EVENT_FINISHED, "t"));
-    ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 2);
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.runs_left, 2);
     ck_assert_ptr_null(find_action(WEIR_ION_ACTION_START_TRAINING));
     must(asked(WEIR_ION_EVENT_RESUME, NULL));
-    ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 1);
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.runs_left, 1);
     ck_assert_int_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->number, 2);
-    ck_assert_str_eq(pipeline_of(&state, "t")->cause_by, "ann");
+    ck_assert_str_eq(pipeline_of(&state, "t")->runs.cause_by, "ann");
     /* a failure ends it, paused or not */
     must(asked(WEIR_ION_EVENT_PAUSE, "t"));
     struct weir_ion_event failed = asked(WEIR_ION_EVENT_FAILED, "t");
     failed.training = 2;
     must(failed);
-    ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 0);
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.runs_left, 0);
     must(asked(WEIR_ION_EVENT_RESUME, NULL));
     ck_assert_ptr_null(find_action(WEIR_ION_ACTION_START_TRAINING));
 }

@@ -67,16 +67,15 @@ static void count_states(const struct weir_ion_state *state)
         n_shadows += strcmp(state->candidates[i].state, "SHADOW") == 0;
         n_canaries += strcmp(state->candidates[i].state, "CANARY") == 0;
         n_compared += strcmp(state->candidates[i].state, "AB") == 0;
-        n_evaluating +=
-            weir_policy_evaluation_of(state->candidates[i].evaluation, &arena).job != NULL;
+        n_evaluating += weir_policy_evaluation_of(state->candidates[i].evaluation)->job != NULL;
     }
     for (size_t i = 0; i < state->n_pipelines; i++) {
         const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
-        n_rows += pipeline->runs_left > 0;
+        n_rows += pipeline->runs.runs_left > 0;
         n_freezes += strcmp(pipeline->state, "FREEZING") == 0;
-        n_held += pipeline->pending_cause != NULL && !is_running(pipeline);
+        n_held += pipeline->runs.pending_cause != NULL && !is_running(pipeline);
         n_restarts += pipeline->restart_ms > 0;
-        n_measured += pipeline->measured_version > 0 && is_running(pipeline);
+        n_measured += pipeline->runs.measured_version > 0 && is_running(pipeline);
         n_pauses += pipeline->paused_by != NULL;
     }
     n_sandboxes += state->ion.mode != NULL && strcmp(state->ion.mode, "sandbox") == 0;

@@ -48,6 +48,14 @@ static struct weir_arena arena; /**< Of the history that runs. */
     " links: [{from: r, to: u, dataset: people}, {from: r, to: e, dataset: people},"               \
     " {from: u, to: e}, {from: t, to: c}, {from: t, to: p, policy: manual}]}"
 
+/** What others train predicts, and the other way round: pipelines come back as another type. */
+#define TURNED                                                                                     \
+    "{name: x, pipelines: [{name: p, type: training, dataset: faces, model: m, triggers:"          \
+    " {new_data: true, schedule: '0 0 * * * ?'}, restart: {kind: always, backoff_s: 2000}},"       \
+    " {name: t, type: prediction, source: {kind: http}, gallery: {dataset: people},"               \
+    " restart: {kind: always, backoff_s: 2000}}], links: [{from: {model: free}, to: t,"            \
+    " policy: always-update}]}"
+
 static const char *const documents[] = {
     "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m,"
     " triggers: {new_data: true, schedule: '0 0 * * * ?'}}, {name: p, type: prediction,"
@@ -145,7 +153,7 @@ static const char *random_document(struct world *world)
         return documents[n - 5 + weir_rng_below(&world->rng, 2)];
     }
     if (weir_rng_below(&world->rng, 5) == 0) {
-        return GRAPH;
+        return weir_rng_below(&world->rng, 3) == 0 ? TURNED : GRAPH;
     }
     return documents[weir_rng_below(&world->rng, 2) == 0 ? n - 1 - weir_rng_below(&world->rng, 5)
                                                          : weir_rng_below(&world->rng, n)];
@@ -190,8 +198,8 @@ static struct weir_ion_event random_reports(struct world *world, struct weir_ion
     struct weir_ion_replica *replicas = WEIR_ARENA_ARRAY(&arena, 3, struct weir_ion_replica);
     size_t n = weir_rng_below(rng, 4);
     for (size_t i = 0; i < n; i++) {
-        int64_t revision =
-            WEIR_MAX(pipeline->deployment_revision - (int64_t)weir_rng_below(rng, 2), (int64_t)0);
+        int64_t revision = WEIR_MAX(
+            pipeline->service.deployment_revision - (int64_t)weir_rng_below(rng, 2), (int64_t)0);
         bool is_old = weir_rng_below(rng, 8) == 0 || pipeline->job == NULL;
         replicas[i] = (struct weir_ion_replica){
             .ion = "x",
@@ -223,7 +231,7 @@ static bool random_measuring(struct world *world, const struct weir_ion_state *s
         return false;
     }
     bool is_late = weir_rng_below(rng, 4) == 0, can_be = weir_rng_below(rng, 6) != 0;
-    int64_t n = weir_policy_evaluation_of(candidate->evaluation, &arena).n;
+    int64_t n = weir_policy_evaluation_of(candidate->evaluation)->n;
     *out = (struct weir_ion_event){.type = WEIR_ION_EVENT_MEASURING,
                                    .actor = "system",
                                    .candidate = candidate->id,
@@ -267,7 +275,7 @@ static void see_measured(struct world *world, const struct weir_ion_state *state
         WEIR_ARENA_ARRAY(&arena, state->n_candidates + 1, struct weir_ion_measured);
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
-        char *job = weir_policy_evaluation_of(candidate->evaluation, &arena).job;
+        char *job = weir_policy_evaluation_of(candidate->evaluation)->job;
         if (job != NULL && weir_rng_below(&world->rng, 4) != 0) {
             bool is_other = weir_rng_below(&world->rng, 8) == 0;
             measured[tick->n_measured++] = (struct weir_ion_measured){
@@ -281,7 +289,7 @@ static void see_measured(struct world *world, const struct weir_ion_state *state
 static bool is_measuring(const struct weir_ion_state *state)
 {
     for (size_t i = 0; i < state->n_candidates; i++) {
-        if (weir_policy_evaluation_of(state->candidates[i].evaluation, &arena).job != NULL) {
+        if (weir_policy_evaluation_of(state->candidates[i].evaluation)->job != NULL) {
             return true;
         }
     }
@@ -431,13 +439,14 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
         .link = links[weir_rng_below(rng, 7)],
         .version = weir_rng_below(rng, 2) == 0 ? 0 : (int64_t)weir_rng_below(rng, 12),
         .pipeline = pipeline != NULL ? pipeline->name : "t",
-        .training = pipeline != NULL ? pipeline->training - (int64_t)weir_rng_below(rng, 2) : 0,
+        .training =
+            pipeline != NULL ? pipeline->runs.training - (int64_t)weir_rng_below(rng, 2) : 0,
     };
     if (pipeline != NULL && strcmp(pipeline->type, "preparation") == 0 &&
         weir_rng_below(rng, 2) == 0) {
         event.type = strcmp(pipeline->state, "FREEZING") == 0 ? WEIR_ION_EVENT_FROZEN
                                                               : WEIR_ION_EVENT_FINISHED;
-        event.training = pipeline->training;
+        event.training = pipeline->runs.training;
         return event;
     }
     if (pipeline != NULL && weir_rng_below(rng, 5) == 0) {

@@ -165,10 +165,11 @@ START_TEST(replicas_of_another_job_say_nothing)
     report(0, "j-0", "APPLIED", 1, 1, NULL);
     must(applied(&arena, "always-update", "{}", 3)); /* other replicas: a new job */
     ck_assert_str_eq(door()->state, "DEPLOYING");
-    ck_assert_int_eq(door()->served_revision, 0);
+    ck_assert_int_eq(door()->service.served_revision, 0);
     ck_assert_str_eq(shown(1), "DEPLOYING");
     started("k");
-    report(1, "k-0", "APPLIED", door()->deployment_revision, door()->deployment_revision, NULL);
+    report(1, "k-0", "APPLIED", door()->service.deployment_revision,
+           door()->service.deployment_revision, NULL);
     ck_assert_str_eq(door()->state, "SERVING");
 }
 

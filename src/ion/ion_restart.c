@@ -6,7 +6,7 @@
 static const struct weir_ion_doc_pipeline *doc_of(const struct weir_ion_state *state,
                                                   const struct weir_ion_pipeline *pipeline)
 {
-    return engine_is(pipeline->state, PIPELINE_REMOVED)
+    return step_is(pipeline->state, PIPELINE_REMOVED)
                ? NULL
                : weir_ion_doc_pipeline(&state->doc, pipeline->name);
 }
@@ -20,18 +20,17 @@ static bool restarts(const struct weir_ion_state *state, const struct weir_ion_p
     return doc != NULL && weir_restart_decide(&doc->restart, &inputs, out_delay_ms);
 }
 
-bool engine_restart_later(struct engine *engine, struct weir_ion_pipeline *pipeline,
-                          bool has_failed)
+bool step_restart_later(struct ion_step *step, struct weir_ion_pipeline *pipeline, bool has_failed)
 {
     int64_t delay_ms;
-    const struct weir_ion_doc_pipeline *doc = doc_of(engine->state, pipeline);
+    const struct weir_ion_doc_pipeline *doc = doc_of(step->state, pipeline);
     pipeline->n_failures = has_failed ? pipeline->n_failures + 1 : 0;
     pipeline->restart_ms = 0;
-    pipeline->updated_ms = engine->now_ms;
-    if (!restarts(engine->state, pipeline, &delay_ms)) {
+    pipeline->updated_ms = step->now_ms;
+    if (!restarts(step->state, pipeline, &delay_ms)) {
         return false;
     }
-    pipeline->restart_ms = engine->now_ms + delay_ms;
+    pipeline->restart_ms = step->now_ms + delay_ms;
     const struct weir_restart_ops *ops = doc->restart.kind->ops;
     return ops->is_patient;
 }
@@ -46,39 +45,38 @@ static bool is_due(const struct weir_ion_state *state, const struct weir_ion_pip
             pipeline->restart_ms > now_ms + delay_ms);
 }
 
-static void restart(struct engine *engine, struct weir_ion_pipeline *pipeline)
+static void restart(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
-    const struct weir_ion_doc_pipeline *doc = doc_of(engine->state, pipeline);
+    const struct weir_ion_doc_pipeline *doc = doc_of(step->state, pipeline);
     int64_t delay_ms;
-    bool still_does = restarts(engine->state, pipeline, &delay_ms);
+    bool still_does = restarts(step->state, pipeline, &delay_ms);
     pipeline->restart_ms = 0;
-    pipeline->updated_ms = engine->now_ms;
+    pipeline->updated_ms = step->now_ms;
     if (!still_does) {
         return; /* The document has another rule by now. */
     }
-    if (!engine_runs_jobs(pipeline)) {
-        engine_deploy(engine, pipeline);
-    } else if (engine_is(pipeline->state, PIPELINE_IDLE)) {
-        engine_trigger(
-            engine, pipeline,
-            pipeline->n_failures > 0
-                ? weir_arena_printf(engine->arena, "restart %s, after failure %" PRId64 " in a row",
-                                    doc->restart.kind->name, pipeline->n_failures)
-                : weir_arena_printf(engine->arena, "restart %s", doc->restart.kind->name));
+    if (weir_ion_service_of(pipeline) != NULL) {
+        step_deploy(step, pipeline);
+    } else if (step_is(pipeline->state, PIPELINE_IDLE)) {
+        step_trigger(step, pipeline,
+                     pipeline->n_failures > 0
+                         ? step_text(step, "restart %s, after failure %" PRId64 " in a row",
+                                     doc->restart.kind->name, pipeline->n_failures)
+                         : step_text(step, "restart %s", doc->restart.kind->name));
     }
 }
 
-void engine_tick_restarts(struct engine *engine)
+void step_tick_restarts(struct ion_step *step)
 {
-    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
-        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
-        if (is_due(engine->state, pipeline, engine->now_ms)) {
-            restart(engine, pipeline);
+    for (size_t i = 0; i < step->state->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = &step->state->pipelines[i];
+        if (is_due(step->state, pipeline, step->now_ms)) {
+            restart(step, pipeline);
         }
     }
 }
 
-int64_t engine_restarts_tick_ms(const struct weir_ion_state *state, int64_t now_ms)
+int64_t step_restarts_tick_ms(const struct weir_ion_state *state, int64_t now_ms)
 {
     int64_t next_ms = INT64_MAX;
     for (size_t i = 0; i < state->n_pipelines; i++) {

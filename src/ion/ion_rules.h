@@ -154,18 +154,18 @@ static void check_served(const struct weir_ion_state *state,
 {
     bool is_serving = strcmp(pipeline->state, "SERVING") == 0, is_shown = false;
     bool has_failed = strcmp(pipeline->state, "DEPLOY_FAILED") == 0;
-    REQUIRE(!is_serving || (pipeline->served_revision > 0 && pipeline->job != NULL));
-    REQUIRE(pipeline->served_revision <= pipeline->deployment_revision);
+    REQUIRE(!is_serving || (pipeline->service.served_revision > 0 && pipeline->job != NULL));
+    REQUIRE(pipeline->service.served_revision <= pipeline->service.deployment_revision);
     REQUIRE(has_failed == (pipeline->state_reason != NULL) ||
             strcmp(pipeline->state, "WAITING") == 0 || pipeline->paused_by != NULL);
-    REQUIRE(pipeline->served_candidate == NULL || pipeline->served_revision > 0);
+    REQUIRE(pipeline->service.served_candidate == NULL || pipeline->service.served_revision > 0);
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
         const char *colon = strchr(candidate->link, ':');
         is_shown = is_shown || (strcmp(colon + 1, pipeline->name) == 0 &&
                                 strcmp(weir_ion_candidate_shown(state, candidate), "SERVING") == 0);
     }
-    REQUIRE(is_shown == (pipeline->served_candidate != NULL));
+    REQUIRE(is_shown == (pipeline->service.served_candidate != NULL));
 }
 
 /** What is paused begins nothing; what is not has begun all that was wanted of it. */
@@ -183,10 +183,11 @@ static void check_pause(const struct weir_ion_pipeline *old,
     REQUIRE(!is_paused || strcmp(pipeline->state, "IDLE") != 0 ||
             strstr(pipeline->state_reason, "paused by ") != NULL);
     REQUIRE(!is_paused || old == NULL || old->paused_by == NULL ||
-            pipeline->training == old->training);
-    REQUIRE(is_paused || strcmp(pipeline->state, "IDLE") != 0 || pipeline->pending_cause != NULL ||
-            pipeline->runs_left == 0);
-    REQUIRE(is_paused || strcmp(pipeline->state, "WAITING") != 0 || pipeline->candidate == NULL ||
+            pipeline->runs.training == old->runs.training);
+    REQUIRE(is_paused || strcmp(pipeline->state, "IDLE") != 0 ||
+            pipeline->runs.pending_cause != NULL || pipeline->runs.runs_left == 0);
+    REQUIRE(is_paused || strcmp(pipeline->state, "WAITING") != 0 ||
+            pipeline->service.candidate == NULL ||
             strstr(pipeline->state_reason, "have ended") != NULL);
     for (size_t i = 0; i < actions->n; i++) {
         bool starts = actions->items[i].type == WEIR_ION_ACTION_START_TRAINING ||
@@ -195,39 +196,55 @@ static void check_pause(const struct weir_ion_pipeline *old,
     }
 }
 
+/** Of the two parts of a pipeline nothing lives in the one that its type does not have. */
+static void check_parts(const struct weir_ion_pipeline *pipeline)
+{
+    const struct weir_ion_runs *runs = &pipeline->runs;
+    const struct weir_ion_service *service = &pipeline->service;
+    bool is_prediction = strcmp(pipeline->type, "prediction") == 0;
+    REQUIRE(weir_ion_runs_of(pipeline) == (is_prediction ? NULL : runs));
+    REQUIRE(weir_ion_service_of(pipeline) == (is_prediction ? service : NULL));
+    REQUIRE(!is_prediction ||
+            (runs->run == NULL && runs->pending_cause == NULL && runs->pending_by == NULL &&
+             runs->runs_left == 0 && runs->next_fire_ms == 0));
+    REQUIRE(is_prediction || (service->candidate == NULL && service->deployment == NULL &&
+                              service->served_revision == 0 && service->served_candidate == NULL));
+}
+
 static void check_pipelines(const struct weir_ion_state *before, const struct weir_ion_state *state,
                             const struct weir_ion_actions *actions)
 {
     for (size_t i = 0; i < state->n_pipelines; i++) {
         const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
         bool is_removed = strcmp(pipeline->state, "REMOVED") == 0;
-        REQUIRE(!is_removed || (pipeline->job == NULL && pipeline->candidate == NULL));
+        REQUIRE(!is_removed || (pipeline->job == NULL && pipeline->service.candidate == NULL));
         REQUIRE(is_removed || weir_ion_doc_pipeline(&state->doc, pipeline->name) != NULL);
         REQUIRE(is_removed || strcmp(state->ion.state, "ACTIVE") == 0);
+        check_parts(pipeline);
         check_pause(weir_ion_pipeline_of(before, pipeline->name), pipeline, actions);
         for (size_t k = 0; k < before->n_pipelines; k++) {
             const struct weir_ion_pipeline *old = &before->pipelines[k];
             if (strcmp(old->id, pipeline->id) == 0) {
-                REQUIRE(pipeline->training >= old->training);
-                REQUIRE(pipeline->training <= old->training + 1);
-                REQUIRE(pipeline->deployment_revision >= old->deployment_revision);
+                REQUIRE(pipeline->runs.training >= old->runs.training);
+                REQUIRE(pipeline->runs.training <= old->runs.training + 1);
+                REQUIRE(pipeline->service.deployment_revision >= old->service.deployment_revision);
             }
         }
         check_served(state, pipeline);
-        if (pipeline->deployment == NULL) {
+        if (pipeline->service.deployment == NULL) {
             REQUIRE(strcmp(pipeline->state, "SERVING") != 0);
             continue;
         }
         /* What replicas are told is what the state says. */
-        json_t *json = json_loads(pipeline->deployment, 0, NULL);
+        json_t *json = json_loads(pipeline->service.deployment, 0, NULL);
         REQUIRE(json != NULL);
         REQUIRE(json_integer_value(json_object_get(json, "revision")) ==
-                pipeline->deployment_revision);
+                pipeline->service.deployment_revision);
         const char *id = json_string_value(json_object_get(json_object_get(json, "model"), "id"));
-        REQUIRE(id != NULL && strstr(pipeline->candidate, id) != NULL);
+        REQUIRE(id != NULL && strstr(pipeline->service.candidate, id) != NULL);
         const struct weir_ion_doc_link *link = weir_ion_doc_link_into(&state->doc, pipeline->name);
         const struct weir_ion_candidate *now = link != NULL ? serving(state, link->id) : NULL;
-        REQUIRE(now == NULL || strcmp(now->id, pipeline->candidate) == 0);
+        REQUIRE(now == NULL || strcmp(now->id, pipeline->service.candidate) == 0);
         json_decref(json);
     }
 }
@@ -246,7 +263,7 @@ static void check_data_links(const struct weir_ion_state *before,
     for (size_t i = 0; i < state->n_pipelines; i++) {
         const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
         const struct weir_ion_pipeline *old = weir_ion_pipeline_of(before, pipeline->name);
-        bool has_begun = old == NULL || old->training < pipeline->training;
+        bool has_begun = old == NULL || old->runs.training < pipeline->runs.training;
         bool is_held = is_running(pipeline);
         for (size_t k = 0; k < state->doc.n_feeds; k++) {
             const struct weir_ion_doc_feed *feed = &state->doc.feeds[k];
@@ -259,7 +276,7 @@ static void check_data_links(const struct weir_ion_state *before,
             REQUIRE(!other_runs || !is_running(pipeline) || !has_begun);
             is_held = is_held || other_runs;
         }
-        REQUIRE(pipeline->pending_cause == NULL || is_held || pipeline->paused_by != NULL);
+        REQUIRE(pipeline->runs.pending_cause == NULL || is_held || pipeline->paused_by != NULL);
     }
 }
 
@@ -277,7 +294,7 @@ static void check_runs(const struct weir_ion_state *state, int64_t now_ms)
         REQUIRE(!is_running(pipeline) || pipeline->restart_ms == 0);
         REQUIRE(pipeline->restart_ms == 0 ||
                 weir_ion_next_tick_ms(state, now_ms) <= WEIR_MAX(pipeline->restart_ms, now_ms));
-        REQUIRE(!is_running(pipeline) || !measures || pipeline->measured_version > 0);
+        REQUIRE(!is_running(pipeline) || !measures || pipeline->runs.measured_version > 0);
     }
 }
 

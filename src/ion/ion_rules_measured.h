@@ -11,8 +11,7 @@ static void check_evaluation(const struct weir_ion_candidate *candidate)
         candidate->waits_for != NULL && strcmp(candidate->waits_for, "evaluate") == 0;
     REQUIRE(is_measured == (candidate->evaluation != NULL));
     if (is_measured) {
-        struct weir_policy_evaluation row =
-            weir_policy_evaluation_of(candidate->evaluation, &arena);
+        struct weir_policy_evaluation row = *weir_policy_evaluation_of(candidate->evaluation);
         REQUIRE(strcmp(candidate->state, "WAITING") == 0);
         REQUIRE(row.n >= 0 && row.n <= 3 && row.state == NULL && row.problem == NULL);
         REQUIRE((row.n > 0) == (row.asked_ms > 0)); /* 0: its ION was gone. */
@@ -42,7 +41,7 @@ static bool is_awaited(const struct weir_ion_state *state, const char *job)
 {
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
-        const char *its = weir_policy_evaluation_of(candidate->evaluation, &arena).job;
+        const char *its = weir_policy_evaluation_of(candidate->evaluation)->job;
         if (its != NULL && strcmp(its, job) == 0) {
             return strcmp(state->ion.state, "ACTIVE") == 0 &&
                    weir_ion_doc_link(&state->doc, candidate->link) != NULL;
@@ -65,8 +64,7 @@ static void check_live(const struct weir_ion_state *before, const struct weir_io
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
         int64_t live = live_beside(state, candidate);
-        struct weir_policy_evaluation row =
-            weir_policy_evaluation_of(candidate->evaluation, &arena);
+        struct weir_policy_evaluation row = *weir_policy_evaluation_of(candidate->evaluation);
         REQUIRE(weir_ion_watching(state, candidate) == NULL || candidate->evaluation == NULL ||
                 strcmp(state->ion.state, "ACTIVE") != 0 || live != live_beside(before, candidate) ||
                 (row.n > 0 && row.live_version == live));
@@ -97,7 +95,7 @@ static void check_measuring(struct measuring *measuring, const struct weir_ion_s
         REQUIRE(is_awaited(state, measuring->jobs[i]));
     }
     for (size_t i = 0; i < state->n_candidates; i++) {
-        const char *job = weir_policy_evaluation_of(state->candidates[i].evaluation, &arena).job;
+        const char *job = weir_policy_evaluation_of(state->candidates[i].evaluation)->job;
         n_awaited += job != NULL && is_awaited(state, job);
     }
     REQUIRE(n_awaited == measuring->n);

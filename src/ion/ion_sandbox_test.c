@@ -46,7 +46,7 @@ static struct weir_ion_event run_times(int64_t times)
 static struct weir_ion_event ended(enum weir_ion_event_type type)
 {
     return (struct weir_ion_event){
-        .type = type, .pipeline = "t", .training = pipeline_of(&state, "t")->training};
+        .type = type, .pipeline = "t", .training = pipeline_of(&state, "t")->runs.training};
 }
 
 START_TEST(an_ion_keeps_the_mode_that_it_began_with)
@@ -70,9 +70,9 @@ START_TEST(trainings_run_in_a_row_and_name_who_wanted_them)
     for (int64_t i = 1; i <= 3; i++) {
         const struct weir_ion_pipeline *training = pipeline_of(&state, "t");
         ck_assert_str_eq(training->state, "TRAINING");
-        ck_assert_int_eq(training->training, i);
-        ck_assert_str_eq(training->cause_by, "bob");
-        ck_assert_ptr_nonnull(strstr(training->cause, "bob"));
+        ck_assert_int_eq(training->runs.training, i);
+        ck_assert_str_eq(training->runs.cause_by, "bob");
+        ck_assert_ptr_nonnull(strstr(training->runs.cause, "bob"));
         ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_TRAINING), 1);
         ck_assert_int_eq(step(ended(WEIR_ION_EVENT_FINISHED)), WEIR_OK);
     }
@@ -122,13 +122,13 @@ START_TEST(a_row_that_is_asked_for_while_one_runs_comes_after_it)
     ck_assert_int_eq(step(run_times(2)), WEIR_OK);
     int64_t n = 1;
     for (; n < 20 && strcmp(pipeline_of(&state, "t")->state, "TRAINING") == 0; n++) {
-        ck_assert_int_eq(pipeline_of(&state, "t")->training, n);
+        ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, n);
         ck_assert_int_eq(step(ended(WEIR_ION_EVENT_FINISHED)), WEIR_OK);
     }
     ck_assert_int_eq(n - 1, 5);
     for (int i = 0; i < 3; i++) { /* however often somebody asks */
         ck_assert_int_eq(step(run_times(100)), WEIR_OK);
-        ck_assert_int_le(pipeline_of(&state, "t")->runs_left, WEIR_ION_RUNS_MAX);
+        ck_assert_int_le(pipeline_of(&state, "t")->runs.runs_left, WEIR_ION_RUNS_MAX);
     }
 }
 
@@ -156,7 +156,7 @@ START_TEST(a_row_ends_with_one_that_fails_or_is_cancelled)
         ck_assert_int_eq(step(run_times(100)), WEIR_OK);
         ck_assert_int_eq(step(ended(ends[i])), WEIR_OK);
         ck_assert_str_eq(pipeline_of(&state, "t")->state, "IDLE");
-        ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 0);
+        ck_assert_int_eq(pipeline_of(&state, "t")->runs.runs_left, 0);
     }
     ck_assert_int_eq(step(run_times(0)), WEIR_ERR_INVALID);
     ck_assert_int_eq(step(run_times(101)), WEIR_ERR_INVALID);

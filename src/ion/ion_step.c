@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-bool engine_is(const char *text, const char *state)
+bool step_is(const char *text, const char *state)
 {
     return text != NULL && strcmp(text, state) == 0;
 }
 
-const char *engine_actor(const struct engine *engine)
+const char *step_actor(const struct ion_step *step)
 {
-    return engine->event->actor != NULL ? engine->event->actor : "system";
+    return step->event->actor != NULL ? step->event->actor : "system";
 }
 
 /**
@@ -29,13 +29,12 @@ static void *open_gap(struct weir_arena *arena, const char *items, size_t n, siz
     return grown;
 }
 
-void engine_act(struct engine *engine, struct weir_ion_action action)
+void step_act(struct ion_step *step, struct weir_ion_action action)
 {
-    struct weir_ion_actions *actions = engine->actions;
+    struct weir_ion_actions *actions = step->actions;
     if (actions->n == actions->cap) {
         size_t cap = actions->cap == 0 ? 8 : actions->cap * 2;
-        struct weir_ion_action *grown =
-            WEIR_ARENA_ARRAY(engine->arena, cap, struct weir_ion_action);
+        struct weir_ion_action *grown = WEIR_ARENA_ARRAY(step->arena, cap, struct weir_ion_action);
         if (actions->n > 0) {
             memcpy(grown, actions->items, actions->n * sizeof(*grown));
         }
@@ -45,12 +44,35 @@ void engine_act(struct engine *engine, struct weir_ion_action action)
     actions->items[actions->n++] = action;
 }
 
-void engine_tell(struct engine *engine, const char *kind, const char *message)
+char *step_text(const struct ion_step *step, const char *format, ...)
 {
-    engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_EVENT,
-                                                .kind = kind,
-                                                .message = message,
-                                                .actor = engine_actor(engine)});
+    va_list args;
+    va_start(args, format);
+    char *text = weir_arena_vprintf(step->arena, format, args);
+    va_end(args);
+    return text;
+}
+
+void step_vtell(struct ion_step *step, const char *kind, const char *format, va_list args)
+{
+    step_act(step,
+             (struct weir_ion_action){.type = WEIR_ION_ACTION_EVENT,
+                                      .kind = kind,
+                                      .message = weir_arena_vprintf(step->arena, format, args),
+                                      .actor = step_actor(step)});
+}
+
+void step_tell(struct ion_step *step, const char *kind, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    step_vtell(step, kind, format, args);
+    va_end(args);
+}
+
+void step_resolve(struct ion_step *step, const char *key)
+{
+    step_act(step, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE, .key = key});
 }
 
 struct weir_ion_pipeline *weir_ion_pipeline_of(const struct weir_ion_state *state, const char *name)
@@ -63,147 +85,141 @@ struct weir_ion_pipeline *weir_ion_pipeline_of(const struct weir_ion_state *stat
     return NULL;
 }
 
-struct weir_ion_pipeline *engine_pipeline(struct engine *engine, const char *name)
+struct weir_ion_runs *weir_ion_runs_of(const struct weir_ion_pipeline *pipeline)
 {
-    struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(engine->state, name);
-    return pipeline != NULL && !engine_is(pipeline->state, PIPELINE_REMOVED) ? pipeline : NULL;
+    bool has = pipeline != NULL && !step_is(pipeline->type, "prediction");
+    return has ? (struct weir_ion_runs *)&pipeline->runs : NULL;
 }
 
-struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine,
-                                              struct weir_ion_pipeline pipeline)
+struct weir_ion_service *weir_ion_service_of(const struct weir_ion_pipeline *pipeline)
 {
-    struct weir_ion_state *state = engine->state;
+    bool has = pipeline != NULL && step_is(pipeline->type, "prediction");
+    return has ? (struct weir_ion_service *)&pipeline->service : NULL;
+}
+
+struct weir_ion_pipeline *step_pipeline(struct ion_step *step, const char *name)
+{
+    struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(step->state, name);
+    return pipeline != NULL && !step_is(pipeline->state, PIPELINE_REMOVED) ? pipeline : NULL;
+}
+
+struct weir_ion_pipeline *step_add_pipeline(struct ion_step *step,
+                                            struct weir_ion_pipeline pipeline)
+{
+    struct weir_ion_state *state = step->state;
     size_t i = 0;
     while (i < state->n_pipelines && strcmp(state->pipelines[i].id, pipeline.id) < 0) {
         i++;
     }
-    state->pipelines = open_gap(engine->arena, (const char *)state->pipelines, state->n_pipelines,
+    state->pipelines = open_gap(step->arena, (const char *)state->pipelines, state->n_pipelines,
                                 sizeof(pipeline), i);
     state->n_pipelines++;
     state->pipelines[i] = pipeline;
     return &state->pipelines[i];
 }
 
-struct weir_ion_trigger *engine_add_trigger(struct engine *engine, struct weir_ion_trigger trigger)
+struct weir_ion_trigger *step_add_trigger(struct ion_step *step, struct weir_ion_trigger trigger)
 {
-    struct weir_ion_state *state = engine->state;
+    struct weir_ion_state *state = step->state;
     size_t i = 0;
     while (i < state->n_triggers && strcmp(state->triggers[i].id, trigger.id) < 0) {
         i++;
     }
-    state->triggers = open_gap(engine->arena, (const char *)state->triggers, state->n_triggers,
-                               sizeof(trigger), i);
+    state->triggers =
+        open_gap(step->arena, (const char *)state->triggers, state->n_triggers, sizeof(trigger), i);
     state->n_triggers++;
     state->triggers[i] = trigger;
     return &state->triggers[i];
 }
 
-struct weir_ion_candidate *engine_add_candidate(struct engine *engine,
-                                                struct weir_ion_candidate candidate)
+struct weir_ion_candidate *step_add_candidate(struct ion_step *step,
+                                              struct weir_ion_candidate candidate)
 {
-    struct weir_ion_state *state = engine->state;
+    struct weir_ion_state *state = step->state;
     size_t i = state->n_candidates;
     while (i > 0 && (state->candidates[i - 1].created_ms > candidate.created_ms ||
                      (state->candidates[i - 1].created_ms == candidate.created_ms &&
                       strcmp(state->candidates[i - 1].id, candidate.id) > 0))) {
         i--;
     }
-    state->candidates = open_gap(engine->arena, (const char *)state->candidates,
-                                 state->n_candidates, sizeof(candidate), i);
+    state->candidates = open_gap(step->arena, (const char *)state->candidates, state->n_candidates,
+                                 sizeof(candidate), i);
     state->n_candidates++;
     state->candidates[i] = candidate;
     return &state->candidates[i];
 }
 
 /** A new dataset version concerns trainings that read it and galleries made of it. */
-static void on_dataset(struct engine *engine)
+static void on_dataset(struct ion_step *step)
 {
-    const struct weir_ion_dataset *dataset = &engine->event->datasets[0];
-    const struct weir_ion_doc *doc = &engine->state->doc;
+    const struct weir_ion_dataset *dataset = &step->event->datasets[0];
+    const struct weir_ion_doc *doc = &step->state->doc;
     for (size_t i = 0; i < doc->n_pipelines; i++) {
-        struct weir_ion_pipeline *pipeline = engine_pipeline(engine, doc->pipelines[i].name);
+        struct weir_ion_pipeline *pipeline = step_pipeline(step, doc->pipelines[i].name);
         if (pipeline == NULL) {
             continue;
         }
-        if (engine_is(doc->pipelines[i].dataset, dataset->name)) {
-            engine_see_dataset(engine, pipeline, dataset);
+        if (step_is(doc->pipelines[i].dataset, dataset->name)) {
+            step_see_dataset(step, pipeline, dataset);
         }
-        if (engine_is(doc->pipelines[i].gallery_dataset, dataset->name)) {
-            engine_see_gallery(engine, pipeline, dataset);
+        if (step_is(doc->pipelines[i].gallery_dataset, dataset->name)) {
+            step_see_gallery(step, pipeline, dataset);
         }
-        if (engine_is(doc->pipelines[i].impostors, dataset->name)) {
-            engine_see_impostors(engine, pipeline, dataset);
+        if (step_is(doc->pipelines[i].impostors, dataset->name)) {
+            step_see_impostors(step, pipeline, dataset);
         }
     }
 }
 
-static bool is_asked_by_a_person(enum weir_ion_event_type type)
+static void on_model(struct ion_step *step)
 {
-    return type == WEIR_ION_EVENT_DELETED || type == WEIR_ION_EVENT_TRIGGER ||
-           type == WEIR_ION_EVENT_APPROVE || type == WEIR_ION_EVENT_REJECT ||
-           type == WEIR_ION_EVENT_ROLLBACK || type == WEIR_ION_EVENT_SET ||
-           type == WEIR_ION_EVENT_RUN || type == WEIR_ION_EVENT_PROMOTED ||
-           type == WEIR_ION_EVENT_PAUSE || type == WEIR_ION_EVENT_RESUME;
+    step_on_model(step);
+    step_measure_model(step);
 }
 
-static weir_status dispatch(struct engine *engine)
+static void on_tick(struct ion_step *step)
 {
-    switch (engine->event->type) {
-    case WEIR_ION_EVENT_APPLIED:
-        engine_on_applied(engine);
-        break;
-    case WEIR_ION_EVENT_DELETED:
-        return engine_on_deleted(engine);
-    case WEIR_ION_EVENT_MODEL:
-        engine_on_model(engine);
-        engine_measure_model(engine);
-        break;
-    case WEIR_ION_EVENT_DATASET:
-        on_dataset(engine);
-        break;
-    case WEIR_ION_EVENT_TICK:
-        engine_tick_triggers(engine);
-        engine_tick_restarts(engine);
-        engine_tick_policies(engine);
-        break;
-    case WEIR_ION_EVENT_TRIGGER:
-        return engine_on_trigger(engine);
-    case WEIR_ION_EVENT_RUN:
-        return engine_on_run(engine);
-    case WEIR_ION_EVENT_PROMOTED:
-        return engine_on_promoted(engine);
-    case WEIR_ION_EVENT_APPROVE:
-    case WEIR_ION_EVENT_REJECT:
-        return engine_on_review(engine);
-    case WEIR_ION_EVENT_ROLLBACK:
-        return engine_on_rollback(engine);
-    case WEIR_ION_EVENT_SET:
-        return engine_on_set(engine);
-    case WEIR_ION_EVENT_PAUSE:
-        return engine_on_pause(engine);
-    case WEIR_ION_EVENT_RESUME:
-        return engine_on_resume(engine);
-    case WEIR_ION_EVENT_LISTS:
-        engine_on_lists(engine);
-        break;
-    case WEIR_ION_EVENT_REPLICA:
-        engine_on_replica(engine);
-        break;
-    case WEIR_ION_EVENT_STARTED:
-        engine_on_started(engine);
-        break;
-    case WEIR_ION_EVENT_FINISHED:
-    case WEIR_ION_EVENT_FAILED:
-    case WEIR_ION_EVENT_CANCELLED:
-        engine_on_ended(engine);
-        break;
-    case WEIR_ION_EVENT_MEASURING:
-        engine_on_measuring(engine);
-        break;
-    case WEIR_ION_EVENT_FROZEN:
-        engine_on_frozen(engine);
-        break;
+    step_tick_triggers(step);
+    step_tick_restarts(step);
+    step_tick_policies(step);
+}
+
+/** What an event leads to. A person asks for some, and is told why not if the ION is deleted. */
+static const struct {
+    void (*on)(struct ion_step *step);         /**< What cannot be refused; */
+    weir_status (*ask)(struct ion_step *step); /**< or what can. */
+    bool is_asked;
+} handlers[] = {
+    [WEIR_ION_EVENT_APPLIED] = {.on = step_on_applied},
+    [WEIR_ION_EVENT_DELETED] = {.ask = step_on_deleted, .is_asked = true},
+    [WEIR_ION_EVENT_MODEL] = {.on = on_model},
+    [WEIR_ION_EVENT_DATASET] = {.on = on_dataset},
+    [WEIR_ION_EVENT_TICK] = {.on = on_tick},
+    [WEIR_ION_EVENT_TRIGGER] = {.ask = step_on_trigger, .is_asked = true},
+    [WEIR_ION_EVENT_RUN] = {.ask = step_on_run, .is_asked = true},
+    [WEIR_ION_EVENT_PROMOTED] = {.ask = step_on_promoted, .is_asked = true},
+    [WEIR_ION_EVENT_APPROVE] = {.ask = step_on_review, .is_asked = true},
+    [WEIR_ION_EVENT_REJECT] = {.ask = step_on_review, .is_asked = true},
+    [WEIR_ION_EVENT_ROLLBACK] = {.ask = step_on_rollback, .is_asked = true},
+    [WEIR_ION_EVENT_SET] = {.ask = step_on_set, .is_asked = true},
+    [WEIR_ION_EVENT_PAUSE] = {.ask = step_on_pause, .is_asked = true},
+    [WEIR_ION_EVENT_RESUME] = {.ask = step_on_resume, .is_asked = true},
+    [WEIR_ION_EVENT_LISTS] = {.on = step_on_lists},
+    [WEIR_ION_EVENT_REPLICA] = {.on = step_on_replica},
+    [WEIR_ION_EVENT_STARTED] = {.on = step_on_started},
+    [WEIR_ION_EVENT_FINISHED] = {.on = step_on_ended},
+    [WEIR_ION_EVENT_FAILED] = {.on = step_on_ended},
+    [WEIR_ION_EVENT_CANCELLED] = {.on = step_on_ended},
+    [WEIR_ION_EVENT_MEASURING] = {.on = step_on_measuring},
+    [WEIR_ION_EVENT_FROZEN] = {.on = step_on_frozen},
+};
+
+static weir_status dispatch(struct ion_step *step)
+{
+    if (handlers[step->event->type].ask != NULL) {
+        return handlers[step->event->type].ask(step);
     }
+    handlers[step->event->type].on(step);
     return WEIR_OK;
 }
 
@@ -211,35 +227,34 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
                           int64_t now_ms, struct weir_arena *arena,
                           struct weir_ion_actions *actions, struct weir_error *err)
 {
-    struct engine engine = {state, event, now_ms, arena, actions, err};
+    struct ion_step step = {state, event, now_ms, arena, actions, err};
     const struct weir_ion_state before = *state;
-    if (engine_is(state->ion.state, "DELETED") && event->type != WEIR_ION_EVENT_APPLIED) {
-        if (is_asked_by_a_person(event->type)) {
+    if (step_is(state->ion.state, "DELETED") && event->type != WEIR_ION_EVENT_APPLIED) {
+        if (handlers[event->type].is_asked) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "ION \"%s\" is deleted: apply it again",
                                   state->ion.name);
         }
         return WEIR_OK;
     }
-    engine_arm_triggers(&engine);
-    const struct weir_ion_wanted *wanted = engine_wanted(&engine, &before.doc);
-    const struct engine_jobs jobs = engine_evaluation_jobs(&engine);
-    weir_status status = dispatch(&engine);
+    step_arm_triggers(&step);
+    const struct weir_ion_wanted *wanted = step_wanted(&step, &before.doc);
+    const struct step_jobs jobs = step_evaluation_jobs(&step);
+    weir_status status = dispatch(&step);
     if (status != WEIR_OK) {
         *state = before; /* Its rows are as they were: what was armed are copies. */
         return status;
     }
-    engine_start_pending(&engine);
-    engine_shift(&engine, &before.doc, wanted);
-    engine_stop_evaluations(&engine, &jobs);
+    step_start_pending(&step);
+    step_shift(&step, &before.doc, wanted);
+    step_stop_evaluations(&step, &jobs);
     return WEIR_OK;
 }
 
 int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms)
 {
-    if (!engine_is(state->ion.state, "ACTIVE")) {
+    if (!step_is(state->ion.state, "ACTIVE")) {
         return INT64_MAX;
     }
-    int64_t next_ms =
-        WEIR_MIN(engine_triggers_tick_ms(state, now_ms), engine_policies_tick_ms(state));
-    return WEIR_MIN(next_ms, engine_restarts_tick_ms(state, now_ms));
+    int64_t next_ms = WEIR_MIN(step_triggers_tick_ms(state, now_ms), step_policies_tick_ms(state));
+    return WEIR_MIN(next_ms, step_restarts_tick_ms(state, now_ms));
 }

@@ -14,8 +14,8 @@
  *                    ↘ REJECTED           ↘ ROLLED_BACK
  * A policy that measures has a job made, and waits for its end; the job is stopped when the candidate
  * leaves the policy.
- * A policy that tries versions among the requests of a deployment has SHADOW, CANARY and AB in place of
- * WAITING; a canary that fails, or what loses a comparison, is ROLLED_BACK, and so is what is tried when
+ * A policy that tries versions among the requests of a deployment has a state of its own (SHADOW, CANARY,
+ * AB) in place of WAITING; a canary that fails, or what loses a comparison, is ROLLED_BACK, and so is what is tried when
  * its link or ION goes.
  * A version that comes to a link with a deployment, and is not compatible with what serves there
  * (ion/interface.h), is PENDING_REVIEW at the first policy of a chain that asks nobody: it is not even
@@ -54,6 +54,7 @@
 #include "ion/policy_evaluation.h"
 #include "ion/policy_trial.h"
 #include "ion/replica.h"
+#include "ion/threshold.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,53 +84,62 @@ struct weir_ion {
     int64_t updated_ms;
 };
 
-struct weir_ion_pipeline {
-    char *id; /**< "ION:NAME" */
-    char *ion;
-    char *name;
-    char *type;         /**< "training", "prediction" or another (ion/ion_doc.h). */
-    char *state;        /**< Training: IDLE, TRAINING. Others that run jobs: IDLE,
-                           RUNNING; of a preparation also FREEZING (the
-                           command has ended, and a version is made of what it wrote). Prediction: WAITING (nothing to serve, or no
-                           replicas), DEPLOYING, SERVING, DEPLOY_FAILED. Removed: REMOVED. */
-    char *state_reason; /**< Of DEPLOY_FAILED: what the replica said. */
-    int64_t state_ms;   /**< Since when it is in this state. */
-    char *job;       /**< Of the running training, or of the replicas; set by whoever starts it. */
-    char *run;       /**< Of the running training. */
-    char *paused_by; /**< Who paused it: no run begins, replicas do not run; NULL: nobody. */
-    int64_t paused_ms;  /**< When; 0: it is not paused. */
-    int64_t n_failures; /**< Runs, or replicas, that have failed in a row. */
-    int64_t restart_ms; /**< When it starts again by its restart rule; 0: it does not. */
-    /* Of those that run jobs. */
-    int64_t training;     /**< Number of the running or last run; 0 = none yet. */
+/** Of a pipeline that runs jobs: the run in progress, or the last one. */
+struct weir_ion_runs {
+    int64_t training;     /**< Its number; 0 = none yet. */
     int64_t started_ms;   /**< When it was started. */
+    char *run;            /**< While it runs. */
     char *cause;          /**< Why it runs: "manual by ann", "schedule", "people version 3" … */
     char *cause_by;       /**< Who triggered it by hand, with ", " between them; NULL = nobody. */
-    char *pending_cause;  /**< A further training is wanted: why first; NULL = none. */
+    char *pending_cause;  /**< A further one is wanted: why first; NULL = none. */
     char *pending_by;     /**< Who triggered that one by hand; NULL = nobody. */
-    char *measured_model; /**< Newest model version that came to be measured; NULL: none. */
-    int64_t measured_version;
-    int64_t runs_left;       /**< Trainings that follow this one, as people asked for; at most
-                            WEIR_ION_RUNS_MAX. */
+    int64_t runs_left;    /**< That follow it, as people asked for; at most WEIR_ION_RUNS_MAX. */
+    int64_t next_fire_ms; /**< The nearest time of its schedules; 0 = none. */
     int64_t dataset_version; /**< Latest version seen. */
-    int64_t next_fire_ms;    /**< The nearest time of its schedules; 0 = none. */
-    /* Prediction. */
+    char *measured_model;    /**< Newest model version that came to be measured; NULL: none. */
+    int64_t measured_version;
+};
+
+/** A version of a dataset of people's photos. */
+struct weir_ion_people {
+    int64_t version; /**< 0 = none yet, or none named. */
+    char *path, *digest, *blob;
+};
+
+/** Of a prediction: what its replicas serve. */
+struct weir_ion_service {
     char *candidate;             /**< That serves; NULL = none. */
     int64_t deployment_revision; /**< 0: nothing deployed yet. */
     char *deployment;            /**< JSON: what a replica must serve (docs/architecture.md). */
     int64_t served_revision;     /**< Newest deployment that a replica serves; 0: none. */
     char *served_candidate;      /**< Candidate that replicas serve; NULL = none. */
     int64_t last_frame_ms;       /**< When a replica took a frame last; 0 = never. */
-    int64_t gallery_version;     /**< 0 = none yet. */
-    char *gallery_path;
-    char *gallery_digest;
-    char *gallery_blob;
-    int64_t impostors_version; /**< 0 = none yet, or none named. */
-    char *impostors_path;
-    char *impostors_digest;
-    char *impostors_blob;
-    char *threshold; /**< JSON: the last weir_threshold that a replica reported; NULL = none. */
+    struct weir_ion_people gallery, impostors;
+    const struct weir_threshold *threshold; /**< The last that a replica reported; NULL = none. */
+};
+
+/** A pipeline of any type, and one of two parts, which its type says: weir_ion_runs_of and
+ *  weir_ion_service_of refuse the other. Of a pipeline that is there the other is empty but for what
+ *  stays if the name comes back as that type: numbers, which no key may have twice. */
+struct weir_ion_pipeline {
+    char *id; /**< "ION:NAME" */
+    char *ion;
+    char *name;
+    char *type;         /**< "training", "prediction" or another (ion/ion_doc.h). */
+    char *state;        /**< Training: IDLE, TRAINING. Others that run jobs: IDLE, RUNNING; of a
+                           preparation also FREEZING (the command has ended, and a version is made
+                           of what it wrote). Prediction: WAITING (nothing to serve, or no
+                           replicas), DEPLOYING, SERVING, DEPLOY_FAILED. Removed: REMOVED. */
+    char *state_reason; /**< Of DEPLOY_FAILED: what the replica said. */
+    int64_t state_ms;   /**< Since when it is in this state. */
+    char *job;          /**< Of the run, or of the replicas; set by whoever starts it. */
+    char *paused_by;    /**< Who paused it: no run begins, replicas do not run; NULL: nobody. */
+    int64_t paused_ms;  /**< When; 0: it is not paused. */
+    int64_t n_failures; /**< Runs, or replicas, that have failed in a row. */
+    int64_t restart_ms; /**< When it starts again by its restart rule; 0: it does not. */
     int64_t updated_ms;
+    struct weir_ion_runs runs;
+    struct weir_ion_service service;
 };
 
 struct weir_ion_candidate {
@@ -148,16 +158,17 @@ struct weir_ion_candidate {
     int64_t until_ms;    /**< When that policy is asked again; 0 = when a person speaks. */
     char *waits_for;     /**< That policy's name; NULL = it does not wait. */
     char *waits_why;     /**< What it said: "manual: 1 of 2 approvals, by ann". */
-    char *approvals;     /**< JSON: [{"by", "roles", "time_ms"}] at this policy; NULL = none. */
+    const struct weir_policy_approval *approvals; /**< At this policy; NULL = none. */
+    size_t n_approvals;
     /* Of SHADOW, CANARY and AB, whose link ends in a deployment; else 0. */
     int64_t share_ppm;     /**< Of the requests, that it is to answer. */
     bool is_mirrored;      /**< Its answers are compared with those of the version that serves. */
     int64_t step, step_ms; /**< Step of the trial, and when it was asked for. */
     int64_t begun_ms;      /**< When that came into effect; 0 = not yet. */
     char *blocked;         /**< Why its policy cannot judge it, so far; NULL = nothing shows. */
-    char *base;            /**< JSON: the figures at that time (struct weir_ion_figures). */
-    char *
-        evaluation; /**< JSON: a weir_policy_evaluation, while a policy has it measured; else NULL. */
+    const struct weir_ion_figures *base; /**< The figures at that time. */
+    const struct weir_policy_evaluation
+        *evaluation;    /**< While a policy has it measured; else NULL. */
     char *made_by;      /**< Who triggered its training by hand or registered it; NULL = nobody. */
     int64_t served_seq; /**< Order of serving; 0 = never served. */
     int64_t served_ms;
@@ -401,6 +412,19 @@ struct weir_trigger_inputs weir_ion_trigger_inputs(const struct weir_ion_state *
 struct weir_ion_pipeline *weir_ion_pipeline_of(const struct weir_ion_state *state,
                                                const char *name);
 
+/** Its runs; NULL: it is NULL, or a prediction. */
+struct weir_ion_runs *weir_ion_runs_of(const struct weir_ion_pipeline *pipeline);
+
+/** What its replicas serve; NULL: it is NULL, or runs jobs. */
+struct weir_ion_service *weir_ion_service_of(const struct weir_ion_pipeline *pipeline);
+
+/** The candidate with that identifier; NULL if there is none, or `id` is NULL. */
+struct weir_ion_candidate *weir_ion_candidate_of(const struct weir_ion_state *state,
+                                                 const char *id);
+
+/** What the link has chosen; NULL: nothing. */
+struct weir_ion_candidate *weir_ion_serving(const struct weir_ion_state *state, const char *link);
+
 /** The document's trigger of a row; NULL: the document has another, or none. */
 const struct weir_trigger *weir_ion_trigger_of(const struct weir_ion_state *state,
                                                const struct weir_ion_trigger *trigger);
@@ -426,13 +450,10 @@ const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
 /** Key of the alert that a deployment cannot be as a link wants it: ION, link. */
 #define WEIR_ION_SHIFT_ALERT "deployment_failed:%s:%s"
 
-/** Candidate states. */
+/** Candidate states; beside them those in which policies try versions (weir_policy_ops.trial_state). */
 #define WEIR_CANDIDATE_PENDING_REVIEW "PENDING_REVIEW"
 #define WEIR_CANDIDATE_WAITING        "WAITING"
 #define WEIR_CANDIDATE_APPROVED       "APPROVED"
-#define WEIR_CANDIDATE_SHADOW         "SHADOW"
-#define WEIR_CANDIDATE_CANARY         "CANARY"
-#define WEIR_CANDIDATE_AB             "AB"
 #define WEIR_CANDIDATE_SERVING        "SERVING"
 #define WEIR_CANDIDATE_PAUSED         "PAUSED" /* shown only */
 #define WEIR_CANDIDATE_RETIRED        "RETIRED"

@@ -145,7 +145,7 @@ START_TEST(triggers_while_training_are_folded_into_one_more)
     ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_TRAINING), 0);
     must(ended(WEIR_ION_EVENT_FINISHED, 1));
     ck_assert_str_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->message, "faces version 1");
-    ck_assert_int_eq(pipeline_of(&state, "t")->training, 2);
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, 2);
     ck_assert_ptr_null(pipeline_of(&state, "t")->job);
     must(ended(WEIR_ION_EVENT_FINISHED, 1)); /* Told twice. */
     ck_assert_uint_eq(actions.n, 0);
@@ -287,7 +287,7 @@ START_TEST(a_time_that_passed_before_triggers_had_rows_still_fires)
     const int64_t hour_ms = 3600000;
     now_ms = 0;
     must_apply("manual", "{schedule: '0 0 3 * * ?'}");
-    int64_t next_ms = pipeline_of(&state, "t")->next_fire_ms;
+    int64_t next_ms = pipeline_of(&state, "t")->runs.next_fire_ms;
     ck_assert_int_eq(next_ms, 3 * hour_ms);
     state.triggers = NULL;
     state.n_triggers = 0;
@@ -299,7 +299,7 @@ START_TEST(a_time_that_passed_before_triggers_had_rows_still_fires)
     ck_assert_str_eq(dump_state(&state, &arena), before);
     ck_assert_int_eq(weir_ion_next_tick_ms(&state, now_ms), now_ms);
     ck_assert_uint_eq(ticks_at(now_ms), 1);
-    ck_assert_int_eq(pipeline_of(&state, "t")->next_fire_ms, 27 * hour_ms);
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.next_fire_ms, 27 * hour_ms);
     ck_assert_uint_eq(ticks_at(now_ms), 0);
 }
 
@@ -314,7 +314,7 @@ START_TEST(data_that_is_there_when_the_document_is_applied_starts_the_first_trai
     apply.n_datasets = 2;
     must(apply);
     ck_assert_str_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->message, "faces version 4");
-    ck_assert_int_eq(pipeline_of(&state, "p")->gallery_version, 2);
+    ck_assert_int_eq(pipeline_of(&state, "p")->service.gallery.version, 2);
     must(apply); /* Nothing has changed. */
     ck_assert_uint_eq(actions.n, 0);
     ck_assert_int_eq(state.ion.revision, 1);
@@ -326,7 +326,7 @@ END_TEST
 
 static json_t *deployment(void)
 {
-    const char *text = pipeline_of(&state, "p")->deployment;
+    const char *text = pipeline_of(&state, "p")->service.deployment;
     ck_assert_ptr_nonnull(text);
     json_t *json = json_loads(text, 0, NULL);
     ck_assert_ptr_nonnull(json);
@@ -359,7 +359,7 @@ START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
         "[]}",
         0, NULL);
     ck_assert_ptr_nonnull(expected);
-    ck_assert_msg(json_equal(json, expected), "%s", pipeline_of(&state, "p")->deployment);
+    ck_assert_msg(json_equal(json, expected), "%s", pipeline_of(&state, "p")->service.deployment);
     json_decref(json);
     json_decref(expected);
 }
@@ -521,8 +521,9 @@ START_TEST(a_registered_models_versions_come_to_its_link)
 {
     must(applied_to_model("always-update", 3)); /* It was there before. */
     ck_assert_int_eq(served_of_model(), 3);
-    ck_assert_ptr_nonnull(strstr(pipeline_of(&state, "p")->deployment, "\"name\":\"free\""));
-    ck_assert_ptr_nonnull(strstr(pipeline_of(&state, "p")->deployment, "\"classify\""));
+    ck_assert_ptr_nonnull(
+        strstr(pipeline_of(&state, "p")->service.deployment, "\"name\":\"free\""));
+    ck_assert_ptr_nonnull(strstr(pipeline_of(&state, "p")->service.deployment, "\"classify\""));
     must(pushed("other", 9)); /* Another model's. */
     ck_assert_uint_eq(actions.n, 0);
     must(pushed("free", 4));

@@ -139,7 +139,7 @@ static weir_status count_rows(struct weir_txn *txn, void *context, struct weir_e
     counts->n_served = state.ion.n_served;
     int64_t training = 0;
     for (size_t i = 0; i < state.n_pipelines; i++) {
-        training += state.pipelines[i].training;
+        training += state.pipelines[i].runs.training;
     }
     ck_assert_int_eq(counts->n_started, training);
     return WEIR_OK;
@@ -281,11 +281,10 @@ static weir_status report_thresholds(struct weir_txn *txn, void *context, struct
     MUST(weir_threshold_store(txn, "x", "p", &report, &is_new, err));
     ck_assert(!is_new); /* One that is behind. */
     MUST(weir_ion_load(txn, "x", &fixture.arena, &state, err));
-    json_t *stored = json_loads(pipeline_of(&state, "p")->threshold, 0, NULL);
-    ck_assert_double_eq(json_number_value(json_object_get(stored, "threshold")), 0.75);
-    ck_assert_int_eq(json_integer_value(json_object_get(stored, "people")), 200);
-    ck_assert(json_is_null(json_object_get(stored, "refused_share")));
-    json_decref(stored);
+    const struct weir_threshold *stored = pipeline_of(&state, "p")->service.threshold;
+    ck_assert_double_eq(stored->threshold, 0.75);
+    ck_assert_int_eq(stored->people, 200);
+    ck_assert(isnan(stored->refused_share));
     ck_assert_int_eq(weir_threshold_store(txn, "x", "t", &report, &is_new, err),
                      WEIR_ERR_NOT_FOUND);
     ck_assert_int_eq(weir_threshold_store(txn, "y", "p", &report, &is_new, err),

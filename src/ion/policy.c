@@ -24,6 +24,11 @@ const struct weir_registry weir_policies = {
 };
 
 // clang-format off
+static const struct weir_field approval_fields[] = {
+    WEIR_FIELD(weir_policy_approval, by,      TEXT, 0, "", "Person"),
+    WEIR_FIELD(weir_policy_approval, roles,   JSON, 0, "", "Roles of theirs"),
+    WEIR_FIELD(weir_policy_approval, time_ms, INT,  0, "ms", "When"),
+};
 static const struct weir_field inputs_fields[] = {
     WEIR_FIELD(weir_policy_inputs, policy,               JSON, WEIR_FIELD_REQUIRED, "", "Policy with its options, as the document has it"),
     WEIR_FIELD(weir_policy_inputs, i_policy,             INT,  0, "", "Its place in the chain, from 0"),
@@ -37,16 +42,18 @@ static const struct weir_field inputs_fields[] = {
     WEIR_FIELD(weir_policy_inputs, serving_version,      INT,  0, "", "What the link served of the model; 0: nothing"),
     WEIR_FIELD(weir_policy_inputs, last_served_ms,       INT,  0, "ms", "When the link last began to serve another version; 0: never"),
     WEIR_FIELD(weir_policy_inputs, made_by,              TEXT, 0, "", "Who triggered its training or registered it"),
-    WEIR_FIELD(weir_policy_inputs, approvals,            JSON, 0, "", "Approvals at this policy"),
+    WEIR_FIELD_RECORDS(weir_policy_inputs, approvals, weir_policy_approval_resource, 0, "Approvals at this policy"),
     WEIR_FIELD(weir_policy_inputs, rejected_by,          TEXT, 0, "", "Who rejects it"),
     WEIR_FIELD(weir_policy_inputs, metrics,              JSON, 0, "", "Measured quality"),
-    WEIR_FIELD(weir_policy_inputs, trial,                JSON, 0, "", "How it does among the requests of the deployment"),
-    WEIR_FIELD(weir_policy_inputs, evaluation,           JSON, 0, "", "How right it is on the policy's dataset"),
+    WEIR_FIELD_RECORD(weir_policy_inputs, trial, weir_policy_trial_resource, 0, "How it does among the requests of the deployment"),
+    WEIR_FIELD_RECORD(weir_policy_inputs, evaluation, weir_policy_evaluation_resource, 0, "How right it is on the policy's dataset"),
     WEIR_FIELD(weir_policy_inputs, changes,              TEXT, 0, "", "What it takes or gives that is incompatible with what serves"),
-    WEIR_FIELD(weir_policy_inputs, arms,                 JSON, 0, "", "What came of requests, of it and of the version that serves"),
+    WEIR_FIELD_RECORD(weir_policy_inputs, arms, weir_policy_arms_resource, 0, "What came of requests, of it and of the version that serves"),
 };
 // clang-format on
 
+const struct weir_resource weir_policy_approval_resource =
+    WEIR_RESOURCE("approval", "policy_approvals", weir_policy_approval, approval_fields);
 const struct weir_resource weir_policy_inputs_resource =
     WEIR_RESOURCE("policy's inputs", "policy_inputs", weir_policy_inputs, inputs_fields);
 
@@ -105,6 +112,17 @@ weir_status weir_policy_chain_read(const json_t *json, const char *where, struct
     return WEIR_OK;
 }
 
+bool weir_policy_is_trial(const char *state)
+{
+    for (size_t i = 0; state != NULL && i < WEIR_ARRAY_LEN(policies); i++) {
+        const struct weir_policy_ops *ops = policies[i]->ops;
+        if (ops->trial_state != NULL && strcmp(ops->trial_state, state) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** What serves has callers who would be refused, or read the answers wrongly: a person must know. */
 static struct weir_policy_verdict changes_wait(const struct weir_policy *policy,
                                                const struct weir_policy_inputs *inputs,
@@ -122,10 +140,9 @@ struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
                                               struct weir_arena *arena)
 {
     if (inputs->rejected_by != NULL) {
-        return (struct weir_policy_verdict){.verdict = WEIR_VERDICT_REJECT,
-                                            .rule = weir_arena_printf(arena, "%s: rejected by %s",
-                                                                      policy->kind->name,
-                                                                      inputs->rejected_by)};
+        return weir_policy_answer(WEIR_VERDICT_REJECT,
+                                  weir_arena_printf(arena, "%s: rejected by %s", policy->kind->name,
+                                                    inputs->rejected_by));
     }
     if (inputs->changes != NULL && inputs->approvals == NULL && !weir_policy_asks_people(policy) &&
         inputs->serving_version < inputs->candidate_version) {
@@ -151,10 +168,10 @@ struct weir_policy_verdict weir_policy_newer_serves(const char *policy,
                                                     const struct weir_policy_inputs *inputs,
                                                     struct weir_arena *arena)
 {
-    return (struct weir_policy_verdict){
-        .verdict = WEIR_VERDICT_SKIP,
-        .rule = weir_arena_printf(arena, "%s: version %" PRId64 " serves, which is newer", policy,
-                                  inputs->serving_version)};
+    return weir_policy_answer(WEIR_VERDICT_SKIP,
+                              weir_arena_printf(arena,
+                                                "%s: version %" PRId64 " serves, which is newer",
+                                                policy, inputs->serving_version));
 }
 
 weir_status weir_policy_admit(const struct weir_policy *policy,
@@ -183,14 +200,8 @@ static weir_status replay(const json_t *json, struct weir_arena *arena,
     WEIR_TRY(weir_record_from_json(&weir_policy_inputs_resource, json, WEIR_RECORD_REPORT, arena,
                                    &inputs, err));
     WEIR_TRY(weir_record_check_times(&weir_policy_inputs_resource, &inputs, err));
-    if (inputs.trial != NULL) {
-        WEIR_TRY(weir_policy_trial_check(inputs.trial, arena, err));
-    }
-    if (inputs.evaluation != NULL) {
-        WEIR_TRY(weir_policy_evaluation_check(inputs.evaluation, arena, err));
-    }
-    if (inputs.arms != NULL) {
-        WEIR_TRY(weir_policy_arms_check(inputs.arms, arena, err));
+    if (inputs.arms != NULL && weir_policy_arms_of(inputs.arms) != inputs.arms) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "arms: the figures cannot be");
     }
     WEIR_TRY(read_policy(json_object_get(json, "policy"), "$.policy", arena, &policy, err));
     struct weir_policy_verdict told = weir_policy_decide(&policy, &inputs, arena);

@@ -32,6 +32,19 @@
 #define WEIR_VERDICT_ROLLBACK "rollback" /**< It served, all or in part, and does not any more. */
 #define WEIR_VERDICT_SET      "set" /**< By hand, or as a link's default: no policy was asked. */
 
+struct weir_policy_trial;
+struct weir_policy_evaluation;
+struct weir_policy_arms;
+
+/** A person has said that a version may pass the policy where it stands. */
+struct weir_policy_approval {
+    char *by;
+    char *roles; /**< JSON: a list of those that the person had. */
+    int64_t time_ms;
+};
+
+extern const struct weir_resource weir_policy_approval_resource;
+
 /** What a policy looks at; a record, whose JSON is the decision's `inputs`. Borrowed. */
 struct weir_policy_inputs {
     char *policy;     /**< JSON: {"kind": NAME, OPTION: VALUE}, as the document has it. */
@@ -48,19 +61,18 @@ struct weir_policy_inputs {
     int64_t last_served_ms;   /**< When the link last began to serve another version; 0: never. */
     char *made_by; /**< Who triggered its training or registered it: names, with ", " between them;
                         NULL: no person did. */
-    char *approvals;   /**< JSON: [{"by", "roles", "time_ms"}] at this policy; NULL: none. */
+    const struct weir_policy_approval *approvals; /**< At this policy; NULL: none. */
+    size_t n_approvals;
     char *rejected_by; /**< A person who rejects it; NULL: nobody does. */
     char *metrics;     /**< JSON, as its training reported them; NULL: none. */
-    char *
-        trial; /**< JSON: a weir_policy_trial; NULL: the policy does not try versions (policy_trial.h).
-                  */
-    char *evaluation; /**< JSON: a weir_policy_evaluation; NULL: the policy measures nothing
-                           (policy_evaluation.h). */
+    /* What a family of policies looks at beside that; NULL: the policy is of another. */
+    const struct weir_policy_trial *trial;           /**< It tries versions (policy_trial.h). */
+    const struct weir_policy_evaluation *evaluation; /**< It measures (policy_evaluation.h). */
+    const struct weir_policy_arms
+        *arms; /**< It compares outcomes (policy_arms.h), and some are known. */
     char *
         changes; /**< What it takes or gives is incompatible with what serves: in words; NULL: it is
                         compatible, or nobody has to say so at this policy. */
-    char *
-        arms; /**< JSON: a weir_policy_arms; NULL: the policy compares no outcomes (policy_arms.h). */
 };
 
 extern const struct weir_resource weir_policy_inputs_resource;
@@ -104,7 +116,9 @@ struct weir_policy_ops {
         watches; /**< While a candidate waits here it is asked again with every tick; what it says is
                      recorded if it is another thing than before. */
     bool measures; /**< It has its candidates measured on a dataset: its options name `dataset`. */
-    bool tries;    /**< Its candidates get requests of a deployment: the link must end in one. */
+    /** It tries versions: the state of its candidates while they get requests of a deployment, no other
+     *  policy's; the link must end in one. NULL: it tries none. */
+    const char *trial_state;
     bool ends_chain; /**< It must be the last of its chain: what waits behind it would give the
                          requests back to the version before. */
     /** Of one that tries: above which time of an answer, in us, a request counts as slow; 0: never. */
@@ -162,6 +176,12 @@ struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
                                               const struct weir_policy_inputs *inputs,
                                               struct weir_arena *arena);
 
+/** A verdict with its rule and no more. */
+static inline struct weir_policy_verdict weir_policy_answer(const char *verdict, const char *rule)
+{
+    return (struct weir_policy_verdict){.verdict = verdict, .rule = rule};
+}
+
 /** The verdict for a version that is older than what serves. */
 struct weir_policy_verdict weir_policy_newer_serves(const char *policy,
                                                     const struct weir_policy_inputs *inputs,
@@ -173,6 +193,9 @@ weir_status weir_policy_admit(const struct weir_policy *policy,
                               const struct weir_policy_inputs *inputs,
                               const struct weir_policy_person *person,
                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is it the state of what a policy tries? */
+bool weir_policy_is_trial(const char *state);
 
 static inline const struct weir_policy_ops *weir_policy_ops(const struct weir_policy *policy)
 {

@@ -17,30 +17,10 @@ static const struct weir_field fields[] = {
 const struct weir_resource weir_policy_arms_resource =
     WEIR_RESOURCE("arms", "policy_arms", weir_policy_arms, fields);
 
-char *weir_policy_arms_text(const struct weir_policy_arms *arms, struct weir_arena *arena)
+const struct weir_policy_arms *weir_policy_arms_of(const struct weir_policy_arms *arms)
 {
-    return weir_record_text(&weir_policy_arms_resource, arms, arena);
-}
-
-static bool is_sound(const struct weir_policy_arms *arms)
-{
-    return arms->n >= 0 && arms->live_n >= 0 && isfinite(arms->mean) && isfinite(arms->live_mean) &&
-           arms->m2 >= 0 && arms->live_m2 >= 0;
-}
-
-struct weir_policy_arms weir_policy_arms_of(const char *text, struct weir_arena *arena)
-{
-    struct weir_policy_arms read = {0};
-    return weir_record_of_text(&weir_policy_arms_resource, text, arena, &read) && is_sound(&read)
-               ? read
-               : (struct weir_policy_arms){0};
-}
-
-weir_status weir_policy_arms_check(const char *text, struct weir_arena *arena,
-                                   struct weir_error *err)
-{
-    struct weir_policy_arms read = {0};
-    WEIR_TRY(weir_record_check_text(&weir_policy_arms_resource, text, arena, &read, err));
-    return is_sound(&read) ? WEIR_OK
-                           : weir_error_set(err, WEIR_ERR_INVALID, "arms: the figures cannot be");
+    static const struct weir_policy_arms none;
+    bool can_be = arms != NULL && arms->n >= 0 && arms->live_n >= 0 && isfinite(arms->mean) &&
+                  isfinite(arms->live_mean) && arms->m2 >= 0 && arms->live_m2 >= 0;
+    return can_be ? arms : &none;
 }

@@ -16,14 +16,7 @@ struct weir_policy_arms {
 
 extern const struct weir_resource weir_policy_arms_resource;
 
-/** As JSON in the arena. */
-char *weir_policy_arms_text(const struct weir_policy_arms *arms, struct weir_arena *arena);
-
-/** Of a text that the engine made; zeros for NULL, or another form. */
-struct weir_policy_arms weir_policy_arms_of(const char *text, struct weir_arena *arena);
-
-/** Is the text whole, and can its figures be? For inputs that come from outside. @return INVALID. */
-weir_status weir_policy_arms_check(const char *text, struct weir_arena *arena,
-                                   struct weir_error *err) WEIR_MUST_CHECK;
+/** The arms of inputs; zeros if there are none, or their figures cannot be. */
+const struct weir_policy_arms *weir_policy_arms_of(const struct weir_policy_arms *arms);
 
 #endif

@@ -29,7 +29,8 @@ const char *weir_policy_blocked(const struct weir_policy_trial *trial,
     }
     if (awaited->n == 0 && awaited->wanted > 0) {
         return weir_arena_printf(arena, "no %s %s so far", awaited->what,
-                                 trial->n_requests > 0 ? "are among what came" : "have come");
+                                 trial->figures.n_requests > 0 ? "are among what came"
+                                                               : "have come");
     }
     return awaited->n < least(awaited, span_ms)
                ? weir_arena_printf(

@@ -24,23 +24,9 @@ static const struct weir_field fields[] = {
 const struct weir_resource weir_policy_evaluation_resource =
     WEIR_RESOURCE("evaluation", "policy_evaluation", weir_policy_evaluation, fields);
 
-char *weir_policy_evaluation_text(const struct weir_policy_evaluation *evaluation,
-                                  struct weir_arena *arena)
+const struct weir_policy_evaluation *
+weir_policy_evaluation_of(const struct weir_policy_evaluation *evaluation)
 {
-    return weir_record_text(&weir_policy_evaluation_resource, evaluation, arena);
-}
-
-struct weir_policy_evaluation weir_policy_evaluation_of(const char *text, struct weir_arena *arena)
-{
-    struct weir_policy_evaluation read = {0};
-    return weir_record_of_text(&weir_policy_evaluation_resource, text, arena, &read)
-               ? read
-               : (struct weir_policy_evaluation){0};
-}
-
-weir_status weir_policy_evaluation_check(const char *text, struct weir_arena *arena,
-                                         struct weir_error *err)
-{
-    struct weir_policy_evaluation read = {0};
-    return weir_record_check_text(&weir_policy_evaluation_resource, text, arena, &read, err);
+    static const struct weir_policy_evaluation none;
+    return evaluation != NULL ? evaluation : &none;
 }

@@ -26,16 +26,8 @@ struct weir_policy_evaluation {
 
 extern const struct weir_resource weir_policy_evaluation_resource;
 
-/** As JSON in the arena. */
-char *weir_policy_evaluation_text(const struct weir_policy_evaluation *evaluation,
-                                  struct weir_arena *arena);
-
-/** Of a text that the engine made; zeros for NULL, or another form. */
-struct weir_policy_evaluation weir_policy_evaluation_of(const char *text, struct weir_arena *arena);
-
-/** Is the text an evaluation, whole and with times that a row can have? For inputs that come from
- *  outside. @return INVALID. */
-weir_status weir_policy_evaluation_check(const char *text, struct weir_arena *arena,
-                                         struct weir_error *err) WEIR_MUST_CHECK;
+/** The evaluation of a candidate or of inputs; zeros if there is none. */
+const struct weir_policy_evaluation *
+weir_policy_evaluation_of(const struct weir_policy_evaluation *evaluation);
 
 #endif

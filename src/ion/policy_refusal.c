@@ -25,56 +25,59 @@ static double part_of(int64_t k, int64_t n)
 
 /** Requests that name a version change what share it has: the larger of both says less. */
 static double share_of(const struct weir_policy_refusal *refusal,
-                       const struct weir_policy_trial *trial)
+                       const struct weir_ion_figures *figures)
 {
     double asked = (double)refusal->share_ppm / PPM;
-    return WEIR_MAX(asked, part_of(trial->n_requests, trial->n_requests + trial->live_requests));
+    return WEIR_MAX(asked,
+                    part_of(figures->n_requests, figures->n_requests + figures->live_requests));
 }
 
 static bool trips_by_share(const struct weir_policy_refusal *refusal,
-                           const struct weir_policy_trial *trial)
+                           const struct weir_ion_figures *figures)
 {
-    double excess = part_of(trial->n_unaccepted, trial->n_requests) -
-                    part_of(trial->live_unaccepted, trial->live_requests);
+    double excess = part_of(figures->n_unaccepted, figures->n_requests) -
+                    part_of(figures->live_unaccepted, figures->live_requests);
     return excess > refusal->max_excess &&
-           is_sure(refusal, trial->n_unaccepted, trial->live_unaccepted, share_of(refusal, trial));
+           is_sure(refusal, figures->n_unaccepted, figures->live_unaccepted,
+                   share_of(refusal, figures));
 }
 
 static bool trips_by_copies(const struct weir_policy_refusal *refusal,
-                            const struct weir_policy_trial *trial)
+                            const struct weir_ion_figures *figures)
 {
-    return part_of(trial->n_only - trial->live_only, trial->n_compared) > refusal->max_excess &&
-           is_sure(refusal, trial->n_only, trial->live_only, 0.5);
+    return part_of(figures->n_only - figures->live_only, figures->n_compared) >
+               refusal->max_excess &&
+           is_sure(refusal, figures->n_only, figures->live_only, 0.5);
 }
 
 const char *weir_policy_refusal_trips(const struct weir_policy_refusal *refusal,
-                                      const struct weir_policy_trial *trial,
+                                      const struct weir_ion_figures *figures,
                                       struct weir_arena *arena)
 {
-    if (trips_by_share(refusal, trial)) {
+    if (trips_by_share(refusal, figures)) {
         return weir_arena_printf(arena,
                                  "%s: it refused (4xx) %" PRId64 " of %" PRId64
                                  " requests, and the version that serves %" PRId64 " of %" PRId64
                                  ": surely more",
-                                 refusal->policy, trial->n_unaccepted, trial->n_requests,
-                                 trial->live_unaccepted, trial->live_requests);
+                                 refusal->policy, figures->n_unaccepted, figures->n_requests,
+                                 figures->live_unaccepted, figures->live_requests);
     }
-    if (trips_by_copies(refusal, trial)) {
+    if (trips_by_copies(refusal, figures)) {
         return weir_arena_printf(
             arena,
             "%s: of %" PRId64 " requests that both versions answered it alone "
             "refused (4xx) %" PRId64 ", and the version before alone %" PRId64 ": surely more",
-            refusal->policy, trial->n_compared, trial->n_only, trial->live_only);
+            refusal->policy, figures->n_compared, figures->n_only, figures->live_only);
     }
     return NULL;
 }
 
-int64_t weir_policy_refusal_n_accepted(const struct weir_policy_trial *trial)
+int64_t weir_policy_refusal_n_accepted(const struct weir_ion_figures *figures)
 {
-    return WEIR_MAX(trial->n_requests - trial->n_unaccepted, (int64_t)0);
+    return WEIR_MAX(figures->n_requests - figures->n_unaccepted, (int64_t)0);
 }
 
-int64_t weir_policy_refusal_n_compared(const struct weir_policy_trial *trial)
+int64_t weir_policy_refusal_n_compared(const struct weir_ion_figures *figures)
 {
-    return WEIR_MAX(trial->n_compared - trial->n_neither, (int64_t)0);
+    return WEIR_MAX(figures->n_compared - figures->n_neither, (int64_t)0);
 }

@@ -39,13 +39,13 @@ struct weir_policy_refusal {
 
 /** Why the guard trips, in words that begin with the policy's name; NULL: it does not. */
 const char *weir_policy_refusal_trips(const struct weir_policy_refusal *refusal,
-                                      const struct weir_policy_trial *trial,
+                                      const struct weir_ion_figures *figures,
                                       struct weir_arena *arena);
 
 /** Requests of the step that tell something about the version: all but those that it refused. */
-int64_t weir_policy_refusal_n_accepted(const struct weir_policy_trial *trial);
+int64_t weir_policy_refusal_n_accepted(const struct weir_ion_figures *figures);
 
 /** Of those that both versions answered: all but those that neither accepted, which tell nothing either. */
-int64_t weir_policy_refusal_n_compared(const struct weir_policy_trial *trial);
+int64_t weir_policy_refusal_n_compared(const struct weir_ion_figures *figures);
 
 #endif

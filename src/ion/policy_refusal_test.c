@@ -51,25 +51,25 @@ static bool chance(struct weir_rng *rng, double p)
 /** One request, as the gateway would count it. With all requests at the new version the former one gets copies. */
 static void ask(struct rollout *play, struct weir_rng *rng, const struct versions *versions)
 {
-    struct weir_policy_trial *trial = &play->trial;
+    struct weir_ion_figures *figures = &play->trial.figures;
     bool is_mistake = chance(rng, versions->mistakes);
     bool refuses = is_mistake || chance(rng, versions->refused);
     bool live_refuses = is_mistake || chance(rng, versions->live_refused);
     bool is_new = chance(rng, (double)play->share_ppm / 1e6);
     if (is_new) {
-        trial->n_requests++;
-        trial->n_unaccepted += refuses;
+        figures->n_requests++;
+        figures->n_unaccepted += refuses;
         play->n_refused += refuses && !live_refuses;
     } else {
-        trial->live_requests++;
-        trial->live_unaccepted += live_refuses;
+        figures->live_requests++;
+        figures->live_unaccepted += live_refuses;
     }
     if (play->is_mirrored || play->share_ppm == 1000000) {
-        trial->n_compared++;
-        trial->n_only += refuses && !live_refuses;
-        trial->live_only += live_refuses && !refuses;
-        trial->n_neither += live_refuses && refuses;
-        trial->n_disagreed += live_refuses != refuses;
+        figures->n_compared++;
+        figures->n_only += refuses && !live_refuses;
+        figures->live_only += live_refuses && !refuses;
+        figures->n_neither += live_refuses && refuses;
+        figures->n_disagreed += live_refuses != refuses;
     }
 }
 
@@ -81,8 +81,8 @@ static const char *decide(struct rollout *play)
                                         .candidate_version = 2,
                                         .newest_other_version = 1,
                                         .serving_version = 1,
-                                        .candidate_state = WEIR_CANDIDATE_CANARY,
-                                        .trial = weir_policy_trial_text(&play->trial, &arena)};
+                                        .candidate_state = "CANARY",
+                                        .trial = &play->trial};
     struct weir_policy_verdict told = weir_policy_decide(&play->policy, &inputs, &arena);
     bool is_next = play->trial.step_ms == 0 || told.step != play->trial.step;
     if (strcmp(told.verdict, WEIR_VERDICT_WAIT) != 0) {
@@ -185,19 +185,19 @@ END_TEST
 
 START_TEST(a_guard_that_is_off_lets_all_refusals_pass)
 {
-    struct weir_policy_trial trial = {
+    struct weir_ion_figures figures = {
         .n_requests = 1000, .n_unaccepted = 1000, .live_requests = 1000};
     struct weir_policy_refusal refusal = {"canary", 0.01, 1, 500000};
-    ck_assert_ptr_nonnull(weir_policy_refusal_trips(&refusal, &trial, &arena));
+    ck_assert_ptr_nonnull(weir_policy_refusal_trips(&refusal, &figures, &arena));
     refusal.max_excess = 1;
-    ck_assert_ptr_null(weir_policy_refusal_trips(&refusal, &trial, &arena));
+    ck_assert_ptr_null(weir_policy_refusal_trips(&refusal, &figures, &arena));
     /* Surely more, and by less than matters. */
-    trial = (struct weir_policy_trial){
+    figures = (struct weir_ion_figures){
         .n_requests = 100000, .n_unaccepted = 900, .live_requests = 100000};
     refusal.max_excess = 0.01;
-    ck_assert_ptr_null(weir_policy_refusal_trips(&refusal, &trial, &arena));
+    ck_assert_ptr_null(weir_policy_refusal_trips(&refusal, &figures, &arena));
     refusal.max_excess = 0;
-    ck_assert_ptr_nonnull(weir_policy_refusal_trips(&refusal, &trial, &arena));
+    ck_assert_ptr_nonnull(weir_policy_refusal_trips(&refusal, &figures, &arena));
 }
 
 END_TEST

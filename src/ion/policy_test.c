@@ -1,4 +1,4 @@
-#include "ion/policy.h"
+#include "ion/ion_step.h"
 
 #include "base/kind_laws.h"
 #include "base/test_main.h"
@@ -6,6 +6,34 @@
 START_TEST(policies_keep_the_laws_of_registries)
 {
     kind_laws_check(&weir_policies);
+}
+
+END_TEST
+
+/* No state of a trial is another policy's, or one that candidates have anyway; and what is tried is watched. */
+START_TEST(states_of_trials_are_their_policies_own)
+{
+    static const char *const others[] = {WEIR_CANDIDATE_PENDING_REVIEW, WEIR_CANDIDATE_WAITING,
+                                         WEIR_CANDIDATE_APPROVED,       WEIR_CANDIDATE_SERVING,
+                                         WEIR_CANDIDATE_PAUSED,         WEIR_CANDIDATE_RETIRED,
+                                         WEIR_CANDIDATE_REJECTED,       WEIR_CANDIDATE_ROLLED_BACK};
+    size_t n_trying = 0;
+    for (size_t i = 0; i < weir_policies.n_kinds; i++) {
+        const struct weir_policy_ops *ops = weir_policies.kinds[i]->ops;
+        n_trying += ops->trial_state != NULL;
+        ck_assert(ops->trial_state == NULL ||
+                  (ops->watches && weir_policy_is_trial(ops->trial_state)));
+        for (size_t k = 0; k < i && ops->trial_state != NULL; k++) {
+            const struct weir_policy_ops *other = weir_policies.kinds[k]->ops;
+            ck_assert(other->trial_state == NULL ||
+                      strcmp(other->trial_state, ops->trial_state) != 0);
+        }
+    }
+    ck_assert_uint_ge(n_trying, 3);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(others); i++) {
+        ck_assert(!weir_policy_is_trial(others[i]));
+    }
+    ck_assert(!weir_policy_is_trial(NULL));
 }
 
 END_TEST
@@ -230,6 +258,7 @@ END_TEST
 
 WEIR_TEST_LOOPS_MAIN("policy", {a_trial_that_no_row_has_is_refused, WEIR_ARRAY_LEN(trials)},
                      {policies_keep_the_laws_of_registries, 0},
+                     {states_of_trials_are_their_policies_own, 0},
                      {each_policy_gives_a_verdict_and_says_why, 0},
                      {a_policy_is_a_name_an_object_or_a_list, WEIR_ARRAY_LEN(forms)},
                      {a_freeze_window_waits_until_its_end, WEIR_ARRAY_LEN(windows)})

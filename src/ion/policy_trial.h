@@ -32,7 +32,7 @@ struct weir_ion_figures {
     /* What both versions answered: JSON of policy_drift.h; NULL: not known. */
     char *outputs;      /**< Of the candidate. */
     char *live_outputs; /**< Of the version that serves. */
-    /* Of a base alone. */
+    /* Of a base, and of what came since. */
     int64_t n_looks;       /**< How often outputs were compared since the candidate came here. */
     int64_t n_looks_since; /**< Of these: since the base was made. */
 };
@@ -43,31 +43,18 @@ struct weir_policy_trial {
     bool is_sandbox;       /**< The ION is a sandbox: no deployment is touched. */
     int64_t other_version; /**< That is being tried on the link; 0: none. */
     int64_t step;
-    int64_t step_ms;  /**< When it was asked for; 0: no step was. */
-    int64_t begun_ms; /**< When it came into effect; 0: it has not. */
-    int64_t live_ppm; /**< Share in effect now. */
-    bool is_ready;    /**< A replica has the candidate loaded. */
-    char *problem;    /**< Why a replica could not load it; NULL: none failed. */
-    int64_t n_requests, n_failed, n_slow, n_compared, n_disagreed; /**< Since begun_ms. */
-    int64_t compared_us, copies_us;
-    int64_t n_unaccepted, live_requests, live_unaccepted, n_only, live_only, n_neither;
-    char *outputs, *live_outputs; /**< Since begun_ms, as the figures have them. */
-    int64_t n_looks, n_looks_of_step;
+    int64_t step_ms;                 /**< When it was asked for; 0: no step was. */
+    int64_t begun_ms;                /**< When it came into effect; 0: it has not. */
+    int64_t live_ppm;                /**< Share in effect now. */
+    bool is_ready;                   /**< A replica has the candidate loaded. */
+    char *problem;                   /**< Why a replica could not load it; NULL: none failed. */
+    struct weir_ion_figures figures; /**< Since begun_ms; zeros before. */
 };
 
 extern const struct weir_resource weir_policy_trial_resource;
 
-/** As JSON in the arena. */
-char *weir_policy_trial_text(const struct weir_policy_trial *trial, struct weir_arena *arena);
-
-/** Is the text a trial, whole and with times that a row can have? For inputs that come from outside.
- *  @return INVALID. */
-weir_status weir_policy_trial_check(const char *text, struct weir_arena *arena,
-                                    struct weir_error *err) WEIR_MUST_CHECK;
-
-/** Of the inputs; zeros if they have none, or of another form. */
-struct weir_policy_trial weir_policy_trial_of(const struct weir_policy_inputs *inputs,
-                                              struct weir_arena *arena);
+/** The trial of inputs; zeros if there is none. */
+const struct weir_policy_trial *weir_policy_trial_of(const struct weir_policy_trial *trial);
 
 /** What both say before a version is tried: nothing to compare with, or another one's turn; is
  *  `verdict` NULL, it can be tried. */
@@ -78,14 +65,18 @@ struct weir_policy_verdict weir_policy_trial_before(const char *policy,
 
 /** What came between two looks; all of `now` if another server counted `base`, or base is NULL. The
  *  looks are those of `base`. */
-struct weir_ion_figures weir_ion_figures_since(const char *base, const struct weir_ion_figures *now,
+struct weir_ion_figures weir_ion_figures_since(const struct weir_ion_figures *base,
+                                               const struct weir_ion_figures *now,
                                                struct weir_arena *arena);
 
-/** A base of these figures for the next step: the looks of the one before (NULL: none) count on. */
-char *weir_ion_figures_base(const char *before, const struct weir_ion_figures *now,
-                            struct weir_arena *arena);
+/** A base of these figures for the next step: the looks of the one before (NULL: none) count on. In the
+ *  arena. */
+const struct weir_ion_figures *weir_ion_figures_base(const struct weir_ion_figures *before,
+                                                     const struct weir_ion_figures *now,
+                                                     struct weir_arena *arena);
 
-/** The same base, with one more look. */
-char *weir_ion_figures_looked(const char *base, struct weir_arena *arena);
+/** The same base (NULL: none) with one look more. */
+const struct weir_ion_figures *weir_ion_figures_looked(const struct weir_ion_figures *base,
+                                                       struct weir_arena *arena);
 
 #endif

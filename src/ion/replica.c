@@ -66,7 +66,7 @@ bool weir_ion_replica_is_of(const char *replica, const char *job)
 static weir_status check(const struct weir_ion_replica *report, const struct weir_ion_pipeline *row,
                          struct weir_error *err)
 {
-    if (strcmp(row->type, "prediction") != 0) {
+    if (weir_ion_service_of(row) == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "ion \"%s\" has no prediction pipeline \"%s\"", report->ion,
                               report->pipeline);

@@ -58,39 +58,25 @@ static char *text_of(const struct weir_threshold *report, bool is_whole, struct 
     return text;
 }
 
-/* What was reported before; false if nothing (readable) was. */
-static bool read_stored(const struct weir_ion_pipeline *pipeline, struct weir_arena *arena,
-                        struct weir_threshold *out)
-{
-    json_t *json = pipeline->threshold != NULL ? json_loads(pipeline->threshold, 0, NULL) : NULL;
-    struct weir_error ignored;
-    *out = weir_threshold_unknown;
-    bool is_read =
-        json != NULL && weir_record_from_json(&weir_threshold_resource, json, WEIR_RECORD_TRUSTED,
-                                              arena, out, &ignored) == WEIR_OK;
-    json_decref(json);
-    return is_read;
-}
-
 weir_status weir_threshold_store(struct weir_txn *txn, const char *ion, const char *pipeline,
                                  const struct weir_threshold *report, bool *out_is_new,
                                  struct weir_error *err)
 {
     struct weir_arena arena;
     struct weir_ion_pipeline row;
-    struct weir_threshold before;
     weir_arena_init(&arena, 0);
     *out_is_new = false;
     char *id = weir_arena_printf(&arena, "%s:%s", ion, pipeline);
     weir_status status = weir_txn_get(txn, &weir_ion_pipeline_resource, id, &arena, &row, err);
-    if (status == WEIR_OK && strcmp(row.type, "prediction") != 0) {
+    if (status == WEIR_OK && weir_ion_service_of(&row) == NULL) {
         status = weir_error_set(err, WEIR_ERR_NOT_FOUND,
                                 "ion \"%s\" has no prediction pipeline \"%s\"", ion, pipeline);
     }
-    bool had = status == WEIR_OK && read_stored(&row, &arena, &before);
-    if (status == WEIR_OK && !(had && before.deployment_revision > report->deployment_revision)) {
-        *out_is_new =
-            !had || strcmp(text_of(&before, false, &arena), text_of(report, false, &arena)) != 0;
+    const struct weir_threshold *before = status == WEIR_OK ? row.service.threshold : NULL;
+    bool is_late = before != NULL && before->deployment_revision > report->deployment_revision;
+    if (status == WEIR_OK && !is_late) {
+        *out_is_new = before == NULL ||
+                      strcmp(text_of(before, false, &arena), text_of(report, false, &arena)) != 0;
         status =
             weir_txn_exec(txn, sql_set,
                           WEIR_BINDS(WEIR_BIND_TEXT("id", id),

@@ -419,9 +419,10 @@ START_TEST(the_engine_starts_what_a_model_of_seconds_starts)
             }
             ck_assert_int_eq(step(&test, &event, m.now), is_refused ? WEIR_ERR_CONFLICT : WEIR_OK);
         } else if (what == 3 && m.is_running) {
-            event = (struct weir_ion_event){.type = WEIR_ION_EVENT_FAILED,
-                                            .pipeline = "t",
-                                            .training = pipeline_of(&test.state, "t")->training};
+            event =
+                (struct weir_ion_event){.type = WEIR_ION_EVENT_FAILED,
+                                        .pipeline = "t",
+                                        .training = pipeline_of(&test.state, "t")->runs.training};
             m.is_running = false;
             if (m.is_pending) {
                 model_start(&m);
@@ -452,7 +453,8 @@ START_TEST(what_was_observed_fires_once_and_not_behind_a_run)
         .type = WEIR_ION_EVENT_TICK, .observed = &seen, .n_observed = 1};
     ck_assert_int_eq(step(&test, &tick, 1010), WEIR_OK);
     ck_assert_int_eq(test.n_starts, 1);
-    ck_assert_str_eq(pipeline_of(&test.state, "t")->cause, "alert no_frames: no frames for 300 s");
+    ck_assert_str_eq(pipeline_of(&test.state, "t")->runs.cause,
+                     "alert no_frames: no frames for 300 s");
     seen.inputs.alert_ms = 1012 * SECOND; /* while it runs */
     ck_assert_int_eq(step(&test, &tick, 1013), WEIR_OK);
     ck_assert_int_eq(test.n_fired, 1);

@@ -23,9 +23,8 @@
 #define WEIR_MB(n)   ((int64_t)(n)*1000000)
 
 /** SQL of a job, or a sweep, that is over; and of an ION's candidate that holds what it names. */
-#define WEIR_WORK_OVER_SQL "state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
-#define WEIR_CANDIDATE_IN_USE_SQL                                                                  \
-    "state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', 'CANARY', 'AB', 'SERVING')"
+#define WEIR_WORK_OVER_SQL        "state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+#define WEIR_CANDIDATE_IN_USE_SQL "state NOT IN ('RETIRED', 'REJECTED', 'ROLLED_BACK')"
 
 /** How old and how large a kind may become; negative: no bound. */
 struct weir_retain_limit {

@@ -139,6 +139,10 @@ int stmt_find_param(const struct weir_stmt *stmt, const char *name);
 /** Bind a value by position (1, 2 …): for generated SQL. Text is borrowed until close. */
 weir_status stmt_bind_text(struct weir_stmt *stmt, int i_param, const char *text,
                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Text of malloc, which is taken, also if this fails; NULL: it is null. */
+weir_status stmt_bind_taken(struct weir_stmt *stmt, int i_param, char *text,
+                            struct weir_error *err) WEIR_MUST_CHECK;
 weir_status stmt_bind_int(struct weir_stmt *stmt, int i_param, int64_t value,
                           struct weir_error *err) WEIR_MUST_CHECK;
 weir_status stmt_bind_f64(struct weir_stmt *stmt, int i_param, double value,

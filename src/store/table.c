@@ -92,6 +92,9 @@ static weir_status bind_field(struct weir_stmt *stmt, int i_param, const struct 
         return stmt_bind_int(stmt, i_param, *(const bool *)value ? 1 : 0, err);
     case WEIR_FIELD_TYPE_F64:
         return stmt_bind_f64(stmt, i_param, *(const double *)value, err);
+    case WEIR_FIELD_TYPE_RECORD:
+    case WEIR_FIELD_TYPE_RECORDS:
+        return stmt_bind_taken(stmt, i_param, weir_field_text(field, record), err);
     }
     return weir_error_set(err, WEIR_ERR_INTERNAL, "field %s has no known type", field->name);
 }
@@ -132,6 +135,10 @@ static void read_record(const struct weir_stmt *stmt, const struct weir_resource
             break;
         case WEIR_FIELD_TYPE_F64:
             *(double *)value = weir_stmt_f64(stmt, (int)i);
+            break;
+        case WEIR_FIELD_TYPE_RECORD:
+        case WEIR_FIELD_TYPE_RECORDS:
+            weir_field_of_text(field, weir_stmt_text(stmt, (int)i, arena), arena, out);
             break;
         }
     }
@@ -394,7 +401,7 @@ static weir_status plan_order(const struct weir_resource *resource, const struct
         if (plan->order == NULL) {
             return WEIR_ERR_INVALID;
         }
-        if (plan->order->type == WEIR_FIELD_TYPE_F64 || plan->order->type == WEIR_FIELD_TYPE_JSON) {
+        if (plan->order->type == WEIR_FIELD_TYPE_F64 || plan->order->type >= WEIR_FIELD_TYPE_JSON) {
             return weir_error_set(err, WEIR_ERR_INVALID, "a list cannot be ordered by \"%s\"",
                                   query->order_by);
         }

@@ -47,6 +47,7 @@ static const char *time_text(const struct look *look, int64_t time_ms)
 struct door {
     const struct weir_ion_state *ion;
     const struct weir_ion_pipeline *pipeline;
+    const struct weir_ion_service *service;
     const struct weir_ion_doc_pipeline *doc;
     int64_t n_heard;    /**< Replicas that reported within the bound. */
     int64_t n_waiting;  /**< Frames that wait, by their reports. */
@@ -112,20 +113,20 @@ static void look_at_serving(const struct look *look, const struct door *door)
                               pipeline->name));
     } else if (strcmp(pipeline->state, "DEPLOYING") == 0 &&
                in_state_ms >= WEIR_WATCH_DEPLOYING_MS) {
-        find_of_door(
-            look, door, "not_serving", NULL,
-            weir_arena_printf(look->arena,
-                              "Pipeline %s decides nothing: since %s no replica has served "
-                              "deployment %" PRId64 "; `weir logs %s/%s` may say why.",
-                              pipeline->name, time_text(look, pipeline->state_ms),
-                              pipeline->deployment_revision, door->ion->ion.name, pipeline->name));
+        find_of_door(look, door, "not_serving", NULL,
+                     weir_arena_printf(
+                         look->arena,
+                         "Pipeline %s decides nothing: since %s no replica has served "
+                         "deployment %" PRId64 "; `weir logs %s/%s` may say why.",
+                         pipeline->name, time_text(look, pipeline->state_ms),
+                         door->service->deployment_revision, door->ion->ion.name, pipeline->name));
     }
 }
 
 static void look_at_replicas(const struct look *look, const struct door *door)
 {
     const struct weir_ion_pipeline *pipeline = door->pipeline;
-    if (pipeline->served_revision == 0 || door->n_heard >= door->doc->replicas) {
+    if (door->service->served_revision == 0 || door->n_heard >= door->doc->replicas) {
         return;
     }
     if (door->n_heard == 0) {
@@ -146,11 +147,13 @@ static void look_at_frames(const struct look *look, const struct door *door)
 {
     const struct weir_ion_pipeline *pipeline = door->pipeline;
     int64_t bound_ms = 1000 * door->doc->no_frames_after_s;
-    int64_t last_ms = WEIR_MAX(pipeline->last_frame_ms, look->seen->since_ms);
-    if (bound_ms > 0 && pipeline->last_frame_ms > 0 && look->seen->now_ms - last_ms >= bound_ms) {
+    int64_t last_ms = WEIR_MAX(door->service->last_frame_ms, look->seen->since_ms);
+    if (bound_ms > 0 && door->service->last_frame_ms > 0 &&
+        look->seen->now_ms - last_ms >= bound_ms) {
         find_of_door(look, door, "no_frames", NULL,
                      weir_arena_printf(look->arena, "Pipeline %s has taken no frame since %s%s.",
-                                       pipeline->name, time_text(look, pipeline->last_frame_ms),
+                                       pipeline->name,
+                                       time_text(look, door->service->last_frame_ms),
                                        door->n_waiting > 0 ? ", though frames wait" : ""));
     }
     if (door->backlog_ms >= WEIR_WATCH_BACKLOG_MS && door->n_heard > 0) {
@@ -193,15 +196,8 @@ static void look_at_ignored(const struct look *look, const struct door *door)
 /** What the threshold costs: the gallery's own people whom it does not know again. */
 static void look_at_threshold(const struct look *look, const struct door *door)
 {
-    struct weir_error ignored;
-    json_t *json;
-    const char *text = door->pipeline->threshold;
-    if (text == NULL ||
-        weir_json_parse(text, strlen(text), "threshold", &json, &ignored) != WEIR_OK) {
-        return;
-    }
-    double refused = json_number_value(json_object_get(json, "refused_share"));
-    json_decref(json);
+    const struct weir_threshold *threshold = door->service->threshold;
+    double refused = threshold != NULL ? threshold->refused_share : 0;
     if (refused > WEIR_WATCH_REFUSED_MAX) {
         find_of_door(
             look, door, "threshold_price", NULL,
@@ -246,19 +242,6 @@ static const struct weir_deployment *find_deployment(const struct weir_watch_see
     return NULL;
 }
 
-/** Since when the link has chosen what it serves; 0: it serves nothing. */
-static int64_t serves_since_ms(const struct weir_ion_state *ion, const char *link)
-{
-    for (size_t i = 0; i < ion->n_candidates; i++) {
-        const struct weir_ion_candidate *candidate = &ion->candidates[i];
-        if (strcmp(candidate->link, link) == 0 &&
-            strcmp(candidate->state, WEIR_CANDIDATE_SERVING) == 0) {
-            return WEIR_MAX(candidate->served_ms, (int64_t)1);
-        }
-    }
-    return 0;
-}
-
 /** Links that serve a deployment which is not there. It is made within moments of the choice. */
 static void look_at_targets(const struct look *look, const struct weir_ion_state *ion)
 {
@@ -268,7 +251,8 @@ static void look_at_targets(const struct look *look, const struct weir_ion_state
         const struct weir_deployment *deployment =
             wanted.model != NULL ? find_deployment(look->seen, link->deployment) : NULL;
         if (wanted.model == NULL ||
-            look->seen->now_ms - serves_since_ms(ion, link->id) < WEIR_WATCH_TARGET_MS ||
+            look->seen->now_ms - weir_ion_serving(ion, link->id)->served_ms <
+                WEIR_WATCH_TARGET_MS ||
             (deployment != NULL && strcmp(deployment->model, wanted.model) == 0)) {
             continue;
         }
@@ -293,11 +277,13 @@ static void look_at_ion(const struct look *look, const struct weir_ion_state *io
     look_at_targets(look, ion);
     look_at_trials(look, ion);
     for (size_t i = 0; i < ion->n_pipelines; i++) {
-        struct door door = {.ion = ion, .pipeline = &ion->pipelines[i]};
+        struct door door = {.ion = ion,
+                            .pipeline = &ion->pipelines[i],
+                            .service = weir_ion_service_of(&ion->pipelines[i])};
         door.doc = weir_ion_doc_pipeline(&ion->doc, door.pipeline->name);
-        if (strcmp(door.pipeline->type, "prediction") != 0 || door.doc == NULL ||
+        if (door.service == NULL || door.doc == NULL ||
             strcmp(door.pipeline->state, "REMOVED") == 0 || door.pipeline->paused_by != NULL ||
-            door.pipeline->candidate == NULL) {
+            door.service->candidate == NULL) {
             continue;
         }
         hear(look, &door);
@@ -634,13 +620,14 @@ struct weir_health weir_watch_ion_health(const struct weir_ion_state *ion,
         const struct weir_ion_pipeline *pipeline = &ion->pipelines[i];
         bool is_waiting =
             strcmp(pipeline->state, "WAITING") == 0 || strcmp(pipeline->state, "DEPLOYING") == 0;
-        if (strcmp(pipeline->type, "prediction") == 0 && is_waiting) {
+        const struct weir_ion_service *service = weir_ion_service_of(pipeline);
+        if (service != NULL && is_waiting) {
             health = (struct weir_health){
                 .status = "waiting",
-                .reason = pipeline->paused_by != NULL   ? "It is paused: it decides nothing until "
-                                                          "somebody lets it go on."
-                          : pipeline->candidate == NULL ? "No model has come through its link yet."
-                                                        : "A model is being deployed.",
+                .reason = pipeline->paused_by != NULL  ? "It is paused: it decides nothing until "
+                                                         "somebody lets it go on."
+                          : service->candidate == NULL ? "No model has come through its link yet."
+                                                       : "A model is being deployed.",
                 .since_ms = pipeline->state_ms};
         }
     }

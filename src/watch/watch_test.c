@@ -38,10 +38,10 @@ static void set_up(void)
                                           .state = "SERVING",
                                           .state_ms = START - 500000,
                                           .job = "j",
-                                          .candidate = "c",
-                                          .deployment_revision = 3,
-                                          .served_revision = 3,
-                                          .last_frame_ms = START};
+                                          .service.candidate = "c",
+                                          .service.deployment_revision = 3,
+                                          .service.served_revision = 3,
+                                          .service.last_frame_ms = START};
     for (int i = 0; i < 2; i++) {
         replicas[i] = (struct weir_ion_replica){.pipeline = "see",
                                                 .replica = i == 0 ? "j-0" : "j-1",
@@ -96,7 +96,7 @@ static const char *after(int64_t ms, int64_t heard_ms, int64_t frame_ms)
 {
     seen.now_ms = START + ms;
     node.last_seen_ms = replicas[0].time_ms = replicas[1].time_ms = seen.now_ms - heard_ms;
-    pipeline.last_frame_ms = seen.now_ms - frame_ms;
+    pipeline.service.last_frame_ms = seen.now_ms - frame_ms;
     return found();
 }
 
@@ -157,7 +157,7 @@ START_TEST(replicas_that_do_not_report_are_told_apart_from_those_that_do)
     seen.since_ms = seen.now_ms - 1000; /* the server has just started */
     replicas[1].time_ms = START;
     ck_assert_str_eq(found(), "");
-    pipeline.served_revision = 0; /* not served: that is told by other means */
+    pipeline.service.served_revision = 0; /* not served: that is told by other means */
     seen.since_ms = 0;
     ck_assert_str_eq(found(), "");
 }
@@ -177,7 +177,7 @@ START_TEST(a_source_that_had_frames_and_has_none_is_told_after_its_bound)
     ck_assert_str_eq(found(), "");
     doc.no_frames_after_s = 100;
     ck_assert_str_eq(after(1000000, 0, 0), "");
-    pipeline.last_frame_ms = 0; /* it never had any */
+    pipeline.service.last_frame_ms = 0; /* it never had any */
     ck_assert_str_eq(found(), "");
 }
 
@@ -186,13 +186,13 @@ END_TEST
 START_TEST(a_pipeline_that_decides_nothing_is_told)
 {
     pipeline.state = "DEPLOYING";
-    pipeline.served_revision = 0;
+    pipeline.service.served_revision = 0;
     pipeline.state_ms = START;
     ck_assert_str_eq(after(59999, 0, 0), "");
     ck_assert_str_eq(after(60000, 0, 0), "not_serving/critical");
     pipeline.state = "WAITING"; /* with a candidate: somebody ended its replicas */
     ck_assert_str_eq(after(1000, 0, 0), "not_serving/critical");
-    pipeline.candidate = NULL; /* without: no model has come yet */
+    pipeline.service.candidate = NULL; /* without: no model has come yet */
     ck_assert_str_eq(found(), "");
     struct weir_health health = weir_watch_ion_health(&ion, NULL, 0);
     ck_assert_str_eq(health.status, "waiting");
@@ -210,13 +210,15 @@ START_TEST(decisions_that_do_not_get_out_and_a_dear_threshold_are_told)
     ck_assert_str_eq(found(), "outbox_stuck/warning");
     ck_assert_ptr_nonnull(strstr(findings.items[0].message, "sink-0"));
     replicas[1].backlog_ms = 0;
-    pipeline.threshold = "{\"refused_share\": 0.1}";
+    struct weir_threshold threshold = {.refused_share = 0.1};
+    pipeline.service.threshold = &threshold;
     ck_assert_str_eq(found(), "");
-    pipeline.threshold = "{\"refused_share\": 0.296}";
+    threshold.refused_share = 0.296;
     ck_assert_str_eq(found(), "threshold_price/warning");
     ck_assert_ptr_nonnull(strstr(findings.items[0].message, "30 %"));
-    pipeline.threshold = "{\"refused_share\": null}";
+    threshold.refused_share = NAN;
     ck_assert_str_eq(found(), "");
+    pipeline.service.threshold = NULL;
 }
 
 END_TEST
@@ -625,7 +627,7 @@ START_TEST(a_deployment_that_does_not_answer_is_told_until_it_does)
     seen.deployments = &deployment;
     seen.n_deployments = 1;
     ck_assert_str_eq(found(), "");
-    node.last_seen_ms = replicas[0].time_ms = replicas[1].time_ms = pipeline.last_frame_ms =
+    node.last_seen_ms = replicas[0].time_ms = replicas[1].time_ms = pipeline.service.last_frame_ms =
         seen.now_ms = START + WEIR_WATCH_DEPLOYING_MS;
     ck_assert_str_eq(found(), "deployment_not_serving/critical");
     ck_assert_str_eq(findings.items[0].subject, "deployment/digits");

@@ -172,6 +172,12 @@ def load_fields(text, table):
             _, name, kind, flags, *limit, unit, doc = parts(rest[:-1])
             note = f" (at most {bytes_text(limit[0])})" if limit else ""
             fields.append((name, kind, flags, string(unit) or "", (string(doc) or "") + note))
+        elif macro == "WEIR_FIELD_AT":
+            _, name, _, kind, flags, unit, doc = parts(rest[:-1])
+            fields.append((name, kind, flags, string(unit) or "", string(doc) or ""))
+        elif macro in ("WEIR_FIELD_RECORD", "WEIR_FIELD_RECORDS"):
+            _, name, _, flags, doc = parts(rest[:-1])
+            fields.append((name, "JSON", flags, "", string(doc) or ""))
     return fields
 
 

@@ -11,6 +11,7 @@
 
 #define CONVERSION "conversion"
 #define ERROR      "error"
+#define STATE      "AB"
 
 struct weir_policy_ab {
     double share, confidence, max_error_rate, max_refusal_excess;
@@ -94,11 +95,6 @@ bool weir_ab_view_of(const struct weir_policy *policy, const struct weir_policy_
     return true;
 }
 
-static struct weir_policy_verdict answer(const char *verdict, const char *rule)
-{
-    return (struct weir_policy_verdict){.verdict = verdict, .rule = rule};
-}
-
 /** "error 0.05 of 400, and 0.1 of 380 of version 3: uplift -50 %, z = 2.1, p = 0.01" */
 static const char *figures(const struct weir_policy_ab *ab, const struct weir_ab_view *view,
                            int64_t live_version, struct weir_arena *arena)
@@ -122,32 +118,34 @@ static struct weir_policy_verdict judge(const struct weir_policy_ab *ab,
 {
     double alpha = 1 - ab->confidence;
     if (view->arm.n < ab->min_samples || view->live.n < ab->min_samples) {
-        return answer(NULL, NULL);
+        return weir_policy_answer(NULL, NULL);
     }
     bool is_better = view->found.p_better <= alpha, is_worse = view->found.p_worse <= alpha;
     if (!is_better && !is_worse) {
-        return answer(NULL, NULL);
+        return weir_policy_answer(NULL, NULL);
     }
-    return answer(is_better ? WEIR_VERDICT_PASS : WEIR_VERDICT_ROLLBACK,
-                  weir_arena_printf(arena, "ab: %s, surely %s at a confidence of %g",
-                                    figures(ab, view, live_version, arena),
-                                    is_better ? "better" : "worse", ab->confidence));
+    return weir_policy_answer(is_better ? WEIR_VERDICT_PASS : WEIR_VERDICT_ROLLBACK,
+                              weir_arena_printf(arena, "ab: %s, surely %s at a confidence of %g",
+                                                figures(ab, view, live_version, arena),
+                                                is_better ? "better" : "worse", ab->confidence));
 }
 
 static const char *guard(const struct weir_policy_ab *ab, const struct weir_policy_trial *trial,
                          struct weir_arena *arena)
 {
     const struct weir_policy_refusal refusal = {"ab", ab->max_refusal_excess, 1, share_ppm(ab)};
-    const char *refuses = weir_policy_refusal_trips(&refusal, trial, arena);
+    const char *refuses = weir_policy_refusal_trips(&refusal, &trial->figures, arena);
     if (refuses != NULL) {
         return refuses;
     }
-    bool trips = trial->n_requests >= ab->min_judged && trial->n_failed > 0 &&
-                 weir_accuracy_of(trial->n_requests, trial->n_failed).low > ab->max_error_rate;
+    bool trips = trial->figures.n_requests >= ab->min_judged && trial->figures.n_failed > 0 &&
+                 weir_accuracy_of(trial->figures.n_requests, trial->figures.n_failed).low >
+                     ab->max_error_rate;
     return trips ? weir_arena_printf(arena,
                                      "ab: %" PRId64 " of %" PRId64
                                      " requests failed, surely more than a share of %g",
-                                     trial->n_failed, trial->n_requests, ab->max_error_rate)
+                                     trial->figures.n_failed, trial->figures.n_requests,
+                                     ab->max_error_rate)
                  : NULL;
 }
 
@@ -156,7 +154,7 @@ static struct weir_policy_verdict time_over(const struct weir_policy_ab *ab,
                                             struct weir_arena *arena)
 {
     bool keeps = strcmp(ab->on_timeout, "keep") == 0;
-    return answer(
+    return weir_policy_answer(
         keeps ? WEIR_VERDICT_ROLLBACK : WEIR_VERDICT_PASS,
         weir_arena_printf(arena, "ab: not decided within %" PRId64 " s, and on_timeout is %s: %s",
                           ab->timeout_s, ab->on_timeout, figures(ab, view, live_version, arena)));
@@ -173,7 +171,7 @@ static struct weir_policy_verdict wait(const struct weir_policy_ab *ab,
             arena, "ab: it %s %g %% of the requests, beside version %" PRId64 ", until %s tells",
             is_begun || trial->begun_ms > 0 ? "answers" : "is to answer", ab->share, live_version,
             ab->metric),
-        .state = WEIR_CANDIDATE_AB,
+        .state = STATE,
         .share_ppm = share_ppm(ab),
         .is_begun = is_begun};
 }
@@ -185,7 +183,7 @@ static const char *blocked(const struct weir_policy_ab *ab, const struct weir_po
 {
     const char *what = weir_arena_printf(
         arena, "outcomes (%s, told by `weir feedback` or a KPI) of both versions", ab->metric);
-    int64_t n_requests = weir_policy_refusal_n_accepted(trial);
+    int64_t n_requests = weir_policy_refusal_n_accepted(&trial->figures);
     bool has_none = view->arm.n == 0 && view->live.n == 0;
     struct weir_policy_awaited awaited = {what, WEIR_MIN(view->arm.n, view->live.n),
                                           ab->min_samples, 0, ab->timeout_s};
@@ -201,37 +199,37 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
 {
     const struct weir_policy_ab *ab = options;
     const struct weir_policy policy = {.kind = &weir_policy_ab, .options = options};
-    struct weir_policy_trial trial = weir_policy_trial_of(inputs, arena);
-    struct weir_policy_arms arms = weir_policy_arms_of(inputs->arms, arena);
-    struct weir_policy_verdict told = weir_policy_trial_before("ab", inputs, &trial, arena);
+    const struct weir_policy_trial *trial = weir_policy_trial_of(inputs->trial);
+    struct weir_policy_arms arms = *weir_policy_arms_of(inputs->arms);
+    struct weir_policy_verdict told = weir_policy_trial_before("ab", inputs, trial, arena);
     struct weir_ab_view view;
     if (told.verdict != NULL) {
         return told;
     }
-    if (trial.step_ms > 0 && trial.problem != NULL) {
-        return answer(
+    if (trial->step_ms > 0 && trial->problem != NULL) {
+        return weir_policy_answer(
             WEIR_VERDICT_ROLLBACK,
-            weir_arena_printf(arena, "ab: a replica cannot serve it: %.300s", trial.problem));
+            weir_arena_printf(arena, "ab: a replica cannot serve it: %.300s", trial->problem));
     }
     if (arms.live_version != inputs->serving_version) {
         arms = (struct weir_policy_arms){0};
     }
     (void)weir_ab_view_of(&policy, &arms, &view);
-    if (trial.begun_ms > 0) {
-        const char *rule = guard(ab, &trial, arena);
+    if (trial->begun_ms > 0) {
+        const char *rule = guard(ab, trial, arena);
         if (rule != NULL) {
-            return answer(WEIR_VERDICT_ROLLBACK, rule);
+            return weir_policy_answer(WEIR_VERDICT_ROLLBACK, rule);
         }
         told = judge(ab, &view, inputs->serving_version, arena);
         if (told.verdict != NULL) {
             return told;
         }
     }
-    if (trial.step_ms > 0 && inputs->now_ms >= trial.step_ms + ab->timeout_s * 1000) {
+    if (trial->step_ms > 0 && inputs->now_ms >= trial->step_ms + ab->timeout_s * 1000) {
         return time_over(ab, &view, inputs->serving_version, arena);
     }
-    told = wait(ab, &trial, inputs->serving_version, arena);
-    told.blocked = told.is_begun ? NULL : blocked(ab, inputs, &trial, &view, arena);
+    told = wait(ab, trial, inputs->serving_version, arena);
+    told.blocked = told.is_begun ? NULL : blocked(ab, inputs, trial, &view, arena);
     if (told.blocked != NULL) {
         told.rule =
             weir_arena_printf(arena, "%s; it cannot be judged: %s", told.rule, told.blocked);
@@ -257,7 +255,7 @@ static const struct weir_option options_of[] = {
 static const struct weir_policy_ops ops = {.check = check,
                                            .decide = decide,
                                            .watches = true,
-                                           .tries = true,
+                                           .trial_state = STATE,
                                            .ends_chain = true,
                                            .metric = metric};
 

@@ -6,8 +6,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     (void)inputs;
     (void)options;
     (void)arena;
-    return (struct weir_policy_verdict){.verdict = WEIR_VERDICT_REJECT,
-                                        .rule = "always-reject: no version passes here"};
+    return weir_policy_answer(WEIR_VERDICT_REJECT, "always-reject: no version passes here");
 }
 
 static const struct weir_policy_ops ops = {.decide = decide};

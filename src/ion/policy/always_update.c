@@ -6,11 +6,10 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     (void)options;
     (void)arena;
     return inputs->candidate_version < inputs->newest_other_version
-               ? (struct weir_policy_verdict){.verdict = WEIR_VERDICT_SKIP,
-                                              .rule =
-                                                  "always-update: a newer version came before it"}
-               : (struct weir_policy_verdict){.verdict = WEIR_VERDICT_PASS,
-                                              .rule = "always-update: the newest version is taken"};
+               ? weir_policy_answer(WEIR_VERDICT_SKIP,
+                                    "always-update: a newer version came before it")
+               : weir_policy_answer(WEIR_VERDICT_PASS,
+                                    "always-update: the newest version is taken");
 }
 
 static const struct weir_policy_ops ops = {.decide = decide};

@@ -11,6 +11,7 @@
 
 #define STEPS_MAX      16
 #define DRIFT_RATE_MIN 0.003 /* of 16 steps each test has 0.00001 then, the least there is */
+#define STATE          "CANARY"
 
 struct weir_policy_canary {
     const json_t *steps_json; /**< NULL once `steps` are made of it. */
@@ -84,11 +85,6 @@ static int64_t slow_us(const void *options)
     return (int64_t)(canary->max_p99_ms * 1000);
 }
 
-static struct weir_policy_verdict roll_back(const char *rule)
-{
-    return (struct weir_policy_verdict){.verdict = WEIR_VERDICT_ROLLBACK, .rule = rule};
-}
-
 /** Is more than this share of all answers of the kind that k of the n seen were? Surely: by the lower
  *  end of Wilson's interval, so that one failure of a few says little, and one where none may be says all. */
 static bool is_surely_above(int64_t k, int64_t n, double share)
@@ -101,35 +97,36 @@ static const char *tripped(const struct weir_policy_canary *canary,
                            const struct weir_policy_trial *trial, int64_t step,
                            struct weir_arena *arena)
 {
-    bool is_judged = trial->n_requests >= canary->min_judged;
+    bool is_judged = trial->figures.n_requests >= canary->min_judged;
     const struct weir_policy_refusal refusal = {"canary", canary->max_refusal_excess,
                                                 canary->n_steps, canary->steps[step]};
-    const char *refuses = weir_policy_refusal_trips(&refusal, trial, arena);
+    const char *refuses = weir_policy_refusal_trips(&refusal, &trial->figures, arena);
     if (refuses != NULL) {
         return refuses;
     }
-    if (is_judged && is_surely_above(trial->n_failed, trial->n_requests, canary->max_error_rate)) {
-        return weir_arena_printf(arena,
-                                 "canary: %" PRId64 " of %" PRId64
-                                 " requests failed, surely more than a share of %g",
-                                 trial->n_failed, trial->n_requests, canary->max_error_rate);
+    if (is_judged && is_surely_above(trial->figures.n_failed, trial->figures.n_requests,
+                                     canary->max_error_rate)) {
+        return weir_arena_printf(
+            arena,
+            "canary: %" PRId64 " of %" PRId64 " requests failed, surely more than a share of %g",
+            trial->figures.n_failed, trial->figures.n_requests, canary->max_error_rate);
     }
     if (is_judged && canary->max_p99_ms > 0 &&
-        is_surely_above(trial->n_slow, trial->n_requests, 0.01)) {
+        is_surely_above(trial->figures.n_slow, trial->figures.n_requests, 0.01)) {
         return weir_arena_printf(
             arena,
             "canary: %" PRId64 " of %" PRId64
             " requests took longer than %g ms: surely so does the 99th percentile",
-            trial->n_slow, trial->n_requests, canary->max_p99_ms);
+            trial->figures.n_slow, trial->figures.n_requests, canary->max_p99_ms);
     }
-    int64_t n_compared = weir_policy_refusal_n_compared(trial);
+    int64_t n_compared = weir_policy_refusal_n_compared(&trial->figures);
     if (n_compared >= canary->min_judged &&
-        is_surely_above(trial->n_disagreed, n_compared, canary->max_disagreement)) {
+        is_surely_above(trial->figures.n_disagreed, n_compared, canary->max_disagreement)) {
         return weir_arena_printf(arena,
                                  "canary: %" PRId64 " of %" PRId64
                                  " answers were not those of the version that serves, surely more "
                                  "than a share of %g",
-                                 trial->n_disagreed, n_compared, canary->max_disagreement);
+                                 trial->figures.n_disagreed, n_compared, canary->max_disagreement);
     }
     return NULL;
 }
@@ -143,7 +140,7 @@ static struct weir_policy_verdict at_step(const struct weir_policy_canary *canar
         .rule = weir_arena_printf(
             arena, "canary: step %" PRId64 " of %" PRId64 ": it is to answer %g %% of the requests",
             step + 1, canary->n_steps, percent),
-        .state = WEIR_CANDIDATE_CANARY,
+        .state = STATE,
         .share_ppm = canary->steps[step],
         .step = step,
         .is_mirrored = canary->max_disagreement < 1};
@@ -162,20 +159,22 @@ static struct weir_policy_verdict look(const struct weir_policy_canary *canary,
 {
     struct weir_policy_drift found;
     int64_t at = canary->drift_false_alarm_rate > 0
-                     ? weir_policy_look_at(canary->drift_window, trial->n_looks_of_step)
+                     ? weir_policy_look_at(canary->drift_window, trial->figures.n_looks_since)
                      : 0;
-    if (at == 0 || weir_policy_outputs_n(trial->outputs) < at ||
-        !weir_policy_drift_test(trial->live_outputs, trial->outputs, rate_of_test(canary),
-                                trial->n_looks, &found)) {
+    if (at == 0 || weir_policy_outputs_n(trial->figures.outputs) < at ||
+        !weir_policy_drift_test(trial->figures.live_outputs, trial->figures.outputs,
+                                rate_of_test(canary), trial->figures.n_looks, &found)) {
         return (struct weir_policy_verdict){0};
     }
     const char *sides = weir_arena_printf(
         arena, "%s of %" PRId64 " answers and of %" PRId64 " of the version that serves",
         found.what, found.n, found.live_n);
     if (found.is_drifted) {
-        return roll_back(weir_arena_printf(
-            arena, "canary: drift: the %s differ: p %.2g is at most %.2g, effect %.2f", sides,
-            found.p_value, rate_of_test(canary), found.effect));
+        return weir_policy_answer(
+            WEIR_VERDICT_ROLLBACK,
+            weir_arena_printf(arena,
+                              "canary: drift: the %s differ: p %.2g is at most %.2g, effect %.2f",
+                              sides, found.p_value, rate_of_test(canary), found.effect));
     }
     struct weir_policy_verdict told = at_step(canary, step, arena);
     told.is_looked = true;
@@ -190,7 +189,7 @@ static struct weir_policy_verdict look(const struct weir_policy_canary *canary,
 static bool is_looked_at(const struct weir_policy_canary *canary,
                          const struct weir_policy_trial *trial)
 {
-    return canary->drift_false_alarm_rate == 0 || trial->n_looks_of_step > 0;
+    return canary->drift_false_alarm_rate == 0 || trial->figures.n_looks_since > 0;
 }
 
 /** With the guard on disagreement each step has compared answers. */
@@ -198,18 +197,19 @@ static bool is_compared(const struct weir_policy_canary *canary,
                         const struct weir_policy_trial *trial)
 {
     return canary->max_disagreement >= 1 ||
-           weir_policy_refusal_n_compared(trial) >= canary->min_judged;
+           weir_policy_refusal_n_compared(&trial->figures) >= canary->min_judged;
 }
 
 /** Why a guard sees nothing though requests come; NULL: none is blind. */
 static const char *blind(const struct weir_policy_canary *canary,
                          const struct weir_policy_trial *trial)
 {
-    int64_t n = weir_policy_refusal_n_accepted(trial);
-    int64_t live_n = trial->live_requests - trial->live_unaccepted;
-    bool is_of_this = n >= WEIR_POLICY_BLOCKED_N && weir_policy_outputs_n(trial->outputs) == 0;
+    int64_t n = weir_policy_refusal_n_accepted(&trial->figures);
+    int64_t live_n = trial->figures.live_requests - trial->figures.live_unaccepted;
+    bool is_of_this =
+        n >= WEIR_POLICY_BLOCKED_N && weir_policy_outputs_n(trial->figures.outputs) == 0;
     bool is_of_live =
-        live_n >= WEIR_POLICY_BLOCKED_N && weir_policy_outputs_n(trial->live_outputs) == 0;
+        live_n >= WEIR_POLICY_BLOCKED_N && weir_policy_outputs_n(trial->figures.live_outputs) == 0;
     if (!is_looked_at(canary, trial) && (is_of_this || is_of_live)) {
         return is_of_this
                    ? "the guard on drift sees nothing: drift is seen of classifiers only, and its "
@@ -218,7 +218,8 @@ static const char *blind(const struct weir_policy_canary *canary,
                      "answers of the version that serves are not known as a classifier's "
                      "(`output_kind` of its signature)";
     }
-    if (!is_compared(canary, trial) && n >= canary->min_requests && trial->n_compared == 0) {
+    if (!is_compared(canary, trial) && n >= canary->min_requests &&
+        trial->figures.n_compared == 0) {
         return "the guard on disagreement sees nothing: no request has been answered by both "
                "versions";
     }
@@ -233,8 +234,8 @@ static struct weir_policy_verdict with_blocked(const struct weir_policy_canary *
                                                struct weir_arena *arena)
 {
     const struct weir_policy_awaited awaited = {
-        "requests that it accepted", weir_policy_refusal_n_accepted(trial), canary->min_requests,
-        canary->hold_s, canary->timeout_s};
+        "requests that it accepted", weir_policy_refusal_n_accepted(&trial->figures),
+        canary->min_requests, canary->hold_s, canary->timeout_s};
     told.blocked = trial->begun_ms > 0 ? blind(canary, trial) : NULL;
     if (told.blocked == NULL) {
         told.blocked = weir_policy_blocked(trial, &awaited, inputs->now_ms, arena);
@@ -253,7 +254,7 @@ static struct weir_policy_verdict go_on(const struct weir_policy_canary *canary,
                                         struct weir_arena *arena)
 {
     bool is_held = inputs->now_ms >= trial->begun_ms + canary->hold_s * 1000 &&
-                   weir_policy_refusal_n_accepted(trial) >= canary->min_requests &&
+                   weir_policy_refusal_n_accepted(&trial->figures) >= canary->min_requests &&
                    is_looked_at(canary, trial) && is_compared(canary, trial);
     if (is_held && step + 1 < canary->n_steps) {
         return at_step(canary, step + 1, arena);
@@ -271,52 +272,55 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                                          const void *options, struct weir_arena *arena)
 {
     const struct weir_policy_canary *canary = options;
-    struct weir_policy_trial trial = weir_policy_trial_of(inputs, arena);
-    struct weir_policy_verdict told = weir_policy_trial_before("canary", inputs, &trial, arena);
+    const struct weir_policy_trial *trial = weir_policy_trial_of(inputs->trial);
+    struct weir_policy_verdict told = weir_policy_trial_before("canary", inputs, trial, arena);
     if (told.verdict != NULL) {
         return told;
     }
-    int64_t step = WEIR_MIN(WEIR_MAX(trial.step, (int64_t)0), canary->n_steps - 1);
-    if (trial.step_ms == 0) {
+    int64_t step = WEIR_MIN(WEIR_MAX(trial->step, (int64_t)0), canary->n_steps - 1);
+    if (trial->step_ms == 0) {
         return at_step(canary, 0, arena);
     }
-    if (trial.problem != NULL) {
-        return roll_back(
-            weir_arena_printf(arena, "canary: a replica cannot serve it: %.300s", trial.problem));
+    if (trial->problem != NULL) {
+        return weir_policy_answer(
+            WEIR_VERDICT_ROLLBACK,
+            weir_arena_printf(arena, "canary: a replica cannot serve it: %.300s", trial->problem));
     }
-    if (trial.begun_ms > 0) {
-        const char *rule = tripped(canary, &trial, step, arena);
+    if (trial->begun_ms > 0) {
+        const char *rule = tripped(canary, trial, step, arena);
         if (rule != NULL) {
-            return roll_back(rule);
+            return weir_policy_answer(WEIR_VERDICT_ROLLBACK, rule);
         }
-        told = look(canary, &trial, step, arena);
+        told = look(canary, trial, step, arena);
         if (told.verdict == NULL) {
-            told = go_on(canary, inputs, &trial, step, arena);
+            told = go_on(canary, inputs, trial, step, arena);
         }
     } else {
         told = at_step(canary, step, arena);
-        told.is_begun = trial.live_ppm == canary->steps[step];
+        told.is_begun = trial->live_ppm == canary->steps[step];
         if (told.is_begun) {
             told.rule = weir_arena_printf(
                 arena, "canary: step %" PRId64 " of %" PRId64 ": it answers %g %% of the requests",
-                step + 1, canary->n_steps, (double)trial.live_ppm / 10000);
+                step + 1, canary->n_steps, (double)trial->live_ppm / 10000);
         }
     }
     bool is_same = strcmp(told.verdict, WEIR_VERDICT_WAIT) == 0 && told.step == step;
-    if (is_same && inputs->now_ms >= trial.step_ms + canary->timeout_s * 1000) {
-        return roll_back(weir_arena_printf(
-            arena,
-            "canary: step %" PRId64 " did not end within %" PRId64 " s, with %" PRId64
-            " of %" PRId64 " requests that it accepted%s",
-            step + 1, canary->timeout_s, weir_policy_refusal_n_accepted(&trial),
-            canary->min_requests,
-            !is_looked_at(canary, &trial)
-                ? ", and too few outputs to compare: drift is seen of classifiers only"
-            : !is_compared(canary, &trial) ? ", and too few that both versions answered"
-                                           : ""));
+    if (is_same && inputs->now_ms >= trial->step_ms + canary->timeout_s * 1000) {
+        return weir_policy_answer(
+            WEIR_VERDICT_ROLLBACK,
+            weir_arena_printf(
+                arena,
+                "canary: step %" PRId64 " did not end within %" PRId64 " s, with %" PRId64
+                " of %" PRId64 " requests that it accepted%s",
+                step + 1, canary->timeout_s, weir_policy_refusal_n_accepted(&trial->figures),
+                canary->min_requests,
+                !is_looked_at(canary, trial)
+                    ? ", and too few outputs to compare: drift is seen of classifiers only"
+                : !is_compared(canary, trial) ? ", and too few that both versions answered"
+                                              : ""));
     }
     return is_same && !told.is_begun && !told.is_looked
-               ? with_blocked(canary, inputs, &trial, told, arena)
+               ? with_blocked(canary, inputs, trial, told, arena)
                : told;
 }
 
@@ -339,7 +343,7 @@ static const struct weir_option options_of[] = {
 static const struct weir_policy_ops ops = {.check = check,
                                            .decide = decide,
                                            .watches = true,
-                                           .tries = true,
+                                           .trial_state = STATE,
                                            .ends_chain = true,
                                            .slow_us = slow_us};
 

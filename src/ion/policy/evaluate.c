@@ -36,17 +36,12 @@ static weir_status check(void *options, const char *where, struct weir_arena *ar
                                    where);
 }
 
-static struct weir_policy_verdict answer(const char *verdict, const char *rule)
-{
-    return (struct weir_policy_verdict){.verdict = verdict, .rule = rule};
-}
-
 /** Nothing was found out. */
 static struct weir_policy_verdict fail(const struct weir_policy_evaluate *evaluate, const char *why,
                                        struct weir_arena *arena)
 {
     bool passes = strcmp(evaluate->on_failure, "pass") == 0;
-    return answer(
+    return weir_policy_answer(
         passes ? WEIR_VERDICT_PASS : WEIR_VERDICT_REJECT,
         weir_arena_printf(arena, "evaluate: %s, and on_failure is %s", why, evaluate->on_failure));
 }
@@ -98,7 +93,7 @@ static struct weir_policy_verdict compare(const struct weir_policy_evaluate *eva
                 : (double)(found->only_candidate - found->only_live) / (double)found->n_samples;
     double p = p_of(evaluate, found, difference);
     bool passes = p <= evaluate->alpha;
-    return answer(
+    return weir_policy_answer(
         passes ? WEIR_VERDICT_PASS : WEIR_VERDICT_REJECT,
         weir_arena_printf(arena,
                           "evaluate: %s %.4g, and %.4g of version %" PRId64 ", on %" PRId64
@@ -134,19 +129,20 @@ static struct weir_policy_verdict judge(const struct weir_policy_evaluate *evalu
                     arena);
     }
     if (!(found->accuracy >= evaluate->least_accuracy)) { /* nor if it is no number */
-        return answer(
+        return weir_policy_answer(
             WEIR_VERDICT_REJECT,
             weir_arena_printf(
                 arena, "evaluate: accuracy %.4g on %" PRId64 " pictures of %s, less than %g",
                 found->accuracy, found->n_samples, evaluate->dataset, evaluate->least_accuracy));
     }
     if (inputs->serving_version == 0) {
-        return answer(WEIR_VERDICT_PASS,
-                      weir_arena_printf(arena,
-                                        "evaluate: accuracy %.4g on %" PRId64
-                                        " pictures of %s, and the link serves no other version of "
-                                        "the model",
-                                        found->accuracy, found->n_samples, evaluate->dataset));
+        return weir_policy_answer(
+            WEIR_VERDICT_PASS,
+            weir_arena_printf(arena,
+                              "evaluate: accuracy %.4g on %" PRId64
+                              " pictures of %s, and the link serves no other version of "
+                              "the model",
+                              found->accuracy, found->n_samples, evaluate->dataset));
     }
     return compare(evaluate, inputs, found, arena);
 }
@@ -178,17 +174,18 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                                          const void *options, struct weir_arena *arena)
 {
     const struct weir_policy_evaluate *evaluate = options;
-    struct weir_policy_evaluation found = weir_policy_evaluation_of(inputs->evaluation, arena);
+    const struct weir_policy_evaluation *found = weir_policy_evaluation_of(inputs->evaluation);
     if (inputs->serving_version == 0 && evaluate->least_accuracy <= 0) {
-        return answer(WEIR_VERDICT_PASS, "evaluate: the link serves no other version of the model "
-                                         "to compare with");
+        return weir_policy_answer(WEIR_VERDICT_PASS,
+                                  "evaluate: the link serves no other version of the model "
+                                  "to compare with");
     }
-    bool is_asked = found.asked_ms > 0;
-    bool is_of_this = is_asked && found.live_version == inputs->serving_version;
+    bool is_asked = found->asked_ms > 0;
+    bool is_of_this = is_asked && found->live_version == inputs->serving_version;
     if (is_of_this) {
-        return look(evaluate, inputs, &found, arena);
+        return look(evaluate, inputs, found, arena);
     }
-    if (found.n >= MEASUREMENTS_MAX) {
+    if (found->n >= MEASUREMENTS_MAX) {
         return fail(evaluate, "other versions came to serve while it was measured, again and again",
                     arena);
     }

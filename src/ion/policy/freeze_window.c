@@ -99,8 +99,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                ? (struct weir_policy_verdict){.verdict = WEIR_VERDICT_WAIT,
                                               .rule = "freeze-window: nothing is promoted now",
                                               .until_ms = until_ms}
-               : (struct weir_policy_verdict){.verdict = WEIR_VERDICT_PASS,
-                                              .rule = "freeze-window: no window is open"};
+               : weir_policy_answer(WEIR_VERDICT_PASS, "freeze-window: no window is open");
 }
 
 // clang-format off

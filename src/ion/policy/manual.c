@@ -67,25 +67,19 @@ static weir_status check(void *options, const char *where, struct weir_arena *ar
     return WEIR_OK;
 }
 
-/** How many approved, and who: "ann and bob". */
-static int64_t count(const struct weir_policy_inputs *inputs, struct weir_arena *arena,
-                     char **names)
+/** Who approved: "ann and bob". */
+static const char *names_of(const struct weir_policy_inputs *inputs, struct weir_arena *arena)
 {
-    json_t *list = inputs->approvals != NULL ? json_loads(inputs->approvals, 0, NULL) : NULL;
-    size_t i, n = json_array_size(list);
-    json_t *approval;
-    *names = "";
-    json_array_foreach(list, i, approval)
-    {
-        const char *by = json_string_value(json_object_get(approval, "by"));
-        *names = weir_arena_printf(arena, "%s%s%s", *names,
-                                   i == 0       ? ""
-                                   : i + 1 == n ? " and "
-                                                : ", ",
-                                   by != NULL ? by : "");
+    const char *names = "";
+    for (size_t i = 0; i < inputs->n_approvals; i++) {
+        const char *by = inputs->approvals[i].by;
+        names = weir_arena_printf(arena, "%s%s%s", names,
+                                  i == 0                         ? ""
+                                  : i + 1 == inputs->n_approvals ? " and "
+                                                                 : ", ",
+                                  by != NULL ? by : "");
     }
-    json_decref(list);
-    return (int64_t)n;
+    return names;
 }
 
 static struct weir_policy_verdict timed_out(const struct weir_policy_manual *manual,
@@ -103,13 +97,12 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                                          const void *options, struct weir_arena *arena)
 {
     const struct weir_policy_manual *manual = options;
-    char *names, *rule;
-    int64_t n = count(inputs, arena, &names);
+    const char *names = names_of(inputs, arena), *rule;
+    int64_t n = (int64_t)inputs->n_approvals;
     int64_t until_ms = manual->timeout_s > 0 ? inputs->since_ms + manual->timeout_s * 1000 : 0;
     if (n >= manual->approvals) {
-        return (struct weir_policy_verdict){
-            .verdict = WEIR_VERDICT_PASS,
-            .rule = weir_arena_printf(arena, "manual: approved by %s", names)};
+        return weir_policy_answer(WEIR_VERDICT_PASS,
+                                  weir_arena_printf(arena, "manual: approved by %s", names));
     }
     if (until_ms > 0 && until_ms <= inputs->now_ms) {
         /* Nobody wants it: then it does not take the place of a newer one. */
@@ -132,17 +125,12 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
 
 static bool has_approved(const struct weir_policy_inputs *inputs, const char *name)
 {
-    json_t *list = inputs->approvals != NULL ? json_loads(inputs->approvals, 0, NULL) : NULL;
-    size_t i;
-    json_t *approval;
-    bool found = false;
-    json_array_foreach(list, i, approval)
-    {
-        const char *by = json_string_value(json_object_get(approval, "by"));
-        found = found || (by != NULL && strcmp(by, name) == 0);
+    for (size_t i = 0; i < inputs->n_approvals; i++) {
+        if (inputs->approvals[i].by != NULL && strcmp(inputs->approvals[i].by, name) == 0) {
+            return true;
+        }
     }
-    json_decref(list);
-    return found;
+    return false;
 }
 
 static weir_status admit(const struct weir_policy_inputs *inputs, const void *options,

@@ -19,10 +19,10 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                 limit->min_interval_s),
             .until_ms = until_ms};
     }
-    return (struct weir_policy_verdict){
-        .verdict = WEIR_VERDICT_PASS,
-        .rule = weir_arena_printf(arena, "rate-limit: nothing began to serve within %" PRId64 " s",
-                                  limit->min_interval_s)};
+    return weir_policy_answer(
+        WEIR_VERDICT_PASS,
+        weir_arena_printf(arena, "rate-limit: nothing began to serve within %" PRId64 " s",
+                          limit->min_interval_s));
 }
 
 static const struct weir_option options_of[] = {
