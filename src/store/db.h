@@ -57,8 +57,8 @@ struct db_stmt;
 
 /** How an operation ended. A driver translates its codes into these; what they say to people is said once, by db_fail. */
 enum db_end {
-    DB_OK,      /**< Done; of a step: there are no more rows. */
-    DB_ROW,     /**< Of a step: there is one. */
+    DB_OK,      /**< Done; a step: there are no more rows. */
+    DB_ROW,     /**< A step: there is one. */
     DB_FULL,    /**< No room on the disk, or the largest size is reached. */
     DB_IO,      /**< Its disk failed. */
     DB_AWAY,    /**< It cannot be opened, or not be written: the file, its disk or its server. */
@@ -73,7 +73,7 @@ enum db_end {
     DB_ERROR,     /**< The statement is wrong, or the driver is. */
 };
 
-/** Of a transaction and of the one savepoint in it. */
+/** What begins or ends a transaction, or the one savepoint in it. */
 enum db_verb { DB_READ, DB_WRITE, DB_COMMIT, DB_ROLLBACK, DB_SAVE, DB_RELEASE, DB_UNDO };
 
 struct db_config {
@@ -117,16 +117,18 @@ struct db_ops {
         const struct db *db); /**< That all have, since it was opened; also what was undone. */
     enum db_end (*has_table)(struct db *db, const char *name, bool *out);
 
-    /** Of one statement; kept by the caller, and finalized by it. */
+    /** Prepare one statement; the caller keeps it, and finalizes it. */
     enum db_end (*prepare)(struct db *db, const char *sql, struct db_stmt **out);
     int (*find_param)(struct db_stmt *stmt,
                       const char *name); /**< ":name"; from 1 on; 0: there is none. */
     /** Text is borrowed until the reset. NULL and NaN are NULL. */
     enum db_end (*bind_text)(struct db *db, struct db_stmt *stmt, int i_param, const char *text);
+    /** The same, but text of malloc is taken: it is freed with the binding, and when that fails. */
+    enum db_end (*bind_taken)(struct db *db, struct db_stmt *stmt, int i_param, char *text);
     enum db_end (*bind_int)(struct db *db, struct db_stmt *stmt, int i_param, int64_t value);
     enum db_end (*bind_f64)(struct db *db, struct db_stmt *stmt, int i_param, double value);
     enum db_end (*step)(struct db *db, struct db_stmt *stmt);
-    /** Of the row, columns from 0 on; NULL reads as NULL, 0 and NaN. Text lives until the next step or reset. */
+    /** The row's columns, from 0 on; NULL reads as NULL, 0 and NaN. Text lives until the next step or reset. */
     const char *(*column_text)(struct db_stmt *stmt, int i_column, size_t *out_len);
     int64_t (*column_int)(struct db_stmt *stmt, int i_column);
     double (*column_f64)(struct db_stmt *stmt, int i_column);

@@ -232,9 +232,9 @@ weir_status stmt_bind_text(struct weir_stmt *stmt, int i_param, const char *text
 
 weir_status stmt_bind_taken(struct weir_stmt *stmt, int i_param, char *text, struct weir_error *err)
 {
-    int code = text != NULL ? sqlite3_bind_text(stmt->handle, i_param, text, -1, free)
-                            : sqlite3_bind_null(stmt->handle, i_param);
-    return code == SQLITE_OK ? WEIR_OK : fail(stmt->txn, code, "binding text", err);
+    struct weir_txn *txn = stmt->txn;
+    return end(txn, stmt->ops->bind_taken(txn->connection->db, stmt->handle, i_param, text),
+               "binding text", err);
 }
 
 weir_status stmt_bind_int(struct weir_stmt *stmt, int i_param, int64_t value,

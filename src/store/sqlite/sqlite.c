@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -197,11 +198,22 @@ static int find_param(struct db_stmt *stmt, const char *name)
     return sqlite3_bind_parameter_index(of(stmt), name);
 }
 
-static enum db_end bind_text(struct db *db, struct db_stmt *stmt, int i_param, const char *text)
+static enum db_end bind_with(struct db *db, struct db_stmt *stmt, int i_param, const char *text,
+                             sqlite3_destructor_type release)
 {
-    int code = text != NULL ? sqlite3_bind_text(of(stmt), i_param, text, -1, SQLITE_STATIC)
+    int code = text != NULL ? sqlite3_bind_text(of(stmt), i_param, text, -1, release)
                             : sqlite3_bind_null(of(stmt), i_param);
     return sqlite_end(db, code);
+}
+
+static enum db_end bind_text(struct db *db, struct db_stmt *stmt, int i_param, const char *text)
+{
+    return bind_with(db, stmt, i_param, text, SQLITE_STATIC);
+}
+
+static enum db_end bind_taken(struct db *db, struct db_stmt *stmt, int i_param, char *text)
+{
+    return bind_with(db, stmt, i_param, text, free);
 }
 
 static enum db_end bind_int(struct db *db, struct db_stmt *stmt, int i_param, int64_t value)
@@ -324,6 +336,7 @@ static const struct db_ops ops = {
     .prepare = prepare,
     .find_param = find_param,
     .bind_text = bind_text,
+    .bind_taken = bind_taken,
     .bind_int = bind_int,
     .bind_f64 = bind_f64,
     .step = step,
