@@ -213,11 +213,6 @@ struct weir_policy_inputs step_asked(struct ion_step *step,
                                      const struct weir_ion_candidate *candidate,
                                      const struct weir_ion_doc_link *link, size_t i_policy);
 
-/** Record a decision, before it is carried out. */
-void step_record(struct ion_step *step, const struct weir_ion_candidate *candidate,
-                 const char *policy, const struct weir_policy_inputs *inputs,
-                 const struct weir_policy_verdict *told, const char *actor);
-
 /** Its way ends: it is not tried and does not serve any more. Its decision has been recorded. */
 void step_roll_back(struct ion_step *step, struct weir_ion_candidate *candidate, const char *rule);
 

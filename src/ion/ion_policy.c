@@ -82,9 +82,10 @@ struct weir_policy_inputs step_inputs(struct ion_step *step,
         .arms = link != NULL ? step_arms(step, candidate, link, i_policy) : NULL};
 }
 
-void step_record(struct ion_step *step, const struct weir_ion_candidate *candidate,
-                 const char *policy, const struct weir_policy_inputs *inputs,
-                 const struct weir_policy_verdict *told, const char *actor)
+/** Record a decision, before it is carried out. */
+static void keep_record(struct ion_step *step, const struct weir_ion_candidate *candidate,
+                        const char *policy, const struct weir_policy_inputs *inputs,
+                        const struct weir_policy_verdict *told, const char *actor)
 {
     struct weir_ion *ion = &step->state->ion;
     ion->n_decisions++;
@@ -111,7 +112,7 @@ void step_record_by_hand(struct ion_step *step, const struct weir_ion_candidate 
                          const char *verdict, const char *rule, const char *actor)
 {
     struct weir_policy_inputs inputs = step_inputs(step, candidate, NULL, 0);
-    step_record(step, candidate, WEIR_POLICY_NONE, &inputs,
+    keep_record(step, candidate, WEIR_POLICY_NONE, &inputs,
                 &(struct weir_policy_verdict){.verdict = verdict, .rule = rule}, actor);
 }
 
@@ -257,7 +258,7 @@ static void stand_at_gate(struct ion_step *step, const struct weir_ion_doc_link 
 {
     const struct weir_policy *gate = &link->policies.items[i_gate];
     candidate->position = (int64_t)i_gate;
-    step_record(step, candidate, gate->kind->name, inputs, told, WEIR_ACTOR_POLICY);
+    keep_record(step, candidate, gate->kind->name, inputs, told, WEIR_ACTOR_POLICY);
     if (is_verdict(told, WEIR_VERDICT_WAIT)) {
         hold(step, candidate, gate, told, WEIR_CANDIDATE_APPROVED);
     } else {
@@ -279,15 +280,15 @@ static void ask_gates(struct ion_step *step, const struct weir_ion_doc_link *lin
     told = weir_policy_decide(gate, &inputs, step->arena);
     if (is_verdict(&told, WEIR_VERDICT_PASS) && inputs.is_last) {
         told.verdict = WEIR_VERDICT_PROMOTE;
-        step_record(step, candidate, gate->kind->name, &inputs, &told, by->actor);
+        keep_record(step, candidate, gate->kind->name, &inputs, &told, by->actor);
         promote(step, candidate);
     } else if (is_verdict(&told, WEIR_VERDICT_PASS)) {
-        step_record(step, candidate, gate->kind->name, &inputs, &told, by->actor);
+        keep_record(step, candidate, gate->kind->name, &inputs, &told, by->actor);
         stand_at_gate(step, link, candidate, i_other, &other, &other_told);
     } else if (is_verdict(&told, WEIR_VERDICT_WAIT)) {
         stand_at_gate(step, link, candidate, i_gate, &inputs, &told);
     } else {
-        step_record(step, candidate, gate->kind->name, &inputs, &told, by->actor);
+        keep_record(step, candidate, gate->kind->name, &inputs, &told, by->actor);
         end(step, candidate, &told);
     }
 }
@@ -326,7 +327,7 @@ static void ask_one(struct ion_step *step, const struct weir_ion_doc_link *link,
     if (passes && inputs.is_last) {
         told.verdict = WEIR_VERDICT_PROMOTE;
     }
-    step_record(step, candidate, policy->kind->name, &inputs, &told, by->actor);
+    keep_record(step, candidate, policy->kind->name, &inputs, &told, by->actor);
     *out_goes_on = passes && !is_end;
     if (passes && !is_end) {
         step_end_trial(candidate);
@@ -467,7 +468,7 @@ static bool is_over(struct ion_step *step, const struct weir_ion_doc_link *link,
         struct weir_policy_verdict told =
             weir_policy_decide(&chain->items[i], &inputs, step->arena);
         if (!is_verdict(&told, WEIR_VERDICT_PASS)) {
-            step_record(step, candidate, chain->items[i].kind->name, &inputs, &told,
+            keep_record(step, candidate, chain->items[i].kind->name, &inputs, &told,
                         WEIR_ACTOR_POLICY);
             end(step, candidate, &told);
             return true;
