@@ -152,6 +152,12 @@ export interface AppliedIon {
     warnings: string[] // What looks wrong from here, but may be right elsewhere
 }
 
+export interface Approval {
+    by: string // Person
+    roles: unknown // Roles of theirs
+    time_ms: number // When (ms)
+}
+
 export interface Arm {
     high: number | null // Of a rate, its 95 % interval (Wilson)
     is_live: boolean // It served before the comparison
@@ -2317,7 +2323,7 @@ export interface VisitList {
 }
 
 export interface WaitingVersion {
-    approvals: unknown[] // Who has approved it there: by, roles, time_ms
+    approvals: Approval[] // Who has approved it there
     model: string // Model
     policy: string | null // That policy
     position: number // Policy of the chain where it stands, from 0
