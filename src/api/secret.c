@@ -31,11 +31,11 @@ static const struct {
               " AND state = 'RUNNING' AND document LIKE '%\"secrets\"%' ORDER BY name, id"},
 };
 
-/** Uses by their kinds, then by who names it. */
+/** Uses by their kinds, then by the name of the user. */
 struct uses {
     struct weir_arena *arena;
-    struct api_secret_use user; /**< Whose document is looked at, */
-    size_t first;               /**< and the first use that it has. */
+    struct api_secret_use user; /**< It has the document that is looked at, */
+    size_t first;               /**< and this is its first use. */
     char *secrets[USES_MAX];
     struct api_secret_use items[USES_MAX];
     size_t n;

@@ -26,7 +26,7 @@ struct use {
     const struct weir_resource *noun;
     const char *sql, *before, *after;
     bool gives_way; /* to --force */
-    names_fn names; /* Of a row whose second column is a document: NULL: each counts. */
+    names_fn names; /* Looks at the second column, a document; NULL: each row counts. */
 };
 
 static const char *user_of(struct control *control, struct weir_txn *txn,
@@ -44,7 +44,7 @@ static const char *user_of(struct control *control, struct weir_txn *txn,
                : weir_arena_printf(control->arena, "a %s of another project", noun->name);
 }
 
-/** Who needs what has this name, and this folder if it has one. */
+/** A search for what needs a thing of this name, and of this folder if it has one. */
 struct need {
     const struct use *use;
     const char *name, *path;

@@ -19,7 +19,7 @@
  * - A reading transaction sees the commits before its first statement, and none that come later. A writing one sees
  *   all that is committed, and what it has written itself; a savepoint undoes the last part alone.
  * - A transaction function may run more than once and has no effect but on the database (store/store.h): a driver
- *   whose database refuses a transaction for another's sake (a serialisation failure) answers DB_BUSY; the
+ *   that must refuse a transaction for another's sake (a serialisation failure) answers DB_BUSY; the
  *   writer then runs each transaction of the group once more, alone, and one that fails alone is UNAVAILABLE.
  * - Writers: the store has one writing connection, which its thread owns, and groups what waits into one commit.
  *   `open` of it refuses a second one (DB's own lock), so that nobody else changes the database, and the store's
@@ -57,8 +57,8 @@ struct db_stmt;
 
 /** How an operation ended. A driver translates its codes into these; what they say to people is said once, by db_fail. */
 enum db_end {
-    DB_OK,      /**< Done; a step: there are no more rows. */
-    DB_ROW,     /**< A step: there is one. */
+    DB_OK,      /**< Done; a step has come to the end of the rows. */
+    DB_ROW,     /**< A step has come to a row. */
     DB_FULL,    /**< No room on the disk, or the largest size is reached. */
     DB_IO,      /**< Its disk failed. */
     DB_AWAY,    /**< It cannot be opened, or not be written: the file, its disk or its server. */
@@ -73,7 +73,7 @@ enum db_end {
     DB_ERROR,     /**< The statement is wrong, or the driver is. */
 };
 
-/** What begins or ends a transaction, or the one savepoint in it. */
+/** What is done to a transaction and to the one savepoint in it. */
 enum db_verb { DB_READ, DB_WRITE, DB_COMMIT, DB_ROLLBACK, DB_SAVE, DB_RELEASE, DB_UNDO };
 
 struct db_config {
@@ -117,7 +117,7 @@ struct db_ops {
         const struct db *db); /**< That all have, since it was opened; also what was undone. */
     enum db_end (*has_table)(struct db *db, const char *name, bool *out);
 
-    /** Prepare one statement; the caller keeps it, and finalizes it. */
+    /** Make one statement, which the caller keeps and finalizes. */
     enum db_end (*prepare)(struct db *db, const char *sql, struct db_stmt **out);
     int (*find_param)(struct db_stmt *stmt,
                       const char *name); /**< ":name"; from 1 on; 0: there is none. */
@@ -128,7 +128,7 @@ struct db_ops {
     enum db_end (*bind_int)(struct db *db, struct db_stmt *stmt, int i_param, int64_t value);
     enum db_end (*bind_f64)(struct db *db, struct db_stmt *stmt, int i_param, double value);
     enum db_end (*step)(struct db *db, struct db_stmt *stmt);
-    /** The row's columns, from 0 on; NULL reads as NULL, 0 and NaN. Text lives until the next step or reset. */
+    /** Read the row, columns from 0 on; NULL reads as NULL, 0 and NaN. Text lives until the next step or reset. */
     const char *(*column_text)(struct db_stmt *stmt, int i_column, size_t *out_len);
     int64_t (*column_int)(struct db_stmt *stmt, int i_column);
     double (*column_f64)(struct db_stmt *stmt, int i_column);

@@ -9,7 +9,7 @@
 
 #define AUTO_VACUUM_INCREMENTAL 2
 
-/** Of SQLite's machine, between two looks at whether to go on. */
+/** Steps of SQLite's machine between two looks at whether to go on. */
 #define STEPS_PER_LOOK 100000
 
 /* ---- the check --------------------------------------------------------------------------------- */

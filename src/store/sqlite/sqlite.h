@@ -12,7 +12,7 @@
 struct db {
     sqlite3 *handle;
     bool is_reader;
-    int lock_fd; /**< Of the writing connection: held while it is open. -1: none. */
+    int lock_fd; /**< The writing connection holds it while it is open. -1: none. */
 };
 
 /** What a result code of SQLite's is. */
