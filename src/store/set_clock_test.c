@@ -169,6 +169,35 @@ START_TEST(what_counts_moves_and_what_is_over_or_not_yet_or_never_stays)
 
 END_TEST
 
+static weir_status look_at_asked(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    char ***out = context;
+    size_t n;
+    return weir_txn_query_texts(txn, "SELECT evaluation FROM ion_candidates ORDER BY id",
+                                WEIR_NO_BINDS, &fixture.arena, out, &n, err);
+}
+
+START_TEST(a_time_within_a_text_moves_alone)
+{
+    int64_t by_ms = -3600;
+    char **texts;
+    fixture_alter(
+        &fixture,
+        "INSERT INTO ion_candidates (id, ion, link, model, model_version, version, blob,"
+        " served_seq, served_ms, created_ms, updated_ms, evaluation) VALUES"
+        " ('a', 'i', 'l', 'm', 'v1', 1, '', 0, 0, 1, 1, '{\"asked_ms\": 5000, \"n\": 1}'),"
+        " ('b', 'i', 'l', 'm', 'v2', 2, '', 0, 0, 1, 1, '{\"asked_ms\": 0}'),"
+        " ('c', 'i', 'l', 'm', 'v3', 3, '', 0, 0, 1, 1, NULL)");
+    fixture_write(&fixture, set_clock, &by_ms);
+    fixture_read(&fixture, look_at_asked, &texts);
+    ck_assert_msg(strstr(texts[0], "1400") != NULL && strstr(texts[0], "\"n\"") != NULL, "%s",
+                  texts[0]);
+    ck_assert_str_eq(texts[1], "{\"asked_ms\": 0}");
+    ck_assert_ptr_null(texts[2]);
+}
+
+END_TEST
+
 static weir_status keep(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     return weir_clock_keep(txn, *(const int64_t *)context, 1, err);
@@ -212,4 +241,5 @@ static void tear_down(void)
 
 WEIR_TEST_MAIN_WITH("set_clock", set_up, tear_down, of_each_time_somebody_has_said_whether_it_moves,
                     what_counts_moves_and_what_is_over_or_not_yet_or_never_stays,
+                    a_time_within_a_text_moves_alone,
                     the_offset_is_kept_until_the_machine_starts_again)
