@@ -64,7 +64,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
     struct decision decision = {
         .ion = spec->ion,
         .pipeline = spec->pipeline,
-        .replica = spec->replica,
+        .replica = spec->host.replica,
         .camera = frame->camera,
         .frame = frame->number,
         .key = frame->is_keyed ? frame->key : NULL,

@@ -2,6 +2,7 @@
 
 #include "base/open.h"
 #include "nn/gpu_given.h"
+#include "serve/executor_flags.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -100,6 +101,16 @@ weir_status executor_device_parse(const char *text, enum executor_device *out,
     }
     return weir_error_set(err, WEIR_ERR_INVALID,
                           "there is no device \"%.40s\": expected auto, processor or gpu", text);
+}
+
+weir_status executor_flags_read(const struct executor_flags *flags, struct executor_options *out,
+                                struct weir_error *err)
+{
+    enum weir_precision checked;
+    out->onnxruntime_path = flags->onnxruntime;
+    out->precision = flags->precision;
+    WEIR_TRY(weir_precision_parse(flags->precision, &checked, err));
+    return executor_device_parse(flags->device, &out->device, err);
 }
 
 bool executor_wants_gpu(const struct executor_options *options)
@@ -274,6 +285,11 @@ weir_status serve_model_run(struct serve_model *model, struct weir_tensor *const
         WEIR_TRY(serve_port_check(&model->inputs[i], in[i], err));
     }
     return ops_of(model->kind)->run(model, in, out, err);
+}
+
+enum weir_model_format serve_model_format(const struct serve_model *model)
+{
+    return strcmp(model->kind->name, "weir") == 0 ? WEIR_MODEL_FORMAT_WEIR : WEIR_MODEL_FORMAT_ONNX;
 }
 
 bool serve_model_is_on_gpu(const struct serve_model *model)

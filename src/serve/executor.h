@@ -167,6 +167,9 @@ weir_status serve_model_run(struct serve_model *model, struct weir_tensor *const
 /** May a model of these options be computed on a GPU? NULL: the defaults. */
 bool executor_wants_gpu(const struct executor_options *options);
 
+/** What kind of file it was loaded from: WEIR or ONNX. */
+enum weir_model_format serve_model_format(const struct serve_model *model);
+
 /** Is it computed on a GPU? There a batch costs little more than one row. */
 bool serve_model_is_on_gpu(const struct serve_model *model);
 

@@ -147,11 +147,8 @@ struct inspection {
 
 static weir_status describe(struct inspection *it, struct weir_arena *arena, struct weir_error *err)
 {
-    enum weir_model_format format = strcmp(it->model->kind->name, "weir") == 0
-                                        ? WEIR_MODEL_FORMAT_WEIR
-                                        : WEIR_MODEL_FORMAT_ONNX;
-    WEIR_TRY(
-        weir_signature_make(it->model, format, it->why, &it->extras, arena, &it->signature, err));
+    WEIR_TRY(weir_signature_make(it->model, serve_model_format(it->model), it->why, &it->extras,
+                                 arena, &it->signature, err));
     return weir_signature_probe(it->model, &it->signature, &it->golden, arena, it->in, err);
 }
 

@@ -19,7 +19,7 @@ static struct refused *refused;
 static struct consumer *consumer;
 static char url[64], key[] = "k3y", token[] = "t0ken";
 static char ion[] = "door", pipeline[] = "see", replica[] = "J-0";
-static struct predict_spec spec = {.ion = ion, .pipeline = pipeline, .replica = replica};
+static struct predict_spec spec = {.host = {.replica = replica}, .ion = ion, .pipeline = pipeline};
 static struct weir_sink_webhook options;
 
 /* The program: what it got, and how it answers. */
