@@ -147,39 +147,33 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
     return build_gallery(deployer, wanted, out, err);
 }
 
-static void log_classifier_ready(const struct serving *serving, const struct timing *timing)
-{
-    weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
-             WEIR_KV_STR("model", serving->model->name),
-             WEIR_KV_INT("model_version", serving->model->version),
-             WEIR_KV_STR("place", serving->model->serve->place),
-             WEIR_KV_INT("labels", (int64_t)serving->model->dim),
-             WEIR_KV_F64("threshold", serving_threshold(serving)),
-             WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6),
-             WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6),
-             WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6));
-}
-
 static void log_ready(const struct serving *serving, const struct timing *timing)
 {
     const struct gallery *gallery = serving->gallery;
-    if (gallery == NULL) {
-        log_classifier_ready(serving, timing);
-        return;
+    const struct model *model = serving->model;
+    struct weir_kv kvs[16];
+    size_t n = 0;
+    kvs[n++] = WEIR_KV_INT("revision", serving->revision);
+    kvs[n++] = WEIR_KV_STR("model", model->name);
+    kvs[n++] = WEIR_KV_INT("model_version", model->version);
+    kvs[n++] = WEIR_KV_STR("place", model->serve->place);
+    if (gallery != NULL) {
+        kvs[n++] = WEIR_KV_INT("gallery_version", gallery->version);
+        kvs[n++] = WEIR_KV_INT("people", (int64_t)gallery->n_persons);
+        kvs[n++] = WEIR_KV_INT("photos", (int64_t)gallery->templates.n);
+        kvs[n++] = WEIR_KV_INT("photos_embedded", (int64_t)gallery->n_embedded);
+        kvs[n++] = WEIR_KV_INT("photos_skipped", (int64_t)gallery->n_damaged);
+    } else {
+        kvs[n++] = WEIR_KV_INT("labels", (int64_t)model->dim);
+        kvs[n++] = WEIR_KV_F64("threshold", serving_threshold(serving));
     }
-    weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
-             WEIR_KV_STR("model", serving->model->name),
-             WEIR_KV_INT("model_version", serving->model->version),
-             WEIR_KV_STR("place", serving->model->serve->place),
-             WEIR_KV_INT("gallery_version", gallery->version),
-             WEIR_KV_INT("people", (int64_t)gallery->n_persons),
-             WEIR_KV_INT("photos", (int64_t)gallery->templates.n),
-             WEIR_KV_INT("photos_embedded", (int64_t)gallery->n_embedded),
-             WEIR_KV_INT("photos_skipped", (int64_t)gallery->n_damaged),
-             WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6),
-             WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6),
-             WEIR_KV_F64("gallery_ms", (double)timing->embed_ns / 1e6),
-             WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6));
+    kvs[n++] = WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6);
+    kvs[n++] = WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6);
+    if (gallery != NULL) {
+        kvs[n++] = WEIR_KV_F64("gallery_ms", (double)timing->embed_ns / 1e6);
+    }
+    kvs[n++] = WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6);
+    weir_log_kvs(WEIR_LOG_INFO, "deployment_ready", kvs, n);
 }
 
 /* Where the threshold comes from. The server is told when it can be. */

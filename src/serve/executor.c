@@ -326,37 +326,6 @@ bool serve_model_is_batched(const struct serve_model *model)
            are_batched(model->outputs, model->n_outputs);
 }
 
-static weir_status zeros_of(const struct serve_port *port, int64_t batch, struct weir_tensor **out,
-                            struct weir_error *err)
-{
-    if (port->dtype == WEIR_DTYPE_NONE || port->rank < 0) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "the model does not say type and shape of input \"%.80s\"",
-                              port->name);
-    }
-    int64_t dims[WEIR_TENSOR_RANK_MAX];
-    for (int32_t i = 0; i < port->rank; i++) {
-        int64_t free_dim = i == 0 ? batch : 1;
-        dims[i] = port->dims[i] >= 0 ? port->dims[i] : free_dim;
-    }
-    return weir_tensor_create(port->dtype, port->rank, dims, out, err);
-}
-
-weir_status serve_model_zeros(const struct serve_model *model, int64_t batch,
-                              struct weir_tensor **out, struct weir_error *err)
-{
-    struct weir_tensor *made[SERVE_PORTS_MAX] = {NULL};
-    for (size_t i = 0; i < model->n_inputs; i++) {
-        weir_status status = zeros_of(&model->inputs[i], batch, &made[i], err);
-        if (status != WEIR_OK) {
-            serve_tensors_release(made, model->n_inputs);
-            return status;
-        }
-    }
-    memcpy(out, made, model->n_inputs * sizeof(struct weir_tensor *));
-    return WEIR_OK;
-}
-
 void serve_tensors_release(struct weir_tensor **tensors, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

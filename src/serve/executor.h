@@ -185,13 +185,6 @@ const char *serve_model_metadata(struct serve_model *model, const char *key);
 /** Is the first dimension of every input and output free (and is there an input)? */
 bool serve_model_is_batched(const struct serve_model *model);
 
-/**
- * Inputs of zeros (strings: empty) for a run; free dimensions are 1, but the first is `batch`.
- * @param out  n_inputs references, which the caller releases. Written only on success.
- */
-weir_status serve_model_zeros(const struct serve_model *model, int64_t batch,
-                              struct weir_tensor **out, struct weir_error *err) WEIR_MUST_CHECK;
-
 /** Does a tensor fit a port? INVALID, naming the port and what it expects. */
 weir_status serve_port_check(const struct serve_port *port, const struct weir_tensor *tensor,
                              struct weir_error *err) WEIR_MUST_CHECK;

@@ -245,7 +245,7 @@ static void answer_question(struct front *front, const struct protocol_request *
                                          .is_ready = is_any_ready(&view) &&
                                                      !atomic_load(&front->is_stopping)};
     protocol_answer_init(&answer);
-    weir_status status = route->answer(request, &state, &answer, &err);
+    weir_status status = protocol_answer_question(route, request, &state, &answer, &err);
     versions_view_release(&view);
     if (status != WEIR_OK) {
         protocol_answer_error(protocol, &err, &answer);

@@ -1,6 +1,5 @@
 #include "serve/replica_private.h"
 
-#include "base/file.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -11,19 +10,6 @@
 
 /* ---- models that were given ------------------------------------------------------------------ */
 
-/* A file that may be NULL, in the arena. */
-static weir_status read_extra(const char *path, struct weir_arena *arena, const char **out,
-                              size_t *out_len, struct weir_error *err)
-{
-    char *text;
-    if (path == NULL) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(weir_file_read(path, EXTRA_MAX_BYTES, arena, &text, out_len, err));
-    *out = text;
-    return WEIR_OK;
-}
-
 static weir_status load_with(struct serve_replica *replica, const struct serve_given *given,
                              struct weir_arena *arena, struct weir_error *err)
 {
@@ -33,9 +19,12 @@ static weir_status load_with(struct serve_replica *replica, const struct serve_g
                                     .path = given->path,
                                     .extras = &extras,
                                     .rules = replica->options->rules};
-    WEIR_TRY(read_extra(given->labels, arena, &extras.labels, &extras.labels_len, err));
-    WEIR_TRY(read_extra(given->preprocess, arena, &extras.preprocess, &extras.preprocess_len, err));
-    WEIR_TRY(read_extra(given->golden, arena, &wanted.golden, &wanted.golden_len, err));
+    WEIR_TRY(signature_extra_read(given->labels, EXTRA_MAX_BYTES, arena, &extras.labels,
+                                  &extras.labels_len, err));
+    WEIR_TRY(signature_extra_read(given->preprocess, EXTRA_MAX_BYTES, arena, &extras.preprocess,
+                                  &extras.preprocess_len, err));
+    WEIR_TRY(signature_extra_read(given->golden, EXTRA_MAX_BYTES, arena, &wanted.golden,
+                                  &wanted.golden_len, err));
     return versions_load(replica->versions, &wanted, err);
 }
 

@@ -94,7 +94,7 @@ static weir_status ask(const char *model, struct weir_error *out_err, struct wei
                           .lock = PTHREAD_MUTEX_INITIALIZER,
                           .changed = PTHREAD_COND_INITIALIZER};
     WEIR_TRY(versions_get(versions, model, 0, &version, out_err));
-    ck_assert_int_eq(serve_model_zeros(version->executor, 3, &in, &err), WEIR_OK);
+    test_model_zeros(version->executor, 3, &in);
     for (size_t i = 0; i < in->n_elems; i++) {
         ((float *)in->data)[i] = (float)(i % 17) / 17;
     }
