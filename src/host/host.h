@@ -64,9 +64,8 @@ struct weir_guest {
     const char *wanted; /**< Where in the place the server says it: "desired". */
     const char *member; /**< An answer without it wants nothing yet: "versions". */
     const char *file;   /**< What is remembered in the folder: "wanted.json". */
-    bool
-        is_low_priority; /**< The whole follower: also the priority of the threads that apply starts. Else
-                               only files are fetched so. */
+    /** The whole follower: also the priority of the threads that apply starts. Else only files are fetched so. */
+    bool is_low_priority;
     int64_t report_ms;
     const char *unsendable_event; /**< Logged: a report is no UTF-8. */
     const char *refused_event;    /**< Logged: the server does not want a report. */
@@ -83,8 +82,8 @@ struct weir_guest {
 
 /** Borrowed until weir_host_destroy. */
 struct weir_host_config {
-    const struct weir_host_spec
-        *spec; /**< Without a server, what is remembered is all there will be. */
+    /** Without a server, what is remembered is all there will be. */
+    const struct weir_host_spec *spec;
     const char *names[WEIR_HOST_NAMES_MAX]; /**< In the guest's place. */
     size_t n_names;
     const struct weir_guest *guest;

@@ -53,8 +53,8 @@ struct outbox_config {
 
 /** One decision, handed over: the outbox frees it and the picture. */
 struct outbox_item {
-    struct decision
-        *decision; /**< What it borrows lives until it is durable. Its image is of the picture. */
+    /** What it borrows lives until it is durable. Its image is of the picture. */
+    struct decision *decision;
     uint64_t received_ns;
     struct weir_image picture; /**< To be kept as a small JPEG; zeroed: none. */
     void *ticket;              /**< Given to on_durable. */
