@@ -123,7 +123,7 @@ static bool keep(const struct weir_host *host, const json_t *wanted)
     return is_kept;
 }
 
-/* Files whose name begins with "." are being fetched. */
+/* A file with a name that begins with "." is being fetched. */
 static void clean(const struct weir_host *host, const json_t *wanted)
 {
     const struct weir_guest *guest = host->config.guest;

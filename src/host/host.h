@@ -43,7 +43,7 @@
 
 #include <stdatomic.h>
 
-/** Of a file in the cache. */
+/** A path of a file in the cache has fewer. */
 #define WEIR_HOST_PATH_BYTES   4300
 #define WEIR_HOST_REASON_BYTES 512
 #define WEIR_HOST_NAMES_MAX    2
@@ -60,7 +60,7 @@ struct weir_host_standing {
 
 /** What is served. All functions get the config's context. */
 struct weir_guest {
-    const char *place;  /**< Of it at the server, as weir_client_path: "/api/v1/deployments/{}". */
+    const char *place;  /**< At the server, as weir_client_path: "/api/v1/deployments/{}". */
     const char *wanted; /**< Where in the place the server says it: "desired". */
     const char *member; /**< An answer without it wants nothing yet: "versions". */
     const char *file;   /**< What is remembered in the folder: "wanted.json". */

@@ -17,7 +17,7 @@ struct host_line {
 
 struct weir_host {
     struct weir_host_config config;
-    struct weir_arena arena; /**< Of the paths. */
+    struct weir_arena arena; /**< Holds the paths. */
     const char *wanted_path, *report_path;
     char cache_dir[WEIR_HOST_DIR_BYTES];
     struct host_line follower, reporter;
@@ -25,7 +25,7 @@ struct weir_host {
     atomic_bool is_stopping,
         is_ending; /**< Set under lock: the follower ends, and then the reporter. */
     pthread_mutex_t lock;
-    pthread_cond_t changed; /**< Of any of the above and below. */
+    pthread_cond_t changed; /**< Any of the above and below has changed. */
     /* Under lock. */
     bool has_news;
     struct weir_host_standing standing;

@@ -25,14 +25,14 @@ struct weir_host_spec {
 /** A text of an object, not empty. */
 struct weir_host_text {
     const char *key;
-    size_t offset; /**< Of a char *; NULL: it is not there. */
+    size_t offset; /**< There is a char * there; NULL: the object has none. */
     bool is_required;
 };
 
 /** An integer of an object. */
 struct weir_host_int {
     const char *key;
-    size_t offset; /**< Of an int64_t. */
+    size_t offset; /**< There is an int64_t there. */
     int64_t fallback, lo, hi;
 };
 

@@ -34,11 +34,11 @@ struct decision {
     double brightness; /**< NaN: none. */
     const char *error; /**< Of a frame that cannot be decided. */
     bool is_sandbox;   /**< It is tried: the decision has no effect. */
-    char image[WEIR_SHA256_TEXT_BYTES]; /**< Of its picture, which is kept; "": none is. */
-    struct weir_arena arena;            /**< Of texts that nothing else keeps. */
+    char image[WEIR_SHA256_TEXT_BYTES]; /**< The sum of its picture, which is kept; "": none is. */
+    struct weir_arena arena;            /**< Holds texts that nothing else keeps. */
 };
 
-/** Of which nothing is known yet. */
+/** Nothing is known of it yet. */
 struct decision *decision_create(void);
 
 /** NULL is accepted. */

@@ -65,7 +65,7 @@ struct protocol_route {
     weir_status (*answer)(const struct protocol_request *request,
                           const struct protocol_state *state, struct protocol_answer *answer,
                           struct weir_error *err);
-    const char *says;  /**< A question whose answer is always this JSON. */
+    const char *says;  /**< The question always gets this JSON. */
     const char *lacks; /**< What is not there: the sentence of the UNSUPPORTED that it gets. */
 };
 

@@ -113,7 +113,7 @@ static json_t *version_json(const struct version_row *row)
 
 json_t *serve_report(const struct serve_replica *replica)
 {
-    int64_t revision = atomic_load(&replica->revision); /* Whose versions are announced by now. */
+    int64_t revision = atomic_load(&replica->revision); /* Its versions are announced by now. */
     char url[URL_BYTES];
     struct weir_arena arena;
     struct versions_view view;

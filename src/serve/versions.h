@@ -68,7 +68,7 @@ struct version_wanted {
 
 struct versions_config {
     size_t memory_max_bytes; /**< Of all versions together; 0: no bound. */
-    /** Of each; batch_max is set by its rules. Texts are borrowed. */
+    /** Each is loaded with these; batch_max is set by its rules. Texts are borrowed. */
     struct executor_options executor;
     /** A GPU has failed: called once, on a batcher's thread, which it must not hold up. The versions
      *  that ran there fail every request; the one that met it is LOADING, with the reason. NULL: nobody
