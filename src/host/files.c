@@ -82,7 +82,7 @@ weir_status weir_host_get(struct weir_host *host, const char *sha256, const char
 {
     struct fetch fetch = {.host = host, .sha256 = sha256, .path = path};
     pthread_t thread;
-    if (host->config.guest->is_low_priority) {
+    if (host->config.hosted->is_low_priority) {
         return get(host, sha256, path, err);
     }
     int failed = pthread_create(&thread, NULL, fetch_main, &fetch);
@@ -99,7 +99,7 @@ weir_status weir_host_get(struct weir_host *host, const char *sha256, const char
 static char *remembered_path(const struct weir_host *host, char out[WEIR_HOST_PATH_BYTES])
 {
     (void)snprintf(out, WEIR_HOST_PATH_BYTES, "%s/%s", host->config.spec->dir,
-                   host->config.guest->file);
+                   host->config.hosted->file);
     return out;
 }
 
@@ -126,12 +126,13 @@ static bool keep(const struct weir_host *host, const json_t *wanted)
 /* A file with a name that begins with "." is being fetched. */
 static void clean(const struct weir_host *host, const json_t *wanted)
 {
-    const struct weir_guest *guest = host->config.guest;
+    const struct weir_hosted *hosted = host->config.hosted;
     DIR *stream = opendir(host->cache_dir);
     const struct dirent *entry;
     while (stream != NULL && (entry = readdir(stream)) != NULL) {
         char path[WEIR_HOST_PATH_BYTES + 256];
-        if (entry->d_name[0] != '.' && !guest->needs(host->config.context, wanted, entry->d_name)) {
+        if (entry->d_name[0] != '.' &&
+            !hosted->needs(host->config.context, wanted, entry->d_name)) {
             (void)snprintf(path, sizeof path, "%s/%s", host->cache_dir, entry->d_name);
             (void)unlink(path);
         }

@@ -49,7 +49,7 @@ static void judge(struct weir_host *host, int64_t revision, weir_status status,
 static weir_status apply(struct weir_host *host, const json_t *wanted, struct weir_error *err)
 {
     int64_t revision = json_integer_value(json_object_get(wanted, "revision"));
-    weir_status status = host->config.guest->apply(host->config.context, wanted, err);
+    weir_status status = host->config.hosted->apply(host->config.context, wanted, err);
     judge(host, revision, status, err);
     WEIR_TRY(status);
     host_remember(host, wanted);
@@ -80,14 +80,14 @@ static weir_status ask(struct weir_host *host, struct weir_error *err)
 {
     char path[WEIR_HOST_PATH_BYTES];
     json_t *reply;
-    const struct weir_guest *guest = host->config.guest;
+    const struct weir_hosted *hosted = host->config.hosted;
     (void)snprintf(path, sizeof path, "%s?after=%" PRId64 "&wait_s=%d", host->wanted_path,
                    host->revision, POLL_WAIT_S);
     WEIR_TRY(weir_client_call(host->follower.client, "GET", path, NULL, &reply, err));
     int64_t revision = json_integer_value(json_object_get(reply, "revision"));
     weir_status status = WEIR_OK;
     /* A server that was set back to an older state counts again: what it says is what counts. */
-    bool is_new = revision != host->revision && json_object_get(reply, guest->member) != NULL;
+    bool is_new = revision != host->revision && json_object_get(reply, hosted->member) != NULL;
     if (is_new) {
         status = apply(host, reply, err);
     }
@@ -102,9 +102,9 @@ static weir_status ask(struct weir_host *host, struct weir_error *err)
 static void go_on(struct weir_host *host, struct weir_backoff *backoff)
 {
     struct weir_error err = {0};
-    const struct weir_guest *guest = host->config.guest;
-    if (guest->before_asking != NULL) {
-        guest->before_asking(host->config.context);
+    const struct weir_hosted *hosted = host->config.hosted;
+    if (hosted->before_asking != NULL) {
+        hosted->before_asking(host->config.context);
     }
     if (ask(host, &err) == WEIR_OK) {
         weir_backoff_reset(backoff);
@@ -120,7 +120,7 @@ static void *follower_main(void *context)
     struct weir_error err = {0};
     int64_t retry_ms = host->config.retry_ms > 0 ? host->config.retry_ms : RETRY_FIRST_MS;
     struct weir_backoff backoff = {.base_ms = retry_ms, .max_ms = RETRY_MAX_MS};
-    if (host->config.guest->is_low_priority) {
+    if (host->config.hosted->is_low_priority) {
         host_lower_priority();
     }
     weir_status status = apply_remembered(host, &err);
@@ -138,28 +138,28 @@ static void *follower_main(void *context)
 static void report(struct weir_host *host)
 {
     struct weir_error err;
-    const struct weir_guest *guest = host->config.guest;
+    const struct weir_hosted *hosted = host->config.hosted;
     pthread_mutex_lock(&host->lock);
     struct weir_host_standing standing = host->standing;
     host->has_news = false; /* before anything is looked at, so that no news is missed */
     pthread_mutex_unlock(&host->lock);
-    json_t *json = guest->report(host->config.context, &standing);
+    json_t *json = hosted->report(host->config.context, &standing);
     if (json == NULL) {
-        weir_log_event(WEIR_LOG_WARN, guest->unsendable_event);
+        weir_log_event(WEIR_LOG_WARN, hosted->unsendable_event);
         return;
     }
     weir_status status =
         weir_client_call(host->reporter.client, "PUT", host->report_path, json, NULL, &err);
     json_decref(json);
     if (status != WEIR_OK && !weir_client_can_retry(status) && status != WEIR_ERR_CANCELLED) {
-        weir_log(guest->refused_level, guest->refused_event, WEIR_KV_STR("reason", err.message));
+        weir_log(hosted->refused_level, hosted->refused_event, WEIR_KV_STR("reason", err.message));
     }
 }
 
 /* Until there is news or the next report is due; false: end. */
 static bool wait_for_next(struct weir_host *host)
 {
-    struct timespec deadline = weir_deadline_after(host->config.guest->report_ms);
+    struct timespec deadline = weir_deadline_after(host->config.hosted->report_ms);
     int rc = 0;
     pthread_mutex_lock(&host->lock);
     while (!host->is_ending && !host->has_news && rc != ETIMEDOUT) {
@@ -197,8 +197,8 @@ static void make_paths(struct weir_host *host)
     const struct weir_host_config *config = &host->config;
     struct weir_arena *arena = &host->arena;
     const char *place =
-        weir_client_path(arena, config->guest->place, config->names, config->n_names);
-    host->wanted_path = weir_arena_printf(arena, "%s/%s", place, config->guest->wanted);
+        weir_client_path(arena, config->hosted->place, config->names, config->n_names);
+    host->wanted_path = weir_arena_printf(arena, "%s/%s", place, config->hosted->wanted);
     host->report_path = weir_arena_printf(
         arena, "%s%s", place,
         weir_client_path(arena, "/replicas/{}", (const char *[]){config->spec->replica}, 1));
@@ -212,7 +212,7 @@ static weir_status open_parts(struct weir_host *host, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(weir_host_client_open(spec, POLL_TIMEOUT_MS, &host->follower.client, err));
-    return host->config.guest->report != NULL
+    return host->config.hosted->report != NULL
                ? weir_host_client_open(spec, REPORT_CALL_MS, &host->reporter.client, err)
                : WEIR_OK;
 }

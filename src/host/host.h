@@ -1,20 +1,20 @@
 /**
  * Host: what every replica stands on, a process that its server tells what to serve and that goes on
- * without it. What is served, and how, is its guest: `serve` answers requests, `predict` decides frames.
+ * without it. What it serves, and how, is what it hosts: `serve` answers requests, `predict` decides frames.
  *
- * Three nouns. The *guest* is a table of what is to be done with what the server wants, and a context. What
+ * Three nouns. What is *hosted* is a table of what is to be done with what the server wants, and a context. What
  * is *wanted* is a JSON object with a "revision". The *standing* is what became of it, which the server is
  * told.
  *
- *     static const struct weir_guest guest = {.place = "/api/v1/deployments/{}", .wanted = "desired",
+ *     static const struct weir_hosted hosted = {.place = "/api/v1/deployments/{}", .wanted = "desired",
  *                                             .member = "versions", .file = "wanted.json", .report_ms = 2000,
  *                                             .apply = apply, .needs = needs, .report = report};
  *     const struct weir_host_config config = {.spec = &spec->host, .names = {"digits"}, .n_names = 1,
- *                                             .guest = &guest, .context = replica};
+ *                                             .hosted = &hosted, .context = replica};
  *     WEIR_TRY(weir_host_create(&config, &replica->host, err));
  *     WEIR_TRY(weir_host_start(replica->host, err));
  *     …
- *     weir_host_destroy(replica->host);   // before what the guest's functions look at
+ *     weir_host_destroy(replica->host);   // before what the hosted functions look at
  *
  * The follower, a thread, asks the server (GET PLACE/WANTED?after=REVISION, a long poll) and hands what has
  * another revision to `apply`. When that fails, the same is asked for and applied again after 1 s, 2 s …
@@ -22,13 +22,13 @@
  * applied first when the process starts again, whether or not the server is there.
  *
  * Files that what is wanted names by their SHA-256 are fetched into a cache beside it, at low priority, and
- * checked whenever they are asked for. After each success those that the guest does not need go.
+ * checked whenever they are asked for. After each success those that what is hosted does not need go.
  *
  * The reporter, a thread with a connection of its own, so that what takes long to apply does not look like a
  * replica that is dead, tells the server how things stand (PUT PLACE/replicas/REPLICA): at once when there is news, and
  * every `report_ms`. While the server is away nothing is kept: the next report says it all.
  *
- * When a version may be freed is the guest's matter: the host holds nothing of it. A process around both is
+ * When a version may be freed is the matter of what is hosted: the host holds nothing of it. A process around both is
  * host/program.h.
  *
  * Threads: create, start and destroy belong to one thread. `apply`, `needs` and `before_asking` run on the
@@ -59,7 +59,7 @@ struct weir_host_standing {
 };
 
 /** What is served. All functions get the config's context. */
-struct weir_guest {
+struct weir_hosted {
     const char *place;  /**< At the server, as weir_client_path: "/api/v1/deployments/{}". */
     const char *wanted; /**< Where in the place the server says it: "desired". */
     const char *member; /**< An answer without it wants nothing yet: "versions". */
@@ -84,9 +84,9 @@ struct weir_guest {
 struct weir_host_config {
     /** Without a server, what is remembered is all there will be. */
     const struct weir_host_spec *spec;
-    const char *names[WEIR_HOST_NAMES_MAX]; /**< In the guest's place. */
+    const char *names[WEIR_HOST_NAMES_MAX]; /**< In the place of what is hosted. */
     size_t n_names;
-    const struct weir_guest *guest;
+    const struct weir_hosted *hosted;
     void *context;
     int64_t retry_ms; /**< First pause after a failure; 0: 1 s. */
 };

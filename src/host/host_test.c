@@ -18,7 +18,7 @@ struct fixture {
     struct weir_host *host;
     char dir[WEIR_DIR_TEMPORARY_BYTES], url[64], sha256[WEIR_SHA256_TEXT_BYTES];
     struct weir_host_spec spec;
-    struct weir_guest guest;
+    struct weir_hosted hosted;
     sem_t applied; /* once for each call of apply */
     sem_t told;    /* once for each report */
     atomic_int n_failures, n_asked, n_blobs;
@@ -139,7 +139,7 @@ static void create(void)
     const struct weir_host_config config = {.spec = &f.spec,
                                             .names = {"a b"},
                                             .n_names = 1,
-                                            .guest = &f.guest,
+                                            .hosted = &f.hosted,
                                             .context = &f,
                                             .retry_ms = 1};
     ck_assert_int_eq(weir_host_create(&config, &f.host, &err), WEIR_OK);
@@ -176,17 +176,17 @@ static void set_up(void)
     f.server = serve(&(struct weir_http_config){0}, handle, NULL);
     (void)snprintf(f.url, sizeof f.url, "http://127.0.0.1:%d", weir_http_server_port(f.server));
     f.spec = (struct weir_host_spec){.replica = "r-0", .dir = f.dir, .server = f.url};
-    f.guest = (struct weir_guest){.place = "/{}",
-                                  .wanted = "wanted",
-                                  .member = "versions",
-                                  .file = "wanted.json",
-                                  .report_ms = 3600 * 1000,
-                                  .unsendable_event = "report_not_utf8",
-                                  .refused_event = "report_refused",
-                                  .apply = apply,
-                                  .needs = needs,
-                                  .report = report,
-                                  .before_asking = before_asking};
+    f.hosted = (struct weir_hosted){.place = "/{}",
+                                    .wanted = "wanted",
+                                    .member = "versions",
+                                    .file = "wanted.json",
+                                    .report_ms = 3600 * 1000,
+                                    .unsendable_event = "report_not_utf8",
+                                    .refused_event = "report_refused",
+                                    .apply = apply,
+                                    .needs = needs,
+                                    .report = report,
+                                    .before_asking = before_asking};
 }
 
 static void tear_down(void)
@@ -311,7 +311,7 @@ static weir_status get_files(void)
 START_TEST(a_file_is_fetched_once_and_again_if_it_is_damaged)
 {
     f.act = get_files;
-    f.guest.is_low_priority = _i == 1;
+    f.hosted.is_low_priority = _i == 1;
     char name[8 + WEIR_SHA256_TEXT_BYTES];
     want("{\"revision\":1,\"versions\":[]}");
     start();

@@ -38,7 +38,7 @@ static int run(const struct weir_host_program *program, const void *options,
 {
     struct weir_host_run run = {.is_broken = false};
     struct weir_error err = {0};
-    void *guest;
+    void *hosted;
     sigset_t signals;
     int signal_number;
     /* Blocked before any thread is made, so that only sigwait sees them. */
@@ -46,13 +46,13 @@ static int run(const struct weir_host_program *program, const void *options,
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    if (program->start(&run, options, arena, &guest, &err) != WEIR_OK) {
+    if (program->start(&run, options, arena, &hosted, &err) != WEIR_OK) {
         return weir_host_fail(program->name, &err);
     }
     while (sigwait(&signals, &signal_number) != 0) {
     }
     weir_log(WEIR_LOG_INFO, program->stopping_event, WEIR_KV_INT("signal", signal_number));
-    program->stop(guest);
+    program->stop(hosted);
     weir_log_event(WEIR_LOG_INFO, program->stopped_event);
     return atomic_load(&run.is_broken) ? weir_host_fail(program->name, &run.err) : EXIT_SUCCESS;
 }

@@ -50,7 +50,7 @@ struct weir_host_program {
      */
     weir_status (*start)(struct weir_host_run *run, const void *options, struct weir_arena *arena,
                          void **out, struct weir_error *err);
-    void (*stop)(void *guest);
+    void (*stop)(void *hosted);
     const char *stopping_event, *stopped_event; /**< Logged. */
 };
 

@@ -43,14 +43,14 @@ static weir_status start(struct weir_host_run *run, const void *given, struct we
     } else {
         ck_assert_int_eq(kill(getpid(), SIGTERM), 0); /* it is blocked, or this would be the end */
     }
-    *out = weir_arena_strdup(arena, "guest");
+    *out = weir_arena_strdup(arena, "hosted");
     return WEIR_OK;
 }
 
-static void stop(void *guest)
+static void stop(void *hosted)
 {
     n_stopped++;
-    ck_assert_str_eq(guest, "guest");
+    ck_assert_str_eq(hosted, "hosted");
 }
 
 static bool fits(const void *given)

@@ -4,7 +4,7 @@
  * Every replica's spec.json holds
  *
  *     {"replica": "digits-1", "dir": "/…/replicas/JOB-0", "server": "https://…", "token_file": "token",
- *      "ca_file": "/…", …what its guest is told}
+ *      "ca_file": "/…", …what is hosted is told}
  *
  * "server" is what the server takes itself for; $WEIR_SERVER and $WEIR_CA_FILE, from the agent, which knows
  * the way to it, win (host/program.h). It may be absent, as may "ca_file": the system's authorities. "dir" is the
@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "client/client.h"
 
-/** First in a guest's own struct of what it is told. */
+/** First in the struct of what is told to what is hosted. */
 struct weir_host_spec {
     char *replica, *dir, *server, *token_file, *ca_file;
 };
@@ -36,7 +36,7 @@ struct weir_host_int {
     int64_t fallback, lo, hi;
 };
 
-/** What a guest is told beside. */
+/** What is told beside. */
 struct weir_host_spec_form {
     const struct weir_host_text *texts;
     size_t n_texts;
@@ -46,7 +46,7 @@ struct weir_host_spec_form {
 
 /**
  * Read the file.
- * @param out  The guest's struct, which begins with a weir_host_spec and is zeroed. Text lives in the arena.
+ * @param out  A struct, which begins with a weir_host_spec and is zeroed. Text lives in the arena.
  * @return INVALID with the place of what is wrong, or as `read`, behind the file's name.
  */
 weir_status weir_host_spec_load(const char *path, const struct weir_host_spec_form *form,

@@ -331,7 +331,7 @@ static weir_status apply(void *context, const json_t *json, struct weir_error *e
     return status;
 }
 
-/* ---- the guest ------------------------------------------------------------------------------- */
+/* ---- what is hosted -------------------------------------------------------------------------- */
 
 static json_t *report(void *context, const struct weir_host_standing *standing)
 {
@@ -339,19 +339,19 @@ static json_t *report(void *context, const struct weir_host_standing *standing)
     return heartbeat_make(&deployer->config.heartbeat, standing);
 }
 
-static const struct weir_guest guest = {.place = "/api/v1/ions/{}/pipelines/{}",
-                                        .wanted = "deployment",
-                                        .member = "model",
-                                        .file = "deployment.json",
-                                        .is_low_priority = true,
-                                        .report_ms = HEARTBEAT_MS,
-                                        .unsendable_event = "heartbeat_not_utf8",
-                                        .refused_event = "heartbeat_refused",
-                                        .refused_level = WEIR_LOG_DEBUG,
-                                        .apply = apply,
-                                        .needs = needs,
-                                        .report = report,
-                                        .before_asking = report_threshold};
+static const struct weir_hosted hosted = {.place = "/api/v1/ions/{}/pipelines/{}",
+                                          .wanted = "deployment",
+                                          .member = "model",
+                                          .file = "deployment.json",
+                                          .is_low_priority = true,
+                                          .report_ms = HEARTBEAT_MS,
+                                          .unsendable_event = "heartbeat_not_utf8",
+                                          .refused_event = "heartbeat_refused",
+                                          .refused_level = WEIR_LOG_DEBUG,
+                                          .apply = apply,
+                                          .needs = needs,
+                                          .report = report,
+                                          .before_asking = report_threshold};
 
 static weir_status start_host(struct deployer *deployer, struct weir_error *err)
 {
@@ -359,7 +359,7 @@ static weir_status start_host(struct deployer *deployer, struct weir_error *err)
     const struct weir_host_config host = {.spec = &spec->host,
                                           .names = {spec->ion, spec->pipeline},
                                           .n_names = 2,
-                                          .guest = &guest,
+                                          .hosted = &hosted,
                                           .context = deployer};
     WEIR_TRY(weir_host_create(&host, &deployer->host, err));
     return weir_host_start(deployer->host, err);

@@ -1,5 +1,5 @@
 /**
- * Deployment: what the server wants served, and the guest of a host that makes it so (host/host.h).
+ * Deployment: what the server wants served, and what makes it so, hosted by host/host.h.
  *
  * It gets the model file into the cache, loads and warms it up, embeds the gallery with a net of its own,
  * calibrates, and publishes model, gallery and lists as one serving. What did not change is kept:

@@ -16,7 +16,7 @@
  *
  * Objects, one header each: source.h (directory, http), intake.h (bounded queue), engine.h (the
  * thread), stage.h (a chain of stages and their kinds), model.h (what executes models), matcher.h,
- * calibrate.h and decide.h (pure), gallery.h, serving.h, deployment.h (the host's guest: what the server wants
+ * calibrate.h and decide.h (pure), gallery.h, serving.h, deployment.h (what the host hosts: what the server wants
  * served), outbox.h (log, readers), consumer.h (what reads it), sink.h, shipper.h, health.h (drift), spec.h.
  *
  * Threads of a replica: one per source (http: its pool), the engine, the outbox's writer, one per

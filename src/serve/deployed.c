@@ -135,7 +135,7 @@ static weir_status apply(void *context, const json_t *json, struct weir_error *e
     return status;
 }
 
-/* ---- the guest ------------------------------------------------------------------------------- */
+/* ---- what is hosted -------------------------------------------------------------------------- */
 
 /* Does a version that is wanted need it? */
 static bool needs(const void *context, const json_t *wanted, const char *file)
@@ -160,14 +160,14 @@ static json_t *report(void *context, const struct weir_host_standing *standing)
     return serve_report(context);
 }
 
-const struct weir_guest serve_deployed = {.place = "/api/v1/deployments/{}",
-                                          .wanted = "desired",
-                                          .member = "versions",
-                                          .file = "wanted.json",
-                                          .report_ms = REPORT_MS,
-                                          .unsendable_event = "report_not_utf8",
-                                          .refused_event = "report_refused",
-                                          .refused_level = WEIR_LOG_WARN,
-                                          .apply = apply,
-                                          .needs = needs,
-                                          .report = report};
+const struct weir_hosted serve_deployed = {.place = "/api/v1/deployments/{}",
+                                           .wanted = "desired",
+                                           .member = "versions",
+                                           .file = "wanted.json",
+                                           .report_ms = REPORT_MS,
+                                           .unsendable_event = "report_not_utf8",
+                                           .refused_event = "report_refused",
+                                           .refused_level = WEIR_LOG_WARN,
+                                           .apply = apply,
+                                           .needs = needs,
+                                           .report = report};

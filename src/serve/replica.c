@@ -99,7 +99,7 @@ static weir_status start_host(struct serve_replica *replica, struct weir_error *
     const struct weir_host_config config = {.spec = &spec->host,
                                             .names = {spec->deployment},
                                             .n_names = 1,
-                                            .guest = &serve_deployed,
+                                            .hosted = &serve_deployed,
                                             .context = replica};
     WEIR_TRY(weir_host_create(&config, &replica->host, err));
     return weir_host_start(replica->host, err);

@@ -1,4 +1,4 @@
-/** A replica's inside, and the guest that one of a deployment is (host/host.h). */
+/** A replica's inside, and what a host hosts of one of a deployment (host/host.h). */
 #ifndef WEIR_SERVE_REPLICA_PRIVATE_H
 #define WEIR_SERVE_REPLICA_PRIVATE_H
 
@@ -20,7 +20,7 @@ struct serve_replica {
  * others serve. What another try may mend (no server, no memory) is tried again. Files are fetched and summed
  * at low priority. Loading is not: threads that a model makes while it is loaded would keep the priority.
  */
-extern const struct weir_guest serve_deployed;
+extern const struct weir_hosted serve_deployed;
 
 /**
  * What the server is told, a new reference; NULL: it would be no UTF-8.
