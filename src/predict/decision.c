@@ -3,6 +3,37 @@
 #include "base/clock.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+struct decision *decision_create(void)
+{
+    struct decision *decision = weir_xalloc(sizeof *decision);
+    *decision = (struct decision){.score = NAN, .threshold = NAN, .brightness = NAN};
+    weir_arena_init(&decision->arena, 0);
+    return decision;
+}
+
+void decision_destroy(struct decision *decision)
+{
+    if (decision != NULL) {
+        weir_arena_fini(&decision->arena);
+        free(decision);
+    }
+}
+
+void decision_keep(struct decision *decision)
+{
+    struct weir_arena *arena = &decision->arena;
+    struct decision_label *labels =
+        WEIR_ARENA_ARRAY(arena, decision->n_labels + 1, struct decision_label);
+    for (size_t i = 0; i < decision->n_labels; i++) {
+        labels[i] = (struct decision_label){weir_arena_strdup(arena, decision->labels[i].label),
+                                            decision->labels[i].score};
+    }
+    decision->labels = decision->labels != NULL ? labels : NULL;
+    decision->person = weir_arena_strdup(arena, decision->person);
+    decision->label = weir_arena_strdup(arena, decision->label);
+}
 
 static json_t *text(const char *value)
 {
@@ -14,7 +45,18 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-json_t *decision_to_json(struct decision *decision)
+static json_t *labels_of(const struct decision *decision)
+{
+    json_t *labels = decision->labels != NULL ? json_array() : json_null();
+    for (size_t i = 0; i < decision->n_labels; i++) {
+        const struct decision_label *one = &decision->labels[i];
+        json_array_append_new(labels,
+                              json_pack("{s:s,s:f}", "label", one->label, "score", one->score));
+    }
+    return labels;
+}
+
+json_t *decision_to_json(const struct decision *decision)
 {
     char time[WEIR_TIME_TEXT_BYTES];
     weir_time_format(decision->time_ms, time);
@@ -32,8 +74,7 @@ json_t *decision_to_json(struct decision *decision)
     json_object_set_new(json, "verdict", text(verdict_text(decision->verdict)));
     json_object_set_new(json, "person", text(decision->person));
     json_object_set_new(json, "label", text(decision->label));
-    json_object_set_new(json, "labels", decision->labels != NULL ? decision->labels : json_null());
-    decision->labels = NULL;
+    json_object_set_new(json, "labels", labels_of(decision));
     json_object_set_new(json, "score", number(decision->score));
     json_object_set_new(json, "threshold", number(decision->threshold));
     json_object_set_new(json, "model_version", json_integer(decision->model_version));
@@ -43,6 +84,6 @@ json_t *decision_to_json(struct decision *decision)
     json_object_set_new(json, "brightness", number(decision->brightness));
     json_object_set_new(json, "error", text(decision->error));
     json_object_set_new(json, "is_sandbox", json_boolean(decision->is_sandbox));
-    json_object_set_new(json, "image", json_null());
+    json_object_set_new(json, "image", text(decision->image[0] != '\0' ? decision->image : NULL));
     return json;
 }

@@ -2,12 +2,19 @@
 #ifndef WEIR_PREDICT_DECISION_H
 #define WEIR_PREDICT_DECISION_H
 
+#include "base/arena.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/uuid.h"
 #include "predict/decide.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct decision_label {
+    const char *label;
+    double score;
+};
 
 struct decision {
     char id[WEIR_UUID_BYTES];
@@ -16,9 +23,10 @@ struct decision {
     const char *key; /**< Of the frame; NULL: camera and number name it. */
     int64_t time_ms; /**< When the frame was there. */
     enum verdict verdict;
-    const char *person;      /**< Recognised; NULL if unknown. */
-    const char *label;       /**< Of a classifier; NULL if unknown, or there is none. */
-    json_t *labels;          /**< The likeliest, [{"label","score"}]; NULL: not asked for. Taken. */
+    const char *person;                  /**< Recognised; NULL if unknown. */
+    const char *label;                   /**< Of a classifier; NULL if unknown, or there is none. */
+    const struct decision_label *labels; /**< The likeliest; NULL: not asked for. */
+    size_t n_labels;
     double score, threshold; /**< NaN: none. */
     int64_t model_version, gallery_version, list_revision;
     int64_t
@@ -26,12 +34,23 @@ struct decision {
     double brightness; /**< NaN: none. */
     const char *error; /**< Of a frame that cannot be decided. */
     bool is_sandbox;   /**< It is tried: the decision has no effect. */
+    char image[WEIR_SHA256_TEXT_BYTES]; /**< The sum of its picture, which is kept; "": none is. */
+    struct weir_arena arena;            /**< Holds texts that nothing else keeps. */
 };
 
+/** Nothing is known of it yet. */
+struct decision *decision_create(void);
+
+/** NULL is accepted. */
+void decision_destroy(struct decision *decision);
+
+/** From now on it is its own: what model and gallery call things is copied. Other texts are borrowed still. */
+void decision_keep(struct decision *decision);
+
 /**
- * New object with every field of the record but "durable_us", which is known later, and "key" if there is none. "image" is
- * null. Text that is not UTF-8 becomes "?". Takes the reference to `labels`.
+ * New object with every field of the record but "durable_us", which is known later, and "key" if there is none. Text
+ * that is not UTF-8 becomes "?".
  */
-json_t *decision_to_json(struct decision *decision);
+json_t *decision_to_json(const struct decision *decision);
 
 #endif

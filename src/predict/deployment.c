@@ -3,15 +3,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "client/follow.h"
-#include "predict/heartbeat.h"
 #include "predict/threshold_report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
-#define PATH_BYTES         WEIR_FOLLOW_PATH_BYTES
+#define PATH_BYTES         WEIR_HOST_PATH_BYTES
 
 /** Blobs of a model that was served, of its gallery and of the impostors; "" for none. */
 struct served {
@@ -21,8 +19,7 @@ struct served {
 
 struct deployer {
     struct deployer_config config;
-    char *path; /**< Of the server's deployment. */
-    struct weir_follow *follow;
+    struct weir_host *host;
     json_t *unreported;         /**< Threshold that the server has not been told; NULL: none. */
     struct served last, before; /**< Whose files are kept. */
 };
@@ -36,7 +33,7 @@ static weir_status fetch(void *context, const char *sha256, const char *path,
                          struct weir_error *err)
 {
     const struct deployer *deployer = context;
-    return weir_follow_get(deployer->follow, sha256, path, err);
+    return weir_host_get(deployer->host, sha256, path, err);
 }
 
 /* ---- applying -------------------------------------------------------------------------------- */
@@ -56,7 +53,7 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
         *out = model_ref(old->model);
         return WEIR_OK;
     }
-    weir_follow_cache_path(deployer->follow, "model", wanted->model.blob, path);
+    weir_host_cache_path(deployer->host, "model", wanted->model.blob, path);
     WEIR_TRY(fetch(deployer, wanted->model.blob, path, err));
     timing->fetch_ns = weir_mono_ns() - start_ns;
     weir_status status = model_load(path, &wanted->model, 1, out, err);
@@ -70,7 +67,7 @@ static weir_status get_manifest(struct deployer *deployer, const char *what, con
 {
     char path[PATH_BYTES];
     struct weir_error json_err;
-    weir_follow_cache_path(deployer->follow, "manifest", blob, path);
+    weir_host_cache_path(deployer->host, "manifest", blob, path);
     weir_status status = fetch(deployer, blob, path, err);
     if (status != WEIR_OK) {
         (void)weir_error_prefix(err, "%s: ", what);
@@ -97,8 +94,8 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
 {
     char model[PATH_BYTES], store[PATH_BYTES];
     json_t *people = NULL, *impostors = NULL;
-    weir_follow_cache_path(deployer->follow, "model", wanted->model.blob, model);
-    weir_follow_cache_path(deployer->follow, embeddings_kind(deployer), wanted->model.blob, store);
+    weir_host_cache_path(deployer->host, "model", wanted->model.blob, model);
+    weir_host_cache_path(deployer->host, embeddings_kind(deployer), wanted->model.blob, store);
     weir_status status = get_manifest(deployer, "gallery", wanted->gallery_blob, &people, err);
     if (status == WEIR_OK && wanted->impostors_blob != NULL) {
         status = get_manifest(deployer, "impostors", wanted->impostors_blob, &impostors, err);
@@ -112,10 +109,10 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
             .embedder = {.model_path = model,
                          .model = wanted->model,
                          .store_path = store,
-                         .cache_dir = weir_follow_cache_dir(deployer->follow),
+                         .cache_dir = weir_host_cache_dir(deployer->host),
                          .fetch = fetch,
                          .context = deployer,
-                         .is_stopping = weir_follow_stopping(deployer->follow)},
+                         .is_stopping = weir_host_stopping(deployer->host)},
             .rates = wanted->rates};
         status = gallery_build(&request, out, err);
     }
@@ -150,39 +147,33 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
     return build_gallery(deployer, wanted, out, err);
 }
 
-static void log_classifier_ready(const struct serving *serving, const struct timing *timing)
-{
-    weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
-             WEIR_KV_STR("model", serving->model->name),
-             WEIR_KV_INT("model_version", serving->model->version),
-             WEIR_KV_STR("place", serving->model->serve->place),
-             WEIR_KV_INT("labels", (int64_t)serving->model->dim),
-             WEIR_KV_F64("threshold", serving_threshold(serving)),
-             WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6),
-             WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6),
-             WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6));
-}
-
 static void log_ready(const struct serving *serving, const struct timing *timing)
 {
     const struct gallery *gallery = serving->gallery;
-    if (gallery == NULL) {
-        log_classifier_ready(serving, timing);
-        return;
+    const struct model *model = serving->model;
+    struct weir_kv kvs[16];
+    size_t n = 0;
+    kvs[n++] = WEIR_KV_INT("revision", serving->revision);
+    kvs[n++] = WEIR_KV_STR("model", model->name);
+    kvs[n++] = WEIR_KV_INT("model_version", model->version);
+    kvs[n++] = WEIR_KV_STR("place", model->serve->place);
+    if (gallery != NULL) {
+        kvs[n++] = WEIR_KV_INT("gallery_version", gallery->version);
+        kvs[n++] = WEIR_KV_INT("people", (int64_t)gallery->n_persons);
+        kvs[n++] = WEIR_KV_INT("photos", (int64_t)gallery->templates.n);
+        kvs[n++] = WEIR_KV_INT("photos_embedded", (int64_t)gallery->n_embedded);
+        kvs[n++] = WEIR_KV_INT("photos_skipped", (int64_t)gallery->n_damaged);
+    } else {
+        kvs[n++] = WEIR_KV_INT("labels", (int64_t)model->dim);
+        kvs[n++] = WEIR_KV_F64("threshold", serving_threshold(serving));
     }
-    weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
-             WEIR_KV_STR("model", serving->model->name),
-             WEIR_KV_INT("model_version", serving->model->version),
-             WEIR_KV_STR("place", serving->model->serve->place),
-             WEIR_KV_INT("gallery_version", gallery->version),
-             WEIR_KV_INT("people", (int64_t)gallery->n_persons),
-             WEIR_KV_INT("photos", (int64_t)gallery->templates.n),
-             WEIR_KV_INT("photos_embedded", (int64_t)gallery->n_embedded),
-             WEIR_KV_INT("photos_skipped", (int64_t)gallery->n_damaged),
-             WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6),
-             WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6),
-             WEIR_KV_F64("gallery_ms", (double)timing->embed_ns / 1e6),
-             WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6));
+    kvs[n++] = WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6);
+    kvs[n++] = WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6);
+    if (gallery != NULL) {
+        kvs[n++] = WEIR_KV_F64("gallery_ms", (double)timing->embed_ns / 1e6);
+    }
+    kvs[n++] = WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6);
+    weir_log_kvs(WEIR_LOG_INFO, "deployment_ready", kvs, n);
 }
 
 /* Where the threshold comes from. The server is told when it can be. */
@@ -210,7 +201,7 @@ static void tell_threshold(struct deployer *deployer, const struct serving *serv
              WEIR_KV_F64("genuine_mean", found->genuine_mean),
              WEIR_KV_F64("refused_share", found->refused_share));
     json_decref(deployer->unreported);
-    deployer->unreported = threshold_report(serving, deployer->config.spec->replica);
+    deployer->unreported = threshold_report(serving, deployer->config.spec->host.replica);
 }
 
 static weir_status send_threshold(const struct deployer *deployer, struct weir_error *err)
@@ -220,7 +211,7 @@ static weir_status send_threshold(const struct deployer *deployer, struct weir_e
     weir_arena_init(&arena, 0);
     char *path = weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/threshold",
                                   (const char *[]){spec->ion, spec->pipeline}, 2);
-    weir_status status = weir_client_call(weir_follow_client(deployer->follow), "PUT", path,
+    weir_status status = weir_client_call(weir_host_client(deployer->host), "PUT", path,
                                           deployer->unreported, NULL, err);
     weir_arena_fini(&arena);
     return status;
@@ -286,7 +277,6 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
     log_ready(serving, &timing);
     tell_threshold(deployer, serving);
     serving_unref(serving);
-    heartbeat_applied(deployer->config.heartbeat, wanted->revision);
     return WEIR_OK;
 }
 
@@ -309,9 +299,10 @@ static void note_models(struct deployer *deployer, const struct deployment *want
     (void)snprintf(deployer->last.impostors, sizeof deployer->last.impostors, "%s", impostors);
 }
 
-static bool is_needed(const void *context, const char *file)
+static bool needs(const void *context, const json_t *wanted, const char *file)
 {
     const struct deployer *deployer = context;
+    (void)wanted; /* it is the last one */
     const struct served *last = &deployer->last, *before = &deployer->before;
     if (strstr(file, last->model) != NULL ||
         (last->gallery[0] != '\0' && strstr(file, last->gallery) != NULL) ||
@@ -320,14 +311,6 @@ static bool is_needed(const void *context, const char *file)
     }
     return before->model[0] != '\0' && strstr(file, before->model) != NULL &&
            (before->gallery[0] != '\0' || strncmp(file, "embeddings-", 11) != 0);
-}
-
-static void remember(struct deployer *deployer, const json_t *json, const struct deployment *wanted)
-{
-    if (weir_follow_remember(deployer->follow, json)) {
-        note_models(deployer, wanted);
-        weir_follow_clean(deployer->follow, is_needed, deployer);
-    }
 }
 
 static weir_status apply(void *context, const json_t *json, struct weir_error *err)
@@ -342,50 +325,52 @@ static weir_status apply(void *context, const json_t *json, struct weir_error *e
         status = apply_parsed(deployer, &wanted, err);
     }
     if (status == WEIR_OK) {
-        remember(deployer, json, &wanted);
-    } else if (status != WEIR_ERR_CANCELLED && !weir_client_can_retry(status)) {
-        /* What another try may mend is not a deployment that failed. */
-        heartbeat_failed(deployer->config.heartbeat,
-                         json_integer_value(json_object_get(json, "revision")), err->message);
+        note_models(deployer, &wanted);
     }
     weir_arena_fini(&arena);
     return status;
 }
 
-/* ---- lifecycle ------------------------------------------------------------------------------- */
+/* ---- what is hosted -------------------------------------------------------------------------- */
 
-static char *path_of(const struct predict_spec *spec)
+static json_t *report(void *context, const struct weir_host_standing *standing)
 {
-    struct weir_arena arena;
-    weir_arena_init(&arena, 0);
-    char *path = weir_xstrdup(weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/deployment",
-                                               (const char *[]){spec->ion, spec->pipeline}, 2));
-    weir_arena_fini(&arena);
-    return path;
+    const struct deployer *deployer = context;
+    return heartbeat_make(&deployer->config.heartbeat, standing);
+}
+
+static const struct weir_hosted hosted = {.place = "/api/v1/ions/{}/pipelines/{}",
+                                          .wanted = "deployment",
+                                          .member = "model",
+                                          .file = "deployment.json",
+                                          .is_low_priority = true,
+                                          .report_ms = HEARTBEAT_MS,
+                                          .unsendable_event = "heartbeat_not_utf8",
+                                          .refused_event = "heartbeat_refused",
+                                          .refused_level = WEIR_LOG_DEBUG,
+                                          .apply = apply,
+                                          .needs = needs,
+                                          .report = report,
+                                          .before_asking = report_threshold};
+
+static weir_status start_host(struct deployer *deployer, struct weir_error *err)
+{
+    const struct predict_spec *spec = deployer->config.spec;
+    const struct weir_host_config host = {.spec = &spec->host,
+                                          .names = {spec->ion, spec->pipeline},
+                                          .n_names = 2,
+                                          .hosted = &hosted,
+                                          .context = deployer};
+    WEIR_TRY(weir_host_create(&host, &deployer->host, err));
+    return weir_host_start(deployer->host, err);
 }
 
 weir_status deployer_start(const struct deployer_config *config, struct deployer **out,
                            struct weir_error *err)
 {
-    const struct predict_spec *spec = config->spec;
     struct deployer *deployer = weir_xalloc(sizeof *deployer);
-    *deployer =
-        (struct deployer){.config = *config, .path = spec->server != NULL ? path_of(spec) : NULL};
-    const struct weir_follow_config follow = {.server = spec->server,
-                                              .token_file = spec->token_file,
-                                              .ca_file = spec->ca_file,
-                                              .path = deployer->path,
-                                              .member = "model",
-                                              .dir = spec->dir,
-                                              .file = "deployment.json",
-                                              .is_low_priority = true,
-                                              .apply = apply,
-                                              .before_asking = report_threshold,
-                                              .context = deployer};
-    weir_status status = weir_follow_create(&follow, &deployer->follow, err);
-    if (status == WEIR_OK) {
-        status = weir_follow_start(deployer->follow, err);
-    }
+    *deployer = (struct deployer){.config = *config};
+    weir_status status = start_host(deployer, err);
     if (status != WEIR_OK) {
         deployer_stop(deployer);
         return status;
@@ -399,8 +384,7 @@ void deployer_stop(struct deployer *deployer)
     if (deployer == NULL) {
         return;
     }
-    weir_follow_destroy(deployer->follow);
+    weir_host_destroy(deployer->host);
     json_decref(deployer->unreported);
-    free(deployer->path);
     free(deployer);
 }

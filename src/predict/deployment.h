@@ -1,16 +1,13 @@
 /**
- * Deployment: what the server wants served, and the thread that makes it so.
+ * Deployment: what the server wants served, and what makes it so, hosted by host/host.h.
  *
- * The thread asks the server (long poll) for a revision newer than the one served. It gets the
- * model file into the cache, loads and warms it up, embeds the gallery with a net of its own,
+ * It gets the model file into the cache, loads and warms it up, embeds the gallery with a net of its own,
  * calibrates, and publishes model, gallery and lists as one serving. What did not change is kept:
  * new lists cost nothing, a new person one embedding. It runs at low priority; frames go on being
  * decided by the old serving. How the threshold came about is logged and reported to the server
- * (threshold_report.h). When a step fails, the old serving stays and the deployment is tried
- * again after 1 s, 2 s … 60 s (client/follow.h).
+ * (threshold_report.h). When a step fails, the old serving stays and the deployment is tried again.
  *
- * What was served last is kept in the folder (deployment.json, model, manifest, embeddings), so
- * that a restarted replica decides at once, whether or not the server is there.
+ * Model, manifest and embeddings of what was served last stay in the folder, beside deployment.json.
  */
 #ifndef WEIR_PREDICT_DEPLOYMENT_H
 #define WEIR_PREDICT_DEPLOYMENT_H
@@ -18,6 +15,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "endpoint/stage.h"
+#include "predict/heartbeat.h"
 #include "predict/intake.h"
 #include "predict/serving.h"
 #include "predict/spec.h"
@@ -46,15 +44,15 @@ struct deployer;
 struct deployer_config {
     const struct predict_spec *spec; /**< Borrowed, like the rest. */
     struct serving_slot *slot;
-    struct intake *intake;       /**< Opened when there is a first serving. */
-    struct heartbeat *heartbeat; /**< Told what becomes of deployments; may be NULL. */
+    struct intake *intake;      /**< Opened when there is a first serving. */
+    struct heartbeat heartbeat; /**< What the server is told. */
 };
 
-/** Start the thread; it begins with what the folder holds. */
+/** Begins with what the folder holds. */
 weir_status deployer_start(const struct deployer_config *config, struct deployer **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Ends the thread; waits for the photo it is at. NULL is accepted. */
+/** Waits for the photo it is at. NULL is accepted. */
 void deployer_stop(struct deployer *deployer);
 
 #endif

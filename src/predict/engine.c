@@ -61,38 +61,36 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
 {
     const struct predict_spec *spec = engine->config.spec;
     struct weir_error err;
-    struct decision decision = {
-        .ion = spec->ion,
-        .pipeline = spec->pipeline,
-        .replica = spec->replica,
-        .camera = frame->camera,
-        .frame = frame->number,
-        .key = frame->is_keyed ? frame->key : NULL,
-        .time_ms = frame->received_ms,
-        .score = NAN,
-        .threshold = serving_threshold(serving),
-        .brightness = NAN,
-        .model_version = serving->model->version,
-        .gallery_version = serving->gallery != NULL ? serving->gallery->version : 0,
-        .list_revision = serving->list_revision,
-        .is_sandbox = spec->sandbox_dir != NULL,
-    };
-    struct stage_frame at = {.frame = frame, .serving = serving, .decision = &decision};
+    struct decision *decision = decision_create();
+    decision->ion = spec->ion;
+    decision->pipeline = spec->pipeline;
+    decision->replica = spec->host.replica;
+    decision->camera = frame->camera;
+    decision->frame = frame->number;
+    decision->key = frame->is_keyed ? frame->key : NULL;
+    decision->time_ms = frame->received_ms;
+    decision->threshold = serving_threshold(serving);
+    decision->model_version = serving->model->version;
+    decision->gallery_version = serving->gallery != NULL ? serving->gallery->version : 0;
+    decision->list_revision = serving->list_revision;
+    decision->is_sandbox = spec->sandbox_dir != NULL;
+    struct stage_frame at = {.frame = frame, .serving = serving, .decision = decision};
     if (stages_run(serving->stages, &at, &err) != WEIR_OK) {
         if (model_is_broken(serving->model)) {
             engine->config.on_broken(err.message);
         }
-        decision.verdict = VERDICT_ERROR;
-        decision.error = err.message;
+        decision->verdict = VERDICT_ERROR;
+        decision->error = weir_arena_strdup(&decision->arena, err.message);
         complain(engine, frame, err.message);
     } else if (engine->config.health != NULL) {
         note_health(engine, &at);
     }
-    weir_uuid_make(decision.id);
+    decision_keep(decision); /* the serving may end before it is written */
+    weir_uuid_make(decision->id);
     free(frame->bytes);
     frame->bytes = NULL;
-    decision.latency_us = (int64_t)((weir_mono_ns() - frame->received_ns) / 1000);
-    struct outbox_item item = {.record = decision_to_json(&decision),
+    decision->latency_us = (int64_t)((weir_mono_ns() - frame->received_ns) / 1000);
+    struct outbox_item item = {.decision = decision,
                                .received_ns = frame->received_ns,
                                .picture = at.image,
                                .ticket = frame};

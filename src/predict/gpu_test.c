@@ -180,6 +180,12 @@ static void put_frame(int64_t frame)
     test_put_frame(&dir, "door", frame, bytes, len);
 }
 
+static bool are_taken_away(void *context)
+{
+    (void)context;
+    return test_count_files(test_path(&dir, "frames/door")) == 0;
+}
+
 START_TEST(a_frame_that_meets_a_failing_gpu_is_decided_by_the_next_process)
 {
     int pipe_fds[2];
@@ -193,6 +199,7 @@ START_TEST(a_frame_that_meets_a_failing_gpu_is_decided_by_the_next_process)
     pid_t child = start_replica(test_server_port(server), pipe_fds[1]);
     put_frame(1);
     test_wait_for_decisions(server, 1);
+    ck_assert(test_wait(are_taken_away, NULL)); /* the server may hear of it before the source */
     ck_assert_int_eq(kill(child, SIGUSR1), 0);
     ck_assert_int_eq(read(pipe_fds[0], &byte, 1), 1);
     put_frame(2);

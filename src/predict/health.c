@@ -127,12 +127,12 @@ static void tell(struct health *health, const struct told *told)
         json_decref(told->detail);
         return;
     }
-    json_t *body =
-        json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:f,s:b,s:I,s:I,s:o}", "ion", spec->ion, "pipeline",
-                  spec->pipeline, "replica", spec->replica, "signal", told->signal, "statistic",
-                  told->statistic, "value", told->value, "p_value", told->p_value, "drifted",
-                  (int)told->is_drifted, "n_samples", (json_int_t)told->n_values, "model_version",
-                  (json_int_t)health->serving->model->version, "detail", told->detail);
+    json_t *body = json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:f,s:b,s:I,s:I,s:o}", "ion", spec->ion,
+                             "pipeline", spec->pipeline, "replica", spec->host.replica, "signal",
+                             told->signal, "statistic", told->statistic, "value", told->value,
+                             "p_value", told->p_value, "drifted", (int)told->is_drifted,
+                             "n_samples", (json_int_t)told->n_values, "model_version",
+                             (json_int_t)health->serving->model->version, "detail", told->detail);
     if (weir_client_call(health->client, "POST", "/api/v1/health-reports", body, NULL, &err) !=
         WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "health_report_lost", WEIR_KV_STR("reason", err.message));
@@ -418,12 +418,8 @@ weir_status health_start(const struct predict_spec *spec, struct health **out,
     pthread_mutex_init(&health->lock, NULL);
     pthread_cond_init(&health->changed, NULL);
     weir_status status = WEIR_OK;
-    if (spec->server != NULL) {
-        status = weir_client_open(&(struct weir_client_config){.server = spec->server,
-                                                               .token_file = spec->token_file,
-                                                               .ca_file = spec->ca_file,
-                                                               .timeout_ms = REPORT_WAIT_MS},
-                                  &health->client, err);
+    if (spec->host.server != NULL) {
+        status = weir_host_client_open(&spec->host, REPORT_WAIT_MS, &health->client, err);
     }
     if (status == WEIR_OK) {
         int failed = pthread_create(&health->thread, NULL, health_main, health);

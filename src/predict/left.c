@@ -43,8 +43,8 @@ static void close_one(struct one *one)
 static weir_status open_one(struct one *one, struct weir_error *err)
 {
     char dir[PATH_BYTES], images[PATH_BYTES];
-    (void)snprintf(dir, sizeof dir, "%s/outbox", one->spec.dir);
-    (void)snprintf(images, sizeof images, "%s/images", one->spec.dir);
+    (void)snprintf(dir, sizeof dir, "%s/outbox", one->spec.host.dir);
+    (void)snprintf(images, sizeof images, "%s/images", one->spec.host.dir);
     if (!weir_path_is_dir(dir)) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no %s", dir);
     }
@@ -52,7 +52,7 @@ static weir_status open_one(struct one *one, struct weir_error *err)
     const struct outbox_config config = {
         .dir = dir, .n_remembered = 1, .on_durable = ignore_durable, .pictures = one->pictures};
     WEIR_TRY(outbox_open(&config, &one->outbox, err));
-    one->refused = refused_open(one->spec.dir);
+    one->refused = refused_open(one->spec.host.dir);
     return shipper_start(&one->spec, one->outbox, one->pictures, one->refused, &one->shipper, err);
 }
 
@@ -64,10 +64,11 @@ struct left *left_start(const struct predict_spec *spec)
         struct weir_error err;
         struct one *one = &left->items[left->n];
         *one = (struct one){.spec = *spec};
-        one->spec.dir = spec->left[i];
+        one->spec.host.dir = spec->left[i];
         if (open_one(one, &err) == WEIR_OK) {
             left->n++;
-            weir_log(WEIR_LOG_INFO, "left_decisions_taken", WEIR_KV_STR("from", one->spec.dir));
+            weir_log(WEIR_LOG_INFO, "left_decisions_taken",
+                     WEIR_KV_STR("from", one->spec.host.dir));
         } else {
             close_one(one);
             weir_log(WEIR_LOG_DEBUG, "left_decisions_not_taken",

@@ -2,20 +2,17 @@
 
 #include "base/log.h"
 #include "nn/net_file.h"
-#include "serve/executor.h"
 #include "serve/preprocess.h"
 #include "serve/rows.h"
 #include "stats/frozen.h"
 #include "tensor/convert.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LABEL_MAX_BYTES 256
-#define SNIFF_BYTES     64
 #define OUTPUT_MAX      ((size_t)1 << 20)
 
 /* ---- baseline -------------------------------------------------------------------------------- */
@@ -349,21 +346,6 @@ weir_status model_put(struct model *model, size_t i, const struct weir_image *im
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static weir_status sniff(const char *path, enum weir_model_format *out, struct weir_error *err)
-{
-    char head[SNIFF_BYTES];
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return weir_error_set_errno(err, errno, "%s", path);
-    }
-    size_t n = fread(head, 1, sizeof head, file);
-    bool is_sized = fseeko(file, 0, SEEK_END) == 0;
-    off_t size = is_sized ? ftello(file) : -1;
-    (void)fclose(file);
-    *out = weir_model_format_sniff(head, n, size > 0 ? (uint64_t)size : 0);
-    return WEIR_OK;
-}
-
 /* By the executor that its signature names, or else by the one that suits its file. */
 static weir_status load_file(struct model *model, const char *path, const struct model_name *name,
                              struct weir_error *err)
@@ -377,16 +359,15 @@ static weir_status load_file(struct model *model, const char *path, const struct
     }
     const char *kind = json_string_value(json_object_get(name->signature, "executor"));
     char why[EXECUTOR_WHY_BYTES];
-    enum weir_model_format format = WEIR_MODEL_FORMAT_UNKNOWN;
     if (name->signature != NULL && kind != NULL) {
         WEIR_TRY(executor_load(kind, path, &options, &model->serve, err));
         return weir_signature_read(name->signature, "$.model.signature", &model->arena,
                                    &model->signature, err);
     }
-    WEIR_TRY(sniff(path, &format, err));
     WEIR_TRY(executor_choose(path, &options, &model->serve, why, err));
-    return weir_signature_make(model->serve, format, why, &(struct signature_extras){0},
-                               &model->arena, &model->signature, err);
+    return weir_signature_make(model->serve, serve_model_format(model->serve), why,
+                               &(struct signature_extras){0}, &model->arena, &model->signature,
+                               err);
 }
 
 /* The input of a batch, and how many numbers come of a picture. */

@@ -71,22 +71,20 @@ static weir_status recover_index(struct outbox *outbox, struct weir_error *err)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-/* Keep the picture and name it in the record. A picture that cannot be kept is left out. */
+/* Keep the picture and name it in the decision. A picture that cannot be kept is left out. */
 static void finish_picture(struct outbox *outbox, struct outbox_item *item)
 {
     struct weir_buf jpeg;
-    char digest[WEIR_SHA256_TEXT_BYTES];
     struct weir_error ignored;
-    const char *id = json_string_value(json_object_get(item->record, "id"));
-    if (item->picture.pixels == NULL || outbox->config.pictures == NULL || id == NULL) {
+    const char *id = item->decision->id;
+    if (item->picture.pixels == NULL || outbox->config.pictures == NULL) {
         weir_image_fini(&item->picture);
         return;
     }
     weir_buf_init(&jpeg, PICTURE_MAX);
     if (picture_encode(&item->picture, &jpeg, &ignored) == WEIR_OK &&
         pictures_put(outbox->config.pictures, id, jpeg.data, jpeg.len, &ignored) == WEIR_OK) {
-        weir_sha256(jpeg.data, jpeg.len, digest);
-        json_object_set_new(item->record, "image", json_string(digest));
+        weir_sha256(jpeg.data, jpeg.len, item->decision->image);
     }
     weir_buf_fini(&jpeg);
     weir_image_fini(&item->picture);
@@ -98,7 +96,9 @@ static void build_group(struct outbox *outbox, struct outbox_item *items, size_t
     weir_buf_reset(&outbox->group);
     for (size_t i = 0; i < n; i++) {
         finish_picture(outbox, &items[i]);
-        char *text = json_dumps(items[i].record, JSON_COMPACT);
+        json_t *record = decision_to_json(items[i].decision);
+        char *text = json_dumps(record, JSON_COMPACT);
+        json_decref(record);
         offsets[i] = outbox->group.len;
         if (text == NULL || outbox_log_frame(&outbox->group, text, strlen(text)) != WEIR_OK) {
             /* Records are made by decision.h, of bounded fields: this is a mistake or no memory. */
@@ -144,8 +144,9 @@ static void publish(struct outbox *outbox, const struct outbox_item *items, size
     for (size_t i = 0; i < n; i++) {
         char key[FRAME_KEY_BYTES];
         uint64_t us = (now_ns - items[i].received_ns) / 1000;
-        outbox_index_add(&outbox->index, outbox_hash(key_of(items[i].record, key)),
-                         position + offsets[i],
+        const struct decision *one = items[i].decision;
+        const char *its = one->key != NULL ? one->key : frame_key_of(one->camera, one->frame, key);
+        outbox_index_add(&outbox->index, outbox_hash(its), position + offsets[i],
                          (uint32_t)WEIR_MIN(us, (uint64_t)OUTBOX_DURABLE_UNKNOWN - 1));
     }
     outbox->end = position + outbox->group.len;
@@ -202,7 +203,7 @@ static void *writer_main(void *context)
         }
         for (size_t i = 0; i < n; i++) {
             tickets[i] = items[i].ticket;
-            json_decref(items[i].record);
+            decision_destroy(items[i].decision);
         }
         if (is_written) {
             outbox->config.on_durable(outbox->config.context, tickets, n);

@@ -26,6 +26,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "data/image.h"
+#include "predict/decision.h"
 #include "predict/pictures.h"
 
 #include <stdbool.h>
@@ -50,9 +51,10 @@ struct outbox_config {
     struct pictures *pictures; /**< Where pictures go; NULL: none are kept. Borrowed. */
 };
 
-/** One decision, handed over: the outbox frees record and picture. */
+/** One decision, handed over: the outbox frees it and the picture. */
 struct outbox_item {
-    json_t *record; /**< decision.h; "image" is filled in from the picture. */
+    /** What it borrows lives until it is durable. Its image is of the picture. */
+    struct decision *decision;
     uint64_t received_ns;
     struct weir_image picture; /**< To be kept as a small JPEG; zeroed: none. */
     void *ticket;              /**< Given to on_durable. */

@@ -30,20 +30,11 @@
 static struct test_dir dir;
 static struct weir_error err;
 
-static json_t *record(const char *camera, int64_t frame)
-{
-    return json_pack("{s:o,s:s,s:I,s:s}", "id",
-                     json_sprintf("id-%s-%lld", camera, (long long)frame), "camera", camera,
-                     "frame", (json_int_t)frame, "padding",
-                     "a decision is a few hundred bytes long, and so this one is made longer too");
-}
-
 static void put(struct outbox *outbox, const char *camera, int64_t frame)
 {
-    struct outbox_item item = {.record = record(camera, frame),
-                               .received_ns = weir_mono_ns(),
-                               .ticket = (void *)(intptr_t)(frame + 1)};
-    outbox_put(outbox, &item);
+    char id[WEIR_UUID_BYTES];
+    (void)snprintf(id, sizeof id, "id-%s-%lld", camera, (long long)frame);
+    test_outbox_put(outbox, id, camera, frame, (void *)(intptr_t)(frame + 1));
 }
 
 static json_t *find(struct outbox *outbox, const char *camera, int64_t frame)

@@ -16,11 +16,11 @@
  *
  * Objects, one header each: source.h (directory, http), intake.h (bounded queue), engine.h (the
  * thread), stage.h (a chain of stages and their kinds), model.h (what executes models), matcher.h,
- * calibrate.h and decide.h (pure), gallery.h, serving.h, deployment.h (what the server wants
+ * calibrate.h and decide.h (pure), gallery.h, serving.h, deployment.h (what the host hosts: what the server wants
  * served), outbox.h (log, readers), consumer.h (what reads it), sink.h, shipper.h, health.h (drift), spec.h.
  *
  * Threads of a replica: one per source (http: its pool), the engine, the outbox's writer, one per
- * reader of the outbox, deployment, health, heartbeat, and main, which waits for signals.
+ * reader of the outbox, health, those of the host (host/host.h: deployment, heartbeat), and main, which waits for signals.
  *
  * Maximums, and what happens at them: intake full — a directory is not read on (nothing is
  * dropped), http answers 503; outbox queue full — the engine waits; disk full — nothing is

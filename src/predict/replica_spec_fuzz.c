@@ -27,9 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (strstr(err.message, path) == NULL) {
             abort();
         }
-    } else if (spec.ion == NULL || spec.pipeline == NULL || spec.dir == NULL || spec.rank < 0 ||
-               spec.rank >= spec.n_replicas || spec.n_sinks > WEIR_ENDPOINT_SINKS_MAX ||
-               spec.source.kind == NULL || spec.source.options == NULL) {
+    } else if (spec.ion == NULL || spec.pipeline == NULL || spec.host.dir == NULL ||
+               spec.rank < 0 || spec.rank >= spec.n_replicas ||
+               spec.n_sinks > WEIR_ENDPOINT_SINKS_MAX || spec.source.kind == NULL ||
+               spec.source.options == NULL) {
         abort();
     }
     weir_arena_fini(&arena);

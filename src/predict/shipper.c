@@ -111,11 +111,7 @@ static weir_status open_client(const struct sink_config *config, struct sink **o
                                struct weir_error *err)
 {
     struct weir_client *client;
-    WEIR_TRY(weir_client_open(&(struct weir_client_config){.server = config->spec->server,
-                                                           .token_file = config->spec->token_file,
-                                                           .ca_file = config->spec->ca_file,
-                                                           .timeout_ms = CALL_TIMEOUT_MS},
-                              &client, err));
+    WEIR_TRY(weir_host_client_open(&config->spec->host, CALL_TIMEOUT_MS, &client, err));
     *out = weir_xalloc(sizeof **out);
     **out = (struct sink){config->spec, config->pictures, client};
     return WEIR_OK;

@@ -48,10 +48,9 @@ static void tear_down(void)
 static void put_frames(int64_t first, int64_t last)
 {
     for (int64_t frame = first; frame <= last; frame++) {
-        struct outbox_item item = {.received_ns = weir_mono_ns()};
-        item.record = json_pack("{s:o,s:s,s:I,s:n}", "id", json_sprintf("id-%" PRId64, frame),
-                                "camera", "cam", "frame", (json_int_t)frame, "image");
-        outbox_put(outbox, &item);
+        char id[WEIR_UUID_BYTES];
+        (void)snprintf(id, sizeof id, "id-%" PRId64, frame);
+        test_outbox_put(outbox, id, "cam", frame, NULL);
     }
     ck_assert(outbox_flush(outbox, 20000));
 }
@@ -65,8 +64,9 @@ static struct consumer *start(void)
     (void)snprintf(token, sizeof token, "%s", test_path(&dir, "token"));
     (void)snprintf(folder, sizeof folder, "%s", test_path(&dir, "replica"));
     test_write_file(token, "weir_test\n", 10);
-    spec = (struct predict_spec){
-        .ion = ion, .pipeline = pipeline, .server = url, .token_file = token, .dir = folder};
+    spec = (struct predict_spec){.host = {.server = url, .token_file = token, .dir = folder},
+                                 .ion = ion,
+                                 .pipeline = pipeline};
     weir_status status = shipper_start(&spec, outbox, pictures, refused, &shipper, &err);
     ck_assert_msg(status == WEIR_OK, "%s", err.message);
     return shipper;
@@ -105,11 +105,9 @@ START_TEST(what_a_replica_has_left_behind_is_brought_by_the_next_once)
     (void)snprintf(before, sizeof before, "%s", test_path(&dir, "replica"));
     (void)snprintf(nowhere, sizeof nowhere, "%s", test_path(&dir, "nowhere"));
     test_write_file(token, "weir_test\n", 10);
-    const struct predict_spec spec = {.ion = ion,
+    const struct predict_spec spec = {.host = {.server = url, .token_file = token, .dir = own},
+                                      .ion = ion,
                                       .pipeline = pipeline,
-                                      .server = url,
-                                      .token_file = token,
-                                      .dir = own,
                                       .left = {nowhere, before, before}, /* held by itself: once */
                                       .n_left = 3};
     for (int i = 0; i < 2; i++) {

@@ -1,42 +1,28 @@
 #include "predict/spec.h"
 
-#include "base/json.h"
 #include "stats/frozen.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SPEC_MAX_BYTES ((size_t)1 << 20)
+static const struct weir_host_text texts[] = {
+    {"ion", offsetof(struct predict_spec, ion), true},
+    {"pipeline", offsetof(struct predict_spec, pipeline), true},
+    {"job", offsetof(struct predict_spec, job), false},
+    {"sandbox_dir", offsetof(struct predict_spec, sandbox_dir), false},
+};
 
-static weir_status read_text(const json_t *object, const char *where, const char *key,
-                             bool is_required, struct weir_arena *arena, char **out,
-                             struct weir_error *err)
-{
-    const json_t *value = json_object_get(object, key);
-    if ((value == NULL || json_is_null(value)) && !is_required) {
-        *out = NULL;
-        return WEIR_OK;
-    }
-    if (!json_is_string(value) || json_string_length(value) == 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s.%s: expected text", where, key);
-    }
-    *out = weir_arena_strdup(arena, json_string_value(value));
-    return WEIR_OK;
-}
+static const struct weir_host_int replicas = {"replicas", offsetof(struct predict_spec, n_replicas),
+                                              1, 1, 1024};
 
-static weir_status read_int(const json_t *object, const char *where, const char *key,
-                            int64_t fallback, int64_t lo, int64_t hi, int64_t *out,
-                            struct weir_error *err)
-{
-    const json_t *value = json_object_get(object, key);
-    *out = json_is_integer(value) ? json_integer_value(value) : fallback;
-    if ((value != NULL && !json_is_null(value) && !json_is_integer(value)) || *out < lo ||
-        *out > hi) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s.%s: expected an integer from %lld to %lld",
-                              where, key, (long long)lo, (long long)hi);
-    }
-    return WEIR_OK;
-}
+// clang-format off
+static const struct weir_host_int health[] = {
+    {"window",          offsetof(struct predict_spec, health_window),          200,  20, 100000},
+    {"interval_ms",     offsetof(struct predict_spec, health_interval_ms),     1000, 0,  86400000},
+    {"frozen_after_ms", offsetof(struct predict_spec, health_frozen_after_ms), WEIR_FROZEN_AFTER_MS, 0, 86400000},
+};
+
+// clang-format on
 
 static int64_t rank_of(const char *replica)
 {
@@ -90,28 +76,16 @@ static weir_status fill_secrets(json_t *source, json_t *sinks, struct weir_error
     return WEIR_OK;
 }
 
-static weir_status read_spec(const json_t *root, struct weir_arena *arena, struct predict_spec *out,
+static weir_status read_rest(json_t *root, struct weir_arena *arena, void *spec,
                              struct weir_error *err)
 {
-    const json_t *health = json_object_get(root, "health");
-    WEIR_TRY(read_text(root, "$", "ion", true, arena, &out->ion, err));
-    WEIR_TRY(read_text(root, "$", "pipeline", true, arena, &out->pipeline, err));
-    WEIR_TRY(read_text(root, "$", "replica", true, arena, &out->replica, err));
-    WEIR_TRY(read_text(root, "$", "dir", true, arena, &out->dir, err));
-    WEIR_TRY(read_text(root, "$", "server", false, arena, &out->server, err));
-    WEIR_TRY(read_text(root, "$", "token_file", false, arena, &out->token_file, err));
-    WEIR_TRY(read_text(root, "$", "ca_file", false, arena, &out->ca_file, err));
-    WEIR_TRY(read_text(root, "$", "job", false, arena, &out->job, err));
-    WEIR_TRY(read_text(root, "$", "sandbox_dir", false, arena, &out->sandbox_dir, err));
-    read_left(root, arena, out);
-    WEIR_TRY(read_int(root, "$", "replicas", 1, 1, 1024, &out->n_replicas, err));
-    WEIR_TRY(read_int(health, "$.health", "window", 200, 20, 100000, &out->health_window, err));
-    WEIR_TRY(read_int(health, "$.health", "interval_ms", 1000, 0, 86400000,
-                      &out->health_interval_ms, err));
-    WEIR_TRY(read_int(health, "$.health", "frozen_after_ms", WEIR_FROZEN_AFTER_MS, 0, 86400000,
-                      &out->health_frozen_after_ms, err));
-    out->rank = rank_of(out->replica) % out->n_replicas;
+    struct predict_spec *out = spec;
     json_t *source = json_object_get(root, "source"), *sinks = json_object_get(root, "sinks");
+    read_left(root, arena, out);
+    WEIR_TRY(weir_host_read_ints(root, "$", &replicas, 1, out, err));
+    WEIR_TRY(weir_host_read_ints(json_object_get(root, "health"), "$.health", health,
+                                 WEIR_ARRAY_LEN(health), out, err));
+    out->rank = rank_of(out->host.replica) % out->n_replicas;
     WEIR_TRY(fill_secrets(source, sinks, err));
     return weir_endpoints_read(source, sinks, "$", arena, &out->source, out->sinks, &out->n_sinks,
                                err);
@@ -120,14 +94,9 @@ static weir_status read_spec(const json_t *root, struct weir_arena *arena, struc
 weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct predict_spec *out,
                               struct weir_error *err)
 {
-    json_t *root;
+    static const struct weir_host_spec_form form = {texts, WEIR_ARRAY_LEN(texts), read_rest};
     struct predict_spec spec = {0};
-    WEIR_TRY(weir_json_load(path, SPEC_MAX_BYTES, &root, err));
-    weir_status status = read_spec(root, arena, &spec, err);
-    json_decref(root);
-    if (status != WEIR_OK) {
-        return weir_error_prefix(err, "%s: ", path);
-    }
+    WEIR_TRY(weir_host_spec_load(path, &form, arena, &spec, err));
     *out = spec;
     return WEIR_OK;
 }

@@ -1,25 +1,20 @@
 /**
- * Spec: what a replica is told at its start (spec.json), as a struct.
+ * Spec: what a replica is told at its start (spec.json), beside what host/spec.h says, as a struct.
  *
- *     {"ion": "building-security", "pipeline": "entrance", "replica": "JOB-0", "replicas": 1,
- *      "dir": "/…/replicas/JOB-0", "server": "https://…", "token_file": "token", "ca_file": "/…",
+ *     {"ion": "building-security", "pipeline": "entrance", "replicas": 1,
  *      "source": {"kind": "directory", "path": "/frames"}
  *              | {"kind": "http", "listen": "127.0.0.1:0", "token": "…"},
  *      "sinks": [{"kind": "jsonl", "path": "/…/decisions.jsonl"}],
  *      "health": {"window": 200, "interval_ms": 1000, "frozen_after_ms": 30000}}
  *
- * "server" is what the server takes itself for; $WEIR_SERVER and $WEIR_CA_FILE, from the agent, who
- * knows the way to it, win (weir_predict_main). "ca_file" may be absent: the system's authorities.
- * "dir" is the replica's durable folder: outbox, last good deployment, pictures. "health" is
- * optional: values per window, the least time between two values of one camera, and how long it shows
- * the same picture before it counts as frozen.
+ * Its folder holds outbox, last good deployment, pictures. "health" is optional: values per window, the least
+ * time between two values of one camera, and how long it shows the same picture before it counts as frozen.
  */
 #ifndef WEIR_PREDICT_SPEC_H
 #define WEIR_PREDICT_SPEC_H
 
-#include "base/arena.h"
-#include "base/status.h"
 #include "endpoint/endpoint.h"
+#include "host/spec.h"
 #include "serve/executor.h"
 
 #include <stddef.h>
@@ -28,7 +23,8 @@
 #define PREDICT_LEFT_MAX 8
 
 struct predict_spec {
-    char *ion, *pipeline, *replica, *dir, *server, *token_file, *ca_file, *job;
+    struct weir_host_spec host;
+    char *ion, *pipeline, *job;
     struct executor_options executor; /**< Not of the file: of flags, or the environment. */
     /** The ION is tried: this folder is its own, and what frames and ports belong to is left alone.
      *  NULL: it is in production. */
@@ -36,7 +32,7 @@ struct predict_spec {
     /** Folders of replicas before it, whose decisions may not all have been handed in (left.h). */
     char *left[PREDICT_LEFT_MAX];
     size_t n_left;
-    int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of `replica`. */
+    int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of the replica's name. */
     struct weir_configured source;
     struct weir_configured sinks[WEIR_ENDPOINT_SINKS_MAX];
     size_t n_sinks;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "http/http_client.h"
+#include "predict/outbox.h"
 #include "predict/test_model.h"
 
 #include <dirent.h>
@@ -240,6 +241,17 @@ const char *test_endpoint(const struct test_dir *dir)
     (void)snprintf(url, sizeof url, "%s", test_text(json, "url"));
     json_decref(json);
     return url;
+}
+
+void test_outbox_put(struct outbox *outbox, const char *id, const char *camera, int64_t frame,
+                     void *ticket)
+{
+    struct outbox_item item = {
+        .decision = decision_create(), .received_ns = weir_mono_ns(), .ticket = ticket};
+    (void)snprintf(item.decision->id, sizeof item.decision->id, "%s", id);
+    item.decision->camera = camera;
+    item.decision->frame = frame;
+    outbox_put(outbox, &item);
 }
 
 struct wanted {

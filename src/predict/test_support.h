@@ -85,6 +85,12 @@ const char *test_endpoint(const struct test_dir *dir);
 /** Wait until the server has n decisions; fails the test if they do not come. */
 void test_wait_for_decisions(struct test_server *server, size_t n);
 
+struct outbox;
+
+/** Put a decision of which no more is known than this. */
+void test_outbox_put(struct outbox *outbox, const char *id, const char *camera, int64_t frame,
+                     void *ticket);
+
 /* ---- the server ------------------------------------------------------------------------------ */
 
 struct test_server *test_server_start(const struct test_dir *dir, int port);

@@ -2,6 +2,7 @@
 
 #include "base/open.h"
 #include "nn/gpu_given.h"
+#include "serve/executor_flags.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -100,6 +101,16 @@ weir_status executor_device_parse(const char *text, enum executor_device *out,
     }
     return weir_error_set(err, WEIR_ERR_INVALID,
                           "there is no device \"%.40s\": expected auto, processor or gpu", text);
+}
+
+weir_status executor_flags_read(const struct executor_flags *flags, struct executor_options *out,
+                                struct weir_error *err)
+{
+    enum weir_precision checked;
+    out->onnxruntime_path = flags->onnxruntime;
+    out->precision = flags->precision;
+    WEIR_TRY(weir_precision_parse(flags->precision, &checked, err));
+    return executor_device_parse(flags->device, &out->device, err);
 }
 
 bool executor_wants_gpu(const struct executor_options *options)
@@ -276,6 +287,11 @@ weir_status serve_model_run(struct serve_model *model, struct weir_tensor *const
     return ops_of(model->kind)->run(model, in, out, err);
 }
 
+enum weir_model_format serve_model_format(const struct serve_model *model)
+{
+    return strcmp(model->kind->name, "weir") == 0 ? WEIR_MODEL_FORMAT_WEIR : WEIR_MODEL_FORMAT_ONNX;
+}
+
 bool serve_model_is_on_gpu(const struct serve_model *model)
 {
     return strcmp(model->place, EXECUTOR_ON_GPU) == 0;
@@ -308,37 +324,6 @@ bool serve_model_is_batched(const struct serve_model *model)
 {
     return are_batched(model->inputs, model->n_inputs) &&
            are_batched(model->outputs, model->n_outputs);
-}
-
-static weir_status zeros_of(const struct serve_port *port, int64_t batch, struct weir_tensor **out,
-                            struct weir_error *err)
-{
-    if (port->dtype == WEIR_DTYPE_NONE || port->rank < 0) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "the model does not say type and shape of input \"%.80s\"",
-                              port->name);
-    }
-    int64_t dims[WEIR_TENSOR_RANK_MAX];
-    for (int32_t i = 0; i < port->rank; i++) {
-        int64_t free_dim = i == 0 ? batch : 1;
-        dims[i] = port->dims[i] >= 0 ? port->dims[i] : free_dim;
-    }
-    return weir_tensor_create(port->dtype, port->rank, dims, out, err);
-}
-
-weir_status serve_model_zeros(const struct serve_model *model, int64_t batch,
-                              struct weir_tensor **out, struct weir_error *err)
-{
-    struct weir_tensor *made[SERVE_PORTS_MAX] = {NULL};
-    for (size_t i = 0; i < model->n_inputs; i++) {
-        weir_status status = zeros_of(&model->inputs[i], batch, &made[i], err);
-        if (status != WEIR_OK) {
-            serve_tensors_release(made, model->n_inputs);
-            return status;
-        }
-    }
-    memcpy(out, made, model->n_inputs * sizeof(struct weir_tensor *));
-    return WEIR_OK;
 }
 
 void serve_tensors_release(struct weir_tensor **tensors, size_t n)

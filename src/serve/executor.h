@@ -167,6 +167,9 @@ weir_status serve_model_run(struct serve_model *model, struct weir_tensor *const
 /** May a model of these options be computed on a GPU? NULL: the defaults. */
 bool executor_wants_gpu(const struct executor_options *options);
 
+/** What kind of file it was loaded from: WEIR or ONNX. */
+enum weir_model_format serve_model_format(const struct serve_model *model);
+
 /** Is it computed on a GPU? There a batch costs little more than one row. */
 bool serve_model_is_on_gpu(const struct serve_model *model);
 
@@ -181,13 +184,6 @@ const char *serve_model_metadata(struct serve_model *model, const char *key);
 
 /** Is the first dimension of every input and output free (and is there an input)? */
 bool serve_model_is_batched(const struct serve_model *model);
-
-/**
- * Inputs of zeros (strings: empty) for a run; free dimensions are 1, but the first is `batch`.
- * @param out  n_inputs references, which the caller releases. Written only on success.
- */
-weir_status serve_model_zeros(const struct serve_model *model, int64_t batch,
-                              struct weir_tensor **out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Does a tensor fit a port? INVALID, naming the port and what it expects. */
 weir_status serve_port_check(const struct serve_port *port, const struct weir_tensor *tensor,

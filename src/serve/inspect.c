@@ -121,18 +121,6 @@ static weir_status limit_time(const struct options *chosen, const char *name,
 
 /* ---- inspect ---------------------------------------------------------------------------------- */
 
-static weir_status read_extra(const char *path, size_t max_bytes, struct weir_arena *arena,
-                              const char **out, size_t *out_len, struct weir_error *err)
-{
-    char *text;
-    if (path == NULL) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(weir_file_read(path, max_bytes, arena, &text, out_len, err));
-    *out = text;
-    return WEIR_OK;
-}
-
 /** What is being inspected, and with what. */
 struct inspection {
     const char *path;
@@ -147,11 +135,8 @@ struct inspection {
 
 static weir_status describe(struct inspection *it, struct weir_arena *arena, struct weir_error *err)
 {
-    enum weir_model_format format = strcmp(it->model->kind->name, "weir") == 0
-                                        ? WEIR_MODEL_FORMAT_WEIR
-                                        : WEIR_MODEL_FORMAT_ONNX;
-    WEIR_TRY(
-        weir_signature_make(it->model, format, it->why, &it->extras, arena, &it->signature, err));
+    WEIR_TRY(weir_signature_make(it->model, serve_model_format(it->model), it->why, &it->extras,
+                                 arena, &it->signature, err));
     return weir_signature_probe(it->model, &it->signature, &it->golden, arena, it->in, err);
 }
 
@@ -229,11 +214,12 @@ static weir_status inspect(const struct options *chosen, const char *path, const
     struct signature_extras *extras = &it.extras;
     struct probe_golden *golden = &it.golden;
     bool may_other;
-    WEIR_TRY(read_extra(chosen->labels, LABELS_MAX_BYTES, arena, &extras->labels,
-                        &extras->labels_len, err));
-    WEIR_TRY(read_extra(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena, &extras->preprocess,
-                        &extras->preprocess_len, err));
-    WEIR_TRY(read_extra(chosen->golden, GOLDEN_MAX_BYTES, arena, &golden->text, &golden->len, err));
+    WEIR_TRY(signature_extra_read(chosen->labels, LABELS_MAX_BYTES, arena, &extras->labels,
+                                  &extras->labels_len, err));
+    WEIR_TRY(signature_extra_read(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena,
+                                  &extras->preprocess, &extras->preprocess_len, err));
+    WEIR_TRY(signature_extra_read(chosen->golden, GOLDEN_MAX_BYTES, arena, &golden->text,
+                                  &golden->len, err));
     char by_descriptor[32];
     if (chosen->confine) {
         int fd = weir_open_read(path);

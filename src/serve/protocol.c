@@ -123,6 +123,21 @@ void protocol_answer_init(struct protocol_answer *answer)
     weir_buf_init(&answer->body, PROTOCOL_ANSWER_MAX_BYTES);
 }
 
+weir_status protocol_answer_question(const struct protocol_route *route,
+                                     const struct protocol_request *request,
+                                     const struct protocol_state *state,
+                                     struct protocol_answer *answer, struct weir_error *err)
+{
+    if (route->lacks != NULL) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s", route->lacks);
+    }
+    if (route->says == NULL) {
+        return route->answer(request, state, answer, err);
+    }
+    (void)weir_buf_puts(&answer->body, route->says);
+    return WEIR_OK;
+}
+
 void protocol_answer_fini(struct protocol_answer *answer)
 {
     weir_buf_fini(&answer->body);

@@ -5,7 +5,7 @@
  *
  *     protocol_find("POST", segments, n, &request, &route)
  *     route->read(&request, &infer, err)  …compute…  route->write(&infer, &answer)
- *     route->answer(&request, &view, &answer, err)
+ *     protocol_answer_question(route, &request, &state, &answer, err)
  *
  * Errors are written by the protocol of the address, in its own form.
  */
@@ -65,6 +65,8 @@ struct protocol_route {
     weir_status (*answer)(const struct protocol_request *request,
                           const struct protocol_state *state, struct protocol_answer *answer,
                           struct weir_error *err);
+    const char *says;  /**< The question always gets this JSON. */
+    const char *lacks; /**< What is not there: the sentence of the UNSUPPORTED that it gets. */
 };
 
 struct protocol {
@@ -88,6 +90,13 @@ weir_status protocol_find(const char *method, char *const *segments, size_t n_se
                           struct protocol_request *request, const struct protocol **out_protocol,
                           const struct protocol_route **out_route,
                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Answers a route that is no inference. Its own error, or UNSUPPORTED. */
+weir_status protocol_answer_question(const struct protocol_route *route,
+                                     const struct protocol_request *request,
+                                     const struct protocol_state *state,
+                                     struct protocol_answer *answer,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
 
 void protocol_answer_init(struct protocol_answer *answer);
 void protocol_answer_fini(struct protocol_answer *answer);

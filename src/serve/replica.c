@@ -1,9 +1,6 @@
-#include "serve/replica.h"
+#include "serve/replica_private.h"
 
-#include "base/file.h"
 #include "base/log.h"
-#include "serve/follower.h"
-#include "serve/reporter.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,29 +8,7 @@
 
 #define EXTRA_MAX_BYTES ((size_t)64 << 20)
 
-struct serve_replica {
-    const struct serve_options *options;
-    struct versions *versions;
-    struct host *host;
-    _Atomic(struct reporter *) reporter; /**< NULL: there is no server. */
-    struct follower *follower;           /**< NULL: there is no deployment. */
-    struct protocol_host ops;
-};
-
 /* ---- models that were given ------------------------------------------------------------------ */
-
-/* A file that may be NULL, in the arena. */
-static weir_status read_extra(const char *path, struct weir_arena *arena, const char **out,
-                              size_t *out_len, struct weir_error *err)
-{
-    char *text;
-    if (path == NULL) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(weir_file_read(path, EXTRA_MAX_BYTES, arena, &text, out_len, err));
-    *out = text;
-    return WEIR_OK;
-}
 
 static weir_status load_with(struct serve_replica *replica, const struct serve_given *given,
                              struct weir_arena *arena, struct weir_error *err)
@@ -44,9 +19,12 @@ static weir_status load_with(struct serve_replica *replica, const struct serve_g
                                     .path = given->path,
                                     .extras = &extras,
                                     .rules = replica->options->rules};
-    WEIR_TRY(read_extra(given->labels, arena, &extras.labels, &extras.labels_len, err));
-    WEIR_TRY(read_extra(given->preprocess, arena, &extras.preprocess, &extras.preprocess_len, err));
-    WEIR_TRY(read_extra(given->golden, arena, &wanted.golden, &wanted.golden_len, err));
+    WEIR_TRY(signature_extra_read(given->labels, EXTRA_MAX_BYTES, arena, &extras.labels,
+                                  &extras.labels_len, err));
+    WEIR_TRY(signature_extra_read(given->preprocess, EXTRA_MAX_BYTES, arena, &extras.preprocess,
+                                  &extras.preprocess_len, err));
+    WEIR_TRY(signature_extra_read(given->golden, EXTRA_MAX_BYTES, arena, &wanted.golden,
+                                  &wanted.golden_len, err));
     return versions_load(replica->versions, &wanted, err);
 }
 
@@ -101,40 +79,37 @@ static weir_status on_unload(void *context, const char *model, struct weir_error
 
 /* ---- start and stop -------------------------------------------------------------------------- */
 
-static weir_status start_host(struct serve_replica *replica, struct weir_error *err)
+static weir_status start_front(struct serve_replica *replica, struct weir_error *err)
 {
     const struct serve_options *options = replica->options;
     replica->ops = (struct protocol_host){.context = replica, .load = on_load, .unload = on_unload};
-    const struct host_config config = {
+    const struct front_config config = {
         .listen = options->spec != NULL ? options->spec->listen : options->listen,
         .secret = options->spec != NULL ? options->spec->secret : NULL,
         .versions = replica->versions,
         .ops = options->spec == NULL ? &replica->ops : NULL,
         .timeout_ms = options->timeout_ms,
         .body_max_bytes = options->body_max_bytes};
-    return host_start(&config, &replica->host, err);
+    return front_start(&config, &replica->front, err);
 }
 
-static weir_status start_following(struct serve_replica *replica, struct weir_error *err)
+static weir_status start_host(struct serve_replica *replica, struct weir_error *err)
 {
     const struct serve_spec *spec = replica->options->spec;
-    if (spec->server != NULL) {
-        const struct reporter_config reporter = {
-            .spec = spec, .versions = replica->versions, .host = replica->host};
-        struct reporter *started;
-        WEIR_TRY(reporter_start(&reporter, &started, err));
-        replica->reporter = started;
-    }
-    const struct follower_config follower = {
-        .spec = spec, .versions = replica->versions, .reporter = replica->reporter};
-    return follower_start(&follower, &replica->follower, err);
+    const struct weir_host_config config = {.spec = &spec->host,
+                                            .names = {spec->deployment},
+                                            .n_names = 1,
+                                            .hosted = &serve_deployed,
+                                            .context = replica};
+    WEIR_TRY(weir_host_create(&config, &replica->host, err));
+    return weir_host_start(replica->host, err);
 }
 
 /* The server hears first that nothing is to be sent here any more. */
 static void on_broken(void *context, const char *reason)
 {
     struct serve_replica *replica = context;
-    reporter_notify(replica->reporter);
+    weir_host_notify(replica->host);
     if (replica->options->on_broken != NULL) {
         replica->options->on_broken(replica->options->context, reason);
     }
@@ -144,19 +119,15 @@ static weir_status start(struct serve_replica *replica, struct weir_error *err)
 {
     const struct serve_options *options = replica->options;
     const struct versions_config config = {.memory_max_bytes = options->memory_max_bytes,
-                                           .n_threads = options->n_threads,
-                                           .onnxruntime_path = options->onnxruntime_path,
-                                           .device = options->device,
-                                           .precision = options->precision,
-                                           .gpu = options->gpu,
+                                           .executor = options->executor,
                                            .on_broken = on_broken,
                                            .context = replica};
     WEIR_TRY(versions_create(&config, &replica->versions, err));
     for (size_t i = 0; i < options->n_given; i++) {
         WEIR_TRY(load_given(replica, &options->given[i], err));
     }
-    WEIR_TRY(start_host(replica, err));
-    return options->spec != NULL ? start_following(replica, err) : WEIR_OK;
+    WEIR_TRY(start_front(replica, err));
+    return options->spec != NULL ? start_host(replica, err) : WEIR_OK;
 }
 
 weir_status serve_replica_start(const struct serve_options *options, struct serve_replica **out,
@@ -178,7 +149,7 @@ weir_status serve_replica_start(const struct serve_options *options, struct serv
 
 int serve_replica_port(const struct serve_replica *replica)
 {
-    return host_port(replica->host);
+    return front_port(replica->front);
 }
 
 void serve_replica_stop(struct serve_replica *replica, int64_t deadline_ms)
@@ -186,10 +157,9 @@ void serve_replica_stop(struct serve_replica *replica, int64_t deadline_ms)
     if (replica == NULL) {
         return;
     }
-    reporter_notify(replica->reporter);
-    follower_stop(replica->follower);
-    reporter_stop(replica->reporter); /* Before what it looks at. */
-    host_stop(replica->host, deadline_ms);
+    weir_host_notify(replica->host);
+    weir_host_destroy(replica->host); /* Before what it looks at. */
+    front_stop(replica->front, deadline_ms);
     versions_destroy(replica->versions);
     free(replica);
 }

@@ -2,7 +2,7 @@
 #ifndef WEIR_SERVE_REPLICA_H
 #define WEIR_SERVE_REPLICA_H
 
-#include "serve/host.h"
+#include "serve/front.h"
 #include "serve/serve_spec.h"
 
 /** A model that is served without a server. */
@@ -19,12 +19,8 @@ struct serve_options {
     size_t n_given;
     const char *listen; /**< Without a spec. */
     struct batcher_rules rules;
-    int32_t n_threads;
     size_t memory_max_bytes;
-    const char *onnxruntime_path;
-    enum executor_device device;
-    const char *precision;          /**< NULL: f32. Borrowed. */
-    const struct weir_backend *gpu; /**< NULL: the executor's own. */
+    struct executor_options executor;
     /** A GPU has failed, and only a new process can use it again. As in versions.h. */
     void (*on_broken)(void *context, const char *reason);
     void *context;
@@ -36,7 +32,7 @@ struct serve_replica;
 
 /**
  * Starts everything. With a spec, it returns before anything is loaded; without, when all that is
- * given is READY. The errors of versions_load and host_start.
+ * given is READY. The errors of versions_load and front_start.
  */
 weir_status serve_replica_start(const struct serve_options *options, struct serve_replica **out,
                                 struct weir_error *err) WEIR_MUST_CHECK;

@@ -1,33 +1,26 @@
 #include "serve/serve.h"
 
-#include "base/log.h"
-#include "base/options.h"
-#include "nn/nn.h"
+#include "host/program.h"
+#include "serve/executor_flags.h"
 #include "serve/replica.h"
 
-#include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define STOP_DEADLINE_MS 10000
 #define GIVEN_MAX        64
 
 struct options {
-    char *spec, *server, *ca_file, *models, *labels, *preprocess, *golden, *listen, *onnxruntime,
-        *device, *precision;
+    struct weir_host_options host; /* First: program.h. */
+    struct executor_flags executor;
+    char *models, *labels, *preprocess, *golden, *listen;
     int64_t batch_max, max_delay_us, queue_max, threads, memory_max_mb, timeout_ms, body_max_mb;
-    bool help;
 };
 
 // clang-format off
 static const struct weir_option options[] = {
-    WEIR_OPT(options, spec, "spec", 's', TEXT, NULL, 0, 0, "FILE", "Be a replica of a deployment (spec.json)"),
-    WEIR_OPT(options, server, "server", 0, TEXT, NULL, 0, 0, "URL", "Server to ask and to report to, instead of the spec's"),
-    WEIR_OPT(options, ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE", "Authorities to trust if the server's address is https"),
+    WEIR_HOST_OPTIONS(options, "Be a replica of a deployment (spec.json)"),
     WEIR_OPT(options, models, "model", 'm', LIST, NULL, 0, 0, "NAME[@VERSION]=FILE", "Serve this model file without a server; may be repeated"),
     WEIR_OPT(options, labels, "labels", 0, LIST, NULL, 0, 0, "[NAME=]FILE", "Labels of the classes, one a line"),
     WEIR_OPT(options, preprocess, "preprocess", 0, LIST, NULL, 0, 0, "[NAME=]FILE", "How a picture becomes the input (YAML)"),
@@ -40,20 +33,11 @@ static const struct weir_option options[] = {
     WEIR_OPT(options, memory_max_mb, "memory-max-mb", 0, INT, "0", 0, 1048576, "N", "Memory of all models together, with --model; 0: no limit"),
     WEIR_OPT(options, timeout_ms, "timeout-ms", 0, INT, "30000", 1, 3600000, "N", "Time of a request that says none"),
     WEIR_OPT(options, body_max_mb, "body-max-mb", 0, INT, "64", 1, 1024, "N", "Longest body of a request"),
-    WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "FILE", "Library of onnxruntime"),
-    WEIR_OPT(options, device, "device", 0, TEXT, "auto", 0, 0, "WORD", "Where models are computed: processor, gpu, or auto: on the GPU that the process was given, if any"),
-    WEIR_OPT(options, precision, "precision", 0, TEXT, "f32", 0, 0, "WORD", "What models that Weir trained are computed in: f32, bf16, or on a GPU tf32"),
-    WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
+    EXECUTOR_FLAGS(options),
+    WEIR_HOST_OPTION_HELP(options),
 };
 
 // clang-format on
-
-static int fail(const struct weir_error *err)
-{
-    /* Its last words: what the job's reason says. */
-    (void)fprintf(stderr, "weir-worker serve: %s\n", err->message);
-    return weir_status_exit(err->status);
-}
 
 /* ---- models on the command line -------------------------------------------------------------- */
 
@@ -145,112 +129,79 @@ static weir_status read_given(const struct options *chosen, struct weir_arena *a
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/** What runs, and what it was told. */
+struct served {
+    struct serve_spec spec;
+    struct serve_given given[GIVEN_MAX];
+    struct serve_options options;
+    struct serve_replica *replica;
+};
+
 static weir_status load_spec(const struct options *chosen, struct weir_arena *arena,
-                             struct serve_spec *out, struct weir_error *err)
+                             struct served *out, struct weir_error *err)
 {
-    WEIR_TRY(serve_spec_load(chosen->spec, arena, out, err));
-    out->server = chosen->server != NULL ? chosen->server : out->server;
-    out->ca_file = chosen->ca_file != NULL ? chosen->ca_file : out->ca_file;
+    WEIR_TRY(serve_spec_load(chosen->host.spec, arena, &out->spec, err));
+    weir_host_options_apply(&chosen->host, &out->spec.host);
+    out->options.spec = &out->spec;
     return WEIR_OK;
 }
-
-/** What main has to know of a GPU that has failed. */
-struct failure {
-    atomic_bool is_there;
-    struct weir_error err; /**< Written before is_there is set. */
-};
 
 /* The replica ends as it does when it is told to: requests under way are answered first. */
 static void on_broken(void *context, const char *reason)
 {
-    struct failure *failure = context;
-    (void)weir_error_set(&failure->err, WEIR_ERR_INTERNAL, "%s", reason);
-    atomic_store(&failure->is_there, true);
-    (void)kill(getpid(), SIGTERM);
+    weir_host_run_break(context, reason);
 }
 
-static weir_status read_device(const struct options *chosen, struct serve_options *out,
-                               struct weir_error *err)
+static weir_status start(struct weir_host_run *run, const void *given, struct weir_arena *arena,
+                         void **out, struct weir_error *err)
 {
-    enum weir_precision checked;
-    out->precision = chosen->precision;
-    WEIR_TRY(executor_device_parse(chosen->device, &out->device, err));
-    return weir_precision_parse(chosen->precision, &checked, err);
-}
-
-static struct serve_options serve_options_of(const struct options *chosen)
-{
-    return (struct serve_options){.listen = chosen->listen,
-                                  .rules = {.batch_max = chosen->batch_max,
-                                            .delay_ns = (uint64_t)chosen->max_delay_us * 1000,
-                                            .queue_max = (size_t)chosen->queue_max},
-                                  .n_threads = (int32_t)chosen->threads,
-                                  .memory_max_bytes = (size_t)chosen->memory_max_mb << 20,
-                                  .onnxruntime_path = chosen->onnxruntime,
-                                  .timeout_ms = chosen->timeout_ms,
-                                  .body_max_bytes = (uint64_t)chosen->body_max_mb << 20};
-}
-
-static int run(const struct options *chosen, struct weir_arena *arena)
-{
-    struct serve_options serve = serve_options_of(chosen);
-    struct failure failure = {.is_there = false};
-    struct serve_given given[GIVEN_MAX];
-    struct serve_spec spec;
-    struct serve_replica *replica;
-    struct weir_error err = {0};
-    sigset_t signals;
-    int signal_number;
-    /* Blocked before any thread is made, so that only sigwait sees them. */
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    weir_status status = chosen->spec != NULL
-                             ? load_spec(chosen, arena, &spec, &err)
-                             : read_given(chosen, arena, given, &serve.n_given, &err);
-    if (status == WEIR_OK) {
-        status = read_device(chosen, &serve, &err);
-    }
-    serve.on_broken = on_broken;
-    serve.context = &failure;
-    serve.given = given;
-    serve.spec = chosen->spec != NULL ? &spec : NULL;
-    if (status != WEIR_OK || serve_replica_start(&serve, &replica, &err) != WEIR_OK) {
-        return fail(&err);
-    }
-    (void)printf("serving at port %d\n", serve_replica_port(replica));
+    const struct options *chosen = given;
+    struct served *served = WEIR_ARENA_NEW(arena, struct served);
+    struct serve_options *serve = &served->options;
+    *serve = (struct serve_options){.given = served->given,
+                                    .listen = chosen->listen,
+                                    .rules = {.batch_max = chosen->batch_max,
+                                              .delay_ns = (uint64_t)chosen->max_delay_us * 1000,
+                                              .queue_max = (size_t)chosen->queue_max},
+                                    .executor = {.n_threads = (int32_t)chosen->threads},
+                                    .memory_max_bytes = (size_t)chosen->memory_max_mb << 20,
+                                    .on_broken = on_broken,
+                                    .context = run,
+                                    .timeout_ms = chosen->timeout_ms,
+                                    .body_max_bytes = (uint64_t)chosen->body_max_mb << 20};
+    WEIR_TRY(chosen->host.spec != NULL
+                 ? load_spec(chosen, arena, served, err)
+                 : read_given(chosen, arena, served->given, &serve->n_given, err));
+    WEIR_TRY(executor_flags_read(&chosen->executor, &serve->executor, err));
+    WEIR_TRY(serve_replica_start(serve, &served->replica, err));
+    (void)printf("serving at port %d\n", serve_replica_port(served->replica));
     (void)fflush(stdout);
-    while (sigwait(&signals, &signal_number) != 0) {
-    }
-    weir_log(WEIR_LOG_INFO, "serve_stopping", WEIR_KV_INT("signal", signal_number));
+    *out = served->replica;
+    return WEIR_OK;
+}
+
+static void stop(void *replica)
+{
     serve_replica_stop(replica, STOP_DEADLINE_MS);
-    weir_log_event(WEIR_LOG_INFO, "serve_stopped");
-    return atomic_load(&failure.is_there) ? fail(&failure.err) : EXIT_SUCCESS;
+}
+
+static bool fits(const void *given)
+{
+    const struct options *chosen = given;
+    return (chosen->host.spec == NULL) != (chosen->models == NULL);
 }
 
 int weir_serve_main(int argc, char **argv)
 {
-    static const char usage[] = "usage: weir-worker serve --spec FILE | --model NAME=FILE …";
-    struct weir_arena arena;
-    struct options chosen = {0};
-    char **words;
-    size_t n_words;
-    struct weir_error err = {0};
-    int status = EXIT_SUCCESS;
-    weir_arena_init(&arena, 0);
-    if (weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1, &arena, &chosen,
-                           &words, &n_words, &err) != WEIR_OK) {
-        status = fail(&err);
-    } else if (chosen.help) {
-        (void)printf("%s\n\n", usage);
-        weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
-    } else if ((chosen.spec == NULL) == (chosen.models == NULL) || n_words > 0) {
-        weir_error_set(&err, WEIR_ERR_INVALID, "%s", usage);
-        status = fail(&err);
-    } else {
-        status = run(&chosen, &arena);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    static const struct weir_host_program program = {.name = "serve",
+                                                     .usage = "--spec FILE | --model NAME=FILE …",
+                                                     .options = options,
+                                                     .n_options = WEIR_ARRAY_LEN(options),
+                                                     .options_bytes = sizeof(struct options),
+                                                     .fits = fits,
+                                                     .start = start,
+                                                     .stop = stop,
+                                                     .stopping_event = "serve_stopping",
+                                                     .stopped_event = "serve_stopped"};
+    return weir_host_main(&program, argc, argv);
 }

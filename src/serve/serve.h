@@ -1,7 +1,7 @@
 /**
  * Serve: the worker side of model serving. What runs a model file is executor.h, what it takes and
  * gives is signature.h; batches are batcher.h, loaded versions versions.h, protocols protocol.h, the
- * HTTP server in front host.h. A replica (replica.h) puts them together.
+ * HTTP server in front front.h. A replica (replica.h) puts them together, on a host (host/host.h).
  */
 #ifndef WEIR_SERVE_SERVE_H
 #define WEIR_SERVE_SERVE_H

@@ -1,21 +1,16 @@
 /**
- * Spec of a replica of a deployment (spec.json of a job of kind `serve`):
+ * Spec of a replica of a deployment (spec.json of a job of kind `serve`), beside what host/spec.h says:
  *
- *     {"deployment": "digits", "replica": "digits-1", "dir": "/…/replicas/JOB-0",
- *      "server": "https://…", "token_file": "token", "ca_file": "/…", "listen": "0.0.0.0:0",
- *      "secret": "…"}
- *
- * "server" is what the server takes itself for; $WEIR_SERVER and $WEIR_CA_FILE, from the agent, who
- * knows the way to it, win. "dir" is the replica's durable folder.
+ *     {"deployment": "digits", "listen": "0.0.0.0:0", "secret": "…"}
  */
 #ifndef WEIR_SERVE_SERVE_SPEC_H
 #define WEIR_SERVE_SERVE_SPEC_H
 
-#include "base/arena.h"
-#include "base/status.h"
+#include "host/spec.h"
 
 struct serve_spec {
-    char *deployment, *replica, *dir, *server, *token_file, *ca_file, *listen, *secret;
+    struct weir_host_spec host;
+    char *deployment, *listen, *secret;
 };
 
 /** Text lives in the arena. @return INVALID with the place of what is wrong. */

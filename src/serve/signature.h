@@ -98,6 +98,11 @@ struct signature_extras {
     size_t preprocess_len;
 };
 
+/** A file of such a text, in the arena; path NULL: none, and *out stays. As weir_file_read. */
+weir_status signature_extra_read(const char *path, size_t max_bytes, struct weir_arena *arena,
+                                 const char **out, size_t *out_len,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Makes a signature of a loaded model, of the texts that its file carries, and of what people add.
  * @param format  Of the file.

@@ -1,5 +1,7 @@
 #include "signature_private.h"
 
+#include "base/file.h"
+
 #include <string.h>
 
 static weir_status copy_port(const struct serve_port *port, bool is_input, struct weir_arena *arena,
@@ -154,6 +156,18 @@ static weir_status make_picture(struct serve_model *model, json_t *rule, bool is
         picture_read(rule, "$", out->inputs, out->n_inputs, arena, &out->picture, err);
     out->has_picture = status == WEIR_OK;
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "preprocess: ");
+}
+
+weir_status signature_extra_read(const char *path, size_t max_bytes, struct weir_arena *arena,
+                                 const char **out, size_t *out_len, struct weir_error *err)
+{
+    char *text;
+    if (path == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_file_read(path, max_bytes, arena, &text, out_len, err));
+    *out = text;
+    return WEIR_OK;
 }
 
 weir_status weir_signature_make(struct serve_model *model, enum weir_model_format format,

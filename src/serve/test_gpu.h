@@ -77,8 +77,7 @@ static inline struct weir_tensor *test_gpu_input(const struct serve_model *model
 {
     struct weir_tensor *in = NULL;
     struct weir_rng rng;
-    struct weir_error err;
-    ck_assert_int_eq(serve_model_zeros(model, batch, &in, &err), WEIR_OK);
+    test_model_zeros(model, batch, &in);
     weir_rng_init(&rng, seed, 5);
     for (size_t i = 0; i < in->n_elems; i++) {
         ((float *)in->data)[i] = (float)weir_rng_normal(&rng);

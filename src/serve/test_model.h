@@ -6,6 +6,7 @@
 #include "nn/model_file.h"
 #include "nn/net_file.h"
 #include "nn/zoo.h"
+#include "serve/executor.h"
 
 #include <check.h>
 #include <math.h>
@@ -97,6 +98,20 @@ static inline size_t test_onnx_write(const char *type, unsigned char *out)
     out[m++] = (unsigned char)n;
     memcpy(out + m, graph, n);
     return m + n;
+}
+
+/** Inputs of zeros (strings: empty) for a run; free dimensions are 1, but the first is `batch`. */
+static inline void test_model_zeros(const struct serve_model *model, int64_t batch,
+                                    struct weir_tensor **out)
+{
+    for (size_t i = 0; i < model->n_inputs; i++) {
+        const struct serve_port *port = &model->inputs[i];
+        int64_t dims[WEIR_TENSOR_RANK_MAX];
+        for (int32_t k = 0; k < port->rank; k++) {
+            dims[k] = port->dims[k] >= 0 ? port->dims[k] : k == 0 ? batch : 1;
+        }
+        ck_assert_int_eq(weir_tensor_create(port->dtype, port->rank, dims, &out[i], NULL), WEIR_OK);
+    }
 }
 
 #endif

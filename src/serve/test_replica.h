@@ -45,7 +45,7 @@ static inline void test_replica_files(struct test_replica *t)
                                         .n_given = 2,
                                         .listen = "127.0.0.1:0",
                                         .rules = {.batch_max = 8, .queue_max = 64},
-                                        .n_threads = 1};
+                                        .executor = {.n_threads = 1}};
     ck_assert_int_eq(weir_http_client_open(&(struct weir_http_client_config){0}, &t->client, &err),
                      WEIR_OK);
 }

@@ -103,13 +103,8 @@ static weir_status load_executor(const struct versions_config *config,
                                  const struct version_wanted *wanted, struct version *version,
                                  struct weir_error *err)
 {
-    const struct executor_options options = {
-        .n_threads = config->n_threads,
-        .onnxruntime_path = config->onnxruntime_path,
-        .device = config->device,
-        .precision = config->precision,
-        .gpu = config->gpu,
-        .batch_max = (int32_t)WEIR_MIN(wanted->rules.batch_max, (int64_t)BATCHER_ROWS_MAX)};
+    struct executor_options options = config->executor;
+    options.batch_max = (int32_t)WEIR_MIN(wanted->rules.batch_max, (int64_t)BATCHER_ROWS_MAX);
     char why[EXECUTOR_WHY_BYTES];
     if (wanted->signature != NULL) {
         WEIR_TRY(weir_signature_read(wanted->signature, "signature", &version->arena,
@@ -119,10 +114,7 @@ static weir_status load_executor(const struct versions_config *config,
     } else {
         static const struct signature_extras none;
         WEIR_TRY(executor_choose(wanted->path, &options, &version->executor, why, err));
-        enum weir_model_format format = strcmp(version->executor->kind->name, "weir") == 0
-                                            ? WEIR_MODEL_FORMAT_WEIR
-                                            : WEIR_MODEL_FORMAT_ONNX;
-        WEIR_TRY(weir_signature_make(version->executor, format, why,
+        WEIR_TRY(weir_signature_make(version->executor, serve_model_format(version->executor), why,
                                      wanted->extras != NULL ? wanted->extras : &none,
                                      &version->arena, &version->signature, err));
     }

@@ -257,7 +257,7 @@ void versions_set_limits(struct versions *versions, size_t memory_max_bytes, int
 {
     pthread_mutex_lock(&versions->load_lock);
     versions->config.memory_max_bytes = memory_max_bytes;
-    versions->config.n_threads = n_threads;
+    versions->config.executor.n_threads = n_threads;
     pthread_mutex_unlock(&versions->load_lock);
 }
 

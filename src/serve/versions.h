@@ -67,12 +67,9 @@ struct version_wanted {
 };
 
 struct versions_config {
-    size_t memory_max_bytes;      /**< Of all versions together; 0: no bound. */
-    int32_t n_threads;            /**< Of a model; 0: one per CPU. */
-    const char *onnxruntime_path; /**< NULL: found by the executor. Borrowed. */
-    enum executor_device device;
-    const char *precision;          /**< NULL: f32. Borrowed. */
-    const struct weir_backend *gpu; /**< NULL: the executor's own. */
+    size_t memory_max_bytes; /**< Of all versions together; 0: no bound. */
+    /** Each is loaded with these; batch_max is set by its rules. Texts are borrowed. */
+    struct executor_options executor;
     /** A GPU has failed: called once, on a batcher's thread, which it must not hold up. The versions
      *  that ran there fail every request; the one that met it is LOADING, with the reason. NULL: nobody
      *  is told. */

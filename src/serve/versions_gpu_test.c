@@ -38,11 +38,10 @@ static int n_said(void)
 
 static void start(void)
 {
-    const struct versions_config config = {.n_threads = 1,
-                                           .device = EXECUTOR_GPU,
-                                           .gpu = emulated_backend(),
-                                           .on_broken = on_broken,
-                                           .context = &said};
+    const struct versions_config config = {
+        .executor = {.n_threads = 1, .device = EXECUTOR_GPU, .gpu = emulated_backend()},
+        .on_broken = on_broken,
+        .context = &said};
     test_replica_files(&t);
     ck_assert_int_eq(versions_create(&config, &versions, &err), WEIR_OK);
 }
@@ -95,7 +94,7 @@ static weir_status ask(const char *model, struct weir_error *out_err, struct wei
                           .lock = PTHREAD_MUTEX_INITIALIZER,
                           .changed = PTHREAD_COND_INITIALIZER};
     WEIR_TRY(versions_get(versions, model, 0, &version, out_err));
-    ck_assert_int_eq(serve_model_zeros(version->executor, 3, &in, &err), WEIR_OK);
+    test_model_zeros(version->executor, 3, &in);
     for (size_t i = 0; i < in->n_elems; i++) {
         ((float *)in->data)[i] = (float)(i % 17) / 17;
     }
@@ -211,8 +210,8 @@ START_TEST(a_replica_answers_over_http_until_its_gpu_fails)
     static const float zeros[3 * 8 * 6];
     struct weir_buf body;
     t.options.n_given = 1;
-    t.options.device = EXECUTOR_GPU;
-    t.options.gpu = emulated_backend();
+    t.options.executor.device = EXECUTOR_GPU;
+    t.options.executor.gpu = emulated_backend();
     t.options.on_broken = on_broken;
     t.options.context = &said;
     test_replica_start(&t);

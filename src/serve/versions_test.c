@@ -10,8 +10,9 @@ static struct weir_error err;
 static void start(void)
 {
     test_replica_files(&t);
-    ck_assert_int_eq(versions_create(&(struct versions_config){.n_threads = 1}, &versions, &err),
-                     WEIR_OK);
+    ck_assert_int_eq(
+        versions_create(&(struct versions_config){.executor = {.n_threads = 1}}, &versions, &err),
+        WEIR_OK);
 }
 
 static void stop(void)

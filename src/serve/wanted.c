@@ -1,27 +1,11 @@
 #include "serve/wanted.h"
 
+#include "host/spec.h"
+
 #include <string.h>
 
 #define BATCH_MAX 65536
 #define QUEUE_MAX 65536
-
-static weir_status read_int(const json_t *object, const char *where, const char *key,
-                            int64_t fallback, int64_t lo, int64_t hi, int64_t *out,
-                            struct weir_error *err)
-{
-    const json_t *value = json_object_get(object, key);
-    if (value == NULL || json_is_null(value)) {
-        *out = fallback;
-        return WEIR_OK;
-    }
-    if (!json_is_integer(value) || json_integer_value(value) < lo ||
-        json_integer_value(value) > hi) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s.%s: expected an integer from %lld to %lld",
-                              where, key, (long long)lo, (long long)hi);
-    }
-    *out = json_integer_value(value);
-    return WEIR_OK;
-}
 
 /* It becomes part of a file's name: 64 hexadecimal digits and nothing else. */
 static bool is_digest(const char *text)
@@ -39,7 +23,9 @@ static weir_status read_version(const json_t *value, size_t i, struct wanted_one
     const json_t *signature = json_object_get(value, "signature");
     const json_t *golden_value = json_object_get(value, "golden");
     const char *golden = json_string_value(golden_value);
-    WEIR_TRY(read_int(value, where, "version", 0, 1, INT64_MAX, &out->number, err));
+    static const struct weir_host_int number = {"version", offsetof(struct wanted_one, number), 0,
+                                                1, INT64_MAX};
+    WEIR_TRY(weir_host_read_ints(value, where, &number, 1, out, err));
     if (out->number == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s.version is missing", where);
     }
@@ -55,20 +41,22 @@ static weir_status read_version(const json_t *value, size_t i, struct wanted_one
     return WEIR_OK;
 }
 
-static weir_status read_rules(const json_t *json, struct wanted *out, struct weir_error *err)
-{
-    int64_t delay_us, queue_max, memory_bytes, n_threads;
-    WEIR_TRY(read_int(json, "$", "batch_max", 1, 1, BATCH_MAX, &out->rules.batch_max, err));
-    WEIR_TRY(read_int(json, "$", "delay_max_us", 0, 0, 60000000, &delay_us, err));
-    WEIR_TRY(read_int(json, "$", "queue_max", 256, 1, QUEUE_MAX, &queue_max, err));
-    WEIR_TRY(read_int(json, "$", "memory_max_bytes", 0, 0, INT64_MAX, &memory_bytes, err));
-    WEIR_TRY(read_int(json, "$", "n_threads", 0, 0, 4096, &n_threads, err));
-    out->rules.delay_ns = (uint64_t)delay_us * 1000;
-    out->rules.queue_max = (size_t)queue_max;
-    out->memory_max_bytes = (size_t)memory_bytes;
-    out->n_threads = (int32_t)n_threads;
-    return WEIR_OK;
-}
+/** What the document says in numbers, beside its versions. */
+struct numbers {
+    int64_t revision, batch_max, delay_us, queue_max, memory_bytes, n_threads;
+};
+
+// clang-format off
+static const struct weir_host_int numbers[] = {
+    {"revision",         offsetof(struct numbers, revision),     0,   0, INT64_MAX},
+    {"batch_max",        offsetof(struct numbers, batch_max),    1,   1, BATCH_MAX},
+    {"delay_max_us",     offsetof(struct numbers, delay_us),     0,   0, 60000000},
+    {"queue_max",        offsetof(struct numbers, queue_max),    256, 1, QUEUE_MAX},
+    {"memory_max_bytes", offsetof(struct numbers, memory_bytes), 0,   0, INT64_MAX},
+    {"n_threads",        offsetof(struct numbers, n_threads),    0,   0, 4096},
+};
+
+// clang-format on
 
 weir_status wanted_parse(const json_t *json, struct wanted *out, struct weir_error *err)
 {
@@ -80,9 +68,15 @@ weir_status wanted_parse(const json_t *json, struct wanted *out, struct weir_err
         return weir_error_set(err, WEIR_ERR_LIMIT, "$.versions: %zu versions, at most %d",
                               json_array_size(versions), WANTED_VERSIONS_MAX);
     }
+    struct numbers read;
+    WEIR_TRY(weir_host_read_ints(json, "$", numbers, WEIR_ARRAY_LEN(numbers), &read, err));
     memset(out, 0, sizeof *out);
-    WEIR_TRY(read_int(json, "$", "revision", 0, 0, INT64_MAX, &out->revision, err));
-    WEIR_TRY(read_rules(json, out, err));
+    out->revision = read.revision;
+    out->rules = (struct batcher_rules){.batch_max = read.batch_max,
+                                        .delay_ns = (uint64_t)read.delay_us * 1000,
+                                        .queue_max = (size_t)read.queue_max};
+    out->memory_max_bytes = (size_t)read.memory_bytes;
+    out->n_threads = (int32_t)read.n_threads;
     for (size_t i = 0; i < json_array_size(versions); i++) {
         WEIR_TRY(read_version(json_array_get(versions, i), i, &out->versions[i], err));
         out->n_versions++;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILE_BYTES 10000 /* some 28 decisions */
 #define N_KEPT_MAX 200
 
 static struct test_dir dir;
@@ -59,10 +60,9 @@ static void close_all(void)
 static void put(int first, int n)
 {
     for (int i = first; i < first + n; i++) {
-        struct outbox_item item = {.record =
-                                       json_pack("{s:o,s:s,s:i}", "id", json_sprintf("id-%d", i),
-                                                 "camera", "c", "frame", i)};
-        outbox_put(outbox, &item);
+        char id[16];
+        (void)snprintf(id, sizeof id, "id-%d", i);
+        test_outbox_put(outbox, id, "c", i, NULL);
     }
     ck_assert(outbox_flush(outbox, 10000));
 }
@@ -71,7 +71,7 @@ static void put(int first, int n)
 static void put_all(int n, int64_t n_kept)
 {
     for (int first = 0; first < n; first += 10) {
-        open_all(1000, n_kept);
+        open_all(FILE_BYTES, n_kept);
         put(first, 10);
         close_all();
     }
@@ -130,7 +130,7 @@ START_TEST(the_file_is_begun_anew_and_each_decision_is_in_one_of_them)
 {
     int seen[300] = {0};
     put_all(300, N_KEPT_MAX);
-    ck_assert_int_gt(count_all(1000, seen), 5);
+    ck_assert_int_gt(count_all(FILE_BYTES, seen), 5);
     for (int i = 0; i < 300; i++) {
         ck_assert_int_eq(seen[i], 1);
     }
@@ -142,7 +142,7 @@ START_TEST(the_oldest_file_goes_and_the_newest_lines_stay)
 {
     int seen[300] = {0}, first = 0;
     put_all(300, 3);
-    ck_assert_int_le(count_all(1000, seen), 4);
+    ck_assert_int_le(count_all(FILE_BYTES, seen), 4);
     while (seen[first] == 0) {
         first++;
     }
@@ -158,7 +158,7 @@ START_TEST(without_older_files_the_file_begins_anew)
 {
     int seen[300] = {0};
     put_all(300, 0);
-    ck_assert_int_eq(count_all(1000, seen), 1);
+    ck_assert_int_eq(count_all(FILE_BYTES, seen), 1);
     ck_assert_int_eq(seen[299], 1);
 }
 

@@ -27,7 +27,7 @@ static weir_status post_batch(struct sink *sink, json_t *decisions, struct weir_
     WEIR_AUTO(weir_json_auto_free)
     json_t *body =
         json_pack("{s:s,s:s,s:s,s:O}", "ion", sink->spec->ion, "pipeline", sink->spec->pipeline,
-                  "replica", sink->spec->replica, "decisions", decisions);
+                  "replica", sink->spec->host.replica, "decisions", decisions);
     const struct weir_post post = {
         .url = sink->options->url,
         .ca_file = sink->options->ca_file,

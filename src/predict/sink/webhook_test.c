@@ -19,7 +19,7 @@ static struct refused *refused;
 static struct consumer *consumer;
 static char url[64], key[] = "k3y", token[] = "t0ken";
 static char ion[] = "door", pipeline[] = "see", replica[] = "J-0";
-static struct predict_spec spec = {.ion = ion, .pipeline = pipeline, .replica = replica};
+static struct predict_spec spec = {.host = {.replica = replica}, .ion = ion, .pipeline = pipeline};
 static struct weir_sink_webhook options;
 
 /* The program: what it got, and how it answers. */
@@ -126,10 +126,9 @@ static void give_all(void)
                                            .outbox = outbox,
                                            .refused = refused};
     for (int frame = 0; frame < N_FRAMES; frame++) {
-        struct outbox_item item = {.received_ns = weir_mono_ns()};
-        item.record = json_pack("{s:o,s:s,s:i}", "id", json_sprintf("id-%d", frame), "camera", "c",
-                                "frame", frame);
-        outbox_put(outbox, &item);
+        char id[16];
+        (void)snprintf(id, sizeof id, "id-%d", frame);
+        test_outbox_put(outbox, id, "c", frame, NULL);
     }
     ck_assert(outbox_flush(outbox, 20000));
     ck_assert_int_eq(consumer_start(&config, &consumer, &err), WEIR_OK);

@@ -266,7 +266,7 @@ static weir_status write_endpoint(const struct source *source, struct weir_error
     int n_host = colon != NULL ? (int)(colon - listen) : (int)strlen(listen);
     int n = snprintf(text, sizeof text, "{\"url\":\"http://%.*s:%d\"}\n", WEIR_MIN(n_host, 200),
                      listen, weir_http_server_port(source->server));
-    (void)snprintf(path, sizeof path, "%s/endpoint.json", source->config.spec->dir);
+    (void)snprintf(path, sizeof path, "%s/endpoint.json", source->config.spec->host.dir);
     return weir_file_write_atomic(path, text, (size_t)n, 0600, err);
 }
 

@@ -24,13 +24,13 @@ static void find_top(const float *probabilities, size_t n_labels, size_t *out, s
     }
 }
 
-static json_t *labels_json(const struct model *model, const float *probabilities, const size_t *top,
-                           size_t n)
+/* The texts are the model's. */
+static const struct decision_label *labels_of(const struct model *model, const float *probabilities,
+                                              const size_t *top, size_t n, struct weir_arena *arena)
 {
-    json_t *labels = json_array();
+    struct decision_label *labels = WEIR_ARENA_ARRAY(arena, n, struct decision_label);
     for (size_t i = 0; i < n; i++) {
-        json_array_append_new(labels, json_pack("{s:s,s:f}", "label", model->labels[top[i]],
-                                                "score", (double)probabilities[top[i]]));
+        labels[i] = (struct decision_label){model->labels[top[i]], (double)probabilities[top[i]]};
     }
     return labels;
 }
@@ -56,7 +56,8 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
                                    .score = (double)probabilities[top[0]],
                                    .threshold = classify->threshold};
     if (classify->top > 1) {
-        at->decision->labels = labels_json(model, probabilities, top, n);
+        at->decision->labels = labels_of(model, probabilities, top, n, &at->decision->arena);
+        at->decision->n_labels = n;
     }
     return WEIR_OK;
 }

@@ -23,19 +23,11 @@ static weir_status answer_models(const struct protocol_request *request,
     return WEIR_OK;
 }
 
-static weir_status answer_explain(const struct protocol_request *request,
-                                  const struct protocol_state *state,
-                                  struct protocol_answer *answer, struct weir_error *err)
-{
-    (void)request;
-    (void)state;
-    (void)answer;
-    return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "explanations are not supported");
-}
-
 static const struct protocol_route routes[] = {
     {.method = "GET", .pattern = "/v1/models", .answer = answer_models},
-    {.method = "POST", .pattern = "/v1/models/{model}:explain", .answer = answer_explain},
+    {.method = "POST",
+     .pattern = "/v1/models/{model}:explain",
+     .lacks = "explanations are not supported"},
 };
 
 const struct protocol protocol_kserve = {

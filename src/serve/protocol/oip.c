@@ -342,31 +342,6 @@ static void write_infer(const struct infer *infer, struct protocol_answer *answe
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-static weir_status answer_server(const struct protocol_request *request,
-                                 const struct protocol_state *state, struct protocol_answer *answer,
-                                 struct weir_error *err)
-{
-    (void)request;
-    (void)state;
-    (void)err;
-    (void)weir_buf_puts(&answer->body,
-                        "{\"name\":\"weir\",\"version\":\"" WEIR_VERSION "\",\"extensions\":["
-                        "\"binary_tensor_data\",\"classification\",\"model_repository\","
-                        "\"model_configuration\",\"statistics\",\"parameters\"]}");
-    return WEIR_OK;
-}
-
-static weir_status answer_live(const struct protocol_request *request,
-                               const struct protocol_state *state, struct protocol_answer *answer,
-                               struct weir_error *err)
-{
-    (void)request;
-    (void)state;
-    (void)err;
-    (void)weir_buf_puts(&answer->body, "{\"live\":true}");
-    return WEIR_OK;
-}
-
 static weir_status answer_ready(const struct protocol_request *request,
                                 const struct protocol_state *state, struct protocol_answer *answer,
                                 struct weir_error *err)
@@ -437,10 +412,15 @@ static weir_status answer_model_ready(const struct protocol_request *request,
     return WEIR_OK;
 }
 
+#define SERVER                                                                                     \
+    "{\"name\":\"weir\",\"version\":\"" WEIR_VERSION "\",\"extensions\":["                         \
+    "\"binary_tensor_data\",\"classification\",\"model_repository\","                              \
+    "\"model_configuration\",\"statistics\",\"parameters\"]}"
+
 // clang-format off
 static const struct protocol_route routes[] = {
-    {.method = "GET", .pattern = "/v2", .answer = answer_server},
-    {.method = "GET", .pattern = "/v2/health/live", .answer = answer_live},
+    {.method = "GET", .pattern = "/v2", .says = SERVER},
+    {.method = "GET", .pattern = "/v2/health/live", .says = "{\"live\":true}"},
     {.method = "GET", .pattern = "/v2/health/ready", .answer = answer_ready},
     {.method = "GET", .pattern = "/v2/models/{model}", .answer = answer_model},
     {.method = "GET", .pattern = "/v2/models/{model}/versions/{version}", .answer = answer_model},

@@ -80,28 +80,6 @@ static void write_predict(const struct infer *infer, struct protocol_answer *ans
     (void)weir_buf_puts(out, "}");
 }
 
-static weir_status answer_examples(const struct protocol_request *request,
-                                   const struct protocol_state *state,
-                                   struct protocol_answer *answer, struct weir_error *err)
-{
-    (void)request;
-    (void)state;
-    (void)answer;
-    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                          "requests with \"examples\" are not supported: send tensors to :predict");
-}
-
-static weir_status answer_labels(const struct protocol_request *request,
-                                 const struct protocol_state *state, struct protocol_answer *answer,
-                                 struct weir_error *err)
-{
-    (void)request;
-    (void)state;
-    (void)answer;
-    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                          "version labels are not supported: name a version, or none");
-}
-
 /* ---- questions ------------------------------------------------------------------------------- */
 
 static const char *state_text(enum version_state state)
@@ -202,6 +180,9 @@ static weir_status answer_metadata(const struct protocol_request *request,
     return WEIR_OK;
 }
 
+#define EXAMPLES "requests with \"examples\" are not supported: send tensors to :predict"
+#define LABELS   "version labels are not supported: name a version, or none"
+
 #define MODEL   "/v1/models/{model}"
 #define VERSION MODEL "/versions/{version}"
 
@@ -213,12 +194,12 @@ static const struct protocol_route routes[] = {
     {.method = "GET", .pattern = VERSION "/metadata", .answer = answer_metadata},
     {.method = "POST", .pattern = MODEL ":predict", .read = read_predict, .write = write_predict},
     {.method = "POST", .pattern = VERSION ":predict", .read = read_predict, .write = write_predict},
-    {.method = "POST", .pattern = MODEL ":classify", .answer = answer_examples},
-    {.method = "POST", .pattern = VERSION ":classify", .answer = answer_examples},
-    {.method = "POST", .pattern = MODEL ":regress", .answer = answer_examples},
-    {.method = "POST", .pattern = VERSION ":regress", .answer = answer_examples},
-    {.method = "GET", .pattern = MODEL "/labels/*", .answer = answer_labels},
-    {.method = "POST", .pattern = MODEL "/labels/*", .answer = answer_labels},
+    {.method = "POST", .pattern = MODEL ":classify", .lacks = EXAMPLES},
+    {.method = "POST", .pattern = VERSION ":classify", .lacks = EXAMPLES},
+    {.method = "POST", .pattern = MODEL ":regress", .lacks = EXAMPLES},
+    {.method = "POST", .pattern = VERSION ":regress", .lacks = EXAMPLES},
+    {.method = "GET", .pattern = MODEL "/labels/*", .lacks = LABELS},
+    {.method = "POST", .pattern = MODEL "/labels/*", .lacks = LABELS},
 };
 // clang-format on
 

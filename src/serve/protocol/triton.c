@@ -229,29 +229,7 @@ static weir_status answer_stats(const struct protocol_request *request,
     return WEIR_OK;
 }
 
-/* ---- what is not there ----------------------------------------------------------------------- */
-
-static weir_status answer_no_regions(const struct protocol_request *request,
-                                     const struct protocol_state *state,
-                                     struct protocol_answer *answer, struct weir_error *err)
-{
-    (void)request;
-    (void)state;
-    (void)err;
-    (void)weir_buf_puts(&answer->body, "[]");
-    return WEIR_OK;
-}
-
-static weir_status answer_unsupported(const struct protocol_request *request,
-                                      const struct protocol_state *state,
-                                      struct protocol_answer *answer, struct weir_error *err)
-{
-    (void)request;
-    (void)state;
-    (void)answer;
-    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                          "shared memory, trace, logging and generate are not supported");
-}
+#define LACKS "shared memory, trace, logging and generate are not supported"
 
 #define MODEL   "/v2/models/{model}"
 #define VERSION MODEL "/versions/{version}"
@@ -266,16 +244,16 @@ static const struct protocol_route routes[] = {
     {.method = "GET", .pattern = "/v2/models/stats", .answer = answer_stats},
     {.method = "GET", .pattern = MODEL "/stats", .answer = answer_stats},
     {.method = "GET", .pattern = VERSION "/stats", .answer = answer_stats},
-    {.method = "GET", .pattern = "/v2/systemsharedmemory/status", .answer = answer_no_regions},
-    {.method = "GET", .pattern = "/v2/cudasharedmemory/status", .answer = answer_no_regions},
-    {.method = "POST", .pattern = "/v2/systemsharedmemory/*", .answer = answer_unsupported},
-    {.method = "POST", .pattern = "/v2/cudasharedmemory/*", .answer = answer_unsupported},
-    {.method = "GET", .pattern = "/v2/trace/*", .answer = answer_unsupported},
-    {.method = "POST", .pattern = "/v2/trace/*", .answer = answer_unsupported},
-    {.method = "GET", .pattern = "/v2/logging", .answer = answer_unsupported},
-    {.method = "POST", .pattern = "/v2/logging", .answer = answer_unsupported},
-    {.method = "POST", .pattern = MODEL "/generate", .answer = answer_unsupported},
-    {.method = "POST", .pattern = MODEL "/generate_stream", .answer = answer_unsupported},
+    {.method = "GET", .pattern = "/v2/systemsharedmemory/status", .says = "[]"},
+    {.method = "GET", .pattern = "/v2/cudasharedmemory/status", .says = "[]"},
+    {.method = "POST", .pattern = "/v2/systemsharedmemory/*", .lacks = LACKS},
+    {.method = "POST", .pattern = "/v2/cudasharedmemory/*", .lacks = LACKS},
+    {.method = "GET", .pattern = "/v2/trace/*", .lacks = LACKS},
+    {.method = "POST", .pattern = "/v2/trace/*", .lacks = LACKS},
+    {.method = "GET", .pattern = "/v2/logging", .lacks = LACKS},
+    {.method = "POST", .pattern = "/v2/logging", .lacks = LACKS},
+    {.method = "POST", .pattern = MODEL "/generate", .lacks = LACKS},
+    {.method = "POST", .pattern = MODEL "/generate_stream", .lacks = LACKS},
 };
 // clang-format on
 

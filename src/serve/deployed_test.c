@@ -142,14 +142,12 @@ static void start(void)
     static char token[TEST_PATH_BYTES];
     (void)snprintf(token, sizeof token, "%s/token", t.folder);
     ck_assert_int_eq(weir_file_write(token, "secret-token\n", 13, 0600, &err), WEIR_OK);
-    spec = (struct serve_spec){.deployment = "digits",
-                               .replica = "digits-1",
-                               .dir = dir,
-                               .server = server_url,
-                               .token_file = token,
-                               .listen = "127.0.0.1:0",
-                               .secret = "gateway"};
-    t.options = (struct serve_options){.spec = &spec, .n_threads = 1};
+    spec = (struct serve_spec){
+        .deployment = "digits",
+        .host = {.replica = "digits-1", .dir = dir, .server = server_url, .token_file = token},
+        .listen = "127.0.0.1:0",
+        .secret = "gateway"};
+    t.options = (struct serve_options){.spec = &spec, .executor = {.n_threads = 1}};
 }
 
 static void stop(void)

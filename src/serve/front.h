@@ -1,5 +1,5 @@
 /**
- * Host: the HTTP server in front of loaded versions. It finds the protocol of an address, reads the
+ * Front: the HTTP server in front of loaded versions. It finds the protocol of an address, reads the
  * request, gives it to the version's batcher, and writes the answer when that is done. No thread waits
  * for a model.
  *
@@ -11,15 +11,15 @@
  * Bounds: body_max_bytes for a body (413), a quarter of a gigabyte for all of them (503), each
  * version's queue (503 with Retry-After), and those of http/http.h.
  */
-#ifndef WEIR_SERVE_HOST_H
-#define WEIR_SERVE_HOST_H
+#ifndef WEIR_SERVE_FRONT_H
+#define WEIR_SERVE_FRONT_H
 
 #include "serve/protocol.h"
 
-struct host;
+struct front;
 
 /** Strings are copied, the rest is borrowed. */
-struct host_config {
+struct front_config {
     const char *listen; /**< "127.0.0.1:0" */
     const char *secret; /**< Demanded as "Authorization: Bearer", but of the health addresses; NULL:
                              nobody is asked. */
@@ -30,16 +30,16 @@ struct host_config {
     int n_handlers;                  /**< Threads that read and write; 0: 4. */
 };
 
-weir_status host_start(const struct host_config *config, struct host **out,
-                       struct weir_error *err) WEIR_MUST_CHECK;
+weir_status front_start(const struct front_config *config, struct front **out,
+                        struct weir_error *err) WEIR_MUST_CHECK;
 
-int host_port(const struct host *host);
+int front_port(const struct front *front);
 
 /** Requests that are being computed or wait to be. Any thread. */
-int64_t host_n_running(struct host *host);
+int64_t front_n_running(struct front *front);
 
 /** New requests are refused (503) and the server is not "ready" any more, those in flight are
  *  answered; after deadline_ms what is still being sent is cut. NULL is accepted. */
-void host_stop(struct host *host, int64_t deadline_ms);
+void front_stop(struct front *front, int64_t deadline_ms);
 
 #endif

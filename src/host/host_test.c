@@ -1,5 +1,6 @@
-/* Following a server that is played here: what is news, what is remembered, which files are fetched. */
-#include "client/follow.h"
+/* A host beside a server that is played here: what is news, what is remembered, which files are fetched, what the
+ * server is told. */
+#include "host/host.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -14,14 +15,17 @@
 
 struct fixture {
     struct weir_http_server *server;
-    struct weir_follow *follow;
+    struct weir_host *host;
     char dir[WEIR_DIR_TEMPORARY_BYTES], url[64], sha256[WEIR_SHA256_TEXT_BYTES];
-    struct weir_follow_config config;
+    struct weir_host_spec spec;
+    struct weir_hosted hosted;
     sem_t applied; /* once for each call of apply */
+    sem_t told;    /* once for each report */
     atomic_int n_failures, n_asked, n_blobs;
     pthread_mutex_t lock;
     /* Under lock. */
     json_t *wanted, *seen;    /* what the server says; what was applied last */
+    json_t *report;           /* what it was told last */
     char after[32];           /* of the last question */
     weir_status (*act)(void); /* what apply does beside; NULL: nothing */
 };
@@ -45,8 +49,16 @@ static void handle(void *context, struct weir_http_request *request,
 {
     (void)context;
     pthread_mutex_lock(&f.lock);
-    if (strcmp(request->segments[0], "wanted") == 0) {
+    if (strcmp(request->path, "/a%20b/wanted") == 0) {
         handle_wanted(request, response);
+    } else if (strcmp(request->method, "PUT") == 0) {
+        struct weir_error err;
+        ck_assert_str_eq(request->path, "/a%20b/replicas/r-0");
+        json_decref(f.report);
+        ck_assert_int_eq(
+            weir_json_parse(request->body, request->body_len, "report", &f.report, &err), WEIR_OK);
+        weir_http_response_json(response, 200, json_object());
+        sem_post(&f.told);
     } else {
         ck_assert_str_eq(request->segments[3], f.sha256);
         f.n_blobs++;
@@ -62,16 +74,29 @@ static weir_status apply(void *context, const json_t *wanted, struct weir_error 
     json_decref(f.seen);
     f.seen = json_deep_copy(wanted);
     weir_status status = f.act != NULL ? f.act() : WEIR_OK;
+    status = status != WEIR_OK ? weir_error_set(err, status, "no") : WEIR_OK;
     pthread_mutex_unlock(&f.lock);
     if (f.n_failures > 0) {
         f.n_failures--;
         status = weir_error_set(err, WEIR_ERR_UNAVAILABLE, "not yet");
     }
-    if (status == WEIR_OK) {
-        ck_assert(weir_follow_remember(f.follow, wanted));
-    }
     sem_post(&f.applied);
     return status;
+}
+
+static bool needs(const void *context, const json_t *wanted, const char *file)
+{
+    ck_assert_ptr_eq(context, &f);
+    ck_assert(json_equal(wanted, f.seen));
+    return strstr(file, f.sha256) != NULL;
+}
+
+static json_t *report(void *context, const struct weir_host_standing *standing)
+{
+    ck_assert_ptr_eq(context, &f);
+    return json_pack("{s:s,s:s,s:I,s:I}", "state", standing->state, "reason", standing->reason,
+                     "revision", (json_int_t)standing->revision, "served",
+                     (json_int_t)standing->served_revision);
 }
 
 static void before_asking(void *context)
@@ -103,49 +128,65 @@ static void expect_applied(const char *text)
 
 static void write_file(const char *name, const char *text)
 {
-    char path[WEIR_FOLLOW_PATH_BYTES];
+    char path[WEIR_HOST_PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/%s", f.dir, name);
     ck_assert_int_eq(weir_file_write(path, text, strlen(text), 0600, NULL), WEIR_OK);
+}
+
+static void create(void)
+{
+    struct weir_error err;
+    const struct weir_host_config config = {.spec = &f.spec,
+                                            .names = {"a b"},
+                                            .n_names = 1,
+                                            .hosted = &f.hosted,
+                                            .context = &f,
+                                            .retry_ms = 1};
+    ck_assert_int_eq(weir_host_create(&config, &f.host, &err), WEIR_OK);
 }
 
 static void start(void)
 {
     struct weir_error err;
-    ck_assert_int_eq(weir_follow_create(&f.config, &f.follow, &err), WEIR_OK);
-    ck_assert_int_eq(weir_follow_start(f.follow, &err), WEIR_OK);
+    create();
+    ck_assert_int_eq(weir_host_start(f.host, &err), WEIR_OK);
 }
 
 static void stop(void)
 {
-    weir_follow_destroy(f.follow);
-    f.follow = NULL;
+    weir_host_destroy(f.host);
+    f.host = NULL;
 }
 
 static void set_up(void)
 {
     struct weir_error err;
     uint64_t n_bytes;
-    char path[WEIR_FOLLOW_PATH_BYTES];
+    char path[WEIR_HOST_PATH_BYTES];
     weir_log_set_level(WEIR_LOG_ERROR);
     memset(&f, 0, sizeof f);
     pthread_mutex_init(&f.lock, NULL);
     sem_init(&f.applied, 0, 0);
-    ck_assert_int_eq(weir_dir_make_temporary("weir-follow", f.dir, &err), WEIR_OK);
+    sem_init(&f.told, 0, 0);
+    ck_assert_int_eq(weir_dir_make_temporary("weir-host", f.dir, &err), WEIR_OK);
     write_file("model", TEXT);
     (void)snprintf(path, sizeof path, "%s/model", f.dir);
     ck_assert_int_eq(weir_file_sha256(path, f.sha256, &n_bytes, &err), WEIR_OK);
     f.wanted = json_object();
     f.server = serve(&(struct weir_http_config){0}, handle, NULL);
     (void)snprintf(f.url, sizeof f.url, "http://127.0.0.1:%d", weir_http_server_port(f.server));
-    f.config = (struct weir_follow_config){.server = f.url,
-                                           .path = "/wanted",
-                                           .member = "versions",
-                                           .dir = f.dir,
-                                           .file = "wanted.json",
-                                           .retry_ms = 1,
-                                           .apply = apply,
-                                           .before_asking = before_asking,
-                                           .context = &f};
+    f.spec = (struct weir_host_spec){.replica = "r-0", .dir = f.dir, .server = f.url};
+    f.hosted = (struct weir_hosted){.place = "/{}",
+                                    .wanted = "wanted",
+                                    .member = "versions",
+                                    .file = "wanted.json",
+                                    .report_ms = 3600 * 1000,
+                                    .unsendable_event = "report_not_utf8",
+                                    .refused_event = "report_refused",
+                                    .apply = apply,
+                                    .needs = needs,
+                                    .report = report,
+                                    .before_asking = before_asking};
 }
 
 static void tear_down(void)
@@ -155,6 +196,8 @@ static void tear_down(void)
     weir_http_server_stop(f.server, 100);
     json_decref(f.wanted);
     json_decref(f.seen);
+    json_decref(f.report);
+    sem_destroy(&f.told);
     sem_destroy(&f.applied);
     pthread_mutex_destroy(&f.lock);
     ck_assert_int_eq(weir_dir_remove(f.dir, &err), WEIR_OK);
@@ -200,13 +243,13 @@ START_TEST(what_was_applied_last_comes_first_without_a_server_too)
     start();
     expect_applied("{\"revision\":4,\"versions\":[]}");
     stop();
-    f.config.server = NULL;
+    f.spec.server = NULL;
     start();
     expect_applied("{\"revision\":4,\"versions\":[]}");
-    ck_assert_ptr_null(weir_follow_client(f.follow));
+    ck_assert_ptr_null(weir_host_client(f.host));
     stop();
     /* With a server it is not asked for again. */
-    f.config.server = f.url;
+    f.spec.server = f.url;
     start();
     expect_applied("{\"revision\":4,\"versions\":[]}");
     want("{\"revision\":5,\"versions\":[]}");
@@ -231,44 +274,36 @@ START_TEST(an_end_does_not_wait_for_the_server)
     start();
     expect_applied("{\"revision\":1,\"versions\":[]}");
     stop(); /* the server would hold the question for a minute, longer than a test may take */
-    weir_follow_destroy(NULL);
-    struct weir_error err;
-    ck_assert_int_eq(weir_follow_create(&f.config, &f.follow, &err), WEIR_OK);
+    weir_host_destroy(NULL);
+    create();
     stop(); /* never started */
 }
 
 END_TEST
 
-static bool is_model(const void *context, const char *file)
-{
-    return strstr(file, context) != NULL;
-}
-
 static bool is_in_cache(const char *name)
 {
-    char path[WEIR_FOLLOW_PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s/%s", weir_follow_cache_dir(f.follow), name);
+    char path[WEIR_HOST_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/cache/%s", f.dir, name);
     return weir_path_exists(path);
 }
 
 /* Called by apply. */
 static weir_status get_files(void)
 {
-    char path[WEIR_FOLLOW_PATH_BYTES];
+    char path[WEIR_HOST_PATH_BYTES];
     struct weir_error err;
-    weir_follow_cache_path(f.follow, "model", f.sha256, path);
+    weir_host_cache_path(f.host, "model", f.sha256, path);
     pthread_mutex_unlock(&f.lock); /* the server takes it */
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(weir_follow_get(f.follow, f.sha256, path, &err), WEIR_OK);
+        ck_assert_int_eq(weir_host_get(f.host, f.sha256, path, &err), WEIR_OK);
     }
     ck_assert_int_eq(f.n_blobs, 1);
     ck_assert_int_eq(weir_file_write(path, "damaged", 7, 0600, &err), WEIR_OK);
-    ck_assert_int_eq(weir_follow_get(f.follow, f.sha256, path, &err), WEIR_OK);
+    ck_assert_int_eq(weir_host_get(f.host, f.sha256, path, &err), WEIR_OK);
     ck_assert_int_eq(f.n_blobs, 2);
     write_file("cache/other", "x");
     write_file("cache/.hidden", "x");
-    weir_follow_clean(f.follow, is_model, f.sha256);
-    ck_assert(weir_path_exists(path) && is_in_cache(".hidden") && !is_in_cache("other"));
     pthread_mutex_lock(&f.lock);
     return WEIR_OK;
 }
@@ -276,20 +311,24 @@ static weir_status get_files(void)
 START_TEST(a_file_is_fetched_once_and_again_if_it_is_damaged)
 {
     f.act = get_files;
-    f.config.is_low_priority = _i == 1;
+    f.hosted.is_low_priority = _i == 1;
+    char name[8 + WEIR_SHA256_TEXT_BYTES];
     want("{\"revision\":1,\"versions\":[]}");
     start();
     expect_applied("{\"revision\":1,\"versions\":[]}");
+    stop();
+    (void)snprintf(name, sizeof name, "model-%s", f.sha256);
+    ck_assert(is_in_cache(name) && is_in_cache(".hidden") && !is_in_cache("other"));
 }
 
 END_TEST
 
 static weir_status get_nothing(void)
 {
-    char path[WEIR_FOLLOW_PATH_BYTES];
+    char path[WEIR_HOST_PATH_BYTES];
     struct weir_error err;
-    weir_follow_cache_path(f.follow, "model", f.sha256, path);
-    ck_assert_int_eq(weir_follow_get(f.follow, f.sha256, path, &err), WEIR_ERR_UNAVAILABLE);
+    weir_host_cache_path(f.host, "model", f.sha256, path);
+    ck_assert_int_eq(weir_host_get(f.host, f.sha256, path, &err), WEIR_ERR_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.message, "no server is named"));
     return WEIR_OK;
 }
@@ -297,7 +336,7 @@ static weir_status get_nothing(void)
 START_TEST(a_file_that_is_not_there_needs_a_server)
 {
     f.act = get_nothing;
-    f.config.server = NULL;
+    f.spec.server = NULL;
     write_file("wanted.json", "{\"revision\":1}");
     start();
     expect_applied("{\"revision\":1}");
@@ -305,10 +344,59 @@ START_TEST(a_file_that_is_not_there_needs_a_server)
 
 END_TEST
 
+/* Until the server was told this; what it was told before may have been older. */
+static void expect_told(const char *text)
+{
+    json_t *expected = json_loads(text, 0, NULL);
+    bool is_equal = false;
+    while (!is_equal) {
+        while (sem_wait(&f.told) != 0) {
+        }
+        pthread_mutex_lock(&f.lock);
+        is_equal = json_equal(f.report, expected);
+        pthread_mutex_unlock(&f.lock);
+    }
+    json_decref(expected);
+}
+
+static weir_status refuse(void)
+{
+    return WEIR_ERR_INVALID;
+}
+
+/* The next report by the clock is an hour away: each of these is told because something changed. */
+START_TEST(the_server_is_told_at_once_how_things_stand)
+{
+    start();
+    expect_told("{\"state\":\"STARTING\",\"reason\":\"\",\"revision\":0,\"served\":0}");
+    f.n_failures = 2; /* that another try mends: nothing has failed */
+    want("{\"revision\":4,\"versions\":[]}");
+    for (int i = 0; i < 3; i++) {
+        expect_applied("{\"revision\":4,\"versions\":[]}");
+    }
+    while (sem_wait(&f.told) != 0) {
+    }
+    pthread_mutex_lock(&f.lock);
+    ck_assert_str_eq(json_string_value(json_object_get(f.report, "state")), "APPLIED");
+    f.act = refuse;
+    pthread_mutex_unlock(&f.lock);
+    want("{\"revision\":5,\"versions\":[]}");
+    expect_told("{\"state\":\"FAILED\",\"reason\":\"no\",\"revision\":5,\"served\":4}");
+    pthread_mutex_lock(&f.lock);
+    f.act = NULL;
+    pthread_mutex_unlock(&f.lock);
+    expect_told("{\"state\":\"APPLIED\",\"reason\":\"\",\"revision\":5,\"served\":5}");
+    weir_host_notify(f.host);
+    expect_told("{\"state\":\"APPLIED\",\"reason\":\"\",\"revision\":5,\"served\":5}");
+    weir_host_notify(NULL);
+}
+
+END_TEST
+
 int main(void)
 {
-    Suite *suite = suite_create("follow");
-    TCase *tests = tcase_create("follow");
+    Suite *suite = suite_create("host");
+    TCase *tests = tcase_create("host");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, each_other_revision_is_applied_an_older_one_too);
     tcase_add_test(tests, what_failed_is_tried_again);
@@ -317,6 +405,7 @@ int main(void)
     tcase_add_test(tests, an_end_does_not_wait_for_the_server);
     tcase_add_loop_test(tests, a_file_is_fetched_once_and_again_if_it_is_damaged, 0, 2);
     tcase_add_test(tests, a_file_that_is_not_there_needs_a_server);
+    tcase_add_test(tests, the_server_is_told_at_once_how_things_stand);
     tcase_set_timeout(tests, 30);
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);

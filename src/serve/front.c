@@ -1,4 +1,4 @@
-#include "serve/host.h"
+#include "serve/front.h"
 #include "serve/outputs.h"
 
 #include "base/clock.h"
@@ -21,8 +21,8 @@
 #define LABELS_MAX         1000
 #define METRICS_MAX_BYTES  ((size_t)16 << 20)
 
-struct host {
-    struct host_config config;
+struct front {
+    struct front_config config;
     struct weir_http_server *http;
     atomic_bool is_stopping;
     atomic_int_fast64_t n_running;
@@ -96,10 +96,10 @@ static int64_t header_number(const struct weir_http_request *http, const char *n
     return *end == '\0' ? value : fallback;
 }
 
-static uint64_t deadline_of(const struct host *host, const struct weir_http_request *http,
+static uint64_t deadline_of(const struct front *front, const struct weir_http_request *http,
                             const struct infer *infer)
 {
-    int64_t timeout_ms = header_number(http, "Weir-Timeout-Ms", host->config.timeout_ms);
+    int64_t timeout_ms = header_number(http, "Weir-Timeout-Ms", front->config.timeout_ms);
     uint64_t timeout_ns =
         (uint64_t)WEIR_MAX((int64_t)0, WEIR_MIN(timeout_ms, TIMEOUT_MAX_MS)) * 1000000;
     if (infer->timeout_us > 0) {
@@ -108,7 +108,7 @@ static uint64_t deadline_of(const struct host *host, const struct weir_http_requ
     return weir_mono_ns() + timeout_ns;
 }
 
-static void end_call(struct host *host, struct call *call)
+static void end_call(struct front *front, struct call *call)
 {
     for (size_t i = 0; i < call->infer.signature->n_outputs; i++) {
         weir_tensor_release(call->request.out[i]);
@@ -116,7 +116,7 @@ static void end_call(struct host *host, struct call *call)
     }
     infer_fini(&call->infer);
     version_unref(call->version);
-    atomic_fetch_sub(&host->n_running, 1);
+    atomic_fetch_sub(&front->n_running, 1);
 }
 
 /* Where the time went, in ms, in the syntax of the header Server-Timing. */
@@ -152,7 +152,7 @@ static void put_outputs(struct weir_http_response *response, const struct call *
 }
 
 /* The model has computed, or will not. */
-static void finish(struct host *host, struct call *call, struct weir_http_response *response)
+static void finish(struct front *front, struct call *call, struct weir_http_response *response)
 {
     if (call->request.status == WEIR_OK) {
         struct protocol_answer answer;
@@ -169,15 +169,15 @@ static void finish(struct host *host, struct call *call, struct weir_http_respon
     char version[24];
     (void)snprintf(version, sizeof version, "%" PRId64, call->version->number);
     weir_http_response_header(response, "Weir-Model-Version", version);
-    end_call(host, call);
+    end_call(front, call);
 }
 
-static void submit(struct host *host, struct call *call, struct weir_http_request *http,
+static void submit(struct front *front, struct call *call, struct weir_http_request *http,
                    struct weir_http_response *response)
 {
     call->request = (struct batch_request){.in = call->infer.in,
                                            .n_rows = call->infer.n_rows,
-                                           .deadline_ns = deadline_of(host, http, &call->infer),
+                                           .deadline_ns = deadline_of(front, http, &call->infer),
                                            .is_gone = is_gone,
                                            .done = on_done};
     http->state = call;
@@ -191,14 +191,14 @@ static void submit(struct host *host, struct call *call, struct weir_http_reques
     }
 }
 
-static void begin(struct host *host, const struct protocol_request *request,
+static void begin(struct front *front, const struct protocol_request *request,
                   const struct protocol *protocol, const struct protocol_route *route,
                   struct weir_http_request *http, struct weir_http_response *response)
 {
     struct weir_error err;
     struct call *call = WEIR_ARENA_NEW(http->arena, struct call);
-    weir_status status =
-        versions_get(host->config.versions, request->model, request->version, &call->version, &err);
+    weir_status status = versions_get(front->config.versions, request->model, request->version,
+                                      &call->version, &err);
     if (status != WEIR_OK) {
         respond_error(response, protocol, &err);
         return;
@@ -209,15 +209,15 @@ static void begin(struct host *host, const struct protocol_request *request,
                                  .version = call->version->number,
                                  .signature = &call->version->signature,
                                  .arena = http->arena};
-    atomic_fetch_add(&host->n_running, 1);
+    atomic_fetch_add(&front->n_running, 1);
     uint64_t began_ns = weir_mono_ns();
     if (route->read(request, &call->infer, &err) != WEIR_OK) {
         respond_error(response, protocol, &err);
-        end_call(host, call);
+        end_call(front, call);
         return;
     }
     call->read_ns = weir_mono_ns() - began_ns;
-    submit(host, call, http, response);
+    submit(front, call, http, response);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
@@ -232,20 +232,20 @@ static bool is_any_ready(const struct versions_view *view)
     return false;
 }
 
-static void answer_question(struct host *host, const struct protocol_request *request,
+static void answer_question(struct front *front, const struct protocol_request *request,
                             const struct protocol *protocol, const struct protocol_route *route,
                             struct weir_http_response *response)
 {
     struct versions_view view;
     struct protocol_answer answer;
     struct weir_error err;
-    versions_view(host->config.versions, request->arena, &view);
+    versions_view(front->config.versions, request->arena, &view);
     const struct protocol_state state = {.view = &view,
-                                         .host = host->config.ops,
+                                         .host = front->config.ops,
                                          .is_ready = is_any_ready(&view) &&
-                                                     !atomic_load(&host->is_stopping)};
+                                                     !atomic_load(&front->is_stopping)};
     protocol_answer_init(&answer);
-    weir_status status = route->answer(request, &state, &answer, &err);
+    weir_status status = protocol_answer_question(route, request, &state, &answer, &err);
     versions_view_release(&view);
     if (status != WEIR_OK) {
         protocol_answer_error(protocol, &err, &answer);
@@ -253,13 +253,13 @@ static void answer_question(struct host *host, const struct protocol_request *re
     respond(response, &answer);
 }
 
-static void answer_metrics(struct host *host, struct weir_http_request *http,
+static void answer_metrics(struct front *front, struct weir_http_request *http,
                            struct weir_http_response *response)
 {
     struct versions_view view;
     struct weir_buf out;
     weir_buf_init(&out, METRICS_MAX_BYTES);
-    versions_view(host->config.versions, http->arena, &view);
+    versions_view(front->config.versions, http->arena, &view);
     metrics_write(&view, http->arena, &out);
     versions_view_release(&view);
     weir_http_response_buf(response, 200, "text/plain; version=0.0.4", &out);
@@ -281,14 +281,14 @@ static bool is_equal(const char *given, const char *wanted)
     return differs == 0;
 }
 
-static bool is_allowed(const struct host *host, const struct weir_http_request *http)
+static bool is_allowed(const struct front *front, const struct weir_http_request *http)
 {
     const char *given = weir_http_request_header(http, "Authorization");
     bool is_health = http->n_segments == 3 && strcmp(http->segments[0], "v2") == 0 &&
                      strcmp(http->segments[1], "health") == 0;
-    return host->config.secret == NULL || is_health ||
+    return front->config.secret == NULL || is_health ||
            (given != NULL && strncmp(given, "Bearer ", 7) == 0 &&
-            is_equal(given + 7, host->config.secret));
+            is_equal(given + 7, front->config.secret));
 }
 
 static struct protocol_request request_of(struct weir_http_request *http)
@@ -307,22 +307,22 @@ static struct protocol_request request_of(struct weir_http_request *http)
 static void handle(void *context, struct weir_http_request *http,
                    struct weir_http_response *response)
 {
-    struct host *host = context;
+    struct front *front = context;
     struct protocol_request request;
     const struct protocol *protocol;
     const struct protocol_route *route;
     struct weir_error err;
     if (http->state != NULL) {
-        finish(host, http->state, response);
+        finish(front, http->state, response);
         return;
     }
-    if (!is_allowed(host, http)) {
+    if (!is_allowed(front, http)) {
         weir_http_response_errorf(response, WEIR_ERR_UNAUTH,
                                   "this replica answers to its server's gateway only");
         return;
     }
     if (http->n_segments == 1 && strcmp(http->segments[0], "metrics") == 0) {
-        answer_metrics(host, http, response);
+        answer_metrics(front, http, response);
         return;
     }
     request = request_of(http);
@@ -335,9 +335,9 @@ static void handle(void *context, struct weir_http_request *http,
             weir_http_response_not_plain(response);
         }
     } else if (route->read == NULL) {
-        answer_question(host, &request, protocol, route, response);
+        answer_question(front, &request, protocol, route, response);
     } else {
-        begin(host, &request, protocol, route, http, response);
+        begin(front, &request, protocol, route, http, response);
     }
 }
 
@@ -351,23 +351,24 @@ static void body_rule(void *context, const struct weir_http_request *http,
 
 /* ---- lifecycle ------------------------------------------------------------------------------- */
 
-static void host_free(struct host *host)
+static void front_free(struct front *front)
 {
-    free((char *)host->config.secret);
-    free(host);
+    free((char *)front->config.secret);
+    free(front);
 }
 
-weir_status host_start(const struct host_config *config, struct host **out, struct weir_error *err)
+weir_status front_start(const struct front_config *config, struct front **out,
+                        struct weir_error *err)
 {
-    struct host *host = weir_xalloc(sizeof *host);
-    memset(host, 0, sizeof *host);
-    host->config = *config;
-    host->config.secret = config->secret != NULL ? weir_xstrdup(config->secret) : NULL;
-    if (host->config.timeout_ms == 0) {
-        host->config.timeout_ms = TIMEOUT_DEFAULT_MS;
+    struct front *front = weir_xalloc(sizeof *front);
+    memset(front, 0, sizeof *front);
+    front->config = *config;
+    front->config.secret = config->secret != NULL ? weir_xstrdup(config->secret) : NULL;
+    if (front->config.timeout_ms == 0) {
+        front->config.timeout_ms = TIMEOUT_DEFAULT_MS;
     }
-    atomic_init(&host->is_stopping, false);
-    atomic_init(&host->n_running, 0);
+    atomic_init(&front->is_stopping, false);
+    atomic_init(&front->n_running, 0);
     const struct weir_http_config http = {
         .listen = config->listen,
         .n_handlers = config->n_handlers > 0 ? config->n_handlers : HANDLERS_DEFAULT,
@@ -377,31 +378,31 @@ weir_status host_start(const struct host_config *config, struct host **out, stru
         .max_body_bytes = config->body_max_bytes > 0 ? config->body_max_bytes : BODY_DEFAULT_BYTES,
         .max_bodies_bytes = BODIES_MAX_BYTES,
         .body_rule = body_rule};
-    weir_status status = weir_http_server_start(&http, handle, host, &host->http, err);
+    weir_status status = weir_http_server_start(&http, handle, front, &front->http, err);
     if (status != WEIR_OK) {
-        host_free(host);
+        front_free(front);
         return status;
     }
-    *out = host;
+    *out = front;
     return WEIR_OK;
 }
 
-int host_port(const struct host *host)
+int front_port(const struct front *front)
 {
-    return weir_http_server_port(host->http);
+    return weir_http_server_port(front->http);
 }
 
-int64_t host_n_running(struct host *host)
+int64_t front_n_running(struct front *front)
 {
-    return atomic_load(&host->n_running);
+    return atomic_load(&front->n_running);
 }
 
-void host_stop(struct host *host, int64_t deadline_ms)
+void front_stop(struct front *front, int64_t deadline_ms)
 {
-    if (host == NULL) {
+    if (front == NULL) {
         return;
     }
-    atomic_store(&host->is_stopping, true);
-    weir_http_server_stop(host->http, deadline_ms);
-    host_free(host);
+    atomic_store(&front->is_stopping, true);
+    weir_http_server_stop(front->http, deadline_ms);
+    front_free(front);
 }
