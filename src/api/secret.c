@@ -4,6 +4,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/query.h"
+#include "api/records.h"
 #include "api/views.h"
 #include "control/uses.h"
 #include "store/table.h"
@@ -65,18 +66,18 @@ static weir_status list_uses(struct api_call *call, struct weir_txn *txn, struct
 weir_status api_secret_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_project project;
-    void *items;
-    size_t n;
+    struct api_rows rows;
     WEIR_TRY(
         weir_txn_get(txn, &weir_project_resource, call->params[0], call->arena, &project, err));
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
-                                     .order_by = "name", .limit = WEIR_SECRETS_OF_PROJECT};
-    WEIR_TRY(weir_txn_list(txn, &weir_secret_resource, &query, call->arena, &items, &n, NULL, err));
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
+                                  .order_by = "name", .limit = WEIR_SECRETS_OF_PROJECT};
+    WEIR_TRY(api_rows_read(call, txn, &of, &rows, err));
+    const struct weir_secret *secrets = rows.items;
     struct uses *uses = WEIR_ARENA_ARRAY(call->arena, 1, struct uses);
     WEIR_TRY(list_uses(call, txn, uses, err));
-    struct api_secret *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_secret);
-    for (size_t i = 0; i < n; i++) {
-        const struct weir_secret *secret = (const struct weir_secret *)items + i;
+    struct api_secret *views = WEIR_ARENA_ARRAY(call->arena, rows.n, struct api_secret);
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct weir_secret *secret = &secrets[i];
         size_t first = 0, n_uses = 0;
         while (first < uses->n && strcmp(uses->secrets[first], secret->name) != 0) {
             first++;
@@ -88,7 +89,7 @@ weir_status api_secret_list(struct api_call *call, struct weir_txn *txn, struct 
         views[i] =
             (struct api_secret){.row = secret, .used_by = &uses->items[first], .n_used_by = n_uses};
     }
-    api_answer_views(call, api_secret_view(), views, n, NULL);
+    api_answer_views(call, api_secret_view(), views, rows.n, rows.next);
     return WEIR_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "control/sweep.h"
 #include "api/answer.h"
 #include "api/functions.h"
+#include "api/records.h"
 #include "base/secret.h"
 #include "job/job.h"
 #include "store/table.h"
@@ -38,15 +39,10 @@ weir_status api_sweep_create(struct api_call *call, struct weir_txn *txn, struct
 weir_status api_sweep_trials(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_sweep sweep;
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("sweep", EQ, call->params[0])),
-                                     .order_by = "number", .limit = WEIR_SWEEP_TRIALS_MAX};
-    void *trials;
-    size_t n;
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("sweep", EQ, call->params[0])),
+                                  .order_by = "number", .limit = WEIR_SWEEP_TRIALS_MAX};
     WEIR_TRY(weir_txn_get(txn, &weir_sweep_resource, call->params[0], call->arena, &sweep, err));
-    WEIR_TRY(weir_txn_list(txn, &weir_sweep_trial_resource, &query, call->arena, &trials, &n, NULL,
-                           err));
-    api_answer_list(call, &weir_sweep_trial_resource, trials, n, NULL);
-    return WEIR_OK;
+    return api_list_of(call, txn, &of, err);
 }
 
 static weir_status apply(struct api_call *call, struct weir_txn *txn,
