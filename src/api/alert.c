@@ -126,15 +126,21 @@ static weir_status tell_and_answer(struct api_call *call, struct weir_txn *txn, 
     return WEIR_OK;
 }
 
+/* The path's alert, and the body: {note}. */
+static weir_status read_alert(struct api_call *call, struct weir_txn *txn, struct weir_alert *out,
+                              const char **out_note, struct weir_error *err)
+{
+    WEIR_TRY(api_body_only(call, (const char *const[]){"note", NULL}, err));
+    WEIR_TRY(api_body_text(call, "note", out_note, err));
+    return weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, out, err);
+}
+
 weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
                                   struct weir_error *err)
 {
-    static const char *const fields[] = {"note", NULL};
     struct weir_alert alert;
     const char *note;
-    WEIR_TRY(api_body_only(call, fields, err));
-    WEIR_TRY(api_body_text(call, "note", &note, err));
-    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    WEIR_TRY(read_alert(call, txn, &alert, &note, err));
     bool was_open = strcmp(alert.state, "open") == 0;
     WEIR_TRY(weir_alert_acknowledge(txn, call->params[0], call->actor, note, call->now_ms, err));
     return tell_and_answer(call, txn, was_open ? "alert_acknowledged" : NULL, "looks after", note,
@@ -143,12 +149,9 @@ weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
 
 weir_status api_alert_resolve(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    static const char *const fields[] = {"note", NULL};
     struct weir_alert alert;
     const char *note;
-    WEIR_TRY(api_body_only(call, fields, err));
-    WEIR_TRY(api_body_text(call, "note", &note, err));
-    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    WEIR_TRY(read_alert(call, txn, &alert, &note, err));
     WEIR_TRY(weir_alert_end(txn, call->params[0], call->actor, call->now_ms, err));
     return tell_and_answer(call, txn, "alert_resolved", "says that it is over", note, err);
 }

@@ -101,14 +101,7 @@ weir_status api_service_put(struct api_call *call, struct weir_txn *txn, struct 
     }
     wanted.project = wanted.project != NULL ? wanted.project : "default";
     wanted.kind = wanted.kind != NULL ? wanted.kind : "service";
-    struct weir_project project;
-    if (weir_txn_get(txn, &weir_project_resource, wanted.project, call->arena, &project, NULL) !=
-        WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "$.project: there is no project \"%.60s\"; `weir get projects` lists "
-                              "them",
-                              wanted.project);
-    }
+    WEIR_TRY(api_check_project(call, txn, wanted.project, err));
     WEIR_TRY(control_service_put(&control, txn, &wanted, call->api->services_domain != NULL, &look,
                                  err));
     answer_look(call, &look);

@@ -1,32 +1,25 @@
 /** Sweeps: what people ask for, and how far it is. */
 #include "control/sweep.h"
 #include "api/answer.h"
+#include "api/args.h"
 #include "api/functions.h"
 #include "api/records.h"
 #include "base/secret.h"
 #include "job/job.h"
 #include "store/table.h"
 
-/* The project is that of the row, and must be one of the caller's. */
-static weir_status check_project(struct api_call *call, struct weir_txn *txn,
-                                 struct weir_error *err)
-{
-    struct weir_project project;
-    const char *name = json_string_value(json_object_get(call->body, "project"));
-    return name == NULL || weir_txn_get(txn, &weir_project_resource, name, call->arena, &project,
-                                        NULL) == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                "$.project: there is no project \"%.60s\"; `weir get projects` "
-                                "lists them",
-                                name);
-}
+#include "store/tenant.h"
+
+#include <string.h>
 
 weir_status api_sweep_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct control control = api_control(call);
     struct weir_sweep sweep;
-    WEIR_TRY(check_project(call, txn, err));
+    const char *project = json_string_value(json_object_get(call->body, "project"));
+    if (project != NULL) {
+        WEIR_TRY(api_check_project(call, txn, project, err));
+    }
     /* A copy: a transaction may run twice, and the document is given its seed. */
     WEIR_AUTO(weir_json_auto_free) json_t *document = json_deep_copy(call->body);
     json_t *spec = json_object_get(json_object_get(document, "job"), "spec");

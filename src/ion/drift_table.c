@@ -314,25 +314,29 @@ static weir_status find_decisions(const struct making *making, struct weir_txn *
     return WEIR_OK;
 }
 
+static void making_auto_fini(struct making *making)
+{
+    for (size_t i = 0; i < making->n; i++) {
+        json_decref(making->rows[i].detail);
+        json_decref(making->rows[i].counts);
+    }
+}
+
 weir_status weir_drift_table_read(struct weir_txn *txn, const char *ion, const char *pipeline,
                                   struct weir_arena *arena, struct weir_drift_table *inout_table,
                                   struct weir_error *err)
 {
+    WEIR_AUTO(making_auto_fini)
     struct making making = {.table = inout_table,
                             .arena = arena,
                             .rows = WEIR_ARENA_ARRAY(arena, SIGNALS_MAX, struct row)};
     WEIR_TRY(read_reports(&making, txn, ion, pipeline, err));
     judge(&making);
-    weir_status status = find_decisions(&making, txn, ion, err);
+    WEIR_TRY(find_decisions(&making, txn, ion, err));
     inout_table->signals = WEIR_ARENA_ARRAY(arena, making.n, struct weir_drift_signal);
     inout_table->n = making.n;
     for (size_t i = 0; i < making.n; i++) {
-        struct row *row = &making.rows[i];
-        if (status == WEIR_OK) {
-            inout_table->signals[i] = signal_of(&making, row);
-        }
-        json_decref(row->detail);
-        json_decref(row->counts);
+        inout_table->signals[i] = signal_of(&making, &making.rows[i]);
     }
-    return status;
+    return WEIR_OK;
 }
