@@ -12,10 +12,10 @@
 
 #define COMMAND_DATASETS_MAX 64
 
-/* Of a version's digest; with its number, since a later version may have the same files. */
+/* How much of a version's digest a run notes; with its number, since a later version may have the same files. */
 #define INPUT_DIGEST_CHARS 12
 
-/** A job whose names are looked up. */
+/** A job, while its names are looked up. */
 struct reading {
     struct control *control;
     struct weir_txn *txn;

@@ -14,12 +14,12 @@ struct job_names {
     const char *run; /**< Identifier of the job's run; NULL: it has none. */
     const char *dataset;
     int64_t dataset_version;
-    char *parameters;                    /**< Of the run. */
+    char *parameters;                    /**< The run's. */
     const struct weir_run_input *inputs; /**< Versions of datasets that it names beside. */
     size_t n_inputs;
     json_t *datasets, *pinned; /**< Folders by dataset, files by model; NULL: none. */
-    const char
-        *one_class; /**< What to tell people of a training set of one class; NULL: nothing. */
+    /** What to tell people about a training set with one class; NULL: nothing. */
+    const char *one_class;
 };
 
 /**

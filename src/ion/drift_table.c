@@ -13,17 +13,17 @@
 #define REPORTS_MAX   5000 /* the newest; is_cut says that there are more */
 #define REPORTS_BYTES ((size_t)32 << 20)
 #define SIGNALS_MAX   256
-#define WATCH_RATE    0.05 /* of false discoveries among the signals: worth a look */
+#define WATCH_RATE    0.05 /* false discoveries among the signals that are worth a look */
 #define TIME_MAX_MS   INT64_C(253402300799999) /* the last of the year 9999 */
 
 /** A row in the making. */
 struct row {
     const struct weir_health_report *last; /**< The newest report. */
-    json_t *detail;                        /**< Of that; an object. */
+    json_t *detail;                        /**< What it says; an object. */
     json_t *counts;                        /**< Live counts, summed; NULL: none were said. */
     double *cells;                         /**< NaN: no report. */
     int64_t n_windows, n_drifted, n_samples;
-    int64_t began_ms; /**< Of the drift that lasts; 0: none does. */
+    int64_t began_ms; /**< When the drift that lasts began; 0: none does. */
     bool has_ended;   /**< A report without drift was met, going back. */
     bool is_watched;
     struct weir_far_frame farthest[WEIR_FAR_FRAMES_MAX];

@@ -25,7 +25,7 @@ struct weir_txn;
 /** Frames of one signal. */
 #define WEIR_FAR_FRAMES_MAX 10
 
-/** A frame whose value of a signal lies far from training. */
+/** A frame that lies far from training by its value of a signal. */
 struct weir_far_frame {
     const char *camera;
     int64_t frame, time_ms;
@@ -43,9 +43,10 @@ struct weir_drift_signal {
     /** "drifts"; "watch": its p-value is small even among so many signals (Benjamini and Hochberg); "none". */
     const char *state;
     int64_t n_samples, n_windows, n_drifted;
-    int64_t time_ms, began_ms; /**< Of the newest report; since when it drifts, 0: it does not. */
+    int64_t time_ms,
+        began_ms; /**< When the newest report came; since when it drifts, 0: it does not. */
     json_t *effect, *live_mean, *live_stddev, *baseline_mean, *baseline_stddev, *distances,
-        *baseline, *cameras; /**< Of the newest report's detail. */
+        *baseline, *cameras; /**< As the newest report's detail has them. */
     json_t *live;  /**< The same, with counts of all windows of these edges and version. */
     json_t *cells; /**< Smallest p-value of each part of the span; null: no report. */
     struct weir_far_frame *farthest; /**< The farthest first; a frame is there once. */

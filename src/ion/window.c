@@ -4,7 +4,7 @@
 #include "base/uuid.h"
 #include "store/table.h"
 
-#define BEFORE_MAX       2 /* of the last 3 windows, this one and those before it, two must differ */
+#define BEFORE_MAX       2 /* two of the last 3 windows must differ: this one and those before it */
 #define BEFORE_MAX_BYTES ((size_t)32 << 20)
 
 /** The windows of a signal before this one. */

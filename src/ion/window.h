@@ -1,7 +1,6 @@
 /**
  * Windows: what a window of live features says, judged with the two before it. A signal has drifted if two of its last three
- * windows differ from the baseline, and both are of one model version. Of each window that is worth it a health report
- * remains.
+ * windows differ from the baseline, and both are of one model version. A window that is worth it leaves a health report.
  */
 #ifndef WEIR_ION_WINDOW_H
 #define WEIR_ION_WINDOW_H
@@ -12,7 +11,7 @@
 /** Where a window was seen, and when. */
 struct weir_window {
     const char *ion, *pipeline;
-    int64_t version; /**< Of the model. */
+    int64_t version; /**< The version of the model. */
     int64_t time_ms;
 };
 

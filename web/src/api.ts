@@ -2074,7 +2074,7 @@ export interface StoreUsage {
 /** PUT /blobs/{sha256} */
 export interface StoredBlob {
     bytes: number // Its size (bytes)
-    sha256: string // Of its bytes
+    sha256: string // SHA-256 of its bytes
 }
 
 /** POST /decisions */
