@@ -40,22 +40,9 @@ static struct api_alert alert_view(const struct api_call *call, const struct wei
     return (struct api_alert){.row = alert, .status = status_of(alert, call->now_ms)};
 }
 
-static bool fits(const struct weir_alert *alert, const struct weir_query *query)
-{
-    bool does = true;
-    for (size_t i = 0; i < query->n_filters; i++) {
-        const struct weir_field *field =
-            weir_resource_field(&weir_alert_resource, query->filters[i].field);
-        const char *text = *(char *const *)weir_field_cptr(field, alert);
-        does = does && text != NULL && strcmp(text, query->filters[i].text) == 0;
-    }
-    return does;
-}
-
 /* What the server shows of itself and could not be stored, perhaps because nothing can. */
 static weir_status list_unstored(struct api_call *call, struct weir_txn *txn,
-                                 const struct weir_query *query, struct weir_alert **out,
-                                 size_t *out_n, struct weir_error *err)
+                                 struct weir_alert **out, size_t *out_n, struct weir_error *err)
 {
     struct weir_alert *alerts;
     size_t n;
@@ -65,7 +52,9 @@ static weir_status list_unstored(struct api_call *call, struct weir_txn *txn,
     *out = &alerts[n_stored];
     *out_n = 0;
     for (size_t i = n_stored; i < n; i++) {
-        if (fits(&alerts[i], query)) {
+        bool fits;
+        WEIR_TRY(api_row_fits(call, &alerts[i], &fits, err));
+        if (fits) {
             (*out)[(*out_n)++] = alerts[i];
         }
     }
@@ -74,30 +63,24 @@ static weir_status list_unstored(struct api_call *call, struct weir_txn *txn,
 
 weir_status api_alert_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    struct weir_query query = {.filters = filters,
-                               .cursor = api_query_text(call, "cursor"),
-                               .is_descending = api_query_bool(call, "newest"),
-                               .max_bytes = API_ANSWER_MAX_BYTES};
-    void *found;
+    bool newest = api_query_bool(call, "newest");
+    const struct weir_query of = {.order_by = newest ? "raised_ms" : NULL, .is_descending = newest};
+    struct api_rows rows;
     struct weir_alert *unstored = NULL;
-    size_t n, n_unstored = 0;
-    char *next;
-    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
-    query.limit = (size_t)api_query_int(call, "limit");
-    query.order_by = query.is_descending ? "raised_ms" : NULL;
-    WEIR_TRY(weir_txn_list(txn, &weir_alert_resource, &query, call->arena, &found, &n, &next, err));
-    if (query.cursor == NULL && call->rows.is_all) {
-        WEIR_TRY(list_unstored(call, txn, &query, &unstored, &n_unstored, err));
+    size_t n = 0, n_unstored = 0;
+    WEIR_TRY(api_rows_read(call, txn, &of, &rows, err));
+    if (!api_query_has(call, "cursor") && call->rows.is_all) {
+        WEIR_TRY(list_unstored(call, txn, &unstored, &n_unstored, err));
     }
-    struct api_alert *views = WEIR_ARENA_ARRAY(call->arena, n_unstored + n, struct api_alert);
+    const struct weir_alert *stored = rows.items;
+    struct api_alert *views = WEIR_ARENA_ARRAY(call->arena, n_unstored + rows.n, struct api_alert);
     for (size_t i = 0; i < n_unstored; i++) {
-        views[i] = alert_view(call, &unstored[i]);
+        views[n++] = alert_view(call, &unstored[i]);
     }
-    for (size_t i = 0; i < n; i++) {
-        views[n_unstored + i] = alert_view(call, (const struct weir_alert *)found + i);
+    for (size_t i = 0; i < rows.n; i++) {
+        views[n++] = alert_view(call, &stored[i]);
     }
-    api_answer_views(call, api_alert_view(), views, n_unstored + n, next);
+    api_answer_views(call, api_alert_view(), views, n, rows.next);
     return WEIR_OK;
 }
 
@@ -143,15 +126,21 @@ static weir_status tell_and_answer(struct api_call *call, struct weir_txn *txn, 
     return WEIR_OK;
 }
 
+/* The path's alert, and the body: {note}. */
+static weir_status read_alert(struct api_call *call, struct weir_txn *txn, struct weir_alert *out,
+                              const char **out_note, struct weir_error *err)
+{
+    WEIR_TRY(api_body_only(call, (const char *const[]){"note", NULL}, err));
+    WEIR_TRY(api_body_text(call, "note", out_note, err));
+    return weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, out, err);
+}
+
 weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
                                   struct weir_error *err)
 {
-    static const char *const fields[] = {"note", NULL};
     struct weir_alert alert;
     const char *note;
-    WEIR_TRY(api_body_only(call, fields, err));
-    WEIR_TRY(api_body_text(call, "note", &note, err));
-    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    WEIR_TRY(read_alert(call, txn, &alert, &note, err));
     bool was_open = strcmp(alert.state, "open") == 0;
     WEIR_TRY(weir_alert_acknowledge(txn, call->params[0], call->actor, note, call->now_ms, err));
     return tell_and_answer(call, txn, was_open ? "alert_acknowledged" : NULL, "looks after", note,
@@ -160,12 +149,9 @@ weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
 
 weir_status api_alert_resolve(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    static const char *const fields[] = {"note", NULL};
     struct weir_alert alert;
     const char *note;
-    WEIR_TRY(api_body_only(call, fields, err));
-    WEIR_TRY(api_body_text(call, "note", &note, err));
-    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    WEIR_TRY(read_alert(call, txn, &alert, &note, err));
     WEIR_TRY(weir_alert_end(txn, call->params[0], call->actor, call->now_ms, err));
     return tell_and_answer(call, txn, "alert_resolved", "says that it is over", note, err);
 }
@@ -221,22 +207,14 @@ static weir_status rule_view(struct api_call *call, struct weir_txn *txn,
 
 weir_status api_rule_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    struct weir_query query = {.filters = filters,
-                               .cursor = api_query_text(call, "cursor"),
-                               .limit = LIST_LIMIT_MAX,
-                               .max_bytes = API_ANSWER_MAX_BYTES};
-    void *rules;
-    size_t n;
-    char *next;
-    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
-    WEIR_TRY(
-        weir_txn_list(txn, &weir_alert_rule_resource, &query, call->arena, &rules, &n, &next, err));
-    struct api_alert_rule *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_alert_rule);
-    for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(rule_view(call, txn, (const struct weir_alert_rule *)rules + i, &views[i], err));
+    struct api_rows rows;
+    WEIR_TRY(api_rows_read(call, txn, &(struct weir_query){.limit = LIST_LIMIT_MAX}, &rows, err));
+    const struct weir_alert_rule *rules = rows.items;
+    struct api_alert_rule *views = WEIR_ARENA_ARRAY(call->arena, rows.n, struct api_alert_rule);
+    for (size_t i = 0; i < rows.n; i++) {
+        WEIR_TRY(rule_view(call, txn, &rules[i], &views[i], err));
     }
-    api_answer_views(call, api_alert_rule_view(), views, n, next);
+    api_answer_views(call, api_alert_rule_view(), views, rows.n, rows.next);
     return WEIR_OK;
 }
 
@@ -350,20 +328,18 @@ static bool may_use(const struct api_call *call, const struct weir_alert_receive
 
 weir_status api_receiver_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    const struct weir_query query = {.limit = LIST_LIMIT_MAX};
-    void *found;
-    size_t n;
-    WEIR_TRY(weir_txn_list(txn, &weir_alert_receiver_resource, &query, call->arena, &found, &n,
-                           NULL, err));
-    struct api_alert_receiver *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_alert_receiver);
+    struct api_rows rows;
+    WEIR_TRY(api_rows_read(call, txn, &(struct weir_query){.limit = LIST_LIMIT_MAX}, &rows, err));
+    struct weir_alert_receiver *receivers = rows.items;
+    struct api_alert_receiver *views =
+        WEIR_ARENA_ARRAY(call->arena, rows.n, struct api_alert_receiver);
     size_t n_views = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct weir_alert_receiver *receiver = (struct weir_alert_receiver *)found + i;
-        if (may_use(call, receiver)) {
-            WEIR_TRY(receiver_view(call, txn, receiver, &views[n_views++], err));
+    for (size_t i = 0; i < rows.n; i++) {
+        if (may_use(call, &receivers[i])) {
+            WEIR_TRY(receiver_view(call, txn, &receivers[i], &views[n_views++], err));
         }
     }
-    api_answer_views(call, api_alert_receiver_view(), views, n_views, NULL);
+    api_answer_views(call, api_alert_receiver_view(), views, n_views, rows.next);
     return WEIR_OK;
 }
 

@@ -2,6 +2,8 @@
 #include "api/args.h"
 
 #include "base/names.h"
+#include "store/table.h"
+#include "store/tenant.h"
 
 #include <string.h>
 
@@ -105,4 +107,16 @@ weir_status api_body_only(const struct api_call *call, const char *const *names,
         }
     }
     return WEIR_OK;
+}
+
+weir_status api_check_project(struct api_call *call, struct weir_txn *txn, const char *name,
+                              struct weir_error *err)
+{
+    struct weir_project project;
+    return weir_txn_get(txn, &weir_project_resource, name, call->arena, &project, NULL) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                "$.project: there is no project \"%.60s\"; `weir get projects` "
+                                "lists them",
+                                name);
 }

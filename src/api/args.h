@@ -17,6 +17,10 @@ weir_status api_body_int(const struct api_call *call, const char *name, int64_t 
 weir_status api_body_bool(const struct api_call *call, const char *name, bool fallback, bool *out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
+/** $.project names a project that the caller sees. @return NOT_FOUND. */
+weir_status api_check_project(struct api_call *call, struct weir_txn *txn, const char *name,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Text that a person will read: of at most so many bytes, and without control characters, which could
  * act on a terminal. NULL is plain. */
 bool api_is_plain(const char *text, size_t max_bytes);

@@ -5,6 +5,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/query.h"
+#include "api/records.h"
 #include "api/views.h"
 #include "blob/parts.h"
 #include "store/table.h"
@@ -146,19 +147,19 @@ static weir_status answer_upload(struct api_call *call, const struct weir_artifa
 weir_status api_artifact_upload_list(struct api_call *call, struct weir_txn *txn,
                                      struct weir_error *err)
 {
-    void *items;
-    size_t n;
-    const struct weir_query query = {WEIR_FILTERS(
-        WEIR_FILTER_TEXT("run", EQ, call->params[0]),
-        WEIR_FILTER_INT("created_ms", GT, call->now_ms - WEIR_ARTIFACT_UPLOAD_KEEP_MS))};
+    struct api_rows rows;
+    const int64_t since_ms = call->now_ms - WEIR_ARTIFACT_UPLOAD_KEEP_MS;
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("run", EQ, call->params[0]),
+                                               WEIR_FILTER_INT("created_ms", GT, since_ms)),
+                                  .limit = 1000};
     WEIR_TRY(find_run(txn, call, err));
-    WEIR_TRY(weir_txn_list(txn, &weir_artifact_upload_resource, &query, call->arena, &items, &n,
-                           NULL, err));
-    struct api_upload *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_upload);
-    for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(upload_view(call, (const struct weir_artifact_upload *)items + i, &views[i], err));
+    WEIR_TRY(api_rows_read(call, txn, &of, &rows, err));
+    const struct weir_artifact_upload *uploads = rows.items;
+    struct api_upload *views = WEIR_ARENA_ARRAY(call->arena, rows.n, struct api_upload);
+    for (size_t i = 0; i < rows.n; i++) {
+        WEIR_TRY(upload_view(call, &uploads[i], &views[i], err));
     }
-    api_answer_views(call, api_upload_view(), views, n, NULL);
+    api_answer_views(call, api_upload_view(), views, rows.n, rows.next);
     return WEIR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "api/functions.h"
 #include "api/login.h"
 #include "api/role.h"
+#include "api/views.h"
 #include "store/table.h"
 
 #include "job/former.h"
@@ -184,22 +185,25 @@ weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct 
     (void)err;
     size_t n_ways;
     const struct weir_identity_way *ways = weir_identities_list(call->api->identities, &n_ways);
-    json_t *projects = json_object(), *gone = json_array(), *proofs = json_array();
+    size_t n_grants = call->identity.n_grants, n_proofs = 0, n_gone = 0;
+    struct api_gone_role *gone = WEIR_ARENA_ARRAY(call->arena, n_grants, struct api_gone_role);
+    char **proofs = WEIR_ARENA_ARRAY(call->arena, n_ways, char *);
+    json_t *projects = json_object();
     for (size_t i = 0; i < n_ways && ways[i].is_on; i++) {
-        json_array_append_new(proofs, json_string(ways[i].kind->name));
+        proofs[n_proofs++] = (char *)ways[i].kind->name;
     }
-    for (size_t i = 0; i < call->identity.n_grants; i++) {
+    for (size_t i = 0; i < n_grants; i++) {
         const struct weir_grant *grant = &call->identity.grants[i];
         json_object_set_new(projects, grant->project, api_rights_list(grant->rights));
         if (grant->gone_role != NULL) {
-            json_array_append_new(
-                gone, json_pack("{s:s,s:s}", "project", grant->project, "role", grant->gone_role));
+            gone[n_gone++] =
+                (struct api_gone_role){.project = grant->project, .role = grant->gone_role};
         }
     }
-    api_answer(call, json_pack("{s:s,s:s,s:s?,s:s,s:o,s:o,s:o,s:o}", "user", call->actor, "role",
-                               call->identity.role_name, "csrf", call->identity.csrf, "version",
-                               WEIR_VERSION, "rights", api_rights_list(call->identity.rights),
-                               "projects", projects, "gone_roles", gone, "proofs", proofs));
+    API_ANSWER(call, api_caller, .user = call->actor, .role = call->identity.role_name,
+               .csrf = call->identity.csrf, .version = WEIR_VERSION,
+               .rights = api_rights_list(call->identity.rights), .projects = projects,
+               .gone_roles = gone, .n_gone_roles = n_gone, .proofs = proofs, .n_proofs = n_proofs);
     weir_http_response_keep_plain(call->response);
     return WEIR_OK;
 }
@@ -236,6 +240,6 @@ weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct
                                          call->actor, call->identity.role_name),
                        err));
     char *url = weir_arena_printf(call->arena, "%s/login?link=%s", call->api->server_url, secret);
-    api_answer(call, json_pack("{s:s,s:i}", "url", url, "expires_s", (int)(good_ms / 1000)));
+    API_ANSWER(call, api_login_link, .url = url, .expires_s = good_ms / 1000);
     return WEIR_OK;
 }

@@ -264,8 +264,7 @@ weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct wei
     if (put.senders->n_projects > 0) {
         WEIR_TRY(api_write(call, note_put, &put, err));
     }
-    api_answer(call, json_pack("{s:s,s:I}", "sha256", sha256, "bytes",
-                               (json_int_t)request->body_file_bytes));
+    API_ANSWER(call, api_stored_blob, .sha256 = sha256, .bytes = (int64_t)request->body_file_bytes);
     return WEIR_OK;
 }
 

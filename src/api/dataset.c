@@ -3,6 +3,7 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/query.h"
+#include "api/records.h"
 #include "api/views.h"
 #include "control/control.h"
 #include "control/dataset_scan.h"
@@ -207,9 +208,8 @@ weir_status api_dataset_file_put(struct api_call *call, struct weir_txn *txn,
     (void)close(fd);
     WEIR_TRY(status);
     WEIR_TRY(tell_file(call, "dataset_file_put", "put there", err));
-    api_answer(call, json_pack("{s:s,s:s,s:s,s:I}", "dataset", call->params[0], "class",
-                               call->params[1], "file", call->params[2], "bytes",
-                               (json_int_t)call->request->body_file_bytes));
+    API_ANSWER(call, api_stored_file, .dataset = call->params[0], .of_class = call->params[1],
+               .file = call->params[2], .bytes = (int64_t)call->request->body_file_bytes);
     return WEIR_OK;
 }
 
@@ -327,9 +327,10 @@ weir_status api_dataset_freeze_get(struct api_call *call, struct weir_txn *txn,
 
 /* With what was deleted of them: "tombstones". */
 static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
-                                   const struct weir_dataset_version *versions, size_t n,
-                                   struct weir_error *err)
+                                   const struct api_rows *rows, struct weir_error *err)
 {
+    const struct weir_dataset_version *versions = rows->items;
+    size_t n = rows->n;
     struct api_dataset_version *views =
         WEIR_ARENA_ARRAY(call->arena, n, struct api_dataset_version);
     struct api_forgotten_of *forgotten = WEIR_ARENA_ARRAY(call->arena, n, struct api_forgotten_of);
@@ -343,7 +344,7 @@ static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
         }
         views[i] = (struct api_dataset_version){.row = &versions[i], .forgotten = &forgotten[i]};
     }
-    api_answer_views(call, api_dataset_version_view(), views, n, NULL);
+    api_answer_views(call, api_dataset_version_view(), views, n, rows->next);
     return WEIR_OK;
 }
 
@@ -353,11 +354,9 @@ weir_status api_dataset_versions(struct api_call *call, struct weir_txn *txn,
     struct weir_dataset dataset;
     WEIR_TRY(
         weir_txn_get(txn, &weir_dataset_resource, call->params[0], call->arena, &dataset, err));
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("dataset", EQ, dataset.name)),
-                               .order_by = "version", .is_descending = true, .limit = 1000};
-    void *items;
-    size_t n;
-    WEIR_TRY(weir_txn_list(txn, &weir_dataset_version_resource, &query, call->arena, &items, &n,
-                           NULL, err));
-    return answer_versions(call, txn, items, n, err);
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("dataset", EQ, dataset.name)),
+                                  .order_by = "version", .is_descending = true, .limit = 1000};
+    struct api_rows rows;
+    WEIR_TRY(api_rows_read(call, txn, &of, &rows, err));
+    return answer_versions(call, txn, &rows, err);
 }

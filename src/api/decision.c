@@ -101,11 +101,8 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
 
 weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    void *items;
-    size_t n, n_filters;
-    char *next;
-    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 3, &n_filters, err));
+    struct weir_filter filters[3];
+    size_t n_filters = 0;
     int64_t after = api_query_int(call, "after");
     int64_t since = api_query_time(call, "since", INT64_MIN);
     int64_t until = api_query_time(call, "until", INT64_MAX);
@@ -118,17 +115,11 @@ weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struc
     if (after >= 0) {
         filters[n_filters++] = WEIR_FILTER_INT("seq", GT, after);
     }
-    struct weir_query query = {.filters = filters,
-                               .n_filters = n_filters,
-                               .order_by = after >= 0 ? "seq" : "time_ms",
-                               .is_descending = after < 0,
-                               .limit = (size_t)api_query_int(call, "limit"),
-                               .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = api_query_text(call, "cursor")};
-    WEIR_TRY(
-        weir_txn_list(txn, &weir_decision_resource, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, &weir_decision_resource, items, n, next);
-    return WEIR_OK;
+    const struct weir_query of = {.filters = filters,
+                                  .n_filters = n_filters,
+                                  .order_by = after >= 0 ? "seq" : "time_ms",
+                                  .is_descending = after < 0};
+    return api_list_of(call, txn, &of, err);
 }
 
 /* A picture of what was decided. One that is damaged or too large is left out, like one that the
@@ -269,8 +260,8 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
     }
     WEIR_TRY(erase_replaced(call, &shipment, err));
     WEIR_TRY(api_write(call, store_shipment, &shipment, err));
-    api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)shipment.n_stored, "duplicates",
-                               (json_int_t)(n - shipment.n_stored)));
+    API_ANSWER(call, api_stored_decisions, .stored = (int64_t)shipment.n_stored,
+               .duplicates = (int64_t)(n - shipment.n_stored));
     return WEIR_OK;
 }
 

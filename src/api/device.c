@@ -2,7 +2,6 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/node.h"
-#include "api/query.h"
 #include "api/records.h"
 
 #include "job/device.h"
@@ -58,18 +57,9 @@ weir_status api_devices_name(const struct api_call *call, struct weir_txn *txn,
 
 weir_status api_device_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    struct weir_query query = {.filters = filters,
-                               .cursor = api_query_text(call, "cursor"),
-                               .max_bytes = API_ANSWER_MAX_BYTES};
-    void *items;
-    size_t n;
-    char *next;
-    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
-    query.limit = (size_t)api_query_int(call, "limit");
-    WEIR_TRY(
-        weir_txn_list(txn, &weir_device_resource, &query, call->arena, &items, &n, &next, err));
-    WEIR_TRY(api_devices_name(call, txn, items, n, err));
-    api_answer_list(call, &weir_device_resource, items, n, next);
+    struct api_rows rows;
+    WEIR_TRY(api_rows_read(call, txn, &(struct weir_query){0}, &rows, err));
+    WEIR_TRY(api_devices_name(call, txn, rows.items, rows.n, err));
+    api_answer_list(call, &weir_device_resource, rows.items, rows.n, rows.next);
     return WEIR_OK;
 }

@@ -4,7 +4,7 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/node.h"
-#include "api/query.h"
+#include "api/records.h"
 #include "control/vitals.h"
 #include "store/table.h"
 #include "watch/watch.h"
@@ -13,15 +13,11 @@
 
 weir_status api_node_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_query query = {.cursor = api_query_text(call, "cursor")};
     struct api_node *views;
-    void *items;
-    size_t n;
-    char *next;
-    query.limit = (size_t)api_query_int(call, "limit");
-    WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, call->arena, &items, &n, &next, err));
-    WEIR_TRY(api_node_views(call, txn, items, n, &views, err));
-    api_answer_views(call, api_node_view(), views, n, next);
+    struct api_rows rows;
+    WEIR_TRY(api_rows_read(call, txn, &(struct weir_query){0}, &rows, err));
+    WEIR_TRY(api_node_views(call, txn, rows.items, rows.n, &views, err));
+    api_answer_views(call, api_node_view(), views, rows.n, rows.next);
     return WEIR_OK;
 }
 

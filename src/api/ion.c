@@ -7,6 +7,7 @@
 #include "api/functions.h"
 #include "api/health.h"
 #include "api/query.h"
+#include "api/records.h"
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/secret.h"
@@ -473,28 +474,23 @@ weir_status api_ion_candidates(struct api_call *call, struct weir_txn *txn, stru
     return WEIR_OK;
 }
 
-weir_status api_list_of_ion(struct api_call *call, struct weir_txn *txn,
-                            const struct weir_resource *resource, const char *order_by,
+weir_status api_list_of_ion(struct api_call *call, struct weir_txn *txn, const char *order_by,
                             struct weir_error *err)
 {
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, call->params[0])),
-                               .order_by = order_by,
-                               .is_descending = order_by != NULL,
-                               .limit = 1000,
-                               .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = api_query_text(call, "cursor")};
-    void *items;
-    size_t n;
-    char *next;
-    WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, resource, items, n, next);
-    return WEIR_OK;
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, call->params[0])),
+                                  .order_by = order_by, .is_descending = true, .limit = 1000};
+    return api_list_of(call, txn, &of, err);
+}
+
+weir_status api_ion_list_parts(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return api_list_of_path(call, txn, "ion", err);
 }
 
 weir_status api_policy_decisions(struct api_call *call, struct weir_txn *txn,
                                  struct weir_error *err)
 {
-    return api_list_of_ion(call, txn, &weir_policy_decision_resource, "time_ms", err);
+    return api_list_of_ion(call, txn, "time_ms", err);
 }
 
 weir_status api_threshold_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -25,9 +25,8 @@ weir_status api_ion_plan(struct api_call *call, struct weir_txn *txn, const char
 weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
                            json_t *warnings, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The records of the path's ION, newest first by order_by (NULL: by key, ascending). */
-weir_status api_list_of_ion(struct api_call *call, struct weir_txn *txn,
-                            const struct weir_resource *resource, const char *order_by,
+/** The records of the path's ION, newest first by order_by. */
+weir_status api_list_of_ion(struct api_call *call, struct weir_txn *txn, const char *order_by,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -83,7 +83,6 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     static const char *const fields[] = {"name", "kind", "spec", "project", "max_restarts", NULL};
     struct control control = api_control(call);
     struct control_job wanted = {0};
-    struct weir_project project;
     struct weir_job job;
     WEIR_TRY(api_body_only(call, fields, err));
     WEIR_TRY(api_body_text(call, "name", &wanted.name, err));
@@ -110,13 +109,7 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(weir_secrets_restore(json_object_get(call->body, "spec"), NULL, WEIR_JOB_SECRETS,
                                   "$.spec", err));
     wanted.project = wanted.project != NULL ? wanted.project : "default";
-    if (weir_txn_get(txn, &weir_project_resource, wanted.project, call->arena, &project, NULL) !=
-        WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "$.project: there is no project \"%.60s\"; `weir get projects` lists "
-                              "them",
-                              wanted.project);
-    }
+    WEIR_TRY(api_check_project(call, txn, wanted.project, err));
     WEIR_TRY(check_model_name(call, wanted.project, wanted.spec, err));
     WEIR_TRY(control_job_create(&control, txn, &wanted, &job, err));
     WEIR_TRY(check_image(wanted.spec, txn, err));

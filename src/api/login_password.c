@@ -4,6 +4,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/login.h"
+#include "api/views.h"
 #include "store/role.h"
 #include "store/table.h"
 
@@ -98,7 +99,7 @@ static weir_status log_in(struct weir_txn *txn, void *context, struct weir_error
         return make_token(txn, login, err);
     }
     WEIR_TRY(login_begin_session(call, txn, &login->ask, &login->proven, secret, err));
-    api_answer(call, json_pack("{s:s}", "user", login->proven.user));
+    API_ANSWER(call, api_logged_in, .user = login->proven.user);
     login_set_cookie(call, secret);
     return WEIR_OK;
 }

@@ -4,16 +4,12 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/ion.h"
+#include "api/views.h"
 #include "base/names.h"
 #include "control/control.h"
 #include "control/enrolled.h"
 
 #include <string.h>
-
-weir_status api_members_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    return api_list_of_ion(call, txn, &weir_ion_member_resource, NULL, err);
-}
 
 /** A change of one person's list: looked at on a snapshot, checked, then made. */
 struct change {
@@ -109,8 +105,8 @@ weir_status api_member_put(struct api_call *call, struct weir_txn *txn, struct w
         WEIR_TRY(check_enrolled(&change, err));
     }
     WEIR_TRY(api_write(call, set_in, &change, err));
-    api_answer(call, json_pack("{s:s,s:s,s:s}", "ion", call->params[0], "person", call->params[1],
-                               "list", list));
+    API_ANSWER(call, api_listed_person, .ion = call->params[0], .person = call->params[1],
+               .list = list);
     return WEIR_OK;
 }
 

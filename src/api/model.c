@@ -70,11 +70,11 @@ weir_status api_version_view(struct api_call *call, struct weir_txn *txn,
 
 /* Large members of many versions are more than an answer may hold: the list's page ends before. */
 static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
-                                   const struct weir_model_version *versions, size_t n,
-                                   const char *next, struct weir_error *err)
+                                   const struct api_rows *rows, struct weir_error *err)
 {
+    const struct weir_model_version *versions = rows->items;
     json_t *items = json_array();
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < rows->n; i++) {
         json_t *view;
         weir_status status = api_version_view(call, txn, &versions[i], &view, err);
         if (status != WEIR_OK) {
@@ -83,7 +83,7 @@ static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
         }
         json_array_append_new(items, view);
     }
-    api_answer_items(call, items, next);
+    api_answer_items(call, items, rows->next);
     return WEIR_OK;
 }
 
@@ -91,19 +91,12 @@ weir_status api_model_versions(struct api_call *call, struct weir_txn *txn, stru
 {
     struct weir_model model;
     WEIR_TRY(weir_model_get(txn, call->params[0], call->arena, &model, err));
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model.name),
-                                            WEIR_FILTER_INT("deleted_ms", EQ, 0)),
-                               .order_by = "version",
-                               .is_descending = true,
-                               .limit = 1000,
-                               .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = api_query_text(call, "cursor")};
-    void *items;
-    size_t n;
-    char *next;
-    WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n,
-                           &next, err));
-    return answer_versions(call, txn, items, n, next, err);
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model.name),
+                                               WEIR_FILTER_INT("deleted_ms", EQ, 0)),
+                                  .order_by = "version", .is_descending = true, .limit = 1000};
+    struct api_rows rows;
+    WEIR_TRY(api_rows_read(call, txn, &of, &rows, err));
+    return answer_versions(call, txn, &rows, err);
 }
 
 weir_status api_read_version(const char *text, int64_t *out, struct weir_error *err)
@@ -424,15 +417,8 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
 weir_status api_alias_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_model model;
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, call->params[0])),
-                                     .limit = 1000};
-    void *items;
-    size_t n;
     WEIR_TRY(weir_model_get(txn, call->params[0], call->arena, &model, err));
-    WEIR_TRY(
-        weir_txn_list(txn, &weir_model_alias_resource, &query, call->arena, &items, &n, NULL, err));
-    api_answer_list(call, &weir_model_alias_resource, items, n, NULL);
-    return WEIR_OK;
+    return api_list_of_path(call, txn, "model", err);
 }
 
 weir_status api_alias_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

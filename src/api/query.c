@@ -65,33 +65,56 @@ static void collect(struct api_call *call)
     }
 }
 
-static bool is_field(const struct weir_route *route, const char *name)
+bool api_query_filters_by(const struct weir_route *route, const struct weir_field *field)
 {
-    const struct weir_field *field =
-        route->out != NULL ? weir_resource_field(route->out, name) : NULL;
-    return (route->flags & ROUTE_LIST) != 0 && field != NULL &&
+    return (route->flags & ROUTE_FILTERS) != 0 && field != NULL &&
            field->type == WEIR_FIELD_TYPE_TEXT && (field->flags & WEIR_FIELD_SECRET) == 0;
+}
+
+/** What the route takes, for a refusal. */
+struct known {
+    const char *name; /**< That it does not take. */
+    struct weir_names all;
+    struct weir_nearest nearest;
+};
+
+static void add_known(struct known *known, const char *name)
+{
+    weir_names_add(&known->all, name, strlen(name));
+    weir_nearest_see(&known->nearest, known->name, strlen(known->name), name);
+}
+
+static weir_status refuse_unknown(const struct api_call *call, const char *name,
+                                  struct weir_error *err)
+{
+    const struct weir_route *route = call->route;
+    struct known known = {.name = name};
+    for (size_t i = 0; i < call->n_query; i++) {
+        add_known(&known, call->query[i].param->name);
+    }
+    for (size_t i = 0; route->out != NULL && i < route->out->n_fields; i++) {
+        const struct weir_field *field = &route->out->fields[i];
+        if (api_query_filters_by(route, field) && find(call, field->name) == NULL) {
+            add_known(&known, field->name);
+        }
+    }
+    const char *meant = known.nearest.name;
+    return weir_error_set(err, WEIR_ERR_INVALID, "query parameter %.60s: %s %s takes %s%s%s%s",
+                          name, route->method, route->pattern,
+                          known.all.len > 0 ? known.all.text : "none",
+                          meant != NULL ? "; did you mean " : "", meant != NULL ? meant : "",
+                          meant != NULL ? "?" : "");
 }
 
 static weir_status check_known(const struct api_call *call, struct weir_error *err)
 {
+    const struct weir_resource *out = call->route->out;
     const char *name;
     for (size_t i = 0; (name = weir_http_request_query_name(call->request, i)) != NULL; i++) {
-        if (find(call, name) != NULL || is_field(call->route, name)) {
-            continue;
+        const struct weir_field *field = out != NULL ? weir_resource_field(out, name) : NULL;
+        if (find(call, name) == NULL && !api_query_filters_by(call->route, field)) {
+            return refuse_unknown(call, name, err);
         }
-        struct weir_names all = {0};
-        struct weir_nearest nearest = {0};
-        for (size_t k = 0; k < call->n_query; k++) {
-            const char *known = call->query[k].param->name;
-            weir_names_add(&all, known, strlen(known));
-            weir_nearest_see(&nearest, name, strlen(name), known);
-        }
-        return weir_error_set(
-            err, WEIR_ERR_INVALID, "query parameter %.60s: %s %s takes %s%s%s%s", name,
-            call->route->method, call->route->pattern, all.len > 0 ? all.text : "none",
-            nearest.name != NULL ? "; did you mean " : "", nearest.name != NULL ? nearest.name : "",
-            nearest.name != NULL ? "?" : "");
     }
     return WEIR_OK;
 }

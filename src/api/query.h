@@ -2,8 +2,9 @@
  * The query of a request, by its route's row (route/route.h): what the row names is parsed before the route runs, and what is
  * wrong or unknown is refused with what, where and what to do. A route's function reads values only.
  *
- * A list (ROUTE_LIST) also takes the parameters of all lists, and filters by the text fields of its record, whether its
- * row names them or not.
+ * A list (ROUTE_LIST) also takes the parameters of all lists; with ROUTE_FILTERS it filters by the text fields of its
+ * record, whether its row names them or not. A field by which a list does not filter is refused as any other name: what is
+ * answered fits all that was asked.
  */
 #ifndef WEIR_API_QUERY_H
 #define WEIR_API_QUERY_H
@@ -17,6 +18,9 @@
  *  @return INVALID: a value is not of its parameter's type, or (unless the route is ROUTE_OPEN: browsers are sent
  *          there with more) there is no parameter of this name. */
 weir_status api_query_parse(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Does the route's list filter by this field because of ROUTE_FILTERS? `field` may be NULL. */
+bool api_query_filters_by(const struct weir_route *route, const struct weir_field *field);
 
 /** Was it given? What the row does not name was not. */
 bool api_query_has(const struct api_call *call, const char *name);

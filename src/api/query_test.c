@@ -128,7 +128,8 @@ START_TEST(what_no_route_takes_is_refused_with_what_it_takes)
     EXPECT(400, "GET " API "/jobs?limt=3");
     ck_assert_str_eq(said_text("error.message"),
                      "query parameter limt: GET /api/v1/jobs takes limit, cursor, newest, state, "
-                     "kind, ion, project; did you mean limit?");
+                     "kind, ion, project, id, name, reason, outcome, eviction, pipeline, run, "
+                     "created_by, limited_to; did you mean limit?");
     EXPECT(400, "GET " API "/session?verbose=1");
     ck_assert_str_eq(said_text("error.message"),
                      "query parameter verbose: GET /api/v1/session takes none");

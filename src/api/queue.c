@@ -269,17 +269,22 @@ weir_status api_job_explain(struct api_call *call, struct weir_txn *txn, struct 
 
 /* ---- jobs that stop and go on ---------------------------------------------------------------- */
 
+static weir_status send_and_answer(struct api_call *call, struct weir_txn *txn,
+                                   const struct weir_job_event *event, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_job job;
+    WEIR_TRY(control_job_event(&control, txn, call->params[0], event, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
+    api_answer_record(call, &weir_job_resource, &job);
+    return WEIR_OK;
+}
+
 static weir_status send_event(struct api_call *call, struct weir_txn *txn,
                               enum weir_job_event_type type, const char *text,
                               struct weir_error *err)
 {
-    struct control control = api_control(call);
-    const struct weir_job_event event = {.type = type, .text = text};
-    struct weir_job job;
-    WEIR_TRY(control_job_event(&control, txn, call->params[0], &event, err));
-    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
-    api_answer_record(call, &weir_job_resource, &job);
-    return WEIR_OK;
+    return send_and_answer(call, txn, &(struct weir_job_event){.type = type, .text = text}, err);
 }
 
 weir_status api_job_hold(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -298,21 +303,16 @@ weir_status api_job_requeue(struct api_call *call, struct weir_txn *txn, struct 
 weir_status api_job_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const fields[] = {"priority", NULL};
-    struct control control = api_control(call);
     struct weir_job_event event = {.type = WEIR_JOB_EVENT_PRIORITY,
                                    .text =
                                        weir_arena_printf(call->arena, "set by %s", call->actor)};
-    struct weir_job job;
     WEIR_TRY(api_body_only(call, fields, err));
     WEIR_TRY(api_body_int(call, "priority", -1, &event.priority, err));
     if (event.priority < 0 || event.priority > WEIR_REQUEST_PRIORITY_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.priority: expected 0 to %d",
                               WEIR_REQUEST_PRIORITY_MAX);
     }
-    WEIR_TRY(control_job_event(&control, txn, call->params[0], &event, err));
-    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
-    api_answer_record(call, &weir_job_resource, &job);
-    return WEIR_OK;
+    return send_and_answer(call, txn, &event, err);
 }
 
 weir_status api_job_release(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -24,8 +24,3 @@ weir_status api_replica_put(struct api_call *call, struct weir_txn *txn, struct 
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }
-
-weir_status api_replicas_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    return api_list_of_ion(call, txn, &weir_ion_replica_resource, NULL, err);
-}

@@ -1,6 +1,7 @@
 /** Results of jobs of the kind "batch": files in a folder of the job's own, written by its tasks. */
 #include "api/answer.h"
 #include "api/functions.h"
+#include "api/views.h"
 #include "framework/framework.h"
 #include "job/job.h"
 #include "store/table.h"
@@ -52,24 +53,26 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static weir_status list_files(const char *folder, struct weir_arena *arena, json_t *files,
-                              struct weir_error *err)
+static weir_status list_files(const char *folder, struct weir_arena *arena,
+                              struct api_result_file **out, size_t *out_n, struct weir_error *err)
 {
     struct dirent **entries;
     int n = scandir(folder, &entries, is_shown, alphasort);
     if (n < 0) {
         return errno == ENOENT ? WEIR_OK : weir_error_set_errno(err, errno, "listing %s", folder);
     }
+    struct api_result_file *files = WEIR_ARENA_ARRAY(arena, (size_t)n, struct api_result_file);
     for (int i = 0; i < n; i++) {
         struct stat facts;
         char *path = weir_arena_printf(arena, "%s/%s", folder, entries[i]->d_name);
         if (stat(path, &facts) == 0) {
-            json_array_append_new(files, json_pack("{s:s,s:I}", "name", entries[i]->d_name, "bytes",
-                                                   (json_int_t)facts.st_size));
+            files[(*out_n)++] = (struct api_result_file){
+                .name = weir_arena_strdup(arena, entries[i]->d_name), .bytes = facts.st_size};
         }
         free(entries[i]);
     }
     free(entries);
+    *out = files;
     return WEIR_OK;
 }
 
@@ -77,27 +80,22 @@ weir_status api_results_list(struct api_call *call, struct weir_txn *txn, struct
 {
     struct weir_job job;
     char *folder;
+    struct api_result_file *files = NULL;
+    size_t n_files = 0;
     json_t *manifest = NULL;
     /* A job of another kind has none. */
     WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
     folder = weir_arena_printf(call->arena, "%s/results/%s", call->api->state_dir, job.id);
-    json_t *files = json_array();
-    weir_status status = list_files(folder, call->arena, files, err);
-    if (status == WEIR_OK) {
-        const char *path = weir_arena_printf(call->arena, "%s/" MANIFEST_FILE, folder);
-        status = weir_json_load(path, MANIFEST_MAX_BYTES, &manifest, err);
-        status = status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
-    }
-    if (status != WEIR_OK) {
-        json_decref(files);
+    WEIR_TRY(list_files(folder, call->arena, &files, &n_files, err));
+    const char *path = weir_arena_printf(call->arena, "%s/" MANIFEST_FILE, folder);
+    weir_status status = weir_json_load(path, MANIFEST_MAX_BYTES, &manifest, err);
+    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
         return status;
     }
-    json_t *spec = json_loads(job.spec, 0, NULL);
-    const char *output = json_string_value(json_object_get(spec, "output"));
-    api_answer(call, json_pack("{s:s,s:s,s:s?,s:o,s:o}", "job", job.id, "state", job.state,
-                               "output", output, "files", files, "manifest",
-                               manifest != NULL ? manifest : json_null()));
-    json_decref(spec);
+    WEIR_AUTO(weir_json_auto_free) json_t *spec = json_loads(job.spec, 0, NULL);
+    API_ANSWER(call, api_results, .job = job.id, .state = job.state,
+               .output = json_string_value(json_object_get(spec, "output")), .files = files,
+               .n_files = n_files, .manifest = manifest);
     return WEIR_OK;
 }
 

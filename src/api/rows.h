@@ -1,7 +1,4 @@
-/**
- * What rows of routes are written with (routes_*.c), and the parameters of queries that many of them take. A file of
- * rows is a table of route/route.h, which routes.c lists.
- */
+/** What the API's rows are written with beside route/rows.h: the parameters of queries. */
 #ifndef WEIR_API_ROWS_H
 #define WEIR_API_ROWS_H
 

@@ -4,6 +4,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/query.h"
+#include "api/records.h"
 #include "api/views.h"
 #include "control/uses.h"
 #include "store/table.h"
@@ -93,24 +94,24 @@ static struct api_secret_use *uses_of(const struct uses *uses, const char *secre
 weir_status api_secret_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_project project;
-    void *items;
-    size_t n;
+    struct api_rows rows;
     WEIR_TRY(
         weir_txn_get(txn, &weir_project_resource, call->params[0], call->arena, &project, err));
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
-                                     .order_by = "name", .limit = WEIR_SECRETS_OF_PROJECT};
-    WEIR_TRY(weir_txn_list(txn, &weir_secret_resource, &query, call->arena, &items, &n, NULL, err));
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
+                                  .order_by = "name", .limit = WEIR_SECRETS_OF_PROJECT};
+    WEIR_TRY(api_rows_read(call, txn, &of, &rows, err));
+    const struct weir_secret *secrets = rows.items;
     struct uses *uses = WEIR_ARENA_ARRAY(call->arena, 1, struct uses);
     uses->arena = call->arena;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(users); i++) {
         WEIR_TRY(list_uses(call, txn, i, uses, err));
     }
-    struct api_secret *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_secret);
-    for (size_t i = 0; i < n; i++) {
-        views[i].row = (const struct weir_secret *)items + i;
+    struct api_secret *views = WEIR_ARENA_ARRAY(call->arena, rows.n, struct api_secret);
+    for (size_t i = 0; i < rows.n; i++) {
+        views[i].row = &secrets[i];
         views[i].used_by = uses_of(uses, views[i].row->name, &views[i].n_used_by);
     }
-    api_answer_views(call, api_secret_view(), views, n, NULL);
+    api_answer_views(call, api_secret_view(), views, rows.n, rows.next);
     return WEIR_OK;
 }
 

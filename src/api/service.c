@@ -5,7 +5,6 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
-#include "api/query.h"
 #include "api/records.h"
 #include "api/views.h"
 #include "control/service.h"
@@ -49,26 +48,17 @@ static void answer_look(struct api_call *call, const struct weir_service_look *l
 
 weir_status api_service_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    struct weir_query query = {.filters = filters,
-                               .cursor = api_query_text(call, "cursor"),
-                               .max_bytes = API_ANSWER_MAX_BYTES};
-    struct weir_service *services;
-    void *items;
-    size_t n;
-    char *next;
-    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
-    query.limit = (size_t)api_query_int(call, "limit");
-    WEIR_TRY(
-        weir_txn_list(txn, &weir_service_resource, &query, call->arena, &items, &n, &next, err));
-    services = items;
+    struct api_rows rows;
+    WEIR_TRY(api_rows_read(call, txn, &(struct weir_query){0}, &rows, err));
+    const struct weir_service *services = rows.items;
+    size_t n = rows.n;
     struct weir_service_look *looks = WEIR_ARENA_ARRAY(call->arena, n, struct weir_service_look);
     struct api_service *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_service);
     for (size_t i = 0; i < n; i++) {
         WEIR_TRY(weir_service_look(txn, services[i].id, call->arena, &looks[i], err));
         views[i] = view(call, &looks[i]);
     }
-    api_answer_views(call, api_service_view(), views, n, next);
+    api_answer_views(call, api_service_view(), views, n, rows.next);
     return WEIR_OK;
 }
 
@@ -111,14 +101,7 @@ weir_status api_service_put(struct api_call *call, struct weir_txn *txn, struct 
     }
     wanted.project = wanted.project != NULL ? wanted.project : "default";
     wanted.kind = wanted.kind != NULL ? wanted.kind : "service";
-    struct weir_project project;
-    if (weir_txn_get(txn, &weir_project_resource, wanted.project, call->arena, &project, NULL) !=
-        WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "$.project: there is no project \"%.60s\"; `weir get projects` lists "
-                              "them",
-                              wanted.project);
-    }
+    WEIR_TRY(api_check_project(call, txn, wanted.project, err));
     WEIR_TRY(control_service_put(&control, txn, &wanted, call->api->services_domain != NULL, &look,
                                  err));
     answer_look(call, &look);
@@ -191,8 +174,8 @@ weir_status api_service_ticket(struct api_call *call, struct weir_txn *txn, stru
     }
     WEIR_TRY(weir_service_ticket_make(txn, look.service.id, &call->identity, "", call->now_ms,
                                       secret, err));
-    api_answer(call, json_pack("{s:o,s:s,s:i}", "url",
-                               json_sprintf("%s.weir/enter?ticket=%s", url, secret), "address", url,
-                               "expires_s", (int)(WEIR_SERVICE_TICKET_MS / 1000)));
+    API_ANSWER(call, api_service_ticket,
+               .url = weir_arena_printf(call->arena, "%s.weir/enter?ticket=%s", url, secret),
+               .address = url, .expires_s = WEIR_SERVICE_TICKET_MS / 1000);
     return WEIR_OK;
 }

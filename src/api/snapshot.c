@@ -411,5 +411,5 @@ weir_status api_snapshot_delete(struct api_call *call, struct weir_txn *txn, str
 
 weir_status api_ion_revisions(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    return api_list_of_ion(call, txn, &weir_ion_revision_resource, "revision", err);
+    return api_list_of_ion(call, txn, "revision", err);
 }

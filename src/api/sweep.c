@@ -1,31 +1,25 @@
 /** Sweeps: what people ask for, and how far it is. */
 #include "control/sweep.h"
 #include "api/answer.h"
+#include "api/args.h"
 #include "api/functions.h"
+#include "api/records.h"
 #include "base/secret.h"
 #include "job/job.h"
 #include "store/table.h"
 
-/* The project is that of the row, and must be one of the caller's. */
-static weir_status check_project(struct api_call *call, struct weir_txn *txn,
-                                 struct weir_error *err)
-{
-    struct weir_project project;
-    const char *name = json_string_value(json_object_get(call->body, "project"));
-    return name == NULL || weir_txn_get(txn, &weir_project_resource, name, call->arena, &project,
-                                        NULL) == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                "$.project: there is no project \"%.60s\"; `weir get projects` "
-                                "lists them",
-                                name);
-}
+#include "store/tenant.h"
+
+#include <string.h>
 
 weir_status api_sweep_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct control control = api_control(call);
     struct weir_sweep sweep;
-    WEIR_TRY(check_project(call, txn, err));
+    const char *project = json_string_value(json_object_get(call->body, "project"));
+    if (project != NULL) {
+        WEIR_TRY(api_check_project(call, txn, project, err));
+    }
     /* A copy: a transaction may run twice, and the document is given its seed. */
     WEIR_AUTO(weir_json_auto_free) json_t *document = json_deep_copy(call->body);
     json_t *spec = json_object_get(json_object_get(document, "job"), "spec");
@@ -38,15 +32,10 @@ weir_status api_sweep_create(struct api_call *call, struct weir_txn *txn, struct
 weir_status api_sweep_trials(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_sweep sweep;
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("sweep", EQ, call->params[0])),
-                                     .order_by = "number", .limit = WEIR_SWEEP_TRIALS_MAX};
-    void *trials;
-    size_t n;
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("sweep", EQ, call->params[0])),
+                                  .order_by = "number", .limit = WEIR_SWEEP_TRIALS_MAX};
     WEIR_TRY(weir_txn_get(txn, &weir_sweep_resource, call->params[0], call->arena, &sweep, err));
-    WEIR_TRY(weir_txn_list(txn, &weir_sweep_trial_resource, &query, call->arena, &trials, &n, NULL,
-                           err));
-    api_answer_list(call, &weir_sweep_trial_resource, trials, n, NULL);
-    return WEIR_OK;
+    return api_list_of(call, txn, &of, err);
 }
 
 static weir_status apply(struct api_call *call, struct weir_txn *txn,

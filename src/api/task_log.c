@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/functions.h"
 #include "api/query.h"
+#include "api/views.h"
 #include "job/job.h"
 #include "store/table.h"
 
@@ -113,7 +114,7 @@ static weir_status append_at(struct api_call *call, struct weir_rolling *log, in
     size_t skip =
         (size_t)WEIR_MIN(WEIR_MAX(end - offset, (int64_t)0), (int64_t)call->request->body_len);
     WEIR_TRY(write_chunk(call, log, skip, WEIR_MAX(offset, end), &times, err));
-    api_answer(call, json_pack("{s:I}", "offset", (json_int_t)weir_rolling_end(log)));
+    API_ANSWER(call, api_log_end, .offset = weir_rolling_end(log));
     return WEIR_OK;
 }
 

@@ -3,7 +3,7 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
-#include "api/query.h"
+#include "api/records.h"
 #include "api/role.h"
 #include "api/views.h"
 #include "store/table.h"
@@ -40,26 +40,11 @@ weir_status api_group_delete(struct api_call *call, struct weir_txn *txn, struct
         err);
 }
 
-/* All that match one field, in one page: as a list's answer. */
-static weir_status answer_matching(struct api_call *call, struct weir_txn *txn,
-                                   const struct weir_resource *resource, const char *field,
-                                   struct weir_error *err)
-{
-    void *items;
-    size_t n;
-    char *next;
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT(field, EQ, call->params[0])),
-                                     .cursor = api_query_text(call, "cursor"), .limit = 1000};
-    WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, resource, items, n, next);
-    return WEIR_OK;
-}
-
 weir_status api_group_members(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_group group;
     WEIR_TRY(weir_txn_get(txn, &weir_group_resource, call->params[0], call->arena, &group, err));
-    return answer_matching(call, txn, &weir_group_member_resource, "group", err);
+    return api_list_of_path(call, txn, "group", err);
 }
 
 weir_status api_group_add(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -117,21 +102,19 @@ static weir_status view_of_member(struct api_call *call, struct weir_txn *txn,
 weir_status api_project_members(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_project project;
-    void *items;
-    size_t n;
-    char *next;
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
-                                     .cursor = api_query_text(call, "cursor"), .limit = 1000};
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
+                                  .limit = 1000};
+    struct api_rows rows;
     WEIR_TRY(
         weir_txn_get(txn, &weir_project_resource, call->params[0], call->arena, &project, err));
-    WEIR_TRY(weir_txn_list(txn, &weir_project_member_resource, &query, call->arena, &items, &n,
-                           &next, err));
-    struct api_project_member *views = WEIR_ARENA_ARRAY(call->arena, n, struct api_project_member);
-    for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(view_of_member(call, txn, (const struct weir_project_member *)items + i, &views[i],
-                                err));
+    WEIR_TRY(api_rows_read(call, txn, &of, &rows, err));
+    const struct weir_project_member *members = rows.items;
+    struct api_project_member *views =
+        WEIR_ARENA_ARRAY(call->arena, rows.n, struct api_project_member);
+    for (size_t i = 0; i < rows.n; i++) {
+        WEIR_TRY(view_of_member(call, txn, &members[i], &views[i], err));
     }
-    api_answer_views(call, api_project_member_view(), views, n, next);
+    api_answer_views(call, api_project_member_view(), views, rows.n, rows.next);
     return WEIR_OK;
 }
 

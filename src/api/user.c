@@ -2,7 +2,6 @@
 #include "api/answer.h"
 #include "api/audit.h"
 #include "api/functions.h"
-#include "api/query.h"
 #include "api/records.h"
 #include "api/role.h"
 
@@ -222,32 +221,13 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     return WEIR_OK;
 }
 
-/* One's own; who may change all sees all. */
-static weir_status list_own(struct api_call *call, struct weir_txn *txn,
-                            const struct weir_resource *resource, struct weir_error *err)
+/* Tokens or sessions: one's own; who may change all sees all. */
+weir_status api_list_own(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    void *items;
-    size_t n;
-    char *next;
-    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     bool sees_all = (call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_TOKENS_ALL)) != 0;
-    size_t n_own = sees_all ? 0 : 1;
-    filters[0] = WEIR_FILTER_TEXT("user", EQ, call->actor);
-    size_t n_filters;
-    WEIR_TRY(
-        api_query_filters(call, filters + n_own, WEIR_QUERY_FILTERS_MAX - n_own, &n_filters, err));
-    const struct weir_query query = {.filters = filters,
-                                     .n_filters = n_own + n_filters,
-                                     .limit = (size_t)api_query_int(call, "limit"),
-                                     .cursor = api_query_text(call, "cursor")};
-    WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, resource, items, n, next);
-    return WEIR_OK;
-}
-
-weir_status api_token_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    return list_own(call, txn, &weir_token_resource, err);
+    const struct weir_filter own = WEIR_FILTER_TEXT("user", EQ, call->actor);
+    return api_list_of(call, txn,
+                       &(struct weir_query){.filters = &own, .n_filters = sees_all ? 0 : 1}, err);
 }
 
 /* May the caller all that this role allows? One that is gone allows nothing. */
@@ -282,11 +262,6 @@ weir_status api_token_revoke(struct api_call *call, struct weir_txn *txn, struct
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
-
-weir_status api_session_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    return list_own(call, txn, &weir_session_resource, err);
-}
 
 /* A session that may more than its caller is not there for it: a viewer's token does not throw its
  * owner out. */

@@ -5,38 +5,25 @@
 #include "api/functions.h"
 #include "api/health.h"
 #include "api/ion.h"
+#include "api/model.h"
 #include "api/views.h"
 #include "store/table.h"
 
-#include "base/uuid.h"
 #include "ion/decision.h"
+#include "ion/window.h"
 #include "job/attempt.h"
 #include "stats/feature.h"
 #include "track/model_baseline.h"
 #include "track/track.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define BEFORE_MAX 2 /* of the last 3 windows, this one and those before it, two must differ */
-
-static weir_status load_version(struct api_call *call, struct weir_txn *txn, const char *model,
-                                int64_t number, struct weir_model_version *out,
-                                struct weir_error *err)
-{
-    return weir_model_version_get(txn, model, number, call->arena, out, err);
-}
 
 static weir_status path_version(struct api_call *call, struct weir_txn *txn,
                                 struct weir_model_version *out, struct weir_error *err)
 {
-    char *end;
-    long long number = strtoll(call->params[1], &end, 10);
-    if (*end != '\0' || number < 1) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "\"%.40s\" is no version: expected 1, 2 …",
-                              call->params[1]);
-    }
-    return load_version(call, txn, call->params[0], number, out, err);
+    int64_t number = 0;
+    WEIR_TRY(api_read_version(call->params[1], &number, err));
+    return weir_model_version_get(txn, call->params[0], number, call->arena, out, err);
 }
 
 weir_status api_baseline_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -100,7 +87,7 @@ static weir_status load_features(struct testing *testing, struct weir_txn *txn,
     const char *model = testing->model;
     struct weir_model_version version;
     struct weir_model_baseline baseline;
-    WEIR_TRY(load_version(call, txn, model, testing->version, &version, err));
+    WEIR_TRY(weir_model_version_get(txn, model, testing->version, call->arena, &version, err));
     if (weir_txn_get(txn, &weir_model_baseline_resource, version.id, call->arena, &baseline, err) !=
         WEIR_OK) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
@@ -115,114 +102,26 @@ static weir_status load_features(struct testing *testing, struct weir_txn *txn,
     return status;
 }
 
-/* The windows of a signal before this one. */
-struct before {
-    bool was_drifted;        /**< By the last. */
-    bool has_differed;       /**< One did. */
-    bool has_differed_alike; /**< One of this version did. */
-};
-
-static bool says_differs(const struct weir_health_report *report)
-{
-    json_t *detail = report->detail != NULL ? json_loads(report->detail, 0, NULL) : NULL;
-    bool differs = json_is_true(json_object_get(detail, "differs"));
-    json_decref(detail);
-    return differs;
-}
-
-static weir_status load_before(const struct testing *testing, struct weir_txn *txn,
-                               const char *signal, struct before *out, struct weir_error *err)
-{
-    const struct api_call *call = testing->call;
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, call->params[0]),
-                                                  WEIR_FILTER_TEXT("pipeline", EQ, call->params[1]),
-                                                  WEIR_FILTER_TEXT("signal", EQ, signal)),
-                                     .order_by = "seq", .is_descending = true, .limit = BEFORE_MAX};
-    struct weir_arena arena;
-    void *items;
-    size_t n;
-    weir_arena_init(&arena, API_ANSWER_MAX_BYTES);
-    weir_status status =
-        weir_txn_list(txn, &weir_health_report_resource, &query, &arena, &items, &n, NULL, err);
-    if (status != WEIR_OK) {
-        weir_arena_fini(&arena);
-        return status;
-    }
-    const struct weir_health_report *reports = items;
-    *out = (struct before){.was_drifted = n > 0 && reports[0].drifted};
-    for (size_t i = 0; i < n; i++) {
-        bool differs = says_differs(&reports[i]);
-        out->has_differed = out->has_differed || differs;
-        out->has_differed_alike =
-            out->has_differed_alike || (differs && reports[i].model_version == testing->version);
-    }
-    weir_arena_fini(&arena);
-    return WEIR_OK;
-}
-
-static json_t *detail_of(const struct weir_finding *finding)
-{
-    const struct weir_histogram *baseline = &finding->feature->baseline;
-    json_t *detail = json_pack("{s:b}", "differs", (int)finding->is_drifted);
-    if (finding->kind != WEIR_FINDING_FEATURE) {
-        return detail;
-    }
-    json_object_set_new(detail, "effect", json_real(finding->effect));
-    json_object_set_new(detail, "live", weir_histogram_counts_json(&finding->live));
-    json_object_set_new(detail, "baseline", weir_histogram_counts_json(baseline));
-    json_t *names = json_array();
-    for (size_t i = 0; i < finding->feature->n_categories; i++) {
-        json_array_append_new(names, json_string(finding->feature->categories[i]));
-    }
-    if (finding->feature->is_category) { /* codes have no mean */
-        json_object_set_new(detail, "categories", names);
-        return detail;
-    }
-    json_decref(names);
-    json_object_set_new(detail, "live_mean", json_real(finding->live.mean));
-    json_object_set_new(detail, "live_stddev", json_real(weir_histogram_stddev(&finding->live)));
-    json_object_set_new(detail, "baseline_mean", json_real(baseline->mean));
-    json_object_set_new(detail, "baseline_stddev", json_real(weir_histogram_stddev(baseline)));
-    return detail;
-}
-
-/* A rate of nothing is not worth a row, unless a window before it has one that says otherwise: then
- * the last rows of a signal are its last windows. */
 static weir_status store_finding(struct testing *testing, struct weir_txn *txn,
                                  const struct weir_finding *finding, struct weir_error *err)
 {
     struct api_call *call = testing->call;
-    char id[WEIR_UUID_BYTES];
-    struct before before;
-    char *signal = weir_arena_printf(call->arena, "%s:%s", weir_finding_kind_name(finding->kind),
-                                     finding->feature->name);
-    WEIR_TRY(load_before(testing, txn, signal, &before, err));
-    bool is_drifted = before.has_differed_alike && finding->is_drifted;
-    if (finding->kind != WEIR_FINDING_FEATURE && finding->value == 0 && !before.was_drifted &&
-        !before.has_differed) {
+    const struct weir_window window = {.ion = call->params[0],
+                                       .pipeline = call->params[1],
+                                       .version = testing->version,
+                                       .time_ms = call->now_ms};
+    struct weir_health_report report;
+    bool is_worth;
+    WEIR_TRY(weir_window_report(txn, &window, finding, call->arena, &report, &is_worth, err));
+    if (!is_worth) {
         return WEIR_OK;
     }
-    json_t *detail = detail_of(finding);
-    weir_uuid_make(id);
-    struct weir_health_report report = {.id = id,
-                                        .ion = (char *)call->params[0],
-                                        .pipeline = (char *)call->params[1],
-                                        .signal = signal,
-                                        .statistic = (char *)finding->statistic,
-                                        .value = finding->value,
-                                        .p_value = finding->p_value,
-                                        .drifted = is_drifted,
-                                        .n_samples = (int64_t)finding->n_values,
-                                        .model_version = testing->version,
-                                        .detail = weir_json_text(detail, call->arena),
-                                        .time_ms = call->now_ms};
-    json_decref(detail);
-    testing->told[testing->n_told++] = (struct api_finding){.signal = signal,
-                                                            .statistic = finding->statistic,
-                                                            .value = finding->value,
-                                                            .p_value = finding->p_value,
+    testing->told[testing->n_told++] = (struct api_finding){.signal = report.signal,
+                                                            .statistic = report.statistic,
+                                                            .value = report.value,
+                                                            .p_value = report.p_value,
                                                             .differs = finding->is_drifted,
-                                                            .drifted = is_drifted};
+                                                            .drifted = report.drifted};
     return api_health_store(call, txn, &report, err);
 }
 

@@ -15,102 +15,16 @@
 #define MLFLOW_PARAMETER_MAX 6000
 #define MLFLOW_TAG_MAX       8000
 
-#define MLFLOW_FN(name)                                                                            \
-    weir_status name(struct weir_mlflow_call *call, struct weir_txn *txn, struct weir_error *err)
-
-/* experiment.c */
-MLFLOW_FN(mlflow_experiment_create);
-MLFLOW_FN(mlflow_experiment_get);
-MLFLOW_FN(mlflow_experiment_get_by_name);
-MLFLOW_FN(mlflow_experiment_delete);
-MLFLOW_FN(mlflow_experiment_restore);
-MLFLOW_FN(mlflow_experiment_update);
-MLFLOW_FN(mlflow_experiment_set_tag);
-MLFLOW_FN(mlflow_experiment_delete_tag);
-
-/* search.c */
-MLFLOW_FN(mlflow_experiment_search);
-MLFLOW_FN(mlflow_run_search);
-MLFLOW_FN(mlflow_dataset_search);
-
-/* history.c */
-MLFLOW_FN(mlflow_history);
-MLFLOW_FN(mlflow_history_bulk);
-MLFLOW_FN(mlflow_history_interval);
-
-/* run.c */
-MLFLOW_FN(mlflow_run_create);
-MLFLOW_FN(mlflow_run_update);
-MLFLOW_FN(mlflow_run_get);
-MLFLOW_FN(mlflow_run_delete);
-MLFLOW_FN(mlflow_run_restore);
-
-/* log.c */
-MLFLOW_FN(mlflow_log_metric);
-MLFLOW_FN(mlflow_log_parameter);
-MLFLOW_FN(mlflow_set_tag);
-MLFLOW_FN(mlflow_delete_tag);
-MLFLOW_FN(mlflow_log_batch);
-MLFLOW_FN(mlflow_log_model);
-MLFLOW_FN(mlflow_log_inputs);
-
-/* logged_model.c */
-MLFLOW_FN(mlflow_logged_model_create);
-MLFLOW_FN(mlflow_logged_model_search);
-MLFLOW_FN(mlflow_logged_model_get);
-MLFLOW_FN(mlflow_logged_model_finalize);
-MLFLOW_FN(mlflow_logged_model_delete);
-MLFLOW_FN(mlflow_logged_model_log_params);
-MLFLOW_FN(mlflow_logged_model_set_tags);
-MLFLOW_FN(mlflow_logged_model_delete_tag);
-MLFLOW_FN(mlflow_logged_model_files);
-MLFLOW_FN(mlflow_log_outputs);
-
-/* model_search.c */
-MLFLOW_FN(mlflow_model_search);
-MLFLOW_FN(mlflow_version_search);
-
-/* artifact.c */
-MLFLOW_FN(mlflow_artifact_list);
-MLFLOW_FN(mlflow_artifact_get);
-MLFLOW_FN(mlflow_artifact_upload);
-MLFLOW_FN(mlflow_proxy_list);
-MLFLOW_FN(mlflow_proxy_get);
-MLFLOW_FN(mlflow_proxy_put);
-MLFLOW_FN(mlflow_proxy_delete);
-MLFLOW_FN(mlflow_parts_begin);
-MLFLOW_FN(mlflow_parts_put);
-MLFLOW_FN(mlflow_parts_complete);
-MLFLOW_FN(mlflow_parts_abort);
+/* The rows declare the functions of the routes. */
+#define ROUTE(fn, ...)                                                                             \
+    weir_status fn(struct weir_mlflow_call *call, struct weir_txn *txn, struct weir_error *err);
+#include "mlflow/routes.def"
+#undef ROUTE
 
 /** Answer a file of a folder that a model version came from. */
 weir_status mlflow_answer_source_file(struct weir_mlflow_call *call, struct weir_txn *txn,
                                       const char *source, const char *path,
                                       struct weir_error *err) WEIR_MUST_CHECK;
-
-/* registered_model.c */
-MLFLOW_FN(mlflow_model_create);
-MLFLOW_FN(mlflow_model_get);
-MLFLOW_FN(mlflow_model_rename);
-MLFLOW_FN(mlflow_model_update);
-MLFLOW_FN(mlflow_model_delete);
-MLFLOW_FN(mlflow_model_set_tag);
-MLFLOW_FN(mlflow_model_delete_tag);
-MLFLOW_FN(mlflow_alias_set);
-MLFLOW_FN(mlflow_alias_get);
-MLFLOW_FN(mlflow_alias_delete);
-
-/* model_version.c */
-MLFLOW_FN(mlflow_version_create);
-MLFLOW_FN(mlflow_version_get);
-MLFLOW_FN(mlflow_version_update);
-MLFLOW_FN(mlflow_version_set_stage);
-MLFLOW_FN(mlflow_version_delete);
-MLFLOW_FN(mlflow_version_download_uri);
-MLFLOW_FN(mlflow_version_artifact);
-MLFLOW_FN(mlflow_version_set_tag);
-MLFLOW_FN(mlflow_version_delete_tag);
-MLFLOW_FN(mlflow_latest_versions);
 
 /* ---- arguments (args.c) -----------------------------------------------------------------------
  * From the query with GET, else from the body. Errors are MLflow's words: "Missing value for required

@@ -20,16 +20,10 @@ static void put_experiment(struct weir_buf *buf, const struct weir_experiment *e
                               experiment->id);
     }
     mlflow_put_member(buf, "lifecycle_stage", experiment->deleted_ms != 0 ? "deleted" : "active");
-    (void)weir_buf_printf(
-        buf, ",\"last_update_time\":%" PRId64 ",\"creation_time\":%" PRId64 ",\"tags\":[",
-        experiment->updated_ms, experiment->created_ms);
-    for (size_t i = 0; i < n_tags; i++) {
-        (void)weir_buf_puts(buf, i > 0 ? ",{" : "{");
-        mlflow_put_member(buf, "key", tags[i].key);
-        mlflow_put_member(buf, "value", tags[i].value);
-        (void)weir_buf_puts(buf, "}");
-    }
-    (void)weir_buf_puts(buf, "]}");
+    (void)weir_buf_printf(buf, ",\"last_update_time\":%" PRId64 ",\"creation_time\":%" PRId64,
+                          experiment->updated_ms, experiment->created_ms);
+    mlflow_put_pairs(buf, ",\"tags\":", tags, n_tags);
+    (void)weir_buf_puts(buf, "}");
 }
 
 weir_status mlflow_put_experiment(struct weir_mlflow_call *call, struct weir_txn *txn,

@@ -43,7 +43,7 @@ weir_status mlflow_put_version(struct weir_mlflow_call *call, struct weir_txn *t
     mlflow_put_member(buf, "status", "READY");
     mlflow_put_member(buf, "status_message", version->unservable);
     WEIR_TRY(weir_version_tags(txn, version->id, call->arena, &tags, &n, err));
-    mlflow_put_tags(buf, tags, n);
+    mlflow_put_pairs(buf, ",\"tags\":", tags, n);
     WEIR_TRY(mlflow_list_aliases(call, txn, version->model, &aliases, &n, err));
     (void)weir_buf_puts(buf, ",\"aliases\":[");
     bool is_first = true;

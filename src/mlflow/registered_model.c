@@ -89,18 +89,6 @@ void mlflow_put_times(struct weir_buf *buf, int64_t created_ms, int64_t updated_
     put_time(buf, "last_updated_timestamp", updated_ms != 0 ? updated_ms : created_ms);
 }
 
-void mlflow_put_tags(struct weir_buf *buf, const struct weir_tag *tags, size_t n)
-{
-    (void)weir_buf_puts(buf, ",\"tags\":[");
-    for (size_t i = 0; i < n; i++) {
-        (void)weir_buf_puts(buf, i > 0 ? ",{" : "{");
-        mlflow_put_member(buf, "key", tags[i].key);
-        mlflow_put_member(buf, "value", tags[i].value);
-        (void)weir_buf_append(buf, "}", 1);
-    }
-    (void)weir_buf_append(buf, "]", 1);
-}
-
 weir_status mlflow_list_aliases(const struct weir_mlflow_call *call, struct weir_txn *txn,
                                 const char *model, struct weir_model_alias **out, size_t *out_n,
                                 struct weir_error *err)
@@ -143,7 +131,7 @@ weir_status mlflow_put_model(struct weir_mlflow_call *call, struct weir_txn *txn
     mlflow_put_member(buf, "description", model->description);
     WEIR_TRY(put_latest(call, txn, buf, model->name, err));
     WEIR_TRY(weir_model_tags(txn, model->name, call->arena, &tags, &n, err));
-    mlflow_put_tags(buf, tags, n);
+    mlflow_put_pairs(buf, ",\"tags\":", tags, n);
     WEIR_TRY(mlflow_list_aliases(call, txn, model->name, &aliases, &n, err));
     (void)weir_buf_puts(buf, ",\"aliases\":[");
     for (size_t i = 0; i < n; i++) {

@@ -47,7 +47,6 @@ weir_status mlflow_answer_version(struct weir_mlflow_call *call, struct weir_txn
 
 /** Members with a comma before them. */
 void mlflow_put_times(struct weir_buf *buf, int64_t created_ms, int64_t updated_ms);
-void mlflow_put_tags(struct weir_buf *buf, const struct weir_tag *tags, size_t n);
 
 /** DENIED for a task that registers under another name than it may (call->own_model). */
 weir_status mlflow_check_own_model(const struct weir_mlflow_call *call, const char *name,

@@ -7,11 +7,10 @@
  * what a route reads of the query: its name, its type and its bounds stand in the row, so that one place parses it and refuses
  * it (api/query.h), and the OpenAPI document says the same.
  *
- *     static const struct weir_route rows[] = {
- *         {.method = "GET", .pattern = "/api/v1/jobs/{id}", .summary = "Look at a job",
- *          .right = WEIR_RIGHT_JOBS_READ, .access = ROUTE_READ, .out = &weir_job_resource, .fn = api_get},
- *     };
- *     const struct weir_route_table job_routes = {rows, WEIR_ARRAY_LEN(rows)};
+ *     {.method = "GET", .pattern = "/api/v1/jobs/{id}", .summary = "Look at a job", .right = WEIR_RIGHT_JOBS_READ,
+ *      .access = ROUTE_READ, .out = &weir_job_resource, .fn = api_get},
+ *
+ * Rows are written in files of their own, shorter, and declare their functions, too (route/rows.h).
  *
  * Everything here is constant or pure; any thread.
  */
@@ -72,6 +71,10 @@ enum route_flags {
     ROUTE_ARTIFACT =
         1 << 15, /**< With UPLOAD: as large as an artifact may be; its digest is taken. */
     ROUTE_FORMER = 1 << 16, /**< Also by the token that tasks of before shared (job/former.h). */
+    ROUTE_FILTERS =
+        1 << 17, /**< With LIST: filters by each text field of `out` that is no secret, too. */
+    ROUTE_RECORDS =
+        ROUTE_LIST | ROUTE_FILTERS, /**< Lists the records of `out`, or what it shows of them. */
 };
 
 enum route_param_type {

@@ -143,16 +143,16 @@ def load_query(text):
 def load_routes():
     rights = {right: f"{verb} {noun}" for right, (noun, verb, *_) in load_rights().items()}
     routes = []
-    for family in re.findall(r"&api_routes_(\w+)", read("src/api/routes.c")):
-        text = without_comments(read(f"src/api/routes_{family}.c"))
-        text = re.sub(r'\bAPI "', '"/api/v1', text)
-        for row in parts(braces_after(text, text.index("rows[]"))):
-            (head, *rest) = parts(row[1:-1])
+    for family in re.findall(r'"(api/routes_\w+\.def)"', read("src/api/routes.def")):
+        text = re.sub(r'\bAPI "', '"/api/v1', without_comments(read(f"src/{family}")))
+        for match in re.finditer(r"^ROUTE\(", text, re.M):
+            row = parts(text[match.end():closing(text, match.end() - 1) - 1])
+            _, method, path, summary, right, _, *rest = row
             column = dict(re.match(r"\.(\w+) = (.*)", item, re.S).groups() for item in rest)
-            flags = column.get("flags", "0")
+            flags = column.get("flags", "0").replace("ROUTE_RECORDS", "ROUTE_LIST")
             routes.append({
-                "method": re.match(r"\w+", head).group(), "path": string(head), "summary": string(column["summary"]),
-                "right": "" if "ROUTE_OPEN" in flags else rights[column["right"][2:-1]], "flags": flags,
+                "method": method, "path": string(path), "summary": string(summary),
+                "right": "" if "ROUTE_OPEN" in flags else rights[right], "flags": flags,
                 "in": column.get("in", "NULL"), "out": column.get("out", "NULL"),
                 "query": load_query(column["query"]) if "query" in column else ""})
     return routes

@@ -1222,12 +1222,30 @@ export interface Link {
     wanted_version: number | null // What the link has chosen
 }
 
+/** PUT /ions/{name}/members/{person} */
+export interface ListedPerson {
+    ion: string // ION
+    list: string // allow or deny
+    person: string // Person
+}
+
 export interface LiveAccuracy {
     accuracy: number | null // Their share; null: none is known
     high: number // Upper end of that interval
     low: number // Lower end of its 95 % interval
     n: number // Decisions whose truth is known
     right: number // Those that said it
+}
+
+/** POST /tasks/{id}/log */
+export interface LogEnd {
+    offset: number // Where the log ends now
+}
+
+/** POST /session/link */
+export interface LoginLink {
+    expires_s: number // For so many seconds
+    url: string // Where it leads; good once
 }
 
 /** GET /ions/{name}/members */
@@ -1698,6 +1716,20 @@ export interface Reservation {
     until_ms: Time | null // When it is over (ms)
 }
 
+export interface ResultFile {
+    bytes: number // Its size (bytes)
+    name: string // Its name
+}
+
+/** GET /jobs/{id}/results */
+export interface Results {
+    files: ResultFile[] // By name
+    job: string // Identifier of the job
+    manifest: Record<string, unknown> | null // What the files are; null: not all are there
+    output: string | null // What it was told to write to; null: its own folder
+    state: string // How it is
+}
+
 /** GET /retention */
 export interface Retention {
     items: RetentionLimit[] // By kind
@@ -1881,6 +1913,13 @@ export interface Service {
     why: string | null // Why it is so, in a sentence
 }
 
+/** POST /services/{id}/ticket */
+export interface ServiceTicket {
+    address: string // Where the service is then
+    expires_s: number // How long the ticket is good (s)
+    url: string // Address that lets a browser in, once
+}
+
 /** GET /sessions */
 export interface Session {
     address: string | null // From where it was opened
@@ -2038,11 +2077,31 @@ export interface StoreUsage {
     total_bytes: number // What the state folder takes (bytes)
 }
 
+/** PUT /blobs/{sha256} */
+export interface StoredBlob {
+    bytes: number // Its size (bytes)
+    sha256: string // SHA-256 of its bytes
+}
+
+/** POST /decisions */
+export interface StoredDecisions {
+    duplicates: number // How many were there already
+    stored: number // How many are new
+}
+
 /** POST /feedback */
 export interface StoredFeedback {
     judged: number // Those that are right or wrong; numbers (KPIs) are neither
     right: number // Decisions among them that were right, and requests that were a success
     stored: number // How many truths and numbers were stored
+}
+
+/** PUT /datasets/{name}/files/{class}/{file} */
+export interface StoredFile {
+    bytes: number // Its size (bytes)
+    class: string // Its class there
+    dataset: string // Dataset
+    file: string // Its name
 }
 
 /** POST /ions/{name}/statistics */
