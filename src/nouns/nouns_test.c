@@ -14,7 +14,8 @@ static struct store_fixture fixture;
 
 static void set_up(void)
 {
-    fixture_make(&fixture, NULL);
+    fixture_init(&fixture);
+    fixture_open(&fixture, (struct weir_store_config){.noun_at = weir_noun_at});
 }
 
 static void tear_down(void)
@@ -113,15 +114,15 @@ START_TEST(rows_are_hidden_by_scopes_as_their_nouns_say)
                                      "SELECT name FROM sqlite_temp_master WHERE name = '%s'",
                                      noun->table)};
         COLUMN(noun, noun->project);
-        COLUMN(noun, noun->subject);
+        COLUMN(noun, noun->subject.key);
+        COLUMN(noun, noun->remembered);
         ck_assert_int_eq(weir_store_read_scoped(fixture.store, &nobody, texts_in, &asking, NULL),
                          WEIR_OK);
         ck_assert_msg(owner != NULL, "%s: what it is of is not described", noun->table);
-        bool is_of_project = owner->project != NULL || owner->subject != NULL;
-        ck_assert_msg(is_of_project == (asking.n == 1), "%s: is it a project's?", noun->table);
-        ck_assert_msg(
-            (noun->project != NULL) + (noun->of.table != NULL) + (noun->subject != NULL) <= 1,
-            "%s has two owners", noun->table);
+        ck_assert_msg((owner->project != NULL) == (asking.n == 1), "%s: is it a project's?",
+                      noun->table);
+        ck_assert_msg(noun->project == NULL || noun->of.table == NULL, "%s has two owners",
+                      noun->table);
     }
 }
 

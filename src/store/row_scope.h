@@ -12,8 +12,8 @@
  * changed is looked at. A statement that names a schema, to pass by the views, does not compile; nor does
  * INDEXED BY where rows are hidden: a view has no indexes of its own.
  *
- * Which project a row belongs to stands in one table (row_scope.c). A table of the database that
- * stands neither there nor among those of the platform fails the store's test.
+ * Which project a row belongs to is what the store's nouns say (weir_store_config.noun_at, store/noun.h). A table of the
+ * database that none of them describes is hidden from every scope, whole, and the test of all nouns fails.
  */
 #ifndef WEIR_STORE_ROW_SCOPE_H
 #define WEIR_STORE_ROW_SCOPE_H

@@ -192,8 +192,8 @@ static void copy_name(const struct token *token, char *out, size_t size)
     out[len] = '\0';
 }
 
-weir_status scope_sql_write(const char *sql, scope_condition_fn condition, struct weir_buf *out,
-                            struct weir_error *err)
+weir_status scope_sql_write(const char *sql, scope_condition_fn condition, const void *context,
+                            struct weir_buf *out, struct weir_error *err)
 {
     struct found found = {0};
     struct weir_buf limit;
@@ -204,7 +204,7 @@ weir_status scope_sql_write(const char *sql, scope_condition_fn condition, struc
     if (found.target.is_word) {
         copy_name(&found.target, table, sizeof table);
     }
-    if (table[0] == '\0' || !condition(table, found.name.at, found.name.len, &limit)) {
+    if (table[0] == '\0' || !condition(context, table, found.name.at, found.name.len, &limit)) {
         weir_buf_puts(out, sql);
     } else {
         weir_buf_printf(out, "%.*smain.", (int)(found.target.at - sql), sql);

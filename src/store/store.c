@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include "base/file.h"
+#include "store/scope_map.h"
 #include "store/store_private.h"
 #include "store/writer.h"
 
@@ -29,7 +30,8 @@ struct weir_store {
     int lock_fd;
     struct live *live;
     struct writer *writer;
-    struct pulse *pulse; /**< Of all connections. */
+    struct pulse *pulse;   /**< Of all connections. */
+    struct scope_map *map; /**< Of all connections. */
     struct readers readers, scoped_readers;
 };
 
@@ -67,6 +69,7 @@ static weir_status readers_open(struct readers *readers, const char *path, size_
         struct connection *connection = &readers->connections[readers->n];
         WEIR_TRY(connection_open(path, 0, true, connection, err));
         connection->pulse = store->pulse;
+        connection->map = store->map;
         readers->free[readers->n_free++] = connection;
         readers->n++;
         if (hides_rows) {
@@ -87,6 +90,16 @@ static void readers_close(struct readers *readers)
     pthread_mutex_destroy(&readers->mutex);
 }
 
+static weir_status set_up_writer(struct weir_store *store, const struct weir_store_config *config,
+                                 struct connection *writer, struct weir_error *err)
+{
+    WEIR_TRY(migrate(writer, store_migrations, store_n_migrations, err));
+    WEIR_TRY(scope_map_create(writer, config->noun_at, &store->map, err));
+    writer->map = store->map;
+    WEIR_TRY(row_scope_prepare(writer, err));
+    return live_prepare(writer, store->live, err);
+}
+
 static weir_status open_connections(struct weir_store *store,
                                     const struct weir_store_config *config, struct weir_error *err)
 {
@@ -94,9 +107,7 @@ static weir_status open_connections(struct weir_store *store,
     WEIR_TRY(connection_open(config->path, config->max_bytes, false, &writer, err));
     pulse_compare_end(store->pulse, &writer);
     writer.pulse = store->pulse;
-    weir_status status = migrate(&writer, store_migrations, store_n_migrations, err);
-    status = status == WEIR_OK ? row_scope_prepare(&writer, err) : status;
-    status = status == WEIR_OK ? live_prepare(&writer, store->live, err) : status;
+    weir_status status = set_up_writer(store, config, &writer, err);
     if (status != WEIR_OK) {
         connection_close(&writer);
         (void)weir_error_prefix(err, "database %s: ", config->path);
@@ -148,6 +159,7 @@ void weir_store_close(struct weir_store *store)
     readers_close(&store->readers);
     readers_close(&store->scoped_readers);
     writer_stop(store->writer);
+    scope_map_destroy(store->map);
     pulse_destroy(store->pulse);
     live_destroy(store->live);
     if (store->lock_fd >= 0) {

@@ -38,7 +38,9 @@ struct connection {
     struct weir_stmt *stmts[STMT_CACHE_MAX];
     size_t n_stmts;
     uint64_t n_uses;
-    bool is_reader;          /**< Refuses writes. */
+    bool is_reader; /**< Refuses writes. */
+    const struct scope_map
+        *map;                /**< Whose the rows of tables are; NULL: it is not known. Borrowed. */
     struct row_guard *guard; /**< Hides rows that are out of scope; NULL: all are seen. Owned. */
     struct pulse *pulse;     /**< Is told what goes wrong; NULL: nobody is. Borrowed. */
 };
@@ -94,7 +96,8 @@ void connection_release_stmts(struct connection *connection);
 weir_status connection_error(const struct connection *connection, int code, const char *what,
                              struct weir_error *err);
 
-/** Hide what is out of scope (row_scope.h), from the transactions that have one; then release what that took. */
+/** Hide what is out of scope (row_scope.h), by connection->map, from the transactions that have one; then release what
+ *  that took. */
 weir_status row_scope_prepare(struct connection *connection,
                               struct weir_error *err) WEIR_MUST_CHECK;
 void row_scope_release(struct connection *connection);
@@ -107,9 +110,6 @@ void row_scope_end(struct weir_txn *txn);
 /** Append the text that runs in place of `sql`, and holds to the scope. @return INTERNAL if it names a schema. */
 weir_status row_scope_write_sql(const struct connection *connection, const char *sql,
                                 struct weir_buf *out, struct weir_error *err) WEIR_MUST_CHECK;
-
-/** Does it know whether the table's rows belong to projects? */
-bool row_scope_knows(const char *table);
 
 /** What changes too often for the disk (store/live.h). NULL: no memory. */
 struct live;

@@ -17,6 +17,7 @@ GAP = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 PAST = re.compile(rf"(?<![\w.$/-])([\"'\[`]?)(?:main|temp)[\"'\]`]?{GAP}\.{GAP}[\"'\[`]?[a-z_%]", re.I | re.S)
 # Files that are called so.
 FILES = re.compile(r"\bmain\.(c|h|cc|py|sh|js|ts|tsx|rs|go)\b")
+OUTSIDE = "src/nouns/scope_property_test.c"  # compares what a scope sees with the tables themselves
 WAYS_PAST = ['"SELECT 1 FROM main.jobs"', '"FROM " "main" ".jobs"', r'"SELECT 1 FROM \"main\".jobs"', '"SELECT 1 FROM main . jobs"',
              '"DELETE FROM [main].[jobs]"', '"FROM main/* */./* */jobs"', '"FROM temp.jobs"', '"UPDATE MAIN.\\"%s\\" SET x = 1"',
              '"FROM main -- a\\n.jobs"', "\"FROM 'main'.jobs\""]
@@ -55,7 +56,7 @@ def main():
     files = listed.stdout.split() if listed.returncode == 0 else [str(p.relative_to(ROOT)) for p in ROOT.glob("src/**/*")]
     problems = []
     for name in files:
-        if name.startswith("src/store/") or not name.endswith((".c", ".h", ".def")):
+        if name.startswith("src/store/") or name == OUTSIDE or not name.endswith((".c", ".h", ".def")):
             continue
         text = (ROOT / name).read_text(encoding="utf-8")
         problems += [f"{name}:{text.count(chr(10), 0, at) + 1}: names a table past its scope: {sql[:80]!r}: name the table alone"
