@@ -38,7 +38,11 @@ static weir_status answer_page(struct api_call *call, struct weir_txn *txn,
     void *items;
     size_t n;
     char *next;
-    WEIR_TRY(weir_txn_list(txn, call->route->out, query, call->arena, &items, &n, &next, err));
+    if (call->route->out == &weir_event_resource) {
+        WEIR_TRY(weir_events_list(txn, query, call->arena, &items, &n, &next, err));
+    } else {
+        WEIR_TRY(weir_txn_list(txn, call->route->out, query, call->arena, &items, &n, &next, err));
+    }
     api_answer_list(call, call->route->out, items, n, next);
     return WEIR_OK;
 }
@@ -70,31 +74,6 @@ weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
     return answer_page(call, txn, &query, err);
 }
 
-/* Which index of events a query enters. Nearly all of them are "info": there is one of the others alone. A topic has many,
- * so whatever else is asked for comes first. */
-static void choose_events(struct weir_query *query, struct weir_filter *filters)
-{
-    struct weir_filter *topic = NULL;
-    size_t n_others = 0;
-    for (size_t i = 0; i < query->n_filters; i++) {
-        if (filters[i].text == NULL || filters[i].op != WEIR_OP_EQ) {
-            continue;
-        }
-        bool is_severity = strcmp(filters[i].field, "severity") == 0;
-        if (strcmp(filters[i].field, "topic") == 0) {
-            topic = &filters[i];
-        } else if (!is_severity) {
-            n_others++;
-        } else if (strcmp(filters[i].text, "info") != 0) {
-            query->condition = "severity <> 'info'";
-            n_others++;
-        }
-    }
-    if (topic != NULL) {
-        topic->is_common = n_others > 0;
-    }
-}
-
 weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
                                     const struct weir_filter *more, size_t n_more,
                                     struct weir_error *err)
@@ -114,9 +93,6 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
     }
     for (size_t i = 0; i < n_more; i++) {
         filters[query.n_filters++] = more[i];
-    }
-    if (call->route->out == &weir_event_resource) {
-        choose_events(&query, filters);
     }
     return answer_page(call, txn, &query, err);
 }
