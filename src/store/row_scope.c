@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "store/scope_map.h"
+#include "store/scope_proven.h"
 #include "store/scope_sql.h"
 #include "store/stmt.h"
 #include "store/store_private.h"
@@ -218,9 +219,12 @@ static bool put_condition(const void *context, const char *table, const char *na
     return true;
 }
 
-weir_status row_scope_write_sql(const struct connection *connection, const char *sql,
-                                struct weir_buf *out, struct weir_error *err)
+weir_status row_scope_write_sql(const struct connection *connection, bool is_proven,
+                                const char *sql, struct weir_buf *out, struct weir_error *err)
 {
+    if (is_proven && connection->guard != NULL) {
+        return scope_proven_write(connection->map, sql, out, err);
+    }
     return scope_sql_write(sql, put_condition, connection, out, err);
 }
 
@@ -402,6 +406,27 @@ void row_scope_end(struct weir_txn *txn)
         guard->txn = NULL;
         (void)sqlite3_preupdate_hook(guard->db, NULL, NULL);
     }
+}
+
+struct weir_proven weir_txn_proven(const struct weir_txn *txn, const char *project)
+{
+    const struct weir_row_scope *scope = txn->scope;
+    struct weir_proven proven = {NULL};
+    for (size_t i = 0; scope != NULL && i < scope->n_projects; i++) {
+        if (strcmp(scope->projects[i], project) == 0) {
+            proven.project = &scope->projects[i];
+        }
+    }
+    return proven;
+}
+
+bool row_scope_has_proven(const struct weir_txn *txn, struct weir_proven proven)
+{
+    bool has = false;
+    for (size_t i = 0; txn->scope != NULL && i < txn->scope->n_projects; i++) {
+        has = has || proven.project == &txn->scope->projects[i];
+    }
+    return has;
 }
 
 const struct weir_row_scope *weir_txn_scope(const struct weir_txn *txn)

@@ -22,13 +22,22 @@
 /** Statements kept prepared per connection; beyond it the least recently used one goes. */
 #define STMT_CACHE_MAX 256
 
+/** By which text a statement runs. */
+enum stmt_kind {
+    STMT_SCOPED,   /**< One that holds to the scope. */
+    STMT_PROVEN,   /**< One for a project that the scope has (store/scope_proven.h). */
+    STMT_UNSCOPED, /**< Its own: it may name the tables themselves. */
+};
+
 struct weir_stmt {
     sqlite3_stmt *handle;
     char *sql;            /**< As it was asked for: by this it is found again. Owned. */
     struct weir_txn *txn; /**< NULL while it lies in the cache. */
     uint64_t hash;
     uint64_t last_use;
-    bool is_unscoped; /**< It may name the tables themselves. */
+    enum stmt_kind kind;
+    const char *
+        project; /**< PROVEN: is bound to its parameter, each time anew. Borrowed until it is closed. */
     bool is_cached;
 };
 
@@ -107,9 +116,14 @@ weir_status row_scope_set(struct weir_txn *txn, const struct weir_row_scope *sco
                           struct weir_error *err) WEIR_MUST_CHECK;
 void row_scope_end(struct weir_txn *txn);
 
-/** Append the text that runs in place of `sql`, and holds to the scope. @return INTERNAL if it names a schema. */
-weir_status row_scope_write_sql(const struct connection *connection, const char *sql,
-                                struct weir_buf *out, struct weir_error *err) WEIR_MUST_CHECK;
+/** Was it made of a project that the transaction's scope has now? */
+bool row_scope_has_proven(const struct weir_txn *txn, struct weir_proven proven);
+
+/** Append the text that runs in place of `sql`, and holds to the scope, or to a project of it. @return INTERNAL if it names
+ *  a schema. */
+weir_status row_scope_write_sql(const struct connection *connection, bool is_proven,
+                                const char *sql, struct weir_buf *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
 
 /** What changes too often for the disk (store/live.h). NULL: no memory. */
 struct live;
