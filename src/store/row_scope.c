@@ -260,7 +260,7 @@ weir_status row_scope_prepare(struct connection *connection, struct weir_error *
     struct row_guard *guard = calloc(1, sizeof *guard);
     connection->guard = guard;
     if (guard != NULL) {
-        guard->owners = calloc(map->n_owners, sizeof *guard->owners);
+        guard->owners = calloc(map->n_owners, sizeof(sqlite3_stmt *));
         guard->columns = calloc(map->n_tables, sizeof *guard->columns);
     }
     if (guard == NULL || guard->owners == NULL || guard->columns == NULL) {
