@@ -64,6 +64,15 @@ static int64_t seq_of(const struct weir_resource *resource, const void *record)
     return *(const int64_t *)weir_field_cptr(weir_resource_field(resource, "seq"), record);
 }
 
+static weir_status list_topic(struct weir_txn *txn, const struct weir_resource *resource,
+                              const struct weir_query *query, struct weir_arena *arena,
+                              void **out_items, size_t *out_n, struct weir_error *err)
+{
+    return resource == &weir_event_resource
+               ? weir_events_list(txn, query, arena, out_items, out_n, NULL, err)
+               : weir_txn_list(txn, resource, query, arena, out_items, out_n, NULL, err);
+}
+
 /* The newest number, from which a new reader goes on. */
 static weir_status last_seq(struct weir_txn *txn, const struct weir_resource *resource,
                             struct weir_arena *arena, int64_t *out, struct weir_error *err)
@@ -71,7 +80,7 @@ static weir_status last_seq(struct weir_txn *txn, const struct weir_resource *re
     struct weir_query query = {.order_by = "seq", .is_descending = true, .limit = 1};
     void *items;
     size_t n;
-    WEIR_TRY(weir_txn_list(txn, resource, &query, arena, &items, &n, NULL, err));
+    WEIR_TRY(list_topic(txn, resource, &query, arena, &items, &n, err));
     *out = n > 0 ? seq_of(resource, items) : 0;
     return WEIR_OK;
 }
@@ -87,7 +96,7 @@ static weir_status send_numbered(struct stream *stream, struct weir_txn *txn, in
     query.n_filters = i_topic == NUMBERED_EVENTS ? 2 : 1;
     void *items;
     size_t n;
-    WEIR_TRY(weir_txn_list(txn, topic->resource, &query, arena, &items, &n, NULL, err));
+    WEIR_TRY(list_topic(txn, topic->resource, &query, arena, &items, &n, err));
     for (size_t i = 0; i < n; i++) {
         const void *record = (const char *)items + i * topic->resource->size;
         json_t *json = weir_record_to_json(topic->resource, record);

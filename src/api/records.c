@@ -73,8 +73,10 @@ static weir_status read_page(struct api_call *call, struct weir_txn *txn,
                              struct weir_error *err)
 {
     char *next;
-    WEIR_TRY(
-        weir_txn_list(txn, call->route->out, query, call->arena, &out->items, &out->n, &next, err));
+    WEIR_TRY(call->route->out == &weir_event_resource
+                 ? weir_events_list(txn, query, call->arena, &out->items, &out->n, &next, err)
+                 : weir_txn_list(txn, call->route->out, query, call->arena, &out->items, &out->n,
+                                 &next, err));
     out->next = next;
     return WEIR_OK;
 }
@@ -148,31 +150,6 @@ weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
     return api_list_of(call, txn, &of, err);
 }
 
-/* Which index of events a query enters. Nearly all of them are "info": there is one of the others alone. A topic has many,
- * so whatever else is asked for comes first. */
-static void choose_events(struct weir_query *query, struct weir_filter *filters)
-{
-    struct weir_filter *topic = NULL;
-    size_t n_others = 0;
-    for (size_t i = 0; i < query->n_filters; i++) {
-        if (filters[i].text == NULL || filters[i].op != WEIR_OP_EQ) {
-            continue;
-        }
-        bool is_severity = strcmp(filters[i].field, "severity") == 0;
-        if (strcmp(filters[i].field, "topic") == 0) {
-            topic = &filters[i];
-        } else if (!is_severity) {
-            n_others++;
-        } else if (strcmp(filters[i].text, "info") != 0) {
-            query->condition = "severity <> 'info'";
-            n_others++;
-        }
-    }
-    if (topic != NULL) {
-        topic->is_common = n_others > 0;
-    }
-}
-
 weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
                                     const struct weir_filter *more, size_t n_more,
                                     struct weir_error *err)
@@ -185,9 +162,6 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
     if (after >= 0) {
         WEIR_TRY(add_filter(&list, &WEIR_FILTER_INT("seq", GT, after), err));
         list.query.n_filters = list.n;
-    }
-    if (call->route->out == &weir_event_resource) {
-        choose_events(&list.query, list.filters);
     }
     return answer_page(call, txn, &list.query, err);
 }

@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "base/file.h"
 #include "http/server_private.h"
+#include "nouns/nouns.h"
 #include "store/identity.h"
 #include "store/store_template.h"
 #include "store/table.h"
@@ -150,9 +151,8 @@ static inline void request_fixture_open(struct request_fixture *fixture)
     }
     (void)snprintf(path, sizeof path, "%s/weir.db", fixture->dir);
     must(store_template_lay(path, &err), &err);
-    must(weir_store_open(&(struct weir_store_config){.path = path, .n_readers = 1}, &fixture->store,
-                         &err),
-         &err);
+    const struct weir_store_config config = {.path = path, .n_readers = 1, .noun_at = weir_noun_at};
+    must(weir_store_open(&config, &fixture->store, &err), &err);
     (void)snprintf(path, sizeof path, "%s/blobs", fixture->dir);
     must(weir_blobs_open(path, &fixture->blobs, &err), &err);
     (void)snprintf(path, sizeof path, "%s/pictures", fixture->dir);

@@ -11,6 +11,7 @@
 #include "ion/replica.h"
 #include "job/job.h"
 #include "notify/notify.h"
+#include "nouns/nouns.h"
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/store_fixture.h"
@@ -26,7 +27,7 @@ static struct store_fixture fixture;
 static void set_up(void)
 {
     fixture_init(&fixture);
-    fixture_open(&fixture, (struct weir_store_config){0});
+    fixture_open(&fixture, (struct weir_store_config){.noun_at = weir_noun_at});
 }
 
 static void tear_down(void)

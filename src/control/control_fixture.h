@@ -5,6 +5,7 @@
 
 #include "control/control.h"
 #include "ion/ion_fixture.h"
+#include "nouns/nouns.h"
 #include "store/identity.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
@@ -99,7 +100,9 @@ static inline weir_status populate_control(struct weir_txn *txn, void *context,
 static inline void control_fixture_make(struct control_fixture *fixture)
 {
     *fixture = (struct control_fixture){.now_ms = 1000, .published = json_array()};
-    fixture_make(&fixture->store, populate_control);
+    fixture_init(&fixture->store);
+    fixture_open(&fixture->store, (struct weir_store_config){.noun_at = weir_noun_at});
+    fixture_write(&fixture->store, populate_control, NULL);
 }
 
 static inline void control_fixture_fini(struct control_fixture *fixture)

@@ -63,6 +63,17 @@ weir_status forget_pictures(struct forget_work *work, struct weir_error *err) WE
 /** The name in rows becomes WEIR_FORGOTTEN_NAME, so that what is counted stays; or the row goes. */
 weir_status forget_names(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** How a column of a noun forgets names, a few rows at a time in the order of their keys. */
+struct forget_names_sql {
+    bool is_renamed; /**< Else the row goes. */
+    const char *
+        change; /**< Of the :n rows behind the key :after those that say :person, in :project; '': in all. */
+    const char *last; /**< The last key of these rows; NULL: there is none. */
+};
+
+/** Of the i-th column of all nouns; in the arena. false: there are no more. */
+bool forget_names_at(size_t i, struct weir_arena *arena, struct forget_names_sql *out);
+
 /** The person's rows in snapshots: capture/forget.h. */
 weir_status forget_snapshots(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
 

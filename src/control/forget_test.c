@@ -4,6 +4,8 @@
 #include "base/rng.h"
 #include "capture/snapshot.h"
 #include "control/forget.h"
+#include "control/forget_private.h"
+#include "nouns/nouns.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
 #include "track/track.h"
@@ -90,7 +92,7 @@ static int64_t ask(const char *text)
 
 static void open_all(void)
 {
-    fixture_open(&fixture, (struct weir_store_config){0});
+    fixture_open(&fixture, (struct weir_store_config){.noun_at = weir_noun_at});
     ck_assert_int_eq(weir_blobs_open(in_state("blobs"), &blobs, NULL), WEIR_OK);
     ck_assert_int_eq(weir_packs_open(in_state("pictures"), 0, &packs, NULL), WEIR_OK);
 }
@@ -539,9 +541,45 @@ START_TEST(a_dataset_is_to_be_frozen_until_a_version_is_newer_than_its_tombstone
 
 END_TEST
 
+/* Each step holds the writer: it looks at so many rows, by their keys. */
+START_TEST(no_step_that_forgets_names_walks_through_a_table)
+{
+    static const char *const few[] = {"SCAN ions", "SCAN deployments", NULL}; /* made by people */
+    struct forget_names_sql sql;
+    size_t n = 0;
+    for (; forget_names_at(n, &fixture.arena, &sql); n++) {
+        fixture_refuse_walks(&fixture, sql.change, few);
+        fixture_refuse_walks(&fixture, sql.last, few);
+    }
+    ck_assert_uint_ge(n, 5); /* of feedback and outcomes two, of disagreements one */
+}
+
+END_TEST
+
+/* More rows than a step looks at, in another order than their keys, of whom the person has every third. */
+START_TEST(a_name_is_forgotten_in_every_row_however_many_there_are)
+{
+    sql("DELETE FROM feedback");
+    sql("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5003)"
+        " INSERT INTO feedback (decision, seq, ion, pipeline, camera, model_version, decided, "
+        "truth,"
+        " is_right, decided_ms, time_ms) SELECT printf('%%04d', i * 7919 %% 5003), i, 'door', 'p',"
+        " 'c', 1, 'bob', CASE WHEN i %% 3 = 0 THEN 'ada' ELSE 'bob' END, 0, 1, 1 FROM n");
+    ask_for("");
+    resume();
+    ck_assert_int_eq(ask("SELECT count(*) FROM feedback WHERE truth = 'ada'"), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM feedback WHERE truth = 'bob'"), 3336);
+    ck_assert_int_eq(ask("SELECT count(*) FROM feedback WHERE truth = '" WEIR_FORGOTTEN_NAME "'"),
+                     1667);
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
+        no_step_that_forgets_names_walks_through_a_table,
+        a_name_is_forgotten_in_every_row_however_many_there_are,
         what_is_of_the_person_is_nowhere_and_the_rest_is_where_it_was,
         another_projects_pictures_and_feedback_stay,
         a_process_that_is_killed_before_any_step_goes_on_when_it_starts,

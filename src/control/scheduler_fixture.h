@@ -4,6 +4,7 @@
 #define WEIR_CONTROL_SCHEDULER_FIXTURE_H
 
 #include "control/scheduler.h"
+#include "nouns/nouns.h"
 #include "store/identity.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
@@ -53,7 +54,9 @@ static inline void scheduler_restart(struct scheduler_fixture *fixture)
 static inline void scheduler_fixture_make(struct scheduler_fixture *fixture)
 {
     *fixture = (struct scheduler_fixture){.now_ms = 1000000, .since_ms = 1000000};
-    fixture_make(&fixture->store, populate_projects);
+    fixture_init(&fixture->store);
+    fixture_open(&fixture->store, (struct weir_store_config){.noun_at = weir_noun_at});
+    fixture_write(&fixture->store, populate_projects, NULL);
     scheduler_restart(fixture);
 }
 

@@ -138,7 +138,7 @@ const struct weir_resource weir_ion_member_resource =
     WEIR_RESOURCE("member", "ion_members", weir_ion_member, member_fields);
 
 const struct weir_noun weir_noun_ion = {
-    "ions", .project = "project", .stays = "until it is deleted",
+    "ions", .project = "project", WEIR_SUBJECT(ion, name), .stays = "until it is deleted",
     .captured = WEIR_CAPTURED("ion", 10, .resource = &weir_ion_resource, .by = "name",
                               .since_always = true)};
 

@@ -133,7 +133,7 @@ const struct weir_resource weir_task_resource =
 
 /* Its index by name: that of states looks as good to the planner, and then all have to be sorted. */
 const struct weir_noun weir_noun_job = {
-    "jobs", .project = "project",
+    "jobs", .project = "project", WEIR_SUBJECT(job, id),
     .rules = {WEIR_RULE(
         "jobs", "Jobs that are over, their tasks and runs",
         "Those that ended longest ago go first; one that made a model or dataset version stays "

@@ -4,6 +4,7 @@
 
 #include "notify/notify.h"
 #include "notify/queue.h"
+#include "nouns/nouns.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
 #include "store/tenant.h"
@@ -30,7 +31,9 @@ static inline void set_up(void)
     now_ms = 1000000;
     n_acted = 0;
     all_are_sandboxes = false;
-    fixture_make(&fixture, populate_notify);
+    fixture_init(&fixture);
+    fixture_open(&fixture, (struct weir_store_config){.noun_at = weir_noun_at});
+    fixture_write(&fixture, populate_notify, NULL);
 }
 
 static inline void tear_down(void)

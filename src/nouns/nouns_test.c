@@ -2,6 +2,7 @@
 #include "nouns/nouns.h"
 
 #include "store/row_scope.h"
+#include "store/scope_map.h"
 #include "store/stmt.h"
 #include "store/store_fixture.h"
 
@@ -14,7 +15,8 @@ static struct store_fixture fixture;
 
 static void set_up(void)
 {
-    fixture_make(&fixture, NULL);
+    fixture_init(&fixture);
+    fixture_open(&fixture, (struct weir_store_config){.noun_at = weir_noun_at});
 }
 
 static void tear_down(void)
@@ -113,15 +115,15 @@ START_TEST(rows_are_hidden_by_scopes_as_their_nouns_say)
                                      "SELECT name FROM sqlite_temp_master WHERE name = '%s'",
                                      noun->table)};
         COLUMN(noun, noun->project);
-        COLUMN(noun, noun->subject);
+        COLUMN(noun, noun->subject.key);
+        COLUMN(noun, noun->remembered);
         ck_assert_int_eq(weir_store_read_scoped(fixture.store, &nobody, texts_in, &asking, NULL),
                          WEIR_OK);
         ck_assert_msg(owner != NULL, "%s: what it is of is not described", noun->table);
-        bool is_of_project = owner->project != NULL || owner->subject != NULL;
-        ck_assert_msg(is_of_project == (asking.n == 1), "%s: is it a project's?", noun->table);
-        ck_assert_msg(
-            (noun->project != NULL) + (noun->of.table != NULL) + (noun->subject != NULL) <= 1,
-            "%s has two owners", noun->table);
+        ck_assert_msg((owner->project != NULL) == (asking.n == 1), "%s: is it a project's?",
+                      noun->table);
+        ck_assert_msg(noun->project == NULL || noun->of.table == NULL, "%s has two owners",
+                      noun->table);
     }
 }
 
@@ -145,6 +147,39 @@ START_TEST(rows_of_a_project_are_found_also_over_several_tables)
                          weir_arena_printf(&fixture.arena, "SELECT count(*) FROM %s WHERE %s",
                                            noun->table, condition));
         }
+    }
+}
+
+END_TEST
+
+static weir_status owners_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct asking *asking = context;
+    const struct scope_map *map = txn->connection->map;
+    (void)err;
+    asking->n = map->n_owners - SCOPE_PROJECT - 1;
+    asking->texts = WEIR_ARENA_ARRAY(&fixture.arena, asking->n, char *);
+    for (size_t i = 0; i < asking->n; i++) {
+        asking->texts[i] =
+            weir_arena_strdup(&fixture.arena, map->owners[SCOPE_PROJECT + 1 + i].sql);
+    }
+    return WEIR_OK;
+}
+
+/* Asked of each row that is in no scope yet. */
+START_TEST(whose_a_row_is_is_found_by_indexes)
+{
+    static const char *const few[] = {NULL};
+    static const char schema[] = "main.";
+    struct asking asking = {NULL};
+    fixture_read(&fixture, owners_in, &asking);
+    ck_assert_uint_ge(asking.n, 10);
+    for (size_t i = 0; i < asking.n; i++) {
+        char *at;
+        while ((at = strstr(asking.texts[i], schema)) != NULL) { /* as a statement may say it */
+            memmove(at, at + strlen(schema), strlen(at + strlen(schema)) + 1);
+        }
+        fixture_refuse_walks(&fixture, asking.texts[i], few);
     }
 }
 
@@ -222,5 +257,5 @@ END_TEST
 WEIR_TEST_MAIN_WITH("nouns", set_up, tear_down, every_table_is_described_once,
                     a_table_has_a_rule_or_a_reason, rows_are_hidden_by_scopes_as_their_nouns_say,
                     rows_of_a_project_are_found_also_over_several_tables,
-                    a_rule_has_a_name_and_a_place_of_its_own,
+                    whose_a_row_is_is_found_by_indexes, a_rule_has_a_name_and_a_place_of_its_own,
                     what_is_taken_and_forgotten_are_columns)

@@ -22,6 +22,7 @@
 #include "ion/policy_drift.h"
 #include "job/node_watch.h"
 #include "notify/sender.h"
+#include "nouns/nouns.h"
 #include "proxy/proxy.h"
 #include "retain/retain.h"
 #include "store/pulse.h"
@@ -233,7 +234,7 @@ static weir_status open_state(struct server *server, struct weir_error *err)
         return status;
     }
     WEIR_TRY(privacy_start(server->state, &server->privacy, err));
-    struct weir_store_config store = {.path = path_in(server, "weir.db")};
+    struct weir_store_config store = {.path = path_in(server, "weir.db"), .noun_at = weir_noun_at};
     WEIR_TRY(weir_store_open(&store, &server->store, err));
     WEIR_TRY(weir_store_write(server->store, keep_clock_in, NULL, err));
     WEIR_TRY(weir_blobs_open(path_in(server, "blobs"), &server->blobs, err));

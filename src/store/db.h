@@ -116,6 +116,9 @@ struct db_ops {
     int64_t (*n_changes)(
         const struct db *db); /**< That all have, since it was opened; also what was undone. */
     enum db_end (*has_table)(struct db *db, const char *name, bool *out);
+    /** Call fn with the name of each table that migrations have made, in the order of their names. */
+    enum db_end (*each_table)(struct db *db, void (*fn)(void *context, const char *name),
+                              void *context);
 
     /** Make one statement, which the caller keeps and finalizes. */
     enum db_end (*prepare)(struct db *db, const char *sql, struct db_stmt **out);
@@ -143,10 +146,10 @@ struct db_ops {
     /** Set a connection up for transactions in scopes; and release what that took. */
     weir_status (*hide)(struct connection *connection, struct weir_error *err);
     void (*unhide)(struct connection *connection);
-    /** Append the text that is prepared in place of `sql`, on a connection that serves scopes or not.
-     *  @return INTERNAL if it names a table past its scope. */
-    weir_status (*write_scoped)(const struct connection *connection, const char *sql,
-                                struct weir_buf *out, struct weir_error *err);
+    /** Append the text that is prepared in place of `sql`, on a connection that serves scopes or not; is_proven: for a
+     *  project of the scope (store/scope_proven.h). @return INTERNAL if it names a table past its scope. */
+    weir_status (*write_scoped)(const struct connection *connection, bool is_proven,
+                                const char *sql, struct weir_buf *out, struct weir_error *err);
     /** From now on the transaction is in this scope; NULL: it sees all. On a connection that was hidden from. */
     void (*limit)(struct weir_txn *txn, const struct weir_row_scope *scope);
     /** The transaction ends. */

@@ -94,6 +94,16 @@ const char *weir_event_severity(const char *kind);
 weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
                               int64_t *out_seq, struct weir_error *err) WEIR_MUST_CHECK;
 
+struct weir_query;
+
+/**
+ * As weir_txn_list, by number. In a scope of which no subject is asked, no event of other projects is looked at: each
+ * project's lie together.
+ */
+weir_status weir_events_list(struct weir_txn *txn, const struct weir_query *query,
+                             struct weir_arena *arena, void **out_items, size_t *out_n,
+                             char **out_next, struct weir_error *err) WEIR_MUST_CHECK;
+
 /*
  * A new alert, and one that is acknowledged or resolved, is told to the rules of domain `notify` by a
  * mark on its row, set in the same transaction: column `looked` is 0 until they have looked. What is

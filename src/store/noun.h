@@ -4,8 +4,8 @@
  * A *noun* is a table of the database. Its description says whose its rows are, by which *rule* they go in time (or why
  * none is needed), which of them a snapshot of an ION takes, and what of them is forgotten with a person. A description
  * stands in the noun's own file; each domain lists its tables in nouns.def, and nouns/nouns.h has them all. Who keeps,
- * takes or forgets rows goes through that list and names no table. So a new table is three edits: its migration, its
- * noun's file, and its line in the list of its domain (and one in row_scope.c, by which requests are filtered):
+ * takes, forgets or hides rows (store/row_scope.h) goes through that list and names no table. So a new table is three
+ * edits: its migration, its noun's file, and its line in the list of its domain:
  *
  *     const struct weir_noun weir_noun_kpi = {"kpis", WEIR_OF(ion, ions, name),
  *         .rules = {WEIR_RULE("kpis", "Business figures of IONs", "The oldest go first.", 90, …)},
@@ -95,14 +95,21 @@ struct weir_forgets {
     const char *picture;       /**< In snapshots: digest of a picture, which goes with the name. */
 };
 
+/** What a subject calls a row of the table: "job/ID" is one by its `id`. noun NULL: nothing. */
+struct weir_subject {
+    const char *noun, *key;
+};
+
 /** What is known of a table. */
 struct weir_noun {
     const char *table;
-    /* Whose a row is: one of the next three; none: the platform's, and rights say who reads it. */
+    /* Whose a row is: one of the next two; none: the platform's, and rights say who reads it. */
     const char *project;   /**< Column that names the project. */
     struct weir_row_of of; /**< It is of a row of another table. */
-    const char *subject;   /**< Column with a subject ("ion/door"), which names it. */
-    const char *stays;     /**< Why no rule is needed. NULL: it has rules. */
+    /** Of projects: key of a row by which many are of it, and are read with it. That a scope has it is then kept. */
+    const char *remembered;
+    struct weir_subject subject;
+    const char *stays;                       /**< Why no rule is needed. NULL: it has rules. */
     const struct weir_retain_rule *rules[3]; /**< To the first NULL. */
     const struct weir_captured *captured;    /**< NULL: snapshots do not take it. */
     const struct weir_forgets *forgets;      /**< NULL: nothing. */
@@ -111,6 +118,7 @@ struct weir_noun {
 /* To write them with. */
 // clang-format off
 #define WEIR_OF(column, table, key) .of = {#column, #table, #key}
+#define WEIR_SUBJECT(noun, key)     .subject = {#noun, #key}
 #define WEIR_RULE(...)              &(const struct weir_retain_rule){__VA_ARGS__}
 #define WEIR_CAPTURED(...)          &(const struct weir_captured){__VA_ARGS__}
 #define WEIR_FORGETS(...)           &(const struct weir_forgets){__VA_ARGS__}

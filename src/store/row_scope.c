@@ -1,6 +1,8 @@
 #include "store/row_scope.h"
 
 #include "base/hash.h"
+#include "store/scope_map.h"
+#include "store/scope_proven.h"
 #include "store/scope_sql.h"
 #include "store/sqlite/sqlite.h"
 #include "store/stmt.h"
@@ -9,169 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** What a row's project is found by. */
-enum owner {
-    PROJECT, /* its name: nothing is to be found */
-    JOB,
-    TASK,
-    DATASET,
-    RUN,
-    RUN_NUMBER,
-    EXPERIMENT,
-    MODEL,
-    VERSION,
-    LOGGED_MODEL,
-    ION,
-    DEPLOYMENT,
-    SWEEP,
-    SERVICE,
-    N_OWNERS
-};
-
-/* The table of each, the project of one by its key, and as what it stands in a subject "NOUN/KEY". */
-static const struct {
-    const char *table, *sql, *noun;
-} owners[N_OWNERS] = {
-    [PROJECT] = {"projects", NULL, "project"},
-    [JOB] = {"jobs", "SELECT project FROM main.jobs WHERE id = ?", "job"},
-    [TASK] = {"tasks",
-              "SELECT project FROM main.jobs WHERE id = (SELECT job FROM main.tasks WHERE id = ?)",
-              NULL},
-    [DATASET] = {"datasets", "SELECT project FROM main.datasets WHERE name = ?", "dataset"},
-    [RUN] = {"runs", "SELECT project FROM main.runs WHERE id = ?", "run"},
-    [RUN_NUMBER] = {"runs", "SELECT project FROM main.runs WHERE number = ?", NULL},
-    [EXPERIMENT] = {"experiments", "SELECT project FROM main.experiments WHERE id = ?", NULL},
-    [MODEL] = {"models", "SELECT project FROM main.models WHERE name = ?", "model"},
-    [VERSION] = {"model_versions",
-                 "SELECT project FROM main.models WHERE name = (SELECT model FROM "
-                 "main.model_versions WHERE id = ?)",
-                 NULL},
-    [LOGGED_MODEL] = {"logged_models", "SELECT project FROM main.logged_models WHERE id = ?", NULL},
-    [ION] = {"ions", "SELECT project FROM main.ions WHERE name = ?", "ion"},
-    [DEPLOYMENT] = {"deployments", "SELECT project FROM main.deployments WHERE name = ?",
-                    "deployment"},
-    [SWEEP] = {"sweeps", "SELECT project FROM main.sweeps WHERE id = ?", "sweep"},
-    [SERVICE] = {"services", "SELECT project FROM main.services WHERE id = ?", NULL},
-};
-
-/* Tables whose rows belong to projects: by which column, and what that names. A row that is seen and owns many, which are
- * looked at with it, is remembered by its key. */
-static const struct {
-    const char *table, *column;
-    enum owner owner, is;
-    const char *key;
-} tables[] = {
-    {"projects", "name", PROJECT, 0, NULL},
-    {"project_members", "project", PROJECT, 0, NULL},
-    {"queues", "project", PROJECT, 0, NULL},
-    {"jobs", "project", PROJECT, 0, NULL},
-    {"job_totals", "project", PROJECT, 0, NULL},
-    {"tasks", "job", JOB, 0, NULL},
-    {"attempts", "task", TASK, 0, NULL},
-    {"former_attempts", "task", TASK, 0, NULL},
-    {"board", "job", JOB, 0, NULL},
-    {"task_devices", "task", TASK, 0, NULL},
-    {"datasets", "project", PROJECT, 0, NULL},
-    {"dataset_versions", "dataset", DATASET, 0, NULL},
-    {"runs", "project", PROJECT, RUN_NUMBER, "number"},
-    {"experiments", "project", PROJECT, 0, NULL},
-    {"experiment_tags", "experiment", EXPERIMENT, 0, NULL},
-    {"metrics", "run", RUN_NUMBER, 0, NULL},
-    {"latest_metrics", "run", RUN_NUMBER, 0, NULL},
-    {"run_parameters", "run", RUN_NUMBER, 0, NULL},
-    {"run_tags", "run", RUN_NUMBER, 0, NULL},
-    {"input_datasets", "experiment", EXPERIMENT, 0, NULL},
-    {"run_inputs", "run", RUN_NUMBER, 0, NULL},
-    {"run_artifacts", "run", RUN, 0, NULL},
-    {"artifact_uploads", "run", RUN, 0, NULL},
-    {"comparisons", "run", RUN, 0, NULL},
-    {"disagreements", "run", RUN, 0, NULL},
-    {"models", "project", PROJECT, 0, NULL},
-    {"model_versions", "model", MODEL, 0, NULL},
-    {"model_aliases", "model", MODEL, 0, NULL},
-    {"model_tags", "model", MODEL, 0, NULL},
-    {"model_version_tags", "version", VERSION, 0, NULL},
-    {"model_baselines", "version", VERSION, 0, NULL},
-    {"logged_models", "project", PROJECT, 0, NULL},
-    {"logged_model_params", "model", LOGGED_MODEL, 0, NULL},
-    {"logged_model_tags", "model", LOGGED_MODEL, 0, NULL},
-    {"logged_model_metrics", "model", LOGGED_MODEL, 0, NULL},
-    {"run_logged_models", "model", LOGGED_MODEL, 0, NULL},
-    {"deployments", "project", PROJECT, 0, NULL},
-    {"deployment_versions", "deployment", DEPLOYMENT, 0, NULL},
-    {"deployment_replicas", "deployment", DEPLOYMENT, 0, NULL},
-    {"ions", "project", PROJECT, 0, NULL},
-    {"ion_pipelines", "ion", ION, 0, NULL},
-    {"ion_revisions", "ion", ION, 0, NULL},
-    {"snapshots", "project", PROJECT, 0, NULL},
-    {"sweeps", "project", PROJECT, 0, NULL},
-    {"sweep_trials", "sweep", SWEEP, 0, NULL},
-    {"ion_candidates", "ion", ION, 0, NULL},
-    {"ion_members", "ion", ION, 0, NULL},
-    {"ion_replicas", "ion", ION, 0, NULL},
-    {"ion_triggers", "ion", ION, 0, NULL},
-    {"trigger_firings", "ion", ION, 0, NULL},
-    {"policy_decisions", "ion", ION, 0, NULL},
-    {"decisions", "ion", ION, 0, NULL},
-    {"decision_totals", "ion", ION, 0, NULL},
-    {"health_reports", "ion", ION, 0, NULL},
-    {"kpis", "ion", ION, 0, NULL},
-    {"feedback", "ion", ION, 0, NULL},
-    {"outcomes", "deployment", DEPLOYMENT, 0, NULL},
-    {"ion_arms", "ion", ION, 0, NULL},
-    {"statistics", "ion", ION, 0, NULL},
-    {"events", "project", PROJECT, 0, NULL},
-    {"alerts", "project", PROJECT, 0, NULL},
-    {"alert_rules", "project", PROJECT, 0, NULL},
-    {"alert_silences", "project", PROJECT, 0, NULL},
-    {"alert_firings", "project", PROJECT, 0, NULL},
-    {"alert_deliveries", "project", PROJECT, 0, NULL},
-    {"usage", "project", PROJECT, 0, NULL},
-    {"usage_meters", "project", PROJECT, 0, NULL},
-    {"usage_totals", "project", PROJECT, 0, NULL},
-    {"queue_history", "project", PROJECT, 0, NULL},
-    {"past_use", "project", PROJECT, 0, NULL},
-    {"reservations", "project", PROJECT, 0, NULL},
-    {"forgotten_people", "project", PROJECT, 0, NULL},
-    {"dataset_tombstones", "dataset", DATASET, 0, NULL},
-    {"sent_blobs", "project", PROJECT, 0, NULL},
-    {"code_manifests", "project", PROJECT, 0, NULL},
-    {"secrets", "project", PROJECT, 0, NULL},
-    {"project_retention", "project", PROJECT, 0, NULL},
-    {"services", "project", PROJECT, 0, NULL},
-    {"service_logins", "service", SERVICE, 0, NULL},
-};
-
-/* Tables of the platform: routes say by rights who reads them. */
-static const char *const platform_tables[] = {
-    "counters",
-    "settings",
-    "users",
-    "tokens",
-    "sessions",
-    "login_links",
-    "outbox",
-    "nodes",
-    "devices",
-    "node_joins",
-    "nodes_heard",
-    "groups",
-    "group_members",
-    "schema_migrations",
-    "audit_chains",
-    "alert_receivers",
-    "track_keys",
-    "custom_roles",
-    "retention_bounds",
-};
-
 /** Answers that are kept: a power of two. */
 #define ANSWERS 2048
 
 /** Whether the owner with this key is in scope, as it was found in `round`. */
 struct answer {
     uint64_t round;
-    enum owner owner;
+    size_t owner;
     bool is_number, is_seen;
     int64_t number;
     size_t len; /* of text, which is not ended */
@@ -181,16 +27,12 @@ struct answer {
 /** Of one connection that hides rows. */
 struct row_guard {
     sqlite3 *db;
-    struct weir_txn *txn; /**< That runs; NULL: none. */
-    sqlite3_stmt *owners[N_OWNERS];
-
-    struct {
-        int i_column; /**< Of the column that says whose a row is, counted from 1; 0: not looked up. */
-        bool is_owner;
-    } tables[WEIR_ARRAY_LEN(tables)];
-
-    size_t i_last;  /**< Table of the row that was changed last. */
-    uint64_t round; /**< Grows when an answer may have become another. */
+    const struct scope_map *map;
+    struct weir_txn *txn;  /**< That runs; NULL: none. */
+    sqlite3_stmt **owners; /**< That find the project of one; NULL: not prepared. */
+    int *columns; /**< Of each table, the one that says whose a row is, from 1; 0: not looked up. */
+    const struct scope_table *table; /**< Of the row that was changed last; NULL: none was. */
+    uint64_t round;                  /**< Grows when an answer may have become another. */
     struct answer answers[ANSWERS];
 };
 
@@ -204,24 +46,6 @@ bool weir_row_scope_sees(const struct weir_row_scope *scope, const char *project
 }
 
 /* ---- whose a row is ---------------------------------------------------------------------------- */
-
-static size_t find_table(const char *name)
-{
-    size_t i = 0;
-    while (i < WEIR_ARRAY_LEN(tables) && strcmp(tables[i].table, name) != 0) {
-        i++;
-    }
-    return i;
-}
-
-bool row_scope_knows(const char *table)
-{
-    bool knows = find_table(table) < WEIR_ARRAY_LEN(tables);
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(platform_tables); i++) {
-        knows = knows || strcmp(platform_tables[i], table) == 0;
-    }
-    return knows;
-}
 
 /* The bytes of a text, which need not end with a NUL: nothing is copied. "" for what is no text. */
 static const char *text_of(sqlite3_value *value, size_t *out_len)
@@ -244,7 +68,7 @@ static bool sees_project(const struct weir_row_scope *scope, sqlite3_value *valu
 }
 
 /* The place where the answer for this key is kept, made to be its; NULL: it is not one that is kept. */
-static struct answer *answer_of(struct row_guard *guard, enum owner owner, sqlite3_value *key,
+static struct answer *answer_of(struct row_guard *guard, size_t owner, sqlite3_value *key,
                                 bool *out_is_known)
 {
     bool is_number = sqlite3_value_type(key) == SQLITE_INTEGER;
@@ -273,11 +97,11 @@ static struct answer *answer_of(struct row_guard *guard, enum owner owner, sqlit
 }
 
 /* Is what the owner with this key owns in the scope? SQLITE_OK, or what SQLite says. */
-static int look_up(struct row_guard *guard, enum owner owner, sqlite3_value *key, bool *out)
+static int look_up(struct row_guard *guard, size_t owner, sqlite3_value *key, bool *out)
 {
     sqlite3_stmt **stmt = &guard->owners[owner];
     int code = *stmt != NULL ? SQLITE_OK
-                             : sqlite3_prepare_v3(guard->db, owners[owner].sql, -1,
+                             : sqlite3_prepare_v3(guard->db, guard->map->owners[owner].sql, -1,
                                                   SQLITE_PREPARE_PERSISTENT, stmt, NULL);
     if (code == SQLITE_OK) {
         code = sqlite3_bind_value(*stmt, 1, key);
@@ -292,7 +116,7 @@ static int look_up(struct row_guard *guard, enum owner owner, sqlite3_value *key
     return code;
 }
 
-static void remember(struct row_guard *guard, enum owner owner, sqlite3_value *key)
+static void remember(struct row_guard *guard, size_t owner, sqlite3_value *key)
 {
     bool is_known;
     struct answer *answer = answer_of(guard, owner, key, &is_known);
@@ -302,14 +126,14 @@ static void remember(struct row_guard *guard, enum owner owner, sqlite3_value *k
     }
 }
 
-static int is_in_scope(struct row_guard *guard, enum owner owner, sqlite3_value *key, bool *out)
+static int is_in_scope(struct row_guard *guard, size_t owner, sqlite3_value *key, bool *out)
 {
     bool is_known;
     *out = guard->txn == NULL || guard->txn->scope == NULL;
     if (*out || sqlite3_value_type(key) == SQLITE_NULL) {
         return SQLITE_OK;
     }
-    if (owner == PROJECT) {
+    if (owner == SCOPE_PROJECT) {
         *out = sees_project(guard->txn->scope, key);
         return SQLITE_OK;
     }
@@ -326,35 +150,22 @@ static int is_in_scope(struct row_guard *guard, enum owner owner, sqlite3_value 
     return code;
 }
 
-/* The owner with this key, as a subject has it: in place. @return N_OWNERS: of no project. */
-static enum owner owner_of_subject(const char *subject, const char **out_key, size_t *out_len)
-{
-    size_t len = strcspn(subject, "/");
-    enum owner owner = PROJECT;
-    while (owner < N_OWNERS && (owners[owner].noun == NULL || strlen(owners[owner].noun) != len ||
-                                strncmp(owners[owner].noun, subject, len) != 0)) {
-        owner++;
-    }
-    *out_key = subject[len] == '/' ? subject + len + 1 : "";
-    *out_len = strcspn(*out_key, "/");
-    return owner;
-}
-
 weir_status weir_subject_project(struct weir_txn *txn, const char *subject,
                                  struct weir_arena *arena, char **out, struct weir_error *err)
 {
-    const char *at;
-    size_t len;
-    enum owner owner = owner_of_subject(subject != NULL ? subject : "", &at, &len);
-    char *key = weir_arena_memdup(arena, at, len);
-    if (owner == PROJECT || owner == N_OWNERS) {
-        *out = owner == PROJECT ? key : NULL;
+    const struct scope_map *map = txn->connection->map;
+    size_t len = subject != NULL ? strcspn(subject, "/") : 0;
+    const char *at = len > 0 && subject[len] == '/' ? subject + len + 1 : "";
+    const struct scope_owner *owner = map != NULL ? scope_map_subject(map, subject, len) : NULL;
+    char *key = weir_arena_memdup(arena, at, strcspn(at, "/"));
+    if (owner == NULL || strcmp(owner->key, owner->noun->project) == 0) {
+        *out = owner != NULL ? key : NULL;
         return weir_arena_check(arena, "a subject", err);
     }
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row;
-    WEIR_TRY(stmt_open_unscoped(txn, owners[owner].sql, WEIR_BINDS(WEIR_BIND_TEXT(NULL, key)),
-                                &stmt, err));
+    WEIR_TRY(
+        stmt_open_unscoped(txn, owner->sql, WEIR_BINDS(WEIR_BIND_TEXT(NULL, key)), &stmt, err));
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     *out = has_row ? weir_stmt_text(stmt, 0, arena) : NULL;
     return weir_arena_check(arena, "a subject", err);
@@ -377,9 +188,9 @@ static void sql_sees(sqlite3_context *context, int n_values, sqlite3_value **val
 {
     struct row_guard *guard = sqlite3_user_data(context);
     bool sees;
-    int code = is_in_scope(guard, (enum owner)sqlite3_value_int(values[0]), values[1], &sees);
+    int code = is_in_scope(guard, (size_t)sqlite3_value_int(values[0]), values[1], &sees);
     if (sees && n_values == 4) {
-        remember(guard, (enum owner)sqlite3_value_int(values[2]), values[3]);
+        remember(guard, (size_t)sqlite3_value_int(values[2]), values[3]);
     }
     if (code != SQLITE_OK) {
         sqlite3_result_error_code(context, code);
@@ -388,57 +199,76 @@ static void sql_sees(sqlite3_context *context, int n_values, sqlite3_value **val
     }
 }
 
-static bool put_condition(const char *table, const char *name, size_t len, struct weir_buf *out)
+static bool put_condition(const void *context, const char *table, const char *name, size_t len,
+                          struct weir_buf *out)
 {
-    size_t i = find_table(table);
-    if (i == WEIR_ARRAY_LEN(tables)) {
+    const struct connection *connection = context;
+    const struct scope_table *found =
+        connection->guard != NULL ? scope_map_table(connection->map, table) : NULL;
+    if (found == NULL || found->kind == SCOPE_TABLE_OF_PLATFORM) {
         return false;
     }
-    weir_buf_printf(out, "NOT weir_scoped() OR weir_sees(%d, %.*s.\"%s\"", (int)tables[i].owner,
-                    (int)len, name, tables[i].column);
-    if (tables[i].key != NULL) {
-        weir_buf_printf(out, ", %d, %.*s.\"%s\"", (int)tables[i].is, (int)len, name, tables[i].key);
+    weir_buf_puts(out, "NOT weir_scoped()");
+    if (found->kind == SCOPE_TABLE_OF_PROJECTS) {
+        weir_buf_printf(out, " OR weir_sees(%zu, %.*s.\"%s\"", found->i_owner, (int)len, name,
+                        found->column);
+        if (found->key != NULL) {
+            weir_buf_printf(out, ", %zu, %.*s.\"%s\"", found->i_self, (int)len, name, found->key);
+        }
+        weir_buf_puts(out, ")");
     }
-    weir_buf_puts(out, ")");
     return true;
 }
 
-/* Where no rows are hidden, tables are tables. */
-static bool put_none(const char *table, const char *name, size_t len, struct weir_buf *out)
+weir_status sqlite_write_scoped(const struct connection *connection, bool is_proven,
+                                const char *sql, struct weir_buf *out, struct weir_error *err)
 {
-    (void)table;
-    (void)name;
-    (void)len;
-    (void)out;
-    return false;
+    if (is_proven && connection->guard != NULL) {
+        return scope_proven_write(connection->map, sql, out, err);
+    }
+    return scope_sql_write(sql, put_condition, connection, out, err);
 }
 
-weir_status sqlite_write_scoped(const struct connection *connection, const char *sql,
-                                struct weir_buf *out, struct weir_error *err)
-{
-    return scope_sql_write(sql, connection->guard != NULL ? put_condition : put_none, out, err);
-}
-
-static weir_status hide_table(struct connection *connection, size_t i, struct weir_error *err)
+static weir_status hide_table(struct connection *connection, const char *table,
+                              struct weir_error *err)
 {
     struct weir_buf sql;
+    weir_status status = WEIR_OK;
     weir_buf_init(&sql, 1024);
-    weir_buf_printf(&sql, "CREATE TEMP VIEW \"%s\" AS SELECT * FROM main.\"%s\" t WHERE ",
-                    tables[i].table, tables[i].table);
-    (void)put_condition(tables[i].table, "t", 1, &sql);
-    weir_status status = connection_exec(connection, sql.data, err);
+    weir_buf_printf(&sql, "CREATE TEMP VIEW \"%s\" AS SELECT * FROM main.\"%s\" t WHERE ", table,
+                    table);
+    if (put_condition(connection, table, "t", 1, &sql)) {
+        status = connection_exec(connection, sql.data, err);
+    }
     weir_buf_fini(&sql);
     return status;
 }
 
+static weir_status hide_tables(struct connection *connection, struct weir_error *err)
+{
+    const struct scope_map *map = connection->map;
+    WEIR_TRY(connection_exec(connection, "PRAGMA query_only = OFF", err));
+    for (size_t i = 0; i < map->n_tables; i++) {
+        WEIR_TRY(hide_table(connection, map->tables[i].name, err));
+    }
+    return connection->is_reader ? connection_exec(connection, "PRAGMA query_only = ON", err)
+                                 : WEIR_OK;
+}
+
 weir_status sqlite_hide(struct connection *connection, struct weir_error *err)
 {
+    const struct scope_map *map = connection->map;
     struct row_guard *guard = calloc(1, sizeof *guard);
     connection->guard = guard;
-    if (guard == NULL) {
+    if (guard != NULL) {
+        guard->owners = calloc(map->n_owners, sizeof(sqlite3_stmt *));
+        guard->columns = calloc(map->n_tables, sizeof *guard->columns);
+    }
+    if (guard == NULL || guard->owners == NULL || guard->columns == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "setting up scopes: out of memory");
     }
     guard->db = connection->db->handle;
+    guard->map = map;
     /* Deterministic: while a statement runs the answer stays, so that what it asks of one key is asked once. */
     const int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
     int code =
@@ -447,24 +277,23 @@ weir_status sqlite_hide(struct connection *connection, struct weir_error *err)
         code = sqlite3_create_function(guard->db, "weir_scoped", 0, flags, guard, sql_scoped, NULL,
                                        NULL);
     }
-    if (code != SQLITE_OK) {
-        return sqlite_fail(connection->db, code, "setting up scopes", err);
-    }
-    WEIR_TRY(connection_exec(connection, "PRAGMA query_only = OFF", err));
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(tables); i++) {
-        WEIR_TRY(hide_table(connection, i, err));
-    }
-    return connection->is_reader ? connection_exec(connection, "PRAGMA query_only = ON", err)
-                                 : WEIR_OK;
+    return code == SQLITE_OK ? hide_tables(connection, err)
+                             : sqlite_fail(connection->db, code, "setting up scopes", err);
 }
 
 void sqlite_unhide(struct connection *connection)
 {
-    for (size_t i = 0; connection->guard != NULL && i < N_OWNERS; i++) {
-        sqlite3_finalize(connection->guard->owners[i]);
-    }
-    free(connection->guard);
+    struct row_guard *guard = connection->guard;
     connection->guard = NULL;
+    if (guard == NULL) {
+        return;
+    }
+    for (size_t i = 0; guard->owners != NULL && i < connection->map->n_owners; i++) {
+        sqlite3_finalize(guard->owners[i]);
+    }
+    free(guard->owners);
+    free(guard->columns);
+    free(guard);
 }
 
 /* ---- what is written --------------------------------------------------------------------------- */
@@ -485,41 +314,44 @@ static void deny(struct weir_txn *txn, const char *project)
                                 "yours, or ask who administers it"));
 }
 
-/* Learn about a table what its first changed row needs. */
-static void meet_table(struct row_guard *guard, size_t i_table)
+/* The place of the column that says whose a row is, from 0: looked up when the first row is changed. */
+static int column_of(struct row_guard *guard, const struct scope_table *table)
 {
+    int *i_column = &guard->columns[table - guard->map->tables];
     sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(guard->db,
+    if (*i_column == 0 &&
+        sqlite3_prepare_v2(guard->db,
                            "SELECT cid + 1 FROM pragma_table_info(?, 'main') WHERE name = ?", -1,
                            &stmt, NULL) == SQLITE_OK) {
-        (void)sqlite3_bind_text(stmt, 1, tables[i_table].table, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(stmt, 2, tables[i_table].column, -1, SQLITE_STATIC);
-        guard->tables[i_table].i_column =
-            sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int(stmt, 0) : 0;
+        (void)sqlite3_bind_text(stmt, 1, table->name, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(stmt, 2, table->column, -1, SQLITE_STATIC);
+        *i_column = sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int(stmt, 0) : 0;
     }
     sqlite3_finalize(stmt);
-    for (size_t k = 0; k < N_OWNERS; k++) {
-        guard->tables[i_table].is_owner |= strcmp(owners[k].table, tables[i_table].table) == 0;
-    }
+    return *i_column - 1;
 }
 
 /* Are the row that goes and the row that comes of the scope? */
-static bool is_allowed(struct row_guard *guard, size_t i_table, int op, const char **out_project)
+static bool is_allowed(struct row_guard *guard, const struct scope_table *table, int op,
+                       const char **out_project)
 {
-    enum owner owner = tables[i_table].owner;
-    int i_column = guard->tables[i_table].i_column - 1;
+    *out_project = NULL;
+    if (table == NULL || table->kind != SCOPE_TABLE_OF_PROJECTS) {
+        return table != NULL && table->kind == SCOPE_TABLE_OF_PLATFORM;
+    }
+    int i_column = column_of(guard, table);
     sqlite3_value *value = NULL;
     bool is_in = true;
     int code = SQLITE_OK;
-    *out_project = NULL;
     if (op != SQLITE_INSERT) {
         code = sqlite3_preupdate_old(guard->db, i_column, &value);
-        code = code == SQLITE_OK ? is_in_scope(guard, owner, value, &is_in) : code;
+        code = code == SQLITE_OK ? is_in_scope(guard, table->i_owner, value, &is_in) : code;
     }
     if (op != SQLITE_DELETE && code == SQLITE_OK && is_in) {
         code = sqlite3_preupdate_new(guard->db, i_column, &value);
-        code = code == SQLITE_OK ? is_in_scope(guard, owner, value, &is_in) : code;
-        *out_project = owner == PROJECT ? (const char *)sqlite3_value_text(value) : NULL;
+        code = code == SQLITE_OK ? is_in_scope(guard, table->i_owner, value, &is_in) : code;
+        *out_project =
+            table->i_owner == SCOPE_PROJECT ? (const char *)sqlite3_value_text(value) : NULL;
     }
     return code == SQLITE_OK && is_in;
 }
@@ -533,23 +365,16 @@ static void check_row(void *context, sqlite3 *db, int op, const char *schema, co
     const char *project;
     (void)old_id;
     (void)new_id;
-    if (strcmp(tables[guard->i_last].table, name) != 0) {
-        size_t i = find_table(name);
-        if (i == WEIR_ARRAY_LEN(tables)) {
-            return;
-        }
-        guard->i_last = i;
-    }
     if (strcmp(schema, "main") != 0) {
         return;
     }
-    if (guard->tables[guard->i_last].i_column == 0) {
-        meet_table(guard, guard->i_last);
+    if (guard->table == NULL || strcmp(guard->table->name, name) != 0) {
+        guard->table = scope_map_table(guard->map, name);
     }
-    if (sqlite3_preupdate_depth(db) == 0 && !is_allowed(guard, guard->i_last, op, &project)) {
+    if (sqlite3_preupdate_depth(db) == 0 && !is_allowed(guard, guard->table, op, &project)) {
         deny(guard->txn, project);
     }
-    guard->round += guard->tables[guard->i_last].is_owner;
+    guard->round += guard->table != NULL && guard->table->is_owner;
 }
 
 void sqlite_limit(struct weir_txn *txn, const struct weir_row_scope *scope)
@@ -587,6 +412,27 @@ void sqlite_unlimit(struct weir_txn *txn)
 void row_scope_end(struct weir_txn *txn)
 {
     txn->connection->ops->unlimit(txn);
+}
+
+struct weir_proven weir_txn_proven(const struct weir_txn *txn, const char *project)
+{
+    const struct weir_row_scope *scope = txn->scope;
+    struct weir_proven proven = {NULL};
+    for (size_t i = 0; scope != NULL && i < scope->n_projects; i++) {
+        if (strcmp(scope->projects[i], project) == 0) {
+            proven.project = &scope->projects[i];
+        }
+    }
+    return proven;
+}
+
+bool row_scope_has_proven(const struct weir_txn *txn, struct weir_proven proven)
+{
+    bool has = false;
+    for (size_t i = 0; txn->scope != NULL && i < txn->scope->n_projects; i++) {
+        has = has || proven.project == &txn->scope->projects[i];
+    }
+    return has;
 }
 
 const struct weir_row_scope *weir_txn_scope(const struct weir_txn *txn)

@@ -12,8 +12,8 @@
  * changed is looked at. A statement that names a schema, to pass by the views, does not compile; nor does
  * INDEXED BY where rows are hidden: a view has no indexes of its own.
  *
- * Which project a row belongs to stands in one table (row_scope.c). A table of the database that
- * stands neither there nor among those of the platform fails the store's test.
+ * Which project a row belongs to is what the store's nouns say (weir_store_config.noun_at, store/noun.h). A table of the
+ * database that none of them describes is hidden from every scope, whole, and the test of all nouns fails.
  */
 #ifndef WEIR_STORE_ROW_SCOPE_H
 #define WEIR_STORE_ROW_SCOPE_H
@@ -41,6 +41,26 @@ weir_status weir_subject_project(struct weir_txn *txn, const char *subject,
 
 /** The scope that the transaction is in; NULL: it is the server's own and sees all. */
 const struct weir_row_scope *weir_txn_scope(const struct weir_txn *txn);
+
+/**
+ * That the scope has a project: weir_txn_proven alone makes it, by a look at the scope, and it holds while the transaction
+ * is in that scope. A statement that is opened with it reads tables themselves, past their views, where its text shows
+ * that their rows are the project's (store/scope_proven.h): for the few reads of very many rows.
+ */
+struct weir_proven {
+    const char *const
+        *project; /**< In the scope. NULL: the scope does not have it, or there is none. */
+};
+
+struct weir_proven weir_txn_proven(const struct weir_txn *txn, const char *project);
+
+/**
+ * As weir_stmt_open, of a SELECT whose parameter :project the store binds, whatever the binds say; a bind by place counts it.
+ * @return INTERNAL also if the scope does not have the project, or the text no such parameter.
+ */
+weir_status weir_stmt_open_proven(struct weir_txn *txn, struct weir_proven proven, const char *sql,
+                                  const struct weir_bind *binds, size_t n_binds,
+                                  struct weir_stmt **out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Run `fn` in the same transaction with another scope; with NULL it sees all. An act has consequences beyond

@@ -18,17 +18,21 @@
 
 /**
  * The condition that holds for the rows of a table which are in scope, appended to `out`.
+ * @param context  As scope_sql_write was given it.
  * @param name  What the statement calls the table, `len` bytes as they stand there.
  * @return false: the table's rows belong to no project, and nothing was appended.
  */
-typedef bool (*scope_condition_fn)(const char *table, const char *name, size_t len,
-                                   struct weir_buf *out);
+typedef bool (*scope_condition_fn)(const void *context, const char *table, const char *name,
+                                   size_t len, struct weir_buf *out);
+
+/** @return INTERNAL if `sql` names a schema (main.jobs, "main" . jobs, temp.jobs): that goes past the scope. */
+weir_status scope_sql_check(const char *sql, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Append to `out` the statement that runs in place of `sql`.
- * @return INTERNAL if it names a schema (main.jobs, "main" . jobs, temp.jobs): that goes past the scope.
+ * @return INTERNAL as scope_sql_check.
  */
-weir_status scope_sql_write(const char *sql, scope_condition_fn condition, struct weir_buf *out,
-                            struct weir_error *err) WEIR_MUST_CHECK;
+weir_status scope_sql_write(const char *sql, scope_condition_fn condition, const void *context,
+                            struct weir_buf *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

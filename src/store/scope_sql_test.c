@@ -7,8 +7,10 @@
 #include <string.h>
 
 /* Tables a and b belong to projects. */
-static bool limit(const char *table, const char *name, size_t len, struct weir_buf *out)
+static bool limit(const void *context, const char *table, const char *name, size_t len,
+                  struct weir_buf *out)
 {
+    (void)context;
     bool is_known = strcmp(table, "a") == 0 || strcmp(table, "b") == 0;
     if (is_known) {
         weir_buf_printf(out, "seen(%.*s)", (int)len, name);
@@ -53,7 +55,7 @@ START_TEST(a_statement_changes_the_table_in_its_scope)
     struct weir_buf out;
     struct weir_error err;
     weir_buf_init(&out, 4096);
-    ck_assert_int_eq(scope_sql_write(sql, limit, &out, &err), WEIR_OK);
+    ck_assert_int_eq(scope_sql_write(sql, limit, NULL, &out, &err), WEIR_OK);
     ck_assert_str_eq(out.len > 0 ? out.data : "", expected);
     weir_buf_fini(&out);
 }
@@ -83,8 +85,8 @@ START_TEST(a_schema_is_not_named)
     struct weir_buf out;
     struct weir_error err;
     weir_buf_init(&out, 4096);
-    ck_assert_msg(scope_sql_write(ways_past[_i], limit, &out, &err) == WEIR_ERR_INTERNAL, "%s",
-                  ways_past[_i]);
+    ck_assert_msg(scope_sql_write(ways_past[_i], limit, NULL, &out, &err) == WEIR_ERR_INTERNAL,
+                  "%s", ways_past[_i]);
     ck_assert_uint_eq(out.len, 0);
     weir_buf_fini(&out);
 }

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 
+#include "store/scope_proven.h"
 #include "store/store_private.h"
 
 #include <assert.h>
@@ -59,11 +60,11 @@ static void stmt_free(struct weir_stmt *stmt)
 }
 
 static struct weir_stmt *cache_find(struct connection *connection, const char *sql, uint64_t hash,
-                                    bool is_unscoped)
+                                    enum stmt_kind kind)
 {
     for (size_t i = 0; i < connection->n_stmts; i++) {
         struct weir_stmt *stmt = connection->stmts[i];
-        if (stmt->hash == hash && stmt->txn == NULL && stmt->is_unscoped == is_unscoped &&
+        if (stmt->hash == hash && stmt->txn == NULL && stmt->kind == kind &&
             strcmp(stmt->sql, sql) == 0) {
             return stmt;
         }
@@ -143,16 +144,24 @@ static weir_status bind_all(struct weir_stmt *stmt, const struct weir_bind *bind
             break;
         }
     }
-    return WEIR_OK;
+    int i_project = stmt->kind == STMT_PROVEN
+                        ? sqlite3_bind_parameter_index(stmt->handle, SCOPE_PROVEN_PARAMETER)
+                        : 0;
+    if (stmt->kind == STMT_PROVEN && i_project == 0) {
+        return weir_error_set(err, WEIR_ERR_INTERNAL, "the statement names no project: %s",
+                              stmt->sql);
+    }
+    return i_project != 0 ? stmt_bind_text(stmt, i_project, stmt->project, err) : WEIR_OK;
 }
 
 /* As stmt_new, in a text that holds to the scope. */
-static weir_status stmt_new_scoped(struct weir_txn *txn, const char *sql, struct weir_stmt **out,
-                                   struct weir_error *err)
+static weir_status stmt_new_scoped(struct weir_txn *txn, const char *sql, bool is_proven,
+                                   struct weir_stmt **out, struct weir_error *err)
 {
     struct weir_buf text;
     weir_buf_init(&text, TEXT_MAX_BYTES);
-    weir_status status = txn->connection->ops->write_scoped(txn->connection, sql, &text, err);
+    weir_status status =
+        txn->connection->ops->write_scoped(txn->connection, is_proven, sql, &text, err);
     if (status == WEIR_OK) {
         status = stmt_new(txn, sql, text.data, out, err);
     }
@@ -160,19 +169,20 @@ static weir_status stmt_new_scoped(struct weir_txn *txn, const char *sql, struct
     return status;
 }
 
-static weir_status open_stmt(struct weir_txn *txn, const char *sql, bool is_unscoped,
+static weir_status open_stmt(struct weir_txn *txn, const char *sql, enum stmt_kind kind,
                              struct weir_stmt **out, struct weir_error *err)
 {
     if (txn->broken.status != WEIR_OK) {
         return tell_broken(txn, err);
     }
     uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, sql);
-    struct weir_stmt *stmt = cache_find(txn->connection, sql, hash, is_unscoped);
+    struct weir_stmt *stmt = cache_find(txn->connection, sql, hash, kind);
     if (stmt == NULL) {
-        WEIR_TRY(is_unscoped ? stmt_new(txn, sql, sql, &stmt, err)
-                             : stmt_new_scoped(txn, sql, &stmt, err));
+        WEIR_TRY(kind == STMT_UNSCOPED
+                     ? stmt_new(txn, sql, sql, &stmt, err)
+                     : stmt_new_scoped(txn, sql, kind == STMT_PROVEN, &stmt, err));
         stmt->hash = hash;
-        stmt->is_unscoped = is_unscoped;
+        stmt->kind = kind;
     }
     stmt->txn = txn;
     stmt->last_use = ++txn->connection->n_uses;
@@ -198,7 +208,20 @@ weir_status weir_stmt_open(struct weir_txn *txn, const char *sql, const struct w
                            size_t n_binds, struct weir_stmt **out, struct weir_error *err)
 {
     struct weir_stmt *stmt;
-    WEIR_TRY(open_stmt(txn, sql, false, &stmt, err));
+    WEIR_TRY(open_stmt(txn, sql, STMT_SCOPED, &stmt, err));
+    return bind_opened(stmt, binds, n_binds, out, err);
+}
+
+weir_status weir_stmt_open_proven(struct weir_txn *txn, struct weir_proven proven, const char *sql,
+                                  const struct weir_bind *binds, size_t n_binds,
+                                  struct weir_stmt **out, struct weir_error *err)
+{
+    struct weir_stmt *stmt;
+    if (!row_scope_has_proven(txn, proven)) {
+        return weir_error_set(err, WEIR_ERR_INTERNAL, "the scope has no such project: %.300s", sql);
+    }
+    WEIR_TRY(open_stmt(txn, sql, STMT_PROVEN, &stmt, err));
+    stmt->project = *proven.project;
     return bind_opened(stmt, binds, n_binds, out, err);
 }
 
@@ -206,7 +229,7 @@ weir_status stmt_open_unscoped(struct weir_txn *txn, const char *sql, const stru
                                size_t n_binds, struct weir_stmt **out, struct weir_error *err)
 {
     struct weir_stmt *stmt;
-    WEIR_TRY(open_stmt(txn, sql, true, &stmt, err));
+    WEIR_TRY(open_stmt(txn, sql, STMT_UNSCOPED, &stmt, err));
     return bind_opened(stmt, binds, n_binds, out, err);
 }
 

@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include "store/scope_map.h"
 #include "store/store_private.h"
 #include "store/writer.h"
 
@@ -26,7 +27,8 @@ struct readers {
 struct weir_store {
     struct live *live;
     struct writer *writer;
-    struct pulse *pulse; /**< Of all connections. */
+    struct pulse *pulse;   /**< Of all connections. */
+    struct scope_map *map; /**< Of all connections. */
     struct readers readers, scoped_readers;
 };
 
@@ -60,6 +62,7 @@ static weir_status readers_open(struct readers *readers, const char *path, size_
         struct connection *connection = &readers->connections[readers->n];
         WEIR_TRY(connection_open(path, 0, true, connection, err));
         connection->pulse = store->pulse;
+        connection->map = store->map;
         readers->free[readers->n_free++] = connection;
         readers->n++;
         WEIR_TRY(set_up(store, connection, hides_rows, err));
@@ -77,6 +80,17 @@ static void readers_close(struct readers *readers)
     pthread_mutex_destroy(&readers->mutex);
 }
 
+static weir_status set_up_writer(struct weir_store *store, const struct weir_store_config *config,
+                                 struct connection *writer, struct weir_error *err)
+{
+    size_t n_migrations;
+    const struct migration *migrations = writer->ops->migrations(&n_migrations);
+    WEIR_TRY(migrate(writer, migrations, n_migrations, err));
+    WEIR_TRY(scope_map_create(writer, config->noun_at, &store->map, err));
+    writer->map = store->map;
+    return set_up(store, writer, true, err);
+}
+
 static weir_status open_connections(struct weir_store *store,
                                     const struct weir_store_config *config, struct weir_error *err)
 {
@@ -84,10 +98,7 @@ static weir_status open_connections(struct weir_store *store,
     WEIR_TRY(connection_open(config->path, config->max_bytes, false, &writer, err));
     pulse_compare_end(store->pulse, &writer);
     writer.pulse = store->pulse;
-    size_t n_migrations;
-    const struct migration *migrations = writer.ops->migrations(&n_migrations);
-    weir_status status = migrate(&writer, migrations, n_migrations, err);
-    status = status == WEIR_OK ? set_up(store, &writer, true, err) : status;
+    weir_status status = set_up_writer(store, config, &writer, err);
     if (status != WEIR_OK) {
         connection_close(&writer);
         (void)weir_error_prefix(err, "database %s: ", config->path);
@@ -135,6 +146,7 @@ void weir_store_close(struct weir_store *store)
     readers_close(&store->readers);
     readers_close(&store->scoped_readers);
     writer_stop(store->writer);
+    scope_map_destroy(store->map);
     pulse_destroy(store->pulse);
     live_destroy(store->live);
     free(store);

@@ -37,12 +37,19 @@
 
 struct weir_store;
 struct weir_txn;
+struct weir_noun;
+
+/** The i-th of the nouns (store/noun.h) that are known; NULL behind the last. Any thread. */
+typedef const struct weir_noun *(*weir_noun_at_fn)(size_t i);
 
 struct weir_store_config {
     const char *path;   /**< Database file; made if missing. `path`.lock is held while open. */
     size_t n_readers;   /**< Reader connections; 0 = 4, at most 64. */
     size_t max_queue;   /**< Waiting write transactions; 0 = 1024. One more is UNAVAILABLE. */
     uint64_t max_bytes; /**< Size the database may grow to; 0 = unlimited. Beyond: NOSPACE. */
+    /** Says whose the rows of each table are (store/row_scope.h), and to which project a subject belongs. A table that it
+     *  leaves out no scope sees. NULL: it knows none. Borrowed while open. */
+    weir_noun_at_fn noun_at;
 };
 
 /**

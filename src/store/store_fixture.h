@@ -78,6 +78,44 @@ static inline void fixture_read(struct store_fixture *fixture, weir_txn_fn fn, v
     ck_assert_msg(status == WEIR_OK, "%s", fixture->err.message);
 }
 
+/** A statement, and the lines of plans that may look at each row of a table: they have few. To the first NULL. */
+struct fixture_plan {
+    const char *sql;
+    const char *const *few;
+    struct weir_arena *arena;
+};
+
+static inline weir_status fixture_look_at_plan(struct weir_txn *txn, void *context,
+                                               struct weir_error *err)
+{
+    const struct fixture_plan *plan = context;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, weir_arena_printf(plan->arena, "EXPLAIN QUERY PLAN %s", plan->sql),
+                            WEIR_NO_BINDS, &stmt, err));
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    while (has_row) {
+        const char *line = weir_stmt_text(stmt, 3, plan->arena);
+        bool is_walk = strncmp(line, "SCAN ", 5) == 0 && line[5] != '(' &&
+                       strstr(line, " USING ") == NULL && strstr(line, "CONSTANT") == NULL &&
+                       strstr(line, "SUBQUERY") == NULL;
+        for (size_t i = 0; plan->few[i] != NULL; i++) {
+            is_walk = is_walk && strcmp(line, plan->few[i]) != 0;
+        }
+        ck_assert_msg(!is_walk, "%s: %s", line, plan->sql);
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
+/** The statement must look at each row of no table but of few, by no index. */
+static inline void fixture_refuse_walks(struct store_fixture *fixture, const char *sql,
+                                        const char *const *few)
+{
+    struct fixture_plan plan = {sql, few, &fixture->arena};
+    fixture_read(fixture, fixture_look_at_plan, &plan);
+}
+
 /** A call inside a transaction function must succeed. */
 #define MUST(call)                                                                                 \
     do {                                                                                           \

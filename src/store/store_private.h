@@ -17,6 +17,13 @@
 /** Statements kept prepared per connection; beyond it the least recently used one goes. */
 #define STMT_CACHE_MAX 256
 
+/** By which text a statement runs. */
+enum stmt_kind {
+    STMT_SCOPED,   /**< One that holds to the scope. */
+    STMT_PROVEN,   /**< One for a project that the scope has (store/scope_proven.h). */
+    STMT_UNSCOPED, /**< Its own: it may name the tables themselves. */
+};
+
 struct weir_stmt {
     const struct db_ops *ops;
     struct db_stmt *handle;
@@ -24,7 +31,9 @@ struct weir_stmt {
     struct weir_txn *txn; /**< NULL while it lies in the cache. */
     uint64_t hash;
     uint64_t last_use;
-    bool is_unscoped; /**< It may name the tables themselves. */
+    enum stmt_kind kind;
+    const char *
+        project; /**< PROVEN: is bound to its parameter, each time anew. Borrowed until it is closed. */
     bool is_cached;
 };
 
@@ -35,7 +44,9 @@ struct connection {
     struct weir_stmt *stmts[STMT_CACHE_MAX];
     size_t n_stmts;
     uint64_t n_uses;
-    bool is_reader;          /**< Refuses writes. */
+    bool is_reader; /**< Refuses writes. */
+    const struct scope_map
+        *map;                /**< Whose the rows of tables are; NULL: it is not known. Borrowed. */
     struct row_guard *guard; /**< Hides rows that are out of scope; NULL: all are seen. Owned. */
     struct pulse *pulse;     /**< Is told what goes wrong; NULL: nobody is. Borrowed. */
 };
@@ -107,8 +118,8 @@ weir_status row_scope_set(struct weir_txn *txn, const struct weir_row_scope *sco
                           struct weir_error *err) WEIR_MUST_CHECK;
 void row_scope_end(struct weir_txn *txn);
 
-/** Does it know whether the table's rows belong to projects? */
-bool row_scope_knows(const char *table);
+/** Was it made of a project that the transaction's scope has now? */
+bool row_scope_has_proven(const struct weir_txn *txn, struct weir_proven proven);
 
 /** What changes too often for the disk (store/live.h). NULL: no memory. */
 struct live;

@@ -9,8 +9,6 @@
 /** Longest generated statement; the widest record needs a third of it. */
 #define SQL_MAX_BYTES 16384
 
-#define QUERY_LIMIT_DEFAULT 100
-
 /** Between the order value and the key in a cursor; keys do not contain it. */
 #define CURSOR_SEPARATOR '~'
 
@@ -394,7 +392,7 @@ static weir_status plan_order(const struct weir_resource *resource, const struct
     if (plan->key == NULL) {
         return WEIR_ERR_INTERNAL;
     }
-    plan->limit = query->limit != 0 ? query->limit : QUERY_LIMIT_DEFAULT;
+    plan->limit = query->limit != 0 ? query->limit : WEIR_QUERY_LIMIT_DEFAULT;
     plan->limit = WEIR_MIN(plan->limit, (size_t)WEIR_QUERY_LIMIT_MAX);
     if (query->order_by != NULL) {
         plan->order = find_field(resource, query->order_by, err);

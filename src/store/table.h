@@ -71,8 +71,9 @@ struct weir_filter {
 #define WEIR_FILTER_INT(f, o, v) ((struct weir_filter){.field = (f), .op = WEIR_OP_##o, .i64 = (v)})
 #define WEIR_FILTER_F64(f, o, v) ((struct weir_filter){.field = (f), .op = WEIR_OP_##o, .f64 = (v)})
 
-#define WEIR_QUERY_FILTERS_MAX 16
-#define WEIR_QUERY_LIMIT_MAX   100000
+#define WEIR_QUERY_FILTERS_MAX   16
+#define WEIR_QUERY_LIMIT_MAX     100000
+#define WEIR_QUERY_LIMIT_DEFAULT 100
 
 struct weir_query {
     const struct weir_filter *filters; /**< All must hold; at most WEIR_QUERY_FILTERS_MAX. */
@@ -83,7 +84,7 @@ struct weir_query {
     const char *order_by; /**< TEXT, INT or TIME field; NULL = the key. Ties go by key. */
     bool is_descending;
     const char *cursor; /**< out_next of the page before; NULL = from the start. */
-    size_t limit;       /**< 0 = 100; at most WEIR_QUERY_LIMIT_MAX. */
+    size_t limit;       /**< 0 = WEIR_QUERY_LIMIT_DEFAULT; at most WEIR_QUERY_LIMIT_MAX. */
     size_t max_bytes;   /**< 0 = none. End the page after the record with which the sum of
                            weir_record_weight passes this. */
 };

@@ -74,7 +74,7 @@ const struct weir_resource weir_sweep_trial_resource =
 #define OVER WEIR_WORK_OVER_SQL
 
 const struct weir_noun weir_noun_sweep = {
-    "sweeps", .project = "project",
+    "sweeps", .project = "project", WEIR_SUBJECT(sweep, id),
     .rules = {WEIR_RULE(
         "sweeps", "Sweeps that are over, with what their trials tried",
         "Those that ended longest ago go first.", 160, {WEIR_DAYS(365), WEIR_MB(10)}, 60000, 4,

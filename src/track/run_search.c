@@ -90,6 +90,28 @@ static const char *const view_conditions[] = {
     [WEIR_VIEW_ALL] = ".deleted_ms >= 0",
 };
 
+/* Of a search in one project, or in a scope of one, that looks at many runs. What is read off an index, a page alone, is
+ * found through views: so these know its runs, of which more is read. */
+static struct weir_proven proven_of(const struct weir_txn *txn,
+                                    const struct weir_run_search *search)
+{
+    const struct weir_row_scope *scope = weir_txn_scope(txn);
+    bool is_of_one =
+        search->n_experiments == 0 && search->projects != NULL && search->n_projects == 1;
+    if (scope == NULL || (!is_of_one && scope->n_projects != 1) ||
+        (search->filter == NULL && search->n_orders == 0)) {
+        return (struct weir_proven){NULL};
+    }
+    return weir_txn_proven(txn, is_of_one ? search->projects[0] : scope->projects[0]);
+}
+
+static void search_sql_init(struct weir_search_sql *sql, const struct weir_txn *txn,
+                            const struct weir_run_search *search, struct weir_arena *arena)
+{
+    weir_search_sql_init(sql, arena);
+    sql->proven = proven_of(txn, search);
+}
+
 /* " AND x IN (?, …)", or " AND x = ?". */
 static void put_texts(struct weir_search_sql *sql, const char *column, const char *const *texts,
                       size_t n)
@@ -116,7 +138,13 @@ static void put_experiments(struct weir_search_sql *sql, const int64_t *ids, siz
 
 void weir_run_search_conditions(struct weir_search_sql *sql, const struct weir_run_search *search)
 {
-    weir_search_sql_put(sql, " WHERE r");
+    weir_search_sql_put(sql, " WHERE ");
+    if (sql->proven.project !=
+        NULL) { /* first, and by no index: what else is asked for finds one */
+        weir_search_sql_put(sql, "+r.project = :project AND ");
+        weir_search_sql_bind(sql, WEIR_BIND_NULL(NULL));
+    }
+    weir_search_sql_put(sql, "r");
     weir_search_sql_put(sql, view_conditions[search->view]);
     if (search->n_experiments > 0) {
         put_experiments(sql, search->experiments, search->n_experiments);
@@ -235,11 +263,11 @@ static weir_status can_walk(struct weir_txn *txn, const struct weir_run_search *
         WEIR_TRY(weir_txn_query_int_of_all(txn, sql_n_runs, WEIR_NO_BINDS, 0, &n_all, err));
         for (size_t i = 0; i < search->n_experiments && n_here * WALK_PART < n_all; i++) {
             int64_t n;
-            WEIR_TRY(
-                weir_txn_query_int(txn, sql_n_of_experiment,
-                                   WEIR_BINDS(WEIR_BIND_INT("experiment", search->experiments[i]),
-                                              WEIR_BIND_INT("most", n_all / WALK_PART + 1)),
-                                   0, &n, err));
+            WEIR_TRY(weir_txn_query_int_of_all(
+                txn, sql_n_of_experiment,
+                WEIR_BINDS(WEIR_BIND_INT("experiment", search->experiments[i]),
+                           WEIR_BIND_INT("most", n_all / WALK_PART + 1)),
+                0, &n, err));
             n_here += n;
         }
         *out = n_here * WALK_PART >= n_all;
@@ -295,7 +323,7 @@ static weir_status sort_all(struct weir_txn *txn, const struct weir_run_search *
     weir_search_columns_of(search->orders, search->n_orders, arena, &page->columns);
     weir_search_columns_add(&page->columns, "r.start_ms", true, WEIR_BIND_TYPE_INT);
     weir_search_columns_add(&page->columns, "r.id", false, WEIR_BIND_TYPE_TEXT);
-    weir_search_sql_init(&sql, arena);
+    search_sql_init(&sql, txn, search, arena);
     WEIR_TRY(make_sql(search, page, &sql, err));
     return weir_search_page_read(page, txn, &sql, err);
 }
@@ -327,11 +355,11 @@ weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *s
         return WEIR_OK;
     }
     WEIR_AUTO(weir_search_sql_fini) struct weir_search_sql sql;
-    weir_search_sql_init(&sql, arena);
+    search_sql_init(&sql, txn, search, arena);
     weir_search_sql_put(&sql, "SELECT count(*) FROM runs r");
     weir_run_search_conditions(&sql, search);
     WEIR_TRY(weir_search_sql_check(&sql, err));
-    WEIR_TRY(weir_stmt_open(txn, sql.text.data, sql.binds, sql.n_binds, &stmt, err));
+    WEIR_TRY(weir_search_sql_open(&sql, txn, &stmt, err));
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     *out = weir_stmt_int(stmt, 0);
     return WEIR_OK;

@@ -37,7 +37,8 @@ struct weir_run_row {
 };
 
 /**
- * A page of runs. It looks past the views of row scopes: experiments and projects say what is seen.
+ * A page of runs, of those that the transaction's scope has. With a filter or an order, and of one project or in a scope
+ * of one, tables are read themselves (weir_stmt_open_proven).
  * @param out_next  NULL after the last.
  * @return INVALID for a cursor of another search; LIMIT.
  * Cost: of the page, ordered by start or, without a filter and in experiments that have an eighth of all

@@ -25,6 +25,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 
 #define WEIR_SEARCH_TEXT_MAX        16384 /**< Bytes of a filter. */
@@ -131,6 +132,7 @@ struct weir_search_sql {
     struct weir_bind *binds;
     size_t n_binds, cap;
     struct weir_arena *arena;
+    struct weir_proven proven; /**< With what it is opened; its text names :project. */
 };
 
 void weir_search_sql_init(struct weir_search_sql *sql, struct weir_arena *arena);
@@ -140,6 +142,9 @@ void weir_search_sql_bind(struct weir_search_sql *sql, struct weir_bind bind);
 /** @return INVALID: the text has become too long, and is not whole. */
 weir_status weir_search_sql_check(const struct weir_search_sql *sql,
                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+weir_status weir_search_sql_open(const struct weir_search_sql *sql, struct weir_txn *txn,
+                                 struct weir_stmt **out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Append the condition of a filter, in parentheses; "1" for NULL. */
 void weir_search_sql_filter(struct weir_search_sql *sql, const struct weir_search_noun *noun,

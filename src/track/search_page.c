@@ -44,7 +44,7 @@ weir_status weir_search_page_read(struct weir_search_page *page, struct weir_txn
     page->items = NULL;
     page->n_items = 0;
     page->next = NULL;
-    WEIR_TRY(weir_stmt_open(txn, sql->text.data, sql->binds, sql->n_binds, &stmt, err));
+    WEIR_TRY(weir_search_sql_open(sql, txn, &stmt, err));
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     while (has_row && !is_full) {
         weir_arena_grow(arena, &page->items, rows->item_bytes, page->n_items, &cap);

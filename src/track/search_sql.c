@@ -40,6 +40,15 @@ weir_status weir_search_sql_check(const struct weir_search_sql *sql, struct weir
                : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
 }
 
+weir_status weir_search_sql_open(const struct weir_search_sql *sql, struct weir_txn *txn,
+                                 struct weir_stmt **out, struct weir_error *err)
+{
+    return sql->proven.project != NULL
+               ? weir_stmt_open_proven(txn, sql->proven, sql->text.data, sql->binds, sql->n_binds,
+                                       out, err)
+               : weir_stmt_open(txn, sql->text.data, sql->binds, sql->n_binds, out, err);
+}
+
 /* ---- filters ----------------------------------------------------------------------------------- */
 
 /* Append "COLUMN OP ?" or "COLUMN IN (?, …)" with its values. */

@@ -300,7 +300,7 @@ class History(unittest.TestCase):
             if walks and not reasons:
                 bad.append(f"{text}\n      {walks}")
             used.update(reasons if walks else [])
-        self.assertGreater(n, 490)
+        self.assertGreater(n, 470)
         self.assertEqual(bad, [], "\n".join(bad))
         self.assertEqual([WALKS[i] for i in range(len(WALKS)) if i not in used], [], "a reason that nothing needs")
 

@@ -156,6 +156,22 @@ static enum db_end has_table(struct db *db, const char *name, bool *out)
     return code == SQLITE_ROW || code == SQLITE_DONE ? DB_OK : sqlite_end(db, code);
 }
 
+static enum db_end each_table(struct db *db, void (*fn)(void *context, const char *name),
+                              void *context)
+{
+    sqlite3_stmt *stmt = NULL;
+    int code = sqlite3_prepare_v2(db->handle,
+                                  "SELECT name FROM sqlite_master WHERE type = 'table'"
+                                  " AND name NOT LIKE 'sqlite_%' ORDER BY name",
+                                  -1, &stmt, NULL);
+    while (code == SQLITE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+        fn(context, (const char *)sqlite3_column_text(stmt, 0));
+        code = SQLITE_OK;
+    }
+    sqlite3_finalize(stmt);
+    return code == SQLITE_DONE ? DB_OK : sqlite_end(db, code);
+}
+
 /* ---- prepared ones: a db_stmt is a sqlite3_stmt ------------------------------------------------ */
 
 static sqlite3_stmt *of(struct db_stmt *stmt)
@@ -333,6 +349,7 @@ static const struct db_ops ops = {
     .n_changed = n_changed,
     .n_changes = n_changes,
     .has_table = has_table,
+    .each_table = each_table,
     .prepare = prepare,
     .find_param = find_param,
     .bind_text = bind_text,

@@ -41,8 +41,9 @@ enum db_end sqlite_shrink(struct db *db, int64_t n_pages);
 /* row_scope.c */
 weir_status sqlite_hide(struct connection *connection, struct weir_error *err) WEIR_MUST_CHECK;
 void sqlite_unhide(struct connection *connection);
-weir_status sqlite_write_scoped(const struct connection *connection, const char *sql,
-                                struct weir_buf *out, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status sqlite_write_scoped(const struct connection *connection, bool is_proven,
+                                const char *sql, struct weir_buf *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
 void sqlite_limit(struct weir_txn *txn, const struct weir_row_scope *scope);
 void sqlite_unlimit(struct weir_txn *txn);
 
