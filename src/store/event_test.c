@@ -4,6 +4,7 @@
 #include "base/test_seed.h"
 #include "store/noun.h"
 #include "store/row_scope.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
 
@@ -109,7 +110,7 @@ static weir_status list_in(struct weir_txn *txn, void *context, struct weir_erro
     struct weir_query query = listing->query;
     void *items;
     size_t n;
-    sqlite3_progress_handler(txn->connection->db, 100, count_step, &listing->steps);
+    sqlite3_progress_handler(txn->connection->db->handle, 100, count_step, &listing->steps);
     do {
         char *next;
         MUST(weir_events_list(txn, &query, &fixture.arena, &items, &n, &next, err));
@@ -119,7 +120,7 @@ static weir_status list_in(struct weir_txn *txn, void *context, struct weir_erro
         ck_assert(n <= query.limit && (next == NULL || n > 0));
         query.cursor = next;
     } while (query.cursor != NULL);
-    sqlite3_progress_handler(txn->connection->db, 0, NULL, NULL);
+    sqlite3_progress_handler(txn->connection->db->handle, 0, NULL, NULL);
     query = listing->query;
     query.limit = N_EVENTS;
     query.max_bytes = 0;

@@ -144,9 +144,7 @@ static weir_status bind_all(struct weir_stmt *stmt, const struct weir_bind *bind
             break;
         }
     }
-    int i_project = stmt->kind == STMT_PROVEN
-                        ? sqlite3_bind_parameter_index(stmt->handle, SCOPE_PROVEN_PARAMETER)
-                        : 0;
+    int i_project = stmt->kind == STMT_PROVEN ? stmt_find_param(stmt, SCOPE_PROVEN_PARAMETER) : 0;
     if (stmt->kind == STMT_PROVEN && i_project == 0) {
         return weir_error_set(err, WEIR_ERR_INTERNAL, "the statement names no project: %s",
                               stmt->sql);
