@@ -80,10 +80,13 @@ static weir_status list_uses(struct api_call *call, struct weir_txn *txn, size_t
 /* Those of one secret. */
 static struct api_secret_use *uses_of(const struct uses *uses, const char *secret, size_t *out_n)
 {
-    struct api_secret_use *items =
-        WEIR_ARENA_ARRAY(uses->arena, uses->n + 1, struct api_secret_use);
-    *out_n = 0;
+    size_t n = 0;
     for (size_t i = 0; i < uses->n; i++) {
+        n += strcmp(uses->secrets[i], secret) == 0;
+    }
+    struct api_secret_use *items = WEIR_ARENA_ARRAY(uses->arena, n, struct api_secret_use);
+    *out_n = 0;
+    for (size_t i = 0; *out_n < n; i++) {
         if (strcmp(uses->secrets[i], secret) == 0) {
             items[(*out_n)++] = uses->items[i];
         }

@@ -41,7 +41,7 @@ bool forget_names_at(size_t i, struct weir_arena *arena, struct forget_names_sql
     const char *verb = out->is_renamed ? weir_arena_printf(arena, "UPDATE %s SET %s = :forgotten",
                                                            noun->table, column)
                                        : weir_arena_printf(arena, "DELETE FROM %s", noun->table);
-    out->last = weir_arena_printf(arena, "SELECT max(%s) FROM (%s)", key, rows);
+    out->last = weir_arena_printf(arena, "SELECT max(%s) FROM (%s) AS step", key, rows);
     out->change =
         weir_arena_printf(arena, "%s WHERE %s IN (%s) AND %s = :person AND (:project = '' OR %s)",
                           verb, key, rows, column, weir_noun_in_project(noun, arena));

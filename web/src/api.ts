@@ -767,6 +767,7 @@ export interface Explanation {
     n_ahead: number // Jobs that go before it in its queue
     name: string // Its name
     need: number | null // How much of it is needed
+    past_use: string | null // Where past use counts: by how much its queue has had more than its share lately
     project: string // Its project
     queue: string | null // Queue that it waits in
     resource: string | null // Of what: accelerators, cpus, memory, tasks, or a model
@@ -1009,6 +1010,8 @@ export interface Job {
     reason: string | null // Why it waits, restarts or failed
     revision: number // Counts changes of all jobs: greater than any before
     run: string | null // Tracked run
+    /** Before it is stopped for others it is asked to save, and may for so long; 0: it is not asked (ms) */
+    save_within_ms: number
     spec: unknown // What to run, by kind; secrets are shown as ***
     started_ms: Time | null // When all its tasks ran for the first time (ms)
     state: string // PENDING, STARTING, RUNNING, RESTARTING, STOPPING, SUCCEEDED, FAILED or CANCELLED
@@ -1411,6 +1414,20 @@ export interface Outcome {
     version: number // Version that answered it
 }
 
+export interface PastUse {
+    accelerators: number // Part of all that there was, from 0 to 1; what was long ago counts less
+    cpus: number // The same of CPUs
+    memory: number // The same of memory
+    /** By what is due to it, did all queues always ask for all: 2 is twice its share; null: nothing is */
+    times_share: number | null
+}
+
+/** GET /past-use */
+export interface PastUseRule {
+    half_life_ms: number // After so long what was used counts half (ms)
+    weight: number | null // How much past use counts against a queue's share of what is left over; 0: not at all
+}
+
 export interface Pipeline {
     against?: string | null // Where the model serves that a comparison compares with
     candidate: string | null // Candidate that serves
@@ -1548,6 +1565,7 @@ export interface Queue {
     n_waiting: number // Jobs that wait for one
     name: string // Name
     parent: string | null // Queue that it is part of; null: at the root
+    past_use: PastUse // What it has had of the cluster lately; GET /api/v1/past-use says how late
     priority: number // Among its siblings: the higher gets what is left over first
     project: string | null // Project whose jobs wait in it; null: it only has parts
     shares: Record<string, unknown> | null // What is its: accelerators, cpus, memory, models
@@ -2143,6 +2161,7 @@ export interface Task {
     accelerator_memory_bytes: number // Memory of each; 0: by share (bytes)
     accelerator_milli: number // Share of each in thousandths; 0: by memory
     accelerator_model: string | null // Their model; null: any
+    asked_ms: Time | null // When it was asked to save what it has, before it is stopped for others (ms)
     attempt: number // Start, 1 = first
     cpu_millis: number // CPUs that are kept for it, in thousandths of one
     cpu_slots: number // The same in whole CPUs, rounded up
@@ -2163,6 +2182,7 @@ export interface Task {
     pid: number // Process on its node
     rank: number // Number in the gang, from 0
     role: string // worker, parameter_server, replica, command, server or evaluator
+    saved_ms: Time | null // When it said that it has saved (ms)
     signal: number // Signal that killed it; 0 = none
     started_ms: Time | null // When its attempt was placed (ms)
     state: string // WAITING, STARTING, RUNNING, STOPPING, EXITED or LOST
