@@ -1,4 +1,4 @@
-/** All routes of the API, as a table (route/route.h); its rows are in api/routes.def. */
+/** All routes of the API, as a table (route/route.h); its rows are in api/core/routes.def. */
 #ifndef WEIR_API_ROUTES_H
 #define WEIR_API_ROUTES_H
 

@@ -9,7 +9,7 @@
  *     WEIR_TRY(weir_spawn_start(&spawn, &pid, err));
  *     … int status = weir_spawn_wait(pid);
  *
- * Programs that need more between fork and exec (a sandbox, limits) do that by themselves: agent/launch.h,
+ * Programs that need more between fork and exec (a sandbox, limits) do that by themselves: agent/supervise/launch.h,
  * control/inspect_child.h.
  */
 #ifndef WEIR_BASE_SPAWN_H

@@ -97,7 +97,7 @@ struct cli_command {
     const struct weir_option *options;
     size_t n_options;
     size_t options_size; /**< sizeof the options struct. */
-    cli_fn run;          /**< Or rows (cli/verb.h). */
+    cli_fn run;          /**< Or rows (cli/core/verb.h). */
     const struct cli_verb *verbs;
     size_t n_verbs;
 };

@@ -2,7 +2,7 @@
  * Looking at a model file in a child process: `weir-worker inspect`, which parses the file, loads it
  * with the executor that will run it and prints its signature. The file is a stranger's: the child has
  * bounds on memory, time and files. Before it reads the file it gives up network, folders, root and the
- * system calls that tasks are denied (serve/confine.h); what it could not give up is logged, once. And
+ * system calls that tasks are denied (serve/model/confine.h); what it could not give up is logged, once. And
  * whatever happens to it, the server lives on.
  */
 #ifndef WEIR_CONTROL_INSPECT_CHILD_H

@@ -27,7 +27,7 @@ struct weir_reach {
 
 /**
  * May this path be named? Not with "..", and nothing of Weir's own folder but the datasets of the
- * reach, as they stand there, and the demo's folder. Links are the agent's to look at (agent/reach.h).
+ * reach, as they stand there, and the demo's folder. Links are the agent's to look at (agent/node/reach.h).
  * @param where  "$.spec.data", for the message.
  * @return INVALID if not.
  */

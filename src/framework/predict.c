@@ -76,7 +76,7 @@ static void put_sandbox(const struct job_plan *plan, const struct job_predict *p
     json_object_set_new(spec, "sandbox_dir", json_string(dir));
 }
 
-/* Folders of replicas before it, which the server has found (control/start.c), by their names: its agent lets it in there. */
+/* Folders of replicas before it, which the server has found (control/job/start.c), by their names: its agent lets it in there. */
 static json_t *name_left(const json_t *spec)
 {
     const json_t *dirs = json_object_get(spec, "left");

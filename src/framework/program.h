@@ -103,7 +103,7 @@ int64_t program_cpu_millis(const struct job_plan *plan, const struct program *pr
 json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_tasks);
 
 /**
- * Have the task meet the others before it starts (agent/rendezvous.h): its definition gets "meet".
+ * Have the task meet the others before it starts (agent/rendezvous/rendezvous.h): its definition gets "meet".
  * @param n_tasks  Of the gang.
  * @param n_wait   So many ranks from 0 on must have come: those that the texts name.
  */

@@ -41,7 +41,7 @@ struct weir_gateway_figures {
     const struct weir_gateway_bucket *buckets;
     size_t n_buckets;
     /** What a classifier answered, copies too: answers by bin of the likeliest class, and of its margin
-     *  (serve/outputs.h). WEIR_GATEWAY_BINS each; valid as long as the names. */
+     *  (serve/protocol/outputs.h). WEIR_GATEWAY_BINS each; valid as long as the names. */
     const int64_t *classes, *scores;
 };
 

@@ -89,8 +89,8 @@ struct weir_policy_verdict {
     bool is_mirrored;  /**< Answers are to be compared, by copies of requests. */
     bool is_begun;     /**< What was wanted is in effect: figures count from now on. */
     bool is_looked;    /**< Outputs were compared, and nothing was found: that counts. */
-    const char
-        *blocked; /**< Why it cannot judge, as far as can be seen (ion/policy_blocked.h); NULL:
+    const char *
+        blocked; /**< Why it cannot judge, as far as can be seen (ion/policy/policy_blocked.h); NULL:
                               nothing shows. */
     bool is_to_measure; /**< It is to be measured, beside what serves now. */
 };

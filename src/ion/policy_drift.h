@@ -2,7 +2,7 @@
  * Drift of a trial: does a version that is tried answer otherwise than the version that serves, in the
  * same time? What the policy canary looks at beside its other guards. Pure.
  *
- * *Outputs* are counts of answers by bin, of the likeliest class and of its margin (serve/outputs.h), as
+ * *Outputs* are counts of answers by bin, of the likeliest class and of its margin (serve/protocol/outputs.h), as
  * JSON: {"classes":[…],"scores":[…]}, at most 64 each, zeros at the end left out. They are counters;
  * a window is their difference since a step came into effect.
  *

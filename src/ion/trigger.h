@@ -8,7 +8,7 @@
  *
  * What triggers look at is of three sorts. A person's wish, times and versions of datasets the ION's
  * engine knows itself; reports, figures, alerts and models are observed in the store by the server
- * (control/observe.h). What was observed counts only if it is younger than both the trigger and the
+ * (control/engine/observe.h). What was observed counts only if it is younger than both the trigger and the
  * beginning of the pipeline's last run: one breach is one run.
  *
  * Each kind takes least_interval_s: so long after the beginning of the last run, of whatever cause, it

@@ -6,7 +6,7 @@
  * kinds of silence are the server's own, and no node is lost by them:
  *
  * - The server was not there to hear: it has just started, or was stopped, suspended or starved (the
- *   control/presence.h says so). Every node has the full time from then on.
+ *   control/engine/presence.h says so). Every node has the full time from then on.
  * - All nodes that spoke are silent, and the cluster has two or more: the server is cut off from the
  *   network. None is lost until one speaks; there would be no node to start anything on either.
  * - More than half of them, of two or more, fall silent at once: so too, but for

@@ -41,7 +41,7 @@ struct weir_queue {
     /** A job of it is not evicted before it has run so long; -1: the parent's. */
     int64_t min_run_ms;
     int64_t idle_after_ms; /**< A job of it whose devices have been idle for so long is held
-                                (control/idle.h); 0: none is; -1: the parent's. */
+                                (control/schedule/idle.h); 0: none is; -1: the parent's. */
     int64_t created_ms;
 };
 

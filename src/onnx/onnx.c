@@ -1,7 +1,7 @@
 #include "onnx_private.h"
 
-#include "fast/fast.h"
-#include "rows/rows.h"
+#include "onnx/fast/fast.h"
+#include "onnx/rows/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

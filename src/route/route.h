@@ -5,7 +5,7 @@
  *
  * Three nouns. A *route* is a row. A *table* holds the routes of one family of nouns, or of one API. A *parameter* is
  * what a route reads of the query: its name, its type and its bounds stand in the row, so that one place parses it and refuses
- * it (api/query.h), and the OpenAPI document says the same.
+ * it (api/core/query.h), and the OpenAPI document says the same.
  *
  *     {.method = "GET", .pattern = "/api/v1/jobs/{id}", .summary = "Look at a job", .right = WEIR_RIGHT_JOBS_READ,
  *      .access = ROUTE_READ, .out = &weir_job_resource, .fn = api_get},
@@ -31,7 +31,7 @@ enum route_access {
     ROUTE_WRITE, /**< Durable when the answer leaves; may run twice. */
 };
 
-/** What of the request must be the caller's own, if the caller is a task or an agent (api/scope.c, api/mlflow.c). */
+/** What of the request must be the caller's own, if the caller is a task or an agent (api/core/scope.c, api/track/mlflow.c). */
 enum route_owns {
     ROUTE_OWNS_CLOSED,    /**< Neither may call it. */
     ROUTE_OWNS_ANY,       /**< Nothing: any task may call it. */
@@ -64,8 +64,9 @@ enum route_flags {
     ROUTE_MAKES = 1 << 9, /**< The noun that the path begins with need not be there: it makes it. */
     ROUTE_IN_PROJECT =
         1 << 10, /**< Makes a noun of a project: a caller with only one need not name it. */
-    ROUTE_FLOW = 1 << 11, /**< Takes data in: the audit has the first of a minute (api/act.h). */
-    ROUTE_ACT_FIRST = 1 << 12, /**< Changes files: the audit is written before (api/act.h). */
+    ROUTE_FLOW =
+        1 << 11, /**< Takes data in: the audit has the first of a minute (api/core/act.h). */
+    ROUTE_ACT_FIRST = 1 << 12, /**< Changes files: the audit is written before (api/core/act.h). */
     ROUTE_ASKS = 1 << 13,      /**< Changes nothing, whatever its method. */
     ROUTE_BEYOND = 1 << 14,    /**< What a task does by it is not its own run's alone: an act. */
     ROUTE_ARTIFACT =

@@ -97,7 +97,7 @@ struct weir_model_version {
     char *baseline;   /**< JSON: histograms of the training data. */
     char *signature;  /**< JSON: what it takes and gives (serve/signature.h); NULL: its file
                            has not been looked at. */
-    char *golden;     /**< SHA-256 of the file of golden inputs (serve/golden.h); NULL: none. */
+    char *golden; /**< SHA-256 of the file of golden inputs (serve/replica/golden.h); NULL: none. */
     char *created_by;
     int64_t created_ms;
     int64_t deleted_ms; /**< 0: it is there. The row stays for what names it. */

@@ -36,13 +36,13 @@ KINDS = {
 # Options that several kinds or commands share, as a macro of this file.
 OPTION_MACROS = {
     "PROGRAM_OPTIONS": "src/framework/program.h",
-    "JOB_ASK_OPTIONS": "src/cli/job_ask.h",
-    "JOB_PROGRAM_OPTIONS": "src/cli/job_program.h",
-    "JOB_CODE_OPTIONS": "src/cli/job_code.h",
-    "SERVICE_OPTIONS": "src/cli/service.c",
-    "DESCRIPTION_OPTION": "src/cli/label.c",
-    "TAG_OPTIONS": "src/cli/label.c",
-    "NAME_OPTION": "src/cli/label.c",
+    "JOB_ASK_OPTIONS": "src/cli/job/job_ask.h",
+    "JOB_PROGRAM_OPTIONS": "src/cli/job/job_program.h",
+    "JOB_CODE_OPTIONS": "src/cli/job/job_code.h",
+    "SERVICE_OPTIONS": "src/cli/job/service.c",
+    "DESCRIPTION_OPTION": "src/cli/track/label.c",
+    "TAG_OPTIONS": "src/cli/track/label.c",
+    "NAME_OPTION": "src/cli/track/label.c",
     "WEIR_SWEEP_RUNGS_OPTIONS": "src/sweep/rungs.h",
     "SWEEP_RANGE_MIN": "src/sweep/parameter/range.h",
     "SWEEP_RANGE_MAX": "src/sweep/parameter/range.h",
@@ -129,7 +129,7 @@ def load_rights():
 def load_query(text):
     """The names of the parameters of "QUERY(Q_LIMIT, Q_INT("skip", …))"."""
     shared = {name: named or other for name, other, named in re.findall(
-        r'^#define (Q_\w+)(?:\([^)]*\))? +(Q_\w+)\((?:"(\w+)")?', read("src/api/rows.h"), re.M)}
+        r'^#define (Q_\w+)(?:\([^)]*\))? +(Q_\w+)\((?:"(\w+)")?', read("src/api/core/rows.h"), re.M)}
     names = []
     for item in parts(text[text.index("(") + 1:text.rindex(")")]):
         name = re.match(r"\w+", item).group()
@@ -143,7 +143,7 @@ def load_query(text):
 def load_routes():
     rights = {right: f"{verb} {noun}" for right, (noun, verb, *_) in load_rights().items()}
     routes = []
-    for family in re.findall(r'"(api/routes_\w+\.def)"', read("src/api/routes.def")):
+    for family in re.findall(r'"(api/\w+/routes_\w+\.def)"', read("src/api/core/routes.def")):
         text = re.sub(r'\bAPI "', '"/api/v1', without_comments(read(f"src/{family}")))
         for match in re.finditer(r"^ROUTE\(", text, re.M):
             row = parts(text[match.end():closing(text, match.end() - 1) - 1])
@@ -488,7 +488,7 @@ def generated(statuses, routes, records, worker, kinds):
 
 def load_metrics():
     """(name, type, labels, explanation) of each row of the table of `GET /metrics`."""
-    text = without_comments(read("src/api/metrics.c"))
+    text = without_comments(read("src/api/core/metrics.c"))
     body = braces_after(text, re.search(r"struct api_metric api_metrics\[\]\s*=", text).start())
     for row in parts(body):
         name, kind, doc, labels = (string(cell) for cell in parts(row.strip()[1:-1])[:4])
@@ -594,7 +594,7 @@ def load_bounds():
 
 
 def load_nouns():
-    text = without_comments(read("src/cli/noun.c"))
+    text = without_comments(read("src/cli/core/noun.c"))
     rows = parts(braces_after(text, text.index("cli_nouns[]")))
     return {string(cell) for row in rows for cell in parts(row[1:-1])[:2]}
 
@@ -658,7 +658,7 @@ def check_words(path, words, kind, form="`{}`"):
 def check_ion_keys(records):
     tables = ("document", "training", "triggers", "prediction", "gallery", "link")
     keys = [field[0] for name in tables for field in records[f"{name}_resource"][1]]
-    text = without_comments(read("src/ion/ion_doc.c"))
+    text = without_comments(read("src/ion/doc/ion_doc.c"))
     keys += re.findall(r'\{ *\.name = "(\w+)"', text)
     check_words("docs/reference/ion-file.md", keys, "key")
     check_words("man/weir-ion.5.scd", keys, "key", "*{}*")

@@ -56,7 +56,7 @@ class Api(unittest.TestCase):
             self.assertIn(b"weir login", caught.exception.read())
 
     def test_every_screen_of_the_console_opens_by_its_address_without_a_project(self):
-        """The server's list of screens (src/api/page.c) is the one of web/src/screens."""
+        """The server's list of screens (src/api/core/page.c) is the one of web/src/screens."""
         text = "".join(file.read_text() for file in sorted((ROOT / "web/src/screens").glob("*.tsx")))
         screens = set(re.findall(r"\baddress: '([a-z]+)['/?]", text))
         self.assertGreaterEqual(len(screens), 18)

@@ -2,7 +2,7 @@
 #include "ion/feedback.h"
 #include "ion/ion_step.h"
 #include "ion/outcome.h"
-#include "ion/policy_blocked.h"
+#include "ion/policy/policy_blocked.h"
 #include "ion/policy_refusal.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "ion/feedback.h"
 #include "ion/ion_step.h"
-#include "ion/policy_blocked.h"
+#include "ion/policy/policy_blocked.h"
 #include "ion/policy_drift.h"
 #include "ion/policy_refusal.h"
 #include "ion/policy_trial.h"

@@ -1,5 +1,5 @@
 #include "ion/ion_step.h"
-#include "ion/policy_blocked.h"
+#include "ion/policy/policy_blocked.h"
 #include "ion/policy_refusal.h"
 
 #include <inttypes.h>

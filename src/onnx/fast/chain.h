@@ -6,7 +6,7 @@
 #ifndef WEIR_ONNX_FAST_CHAIN_H
 #define WEIR_ONNX_FAST_CHAIN_H
 
-#include "../onnx_private.h"
+#include "onnx/onnx_private.h"
 
 #define FAST_CHAIN_MAX 8
 

@@ -4,7 +4,7 @@
 
 #include "product.h"
 
-#include "../ops/window.h"
+#include "onnx/ops/window.h"
 
 struct conv {
     struct tail tail;

@@ -13,7 +13,7 @@
 #ifndef WEIR_ONNX_FAST_FAST_H
 #define WEIR_ONNX_FAST_FAST_H
 
-#include "../onnx_private.h"
+#include "onnx/onnx_private.h"
 
 #include <stdio.h>
 

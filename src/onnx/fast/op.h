@@ -4,7 +4,7 @@
 
 #include "plan.h"
 
-#include "../ops/window.h"
+#include "onnx/ops/window.h"
 
 /** What is left of a chain: the step at hand, and those that may be joined to it. */
 struct fast_link {

@@ -4,7 +4,7 @@
 #include "op.h"
 #include "quant.h"
 
-#include "../ops/window.h"
+#include "onnx/ops/window.h"
 
 #include <string.h>
 

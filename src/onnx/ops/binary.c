@@ -1,7 +1,7 @@
 /* Functions of two and more elements, of tensors that are broadcast to each other. */
-#include "../op.h"
+#include "onnx/op.h"
 
-#include "../number.h"
+#include "onnx/number.h"
 #include "tensor/convert.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Cast and CastLike: between all element types, also to and from text. */
-#include "../op.h"
+#include "onnx/op.h"
 
-#include "../number.h"
+#include "onnx/number.h"
 #include "tensor/convert.h"
 
 #include <math.h>

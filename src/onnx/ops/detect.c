@@ -1,5 +1,5 @@
 /* What detectors end with: boxes that are not the same object, and features of regions. */
-#include "../op.h"
+#include "onnx/op.h"
 
 #include "tensor/convert.h"
 

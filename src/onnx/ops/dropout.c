@@ -4,7 +4,7 @@
  * i-th number of Philox's stream of the seed, so that a seed gives the same mask in each run.
  * Without a seed each run draws one.
  */
-#include "../op.h"
+#include "onnx/op.h"
 
 #include "base/rng.h"
 

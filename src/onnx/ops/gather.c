@@ -1,7 +1,7 @@
 /* Elements chosen by indices: gather, scatter, one-hot, compress, non-zero. */
-#include "../op.h"
+#include "onnx/op.h"
 
-#include "../number.h"
+#include "onnx/number.h"
 #include "tensor/convert.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Elements moved to other places: transpose, slice, concat, split, pad, and blocks of pixels. */
-#include "../op.h"
+#include "onnx/op.h"
 
 #include "tensor/convert.h"
 

@@ -1,5 +1,5 @@
 /* Normalisations: batch, instance, group, layer, root mean square, mean and variance. */
-#include "../op.h"
+#include "onnx/op.h"
 
 #include <math.h>
 

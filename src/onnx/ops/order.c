@@ -1,7 +1,7 @@
 /* Order: the largest elements. */
-#include "../op.h"
+#include "onnx/op.h"
 
-#include "../number.h"
+#include "onnx/number.h"
 
 #include <stdlib.h>
 #include <string.h>

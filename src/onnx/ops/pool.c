@@ -1,7 +1,7 @@
 /* Pools, and the norm over neighbouring channels. */
 #include "window.h"
 
-#include "../number.h"
+#include "onnx/number.h"
 
 #include <math.h>
 #include <string.h>

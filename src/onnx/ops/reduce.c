@@ -1,7 +1,7 @@
 /* Reductions over axes: sums, means, norms, largest and smallest, and where they are. */
-#include "../op.h"
+#include "onnx/op.h"
 
-#include "../number.h"
+#include "onnx/number.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Resize and Upsample. Each axis is resized by itself; Keys' cubic convolution (IEEE Transactions on
  * Acoustics, Speech and Signal Processing, 1981). */
-#include "../op.h"
+#include "onnx/op.h"
 
-#include "../number.h"
+#include "onnx/number.h"
 #include "tensor/convert.h"
 
 #include <limits.h>

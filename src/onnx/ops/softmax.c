@@ -1,5 +1,5 @@
 /* Softmax, LogSoftmax, Hardmax, and norms of vectors. */
-#include "../op.h"
+#include "onnx/op.h"
 
 #include "tensor/convert.h"
 

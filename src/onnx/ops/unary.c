@@ -1,7 +1,7 @@
 /* Functions of one element. */
-#include "../op.h"
+#include "onnx/op.h"
 
-#include "../number.h"
+#include "onnx/number.h"
 #include "tensor/convert.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef WEIR_ONNX_WINDOW_H
 #define WEIR_ONNX_WINDOW_H
 
-#include "../op.h"
+#include "onnx/op.h"
 
 #define WINDOW_RANK_MAX 3
 

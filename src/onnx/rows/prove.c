@@ -1,7 +1,7 @@
 /* The walk over a graph: a state for each value. */
 #include "rows.h"
 
-#include "../names.h"
+#include "onnx/names.h"
 
 #include "base/names.h"
 

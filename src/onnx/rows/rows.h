@@ -15,7 +15,7 @@
 #ifndef WEIR_ONNX_ROWS_ROWS_H
 #define WEIR_ONNX_ROWS_ROWS_H
 
-#include "../op.h"
+#include "onnx/op.h"
 
 #include "base/arena.h"
 

@@ -6,7 +6,7 @@
  */
 #include "rows.h"
 
-#include "../onnx_private.h"
+#include "onnx/onnx_private.h"
 
 #include "base/file.h"
 #include "base/rng.h"

@@ -8,7 +8,7 @@
  */
 #include "random_graph.h"
 
-#include "../op.h"
+#include "onnx/op.h"
 
 #include "base/clock.h"
 #include "base/test_main.h"
@@ -199,7 +199,7 @@ END_TEST
 #define X(name)                                                                                    \
     extern const struct onnx_op onnx_ops_##name[];                                                 \
     extern const size_t onnx_n_ops_##name;
-#include "../families.def"
+#include "onnx/families.def"
 #undef X
 
 /* Is every operator among those that graphs have? Written without computing them again. */
@@ -211,7 +211,7 @@ START_TEST(every_operator_is_played)
     } families[] = {
 
 #define X(name) {onnx_ops_##name, &onnx_n_ops_##name},
-#include "../families.def"
+#include "onnx/families.def"
 #undef X
     };
     char missing[1024] = "";

@@ -1,5 +1,5 @@
-#include "../executor_private.h"
-#include "../onnx_texts.h"
+#include "serve/executor/executor_private.h"
+#include "serve/model/onnx_texts.h"
 
 #include "onnx/onnx.h"
 

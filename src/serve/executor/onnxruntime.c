@@ -1,5 +1,5 @@
-#include "../executor_private.h"
-#include "../external_data.h"
+#include "serve/executor/executor_private.h"
+#include "serve/model/external_data.h"
 
 #include "ort_library.h"
 

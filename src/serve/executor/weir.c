@@ -7,8 +7,8 @@
  * computes the whole batch of its plan, so there are plans in between: of 8, 32, 128 …, below half of the
  * largest.
  */
-#include "../executor_private.h"
-#include "../net_texts.h"
+#include "serve/executor/executor_private.h"
+#include "serve/model/net_texts.h"
 
 #include "gpu_share.h"
 

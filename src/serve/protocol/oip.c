@@ -2,10 +2,10 @@
  * Open Inference Protocol v2 over HTTP (github.com/kserve/open-inference-protocol), with Triton's
  * extensions of requests: binary tensors and classification. And pictures as bodies.
  */
-#include "serve/protocol_private.h"
+#include "serve/protocol/protocol_private.h"
 
 #include "serve/protocol/oip_tensor.h"
-#include "serve/tensor_json.h"
+#include "serve/protocol/tensor_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "serve/protocol/oip_tensor.h"
 
-#include "serve/tensor_json.h"
+#include "serve/protocol/tensor_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #ifndef WEIR_SERVE_PROTOCOL_ROWS_H
 #define WEIR_SERVE_PROTOCOL_ROWS_H
 
-#include "serve/protocol_private.h"
-#include "serve/tensor_json.h"
+#include "serve/protocol/protocol_private.h"
+#include "serve/protocol/tensor_json.h"
 
 /** Rows on the way to the model's inputs. */
 struct rows {

@@ -2,7 +2,7 @@
  * Triton's extensions beside inference: repository, configuration, statistics
  * (github.com/triton-inference-server/server, docs/protocol).
  */
-#include "serve/protocol_private.h"
+#include "serve/protocol/protocol_private.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef WEIR_NN_CUDA_FIXTURE_H
 #define WEIR_NN_CUDA_FIXTURE_H
 
-#include "emulated/emulated.h"
 #include "nn/backend/compare_nets.h"
+#include "nn/backend/cuda/emulated/emulated.h"
 #include "nn/optimizer.h"
 
 #include "base/test_main.h"

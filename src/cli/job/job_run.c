@@ -1,0 +1,217 @@
+/** weir job run: a command, with the files of its folder, as a job. */
+#include "cli/admin/project_find.h"
+#include "cli/core/find.h"
+#include "cli/core/progress.h"
+#include "cli/core/wait.h"
+#include "cli/job/job_ask.h"
+#include "cli/job/job_code.h"
+#include "cli/job/job_program.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct run_options {
+    struct cli_common common;
+    struct job_program program;
+    struct job_ask ask;
+    struct job_code code;
+    char *name, *project, *image, *kind, *set;
+    int64_t tasks, min_tasks, array, parallel, restarts, nodes;
+    bool is_following, is_detached;
+};
+
+static const struct weir_option run_options[] = {
+    CLI_COMMON_OPTIONS(run_options),
+    CLI_TEXT(run_options, name, "name", 'n', "NAME",
+             "The job's name (else the script's or the program's)"),
+    JOB_CODE_OPTIONS(run_options),
+    JOB_PROGRAM_OPTIONS(run_options),
+    WEIR_OPT(run_options, program.cpu_millis, "cpus", 0, CPUS, "1", 0, 4096, "N",
+             "CPUs of each task: 2, 0.5 or 500m"),
+    CLI_TEXT(run_options, program.memory, "memory", 0, "SIZE",
+             "Most memory of each task, which is kept for it: 512M, 2G"),
+    CLI_TEXT(run_options, image, "image", 0, "IMAGE",
+             "OCI image to run in: an archive's file, which is sent, or one's name on the nodes"),
+    WEIR_OPT(run_options, program.network, "network", 0, TEXT, "host", 0, 0, "host|none",
+             "none: it reaches its own tasks on the same node, and nothing else"),
+    WEIR_OPT(run_options, tasks, "tasks", 0, INT, "1", 1, 1024, "N",
+             "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
+    WEIR_OPT(run_options, min_tasks, "min-tasks", 0, INT, "0", 0, 1024, "N",
+             "Begin, and go on, with so many of --tasks (else with all)"),
+    WEIR_OPT(run_options, array, "array", 0, INT, "0", 0, 1024, "N",
+             "Tasks that are independent of each other; each has its WEIR_ARRAY_INDEX, from 0"),
+    WEIR_OPT(run_options, parallel, "parallel", 0, INT, "0", 0, 1024, "N",
+             "So many tasks of --array at once (else as many as there is room for)"),
+    WEIR_OPT(run_options, kind, "kind", 0, TEXT, "command", 0, 0, "KIND",
+             "Kind of job: weir explain job-kinds"),
+    WEIR_OPT(run_options, nodes, "nodes", 0, INT, "0", 0, 1024, "N",
+             "Nodes, for kinds that have them (else their default)"),
+    CLI_LIST(run_options, set, "set", 0, "OPTION=VALUE",
+             "Any other option of the kind, as JSON or a word; may be given again"),
+    JOB_ASK_OPTIONS(run_options),
+    WEIR_OPT(run_options, restarts, "restarts", 0, INT, "0", 0, 1000, "N",
+             "How often it is started again after an error"),
+    CLI_TEXT(run_options, project, "project", 0, "NAME",
+             "Whose job it is (else your only project's, or default's)"),
+    CLI_FLAG(run_options, is_following, "follow", 'f', "Print what it writes, and end as it ends"),
+    CLI_FLAG(run_options, is_detached, "detach", 'd', "Only submit it: so it is without --follow"),
+};
+
+/* --set, joined by newlines: a value that is JSON is that, any other a text. */
+static weir_status add_settings(struct cli_call *call, const char *lines, json_t *spec,
+                                struct weir_error *err)
+{
+    while (lines != NULL && *lines != '\0') {
+        size_t len = strcspn(lines, "\n"), name_len = strcspn(lines, "=");
+        if (name_len == 0 || name_len >= len) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--set: expected OPTION=VALUE");
+        }
+        char *name = weir_arena_memdup(call->arena, lines, name_len);
+        for (char *c = name; *c != '\0'; c++) {
+            *c = *c == '-' ? '_' : *c;
+        }
+        const char *text = lines + name_len + 1;
+        size_t text_len = len - name_len - 1;
+        json_t *value = json_loadb(text, text_len, JSON_DECODE_ANY, NULL);
+        value = value != NULL ? value : json_stringn(text, text_len);
+        if (value == NULL || json_object_set_new(spec, name, value) != 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--set %s: the value is no UTF-8", name);
+        }
+        lines += len + (lines[len] == '\n');
+    }
+    return WEIR_OK;
+}
+
+/* A program given by its whole path lies on the nodes; what is here may be what is there. */
+static void warn_of_program(const char *path)
+{
+    struct stat info;
+    if (path[0] == '/' && stat(path, &info) == 0 && access(path, X_OK) != 0) {
+        (void)fprintf(stderr,
+                      "weir: warning: you may not run %s here; if it is no different on the nodes, "
+                      "the job fails with exit %d: chmod +x it, or name its program in front\n",
+                      path, WEIR_EXIT_NOT_RUN);
+    }
+}
+
+/* A file that is here is sent, if the server does not have it. */
+static weir_status add_image(struct cli_call *call, json_t *spec, struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    char sha256[WEIR_SHA256_TEXT_BYTES];
+    struct stat info;
+    if (options->image == NULL) {
+        return WEIR_OK;
+    }
+    if (stat(options->image, &info) != 0 || !S_ISREG(info.st_mode)) {
+        json_object_set_new(spec, "image", json_string(options->image));
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_connect(call, err));
+    cli_progress_file(call, options->image);
+    WEIR_TRY(weir_client_blob_put(call->client, options->image, sha256, err));
+    json_object_set_new(spec, "image", json_sprintf("sha256:%s", sha256));
+    return WEIR_OK;
+}
+
+/* Kinds other than "command" say in words of their own how many there are. */
+static void add_tasks(const struct run_options *options, json_t *spec)
+{
+    if (options->parallel > 0) {
+        json_object_set_new(spec, "parallel", json_integer(options->parallel));
+    }
+    if (options->array > 0) {
+        json_object_set_new(spec, "array", json_integer(options->array));
+    } else if (options->min_tasks > 0) {
+        json_object_set_new(spec, "tasks",
+                            json_pack("{s:I,s:I}", "min", (json_int_t)options->min_tasks, "max",
+                                      (json_int_t)options->tasks));
+    } else if (strcmp(options->kind, "command") == 0 || options->tasks > 1) {
+        json_object_set_new(spec, "tasks", json_integer(options->tasks));
+    }
+    if (options->nodes > 0) {
+        json_object_set_new(spec, "nodes", json_integer(options->nodes));
+    }
+}
+
+static weir_status make_spec(struct cli_call *call, const char *project, char **words, size_t n,
+                             json_t *spec, struct weir_error *err)
+{
+    struct run_options *options = call->options;
+    options->code.project = project;
+    options->code.image = options->image;
+    WEIR_TRY(job_program_add(call, &options->program, words, n, spec, err));
+    WEIR_TRY(job_ask_add(&options->ask, spec, err));
+    add_tasks(options, spec);
+    WEIR_TRY(add_image(call, spec, err));
+    if (options->image == NULL) {
+        warn_of_program(words[0]);
+    }
+    WEIR_TRY(add_settings(call, options->set, spec, err));
+    return job_code_add(call, &options->code, words, n, spec,
+                        err); /* last: the others may be refused */
+}
+
+static weir_status run_run(struct cli_call *call, struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    size_t n_before = job_program_words_before(call), n = call->n_words - n_before;
+    char **words = call->words + n_before, *id;
+    if (n == 0 || n_before > 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "put -- in front of the command: weir job run [NAME] -- python3 "
+                              "train.py");
+    }
+    if (n_before == 1 && options->name != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--name %s, or %s? Give one name",
+                              options->name, call->words[0]);
+    }
+    if (options->is_following && options->is_detached) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--follow or --detach? Give one of the two");
+    }
+    const char *name = n_before == 1           ? call->words[0]
+                       : options->name != NULL ? options->name
+                                               : job_program_name_of(call, words, n);
+    const char *project = NULL;
+    WEIR_TRY(cli_project_find(call, options->project, "submit jobs", &project, err));
+    json_t *spec = json_object();
+    weir_status status = make_spec(call, project, words, n, spec, err);
+    json_t *body =
+        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name, "kind", options->kind, "project", project,
+                  "max_restarts", (json_int_t)options->restarts, "spec", spec);
+    if (status == WEIR_OK) {
+        job_ask_warn(call, &options->ask);
+        status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", &id, err);
+    }
+    json_decref(body);
+    WEIR_TRY(status);
+    if (!options->is_following) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_follow_job(call, id, err));
+    return cli_job_end(call, id, err);
+}
+
+const struct cli_command cli_job_run = {
+    .name = "job run",
+    .usage = "[NAME] [OPTIONS] -- COMMAND [ARGUMENT …]",
+    .summary = "Run a command, with the files of its folder, as a job",
+    .help =
+        "The command runs in a folder of its own, in which the files of DIR are, as they are: at "
+        "most\n"
+        "20,000 and 2 GiB together, without .git, __pycache__, output and what .gitignore names. "
+        "Only\n"
+        "what has changed is sent. In a git working tree the commit and a patch of what is not in "
+        "it\n"
+        "are recorded with the run. What the command writes into $WEIR_OUTPUT, the folder output,\n"
+        "becomes files of its run. A program that may not be run, or is not there, ends with 126 "
+        "or 127\n"
+        "and is not tried again.",
+    CLI_WORDS(0, 200),
+    CLI_OPTIONS(run_options, run_options),
+    .run = run_run,
+};
