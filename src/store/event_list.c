@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "store/row_scope.h"
+#include "store/stmt.h"
 #include "store/table.h"
 
 #include <stdlib.h>
@@ -55,11 +56,12 @@ static void choose_index(struct asked *asked)
     }
 }
 
-/** The pages of one project after another, before they are made one. */
+/** The pages of one project after another, made one: to its end, and one event more if there is one. */
 struct pages {
     struct weir_event *events;
     size_t n, cap;
     bool has_more;
+    int64_t last_seq; /**< With it the page ends so far, or before it. 0: it is not full. */
 };
 
 static int compare_events(const void *a, const void *b)
@@ -80,11 +82,16 @@ static weir_status add_page(struct weir_txn *txn, const struct asked *asked, con
     void *items;
     size_t n;
     char *next;
-    if (own.query.n_filters == WEIR_QUERY_FILTERS_MAX) {
+    if (own.query.n_filters + 2 > WEIR_QUERY_FILTERS_MAX) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "a query of events has at most %d filters",
-                              WEIR_QUERY_FILTERS_MAX - 1);
+                              WEIR_QUERY_FILTERS_MAX - 2);
     }
     own.filters[own.query.n_filters++] = WEIR_FILTER_TEXT("project", EQ, project);
+    if (pages->last_seq > 0) {
+        own.filters[own.query.n_filters++] = own.query.is_descending
+                                                 ? WEIR_FILTER_INT("seq", GT, pages->last_seq)
+                                                 : WEIR_FILTER_INT("seq", LT, pages->last_seq);
+    }
     own.query.filters = own.filters;
     WEIR_TRY(weir_txn_list(txn, &weir_event_resource, &own.query, arena, &items, &n, &next, err));
     for (size_t i = 0; i < n; i++) {
@@ -106,6 +113,52 @@ static size_t end_of(const struct pages *pages, const struct weir_query *query)
     return n;
 }
 
+/** A project, and when it was last told something. */
+struct turn {
+    const char *project;
+    int64_t newest_seq;
+};
+
+static int compare_turns(const void *a, const void *b)
+{
+    const struct turn *x = a, *y = b;
+    return (x->newest_seq < y->newest_seq) - (x->newest_seq > y->newest_seq);
+}
+
+/* The projects in the order in which their newest events came: what the first ones have leaves little to be read of
+ * the others. */
+static weir_status take_turns(struct weir_txn *txn, const struct weir_row_scope *scope,
+                              struct weir_arena *arena, struct turn **out, struct weir_error *err)
+{
+    static const char sql[] =
+        "SELECT seq FROM events WHERE project = :project ORDER BY seq DESC LIMIT 1";
+    struct turn *turns = weir_arena_calloc(arena, scope->n_projects + 1, sizeof *turns);
+    WEIR_TRY(weir_arena_check(arena, "events", err));
+    for (size_t i = 0; i < scope->n_projects; i++) {
+        turns[i].project = scope->projects[i];
+        WEIR_TRY(weir_txn_query_int(txn, sql,
+                                    WEIR_BINDS(WEIR_BIND_TEXT("project", turns[i].project)), 0,
+                                    &turns[i].newest_seq, err));
+    }
+    qsort(turns, scope->n_projects, sizeof *turns, compare_turns);
+    *out = turns;
+    return WEIR_OK;
+}
+
+/* In order, and without what a page of all has no room for: so what is read does not grow with the projects. */
+static void cut(struct pages *pages, const struct weir_query *query)
+{
+    if (pages->n > 0) {
+        qsort(pages->events, pages->n, sizeof *pages->events,
+              query->is_descending ? compare_newest : compare_events);
+    }
+    size_t n = end_of(pages, query);
+    if (n < pages->n) {
+        pages->last_seq = pages->events[n - 1].seq;
+        pages->n = n + 1;
+    }
+}
+
 /* By the index of each project: whatever else is asked for enters none. */
 static weir_status list_scoped(struct weir_txn *txn, struct asked *asked,
                                const struct weir_row_scope *scope, struct weir_arena *arena,
@@ -113,15 +166,14 @@ static weir_status list_scoped(struct weir_txn *txn, struct asked *asked,
                                struct weir_error *err)
 {
     struct pages pages = {0};
+    struct turn *turns;
+    WEIR_TRY(take_turns(txn, scope, arena, &turns, err));
     for (size_t i = 0; i < asked->query.n_filters; i++) {
         asked->filters[i].is_common = is_word(&asked->filters[i]);
     }
     for (size_t i = 0; i < scope->n_projects; i++) {
-        WEIR_TRY(add_page(txn, asked, scope->projects[i], arena, &pages, err));
-    }
-    if (pages.n > 0) {
-        qsort(pages.events, pages.n, sizeof *pages.events,
-              asked->query.is_descending ? compare_newest : compare_events);
+        WEIR_TRY(add_page(txn, asked, turns[i].project, arena, &pages, err));
+        cut(&pages, &asked->query);
     }
     size_t n = end_of(&pages, &asked->query);
     bool has_more = n < pages.n || (pages.has_more && n > 0);
@@ -149,10 +201,10 @@ weir_status weir_events_list(struct weir_txn *txn, const struct weir_query *quer
     }
     asked.query.filters = asked.filters;
     asked.query.limit = query->limit != 0 ? query->limit : WEIR_QUERY_LIMIT_DEFAULT;
-    if (scope != NULL && !has_subject(&asked)) {
+    choose_index(&asked);
+    if (scope != NULL && asked.query.condition == NULL && !has_subject(&asked)) {
         return list_scoped(txn, &asked, scope, arena, out_items, out_n, out_next, err);
     }
-    choose_index(&asked);
     return weir_txn_list(txn, &weir_event_resource, &asked.query, arena, out_items, out_n, out_next,
                          err);
 }

@@ -1,6 +1,6 @@
 /**
  * Whose the rows of each table are, worked out of what nouns say (store/noun.h): for the views, conditions and checks of
- * row_scope.c. Made when a store opens, of its schema; after that it does not change: any thread.
+ * the database's driver (store/sqlite/guard.c). Made when a store opens, of its schema; after that it does not change: any thread.
  *
  * A table is the platform's, or its rows are told by one column: this names a project, or an *owner*, a row of another
  * table by one of its keys. Nobody knows whose the rows of a table without a noun are: no scope has them.

@@ -162,10 +162,13 @@ static void see_sign(struct walk *walk, const struct scope_token *token)
 
 static void read_text(struct walk *walk, const char *sql)
 {
-    static const char *const strange[] = {"WITH", "RIGHT", "FULL", "NATURAL", "USING"};
+    /* A FILTER's WHERE leaves no row out, and behind IS DISTINCT a FROM names no table. */
+    static const char *const strange[] = {"WITH",  "RIGHT",  "FULL",    "NATURAL",
+                                          "USING", "FILTER", "DISTINCT"};
     static const char *const ends[] = {"GROUP", "HAVING", "ORDER",     "LIMIT",
                                        "UNION", "EXCEPT", "INTERSECT", "WINDOW"};
     bool is_left = false;
+    walk->is_strange = strstr(sql, "/*+") != NULL; /* SQL to the driver, and a comment here */
     walk->levels[0] = (struct level){NONE, NONE, false};
     for (struct scope_token token = scope_token_after(sql); token.len > 0 && !walk->is_strange;
          token = scope_token_next(&token)) {

@@ -9,7 +9,8 @@
  *         AND EXISTS (SELECT 1 FROM run_tags t WHERE t.run = r.number AND t.value = 'x')
  *
  * By which column a row says so, and of what it is, the nouns know (store/scope_map.h). A text that is not of
- * this simple form (WITH, commas or parentheses in FROM, RIGHT, FULL and NATURAL joins, USING) is read through views, whole.
+ * this simple form (WITH, commas or parentheses in FROM, RIGHT, FULL and NATURAL joins, USING, FILTER, DISTINCT, hints) is
+ * read through views, whole.
  */
 #ifndef WEIR_STORE_SCOPE_PROVEN_H
 #define WEIR_STORE_SCOPE_PROVEN_H

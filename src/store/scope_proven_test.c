@@ -115,6 +115,9 @@ static const char *const cases[] = {
     "WITH r AS (SELECT 1) SELECT 1 FROM runs r WHERE r.project = :project",
     "SELECT 1 FROM run_tags t FULL JOIN runs r ON t.run = r.number WHERE r.project = :project",
     "SELECT 1 FROM runs r JOIN run_tags r ON r.run = r.number WHERE r.project = :project",
+    "SELECT count(*) FILTER (WHERE r.project = :project), max(r.name) FROM runs r",
+    "SELECT 1 FROM runs r WHERE r.project = :project AND r.kind IS DISTINCT FROM 'x' OR 1 = 1",
+    "SELECT 1 FROM runs r WHERE r.project = :project /*+ OR 1 = 1 */",
 };
 
 static weir_status write_in(struct weir_txn *txn, void *context, struct weir_error *err)

@@ -118,6 +118,9 @@ weir_status row_scope_set(struct weir_txn *txn, const struct weir_row_scope *sco
                           struct weir_error *err) WEIR_MUST_CHECK;
 void row_scope_end(struct weir_txn *txn);
 
+/** The transaction has written past its scope and must not commit: DENIED. `project`: the row's; NULL: it is not told. */
+void row_scope_deny(struct weir_txn *txn, const char *project);
+
 /** Was it made of a project that the transaction's scope has now? */
 bool row_scope_has_proven(const struct weir_txn *txn, struct weir_proven proven);
 

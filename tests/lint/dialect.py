@@ -17,7 +17,7 @@ from scope import constants  # pylint: disable=wrong-import-position
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Comments of the form /*+ … */ are hints for the driver's database.
 # The driver; and how it holds the scope.
-DRIVER = ("src/store/sqlite/", "src/store/row_scope.", "src/store/scope_sql.")
+DRIVER = ("src/store/sqlite/", "src/store/scope_sql.")
 TEST = re.compile(r"_test\.c$|_fuzz\.c$|fixture\.[ch]$|/test_|_laws\.h$|_template\.h$")
 NOT_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.S)
 CODE = re.compile(r"\b(?:sqlite3_\w+|SQLITE_\w+)|<sqlite3\.h>")

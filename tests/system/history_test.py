@@ -28,7 +28,7 @@ SMALL = set("""
     projects project_members project_retention users groups group_members tokens sessions login_links node_joins
     queues nodes devices secrets alert_rules alert_receivers alert_silences forgotten_people dataset_tombstones
     ions ion_pipelines ion_members ion_triggers ion_arms deployments deployment_versions deployment_replicas
-    datasets snapshots models services usage_totals job_totals decision_totals task_devices former_attempts
+    datasets snapshots models services usage_totals past_use job_totals decision_totals task_devices former_attempts
 """.split())
 
 # Why a statement may walk through a table that grows: a part of its text, and the reason.
@@ -39,11 +39,11 @@ WALKS = [
     (r"^SELECT (DISTINCT )?(blob|sha256|golden|parameters|summary|spec|definition|models) FROM \w+( WHERE \w+ (IS NOT NULL|= 0|< :before))*$", ALL_BLOBS),
     (r"^SELECT blob FROM \(SELECT blob, max", "lists of files, the newest first, until the one that names a blob is found"),
     (r"^SELECT blob, 'version ' \|\| version", "weir store verify and backups ask for all blobs that are named, on a connection of their own"),
-    (r"FROM ion_revisions r, json_each", "documents that people applied; lineage of a gallery"),
+    (r"FROM ion_revisions WHERE instr\(document", "documents that people applied; lineage of a gallery"),
     (r"(FROM|UPDATE) (feedback|outcomes) .*= :person", FORGETTING),
     (r"SELECT decision FROM feedback WHERE truth = :person", FORGETTING),
     (r"^SELECT count\(\*\) FROM \w+$", USAGE),
-    (r"^UPDATE \w+ SET .*:by\b", "once, when somebody sets the wall clock"),
+    (r"^UPDATE \w+ SET .*:by\b|FROM ion_candidates WHERE evaluation LIKE '%\"asked_ms\"%'$", "once, when somebody sets the wall clock"),
     (r"^SELECT count\(\*\) FROM runs r$", "a search without a filter says how many there are"),
     (r"^SELECT EXISTS \(SELECT 1 FROM run_logged_models\)$", "ends at the first"),
     (r"FROM ion_replicas( WHERE .*| ORDER BY 1, 2, 3)$", "one row of each replica that reported lately"),

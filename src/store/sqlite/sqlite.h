@@ -38,7 +38,7 @@ weir_status sqlite_copy(struct db *db, const char *copy_path,
 enum db_end sqlite_space(struct db *db, struct weir_store_space *out);
 enum db_end sqlite_shrink(struct db *db, int64_t n_pages);
 
-/* row_scope.c */
+/* sqlite/guard.c */
 weir_status sqlite_hide(struct connection *connection, struct weir_error *err) WEIR_MUST_CHECK;
 void sqlite_unhide(struct connection *connection);
 weir_status sqlite_write_scoped(const struct connection *connection, bool is_proven,
