@@ -41,7 +41,7 @@ struct queue_tree {
     struct queue_tree_project *projects; /**< By name. */
     size_t n_projects, rows_cap, projects_cap;
     struct weir_arena past_arena;
-    struct weir_past_use *past; /**< Of projects, by name (job/past_use.h). */
+    struct weir_past_use *past; /**< What projects have had, by name (job/past_use.h). */
     size_t n_past;
 };
 

@@ -75,7 +75,7 @@ weir_status job_on_ask(struct step *step, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* Of the tasks that were asked and are there yet. */
+/* Have all tasks saved that were asked and are still there? */
 static bool have_all_saved(const struct weir_job_state *state, int64_t *out_asked_ms)
 {
     bool all = true;

@@ -53,7 +53,7 @@ struct sums {
 
 struct account {
     char *project;
-    double devices, cpus, devices_seen, cpus_seen; /* Of all times: counted, and taken in. */
+    double devices, cpus, devices_seen, cpus_seen; /* All that was ever counted, and taken in. */
     struct sums sums;
 };
 

@@ -48,7 +48,7 @@ struct weir_past_level {
 /** What there is at the moment, and what of it the account does not count. */
 struct weir_past_now {
     double device_milli, cpu_milli, memory_bytes; /**< All nodes'. */
-    const struct weir_past_level *levels;         /**< Of those that have any memory. */
+    const struct weir_past_level *levels;         /**< The projects that have any memory. */
     size_t n_levels;
 };
 
@@ -70,7 +70,7 @@ weir_status weir_past_use_read(struct weir_txn *txn, struct weir_arena *arena,
                                struct weir_past_rule *out_rule, struct weir_past_use **out,
                                size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Counts up with every roll and every change of the rule: a copy is read anew when it has. */
+/** Counts up with every roll and every change of the rule: a copy is read again when it has. */
 weir_status weir_past_use_revision(struct weir_txn *txn, int64_t *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 

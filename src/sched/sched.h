@@ -169,7 +169,8 @@ struct weir_sched_wait {
     enum weir_sched_resource resource; /**< FIRST_MODEL + i: devices of a model. */
     int64_t need, have;
     int32_t object; /**< Index as the code says; WEIR_SCHED_NONE. */
-    /** If jobs end as expected (backfill.h), or when the window of a node ends that alone would do; 0 = unknown. */
+    /** If jobs end as expected (backfill.h), or when the window of a node ends that alone would do;
+     *  0 = unknown. */
     int64_t expected_start_ms;
     int32_t after_job; /**< Then the job with whose end it starts; else WEIR_SCHED_NONE. */
     bool is_kept; /**< Its queue was not served for long: what gets free is kept for it first. */

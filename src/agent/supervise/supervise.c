@@ -209,7 +209,7 @@ static void look_for_save(struct supervisor *s)
     if (!s->is_to_save && !s->is_stopping && s->task.save_signal != 0 &&
         task_has(s->dir, TASK_SAVE)) {
         s->is_to_save = true;
-        (void)unlink(path); /* of an earlier time */
+        (void)unlink(path); /* it may be there from an earlier time */
         weir_log(WEIR_LOG_INFO, "task_asked_to_save", WEIR_KV_INT("signal", s->task.save_signal));
         ask(s, s->task.save_signal);
     }

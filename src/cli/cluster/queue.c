@@ -284,9 +284,9 @@ struct past_use_options {
 
 static const struct weir_option past_use_options[] = {
     CLI_COMMON_OPTIONS(past_use_options),
-    WEIR_OPT(past_use_options, half_life, "half-life", 0, TEXT, NULL, 0, 0, "TIME",
+    CLI_TEXT(past_use_options, half_life, "half-life", 0, "TIME",
              "After so long what was used counts half: 12h, 7d (7d if never said)"),
-    WEIR_OPT(past_use_options, weight, "weight", 0, TEXT, NULL, 0, 0, "K",
+    CLI_TEXT(past_use_options, weight, "weight", 0, "K",
              "How much it counts; 1: a queue that has had twice its share gets nothing of what is "
              "left over while others ask; 0: not at all, as if never said"),
 };

@@ -240,7 +240,7 @@ static bool may_lack_devices(const struct weir_sched_wait *wait)
             is_of_devices);
 }
 
-/* Of a node that is reserved later on, what lets the job start there. */
+/* A node is reserved later on: what lets the job start there. */
 static const char *tell_reserved(const struct explaining *explaining)
 {
     const char *why = as_reason(explaining, explaining->wait->text);

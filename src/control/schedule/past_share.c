@@ -34,7 +34,7 @@ static double due(const struct weir_sched_snapshot *rows, int32_t queue, int32_t
     return WEIR_MIN(guarantee_of(rows, queue, r, capacity, above) + borrowed, above);
 }
 
-/* Of what is divided; -1: there is nothing. */
+/* The resource that is divided; -1: there is nothing. */
 static int32_t resource_of(const struct weir_sched_snapshot *rows, double *out_capacity)
 {
     struct weir_sched_amount has;

@@ -1,9 +1,8 @@
 /**
  * Past share: what a queue has had lately (job/past_use.h) beside what it is due.
  *
- * Due of the cluster is a queue's guarantee, and its part by weight of what its siblings' guarantees leave
- * of what is due above it: what it would have, did all queues always ask for all. Of accelerators where
- * there are any, else of CPUs.
+ * A queue is due its guarantee, and its part by weight of what its siblings' guarantees leave
+ * of what is due above it: what it would have if all queues always asked for all. Accelerators count where there are any, else CPUs.
  */
 #ifndef WEIR_CONTROL_PAST_SHARE_H
 #define WEIR_CONTROL_PAST_SHARE_H
@@ -11,7 +10,7 @@
 #include "base/arena.h"
 #include "sched/sched.h"
 
-/** Of what is due it has had so many times as much; -1: nothing is due to it. Pure. Cost: queues × levels. */
+/** How many times its due a queue has had; -1: nothing is due to it. Pure. Cost: queues × levels. */
 double past_share(const struct weir_sched_snapshot *rows, int32_t queue);
 
 /** "3.1 times its share of the CPUs of late (by a half-life of 7 days)"; NULL: no more than its share, or nothing is due
