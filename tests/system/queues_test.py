@@ -317,8 +317,10 @@ class Reclaim(Cluster):
         self.await_all(kept, "RUNNING")
         saves = self.work / "saves"
         first = self.submit("first", "blue", f"trap 'touch {saves}; until test -e {saves}.2; do sleep 0.1; done; : >$WEIR_SAVED' USR1\n"
+                            f"touch {saves}.ready\n"
                             + script, {"accelerators": 1}, save_signal="USR1", save_within="10m")
         self.await_all([first], "RUNNING")
+        wait_until((self.work / "saves.ready").exists, 30, "it knows the signal")
         path, script = self.gate()
         second = self.submit("second", "green", script, {"accelerators": 1})
         wait_until(saves.exists, 30, "it was asked to save")
