@@ -75,14 +75,16 @@ weir_status job_on_ask(struct step *step, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* Have all tasks saved that were asked and are still there? */
-static bool have_all_saved(const struct weir_job_state *state, int64_t *out_asked_ms)
+/* Have the tasks that were asked, and are still there, all saved? `one`: that task alone; NULL: all. */
+static bool have_all_saved(const struct weir_job_state *state, const char *one,
+                           int64_t *out_asked_ms)
 {
     bool all = true;
     *out_asked_ms = 0;
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
-        if (weir_task_is_alive(task) && task->asked_ms > 0) {
+        bool is_meant = one == NULL || strcmp(one, task->id) == 0;
+        if (is_meant && weir_task_is_alive(task) && task->asked_ms > 0) {
             all = all && task->saved_ms > 0;
             *out_asked_ms =
                 *out_asked_ms == 0 ? task->asked_ms : WEIR_MIN(*out_asked_ms, task->asked_ms);
@@ -98,7 +100,7 @@ void job_on_saved(struct step *step, struct weir_task *task)
         return;
     }
     task->saved_ms = step->now_ms;
-    if (have_all_saved(step->state, &asked_ms)) {
+    if (have_all_saved(step->state, NULL, &asked_ms)) {
         struct weir_job *job = &step->state->job;
         job_tell(step, "job_saved",
                  weir_arena_printf(step->arena,
@@ -125,16 +127,20 @@ void job_note_eviction(struct step *step)
 /* ---- to go back ------------------------------------------------------------------------------- */
 
 /* What is said of a job that is stopped: what became of the request before, if there was one. */
-static const char *tell_stop(const struct step *step, bool was_asked, bool has_saved)
+static const char *tell_stop(const struct step *step, int64_t asked_ms, bool has_saved)
 {
-    if (!was_asked) {
+    int64_t within_ms = step->state->job.save_within_ms;
+    if (asked_ms == 0) {
         return "was asked to save what it has, and goes back";
+    }
+    if (!has_saved && step->now_ms - asked_ms < within_ms) {
+        return "is stopped before it said that it has saved, and goes back";
     }
     return has_saved ? "is stopped, since it has saved, and goes back"
                      : weir_arena_printf(step->arena,
                                          "did not say within %" PRId64
                                          " s that it has saved, is stopped, and goes back",
-                                         step->state->job.save_within_ms / 1000);
+                                         within_ms / 1000);
 }
 
 weir_status job_on_evict(struct step *step, struct weir_error *err)
@@ -143,7 +149,7 @@ weir_status job_on_evict(struct step *step, struct weir_error *err)
     struct weir_task *replica =
         step->event->task != NULL ? weir_job_find_task(step->state, step->event->task) : NULL;
     int64_t asked_ms;
-    bool has_saved = have_all_saved(step->state, &asked_ms);
+    bool has_saved = have_all_saved(step->state, step->event->task, &asked_ms);
     if (!send_back(step, replica)) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "job %s is %s: only what runs can go back to its queue", job->name,
@@ -158,7 +164,7 @@ weir_status job_on_evict(struct step *step, struct weir_error *err)
     job->n_evictions++;
     job_tell(step, "job_evicted",
              weir_arena_printf(step->arena, "Job %s %s to its queue: %s.", job->name,
-                               tell_stop(step, asked_ms > 0, has_saved), job->eviction));
+                               tell_stop(step, asked_ms, has_saved), job->eviction));
     return WEIR_OK;
 }
 

@@ -119,7 +119,7 @@ static void ask(struct supervisor *s, int number)
 {
     struct process_id program;
     s->asked_signal = number;
-    s->is_passed_on = false;
+    s->is_passed_on = s->is_over; /* then they all get it at once */
     if (s->is_over || s->task.asks_all) {
         (void)members_signal(&s->members, number);
     } else if (s->task.image != NULL && image_run_find(s->dir, s->pid, &program)) {
@@ -152,12 +152,19 @@ static int ending_signal(const struct supervisor *s)
     return code > SHELL_SIGNAL && code <= SHELL_SIGNAL + 64 ? code - SHELL_SIGNAL : 0;
 }
 
+/* Did it die of what it was asked by, now or before? */
+static bool has_died_of_it(const struct supervisor *s)
+{
+    int number = ending_signal(s);
+    return number != 0 &&
+           (number == s->asked_signal || (s->is_to_save && number == s->task.save_signal));
+}
+
 /* A shell dies of the signal and leaves the program that it waited for, which was not asked: it is
  * now, and has the rest of the grace. After a program that ended by itself nothing is waited for. */
 static bool is_ended(struct supervisor *s)
 {
-    if (!s->is_over || s->asked_signal == 0 || s->is_killing ||
-        ending_signal(s) != s->asked_signal) {
+    if (!s->is_over || s->is_killing || !has_died_of_it(s)) {
         return s->is_over;
     }
     if (!s->is_passed_on) {

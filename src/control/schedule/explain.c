@@ -248,7 +248,7 @@ static const char *tell_reserved(const struct explaining *explaining)
                ? why
                : weir_arena_printf(explaining->arena,
                                    "%s. With a time limit that ends before (`weir job run "
-                                   "--time-limit 2h`) it may start there",
+                                   "--time-limit TIME`) it may start there",
                                    why);
 }
 

@@ -126,17 +126,21 @@ static void add_topology(struct snapshot *snapshot, const struct ask *ask,
     row->n_groups = 1;
 }
 
-/* It is asked to save while all of it runs: what only starts has nothing to save. */
-static bool may_save(const struct snapshot_job *job)
+/* It is asked to save while all of it runs: what only starts has nothing to save. Independent tasks have a row each,
+ * which is about no other. */
+static bool may_save(const struct snapshot_job *job, size_t task)
 {
+    bool is_alone = weir_job_has_independent_tasks(&job->state);
     bool may = job->state.job.save_within_ms > 0;
     for (size_t i = 0; may && i < job->state.n_tasks; i++) {
-        may = job->phases[i] != WEIR_TASK_STARTING;
+        may = job->phases[i] != WEIR_TASK_STARTING || (is_alone && i != task);
     }
     return may;
 }
 
-static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struct snapshot_job *job)
+/* From this task on. */
+static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struct snapshot_job *job,
+                                          size_t task)
 {
     const struct weir_job *given = &job->state.job;
     int32_t n = snapshot->rows.n_jobs++;
@@ -158,7 +162,7 @@ static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struc
         .time_limit_ms = given->time_limit_ms,
         .expected_run_ms = run_history_expected_ms(&snapshot->history, job->work),
         .utilisation_pct = -1,
-        .can_checkpoint = may_save(job),
+        .can_checkpoint = may_save(job, task),
     };
     add_topology(snapshot, job->ask, row);
     return row;
@@ -348,7 +352,7 @@ static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_
     }
     for (size_t i = 0; i < job->state.n_tasks; i++) {
         if (chosen[i] != 0) {
-            row = row == NULL || is_service ? add_row_job(snapshot, job) : row;
+            row = row == NULL || is_service ? add_row_job(snapshot, job, i) : row;
             add_row_task(snapshot, row, job, i);
         }
     }
