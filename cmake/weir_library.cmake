@@ -93,11 +93,13 @@ endfunction()
 
 # weir_kinds(OUT FILE PATTERN [ABSENT FILE]): the source files of the kinds that FILE lists, a line WEIR_KIND(name) each
 # (base/kind.h). PATTERN is the path of a kind's file with @ in place of its name. A line WEIR_KIND_WITH(library, name)
-# stands for the same where the optional library is there (cmake/deps.cmake); elsewhere ABSENT is taken in its place, a
-# template that says @kind@ for the name. Without ABSENT the files need no library.
+# stands for the same where the optional library is there (cmake/deps.cmake), and OUT_LIBS has it then, for LIBS;
+# elsewhere ABSENT is taken in its place, a template that says @kind@ for the name and @noun@ for the folder. Without
+# ABSENT the files need no library.
 function(weir_kinds out file pattern)
   cmake_parse_arguments(arg "" "ABSENT" "" ${ARGN})
   set(sources "")
+  set(libs "")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${file})
   file(STRINGS ${CMAKE_SOURCE_DIR}/src/${file} lines REGEX "^WEIR_KIND(_WITH)?\\([a-z0-9_, ]+\\)$")
   foreach(line IN LISTS lines)
@@ -105,13 +107,17 @@ function(weir_kinds out file pattern)
     string(REGEX MATCHALL "[a-z0-9_]+" words ${words})
     list(POP_BACK words kind)
     string(REPLACE "@" ${kind} source ${pattern})
-    if(arg_ABSENT AND words AND NOT TARGET weir_dep_${words})
-      set(source ${CMAKE_CURRENT_BINARY_DIR}/${kind}_absent.c)
-      configure_file(${arg_ABSENT} ${source} @ONLY)
+    if(arg_ABSENT AND words AND TARGET weir_dep_${words})
+      list(APPEND libs ${words})
+    elseif(arg_ABSENT AND words)
+      get_filename_component(noun ${source} DIRECTORY)
+      configure_file(${arg_ABSENT} ${CMAKE_CURRENT_BINARY_DIR}/${source} @ONLY)
+      set(source ${CMAKE_CURRENT_BINARY_DIR}/${source})
     endif()
     list(APPEND sources ${source})
   endforeach()
   set(${out} ${sources} PARENT_SCOPE)
+  set(${out}_LIBS ${libs} PARENT_SCOPE)
 endfunction()
 
 # The thread sanitizer lets each process sleep for a second before it ends, in case a race shows up yet:

@@ -3,6 +3,7 @@
 #define WEIR_BASE_KIND_LAWS_H
 
 #include "base/kind.h"
+#include "base/library.h"
 #include "base/record.h"
 
 #include <check.h>
@@ -123,7 +124,7 @@ static void kind_laws_words(const struct weir_kind *kind)
 }
 
 /** Names are names and unique, also among the planned; everything is documented; defaults are valid;
- *  each option is read into a place of its own. */
+ *  each option is read into a place of its own; a library is one that builds know. */
 static void kind_laws_check(const struct weir_registry *registry)
 {
     struct weir_arena arena;
@@ -135,6 +136,10 @@ static void kind_laws_check(const struct weir_registry *registry)
         ck_assert_ptr_eq(weir_registry_get(registry, kind->name), kind);
         size_t len = strlen(kind->doc);
         ck_assert_msg(len > 20 && kind->doc[len - 1] == '.', "%s: %s", kind->name, kind->doc);
+        struct weir_error err;
+        ck_assert_msg(kind->library == NULL ||
+                          weir_library_need(kind->library, kind->name, &err) != WEIR_ERR_INTERNAL,
+                      "%s: cmake/deps.cmake has no %s", kind->name, kind->library);
         for (size_t k = 0; k < kind->n_options; k++) {
             kind_laws_option(kind, k, &arena);
         }

@@ -4,12 +4,23 @@
 #include "predict/source.h"
 #include "predict/stage.h"
 
+#include "base/library.h"
 #include "base/test_main.h"
+
+/* Without its library it has none, and is refused by name. */
+static bool has_code(const struct weir_kind *kind)
+{
+    struct weir_error err;
+    return kind->library == NULL || weir_library_need(kind->library, kind->name, &err) == WEIR_OK;
+}
 
 START_TEST(every_kind_has_its_code)
 {
     for (size_t i = 0; i < weir_sources.n_kinds; i++) {
         const struct source_ops *ops = predict_ops_of(weir_sources.kinds[i]);
+        if (!has_code(weir_sources.kinds[i])) {
+            continue;
+        }
         ck_assert_msg(ops != NULL && ops->start != NULL && ops->close != NULL &&
                           ops->stop != NULL && ops->ignored != NULL && ops->status != NULL,
                       "%s", weir_sources.kinds[i]->name);
@@ -19,13 +30,15 @@ START_TEST(every_kind_has_its_code)
     }
     for (size_t i = 0; i < weir_sinks.n_kinds; i++) {
         const struct sink_ops *ops = predict_ops_of(weir_sinks.kinds[i]);
-        ck_assert_msg(ops != NULL && ops->open != NULL && ops->deliver != NULL &&
-                          ops->close != NULL && ops->waits_event != NULL,
+        ck_assert_msg(!has_code(weir_sinks.kinds[i]) ||
+                          (ops != NULL && ops->open != NULL && ops->deliver != NULL &&
+                           ops->close != NULL && ops->waits_event != NULL),
                       "%s", weir_sinks.kinds[i]->name);
     }
     for (size_t i = 0; i < weir_stages.n_kinds; i++) {
         const struct stage_ops *ops = predict_ops_of(weir_stages.kinds[i]);
-        ck_assert_msg(ops != NULL && ops->run != NULL, "%s", weir_stages.kinds[i]->name);
+        ck_assert_msg(!has_code(weir_stages.kinds[i]) || (ops != NULL && ops->run != NULL), "%s",
+                      weir_stages.kinds[i]->name);
     }
     const struct weir_kind other = {.name = weir_sinks.kinds[0]->name};
     ck_assert_ptr_null(predict_ops_of(&other));

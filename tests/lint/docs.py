@@ -242,7 +242,7 @@ def load_kinds():
     """Noun → (name, explanation, rows of its options) of each kind, in the registry's order."""
     kinds = {}
     for noun, (registry, pattern) in KINDS.items():
-        for kind in re.findall(r"^WEIR_KIND\((\w+)\)$", read(registry), re.M):
+        for kind in re.findall(r"^WEIR_KIND(?:_WITH)?\((?:\w+, )?(\w+)\)$", read(registry), re.M):
             text = without_comments(read(pattern.format(kind)))
             body = braces_after(text, re.search(r"struct weir_kind \w+\s*=", text).start())
             member = lambda name: string(re.search(rf'\.{name} =\s*((?:"(?:\\.|[^"\\])*"\s*)+)', body)[1])
@@ -641,7 +641,7 @@ def check_kinds_are_used():
     for noun in ("source", "sink", "stage"):
         code = f"src/predict/{noun}/{{}}.c"
         registry, pattern = KINDS[noun]
-        for kind in re.findall(r"^WEIR_KIND\((\w+)\)$", read(registry), re.M):
+        for kind in re.findall(r"^WEIR_KIND(?:_WITH)?\((?:\w+, )?(\w+)\)$", read(registry), re.M):
             text = without_comments(read(code.format(kind)))
             for member in re.findall(r"WEIR_OPT_JSON\(\w+, (\w+),", read(pattern.format(kind))):
                 if not re.search(rf"->{member}\b", text):

@@ -46,7 +46,7 @@ class Kinds(unittest.TestCase):
 
     def test_the_registries_are_listed(self):
         for noun, file in NOUNS.items():
-            listed = re.findall(r"^WEIR_KIND\((\w+)\)$", (ROOT / file).read_text(), re.M)
+            listed = re.findall(r"^WEIR_KIND(?:_WITH)?\((?:\w+, )?(\w+)\)$", (ROOT / file).read_text(), re.M)
             self.assertEqual([name.replace("-", "_") for name in self.names(noun)], listed)
             asked = self.server.get("/kinds?noun=" + noun)["items"]
             self.assertEqual(asked, [kind for kind in self.kinds if kind["noun"] == noun])
