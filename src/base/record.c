@@ -216,6 +216,9 @@ static weir_status read_records(const struct weir_field *field, const json_t *va
     }
     char *items = weir_arena_calloc(arena, n + 1, field->of->size);
     for (size_t i = 0; i < n; i++) {
+        if (field->of->unknown != NULL) {
+            memcpy(items + i * field->of->size, field->of->unknown, field->of->size);
+        }
         weir_status status = weir_record_from_json(
             field->of, is_list ? json_array_get(value, i) : value,
             mode == WEIR_RECORD_TRUSTED ? WEIR_RECORD_TRUSTED : WEIR_RECORD_REPORT, arena,

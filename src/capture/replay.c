@@ -1,5 +1,6 @@
 #include "capture/replay.h"
 
+#include "base/buf.h"
 #include "base/grow.h"
 #include "ion/ion.h"
 #include "ion/policy.h"
@@ -12,6 +13,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* A snapshot from outside may differ by very much: what does not fit here is left out. */
+#define DIFFERENCE_MAX_BYTES ((size_t)16 << 10)
 
 #define ROWS_MAX 20000
 
@@ -119,7 +123,8 @@ static char *inputs_with(const char *inputs, const struct weir_policy_chain *cha
 static char *options_differ(const char *was, const char *now, struct weir_arena *arena)
 {
     json_t *a = json_loads(was, 0, NULL), *b = json_loads(now, 0, NULL), *value;
-    char *text = NULL;
+    struct weir_buf text;
+    weir_buf_init(&text, DIFFERENCE_MAX_BYTES);
     const char *key;
     json_object_foreach(b, key, value)
     {
@@ -127,9 +132,8 @@ static char *options_differ(const char *was, const char *now, struct weir_arena 
         if (!json_equal(before, value)) {
             char *x = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
             char *y = before != NULL ? json_dumps(before, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-            text = weir_arena_printf(arena, "%s%s%s is %s, it was %s", text != NULL ? text : "",
-                                     text != NULL ? "; " : "", key, x != NULL ? x : "",
-                                     y != NULL ? y : "not given");
+            weir_buf_printf(&text, "%s%s is %s, it was %s", text.len > 0 ? "; " : "", key,
+                            x != NULL ? x : "", y != NULL ? y : "not given");
             free(x);
             free(y);
         }
@@ -137,13 +141,18 @@ static char *options_differ(const char *was, const char *now, struct weir_arena 
     json_object_foreach(a, key, value)
     {
         if (json_object_get(b, key) == NULL) {
-            text = weir_arena_printf(arena, "%s%s%s is not given any more",
-                                     text != NULL ? text : "", text != NULL ? "; " : "", key);
+            weir_buf_printf(&text, "%s%s is not given any more", text.len > 0 ? "; " : "", key);
         }
     }
     json_decref(a);
     json_decref(b);
-    return text;
+    if (text.len == 0 && text.status != WEIR_OK) {
+        text.status = WEIR_OK;
+        weir_buf_printf(&text, "what differs is too long to be told");
+    }
+    char *copy = text.len > 0 ? weir_arena_memdup(arena, text.data, text.len) : NULL;
+    weir_buf_fini(&text);
+    return copy;
 }
 
 static char *policy_text_of(const struct row *row, struct weir_arena *arena)

@@ -90,6 +90,22 @@ bool weir_local_agent_differs(const struct weir_local_agent *agent)
     return differs;
 }
 
+/* Ours, but for the token of whoever started the server: an agent speaks with that of its folder. */
+static char **env_of(struct weir_arena *arena)
+{
+    size_t n = 0, n_kept = 0;
+    while (environ[n] != NULL) {
+        n++;
+    }
+    char **env = WEIR_ARENA_ARRAY(arena, n + 1, char *);
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(environ[i], "WEIR_TOKEN=", strlen("WEIR_TOKEN=")) != 0) {
+            env[n_kept++] = environ[i];
+        }
+    }
+    return env;
+}
+
 /* Write down what it is given, and start it. */
 static weir_status start_agent(const struct weir_local_agent *agent, struct weir_arena *arena,
                                struct weir_error *err)
@@ -100,6 +116,7 @@ static weir_status start_agent(const struct weir_local_agent *agent, struct weir
                                     strlen(options), 0600, err));
     const struct weir_spawn spawn = {.program = "/proc/self/exe",
                                      .argv = argv,
+                                     .env = env_of(arena),
                                      .log = weir_arena_printf(arena, "%s/agent.log", agent->dir),
                                      .place = WEIR_SPAWN_DETACHED};
     pid_t none;

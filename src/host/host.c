@@ -265,9 +265,19 @@ static void end(struct weir_host *host, struct host_line *line, atomic_bool *fla
     }
     if (line->is_started) {
         pthread_join(line->thread, NULL);
+        line->is_started = false;
     }
     if (line->client != NULL) {
         weir_client_close(line->client);
+        line->client = NULL;
+    }
+}
+
+void weir_host_end(struct weir_host *host)
+{
+    if (host != NULL) {
+        end(host, &host->follower, &host->is_stopping);
+        end(host, &host->reporter, &host->is_ending);
     }
 }
 
@@ -276,8 +286,7 @@ void weir_host_destroy(struct weir_host *host)
     if (host == NULL) {
         return;
     }
-    end(host, &host->follower, &host->is_stopping);
-    end(host, &host->reporter, &host->is_ending);
+    weir_host_end(host);
     pthread_cond_destroy(&host->changed);
     pthread_mutex_destroy(&host->lock);
     weir_arena_fini(&host->arena);

@@ -98,10 +98,14 @@ weir_status weir_host_create(const struct weir_host_config *config, struct weir_
 /** Start the threads, once. @return The system's error if there can be none. */
 weir_status weir_host_start(struct weir_host *host, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** End the threads, as far as they were started: calls to the server at once, `apply` when it returns. NULL is accepted. */
+/** End the threads, as far as they were started: calls to the server at once, `apply` when it returns. What is
+ *  noted from then on is not reported. NULL is accepted. */
+void weir_host_end(struct weir_host *host);
+
+/** The same, if it has not ended, and free it. */
 void weir_host_destroy(struct weir_host *host);
 
-/** Something changed: report at once. Any thread. NULL is accepted. */
+/** Something changed: report at once. Any thread, until it is destroyed. NULL is accepted. */
 void weir_host_notify(struct weir_host *host);
 
 /** Becomes true when it is to stop: for work that takes long. */

@@ -62,6 +62,13 @@ double weir_past_left(int64_t half_life_ms, int64_t elapsed_ms)
     return elapsed_ms > 0 ? exp2(-(double)elapsed_ms / (double)half_life_ms) : 1;
 }
 
+double weir_past_span_ms(int64_t half_life_ms, int64_t elapsed_ms)
+{
+    return elapsed_ms > 0 ? -expm1(-(double)elapsed_ms / (double)half_life_ms * M_LN2) *
+                                (double)half_life_ms / M_LN2
+                          : 0;
+}
+
 /* ---- the rule -------------------------------------------------------------------------------- */
 
 weir_status weir_past_rule_get(struct weir_txn *txn, struct weir_past_rule *out,
@@ -216,10 +223,13 @@ static weir_status roll_projects(struct weir_txn *txn, const struct weir_past_no
     struct account *list;
     size_t n;
     int64_t elapsed_ms = since_ms > 0 ? WEIR_MAX(now_ms - since_ms, (int64_t)0) : 0;
+    double span_ms = weir_past_span_ms(half_life_ms, elapsed_ms);
+    double kept =
+        elapsed_ms > 0 ? span_ms / (double)elapsed_ms : 1; /* Use was even, as far as is known. */
     WEIR_TRY(read_account(txn, arena, &list, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct account *account = &list[i];
-        double memory = memory_of(now, account->project) * (double)elapsed_ms;
+        double memory = memory_of(now, account->project) * span_ms;
         bool is_first = since_ms == 0; /* What was before anybody summed up is left out. */
         double devices = is_first ? 0
                                   : within(account->devices, account->devices_seen,
@@ -231,8 +241,8 @@ static weir_status roll_projects(struct weir_txn *txn, const struct weir_past_no
             continue;
         }
         decay(&account->sums, half_life_ms, now_ms);
-        account->sums.devices += devices;
-        account->sums.cpus += cpus;
+        account->sums.devices += devices * kept;
+        account->sums.cpus += cpus * kept;
         account->sums.memory += memory;
         WEIR_TRY(put(txn, account, err));
     }
@@ -254,11 +264,11 @@ weir_status weir_past_use_roll(struct weir_txn *txn, const struct weir_past_now 
     weir_status status = roll_projects(txn, now, rule.half_life_ms, since_ms, now_ms, &arena, err);
     weir_arena_fini(&arena);
     WEIR_TRY(status);
-    double elapsed_ms = since_ms > 0 ? (double)WEIR_MAX(now_ms - since_ms, (int64_t)0) : 0;
+    double span_ms = since_ms > 0 ? weir_past_span_ms(rule.half_life_ms, now_ms - since_ms) : 0;
     decay(&cluster.sums, rule.half_life_ms, now_ms);
-    cluster.sums.devices += now->device_milli * elapsed_ms;
-    cluster.sums.cpus += now->cpu_milli * elapsed_ms;
-    cluster.sums.memory += now->memory_bytes * elapsed_ms;
+    cluster.sums.devices += now->device_milli * span_ms;
+    cluster.sums.cpus += now->cpu_milli * span_ms;
+    cluster.sums.memory += now->memory_bytes * span_ms;
     WEIR_TRY(put(txn, &cluster, err));
     return weir_txn_next(txn, REVISIONS, &n_changes, err);
 }

@@ -61,6 +61,10 @@ struct weir_past_use {
 /** What is left of a unit after so long; a time below 0 is 0. Pure. */
 double weir_past_left(int64_t half_life_ms, int64_t elapsed_ms);
 
+/** What a level of 1 over so long adds up to, forgotten meanwhile: as long as the span where that is short, at most 1.44
+ *  half-lives. Pure. */
+double weir_past_span_ms(int64_t half_life_ms, int64_t elapsed_ms);
+
 /** Sum up since the last roll. In a write transaction. */
 weir_status weir_past_use_roll(struct weir_txn *txn, const struct weir_past_now *now,
                                int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;

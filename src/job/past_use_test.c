@@ -296,6 +296,26 @@ static weir_status roll_in(struct weir_txn *txn, void *context, struct weir_erro
     return weir_past_use_roll(txn, &eight, *(int64_t *)context, err);
 }
 
+/* However a span is cut, and however long it is: a cluster that was away for years has not had years of use. */
+START_TEST(a_span_adds_up_of_its_parts_and_has_an_end)
+{
+    struct weir_rng rng;
+    weir_rng_init(&rng, (uint64_t)_i + 1, 0);
+    int64_t half_life_ms = 60000 + (int64_t)weir_rng_below(&rng, 700000000);
+    int64_t first_ms = (int64_t)weir_rng_below(&rng, 900000000);
+    int64_t second_ms = (int64_t)weir_rng_below(&rng, 900000000);
+    double parts =
+        weir_past_span_ms(half_life_ms, first_ms) * weir_past_left(half_life_ms, second_ms) +
+        weir_past_span_ms(half_life_ms, second_ms);
+    ck_assert_double_eq_tol(weir_past_span_ms(half_life_ms, first_ms + second_ms), parts,
+                            1e-9 * parts + 1e-3);
+    ck_assert_double_le(weir_past_span_ms(half_life_ms, INT64_MAX / 2),
+                        1.45 * (double)half_life_ms);
+    ck_assert_double_eq(weir_past_span_ms(half_life_ms, -first_ms), 0);
+}
+
+END_TEST
+
 START_TEST(a_project_without_an_account_is_forgotten)
 {
     struct stretch stretch = {.now_ms = BEGIN_MS};
@@ -321,6 +341,7 @@ int main(void)
     tcase_add_test(tcase, after_a_half_life_of_nothing_half_is_left);
     tcase_add_test(tcase, a_clock_that_jumps_counts_nothing_twice);
     tcase_add_test(tcase, a_rule_that_cannot_be_is_refused_and_the_first_one_counts_nothing);
+    tcase_add_loop_test(tcase, a_span_adds_up_of_its_parts_and_has_an_end, 0, 20);
     tcase_add_test(tcase, a_project_without_an_account_is_forgotten);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

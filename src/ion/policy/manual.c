@@ -67,17 +67,23 @@ static weir_status check(void *options, const char *where, struct weir_arena *ar
     return WEIR_OK;
 }
 
-/** Who approved: "ann and bob". */
+static const char *name_of(const struct weir_policy_approval *approval)
+{
+    return approval->by != NULL ? approval->by : "";
+}
+
+/** Who approved: "ann and bob". Inputs from outside may name very many: one text, not one for each. */
 static const char *names_of(const struct weir_policy_inputs *inputs, struct weir_arena *arena)
 {
-    const char *names = "";
+    size_t size = 1;
     for (size_t i = 0; i < inputs->n_approvals; i++) {
-        const char *by = inputs->approvals[i].by;
-        names = weir_arena_printf(arena, "%s%s%s", names,
-                                  i == 0                         ? ""
-                                  : i + 1 == inputs->n_approvals ? " and "
-                                                                 : ", ",
-                                  by != NULL ? by : "");
+        size += strlen(" and ") + strlen(name_of(&inputs->approvals[i]));
+    }
+    char *names = weir_arena_alloc(arena, size), *end = names;
+    *end = '\0';
+    for (size_t i = 0; i < inputs->n_approvals; i++) {
+        end = stpcpy(end, i == 0 ? "" : i + 1 == inputs->n_approvals ? " and " : ", ");
+        end = stpcpy(end, name_of(&inputs->approvals[i]));
     }
     return names;
 }

@@ -31,15 +31,20 @@ static const struct weir_field threshold_fields[] = {
 };
 // clang-format on
 
-const struct weir_resource weir_threshold_resource =
-    WEIR_RESOURCE("threshold", "", weir_threshold, threshold_fields);
-
 const struct weir_threshold weir_threshold_unknown = {.threshold_low = NAN,
                                                       .threshold_high = NAN,
                                                       .deny_threshold = NAN,
                                                       .asked_rate = NAN,
                                                       .expected_rate = NAN,
                                                       .refused_share = NAN};
+
+/* What older versions stored lacks intervals and the deny list's: such are not known, not 0. */
+const struct weir_resource weir_threshold_resource = {.name = "threshold",
+                                                      .plural = "",
+                                                      .size = sizeof(struct weir_threshold),
+                                                      .fields = threshold_fields,
+                                                      .n_fields = WEIR_ARRAY_LEN(threshold_fields),
+                                                      .unknown = &weir_threshold_unknown};
 
 static const char sql_set[] =
     "UPDATE ion_pipelines SET threshold = :threshold WHERE id = :id AND type = 'prediction'";

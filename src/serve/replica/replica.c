@@ -158,8 +158,9 @@ void serve_replica_stop(struct serve_replica *replica, int64_t deadline_ms)
         return;
     }
     weir_host_notify(replica->host);
-    weir_host_destroy(replica->host); /* Before what it looks at. */
+    weir_host_end(replica->host); /* Before what it looks at. */
     front_stop(replica->front, deadline_ms);
     versions_destroy(replica->versions);
+    weir_host_destroy(replica->host); /* After those whose GPU may break until here: on_broken. */
     free(replica);
 }
