@@ -122,10 +122,11 @@ struct weir_resource {
         .doc = (field_doc), .of = &(resource), .n_offset = offsetof(struct strct, n_##member)      \
     }
 
-#define WEIR_RESOURCE(noun, nouns, strct, table)                                                   \
+/** The members behind the table may be more of the struct: `.unknown = &x`. */
+#define WEIR_RESOURCE(noun, nouns, strct, table, ...)                                              \
     {                                                                                              \
         .name = (noun), .plural = (nouns), .size = sizeof(struct strct), .fields = (table),        \
-        .n_fields = WEIR_ARRAY_LEN(table)                                                          \
+        .n_fields = WEIR_ARRAY_LEN(table), __VA_ARGS__                                             \
     }
 
 const struct weir_field *weir_resource_field(const struct weir_resource *resource,

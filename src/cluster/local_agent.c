@@ -90,7 +90,7 @@ bool weir_local_agent_differs(const struct weir_local_agent *agent)
     return differs;
 }
 
-/* Ours, but for the token of whoever started the server: an agent speaks with that of its folder. */
+/* Ours, but for the token of the person that started the server: an agent speaks with that of its folder. */
 static char **env_of(struct weir_arena *arena)
 {
     size_t n = 0, n_kept = 0;

@@ -186,7 +186,7 @@ def load_records():
     records = {}
     for _, text in sources("src"):
         for match in re.finditer(r'weir_resource (\w+)\s*=\s*WEIR_RESOURCE\(', text):
-            name, _, _, table = parts(text[match.end():closing(text, match.end() - 1) - 1])
+            name, _, _, table, *_ = parts(text[match.end():closing(text, match.end() - 1) - 1])
             records[match[1]] = (string(name), load_fields(text, table))
     return records
 

@@ -57,10 +57,10 @@ static bool act(struct agent *agent, struct attempt *a, unsigned actions)
         (void)report_held(agent, a);
     }
     /* Before its end, of which it decides what that means. */
-    bool owes_saved =
+    bool has_to_say_saved =
         !a->is_saved_told && a->seen.reported < PLAN_REPORTED_EXIT && task_has(a->dir, TASK_SAVED);
-    if (owes_saved && !report_is_quiet(agent)) {
-        owes_saved = report_saved(agent, a) != WEIR_OK;
+    if (has_to_say_saved && !report_is_quiet(agent)) {
+        has_to_say_saved = report_saved(agent, a) != WEIR_OK;
     }
     for (int i = 0; (actions & PLAN_SHIP_LOG) != 0 && i < CHUNKS_PER_TURN; i++) {
         has_more = false;
@@ -68,7 +68,7 @@ static bool act(struct agent *agent, struct attempt *a, unsigned actions)
             break;
         }
     }
-    if ((actions & PLAN_REPORT_EXIT) != 0 && !owes_saved && !report_is_quiet(agent)) {
+    if ((actions & PLAN_REPORT_EXIT) != 0 && !has_to_say_saved && !report_is_quiet(agent)) {
         (void)report_exit(agent, a);
     }
     if ((actions & PLAN_REMOVE) != 0) {

@@ -39,12 +39,8 @@ const struct weir_threshold weir_threshold_unknown = {.threshold_low = NAN,
                                                       .refused_share = NAN};
 
 /* What older versions stored lacks intervals and the deny list's: such are not known, not 0. */
-const struct weir_resource weir_threshold_resource = {.name = "threshold",
-                                                      .plural = "",
-                                                      .size = sizeof(struct weir_threshold),
-                                                      .fields = threshold_fields,
-                                                      .n_fields = WEIR_ARRAY_LEN(threshold_fields),
-                                                      .unknown = &weir_threshold_unknown};
+const struct weir_resource weir_threshold_resource = WEIR_RESOURCE(
+    "threshold", "", weir_threshold, threshold_fields, .unknown = &weir_threshold_unknown);
 
 static const char sql_set[] =
     "UPDATE ion_pipelines SET threshold = :threshold WHERE id = :id AND type = 'prediction'";
