@@ -73,8 +73,8 @@ struct weir_resource {
     size_t size;        /**< sizeof the struct. */
     const struct weir_field *fields;
     size_t n_fields;
-    const void *
-        unknown; /**< What a record within another holds where its JSON says nothing; NULL: zeros. */
+    /** What a record within another holds where its JSON says nothing; NULL: zeros. */
+    const void *unknown;
 };
 
 #define WEIR_FIELD(strct, member, field_type, field_flags, field_unit, field_doc)                  \
