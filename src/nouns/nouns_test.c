@@ -171,7 +171,7 @@ START_TEST(whose_a_row_is_is_found_by_indexes)
 {
     static const char *const few[] = {NULL};
     static const char schema[] = "main.";
-    struct asking asking = {NULL};
+    struct asking asking = {0};
     fixture_read(&fixture, owners_in, &asking);
     ck_assert_uint_ge(asking.n, 10);
     for (size_t i = 0; i < asking.n; i++) {
