@@ -180,6 +180,39 @@ static const struct weir_field whole_fields[] = {
 static const struct weir_resource whole_resource =
     WEIR_RESOURCE("whole", "wholes", whole, whole_fields);
 
+/** A record inside whose fields an older version did not know. */
+struct holder {
+    const struct sample *one;
+};
+
+static const struct sample sample_unknown = {.count = -1, .rate = NAN};
+static const struct weir_resource doubtful_resource =
+    WEIR_RESOURCE("sample", "samples", sample, sample_fields, .unknown = &sample_unknown);
+static const struct weir_field holder_fields[] = {
+    WEIR_FIELD_RECORD(holder, one, doubtful_resource, 0, "One"),
+};
+static const struct weir_resource holder_resource =
+    WEIR_RESOURCE("holder", "holders", holder, holder_fields);
+
+START_TEST(what_an_old_record_inside_does_not_say_is_unknown_and_not_zero)
+{
+    struct weir_arena arena;
+    struct holder held = {0};
+    weir_arena_init(&arena, 0);
+    weir_field_of_text(&holder_fields[0], "{\"name\":\"a\"}", &arena, &held);
+    ck_assert_int_eq(held.one->count, -1);
+    ck_assert(isnan(held.one->rate));
+    /* Nor does it become one by being written and read again. */
+    char *text = weir_record_text(&holder_resource, &held, &arena);
+    ck_assert_ptr_null(strstr(text, "\"rate\":0"));
+    weir_field_of_text(&holder_fields[0], "{\"count\":0,\"rate\":0.5}", &arena, &held);
+    ck_assert_int_eq(held.one->count, 0);
+    ck_assert_double_eq(held.one->rate, 0.5);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 static struct sample random_sample(struct weir_rng *rng)
 {
     static char *const texts[] = {NULL, "", "a", "\"quoted\" \xc3\xa4"};
@@ -283,6 +316,7 @@ END_TEST
 
 WEIR_TEST_MAIN("record", a_record_survives_the_way_over_json, nan_and_absence_are_null,
                records_inside_survive_the_way_over_json_and_rows,
+               what_an_old_record_inside_does_not_say_is_unknown_and_not_zero,
                what_is_wrong_in_a_record_inside_is_refused_with_its_path,
                text_over_its_fields_maximum_is_refused, wrong_input_is_refused_with_its_path,
                names_have_their_form)

@@ -301,6 +301,31 @@ START_TEST(the_agent_works_while_the_server_is_away)
 
 END_TEST
 
+/* Or the server takes a job that was asked to save for one that is done. */
+START_TEST(what_was_saved_while_the_server_was_away_is_told_before_the_end)
+{
+    char path[TASK_PATH_BYTES];
+    start_agent();
+    struct fake_task *task = fake_add(
+        "t1", 1, script("echo > $D/begun; until [ -e $D/go ]; do sleep 0.02; done; exit 0"));
+    fake_await(has_root("begun"));
+    fake.is_away = true;
+    ck_assert_int_eq(weir_file_write_atomic(task_path(path, root, "agent/tasks/t1.1/" TASK_SAVED),
+                                            "", 0, 0600, NULL),
+                     WEIR_OK);
+    ck_assert_int_eq(weir_file_write_atomic(task_path(path, root, "go"), "", 0, 0600, NULL),
+                     WEIR_OK);
+    fake_await(has_root("agent/tasks/t1.1/exit.json"));
+    kill_agent(SIGKILL); /* The next one knows what the folder says. */
+    start_agent();
+    fake.is_away = false;
+    fake_await(task->n_ends > 0);
+    ck_assert_int_ge(task->n_saved, 1);
+    ck_assert(!task->is_saved_late);
+}
+
+END_TEST
+
 START_TEST(a_task_that_should_stop_is_stopped_with_its_grandchildren)
 {
     start_agent();
@@ -638,6 +663,7 @@ int main(int argc, char **argv)
         tcase, records_that_the_machines_end_has_spoiled_are_made_anew_and_nothing_starts_twice);
     tcase_add_test(tcase, a_task_outlives_its_agent_and_its_end_is_told_by_the_next);
     tcase_add_test(tcase, the_agent_works_while_the_server_is_away);
+    tcase_add_test(tcase, what_was_saved_while_the_server_was_away_is_told_before_the_end);
     tcase_add_test(tcase, a_task_that_should_stop_is_stopped_with_its_grandchildren);
     tcase_add_test(tcase, a_task_that_is_no_longer_listed_is_stopped_and_forgotten);
     tcase_add_test(tcase, the_next_attempt_waits_until_the_one_before_has_ended);

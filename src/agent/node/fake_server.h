@@ -18,8 +18,9 @@
 struct fake_task {
     char id[64];
     int attempt;
-    json_t *document;      /* as the agent gets it; NULL: no longer listed */
-    int n_running, n_ends; /* reports */
+    json_t *document;               /* as the agent gets it; NULL: no longer listed */
+    int n_running, n_saved, n_ends; /* reports */
+    bool is_saved_late;             /* told after an end */
     int64_t pid;
     char state[16];
     int exit_code, signal;
@@ -88,6 +89,10 @@ static inline void fake_status(struct weir_http_request *request,
     } else if (strcmp(state, "running") == 0) {
         task->n_running++;
         task->pid = json_integer_value(json_object_get(body, "pid"));
+        weir_http_response_empty(response);
+    } else if (strcmp(state, "saved") == 0) {
+        task->n_saved++;
+        task->is_saved_late = task->n_ends > 0;
         weir_http_response_empty(response);
     } else {
         int exit_code = (int)json_integer_value(json_object_get(body, "exit_code"));
