@@ -34,9 +34,9 @@ function Isolation({ node }: { node: Node }) {
         <>
             <h3>What separates jobs</h3>
             {missing.length === 0 ? (
-                <p class="quiet">All walls stand: a user, folders, processes, messages and system calls of its own for each job.</p>
+                <p class="quiet">The sandbox is whole: a user, folders, processes, messages and system calls of its own for each job.</p>
             ) : (
-                <ul class="missing" aria-label={`Walls that ${node.name} lacks`}>
+                <ul class="missing" aria-label={`What the sandbox of ${node.name} lacks`}>
                     {missing.map((text) => (
                         <li key={text}>Missing: {text}</li>
                     ))}
