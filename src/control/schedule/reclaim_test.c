@@ -191,6 +191,34 @@ START_TEST(what_was_asked_leaves_though_nobody_wants_its_place_any_more)
 
 END_TEST
 
+/* Each task of a job whose tasks are independent is asked for itself. */
+START_TEST(a_task_that_runs_is_asked_though_another_of_its_job_only_starts)
+{
+    set_queue(&fixture, "blue", "default", NULL, 4, "");
+    set_queue(&fixture, "green", "other", NULL, 4, "");
+    heartbeat(&fixture, "a", 8);
+    char *job = add_job(
+        &fixture, (struct new_job){
+                      .kind = "predict", .project = "default", .n_tasks = 8, .cpu_millis = 1000});
+    let_all_save();
+    ck_assert_int_eq(cycle(&fixture), 8);
+    for (size_t i = 1; i < 8; i++) {
+        report(&fixture, job, i, WEIR_JOB_EVENT_TASK_RUNNING, 0);
+    }
+    (void)gang_of(&fixture, "other", 1, 4);
+    (void)cycle(&fixture);
+    struct weir_job_state state = job_state(&fixture, job);
+    size_t n = 0;
+    ck_assert(weir_job_has_independent_tasks(&state));
+    for (size_t i = 1; i < 8; i++) {
+        ck_assert_str_eq(state.tasks[i].state, "RUNNING");
+        n += state.tasks[i].asked_ms > 0;
+    }
+    ck_assert_uint_ge(n, 3);
+}
+
+END_TEST
+
 START_TEST(what_only_starts_is_stopped_at_once)
 {
     char *first[N_FIRST];
@@ -413,6 +441,7 @@ WEIR_TEST_MAIN_WITH("reclaim", set_up, tear_down,
                     what_can_save_is_asked_and_leaves_when_it_has_or_its_time_is_over,
                     what_was_asked_leaves_though_nobody_wants_its_place_any_more,
                     what_only_starts_is_stopped_at_once,
+                    a_task_that_runs_is_asked_though_another_of_its_job_only_starts,
                     while_no_queue_is_set_nothing_is_taken_from_anybody,
                     no_more_is_taken_than_is_lent, a_limit_holds_though_there_is_room,
                     a_gang_goes_whole, a_department_shares_among_its_projects_first,
