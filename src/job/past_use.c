@@ -1,5 +1,6 @@
 #include "job/past_use.h"
 
+#include "base/grow.h"
 #include "base/json.h"
 #include "job/usage.h"
 #include "store/event.h"
@@ -152,20 +153,6 @@ static weir_status put(struct weir_txn *txn, const struct account *account, stru
         NULL, err);
 }
 
-/* Rows of a statement as an array that grows in the arena. */
-static void *grown(struct weir_arena *arena, void *items, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap) {
-        return items;
-    }
-    *cap = 2 * *cap + 16;
-    void *larger = weir_arena_alloc(arena, *cap * size);
-    if (n > 0) {
-        memcpy(larger, items, n * size);
-    }
-    return larger;
-}
-
 static double f64_or_0(const struct weir_stmt *row, int i_column)
 {
     double value = weir_stmt_f64(row, i_column);
@@ -182,7 +169,7 @@ static weir_status read_account(struct weir_txn *txn, struct weir_arena *arena,
     WEIR_TRY(weir_stmt_open(txn, sql_account, WEIR_NO_BINDS, &row, err));
     WEIR_TRY(weir_stmt_step(row, &has_row, err));
     while (has_row) {
-        list = grown(arena, list, n, &cap, sizeof *list);
+        weir_arena_grow(arena, &list, sizeof *list, n, &cap);
         list[n++] = (struct account){
             .project = weir_stmt_text(row, 0, arena),
             .devices = weir_stmt_f64(row, 1),
@@ -304,7 +291,7 @@ weir_status weir_past_use_read(struct weir_txn *txn, struct weir_arena *arena,
         struct sums sums = {weir_stmt_int(row, 1), weir_stmt_f64(row, 2), weir_stmt_f64(row, 3),
                             weir_stmt_f64(row, 4)};
         decay(&sums, out_rule->half_life_ms, cluster.time_ms);
-        list = grown(arena, list, n, &cap, sizeof *list);
+        weir_arena_grow(arena, &list, sizeof *list, n, &cap);
         list[n++] = (struct weir_past_use){.project = weir_stmt_text(row, 0, arena),
                                            .devices = part_of(sums.devices, cluster.devices),
                                            .cpus = part_of(sums.cpus, cluster.cpus),
