@@ -116,7 +116,6 @@ START_TEST(rows_are_hidden_by_scopes_as_their_nouns_say)
                                      noun->table)};
         COLUMN(noun, noun->project);
         COLUMN(noun, noun->subject.key);
-        COLUMN(noun, noun->remembered);
         ck_assert_int_eq(weir_store_read_scoped(fixture.store, &nobody, texts_in, &asking, NULL),
                          WEIR_OK);
         ck_assert_msg(owner != NULL, "%s: what it is of is not described", noun->table);

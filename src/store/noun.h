@@ -106,8 +106,6 @@ struct weir_noun {
     /* Whose a row is: one of the next two; none: the platform's, and rights say who reads it. */
     const char *project;   /**< Column that names the project. */
     struct weir_row_of of; /**< It is of a row of another table. */
-    /** Of projects: key of a row by which many are of it, and are read with it. That a scope has it is then kept. */
-    const char *remembered;
     struct weir_subject subject;
     const char *stays;                       /**< Why no rule is needed. NULL: it has rules. */
     const struct weir_retain_rule *rules[3]; /**< To the first NULL. */

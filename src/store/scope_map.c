@@ -65,8 +65,6 @@ static void add_table(struct making *making, const char *name)
         table.kind = SCOPE_TABLE_OF_PROJECTS;
         table.column = noun->project;
         table.i_owner = SCOPE_PROJECT;
-        table.key = noun->remembered;
-        table.i_self = table.key != NULL ? owner_of(making, noun, table.key) : SCOPE_PROJECT;
     } else if (noun != NULL && noun->of.table != NULL) {
         table.column = noun->of.column;
         table.i_owner = owner_of(making, noun_of(making, noun->of.table), noun->of.key);

@@ -28,8 +28,6 @@ struct scope_table {
     enum scope_kind kind;
     const char *column; /**< OF_PROJECTS: what it names is … */
     size_t i_owner;     /**< … this. */
-    const char *key;    /**< A row that is seen is remembered by it, as … NULL: not. */
-    size_t i_self;      /**< … this. */
     bool is_owner;
 };
 

@@ -41,10 +41,7 @@ static const struct weir_field run_fields[] = {
 const struct weir_resource weir_run_resource = WEIR_RESOURCE("run", "runs", weir_run, run_fields);
 
 const struct weir_noun weir_noun_run = {
-    "runs",
-    .project = "project",
-    .remembered = "number",
-    WEIR_SUBJECT(run, id),
+    "runs", .project = "project", WEIR_SUBJECT(run, id),
     .stays = "goes with its job, else made by people and programs",
     .captured = WEIR_CAPTURED("runs", 150, .resource = &weir_run_resource, .by = "ion",
                               .time = "created_ms", .since_always = true, .ended = "finished_ms")};

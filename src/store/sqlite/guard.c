@@ -108,16 +108,6 @@ static int look_up(struct row_guard *guard, size_t owner, sqlite3_value *key, bo
     return code;
 }
 
-static void remember(struct row_guard *guard, size_t owner, sqlite3_value *key)
-{
-    bool is_known;
-    struct answer *answer = answer_of(guard, owner, key, &is_known);
-    if (answer != NULL && !is_known) {
-        answer->is_seen = true;
-        answer->round = guard->round;
-    }
-}
-
 static int is_in_scope(struct row_guard *guard, size_t owner, sqlite3_value *key, bool *out)
 {
     bool is_known;
@@ -153,16 +143,14 @@ static void sql_scoped(sqlite3_context *context, int n_values, sqlite3_value **v
     sqlite3_result_int(context, guard->txn != NULL && guard->txn->scope != NULL);
 }
 
-/* weir_sees(OWNER, KEY): is what it owns in the scope of the transaction that runs? With two values more: and then
- * remember that the owner IS, with this KEY, is. */
+/* weir_sees(OWNER, KEY): is what it owns in the scope of the transaction that runs? Both say nothing of
+ * the row: SQLite puts what a column is compared with in its place (r.project = 'red' makes it 'red' of every row). */
 static void sql_sees(sqlite3_context *context, int n_values, sqlite3_value **values)
 {
     struct row_guard *guard = sqlite3_user_data(context);
     bool sees;
+    (void)n_values;
     int code = is_in_scope(guard, (size_t)sqlite3_value_int(values[0]), values[1], &sees);
-    if (sees && n_values == 4) {
-        remember(guard, (size_t)sqlite3_value_int(values[2]), values[3]);
-    }
     if (code != SQLITE_OK) {
         sqlite3_result_error_code(context, code);
     } else {
@@ -181,12 +169,8 @@ static bool put_condition(const void *context, const char *table, const char *na
     }
     weir_buf_puts(out, "NOT weir_scoped()");
     if (found->kind == SCOPE_TABLE_OF_PROJECTS) {
-        weir_buf_printf(out, " OR weir_sees(%zu, %.*s.\"%s\"", found->i_owner, (int)len, name,
+        weir_buf_printf(out, " OR weir_sees(%zu, %.*s.\"%s\")", found->i_owner, (int)len, name,
                         found->column);
-        if (found->key != NULL) {
-            weir_buf_printf(out, ", %zu, %.*s.\"%s\"", found->i_self, (int)len, name, found->key);
-        }
-        weir_buf_puts(out, ")");
     }
     return true;
 }
@@ -243,7 +227,7 @@ weir_status sqlite_hide(struct connection *connection, struct weir_error *err)
     /* Deterministic: while a statement runs the answer stays, so that what it asks of one key is asked once. */
     const int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
     int code =
-        sqlite3_create_function(guard->db, "weir_sees", -1, flags, guard, sql_sees, NULL, NULL);
+        sqlite3_create_function(guard->db, "weir_sees", 2, flags, guard, sql_sees, NULL, NULL);
     if (code == SQLITE_OK) {
         code = sqlite3_create_function(guard->db, "weir_scoped", 0, flags, guard, sql_scoped, NULL,
                                        NULL);
