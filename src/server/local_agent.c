@@ -125,10 +125,11 @@ weir_status local_agent_start(const struct weir_local_agent *config, struct loca
                                     "next start gives it these"));
     }
     weir_status status = driver()->request(config, &wanted, err);
-    if (status != WEIR_OK && status != WEIR_ERR_NOSPACE) {
+    if (status != WEIR_OK && status != WEIR_ERR_NOSPACE && status != WEIR_ERR_IO) {
         return status;
     }
-    if (status != WEIR_OK) { /* the server works without it, and it is tried again */
+    if (status !=
+        WEIR_OK) { /* the disk does not take it: the server works without, and it is tried again */
         weir_log(WEIR_LOG_WARN, "agent_not_started", WEIR_KV_STR("dir", config->dir),
                  WEIR_KV_STR("error", err->message));
     }
