@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define PATH_MAX_BYTES 4096
+#define PATH_MAX_BYTES   4096
+#define LOCK_PATIENCE_MS 2000
+#define LOCK_TICK_MS     20
 
 /* Open a regular file of at most max_bytes. */
 static weir_status open_bounded(const char *path, size_t max_bytes, int *out_fd, size_t *out_size,
@@ -354,6 +357,16 @@ weir_status weir_file_lock(const char *path, int *out_fd, struct weir_error *err
     }
     *out_fd = fd;
     return WEIR_OK;
+}
+
+weir_status weir_file_lock_after(const char *path, int *out_fd, struct weir_error *err)
+{
+    weir_status status = weir_file_lock(path, out_fd, err);
+    for (int i = 0; i < LOCK_PATIENCE_MS / LOCK_TICK_MS && status == WEIR_ERR_CONFLICT; i++) {
+        (void)poll(NULL, 0, LOCK_TICK_MS);
+        status = weir_file_lock(path, out_fd, err);
+    }
+    return status;
 }
 
 void weir_sha256(const void *data, size_t len, char out[WEIR_SHA256_TEXT_BYTES])

@@ -98,6 +98,11 @@ weir_status weir_disk_space(const char *path, int64_t *out_total_bytes, int64_t 
  */
 weir_status weir_file_lock(const char *path, int *out_fd, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same, waiting up to 2 s for it: a process that was killed while it started a program leaves its locks to that
+ *  program's process until its exec. */
+weir_status weir_file_lock_after(const char *path, int *out_fd,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /** SHA-256 of a file's bytes as 64 hexadecimal digits and a NUL. */
 #define WEIR_SHA256_TEXT_BYTES 65
 weir_status weir_file_sha256(const char *path, char out[WEIR_SHA256_TEXT_BYTES],

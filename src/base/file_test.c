@@ -3,6 +3,7 @@
 #include "base/test_main.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,6 +145,27 @@ START_TEST(a_lock_is_held_by_one_and_freed_by_close)
 
 END_TEST
 
+static void *close_it(void *fd)
+{
+    (void)close(*(int *)fd);
+    return NULL;
+}
+
+START_TEST(a_lock_that_is_given_up_in_a_moment_is_waited_for)
+{
+    setup();
+    pthread_t thread;
+    int first, second;
+    ck_assert_int_eq(weir_file_lock(path_of("lock"), &first, &err), WEIR_OK);
+    ck_assert_int_eq(pthread_create(&thread, NULL, close_it, &first), 0);
+    ck_assert_int_eq(weir_file_lock_after(path_of("lock"), &second, &err), WEIR_OK);
+    (void)pthread_join(thread, NULL);
+    (void)close(second);
+    teardown();
+}
+
+END_TEST
+
 START_TEST(a_temporary_folder_is_made_where_the_environment_says)
 {
     char made[WEIR_DIR_TEMPORARY_BYTES] = "kept", again[WEIR_DIR_TEMPORARY_BYTES];
@@ -209,5 +231,6 @@ WEIR_TEST_MAIN("file", what_was_written_is_read_back_and_hashes_as_published,
                errors_name_the_path_and_the_limit, a_file_made_anew_holds_what_was_written_last,
                a_failed_write_leaves_the_old_file_and_no_other,
                a_lock_is_held_by_one_and_freed_by_close,
+               a_lock_that_is_given_up_in_a_moment_is_waited_for,
                a_temporary_folder_is_made_where_the_environment_says,
                removing_a_tree_does_not_follow_links, a_disk_is_named_by_file_system)

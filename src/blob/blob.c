@@ -36,7 +36,7 @@ weir_status weir_blobs_open(const char *dir, struct weir_blobs **out, struct wei
     weir_status status;
     WEIR_TRY_GOTO(weir_dir_make(dir, 0700, err), status, fail);
     (void)snprintf(path, sizeof(path), "%s/lock", dir);
-    WEIR_TRY_GOTO(weir_file_lock(path, &blobs->lock_fd, err), status, fail);
+    WEIR_TRY_GOTO(weir_file_lock_after(path, &blobs->lock_fd, err), status, fail);
     (void)snprintf(path, sizeof(path), "%s/tmp", dir);
     WEIR_TRY_GOTO(weir_dir_remove(path, err), status, fail);
     WEIR_TRY_GOTO(weir_dir_make(path, 0700, err), status, fail);

@@ -222,7 +222,7 @@ static weir_status open_parts(struct outbox *outbox, struct weir_error *err)
     char path[4200];
     WEIR_TRY(weir_dir_make(outbox->dir, 0700, err));
     (void)snprintf(path, sizeof path, "%s/lock", outbox->dir);
-    WEIR_TRY(weir_file_lock(path, &outbox->lock_fd, err));
+    WEIR_TRY(weir_file_lock_after(path, &outbox->lock_fd, err));
     WEIR_TRY(outbox_log_open(outbox->dir, config->segment_bytes, &outbox->log, err));
     WEIR_TRY(outbox_index_init(&outbox->index, config->n_remembered != 0 ? config->n_remembered
                                                                          : OUTBOX_REMEMBERED));

@@ -221,7 +221,8 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     server->state = weir_arena_strdup(&server->arena, absolute);
     free(absolute);
     WEIR_TRY(privacy_close_folder(server->state, err));
-    weir_status status = weir_file_lock(path_in(server, "server.lock"), &server->lock_fd, err);
+    weir_status status =
+        weir_file_lock_after(path_in(server, "server.lock"), &server->lock_fd, err);
     if (status == WEIR_ERR_CONFLICT) {
         return weir_error_set(
             err, WEIR_ERR_CONFLICT,

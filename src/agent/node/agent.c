@@ -16,11 +16,9 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#define HEARTBEAT_MS     5000
-#define TICK_MS          1000
-#define DIR_MAX_BYTES    800 /* so that every path below it fits into TASK_PATH_BYTES */
-#define LOCK_PATIENCE_MS 2000
-#define LOCK_TICK_MS     20
+#define HEARTBEAT_MS  5000
+#define TICK_MS       1000
+#define DIR_MAX_BYTES 800 /* so that every path below it fits into TASK_PATH_BYTES */
 #define CHUNKS_PER_TURN                                                                            \
     8 /* pieces of one log, before the others and the heartbeat get their turn */
 
@@ -270,15 +268,8 @@ static weir_status open_folder(struct agent *agent, struct weir_error *err)
     const struct weir_agent_config *config = agent->config;
     char path[TASK_PATH_BYTES];
     WEIR_TRY(weir_dir_make(agent->tasks_dir, 0700, err));
-    /* An agent that was killed while it started a supervisor left the lock to that process until
-     * its exec: be patient for a moment. */
-    int64_t give_up_ms = weir_mono_ms() + LOCK_PATIENCE_MS;
-    weir_status status = weir_file_lock(task_path(path, config->dir, "lock"), &agent->lock_fd, err);
-    while (status == WEIR_ERR_CONFLICT && weir_mono_ms() < give_up_ms) {
-        struct pollfd fd = {.fd = config->stop_fd, .events = POLLIN};
-        (void)poll(&fd, 1, LOCK_TICK_MS);
-        status = weir_file_lock(path, &agent->lock_fd, err);
-    }
+    weir_status status =
+        weir_file_lock_after(task_path(path, config->dir, "lock"), &agent->lock_fd, err);
     if (status == WEIR_ERR_CONFLICT) {
         return weir_error_set(err, WEIR_ERR_CONFLICT, "an agent is already running from %s",
                               config->dir);

@@ -31,7 +31,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_PATIENCE_MS     2000 /* the agent's look at the lock is over in microseconds */
 #define TICK_MS              1000
 #define KILL_TICK_MS         50
 #define LINGER_TICK_MS       100
@@ -661,17 +660,10 @@ int weir_agent_supervise(const char *task_dir)
     char path[TASK_PATH_BYTES];
     struct weir_error err;
     int lock_fd;
-    int64_t give_up_ms = weir_mono_ms() + LOCK_PATIENCE_MS;
-    weir_status status = WEIR_ERR_CONFLICT;
     if (!weir_path_is_dir(task_dir)) {
         return 0; /* removed: the attempt is over and forgotten */
     }
-    while (status == WEIR_ERR_CONFLICT && weir_mono_ms() < give_up_ms) {
-        status = weir_file_lock(task_path(path, task_dir, "lock"), &lock_fd, &err);
-        if (status == WEIR_ERR_CONFLICT) {
-            (void)poll(NULL, 0, KILL_TICK_MS);
-        }
-    }
+    weir_status status = weir_file_lock_after(task_path(path, task_dir, "lock"), &lock_fd, &err);
     if (status != WEIR_OK) {
         return status == WEIR_ERR_CONFLICT ? 0 : 1; /* another one is at it */
     }
