@@ -58,7 +58,7 @@ def find(state, path, parts, query):
     if parts[0] == "models" and len(parts) == 5 and parts[4] in ("lineage", "card"):
         one = next((one for one in versions if one["model"] == parts[1] and str(one["version"]) == parts[3]), None)
         return one and (of_version(state, one) if parts[4] == "lineage" else card(state, one))
-    if parts[0] == "datasets" and len(parts) == 5 and parts[4] == "lineage":
+    if parts[0] == "datasets" and len(parts) == 5 and parts[4] == "lineage" and state.versions:
         own, one = dataset(parts[1], int(parts[3])), state.versions[0]
         gallery = {"ion": made.ION, "pipeline": made.PIPELINE, "dataset": parts[1], "version": own["version"], "decisions": {**COUNTS, "is_whole": False, "why": "Some may have been deleted."}}
         reader = {key: run_of(state, one)[key] for key in ("id", "name", "kind", "status", "created_by", "created_ms")}

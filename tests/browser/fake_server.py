@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import fake_data as made
+import fake_dataset
 import fake_ion
 import fake_lineage
 import fake_serve
@@ -64,6 +65,7 @@ class State:
         self.runs, self.jobs, self.tasks, self.logs = [], [], {}, {}
         self.versions, self.candidates, self.nodes, self.ions = [], [], [], []
         self.datasets = []
+        self.files, self.frozen, self.refused_files = {}, {}, set()  # of datasets that the page made
         self.members = []  # of every ION
         self.policy_decisions = []  # of every ION
         self.audit = []
@@ -535,6 +537,10 @@ class Handler(BaseHTTPRequestHandler):
             return next((one for one in state.ions if one["name"] == parts[1]), None)
         if path == "datasets":
             return state.datasets
+        if parts[0] == "datasets" and parts[-1] == "freeze":
+            return fake_dataset.freeze(state, parts[1])
+        if parts[0] == "datasets" and parts[1] in state.files:
+            return [one for one in [state.frozen.get(parts[1])] if one] if parts[-1] == "versions" else None
         if parts[0] == "datasets":
             found = next((one for one in state.datasets if one["name"] == parts[1]), None)
             return found and [{"id": f"{parts[1]}-{n}", "dataset": parts[1], "version": n, "digest": "%064x" % n, "blob": f"manifest-{n}", "n_files": 40 * n,
@@ -652,7 +658,13 @@ class Handler(BaseHTTPRequestHandler):
         if served is not None:
             self.answer(*served)
             return
-        document = json.loads(body) if body else {}
+        is_file = parts[0] == "datasets" and self.command == "PUT"
+        document = json.loads(body) if body and not is_file else {}
+        with self.state.lock:
+            served = fake_dataset.change(self.state, self.command, parts, body, document)
+        if served is not None:
+            self.answer(*served)
+            return
         with self.state.lock:
             wrong = fake_sweep.problem(document) if parts == ["sweeps"] else None
             changes = [] if wrong else [

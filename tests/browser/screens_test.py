@@ -1,6 +1,8 @@
 """The screens one by one: links that lead somewhere, nothing cut off, figures that say what they are."""
 
 import random
+import shutil
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -92,6 +94,58 @@ class LinkTest(WithPage):
         found = page.driver.execute_async_script(
             "const done = arguments[1]; fetch(arguments[0].href).then((r) => r.text()).then(done)", link)
         self.assertEqual(found, f"model {version['blob']}")
+
+
+class DatasetTest(WithPage):
+    is_empty = True
+
+    def folder(self, files):
+        root = Path(tempfile.mkdtemp()) / "shapes"
+        self.addCleanup(shutil.rmtree, root.parent)
+        for path, body in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(body)
+        return str(root)
+
+    def test_a_folder_becomes_a_dataset_is_frozen_and_each_file_that_is_not_taken_is_named(self):
+        page, state = self.page, self.state
+        self.may_fail_requests = True
+        state.refused_files = {b"too much"}
+        page.go("datasets")
+        page.button("Choose a folder")
+        page.one("input[name=folder]").send_keys(self.folder({
+            "round/a.png": b"1", "round/b.png": b"22", "square/a.png": b"333", "square/c.png": b"damaged", "square/d.png": b"too much", "square/e.png": b"",
+            "square/.hidden": b"no"}))
+        self.assertEqual(page.one("dialog input[name=name]").get_attribute("value"), "shapes")
+        page.button("Make it, and send the files", "dialog").click()
+        page.has_text("#dataset-title", "shapes")
+        page.has_text('[role="status"]', "4 of 5 files")
+        page.has_text("main", "2 files are not taken")
+        self.assertEqual(sorted(page.texts("main ul.list code")), ["shapes/square/e.png", "square/d.png"])
+        page.has_text("main", "the disk is full")
+        self.assertEqual(sorted(state.files["shapes"]), ["round/a.png", "round/b.png", "square/a.png", "square/c.png"])
+        state.refused_files = set()
+        page.button("Send it again").click()
+        page.has_text('[role="status"]', "1 of 1 file")
+        page.has_text("main", "1 file is not taken")
+        self.assertEqual(state.files["shapes"]["square/d.png"], b"too much")
+        page.button("Freeze a version").click()
+        page.has_text("main", "1 file of v1 seems damaged")
+        page.has_text("main", "square/c.png: it is no picture")
+        page.has_text('main table[aria-label="Versions"]', "v1")
+
+    def test_an_empty_dataset_is_made_once_and_refused_where_it_stands(self):
+        page = self.page
+        page.go("datasets")
+        for title in ("made", "refused"):
+            page.button("New dataset").click()
+            page.one("dialog input[name=name]").send_keys("faces")
+            page.button("Make it", "dialog").click()
+            if title == "made":
+                page.has_text("#dataset-title", "faces")
+                page.has_text("main", "No version yet")
+        self.may_fail_requests = True
+        page.has_text('dialog [role="alert"]', "there is a dataset faces")
 
 
 class FigureTest(WithPage):
@@ -521,4 +575,4 @@ class CommandTest(unittest.TestCase):
             self.assertIn(stem, manual, command)
 
 
-CASES = [LinkTest, FigureTest, LookTest, HealthTest, ThresholdTest, AlertTest, JobTest, HeadingTest, CommandTest]
+CASES = [DatasetTest, LinkTest, FigureTest, LookTest, HealthTest, ThresholdTest, AlertTest, JobTest, HeadingTest, CommandTest]

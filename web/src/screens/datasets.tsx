@@ -3,16 +3,21 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Dataset, DatasetVersion, Ion } from '../api'
 import { COMMANDS } from '../commands'
 import { Empty, Facts, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
+import { DropFiles, Freeze, NewDataset, RIGHT, UploadFiles } from '../components/dataset_upload'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Picture } from '../components/face'
 import { DatasetLineageView } from '../components/lineage_view'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
+import { Icon } from '../components/icon'
+import { Act } from '../components/locked'
 import { Table, type Column } from '../components/table'
 import { bytes, dayTime, millis, NONE, short } from '../format'
 import type { Args, Screen } from '../screen'
 import { apiUrl, getAll, request, segment } from '../state/http'
+import type { Found } from '../state/dataset_upload'
 import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
+import { may } from '../state/rights'
 import { href, hrefWith, param, setQuery } from '../state/route'
 import { datasets, ions } from '../state/store'
 
@@ -148,10 +153,15 @@ function Versions({ dataset }: { dataset: Dataset }) {
         <Loaded resource={versions}>
             {(items) => {
                 const version = items.find((one) => `v${one.version}` === param('v')) ?? items[0]
+                const freeze = <Freeze dataset={dataset} onDone={() => void versions.load()} />
                 return version === undefined ? (
-                    <p class="quiet">No version yet: one is made when the files are frozen.</p>
+                    <>
+                        <p class="quiet">No version yet: one is made when the files are frozen. From then on nobody can change it.</p>
+                        {freeze}
+                    </>
                 ) : (
                     <>
+                        {freeze}
                         <Table
                             label="Versions"
                             rows={items}
@@ -205,6 +215,12 @@ function DatasetDrawer({ dataset }: { dataset: Dataset }) {
             <p>
                 <a href={href('experiments', { q: `dataset = "${dataset.name}" or dataset.name = "${dataset.name}"` })}>Runs that read it</a>
             </p>
+            {dataset.is_uploaded && may(RIGHT, dataset.project) && (
+                <>
+                    <h3>Files</h3>
+                    <UploadFiles key={dataset.name} dataset={dataset} />
+                </>
+            )}
             <h3>Versions</h3>
             <Versions key={dataset.name} dataset={dataset} />
         </Drawer>
@@ -212,6 +228,7 @@ function DatasetDrawer({ dataset }: { dataset: Dataset }) {
 }
 
 function Datasets({ args }: { args: Args }) {
+    const [making, setMaking] = useState<Found[]>() // files that a new one begins with
     const all = (datasets.data.value ?? []).filter(inProject)
     const found = filtered(all, FILTER)
     const wanted = args['dataset']
@@ -224,14 +241,24 @@ function Datasets({ args }: { args: Args }) {
     )
     return (
         <>
-            <PageHead title="Datasets" sub="What models are trained with and people are recognised by" />
+            <PageHead title="Datasets" sub="What models are trained with and people are recognised by">
+                <Act right={RIGHT} tone="primary" onClick={() => setMaking([])}>
+                    <Icon name="plus" /> New dataset
+                </Act>
+            </PageHead>
+            {making && <NewDataset files={making} onClose={() => setMaking(undefined)} />}
             <Loaded resource={datasets} rows={6}>
                 {() =>
                     all.length === 0 && !wanted ? (
                         <div class="panel">
                             <Empty icon="data" title="No datasets yet" command={COMMANDS.createDataset}>
-                                A dataset is a folder with a folder of pictures for each class:
+                                A dataset is a folder with a folder of pictures for each class. Drop one here, or name a folder of the server:
                             </Empty>
+                            {may(RIGHT) && (
+                                <div class="panel-body">
+                                    <DropFiles hint="A folder is a class: its name is what the pictures show." onFiles={setMaking} />
+                                </div>
+                            )}
                         </div>
                     ) : (
                         <>
