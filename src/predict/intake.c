@@ -79,6 +79,9 @@ struct frame *frame_create_keyed(const char *camera, const char *key, int64_t nu
 void frame_destroy(struct frame *frame)
 {
     if (frame != NULL) {
+        if (frame->release != NULL) {
+            frame->release(frame);
+        }
         free(frame->bytes);
         free(frame->path);
         free(frame->damage);

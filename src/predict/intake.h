@@ -13,6 +13,7 @@
 #define WEIR_PREDICT_INTAKE_H
 
 #include "base/status.h"
+#include "vision/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +30,10 @@ struct frame {
     bool is_keyed;  /**< The source has given the key. */
     uint8_t *bytes; /**< The picture as it came; the frame owns it. May be NULL. */
     size_t n_bytes;
+    /** Pixels of a source that decodes itself; form NONE: the bytes are the picture. */
+    struct weir_view view;
+    /** Gives the view's memory back, before the frame is freed. NULL: there is nothing to give. Any thread. */
+    void (*release)(struct frame *frame);
     char *path;          /**< Of a directory's file; the frame owns it. */
     char *damage;        /**< Why there are no usable bytes, or NULL; the frame owns it. */
     int64_t received_ms; /**< Wall clock when the last byte was there. */
