@@ -195,12 +195,13 @@ static void say_what_is_there(struct rtsp_text text, char out[NAMES_BYTES])
 
 weir_status rtsp_sdp_parse(struct rtsp_text text, struct rtsp_sdp *out, struct weir_error *err)
 {
-    struct rtsp_sdp best = {0};
+    const struct rtsp_sdp none = {.control = {"", 0}, .session_control = {"", 0}};
+    struct rtsp_sdp best = none;
     struct media media, best_media = {0};
     struct rtsp_text rest = text, unused;
     bool has_one = false;
     while (next_media(&rest, &media)) {
-        struct rtsp_sdp one = {0};
+        struct rtsp_sdp one = none;
         bool is_other_way = find_attribute(media.lines, "sendonly", -1, &unused);
         if (!rtsp_text_is(media.kind, "video") || !find_codec(&media, &one) ||
             find_attribute(media.lines, "inactive", -1, &unused) || (has_one && is_other_way)) {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct rtsp_text {
-    const char *at;
+    const char *at; /**< Never NULL. */
     size_t n;
 };
 
