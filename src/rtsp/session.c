@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { DEFAULT_TIMEOUT_S = 60, HEADERS_BYTES = 128 };
+enum { DEFAULT_TIMEOUT_S = 60, HEADERS_BYTES = 128, UDP_ROOM_BYTES = 4 << 20 };
 
 /* How long a missing packet is waited for over UDP: what overtakes in a network does so within a few ms. */
 #define REORDER_NS ((uint64_t)50000000)
@@ -277,8 +277,12 @@ static weir_status open_udp(struct weir_rtsp *rtsp, const struct weir_rtsp_socke
     if (rtsp->datagram == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    return sockets->bind_pair(sockets->context, rtsp->dialogue.address.host, rtsp->udp,
-                              &rtsp->udp_port, err);
+    WEIR_TRY(sockets->bind_pair(sockets->context, rtsp->dialogue.address.host, rtsp->udp,
+                                &rtsp->udp_port, err));
+    /* A key frame comes as one burst; a kernel that does not grant so much takes what it does. */
+    int room_bytes = UDP_ROOM_BYTES;
+    (void)setsockopt(rtsp->udp[0], SOL_SOCKET, SO_RCVBUF, &room_bytes, sizeof room_bytes);
+    return WEIR_OK;
 }
 
 weir_status rtsp_session_start(struct weir_rtsp *rtsp, const struct weir_rtsp_sockets *sockets,
