@@ -63,6 +63,10 @@ START_TEST(jpeg_files_get_their_headers)
     put_jpeg(stream, number++, 0, 50, scan, sizeof scan, true);
     ck_assert_int_eq(rtsp_stream_take(stream, 1, &unit, &err), WEIR_OK);
     ck_assert_uint_eq(unit.n_lost_before, 3);
+    /* a part that does not follow the one before it, though no packet is missing */
+    put_jpeg(stream, number++, 0, 50, scan, 5, false);
+    put_jpeg(stream, number++, 6, 50, scan, 2, true);
+    ck_assert_int_eq(rtsp_stream_take(stream, 1, &unit, &err), WEIR_ERR_TIMEOUT);
     rtsp_stream_fini(stream);
     free(stream);
 }

@@ -50,8 +50,8 @@ static void check_description(struct rtsp_text body)
     free(sdp);
 }
 
-/* What proves it is one header, and stays one. */
-static void check_challenge(const struct rtsp_message *message)
+/* What proves it is one header, and stays one, and says the password only if the camera's own words do. */
+static void check_challenge(const struct rtsp_message *message, bool has_secret)
 {
     struct rtsp_auth auth = {0};
     struct weir_buf out;
@@ -60,7 +60,7 @@ static void check_challenge(const struct rtsp_message *message)
         rtsp_auth_put(&auth, "ada", "secret", "DESCRIBE", "rtsp://camera:554/", &out);
         const char *end = strstr(out.data, "\r\n");
         if (out.status != WEIR_OK || end == NULL || end[2] != '\0' ||
-            strstr(out.data, "secret") != NULL) {
+            (!has_secret && strstr(out.data, "secret") != NULL)) {
             abort();
         }
     }
@@ -87,6 +87,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_within(value, data, used);
     }
     check_description(message.body);
-    check_challenge(&message);
+    check_challenge(&message, memmem(data, used, "secret", strlen("secret")) != NULL);
     return 0;
 }

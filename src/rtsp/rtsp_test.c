@@ -41,6 +41,7 @@ struct camera {
     int client_port, n_kept_alive;
     bool has_torn_down, has_seen_secret;
     const char *nonce;
+    unsigned long n_proofs; /* as the last one counts itself */
 };
 
 static void say(struct camera *camera, const void *bytes, size_t n)
@@ -119,7 +120,7 @@ static bool has(const char *request, const char *text)
 }
 
 /* Is the proof right? By the formulas, from the request's own words. The password is "se cret". */
-static bool is_proven(const struct camera *camera, const char *request, const char *method)
+static bool is_proven(struct camera *camera, const char *request, const char *method)
 {
     const char *proof = strstr(request, "Authorization: ");
     if (camera->script.challenge == NULL) {
@@ -146,11 +147,15 @@ static bool is_proven(const struct camera *camera, const char *request, const ch
     rtsp_md5(text, strlen(text), b);
     if (has(camera->script.challenge, "qop")) {
         (void)sscanf(strstr(proof, "nc=") + 3, "%15[0-9a-f]", nc);
+        if (strtoul(nc, NULL, 16) != camera->n_proofs + 1) {
+            return false;
+        }
         (void)snprintf(text, sizeof text, "%s:%s:%s:%s:auth:%s", a, camera->nonce, nc, cnonce, b);
     } else {
         (void)snprintf(text, sizeof text, "%s:%s:%s", a, camera->nonce, b);
     }
     rtsp_md5(text, strlen(text), a);
+    camera->n_proofs++;
     (void)snprintf(expected, sizeof expected, "response=\"%s\"", a);
     return has(proof, expected) && has(request, uri);
 }
@@ -202,6 +207,7 @@ static void answer(struct camera *camera, const char *request)
     if (is_alive && camera->script.wants_stale) {
         camera->script.wants_stale = false;
         camera->nonce = "second";
+        camera->n_proofs = 0;
     }
     if (is_proven(camera, request, method)) {
         answer_of(camera, request, method, text);

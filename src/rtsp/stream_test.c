@@ -315,8 +315,9 @@ static void take_all(struct receiver *receiver, const struct sender *sender, uin
     ck_assert_int_eq(status, WEIR_ERR_TIMEOUT);
 }
 
+/* n_twice: of the packets that are not lost, how many come a second time. */
 static void receive(const struct sender *sender, const struct sent_packet *const *order, size_t n,
-                    uint64_t wait_ns)
+                    uint64_t wait_ns, size_t n_twice)
 {
     struct receiver *receiver = calloc(1, sizeof *receiver);
     ck_assert_ptr_nonnull(receiver);
@@ -336,6 +337,7 @@ static void receive(const struct sender *sender, const struct sent_packet *const
     for (int k = receiver->i_last + 1; k < N_UNITS; k++) {
         ck_assert_msg(!receiver->expected.is_given[k], "unit %d is missing", k);
     }
+    ck_assert_uint_eq(rtsp_stream_counts(&receiver->stream).n_late, n_twice);
     rtsp_stream_fini(&receiver->stream);
     free(receiver);
 }
@@ -368,7 +370,7 @@ START_TEST(units_come_out_as_they_went_in)
     for (size_t i = 0; i < sender.n_packets; i++) {
         order[i] = &sender.packets[i];
     }
-    receive(&sender, order, sender.n_packets, 0);
+    receive(&sender, order, sender.n_packets, 0, 0);
     free(order);
     forget_all(&sender);
 }
@@ -383,18 +385,19 @@ START_TEST(datagrams_that_overtake_change_nothing)
     lose(&sender, rates[_i / 2 % N_RATES]);
     const struct sent_packet **order = calloc(2 * sender.n_packets, sizeof(*order));
     struct sent_packet *copies = calloc(sender.n_packets, sizeof *copies);
-    size_t n = 0;
+    size_t n = 0, n_twice = 0;
     for (size_t i = 0; i < sender.n_packets; i++) {
         copies[i] = sender.packets[i];
-        copies[i].arrival_ns += JITTER_NS + weir_rng_below(&sender.rng, JITTER_NS);
+        copies[i].arrival_ns += 1 + weir_rng_below(&sender.rng, JITTER_NS);
         sender.packets[i].arrival_ns += i == 0 ? 0 : weir_rng_below(&sender.rng, JITTER_NS);
         order[n++] = &sender.packets[i];
         if (weir_rng_below(&sender.rng, 10) == 0) {
             order[n++] = &copies[i];
+            n_twice += !copies[i].is_lost;
         }
     }
     qsort(order, n, sizeof(*order), by_arrival);
-    receive(&sender, order, n, WAIT_NS);
+    receive(&sender, order, n, WAIT_NS, n_twice);
     free(copies);
     free(order);
     forget_all(&sender);
