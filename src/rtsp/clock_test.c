@@ -24,14 +24,15 @@ START_TEST(a_jump_begins_an_epoch_and_time_goes_on)
         int64_t media_ms;
     } rows[] = {
         {0, 1000, 1, 0},
-        {9000, 1100, 1, 100},           /* it has wrapped */
-        {18000, 4100, 1, 200},          /* the network stood still */
-        {63000, 4110, 1, 700},          /* and catches up */
-        {63000 + 180000, 4120, 2, 710}, /* two seconds ahead of what has passed here */
-        {63000 + 270000, 5120, 2, 1710},
-        {63000 + 188000, 5130, 2, 1710}, /* pictures that are shown in another order */
-        {63000 + 270000 - 3600u * 90000, 5140, 3, 1720}, /* an hour back */
-        {63000 + 279000 - 3600u * 90000, 5240, 3, 1820},
+        {9000, 1100, 1, 100},             /* it has wrapped */
+        {18000, 4100, 1, 200},            /* the network stood still */
+        {63000, 4110, 1, 700},            /* and catches up */
+        {333000, 7110, 1, 3700},          /* a slow camera */
+        {333000 + 180000, 7120, 2, 3710}, /* two seconds ahead of what has passed here */
+        {333000 + 270000, 8120, 2, 4710},
+        {333000 + 188000, 8130, 2, 4710}, /* pictures that are shown in another order */
+        {333000 + 270000 - 3600u * 90000, 8140, 3, 4720}, /* an hour back */
+        {333000 + 279000 - 3600u * 90000, 8240, 3, 4820},
     };
     struct rtsp_clock clock = {0};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {

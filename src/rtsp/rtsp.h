@@ -114,7 +114,8 @@ weir_status weir_rtsp_open(const struct weir_rtsp_config *config, int64_t deadli
 /**
  * The next unit. It keeps the session alive on the way.
  *
- * @return TIMEOUT: none is whole by the deadline; nothing is lost, call again. PEER: the camera has ended the
+ * @return TIMEOUT: none is whole by the deadline; nothing is lost, call again. A camera that has fallen silent is
+ *         this, too: the caller knows how long is too long. PEER: the camera has ended the
  *         connection or the stream; UNAUTH, CORRUPT, UNSUPPORTED, LIMIT, IO, NOMEM: as it says. After these only
  *         weir_rtsp_close makes sense.
  */

@@ -315,8 +315,13 @@ static void take_all(struct receiver *receiver, const struct sender *sender, uin
     ck_assert_int_eq(status, WEIR_ERR_TIMEOUT);
 }
 
+/* A packet in the order in which it arrives. */
+struct arriving {
+    const struct sent_packet *packet;
+};
+
 /* n_twice: of the packets that are not lost, how many come a second time. */
-static void receive(const struct sender *sender, const struct sent_packet *const *order, size_t n,
+static void receive(const struct sender *sender, const struct arriving *order, size_t n,
                     uint64_t wait_ns, size_t n_twice)
 {
     struct receiver *receiver = calloc(1, sizeof *receiver);
@@ -325,12 +330,12 @@ static void receive(const struct sender *sender, const struct sent_packet *const
     expect(sender, &receiver->expected);
     receiver->i_last = -1;
     for (size_t i = 0; i < n; i++) {
-        if (!order[i]->is_lost) {
-            take_all(receiver, sender, order[i]->arrival_ns);
-            ck_assert_int_eq(rtsp_stream_offer(&receiver->stream, order[i]->bytes, order[i]->n,
-                                               order[i]->arrival_ns),
+        if (!order[i].packet->is_lost) {
+            take_all(receiver, sender, order[i].packet->arrival_ns);
+            ck_assert_int_eq(rtsp_stream_offer(&receiver->stream, order[i].packet->bytes,
+                                               order[i].packet->n, order[i].packet->arrival_ns),
                              WEIR_OK);
-            take_all(receiver, sender, order[i]->arrival_ns);
+            take_all(receiver, sender, order[i].packet->arrival_ns);
         }
     }
     take_all(receiver, sender, UINT64_MAX / 2);
@@ -338,6 +343,7 @@ static void receive(const struct sender *sender, const struct sent_packet *const
         ck_assert_msg(!receiver->expected.is_given[k], "unit %d is missing", k);
     }
     ck_assert_uint_eq(rtsp_stream_counts(&receiver->stream).n_late, n_twice);
+    ck_assert_uint_eq(receiver->stream.queue.n_held, 0);
     rtsp_stream_fini(&receiver->stream);
     free(receiver);
 }
@@ -351,9 +357,9 @@ static void lose(struct sender *sender, unsigned n_in_1000)
 
 static int by_arrival(const void *a, const void *b)
 {
-    const struct sent_packet *x = *(const struct sent_packet *const *)a,
-                             *y = *(const struct sent_packet *const *)b;
-    return (x->arrival_ns > y->arrival_ns) - (x->arrival_ns < y->arrival_ns);
+    const struct arriving *x = a, *y = b;
+    return (x->packet->arrival_ns > y->packet->arrival_ns) -
+           (x->packet->arrival_ns < y->packet->arrival_ns);
 }
 
 enum { N_RATES = 4 };
@@ -366,9 +372,9 @@ START_TEST(units_come_out_as_they_went_in)
     struct sender sender;
     send_all(&sender, _i % 2 == 0 ? WEIR_RTSP_H264 : WEIR_RTSP_H265);
     lose(&sender, rates[_i / 2 % N_RATES]);
-    const struct sent_packet **order = calloc(sender.n_packets, sizeof(*order));
+    struct arriving *order = calloc(sender.n_packets, sizeof *order);
     for (size_t i = 0; i < sender.n_packets; i++) {
-        order[i] = &sender.packets[i];
+        order[i].packet = &sender.packets[i];
     }
     receive(&sender, order, sender.n_packets, 0, 0);
     free(order);
@@ -383,20 +389,20 @@ START_TEST(datagrams_that_overtake_change_nothing)
     struct sender sender;
     send_all(&sender, _i % 2 == 0 ? WEIR_RTSP_H264 : WEIR_RTSP_H265);
     lose(&sender, rates[_i / 2 % N_RATES]);
-    const struct sent_packet **order = calloc(2 * sender.n_packets, sizeof(*order));
+    struct arriving *order = calloc(2 * sender.n_packets, sizeof *order);
     struct sent_packet *copies = calloc(sender.n_packets, sizeof *copies);
     size_t n = 0, n_twice = 0;
     for (size_t i = 0; i < sender.n_packets; i++) {
         copies[i] = sender.packets[i];
         copies[i].arrival_ns += 1 + weir_rng_below(&sender.rng, JITTER_NS);
         sender.packets[i].arrival_ns += i == 0 ? 0 : weir_rng_below(&sender.rng, JITTER_NS);
-        order[n++] = &sender.packets[i];
+        order[n++].packet = &sender.packets[i];
         if (weir_rng_below(&sender.rng, 10) == 0) {
-            order[n++] = &copies[i];
+            order[n++].packet = &copies[i];
             n_twice += !copies[i].is_lost;
         }
     }
-    qsort(order, n, sizeof(*order), by_arrival);
+    qsort(order, n, sizeof *order, by_arrival);
     receive(&sender, order, n, WAIT_NS, n_twice);
     free(copies);
     free(order);
