@@ -9,7 +9,8 @@ const struct rtsp_codec *const rtsp_codecs[3] = {
 void rtsp_unit_begin(struct rtsp_unit *unit)
 {
     weir_buf_reset(&unit->bytes);
-    unit->has_picture = unit->is_key = unit->begins = unit->is_in_fragment = false;
+    unit->has_picture = unit->is_key = unit->begins = unit->is_skipped = unit->is_in_fragment =
+        false;
     unit->jpeg.n_scan = 0;
 }
 

@@ -22,7 +22,9 @@ struct rtsp_unit {
     struct weir_buf bytes;
     bool has_picture; /**< There are pixels in it, not just parameter sets. */
     bool is_key;
-    bool begins;         /**< Its first packet is one that a unit begins with. */
+    bool begins; /**< Its first packet is one that a unit begins with. */
+    /** It refers to what is before the key that was last sent: without that it is not shown. */
+    bool is_skipped;
     bool is_in_fragment; /**< The end of a NAL unit or a picture is still to come. */
     struct rtsp_jpeg jpeg;
 };

@@ -4,6 +4,8 @@
 #include <string.h>
 
 enum {
+    NAL_RASL_FIRST = 8, /* pictures that are sent behind a CRA and shown before it */
+    NAL_RASL_LAST = 9,
     NAL_SLICE_LAST = 31,
     NAL_KEY_FIRST = 16, /* BLA, IDR, CRA */
     NAL_KEY_LAST = 21,
@@ -31,6 +33,7 @@ static weir_status look_at(struct rtsp_unit *unit, const uint8_t *nal, size_t n)
         unit->begins = !is_slice || (n > HEADER_BYTES && (nal[HEADER_BYTES] & 0x80) != 0);
     }
     unit->has_picture = unit->has_picture || is_slice;
+    unit->is_skipped = unit->is_skipped || (type >= NAL_RASL_FIRST && type <= NAL_RASL_LAST);
     unit->is_key = unit->is_key || (type >= NAL_KEY_FIRST && type <= NAL_KEY_LAST);
     return WEIR_OK;
 }

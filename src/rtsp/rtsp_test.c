@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -242,6 +243,8 @@ static void *run_camera(void *context)
     size_t n = 0;
     (void)poll(&waits, 1, 10000);
     camera->fd = accept(camera->listener, NULL, NULL);
+    int is_at_once = 1;
+    (void)setsockopt(camera->fd, IPPROTO_TCP, TCP_NODELAY, &is_at_once, sizeof is_at_once);
     for (;;) {
         ssize_t n_more = recv(camera->fd, text + n, TEXT_BYTES - n, 0);
         if (n_more <= 0) {

@@ -92,9 +92,11 @@ static bool end_unit(struct rtsp_stream *stream, struct weir_rtsp_unit *out)
                     (stream->codec->end == NULL || stream->codec->end(unit) == WEIR_OK);
     bool is_alone = stream->codec->is_alone;
     bool is_of_use = is_whole && (is_alone || unit->is_key || !stream->waits_for_key);
+    bool is_skipped = is_of_use && unit->is_skipped && stream->has_resumed;
+    stream->has_resumed = is_skipped || stream->waits_for_key;
     stream->waits_for_key = !is_alone && !is_of_use;
     stream->is_suspect = false;
-    if (!is_of_use) {
+    if (!is_of_use || is_skipped) {
         drop_unit(stream);
         return false;
     }

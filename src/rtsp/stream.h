@@ -26,6 +26,7 @@ struct rtsp_stream {
     bool is_broken;     /**< The unit is of no use. */
     bool is_suspect;    /**< What came before the unit is missing: its own begin may be, too. */
     bool waits_for_key; /**< Others would be decoded wrongly. */
+    bool has_resumed;   /**< What is before the last key is missing. */
     uint32_t source, unit_time;
     uint64_t unit_ns;        /**< When its last packet came. */
     uint64_t n_unit_packets; /**< In progress. */

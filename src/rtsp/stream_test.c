@@ -441,6 +441,35 @@ START_TEST(another_sender_begins_an_epoch)
 
 END_TEST
 
+/* Pictures of H.265 that refer to what is before the key: where that is missing they are dropped, and no others. */
+START_TEST(pictures_before_a_key_need_what_is_before_it)
+{
+    enum { TRAIL = 1, RASL = 9, CRA = 21 };
+
+    static const struct {
+        uint8_t type, is_lost, is_given;
+    } rows[] = {{CRA, 0, 1},   {RASL, 0, 0}, {RASL, 0, 0}, {TRAIL, 0, 1},
+                {RASL, 0, 1},  {CRA, 0, 1},  {RASL, 0, 1}, {TRAIL, 1, 0},
+                {TRAIL, 0, 0}, {CRA, 0, 1},  {RASL, 0, 0}, {TRAIL, 0, 1}};
+    struct rtsp_stream *stream = calloc(1, sizeof *stream);
+    struct weir_rtsp_unit unit;
+    struct weir_error err = {0};
+    rtsp_stream_init(stream, WEIR_RTSP_H265, PAYLOAD_TYPE, 0);
+    for (uint8_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        const uint8_t bytes[] = {0x80, 0x80 | PAYLOAD_TYPE,          0, i,    0, 0, i, 0, 0, 0, 0,
+                                 0,    (uint8_t)(rows[i].type << 1), 1, 0x80, i};
+        if (!rows[i].is_lost) {
+            ck_assert_int_eq(rtsp_stream_offer(stream, bytes, sizeof bytes, 1), WEIR_OK);
+        }
+        ck_assert_int_eq(rtsp_stream_take(stream, 1, &unit, &err),
+                         rows[i].is_given ? WEIR_OK : WEIR_ERR_TIMEOUT);
+    }
+    rtsp_stream_fini(stream);
+    free(stream);
+}
+
+END_TEST
+
 /* A unit that never ends is dropped at its bound, and its memory with it. */
 START_TEST(a_unit_has_a_bound)
 {
@@ -494,4 +523,5 @@ END_TEST
 WEIR_TEST_LOOPS_MAIN(
     "rtsp_stream", {units_come_out_as_they_went_in, WEIR_TEST_TIMES(20 * N_RATES, 4 * N_RATES)},
     {datagrams_that_overtake_change_nothing, WEIR_TEST_TIMES(20 * N_RATES, 4 * N_RATES)},
-    {another_sender_begins_an_epoch, 0}, {a_unit_has_a_bound, 0}, {reports_and_the_end_are_read, 0})
+    {another_sender_begins_an_epoch, 0}, {pictures_before_a_key_need_what_is_before_it, 0},
+    {a_unit_has_a_bound, 0}, {reports_and_the_end_are_read, 0})
