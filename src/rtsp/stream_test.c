@@ -455,9 +455,11 @@ START_TEST(pictures_before_a_key_need_what_is_before_it)
     struct weir_rtsp_unit unit;
     struct weir_error err = {0};
     rtsp_stream_init(stream, WEIR_RTSP_H265, PAYLOAD_TYPE, 0);
-    for (uint8_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
-        const uint8_t bytes[] = {0x80, 0x80 | PAYLOAD_TYPE,          0, i,    0, 0, i, 0, 0, 0, 0,
-                                 0,    (uint8_t)(rows[i].type << 1), 1, 0x80, i};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        uint8_t number = (uint8_t)i, head = (uint8_t)(rows[i].type << 1);
+        const uint8_t bytes[] = {
+            0x80,  0x80 | PAYLOAD_TYPE, 0, number, 0, 0, number, 0, 0, 0, 0, 0, head, 1, 0x80,
+            number};
         if (!rows[i].is_lost) {
             ck_assert_int_eq(rtsp_stream_offer(stream, bytes, sizeof bytes, 1), WEIR_OK);
         }
