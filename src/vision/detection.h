@@ -22,11 +22,19 @@ struct weir_detection {
     float points[2 * WEIR_FACE_POINTS];
 };
 
-/** Area of what both cover over the area of what either covers; 0 to 1. */
+/** Area of what both cover over the area of what either covers; 0 to 1; 0 where one is empty or has NaN. */
 float weir_box_overlap(const struct weir_box *a, const struct weir_box *b);
 
-/** Keep the best of those of one class that overlap by more than max_overlap, greedily by score (equal ones: the earlier).
- *  @return How many are left, at the front, best first. Cost: n log n, and n² of what is kept. */
+/** Put the best first; equal ones by class, then by the box's x, y, w, h: the order that they came in does not matter. No score is
+ *  NaN. */
+void weir_detections_sort(struct weir_detection *detections, size_t n);
+
+/** Keep the best of those of one class that overlap by more than max_overlap, greedily in the order of weir_detections_sort.
+ *  @return How many are left, at the front, best first. Cost: n log n, and n times what is kept. */
 size_t weir_detections_suppress(struct weir_detection *detections, size_t n, float max_overlap);
+
+/** As weir_detections_suppress, and what is kept becomes the mean of all that it stands for, by score: box and points. It keeps its
+ *  own score. */
+size_t weir_detections_blend(struct weir_detection *detections, size_t n, float max_overlap);
 
 #endif
