@@ -16,15 +16,18 @@
 #ifndef WEIR_VISION_DETECTOR_H
 #define WEIR_VISION_DETECTOR_H
 
-#include "base/kind.h"
 #include "vision/detection.h"
+#include "vision/detectors.h"
 #include "vision/view.h"
 
 /** More boxes than this of one picture are not looked at: the best are kept. */
 #define WEIR_DETECTIONS_MAX 1000
 
-/** The kinds of outputs: centernet, centernet-generic, yunet, scrfd, retinaface, yolo … */
-extern const struct weir_registry weir_detectors;
+/** Parts that a picture is looked at in, at most. */
+#define WEIR_DETECTOR_TILES_MAX 64
+
+/** Side of an input whose size is free, at most. */
+#define WEIR_DETECTOR_SIDE_MAX 2048
 
 /** A tensor that goes into or comes out of the model. -1: a free dimension. Texts are borrowed. */
 struct weir_detector_port {
@@ -44,14 +47,19 @@ struct weir_detector_output {
 
 /** What is looked for, by whatever kind. */
 struct weir_detector_options {
-    const char *kind;      /**< NULL: recognised by names and shapes of the outputs. */
-    const json_t *of_kind; /**< Options of the kind (weir_kind_read); NULL: its defaults. */
-    float threshold;       /**< NaN: the kind's. */
-    float overlap;         /**< NaN: the kind's. */
-    int32_t width, height; /**< Of the input where the model leaves it free; 0: by min_size. */
+    const char *kind; /**< NULL: recognised by names and shapes of the outputs. */
+    const json_t *
+        of_kind; /**< An object of the kind's options and of the registry's common ones; NULL: defaults. Borrowed by
+                                create. */
+    float threshold; /**< NaN: the kind's. */
+    float overlap;   /**< NaN: the kind's. */
+    int32_t width,
+        height; /**< Of the input where the model leaves it free; 0: by min_size, and without it so that the picture's
+                                longer side has 640. */
     int32_t
         min_size; /**< Least width of what is to be found, in pixels of the picture; 0: no wish. */
-    int32_t tiles_max; /**< Parts that a picture may be looked at in to find it; 1: whole. */
+    int32_t
+        tiles_max; /**< Parts that a picture may be looked at in to find it, the whole beside them; 0, 1: the whole alone. */
 };
 
 struct weir_detector;
@@ -59,7 +67,8 @@ struct weir_detector;
 /**
  * @param inputs   Of the model; the first takes the picture, N×C×H×W or N×H×W×C.
  * @param out_why  Which kind was taken and by what it was recognised: a sentence, the detector's.
- * @return INVALID with what does not fit; UNSUPPORTED: no kind is recognised, with the outputs' shapes; NOMEM.
+ * @return INVALID with what does not fit; UNSUPPORTED: no kind is recognised, with the outputs' shapes, or the model takes
+ *         something beside the picture; NOMEM.
  */
 weir_status weir_detector_create(const struct weir_detector_options *options,
                                  const struct weir_detector_port *inputs, size_t n_inputs,
@@ -68,7 +77,8 @@ weir_status weir_detector_create(const struct weir_detector_options *options,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 void weir_detector_destroy(struct weir_detector *detector); /**< NULL is accepted. */
 
-/** Begin a picture, borrowed until weir_detector_found. @return In how many tiles it is looked at: 1 at least. */
+/** Begin a picture, borrowed until weir_detector_found; it has pixels. @return In how many tiles it is looked at: 1 at least. The
+ *  whole picture is tile 0. */
 size_t weir_detector_look(struct weir_detector *detector, const struct weir_view *view);
 
 /** Shape of the input for this picture: 1, and channels, height, width in the model's order. Valid after weir_detector_look. */
@@ -77,12 +87,14 @@ void weir_detector_shape(const struct weir_detector *detector, int64_t dims[4]);
 /** Write tile i as the model's input: f32 or bytes, as the port says. */
 void weir_detector_put(struct weir_detector *detector, size_t i, void *input);
 
-/** Decode what the model said of tile i. @return INVALID: the shapes are not those of the kind; NOMEM. */
+/** Decode what the model said of tile i: all its outputs, in the order that create saw.
+ *  @return INVALID: the shapes are not those of the kind; what other tiles gave stays. */
 weir_status weir_detector_take(struct weir_detector *detector, size_t i,
                                const struct weir_detector_output *outputs, size_t n_outputs,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
-/** End the picture: how many were found, best first. The detector's, until the next look. */
+/** End the picture: overlaps are removed, then boxes clipped. @return How many were found, best first; the detector's, until the
+ *  next look. */
 size_t weir_detector_found(struct weir_detector *detector, const struct weir_detection **out);
 
 #endif

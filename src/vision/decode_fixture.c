@@ -1,0 +1,707 @@
+/* The formulas of each kind the other way round, in double precision and by plain loops. */
+#include "vision/decode_fixture.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double between(struct weir_rng *rng, double low, double high)
+{
+    return low + (high - low) * weir_rng_f64(rng);
+}
+
+void fixture_scene(const struct encoder *encoder, struct weir_rng *rng, struct scene *out)
+{
+    memset(out, 0, sizeof *out);
+    out->width = encoder->width > 0 ? encoder->width : 32 * (4 + (int)weir_rng_below(rng, 9));
+    out->height = encoder->height > 0 ? encoder->height : 32 * (4 + (int)weir_rng_below(rng, 9));
+    out->n_classes = encoder->has_classes ? 2 + (int)weir_rng_below(rng, 9) : 1;
+    out->n = weir_rng_below(rng, FIXTURE_THINGS_MAX + 1);
+    for (size_t i = 0; i < out->n; i++) { /* each in its own sixth of the picture */
+        struct thing *thing = &out->things[i];
+        double w = out->width / 3.0, h = out->height / 2.0;
+        double left = w * (double)(i % 3), top = h * (double)(i / 3);
+        double from_x = between(rng, 0.02, 0.3), from_y = between(rng, 0.02, 0.3);
+        thing->box[0] = left + w * from_x;
+        thing->box[1] = top + h * from_y;
+        thing->box[2] = left + w * between(rng, from_x + 0.3, 0.98);
+        thing->box[3] = top + h * between(rng, from_y + 0.3, 0.98);
+        thing->score = 0.97 - 0.03 * (double)i - between(rng, 0, 0.02);
+        thing->class_id = (int)weir_rng_below(rng, (uint64_t)out->n_classes);
+        for (size_t k = 0; k < 10; k++) {
+            thing->points[k] = between(rng, thing->box[k % 2] - 5, thing->box[2 + k % 2] + 5);
+        }
+    }
+}
+
+/* ---- small things ---------------------------------------------------------------------------------- */
+
+static double centre_x(const struct thing *t)
+{
+    return (t->box[0] + t->box[2]) / 2;
+}
+
+static double centre_y(const struct thing *t)
+{
+    return (t->box[1] + t->box[3]) / 2;
+}
+
+static double wide(const struct thing *t)
+{
+    return t->box[2] - t->box[0];
+}
+
+static double high(const struct thing *t)
+{
+    return t->box[3] - t->box[1];
+}
+
+static double logit(double p)
+{
+    return log(p / (1 - p));
+}
+
+/* A new output, filled with one value; its numbers. */
+static float *add(struct fixture *f, const char *name, double fill, size_t rank, ...)
+{
+    size_t n = 1, k = f->n++;
+    va_list args;
+    va_start(args, rank);
+    for (size_t i = 0; i < rank; i++) {
+        f->dims[k][i] = va_arg(args, int);
+        n *= (size_t)f->dims[k][i];
+    }
+    va_end(args);
+    f->values[k] = malloc(n * sizeof(float) + 1);
+    for (size_t i = 0; i < n; i++) {
+        f->values[k][i] = (float)fill;
+    }
+    f->outputs[k] = (struct weir_detector_output){name, f->dims[k], rank, f->values[k]};
+    return f->values[k];
+}
+
+static int any(struct fixture *f, int n)
+{
+    return (int)weir_rng_below(f->rng, (uint64_t)n);
+}
+
+static int cells(int side, int stride)
+{
+    return (side + stride - 1) / stride;
+}
+
+#define FOR_THINGS(f, t)                                                                           \
+    for (const struct thing *t = (f)->scene->things, *t##_end = t + (f)->scene->n; t < t##_end; t++)
+
+/* ---- maps of centres ---------------------------------------------------------------------------------- */
+
+static void centernet(struct fixture *f)
+{
+    int w = f->scene->width / 4, h = f->scene->height / 4, n = w * h;
+    float *heat = add(f, "537", 0.1, 4, 1, 1, h, w), *scale = add(f, "538", 9, 4, 1, 2, h, w);
+    float *offset = add(f, "539", 7, 4, 1, 2, h, w), *points = add(f, "540", 5, 4, 1, 10, h, w);
+    FOR_THINGS(f, t)
+    {
+        int x = (int)(centre_x(t) / 4), y = (int)(centre_y(t) / 4), i = y * w + x;
+        heat[i] = (float)t->score;
+        scale[i] = (float)log(high(t) / 4);
+        scale[n + i] = (float)log(wide(t) / 4);
+        offset[i] = (float)(centre_y(t) / 4 - y - 0.5);
+        offset[n + i] = (float)(centre_x(t) / 4 - x - 0.5);
+        for (int k = 0; k < 5; k++) {
+            points[2 * k * n + i] = (float)((t->points[2 * k + 1] - t->box[1]) / high(t));
+            points[(2 * k + 1) * n + i] = (float)((t->points[2 * k] - t->box[0]) / wide(t));
+        }
+    }
+}
+
+static void centernet_generic(struct fixture *f)
+{
+    int w = f->scene->width / 4, h = f->scene->height / 4, n = w * h;
+    float *heat = add(f, "hm", -9, 4, 1, f->scene->n_classes, h, w);
+    float *size = add(f, "wh", 3, 4, 1, 2, h, w), *offset = add(f, "reg", 7, 4, 1, 2, h, w);
+    FOR_THINGS(f, t)
+    {
+        int x = (int)(centre_x(t) / 4), y = (int)(centre_y(t) / 4), i = y * w + x;
+        float *map = heat + t->class_id * n;
+        map[i] = (float)logit(t->score);
+        map[i + 1] = map[i - w] = map[i] - 0.01f; /* beside a maximum nothing is one */
+        size[i] = (float)(wide(t) / 4);
+        size[n + i] = (float)(high(t) / 4);
+        offset[i] = (float)(centre_x(t) / 4 - x);
+        offset[n + i] = (float)(centre_y(t) / 4 - y);
+    }
+}
+
+/* ---- faces of three strides ------------------------------------------------------------------------------ */
+
+static void yunet(struct fixture *f)
+{
+    static const char *const names[4][3] = {{"cls_8", "cls_16", "cls_32"},
+                                            {"obj_8", "obj_16", "obj_32"},
+                                            {"bbox_8", "bbox_16", "bbox_32"},
+                                            {"kps_8", "kps_16", "kps_32"}};
+    static const int columns[] = {1, 1, 4, 10};
+    float *at[4][3];
+    for (int i = 0; i < 12; i++) {
+        int s = 8 << i % 3, n = cells(f->scene->width, s) * cells(f->scene->height, s);
+        at[i / 3][i % 3] = add(f, names[i / 3][i % 3], i < 6 ? 0.2 : 3, 3, 1, n, columns[i / 3]);
+    }
+    FOR_THINGS(f, t)
+    {
+        int k = any(f, 3), s = 8 << k, x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
+        int i = y * cells(f->scene->width, s) + x;
+        double part = between(f->rng, t->score * t->score, 1);
+        at[0][k][i] = (float)part;
+        at[1][k][i] = (float)(t->score * t->score / part);
+        float *box = at[2][k] + 4 * i, *kps = at[3][k] + 10 * i;
+        box[0] = (float)(centre_x(t) / s - x);
+        box[1] = (float)(centre_y(t) / s - y);
+        box[2] = (float)log(wide(t) / s);
+        box[3] = (float)log(high(t) / s);
+        for (int j = 0; j < 10; j++) {
+            kps[j] = (float)(t->points[j] / s - (j % 2 == 0 ? x : y));
+        }
+    }
+}
+
+static void scrfd_of(struct fixture *f, int n_strides, int n_anchors, bool has_points)
+{
+    static const char *const names[] = {"448", "471", "494", "451", "474", "497", "454", "477",
+                                        "500", "9",   "10",  "11",  "12",  "13",  "14"};
+    static const int columns[] = {1, 4, 10};
+    float *at[3][5];
+    for (int i = 0; i < n_strides * (has_points ? 3 : 2); i++) {
+        int group = i / n_strides, k = i % n_strides, s = 8 << k;
+        int n = cells(f->scene->width, s) * cells(f->scene->height, s) * n_anchors;
+        at[group][k] = add(f, names[i], group == 0 ? 0.1 : 3, 2, n, columns[group]);
+    }
+    FOR_THINGS(f, t)
+    {
+        int k = any(f, n_strides), s, x, y, i;
+        do { /* where a cell of a great stride is taken already, one of the next smaller */
+            s = 8 << k;
+            x = (int)(centre_x(t) / s);
+            y = (int)(centre_y(t) / s);
+            i = (y * cells(f->scene->width, s) + x) * n_anchors + any(f, n_anchors);
+        } while (at[0][k][i] > 0.5f && k-- > 0);
+        for (int j = 0; j < 4; j++) {
+            double from = s * (j % 2 == 0 ? x : y);
+            at[1][k][4 * i + j] = (float)((j < 2 ? from - t->box[j] : t->box[j] - from) / s);
+        }
+        at[0][k][i] = (float)t->score;
+        for (int j = 0; j < 10 && has_points; j++) {
+            at[2][k][10 * i + j] = (float)(t->points[j] / s - (j % 2 == 0 ? x : y));
+        }
+    }
+}
+
+static void scrfd_9(struct fixture *f)
+{
+    scrfd_of(f, 3, 2, true);
+}
+
+static void scrfd_6(struct fixture *f)
+{
+    scrfd_of(f, 3, 2, false);
+}
+
+static void scrfd_15(struct fixture *f)
+{
+    scrfd_of(f, 5, 1, true);
+}
+
+static void scrfd_10(struct fixture *f)
+{
+    scrfd_of(f, 5, 1, false);
+}
+
+/* ---- priors and anchors -------------------------------------------------------------------------------------- */
+
+#define ANCHORS_MAX 30000
+
+/* Centre and size, in pixels. */
+struct anchor {
+    double x, y, w, h;
+};
+
+static struct anchor anchors[ANCHORS_MAX];
+
+static int priors_of_retinaface(const struct scene *scene)
+{
+    static const int sizes[3][2] = {{16, 32}, {64, 128}, {256, 512}};
+    int n = 0;
+    for (int k = 0; k < 3; k++) {
+        for (int y = 0; y < cells(scene->height, 8 << k); y++) {
+            for (int x = 0; x < cells(scene->width, 8 << k); x++) {
+                for (int a = 0; a < 2; a++) {
+                    int s = 8 << k;
+                    anchors[n++] =
+                        (struct anchor){(x + .5) * s, (y + .5) * s, sizes[k][a], sizes[k][a]};
+                }
+            }
+        }
+    }
+    return n;
+}
+
+static void retinaface(struct fixture *f)
+{
+    int n = priors_of_retinaface(f->scene), i = 0;
+    float *conf = add(f, "conf", 0.1, 3, 1, n, 2), *loc = add(f, "loc", 0, 3, 1, n, 4);
+    float *landms = add(f, "landms", 0, 3, 1, n, 10);
+    FOR_THINGS(f, t)
+    {
+        i += 1 + any(f, n / 8);
+        const struct anchor *a = &anchors[i];
+        conf[2 * i] = (float)(1 - t->score);
+        conf[2 * i + 1] = (float)t->score;
+        loc[4 * i] = (float)((centre_x(t) - a->x) / a->w / 0.1);
+        loc[4 * i + 1] = (float)((centre_y(t) - a->y) / a->h / 0.1);
+        loc[4 * i + 2] = (float)(log(wide(t) / a->w) / 0.2);
+        loc[4 * i + 3] = (float)(log(high(t) / a->h) / 0.2);
+        for (int j = 0; j < 10; j++) {
+            landms[10 * i + j] = (float)((t->points[j] - (j % 2 == 0 ? a->x : a->y)) / a->w / 0.1);
+        }
+    }
+}
+
+static void blazeface(struct fixture *f)
+{
+    float *box = add(f, "regressors", 0, 3, 1, 896, 16);
+    float *score = add(f, "classificators", -50, 3, 1, 896, 1);
+    int used = 0;
+    FOR_THINGS(f, t)
+    {
+        bool is_fine = any(f, 2) == 0;
+        int i = used + 1 + any(f, is_fine ? 60 : 100), cell = i < 512 ? i / 2 : (i - 512) / 6;
+        double s = i < 512 ? 8 : 16;
+        int side = i < 512 ? 16 : 8;
+        used = i;
+        score[i] = (float)logit(t->score);
+        box[16 * i] = (float)(centre_x(t) - (cell % side + 0.5) * s);
+        box[16 * i + 1] = (float)(centre_y(t) - (cell / side + 0.5) * s);
+        box[16 * i + 2] = (float)wide(t);
+        box[16 * i + 3] = (float)high(t);
+    }
+}
+
+static int add_anchor(int n, double x, double y, double w, double h, const struct scene *scene,
+                      double most)
+{
+    anchors[n] = (struct anchor){x * scene->width, y * scene->height, fmin(w, most) * scene->width,
+                                 fmin(h, most) * scene->height};
+    return n + 1;
+}
+
+static int anchors_of_tf(const struct scene *scene)
+{
+    static const double ratios[] = {1, 2, 0.5, 3, 1.0 / 3};
+    int n = 0;
+    for (int k = 0; k < 6; k++) {
+        int w = cells(scene->width, 16 << k), h = cells(scene->height, 16 << k);
+        double s = 0.2 + 0.75 * k / 5, next = k < 5 ? 0.2 + 0.75 * (k + 1) / 5 : 1;
+        for (int i = 0; i < w * h; i++) {
+            double x = (i % w + 0.5) / w, y = (i / w + 0.5) / h;
+            if (k == 0) {
+                n = add_anchor(n, x, y, 0.1, 0.1, scene, 9);
+                n = add_anchor(n, x, y, s * sqrt(2), s / sqrt(2), scene, 9);
+                n = add_anchor(n, x, y, s * sqrt(0.5), s / sqrt(0.5), scene, 9);
+                continue;
+            }
+            for (int r = 0; r < 5; r++) {
+                n = add_anchor(n, x, y, s * sqrt(ratios[r]), s / sqrt(ratios[r]), scene, 9);
+            }
+            n = add_anchor(n, x, y, sqrt(s * next), sqrt(s * next), scene, 9);
+        }
+    }
+    return n;
+}
+
+static int anchors_of_torchvision(const struct scene *scene, bool is_lite)
+{
+    static const double vgg[] = {0.07, 0.15, 0.33, 0.51, 0.69, 0.87, 1.05};
+    static const double lite[] = {0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1};
+    static const int vgg_sides[] = {38, 19, 10, 5, 3, 1}, vgg_steps[] = {8, 16, 32, 64, 100, 300};
+    static const int vgg_ratios[] = {1, 2, 2, 2, 1, 1}, lite_sides[] = {20, 10, 5, 3, 2, 1};
+    int n = 0;
+    for (int k = 0; k < 6; k++) {
+        int side = is_lite ? lite_sides[k] : vgg_sides[k], n_ratios = is_lite ? 2 : vgg_ratios[k];
+        double s = is_lite ? lite[k] : vgg[k], next = is_lite ? lite[k + 1] : vgg[k + 1];
+        double step = is_lite ? 1.0 / side : vgg_steps[k] / 300.0;
+        for (int i = 0; i < side * side; i++) {
+            double x = (i % side + 0.5) * step, y = (i / side + 0.5) * step;
+            n = add_anchor(n, x, y, s, s, scene, 1);
+            n = add_anchor(n, x, y, sqrt(s * next), sqrt(s * next), scene, 1);
+            for (int r = 2; r < 2 + n_ratios; r++) {
+                n = add_anchor(n, x, y, s * sqrt(r), s / sqrt(r), scene, 1);
+                n = add_anchor(n, x, y, s / sqrt(r), s * sqrt(r), scene, 1);
+            }
+        }
+    }
+    return n;
+}
+
+static void ssd_raw_of(struct fixture *f, int n, bool is_tf)
+{
+    int n_columns = f->scene->n_classes + 1, i = 0;
+    float *box = add(f, "raw_box", 0, 3, 1, n, 4);
+    float *class = add(f, "raw_class", -30, 3, 1, n, n_columns);
+    for (int k = 0; k < n; k++) {
+        class[k * n_columns] = is_tf ? 9 : 0; /* the background, which is no class */
+    }
+    FOR_THINGS(f, t)
+    {
+        i += 1 + any(f, n / 8);
+        const struct anchor *a = &anchors[i];
+        double x = (centre_x(t) - a->x) / a->w * 10, y = (centre_y(t) - a->y) / a->h * 10;
+        double w = log(wide(t) / a->w) * 5, h = log(high(t) / a->h) * 5;
+        const double tf[] = {y, x, h, w}, torch[] = {x, y, w, h};
+        for (int j = 0; j < 4; j++) {
+            box[4 * i + j] = (float)(is_tf ? tf[j] : torch[j]);
+        }
+        class[i * n_columns + 1 + t->class_id] = (float)logit(t->score);
+    }
+}
+
+static void ssd_tf_raw(struct fixture *f)
+{
+    ssd_raw_of(f, anchors_of_tf(f->scene), true);
+}
+
+static void ssd_vgg_raw(struct fixture *f)
+{
+    ssd_raw_of(f, anchors_of_torchvision(f->scene, false), false);
+}
+
+static void ssd_lite_raw(struct fixture *f)
+{
+    ssd_raw_of(f, anchors_of_torchvision(f->scene, true), false);
+}
+
+/* ---- finished lists ------------------------------------------------------------------------------------------- */
+
+static void ssd_tf(struct fixture *f)
+{
+    float *box = add(f, "detection_boxes:0", 0, 3, 1, 100, 4);
+    float *class = add(f, "detection_classes:0", 1, 2, 1, 100);
+    float *score = add(f, "detection_scores:0", 0, 2, 1, 100);
+    float *num = add(f, "num_detections:0", (double)f->scene->n, 1, 1);
+    int i = 0;
+    (void)num;
+    FOR_THINGS(f, t)
+    {
+        for (int j = 0; j < 4; j++) {
+            box[4 * i + j] =
+                (float)(t->box[j ^ 1] / (j % 2 == 0 ? f->scene->height : f->scene->width));
+        }
+        class[i] = (float)(t->class_id + 1);
+        score[i++] = (float)t->score;
+    }
+}
+
+static void ssd_torchvision(struct fixture *f)
+{
+    int n = (int)f->scene->n, i = 0;
+    float *box = add(f, "boxes", 0, 2, n, 4), *label = add(f, "labels", 1, 1, n);
+    float *score = add(f, "scores", 0, 1, n);
+    FOR_THINGS(f, t)
+    {
+        for (int j = 0; j < 4; j++) {
+            box[4 * i + j] = (float)t->box[j];
+        }
+        label[i] = (float)(t->class_id + 1);
+        score[i++] = (float)t->score;
+    }
+}
+
+static void caffe_ssd(struct fixture *f)
+{
+    float *row = add(f, "detection_out", -1, 4, 1, 1, 20, 7);
+    FOR_THINGS(f, t)
+    {
+        row[0] = 0;
+        row[1] = (float)(t->class_id + 1);
+        row[2] = (float)t->score;
+        for (int j = 0; j < 4; j++) {
+            row[3 + j] = (float)(t->box[j] / (j % 2 == 0 ? f->scene->width : f->scene->height));
+        }
+        row += 7;
+    }
+}
+
+static void queries_of(struct fixture *f, int n, bool is_softmax)
+{
+    int n_columns = f->scene->n_classes + is_softmax, i = 0;
+    float *logits = add(f, "pred_logits", -30, 3, 1, n, n_columns);
+    float *boxes = add(f, "pred_boxes", 0.5, 3, 1, n, 4);
+    for (int k = 0; k < n && is_softmax; k++) {
+        logits[k * n_columns + n_columns - 1] = 0;
+    }
+    FOR_THINGS(f, t)
+    {
+        i += 1 + any(f, n / 8);
+        logits[i * n_columns + t->class_id] = (float)logit(t->score);
+        boxes[4 * i] = (float)(centre_x(t) / f->scene->width);
+        boxes[4 * i + 1] = (float)(centre_y(t) / f->scene->height);
+        boxes[4 * i + 2] = (float)(wide(t) / f->scene->width);
+        boxes[4 * i + 3] = (float)(high(t) / f->scene->height);
+    }
+}
+
+static void detr(struct fixture *f)
+{
+    queries_of(f, 100, true);
+}
+
+static void rt_detr(struct fixture *f)
+{
+    queries_of(f, 300, false);
+}
+
+/* ---- YOLO ------------------------------------------------------------------------------------------------------ */
+
+static int yolo_cells(const struct scene *scene)
+{
+    int n = 0;
+    for (int s = 8; s <= 32; s *= 2) {
+        n += cells(scene->width, s) * cells(scene->height, s);
+    }
+    return n;
+}
+
+/* Row by row: centre, size, score of 1, points, classes. */
+static void v5_rows(struct fixture *f, int n_points)
+{
+    int n = 3 * yolo_cells(f->scene), n_columns = 5 + 2 * n_points + f->scene->n_classes, i = 0;
+    float *rows = add(f, "output0", 0.1, 3, 1, n, n_columns);
+    FOR_THINGS(f, t)
+    {
+        i += 1 + any(f, n / 8);
+        float *row = rows + i * n_columns;
+        row[0] = (float)centre_x(t);
+        row[1] = (float)centre_y(t);
+        row[2] = (float)wide(t);
+        row[3] = (float)high(t);
+        row[4] = (float)sqrt(t->score);
+        for (int k = 0; k < 2 * n_points; k++) {
+            row[5 + k] = (float)t->points[k];
+        }
+        row[5 + 2 * n_points + t->class_id] = (float)sqrt(t->score);
+    }
+}
+
+static void yolo_v5(struct fixture *f)
+{
+    v5_rows(f, 0);
+}
+
+static void yolo_v5_face(struct fixture *f)
+{
+    v5_rows(f, 5);
+}
+
+static void yolox(struct fixture *f)
+{
+    int n_columns = 5 + f->scene->n_classes, first = 0;
+    float *rows = add(f, "output", 0.1, 3, 1, yolo_cells(f->scene), n_columns);
+    for (int s = 8; s <= 32; s *= 2) {
+        int w = cells(f->scene->width, s), size = w * cells(f->scene->height, s), k = 0;
+        FOR_THINGS(f, t)
+        {
+            if (8 << k++ % 3 != s) { /* one thing after the other to the next stride */
+                continue;
+            }
+            int x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
+            float *row = rows + (first + y * w + x) * n_columns;
+            row[0] = (float)(centre_x(t) / s - x);
+            row[1] = (float)(centre_y(t) / s - y);
+            row[2] = (float)log(wide(t) / s);
+            row[3] = (float)log(high(t) / s);
+            row[4] = (float)sqrt(t->score);
+            row[5 + t->class_id] = (float)sqrt(t->score);
+        }
+        first += size;
+    }
+}
+
+static void v8_channels(struct fixture *f, int n_points)
+{
+    int n = yolo_cells(f->scene), n_channels = 4 + f->scene->n_classes + 3 * n_points, i = 0;
+    float *at = add(f, "output0", 0.05, 3, 1, n_channels, n);
+    FOR_THINGS(f, t)
+    {
+        i += 1 + any(f, n / 8);
+        const double box[] = {centre_x(t), centre_y(t), wide(t), high(t)};
+        for (int k = 0; k < 4; k++) {
+            at[k * n + i] = (float)box[k];
+        }
+        at[(4 + t->class_id) * n + i] = (float)t->score;
+        for (int k = 0; k < n_points; k++) {
+            float *point = at + (4 + f->scene->n_classes + 3 * k) * n + i;
+            point[0] = (float)t->points[2 * k];
+            point[n] = (float)t->points[2 * k + 1];
+            point[2 * n] = 0.9f;
+        }
+    }
+}
+
+static void yolo_v8(struct fixture *f)
+{
+    v8_channels(f, 0);
+}
+
+static void yolo_v8_face(struct fixture *f)
+{
+    v8_channels(f, 5);
+}
+
+static void yolo_v5_raw(struct fixture *f)
+{
+    static const double sizes[3][3][2] = {{{10, 13}, {16, 30}, {33, 23}},
+                                          {{30, 61}, {62, 45}, {59, 119}},
+                                          {{116, 90}, {156, 198}, {373, 326}}};
+    static const char *const names[] = {"p3", "p4", "p5"};
+    int n_columns = 5 + f->scene->n_classes;
+    float *heads[3];
+    for (int k = 0; k < 3; k++) {
+        int s = 8 << k;
+        heads[k] = add(f, names[k], -9, 5, 1, 3, cells(f->scene->height, s),
+                       cells(f->scene->width, s), n_columns);
+    }
+    FOR_THINGS(f, t)
+    {
+        int a = any(f, 9);
+        while (wide(t) > 3.9 * sizes[a / 3][a % 3][0] || high(t) > 3.9 * sizes[a / 3][a % 3][1]) {
+            a = a == 8 ? 0 : a + 1;
+        }
+        int s = 8 << a / 3, w = cells(f->scene->width, s), h = cells(f->scene->height, s);
+        int x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
+        float *row = heads[a / 3] + ((a % 3 * h + y) * w + x) * n_columns;
+        row[0] = (float)logit((centre_x(t) / s - x + 0.5) / 2);
+        row[1] = (float)logit((centre_y(t) / s - y + 0.5) / 2);
+        row[2] = (float)logit(sqrt(wide(t) / sizes[a / 3][a % 3][0]) / 2);
+        row[3] = (float)logit(sqrt(high(t) / sizes[a / 3][a % 3][1]) / 2);
+        row[4] = (float)logit(sqrt(t->score));
+        row[5 + t->class_id] = (float)logit(sqrt(t->score));
+    }
+}
+
+static void yolo_v8_raw(struct fixture *f)
+{
+    static const char *const names[] = {"p3", "p4", "p5"};
+    float *heads[3];
+    for (int k = 0; k < 3; k++) {
+        int s = 8 << k;
+        heads[k] = add(f, names[k], -40, 4, 1, 64 + f->scene->n_classes, cells(f->scene->height, s),
+                       cells(f->scene->width, s));
+    }
+    FOR_THINGS(f, t)
+    {
+        int k = fmax(wide(t), high(t)) / 2 + 8 < 15 * 8 ? 0 : 2, s = 8 << k;
+        int w = cells(f->scene->width, s), n = w * cells(f->scene->height, s);
+        int x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
+        float *at = heads[k] + y * w + x;
+        for (int j = 0; j < 4; j++) { /* between two whole numbers of cells */
+            double from = (j % 2 == 0 ? x : y) + 0.5;
+            double side = j < 2 ? from - t->box[j] / s : t->box[j] / s - from;
+            int whole = (int)side;
+            at[(16 * j + whole) * n] = (float)log(1 - (side - whole) + 1e-12);
+            at[(16 * j + whole + 1) * n] = (float)log(side - whole + 1e-12);
+        }
+        at[(64 + t->class_id) * n] = (float)logit(t->score);
+    }
+}
+
+/* Rows of x1, y1, x2, y2 and two more, behind so many zeros. */
+static void rows_of(struct fixture *f, float *row, int n_before, bool is_class_first)
+{
+    FOR_THINGS(f, t)
+    {
+        row += n_before;
+        for (int j = 0; j < 4; j++) {
+            row[j] = (float)t->box[j];
+        }
+        row[is_class_first ? 5 : 4] = (float)t->score;
+        row[is_class_first ? 4 : 5] = (float)t->class_id;
+        row += 6;
+    }
+}
+
+static void yolo_end2end(struct fixture *f)
+{
+    rows_of(f, add(f, "output0", 0, 3, 1, 300, 6), 0, false);
+}
+
+static void yolo_v7(struct fixture *f)
+{
+    rows_of(f, add(f, "output", 0, 2, (int)f->scene->n, 7), 1, true);
+}
+
+static void yolo_plugin(struct fixture *f)
+{
+    int i = 0;
+    float *num = add(f, "num_dets", (double)f->scene->n, 2, 1, 1);
+    float *box = add(f, "det_boxes", 1, 3, 1, 100, 4);
+    float *score = add(f, "det_scores", 0.9, 2, 1, 100);
+    float *class = add(f, "det_classes", 0, 2, 1, 100);
+    (void)num;
+    FOR_THINGS(f, t)
+    {
+        for (int j = 0; j < 4; j++) {
+            box[4 * i + j] = (float)t->box[j];
+        }
+        class[i] = (float)t->class_id;
+        score[i++] = (float)t->score;
+    }
+}
+
+// clang-format off
+const struct encoder fixture_encoders[] = {
+    {"centernet",         "centernet",         NULL, 0, 0, true, false, false, centernet},
+    {"centernet-generic", "centernet-generic", NULL, 0, 0, false, true, false, centernet_generic},
+    {"yunet",             "yunet",             NULL, 0, 0, true, false, false, yunet},
+    {"scrfd of 9",        "scrfd",             NULL, 0, 0, true, false, false, scrfd_9},
+    {"scrfd of 6",        "scrfd",             NULL, 0, 0, false, false, false, scrfd_6},
+    {"scrfd of 15",       "scrfd",             NULL, 0, 0, true, false, false, scrfd_15},
+    {"scrfd of 10",       "scrfd",             NULL, 0, 0, false, false, false, scrfd_10},
+    {"retinaface",        "retinaface",        NULL, 0, 0, true, false, false, retinaface},
+    {"retinaface, odd",   "retinaface",        NULL, 301, 203, true, false, false, retinaface},
+    {"blazeface",         "blazeface",         NULL, 128, 128, false, false, false, blazeface},
+    {"ssd of TensorFlow", "ssd",               NULL, 0, 0, false, true, false, ssd_tf},
+    {"ssd of torchvision","ssd",               NULL, 0, 0, false, true, false, ssd_torchvision},
+    {"raw ssd, 300",      "ssd",               NULL, 300, 300, false, true, false, ssd_tf_raw},
+    {"raw ssd, 320",      "ssd",               NULL, 320, 320, false, true, false, ssd_tf_raw},
+    {"raw ssd300",        "ssd",               NULL, 300, 300, false, true, false, ssd_vgg_raw},
+    {"raw ssdlite",       "ssd",               NULL, 320, 320, false, true, false, ssd_lite_raw},
+    {"caffe-ssd",         "caffe-ssd",         NULL, 300, 300, false, true, false, caffe_ssd},
+    {"detr",              "detr",              NULL, 0, 0, false, true, false, detr},
+    {"rt-detr",           "rt-detr",           NULL, 0, 0, false, true, false, rt_detr},
+    {"yolo v5",           "yolo",              NULL, 0, 0, false, true, false, yolo_v5},
+    {"yolo v5 of faces",  "yolo",              "{\"points\":5}", 0, 0, true, false, false, yolo_v5_face},
+    {"yolo v5, heads",    "yolo",              NULL, 0, 0, false, true, false, yolo_v5_raw},
+    {"yolo v8",           "yolo",              NULL, 0, 0, false, true, false, yolo_v8},
+    {"yolo v8 of faces",  "yolo",              "{\"points\":5}", 0, 0, true, false, false, yolo_v8_face},
+    {"yolo v8, heads",    "yolo",              NULL, 0, 0, false, true, false, yolo_v8_raw},
+    {"yolox",             "yolo",              NULL, 0, 0, false, true, false, yolox},
+    {"yolo, end2end",     "yolo",              NULL, 0, 0, false, true, false, yolo_end2end},
+    {"yolo v7, end2end",  "yolo",              NULL, 0, 0, false, true, false, yolo_v7},
+    {"yolo, plug-in",     "yolo",              NULL, 0, 0, false, true, false, yolo_plugin},
+};
+// clang-format on
+const size_t fixture_n_encoders = sizeof fixture_encoders / sizeof fixture_encoders[0];
+
+void fixture_encode(const struct encoder *encoder, struct weir_rng *rng, const struct scene *scene,
+                    struct fixture *out)
+{
+    *out = (struct fixture){.rng = rng, .scene = scene};
+    encoder->encode(out);
+}
+
+void fixture_fini(struct fixture *fixture)
+{
+    for (size_t i = 0; i < fixture->n; i++) {
+        free(fixture->values[i]);
+    }
+}
