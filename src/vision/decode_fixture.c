@@ -86,7 +86,7 @@ static int any(struct fixture *f, int n)
     return (int)weir_rng_below(f->rng, (uint64_t)n);
 }
 
-static int cells(int side, int stride)
+static int places(int side, int stride)
 {
     return (side + stride - 1) / stride;
 }
@@ -145,13 +145,13 @@ static void yunet(struct fixture *f)
     static const int columns[] = {1, 1, 4, 10};
     float *at[4][3];
     for (int i = 0; i < 12; i++) {
-        int s = 8 << i % 3, n = cells(f->scene->width, s) * cells(f->scene->height, s);
+        int s = 8 << i % 3, n = places(f->scene->width, s) * places(f->scene->height, s);
         at[i / 3][i % 3] = add(f, names[i / 3][i % 3], i < 6 ? 0.2 : 3, 3, 1, n, columns[i / 3]);
     }
     FOR_THINGS(f, t)
     {
         int k = any(f, 3), s = 8 << k, x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
-        int i = y * cells(f->scene->width, s) + x;
+        int i = y * places(f->scene->width, s) + x;
         double part = between(f->rng, t->score * t->score, 1);
         at[0][k][i] = (float)part;
         at[1][k][i] = (float)(t->score * t->score / part);
@@ -174,17 +174,17 @@ static void scrfd_of(struct fixture *f, int n_strides, int n_anchors, bool has_p
     float *at[3][5];
     for (int i = 0; i < n_strides * (has_points ? 3 : 2); i++) {
         int group = i / n_strides, k = i % n_strides, s = 8 << k;
-        int n = cells(f->scene->width, s) * cells(f->scene->height, s) * n_anchors;
+        int n = places(f->scene->width, s) * places(f->scene->height, s) * n_anchors;
         at[group][k] = add(f, names[i], group == 0 ? 0.1 : 3, 2, n, columns[group]);
     }
     FOR_THINGS(f, t)
     {
         int k = any(f, n_strides), s, x, y, i;
-        do { /* where a cell of a great stride is taken already, one of the next smaller */
+        do { /* where a place of a great stride is taken already, one of the next smaller */
             s = 8 << k;
             x = (int)(centre_x(t) / s);
             y = (int)(centre_y(t) / s);
-            i = (y * cells(f->scene->width, s) + x) * n_anchors + any(f, n_anchors);
+            i = (y * places(f->scene->width, s) + x) * n_anchors + any(f, n_anchors);
         } while (at[0][k][i] > 0.5f && k-- > 0);
         for (int j = 0; j < 4; j++) {
             double from = s * (j % 2 == 0 ? x : y);
@@ -233,8 +233,8 @@ static int priors_of_retinaface(const struct scene *scene)
     static const int sizes[3][2] = {{16, 32}, {64, 128}, {256, 512}};
     int n = 0;
     for (int k = 0; k < 3; k++) {
-        for (int y = 0; y < cells(scene->height, 8 << k); y++) {
-            for (int x = 0; x < cells(scene->width, 8 << k); x++) {
+        for (int y = 0; y < places(scene->height, 8 << k); y++) {
+            for (int x = 0; x < places(scene->width, 8 << k); x++) {
                 for (int a = 0; a < 2; a++) {
                     int s = 8 << k;
                     anchors[n++] =
@@ -275,13 +275,13 @@ static void blazeface(struct fixture *f)
     FOR_THINGS(f, t)
     {
         bool is_fine = any(f, 2) == 0;
-        int i = used + 1 + any(f, is_fine ? 60 : 100), cell = i < 512 ? i / 2 : (i - 512) / 6;
+        int i = used + 1 + any(f, is_fine ? 60 : 100), place = i < 512 ? i / 2 : (i - 512) / 6;
         double s = i < 512 ? 8 : 16;
         int side = i < 512 ? 16 : 8;
         used = i;
         score[i] = (float)logit(t->score);
-        box[16 * i] = (float)(centre_x(t) - (cell % side + 0.5) * s);
-        box[16 * i + 1] = (float)(centre_y(t) - (cell / side + 0.5) * s);
+        box[16 * i] = (float)(centre_x(t) - (place % side + 0.5) * s);
+        box[16 * i + 1] = (float)(centre_y(t) - (place / side + 0.5) * s);
         box[16 * i + 2] = (float)wide(t);
         box[16 * i + 3] = (float)high(t);
     }
@@ -300,7 +300,7 @@ static int anchors_of_tf(const struct scene *scene)
     static const double ratios[] = {1, 2, 0.5, 3, 1.0 / 3};
     int n = 0;
     for (int k = 0; k < 6; k++) {
-        int w = cells(scene->width, 16 << k), h = cells(scene->height, 16 << k);
+        int w = places(scene->width, 16 << k), h = places(scene->height, 16 << k);
         double s = 0.2 + 0.75 * k / 5, next = k < 5 ? 0.2 + 0.75 * (k + 1) / 5 : 1;
         for (int i = 0; i < w * h; i++) {
             double x = (i % w + 0.5) / w, y = (i / w + 0.5) / h;
@@ -462,11 +462,11 @@ static void rt_detr(struct fixture *f)
 
 /* ---- YOLO ------------------------------------------------------------------------------------------------------ */
 
-static int yolo_cells(const struct scene *scene)
+static int yolo_places(const struct scene *scene)
 {
     int n = 0;
     for (int s = 8; s <= 32; s *= 2) {
-        n += cells(scene->width, s) * cells(scene->height, s);
+        n += places(scene->width, s) * places(scene->height, s);
     }
     return n;
 }
@@ -474,7 +474,7 @@ static int yolo_cells(const struct scene *scene)
 /* Row by row: centre, size, score of 1, points, classes. */
 static void v5_rows(struct fixture *f, int n_points)
 {
-    int n = 3 * yolo_cells(f->scene), n_columns = 5 + 2 * n_points + f->scene->n_classes, i = 0;
+    int n = 3 * yolo_places(f->scene), n_columns = 5 + 2 * n_points + f->scene->n_classes, i = 0;
     float *rows = add(f, "output0", 0.1, 3, 1, n, n_columns);
     FOR_THINGS(f, t)
     {
@@ -505,9 +505,9 @@ static void yolo_v5_face(struct fixture *f)
 static void yolox(struct fixture *f)
 {
     int n_columns = 5 + f->scene->n_classes, first = 0;
-    float *rows = add(f, "output", 0.1, 3, 1, yolo_cells(f->scene), n_columns);
+    float *rows = add(f, "output", 0.1, 3, 1, yolo_places(f->scene), n_columns);
     for (int s = 8; s <= 32; s *= 2) {
-        int w = cells(f->scene->width, s), size = w * cells(f->scene->height, s), k = 0;
+        int w = places(f->scene->width, s), size = w * places(f->scene->height, s), k = 0;
         FOR_THINGS(f, t)
         {
             if (8 << k++ % 3 != s) { /* one thing after the other to the next stride */
@@ -528,7 +528,7 @@ static void yolox(struct fixture *f)
 
 static void v8_channels(struct fixture *f, int n_points)
 {
-    int n = yolo_cells(f->scene), n_channels = 4 + f->scene->n_classes + 3 * n_points, i = 0;
+    int n = yolo_places(f->scene), n_channels = 4 + f->scene->n_classes + 3 * n_points, i = 0;
     float *at = add(f, "output0", 0.05, 3, 1, n_channels, n);
     FOR_THINGS(f, t)
     {
@@ -567,8 +567,8 @@ static void yolo_v5_raw(struct fixture *f)
     float *heads[3];
     for (int k = 0; k < 3; k++) {
         int s = 8 << k;
-        heads[k] = add(f, names[k], -9, 5, 1, 3, cells(f->scene->height, s),
-                       cells(f->scene->width, s), n_columns);
+        heads[k] = add(f, names[k], -9, 5, 1, 3, places(f->scene->height, s),
+                       places(f->scene->width, s), n_columns);
     }
     FOR_THINGS(f, t)
     {
@@ -576,7 +576,7 @@ static void yolo_v5_raw(struct fixture *f)
         while (wide(t) > 3.9 * sizes[a / 3][a % 3][0] || high(t) > 3.9 * sizes[a / 3][a % 3][1]) {
             a = a == 8 ? 0 : a + 1;
         }
-        int s = 8 << a / 3, w = cells(f->scene->width, s), h = cells(f->scene->height, s);
+        int s = 8 << a / 3, w = places(f->scene->width, s), h = places(f->scene->height, s);
         int x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
         float *row = heads[a / 3] + ((a % 3 * h + y) * w + x) * n_columns;
         row[0] = (float)logit((centre_x(t) / s - x + 0.5) / 2);
@@ -594,16 +594,16 @@ static void yolo_v8_raw(struct fixture *f)
     float *heads[3];
     for (int k = 0; k < 3; k++) {
         int s = 8 << k;
-        heads[k] = add(f, names[k], -40, 4, 1, 64 + f->scene->n_classes, cells(f->scene->height, s),
-                       cells(f->scene->width, s));
+        heads[k] = add(f, names[k], -40, 4, 1, 64 + f->scene->n_classes,
+                       places(f->scene->height, s), places(f->scene->width, s));
     }
     FOR_THINGS(f, t)
     {
         int k = fmax(wide(t), high(t)) / 2 + 8 < 15 * 8 ? 0 : 2, s = 8 << k;
-        int w = cells(f->scene->width, s), n = w * cells(f->scene->height, s);
+        int w = places(f->scene->width, s), n = w * places(f->scene->height, s);
         int x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
         float *at = heads[k] + y * w + x;
-        for (int j = 0; j < 4; j++) { /* between two whole numbers of cells */
+        for (int j = 0; j < 4; j++) { /* between two whole numbers of places */
             double from = (j % 2 == 0 ? x : y) + 0.5;
             double side = j < 2 ? from - t->box[j] / s : t->box[j] / s - from;
             int whole = (int)side;

@@ -11,13 +11,13 @@ struct weir_box {
     float x, y, w, h;
 };
 
-/** Of a face: eyes, nose, corners of the mouth; what is left in the picture comes first. x, y of each. */
+/** Points of a face: eyes, nose, corners of the mouth; what is left in the picture comes first. x, y of each. */
 #define WEIR_FACE_POINTS 5
 
 struct weir_detection {
     struct weir_box box; /**< Not empty, inside the picture. */
     float score;         /**< 0 to 1. */
-    int32_t class_id;    /**< Of the detector's classes; 0 of one that finds faces alone. */
+    int32_t class_id;    /**< One of the detector's classes; 0 of one that finds faces alone. */
     bool has_points;
     float points[2 * WEIR_FACE_POINTS];
 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGER_SIDE 640 /* of an input, where nothing says more */
+#define LONGER_SIDE 640 /* the input has it where nothing says more */
 #define CUT_OFF     2 /* pixels of the input: what comes so near to a tile's side is cut off by it */
 #define TILES_OVERLAP                                                                              \
     0.5f /* that duplicates of two tiles have, of kinds that remove none themselves */
@@ -18,7 +18,7 @@ struct weir_detector {
     struct harvest harvest;
     struct weir_detection items[WEIR_DETECTIONS_MAX];
     const struct weir_view *view;
-    int width, height; /* of the input, for this picture */
+    int width, height; /* the input's, for this picture */
     struct detector_tile tiles[WEIR_DETECTOR_TILES_MAX];
     size_t n_tiles;
 };
@@ -66,7 +66,7 @@ void weir_detector_destroy(struct weir_detector *detector)
 
 /* ---- the input's size ------------------------------------------------------------------------------ */
 
-/* A side of an input whose size is free: at least so many pixels, in steps of the divisor. */
+/* A side of an input of free size: at least so many pixels, in steps of the divisor. */
 static int side_of(const struct weir_detector *detector, double pixels)
 {
     int divisor = WEIR_MAX(1, detector->model.plan.look.divisor);
@@ -117,7 +117,7 @@ static struct detector_tile whole_of(const struct weir_detector *detector,
 
 /* How tiles lie along one side. */
 struct row {
-    double size, overlap, side; /* of a tile, of two neighbours, of the picture */
+    double size, overlap, side; /* a tile's, that of two neighbours, the picture's */
     size_t n;
 };
 

@@ -26,7 +26,7 @@
 /** Parts that a picture is looked at in, at most. */
 #define WEIR_DETECTOR_TILES_MAX 64
 
-/** Side of an input whose size is free, at most. */
+/** Side of an input of free size, at most. */
 #define WEIR_DETECTOR_SIDE_MAX 2048
 
 /** A tensor that goes into or comes out of the model. -1: a free dimension. Texts are borrowed. */
@@ -34,7 +34,7 @@ struct weir_detector_port {
     const char *name;
     const int64_t *dims;
     size_t rank;
-    bool is_u8; /**< Of an input: bytes; else f32. */
+    bool is_u8; /**< An input takes bytes; else f32. */
 };
 
 /** An output's numbers, as f32. */
@@ -48,18 +48,16 @@ struct weir_detector_output {
 /** What is looked for, by whatever kind. */
 struct weir_detector_options {
     const char *kind; /**< NULL: recognised by names and shapes of the outputs. */
-    const json_t *
-        of_kind; /**< An object of the kind's options and of the registry's common ones; NULL: defaults. Borrowed by
-                                create. */
+    /** An object of the kind's options and of the registry's common ones; NULL: defaults. Borrowed by create. */
+    const json_t *of_kind;
     float threshold; /**< NaN: the kind's. */
     float overlap;   /**< NaN: the kind's. */
-    int32_t width,
-        height; /**< Of the input where the model leaves it free; 0: by min_size, and without it so that the picture's
-                                longer side has 640. */
-    int32_t
-        min_size; /**< Least width of what is to be found, in pixels of the picture; 0: no wish. */
-    int32_t
-        tiles_max; /**< Parts that a picture may be looked at in to find it, the whole beside them; 0, 1: the whole alone. */
+    /** The input's, where the model leaves it free; 0: by min_size, and without it so that the picture's longer side has 640. */
+    int32_t width, height;
+    /** Least width of what is to be found, in pixels of the picture; 0: no wish. */
+    int32_t min_size;
+    /** Parts that a picture may be looked at in to find it, beside the whole; 0, 1: the whole alone. */
+    int32_t tiles_max;
 };
 
 struct weir_detector;

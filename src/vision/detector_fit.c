@@ -36,7 +36,7 @@ static struct weir_names names_of(const struct weir_detector_port *ports, size_t
 
 /* ---- the input --------------------------------------------------------------------------------------- */
 
-#define SIDE_MAX 8192 /* of an input that the model fixes */
+#define SIDE_MAX 8192 /* where the model fixes the input */
 
 static weir_status read_input(const struct detector_ports *ports, struct detector_model *model,
                               struct weir_error *err)
@@ -134,7 +134,7 @@ static weir_status read_outputs(const struct detector_ports *ports, const json_t
 
 /* ---- options ----------------------------------------------------------------------------------------- */
 
-/* Of an object of the kind's options and the common ones, these go to another. */
+/* An object has the kind's options and the common ones: these go to another. */
 static void move_common(json_t *own, json_t *common)
 {
     for (size_t i = 0; i < weir_detectors.n_common; i++) {
@@ -209,7 +209,7 @@ static weir_status apply_common(const struct detector_common *common, struct det
 
 /* ---- which kind ---------------------------------------------------------------------------------------- */
 
-/* Of the whole model only the outputs are known yet; may it be this kind's? Its plan is made then. */
+/* May the outputs be this kind's? Its plan is made then. */
 static bool try_kind(const struct weir_kind *kind, const void *options, bool is_asked,
                      struct detector_model *model)
 {

@@ -15,12 +15,12 @@ struct detector_model {
     const struct detector_ops *ops;
     struct detector_plan plan;
     size_t n_outputs;
-    int channels; /**< Of the input: 1 or 3. */
+    int channels; /**< The input's: 1 or 3. */
     bool is_planar, is_u8;
     int32_t classes[DETECTOR_CLASSES_MAX];
     size_t n_classes;
-    json_t
-        *own; /**< The kind's options as they are written; the plan's refer to it. The model's. */
+    /** The kind's options as they are written; the plan's refer to it. The model's. */
+    json_t *own;
     const char *why; /**< A sentence: which kind, and by what it was recognised. */
 };
 

@@ -45,11 +45,11 @@ struct detector_plan {
     bool is_asked;       /**< The kind is named: what shapes leave open is taken as it wants it. */
     struct detector_port outputs[DETECTOR_OUTPUTS_MAX];
     size_t n_outputs;
-    int width, height; /**< Of the input; 0: free. */
+    int width, height; /**< The input's; 0: free. */
     /* What fit finds: */
     size_t roles[DETECTOR_ROLES_MAX]; /**< Which output is which; the kind's own order. */
     size_t n_roles;
-    int variant;         /**< Of the kind, where it has several. */
+    int variant;         /**< Which of the kind's, where it has several. */
     int32_t first_class; /**< Number that the outputs give to class 0. */
     struct detector_look look;
     float threshold, overlap; /**< overlap NaN: nothing overlaps. */
@@ -59,7 +59,7 @@ struct detector_plan {
 /** One answer of the model. */
 struct detector_answer {
     const struct detector_plan *plan;
-    int width, height; /**< Of the input that it answers. */
+    int width, height; /**< The size of the input that it answers. */
     float threshold;
     const struct weir_detector_output *roles[DETECTOR_ROLES_MAX];
 };
@@ -87,7 +87,7 @@ bool detector_dim_is(const struct detector_plan *plan, int64_t dim, int64_t want
 /** Does output i have this rank (0: any), and this last dimension? */
 bool detector_port_is(const struct detector_plan *plan, size_t i, size_t rank, int64_t last);
 
-/** The first output whose name has one of the words (parted by "|", without case); n_outputs: none. */
+/** The first output with a name that has one of the words (parted by "|", without case); n_outputs: none. */
 size_t detector_port_named(const struct detector_plan *plan, const char *words);
 
 /** Outputs in the order of roles, each by its words in its name; false: one has none, or two have one. */
@@ -132,7 +132,7 @@ static inline size_t detector_best(const float *values, size_t n, size_t step)
     return best;
 }
 
-static inline int detector_cells(int side, int stride)
+static inline int detector_places(int side, int stride)
 {
     return (side + stride - 1) / stride;
 }

@@ -347,7 +347,7 @@ START_TEST(the_guess_is_said)
     OUTPUT(&heads, "d", 1, -1, 85);
     ck_assert_int_eq(make(&heads), WEIR_OK);
     ck_assert_ptr_nonnull(strstr(heads.why, "version v5: its output has rows, and not one for each "
-                                            "cell (if it is YOLOX, say version: yolox)"));
+                                            "place (if it is YOLOX, say version: yolox)"));
     weir_detector_destroy(heads.detector);
     heads.options.kind = "yolo";
     ck_assert_int_eq(make(&heads), WEIR_OK);

@@ -27,7 +27,7 @@ struct weir_view weir_view_of(const struct weir_image *image)
 struct plane {
     const uint8_t *pixels;
     int width, height, stride, channels;
-    double size;  /* of its pixels, in pixels of the view: 1 or 2 */
+    double size;  /* a pixel's side, in pixels of the view: 1 or 2 */
     int n_u, n_v; /* samples of a pixel of the cut, where the map turns */
 };
 

@@ -24,7 +24,7 @@ struct weir_view {
     bool is_full_range;       /**< I420: Y from 0 to 255; else 16 to 235 (BT.601 limited). */
 };
 
-/** Of a picture in memory, which must outlive it. */
+/** The view of a picture in memory, which must outlive it. */
 struct weir_view weir_view_of(const struct weir_image *image);
 
 /** Where pixels of a cut come from: x = m[0]·u + m[1]·v + m[2], y = m[3]·u + m[4]·v + m[5], with u, v in pixels of the cut and
@@ -41,8 +41,8 @@ struct weir_affine {
 
 /**
  * Make `out`, which is allocated and says width, height and channels (1 or 3), of what the map shows. Bilinear; where it shrinks,
- * the mean over the pixels that a pixel of the cut covers. A pixel of the cut whose centre comes from outside the view, or from
- * nowhere (a map with NaN), is `fill` in all channels; at the edge the outermost pixels go on.
+ * the mean over the pixels that a pixel of the cut covers. Where a pixel of the cut has its centre outside the view, or nowhere (a map
+ * with NaN), it is `fill` in all channels; at the edge the outermost pixels go on.
  * Colours are BT.601; chroma lies in the middle of its four pixels of luma. Grey is luma from 0 to 255.
  * Cost: about 2 ns a pixel of the cut, and 0.5 ns a pixel of the view that it covers. A grey cut of I420 reads Y alone.
  */

@@ -32,6 +32,7 @@ KINDS = {
     "sweep-method": ("src/sweep/methods.def", "src/sweep/method/{}.c"),
     "sweep-parameter": ("src/sweep/parameters.def", "src/sweep/parameter/{}.c"),
     "proof": ("src/identity/identities.def", "src/identity/kind/{}.c"),
+    "detector": ("src/vision/detectors.def", "src/vision/detector/{}.c"),
 }
 # Options that several kinds or commands share, as a macro of this file.
 OPTION_MACROS = {
@@ -262,6 +263,14 @@ def request_parts():
     return {"any job": options_table(tables[0]), "resources": options_table(tables[1])}
 
 
+def detector_parts():
+    """What each kind of detector takes beside its own options."""
+    text = without_comments(read("src/vision/detectors.c"))
+    match = re.search(r"struct weir_option \w+\[\]\s*=\s*\{", text)
+    rows = [row for row in parts(braces_after(text, match.start())) if row.startswith(("WEIR_OPT_JSON(", "{"))]
+    return {"any detector": options_table([kind_option(row) for row in rows])}
+
+
 def number(text):
     """A number in a table of options; a constant's value in place of its name."""
     for _, source in [*sources("src"), *sources("src", "**/*.h")] if re.match(r"[A-Z]", text) else []:
@@ -273,7 +282,7 @@ def number(text):
 def kind_option(row):
     """(key, type, flags, default, range, explanation) of one WEIR_OPT_JSON, or of one that is written out, which may be one of some words."""
     if row.startswith("{"):
-        member = lambda name: match[1] if (match := re.search(rf'\.{name} = ((?:"(?:\\.|[^"\\])*"\s*)+|[A-Z_| ]+(?:\([^)]*\))?)', row)) else ""
+        member = lambda name: match[1] if (match := re.search(rf'\.{name} =\s+((?:"(?:\\.|[^"\\])*"\s*)+|[A-Z_| ]+(?:\([^)]*\))?)', row)) else ""
         words = " or ".join(re.findall(r'"(\w+)"', member("words")))
         return string(member("name")).replace("-", "_"), member("type").removeprefix("WEIR_OPTION_TYPE_").removeprefix("WEIR_OPTION_"), member("flags"), string(member("fallback")), words, string(member("doc"))
     _, _, name, kind, flags, fallback, low, high, doc = parts(row[len("WEIR_OPT_JSON("):-1])
@@ -475,7 +484,7 @@ def generated(statuses, routes, records, worker, kinds):
         "docs/reference/health.md": {"alerts": alerts_part()},
         "docs/security.md": security_parts(),
         "docs/reference/metrics.md": {"metrics": metrics_part()},
-        "docs/reference/kinds.md": {**{noun: kinds_part(kinds[noun]) for noun in kinds}, **request_parts()},
+        "docs/reference/kinds.md": {**{noun: kinds_part(kinds[noun]) for noun in kinds}, **request_parts(), **detector_parts()},
         "man/weir-ion.5.scd": {noun: kinds_man_part(kinds[noun]) for noun in ION_KINDS},
         "docs/reference/training.md": {
             "options": options_part(worker["src/framework/training.c"], True),

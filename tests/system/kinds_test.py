@@ -7,7 +7,7 @@ import harness
 from harness import ROOT, HttpError, Server, small_model
 
 NOUNS = {"source": "src/endpoint/sources.def", "sink": "src/endpoint/sinks.def", "policy": "src/ion/policies.def",
-         "job-kind": "src/framework/job_kinds.def", "driver": "src/cluster/drivers.def"}
+         "job-kind": "src/framework/job_kinds.def", "driver": "src/cluster/drivers.def", "detector": "src/vision/detectors.def"}
 ION = {"kind": "ion", "name": "door",
        "pipelines": [{"name": "learn", "type": "training", "dataset": "staff", "model": "face-embed"},
                      {"name": "see", "type": "prediction", "source": {"kind": "http"}, "gallery": {"dataset": "staff"}}],

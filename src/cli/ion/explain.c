@@ -315,7 +315,7 @@ const struct cli_command cli_explain = {
     .name = "explain",
     .usage = "WORD | NOUN | roles | job JOB | "
              "source|sink|stage|trigger|restart|policy|job-kind|driver|receiver|alert-action|"
-             "sweep-method|sweep-parameter|proof "
+             "sweep-method|sweep-parameter|proof|detector "
              "[KIND]",
     .summary = "Say what a word or the members of a record mean, why a job waits or failed, or "
                "what a kind is",
@@ -328,7 +328,8 @@ const struct cli_command cli_explain = {
         "http says\n"
         "what that one is and which options it takes; so for sinks, stages, triggers, restarts, "
         "policies,\njob-kinds, drivers, receivers, alert-actions, sweep-methods, "
-        "sweep-parameters and proofs. weir explain roles\nshows what each role may, weir explain "
+        "sweep-parameters, proofs and detectors. weir explain roles\nshows what each role may, "
+        "weir explain "
         "role what "
         "the members of one mean.",
     CLI_WORDS(1, 2),

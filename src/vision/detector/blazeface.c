@@ -33,14 +33,14 @@ static weir_status decode(const struct detector_answer *answer, struct harvest *
     WEIR_TRY(detector_values(answer, SCORE, N_ANCHORS, &score, err));
     for (size_t i = 0; i < N_ANCHORS; i++) {
         float sure = detector_sigmoid(fminf(fmaxf(score[i], -LOGIT_MAX), LOGIT_MAX));
-        size_t side = i < N_FINE ? 16 : 8, cell = i < N_FINE ? i / 2 : (i - N_FINE) / 6;
+        size_t side = i < N_FINE ? 16 : 8, place = i < N_FINE ? i / 2 : (i - N_FINE) / 6;
         const float *row = box + 16 * i;
         if (isnan(score[i]) || !(sure >= answer->threshold)) {
             continue;
         }
         /* Rows are in pixels of the input. Behind the box come six points, and the mouth has one of them. */
-        float x = ((float)(cell % side) + 0.5f) / (float)side * width;
-        float y = ((float)(cell / side) + 0.5f) / (float)side * height;
+        float x = ((float)(place % side) + 0.5f) / (float)side * width;
+        float y = ((float)(place / side) + 0.5f) / (float)side * height;
         harvest_add_centred(harvest, sure, 0,
                             (const float[]){x + row[0], y + row[1], row[2], row[3]}, NULL);
     }
@@ -67,6 +67,6 @@ const struct weir_kind weir_detector_blazeface_kind = {
     .doc =
         "BlazeFace of MediaPipe, of 128 or 256 pixels: faces near the camera; what overlaps "
         "becomes its mean. It marks the mouth by one point, so faces are aligned by their boxes. "
-        "RGB from -1 to 1, padded on both sides.",
+        "RGB from -1 to 1, padded on both sides. Threshold 0.5, overlap 0.3.",
     .ops = &ops,
 };

@@ -48,6 +48,6 @@ const struct weir_kind weir_detector_caffe_ssd_kind = {
     .name = "caffe-ssd",
     .doc =
         "SSD of Caffe with its detections in one list, as OpenCV's face detector res10 at 300 by "
-        "300. BGR - (104, 177, 123), stretched.",
+        "300. BGR - (104, 177, 123), stretched. Threshold 0.5, nothing overlaps.",
     .ops = &ops,
 };

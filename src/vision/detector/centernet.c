@@ -23,7 +23,7 @@ static bool fit(struct detector_plan *plan)
 static weir_status decode(const struct detector_answer *answer, struct harvest *harvest,
                           struct weir_error *err)
 {
-    int w = detector_cells(answer->width, STRIDE), h = detector_cells(answer->height, STRIDE);
+    int w = detector_places(answer->width, STRIDE), h = detector_places(answer->height, STRIDE);
     size_t n = (size_t)w * (size_t)h;
     const float *heat, *scale, *offset, *points;
     WEIR_TRY(detector_values(answer, HEAT, n, &heat, err));
@@ -62,6 +62,7 @@ static const struct detector_ops ops = {
 const struct weir_kind weir_detector_centernet_kind = {
     .name = "centernet",
     .doc = "CenterFace: faces with five points, from a map of their centres at a quarter of the "
-           "input's size. RGB from 0 to 255, stretched to sides that are multiples of 32.",
+           "input's size. RGB from 0 to 255, stretched to sides that are multiples of 32. "
+           "Threshold 0.5, overlap 0.3.",
     .ops = &ops,
 };

@@ -31,7 +31,7 @@ static bool fit(struct detector_plan *plan)
     return is_its;
 }
 
-/* Is none of the eight around it greater? Of equal ones each is a maximum. */
+/* Is none of the eight around it greater? Each of equal ones is a maximum. */
 static bool is_peak(const float *map, int w, int h, int x, int y)
 {
     float value = map[y * w + x];
@@ -69,10 +69,10 @@ static size_t add_peak(struct peak peaks[TOP], size_t n, struct peak one)
 static size_t find_peaks(const float *heat, size_t n_classes, int w, int h, float least,
                          struct peak peaks[TOP])
 {
-    size_t n = 0, n_cells = (size_t)w * (size_t)h;
+    size_t n = 0, n_places = (size_t)w * (size_t)h;
     for (size_t c = 0; c < n_classes; c++) {
-        const float *map = heat + c * n_cells;
-        for (size_t i = 0; i < n_cells; i++) {
+        const float *map = heat + c * n_places;
+        for (size_t i = 0; i < n_places; i++) {
             int x = (int)(i % (size_t)w), y = (int)(i / (size_t)w);
             if (map[i] >= least && is_peak(map, w, h, x, y)) {
                 n = add_peak(peaks, n, (struct peak){map[i], (int32_t)c, x, y});
@@ -86,21 +86,21 @@ static weir_status decode(const struct detector_answer *answer, struct harvest *
                           struct weir_error *err)
 {
     const struct weir_detector_centernet_generic *own = answer->plan->options;
-    int w = detector_cells(answer->width, STRIDE), h = detector_cells(answer->height, STRIDE);
-    size_t n_cells = (size_t)w * (size_t)h, n_classes = detector_rows(answer, HEAT, n_cells);
+    int w = detector_places(answer->width, STRIDE), h = detector_places(answer->height, STRIDE);
+    size_t n_places = (size_t)w * (size_t)h, n_classes = detector_rows(answer, HEAT, n_places);
     const float *heat, *size, *offset;
     struct peak peaks[TOP];
-    WEIR_TRY(detector_values(answer, HEAT, n_classes * n_cells, &heat, err));
-    WEIR_TRY(detector_values(answer, SIZE, 2 * n_cells, &size, err));
-    WEIR_TRY(detector_values(answer, OFFSET, 2 * n_cells, &offset, err));
+    WEIR_TRY(detector_values(answer, HEAT, n_classes * n_places, &heat, err));
+    WEIR_TRY(detector_values(answer, SIZE, 2 * n_places, &size, err));
+    WEIR_TRY(detector_values(answer, OFFSET, 2 * n_places, &offset, err));
     float least =
         own->is_raw ? logf(answer->threshold / (1 - answer->threshold)) - 1e-5f : answer->threshold;
     size_t n = find_peaks(heat, n_classes, w, h, least, peaks);
     for (size_t k = 0; k < n; k++) {
         size_t i = (size_t)peaks[k].y * (size_t)w + (size_t)peaks[k].x;
         const float box[] = {((float)peaks[k].x + offset[i]) * STRIDE,
-                             ((float)peaks[k].y + offset[n_cells + i]) * STRIDE, size[i] * STRIDE,
-                             size[n_cells + i] * STRIDE};
+                             ((float)peaks[k].y + offset[n_places + i]) * STRIDE, size[i] * STRIDE,
+                             size[n_places + i] * STRIDE};
         float score = own->is_raw ? detector_sigmoid(peaks[k].value) : peaks[k].value;
         harvest_add_centred(harvest, score, peaks[k].class_id, box, NULL);
     }
@@ -126,7 +126,8 @@ const struct weir_kind weir_detector_centernet_generic_kind = {
     .name = "centernet-generic",
     .doc =
         "CenterNet of any classes: the 100 best maxima of a heat map at a quarter of the input's "
-        "size, with the size and offset that stand there. BGR, normalised, padded on both sides.",
+        "size, with the size and offset that stand there. BGR, normalised, padded on both sides. "
+        "Threshold 0.3, nothing overlaps.",
     WEIR_KIND_OPTIONS(weir_detector_centernet_generic, options),
     .ops = &ops,
 };

@@ -43,6 +43,6 @@ const struct weir_kind weir_detector_detr_kind = {
     .name = "detr",
     .doc =
         "DETR: 100 questions, each answered by a class or by none. RGB normalised as ImageNet's, "
-        "stretched.",
+        "stretched. Threshold 0.7, nothing overlaps.",
     .ops = &ops,
 };

@@ -26,7 +26,7 @@ struct prior {
     float x, y, size; /* centre and side, in pixels of the input */
 };
 
-/* Priors of a stride: two sizes at each cell's centre. */
+/* Priors of a stride: two sizes at each place's centre. */
 static struct prior prior_of(size_t s, size_t w, size_t i)
 {
     float stride = (float)(8 << s);
@@ -55,8 +55,8 @@ static weir_status decode(const struct detector_answer *answer, struct harvest *
     size_t widths[N_STRIDES], counts[N_STRIDES], n = 0;
     const float *box, *class, *kps;
     for (size_t s = 0; s < N_STRIDES; s++) {
-        widths[s] = (size_t)detector_cells(answer->width, 8 << s);
-        counts[s] = widths[s] * (size_t)detector_cells(answer->height, 8 << s) * 2;
+        widths[s] = (size_t)detector_places(answer->width, 8 << s);
+        counts[s] = widths[s] * (size_t)detector_places(answer->height, 8 << s) * 2;
         n += counts[s];
     }
     WEIR_TRY(detector_values(answer, BOX, 4 * n, &box, err));
@@ -92,6 +92,7 @@ static const struct detector_ops ops = {
 const struct weir_kind weir_detector_retinaface_kind = {
     .name = "retinaface",
     .doc = "RetinaFace with priors of two sizes at strides 8, 16 and 32: faces with five points. "
-           "BGR - (104, 117, 123), scaled by one factor to the upper left.",
+           "BGR - (104, 117, 123), scaled by one factor to the upper left. Threshold 0.6, overlap "
+           "0.4.",
     .ops = &ops,
 };

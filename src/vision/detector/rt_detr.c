@@ -34,6 +34,7 @@ const struct weir_kind weir_detector_rt_detr_kind = {
     .name = "rt-detr",
     .doc =
         "RT-DETR and D-FINE, exported without what comes after the network: 300 questions, and of "
-        "each every class that is sure enough. RGB from 0 to 1, stretched.",
+        "each every class that is sure enough. RGB from 0 to 1, stretched. Threshold 0.5, nothing "
+        "overlaps.",
     .ops = &ops,
 };

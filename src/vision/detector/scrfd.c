@@ -20,7 +20,7 @@ static struct heads heads_of(size_t n_outputs)
     };
 }
 
-/* The next output from i on whose rows have so many numbers. */
+/* The next output from i on that has rows of so many numbers. */
 static size_t next_of(const struct detector_plan *plan, size_t i, int64_t width)
 {
     while (i < plan->n_outputs && (plan->outputs[i].rank == 0 ||
@@ -46,7 +46,7 @@ static bool fit(struct detector_plan *plan)
         }
     }
     (void)snprintf(plan->why, sizeof plan->why,
-                   "its %zu outputs have rows of 1, 4%s: %zu strides, %zu anchors a cell",
+                   "its %zu outputs have rows of 1, 4%s: %zu strides, %zu anchors a place",
                    plan->n_outputs, heads.has_points ? " and 10" : "", heads.n_strides,
                    heads.n_anchors);
     return heads.n_strides > 0;
@@ -56,8 +56,8 @@ static weir_status decode_stride(const struct detector_answer *answer, const str
                                  size_t s, struct harvest *harvest, struct weir_error *err)
 {
     int stride = 8 << s;
-    size_t w = (size_t)detector_cells(answer->width, stride);
-    size_t n = w * (size_t)detector_cells(answer->height, stride) * heads->n_anchors;
+    size_t w = (size_t)detector_places(answer->width, stride);
+    size_t n = w * (size_t)detector_places(answer->height, stride) * heads->n_anchors;
     const float *score, *box, *kps = NULL;
     WEIR_TRY(detector_values(answer, s, n, &score, err));
     WEIR_TRY(detector_values(answer, heads->n_strides + s, 4 * n, &box, err));
@@ -68,8 +68,8 @@ static weir_status decode_stride(const struct detector_answer *answer, const str
         if (!(score[i] >= answer->threshold)) {
             continue;
         }
-        size_t cell = i / heads->n_anchors;
-        float f = (float)stride, x = (float)(cell % w) * f, y = (float)(cell / w) * f, points[10];
+        size_t place = i / heads->n_anchors;
+        float f = (float)stride, x = (float)(place % w) * f, y = (float)(place / w) * f, points[10];
         const float *side = box + 4 * i;
         for (size_t k = 0; kps != NULL && k < 10; k++) {
             points[k] = (k % 2 == 0 ? x : y) + kps[10 * i + k] * f;
@@ -110,6 +110,7 @@ static const struct detector_ops ops = {
 const struct weir_kind weir_detector_scrfd_kind = {
     .name = "scrfd",
     .doc = "SCRFD of InsightFace: faces, with five points where the model has them, from strides 8 "
-           "to 32 or 128. RGB, (pixel - 127.5) / 128, scaled by one factor to the upper left.",
+           "to 32 or 128. RGB, (pixel - 127.5) / 128, scaled by one factor to the upper left. "
+           "Threshold 0.5, overlap 0.4.",
     .ops = &ops,
 };

@@ -27,7 +27,7 @@ static const struct weir_option options[] = {
 
 enum layout { LAYOUT_TF, LAYOUT_LITE, LAYOUT_VGG, N_LAYOUTS };
 
-/* Of a map: its size, what a cell's centre is divided by, and the anchors of a cell as parts of the input. */
+/* A map: its size, what a place's centre is divided by, and the anchors of a place as parts of the input. */
 struct map {
     int w, h;
     float across, down;
@@ -80,8 +80,8 @@ static struct map map_of(enum layout layout, int k, int width, int height)
         shapes_of_torchvision(scales[k], scales[k + 1], ratios[k], &map);
         return map;
     }
-    map.w = detector_cells(width, 16 << k);
-    map.h = detector_cells(height, 16 << k);
+    map.w = detector_places(width, 16 << k);
+    map.h = detector_places(height, 16 << k);
     map.across = (float)map.w;
     map.down = (float)map.h;
     if (layout == LAYOUT_TF) {
@@ -251,13 +251,13 @@ static void decode_map(const struct detector_answer *answer, const struct map *m
     float w = (float)answer->width, h = (float)answer->height;
     for (size_t i = 0; i < COUNT(map->w, map->h) * map->n; i++) {
         int32_t class_id;
-        size_t cell = i / map->n;
+        size_t place = i / map->n;
         const float *shape = map->shapes[i % map->n];
         float score = score_of(raw->logits + (first + i) * raw->n_columns, raw->n_columns,
                                !raw->is_tf, &class_id);
         if (score >= answer->threshold) {
-            const float anchor[] = {((float)(cell % (size_t)map->w) + 0.5f) / map->across,
-                                    ((float)(cell / (size_t)map->w) + 0.5f) / map->down, shape[0],
+            const float anchor[] = {((float)(place % (size_t)map->w) + 0.5f) / map->across,
+                                    ((float)(place / (size_t)map->w) + 0.5f) / map->down, shape[0],
                                     shape[1]};
             float box[4];
             box_of(raw->boxes + 4 * (first + i), raw->is_tf, anchor, box);
@@ -320,7 +320,7 @@ const struct weir_kind weir_detector_ssd_kind = {
     .doc =
         "SSD of TensorFlow's object detection API or of torchvision, with finished boxes or with "
         "what the network says of its anchors (TensorFlow's six maps, torchvision's ssd300 and "
-        "ssdlite320). RGB, stretched.",
+        "ssdlite320). RGB, stretched. Threshold 0.5, overlap 0.5.",
     WEIR_KIND_OPTIONS(weir_detector_ssd, options),
     .ops = &ops,
 };

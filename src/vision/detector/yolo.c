@@ -29,11 +29,11 @@ static int64_t dim(const struct detector_plan *plan, size_t k, size_t i)
 }
 
 /* Cells of the three strides; 0: the input's size is free. */
-static int64_t count_cells(const struct detector_plan *plan)
+static int64_t count_places(const struct detector_plan *plan)
 {
     int64_t n = 0;
     for (int stride = 8; plan->width > 0 && plan->height > 0 && stride <= 32; stride *= 2) {
-        n += (int64_t)detector_cells(plan->width, stride) * detector_cells(plan->height, stride);
+        n += (int64_t)detector_places(plan->width, stride) * detector_places(plan->height, stride);
     }
     return n;
 }
@@ -77,16 +77,16 @@ static bool is_v8_raw(const struct detector_plan *plan)
 
 static bool is_end2end(const struct detector_plan *plan)
 {
-    int64_t rows = is_one(plan) ? dim(plan, 0, 1) : 0, n_cells = count_cells(plan);
-    bool is_list = rows > 0 && rows <= 1000 && rows != n_cells && rows != 3 * n_cells;
+    int64_t rows = is_one(plan) ? dim(plan, 0, 1) : 0, n_places = count_places(plan);
+    bool is_list = rows > 0 && rows <= 1000 && rows != n_places && rows != 3 * n_places;
     return is_one(plan) && detector_port_is(plan, 0, 0, 6) && (is_list || plan->is_asked);
 }
 
 static bool is_v8(const struct detector_plan *plan)
 {
     int64_t channels = is_one(plan) ? dim(plan, 0, 1) : 0,
-            cells = is_one(plan) ? dim(plan, 0, 0) : 0;
-    return (channels >= 5 && (cells < 0 || cells > channels || cells == count_cells(plan))) ||
+            places = is_one(plan) ? dim(plan, 0, 0) : 0;
+    return (channels >= 5 && (places < 0 || places > channels || places == count_places(plan))) ||
            (is_one(plan) && plan->is_asked && (channels < 0 || channels >= 5));
 }
 
@@ -99,7 +99,7 @@ static bool is_rows(const struct detector_plan *plan)
 
 static bool is_yolox(const struct detector_plan *plan)
 {
-    return is_rows(plan) && (plan->is_asked || dim(plan, 0, 1) == count_cells(plan));
+    return is_rows(plan) && (plan->is_asked || dim(plan, 0, 1) == count_places(plan));
 }
 
 /* In the order that they are guessed in. */
@@ -112,13 +112,13 @@ static const struct version {
 } versions[] = {
     {"v7_end2end", is_v7_end2end, yolo_decode_v7_end2end, 1, "its output has rows of 7"},
     {"plugin", is_plugin, yolo_decode_plugin, 4, "one of its 4 outputs is called num_dets"},
-    {"v5_raw", is_v5_raw, yolo_decode_v5_raw, 3, "its 3 outputs have 3 anchors for each cell"},
+    {"v5_raw", is_v5_raw, yolo_decode_v5_raw, 3, "its 3 outputs have 3 anchors for each place"},
     {"v8_raw", is_v8_raw, yolo_decode_v8_raw, 3, "its 3 outputs have more than 64 channels"},
     {"end2end", is_end2end, yolo_decode_end2end, 1, "its output has at most 1000 rows of 6"},
     {"v8", is_v8, yolo_decode_v8, 1, "its output has more places than channels, channels first"},
-    {"yolox", is_yolox, yolo_decode_yolox, 1, "its output has a row for each cell"},
+    {"yolox", is_yolox, yolo_decode_yolox, 1, "its output has a row for each place"},
     {"v5", is_rows, yolo_decode_v5, 1,
-     "its output has rows, and not one for each cell (if it is YOLOX, say version: yolox)"},
+     "its output has rows, and not one for each place (if it is YOLOX, say version: yolox)"},
 };
 
 enum { YOLOX = 6 };
@@ -186,7 +186,8 @@ static const struct detector_ops ops = {
 const struct weir_kind weir_detector_yolo_kind = {
     .name = "yolo",
     .doc = "YOLO of any classes: v5, v7, v8 and its followers, v10, YOLOX. RGB from 0 to 1, padded "
-           "with 114 on both sides; YOLOX takes BGR from 0 to 255, padded right and below.",
+           "with 114 on both sides; YOLOX takes BGR from 0 to 255, padded right and below. "
+           "Threshold 0.25, overlap 0.45.",
     WEIR_KIND_OPTIONS(weir_detector_yolo, options),
     .ops = &ops,
 };

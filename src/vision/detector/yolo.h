@@ -6,7 +6,7 @@
 
 #define YOLO_HEADS   3
 #define YOLO_ANCHORS 3
-#define YOLO_BINS    16 /* of v8's raw heads, for each side of a box */
+#define YOLO_BINS    16 /* for each side of a box, in v8's raw heads */
 
 struct weir_detector_yolo {
     char *version; /* NULL: guessed */
@@ -20,13 +20,13 @@ typedef weir_status (*yolo_decode_fn)(const struct detector_answer *answer, stru
 /** Rows: centre, size, objectness, perhaps points, classes. */
 weir_status yolo_decode_v5(const struct detector_answer *answer, struct harvest *harvest,
                            struct weir_error *err);
-/** As v5, with places and sizes by the cells of three strides. */
+/** As v5, with places and sizes by the places of three strides. */
 weir_status yolo_decode_yolox(const struct detector_answer *answer, struct harvest *harvest,
                               struct weir_error *err);
 /** Channels: centre, size, classes, perhaps points with a score each. */
 weir_status yolo_decode_v8(const struct detector_answer *answer, struct harvest *harvest,
                            struct weir_error *err);
-/** Three heads of anchors × cells × (5 + classes), before the sigmoid. */
+/** Three heads of anchors × places × (5 + classes), before the sigmoid. */
 weir_status yolo_decode_v5_raw(const struct detector_answer *answer, struct harvest *harvest,
                                struct weir_error *err);
 /** Three heads of 4 × 16 bins and classes, before softmax and sigmoid. */

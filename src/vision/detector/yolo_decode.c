@@ -103,14 +103,14 @@ weir_status yolo_decode_yolox(const struct detector_answer *answer, struct harve
     const float *at;
     size_t n = 0, class_id = 0;
     for (int s = 8; s <= 32; s *= 2) {
-        n += (size_t)detector_cells(answer->width, s) * (size_t)detector_cells(answer->height, s);
+        n += (size_t)detector_places(answer->width, s) * (size_t)detector_places(answer->height, s);
     }
     WEIR_TRY(row_of(answer, &row, err));
     WEIR_TRY(detector_values(answer, 0, n * row.n_columns, &at, err));
     for (int s = 8; s <= 32; s *= 2) {
-        size_t w = (size_t)detector_cells(answer->width, s);
-        size_t n_cells = w * (size_t)detector_cells(answer->height, s);
-        for (size_t i = 0; i < n_cells; i++, at += row.n_columns) {
+        size_t w = (size_t)detector_places(answer->width, s);
+        size_t n_places = w * (size_t)detector_places(answer->height, s);
+        for (size_t i = 0; i < n_places; i++, at += row.n_columns) {
             float score = score_of(at, &row, answer->threshold, &class_id), f = (float)s;
             if (score >= answer->threshold) {
                 const float box[] = {(at[0] + (float)(i % w)) * f, (at[1] + (float)(i / w)) * f,
@@ -153,8 +153,8 @@ weir_status yolo_decode_v8(const struct detector_answer *answer, struct harvest 
 static int stride_of(const struct detector_answer *answer, size_t role, size_t i)
 {
     for (int stride = 8; stride <= 32; stride *= 2) {
-        if (detector_dim(answer, role, i) == (size_t)detector_cells(answer->width, stride) &&
-            detector_dim(answer, role, i + 1) == (size_t)detector_cells(answer->height, stride)) {
+        if (detector_dim(answer, role, i) == (size_t)detector_places(answer->width, stride) &&
+            detector_dim(answer, role, i + 1) == (size_t)detector_places(answer->height, stride)) {
             return stride;
         }
     }
@@ -194,29 +194,30 @@ weir_status yolo_decode_v5_raw(const struct detector_answer *answer, struct harv
     (void)yolo_anchors(own_of(answer)->anchors, anchors);
     for (size_t role = 0; role < YOLO_HEADS; role++) {
         size_t n_columns = detector_dim(answer, role, 0), w = detector_dim(answer, role, 1);
-        size_t n_cells = w * detector_dim(answer, role, 2);
+        size_t n_places = w * detector_dim(answer, role, 2);
         int stride = stride_of(answer, role, 1);
         const float *values;
         if (stride == 0 || n_columns < 5) {
             return no_stride(answer, role, err);
         }
-        WEIR_TRY(detector_values(answer, role, YOLO_ANCHORS * n_cells * n_columns, &values, err));
+        WEIR_TRY(detector_values(answer, role, YOLO_ANCHORS * n_places * n_columns, &values, err));
         const float *of_head = anchors[stride == 8 ? 0 : stride == 16 ? 1 : 2];
-        for (size_t i = 0; i < YOLO_ANCHORS * n_cells; i++) {
-            size_t cell = i % n_cells;
-            add_v5_raw(values + i * n_columns, n_columns - 5, (float)(cell % w), (float)(cell / w),
-                       (float)stride, of_head + 2 * (i / n_cells), answer, harvest);
+        for (size_t i = 0; i < YOLO_ANCHORS * n_places; i++) {
+            size_t place = i % n_places;
+            add_v5_raw(values + i * n_columns, n_columns - 5, (float)(place % w),
+                       (float)(place / w), (float)stride, of_head + 2 * (i / n_places), answer,
+                       harvest);
         }
     }
     return WEIR_OK;
 }
 
-/* How far a side lies away, in cells: the mean over its bins. */
-static float distance(const float *bins, size_t n_cells)
+/* How far a side lies away, in places: the mean over its bins. */
+static float distance(const float *bins, size_t n_places)
 {
-    float greatest = bins[detector_best(bins, YOLO_BINS, n_cells) * n_cells], sum = 0, mean = 0;
+    float greatest = bins[detector_best(bins, YOLO_BINS, n_places) * n_places], sum = 0, mean = 0;
     for (size_t k = 0; k < YOLO_BINS; k++) {
-        float weight = expf(bins[k * n_cells] - greatest);
+        float weight = expf(bins[k * n_places] - greatest);
         sum += weight;
         mean += weight * (float)k;
     }
@@ -224,18 +225,18 @@ static float distance(const float *bins, size_t n_cells)
 }
 
 static void decode_v8_head(const struct detector_answer *answer, const float *values,
-                           size_t n_cells, size_t n_classes, int stride, struct harvest *harvest)
+                           size_t n_places, size_t n_classes, int stride, struct harvest *harvest)
 {
-    size_t w = (size_t)detector_cells(answer->width, stride);
-    for (size_t i = 0; i < n_cells; i++) {
-        const float *classes = values + 4 * YOLO_BINS * n_cells + i;
-        size_t best = detector_best(classes, n_classes, n_cells);
-        float score = detector_sigmoid(classes[best * n_cells]), side[4];
+    size_t w = (size_t)detector_places(answer->width, stride);
+    for (size_t i = 0; i < n_places; i++) {
+        const float *classes = values + 4 * YOLO_BINS * n_places + i;
+        size_t best = detector_best(classes, n_classes, n_places);
+        float score = detector_sigmoid(classes[best * n_places]), side[4];
         if (!(score >= answer->threshold)) {
             continue;
         }
         for (size_t k = 0; k < 4; k++) {
-            side[k] = distance(values + k * YOLO_BINS * n_cells + i, n_cells);
+            side[k] = distance(values + k * YOLO_BINS * n_places + i, n_places);
         }
         float x = (float)(i % w) + 0.5f, y = (float)(i / w) + 0.5f, f = (float)stride;
         harvest_add(harvest, score, (int32_t)best,
@@ -249,15 +250,15 @@ weir_status yolo_decode_v8_raw(const struct detector_answer *answer, struct harv
                                struct weir_error *err)
 {
     for (size_t role = 0; role < YOLO_HEADS; role++) {
-        size_t n_cells = detector_dim(answer, role, 0) * detector_dim(answer, role, 1);
+        size_t n_places = detector_dim(answer, role, 0) * detector_dim(answer, role, 1);
         size_t n_channels = detector_dim(answer, role, 2);
         int stride = stride_of(answer, role, 0);
         const float *values;
         if (stride == 0 || n_channels <= 4 * YOLO_BINS) {
             return no_stride(answer, role, err);
         }
-        WEIR_TRY(detector_values(answer, role, n_channels * n_cells, &values, err));
-        decode_v8_head(answer, values, n_cells, n_channels - 4 * YOLO_BINS, stride, harvest);
+        WEIR_TRY(detector_values(answer, role, n_channels * n_places, &values, err));
+        decode_v8_head(answer, values, n_places, n_channels - 4 * YOLO_BINS, stride, harvest);
     }
     return WEIR_OK;
 }

@@ -49,8 +49,8 @@ static float held(float score)
 static weir_status decode_stride(const struct detector_answer *answer, size_t s,
                                  struct harvest *harvest, struct weir_error *err)
 {
-    size_t w = (size_t)detector_cells(answer->width, strides[s]);
-    size_t n = w * (size_t)detector_cells(answer->height, strides[s]);
+    size_t w = (size_t)detector_places(answer->width, strides[s]);
+    size_t n = w * (size_t)detector_places(answer->height, strides[s]);
     const float *class, *object, *box, *kps;
     WEIR_TRY(detector_values(answer, CLASS * N_STRIDES + s, n, &class, err));
     WEIR_TRY(detector_values(answer, OBJECT * N_STRIDES + s, n, &object, err));
@@ -88,6 +88,6 @@ static const struct detector_ops ops = {
 const struct weir_kind weir_detector_yunet_kind = {
     .name = "yunet",
     .doc = "YuNet of OpenCV's models, from 2023 on: faces with five points. BGR from 0 to 255, "
-           "padded right and below to multiples of 32.",
+           "padded right and below to multiples of 32. Threshold 0.6, overlap 0.3.",
     .ops = &ops,
 };
