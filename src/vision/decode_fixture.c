@@ -91,6 +91,14 @@ static int places(int side, int stride)
     return (side + stride - 1) / stride;
 }
 
+/* A place behind place i of n for a thing, so that the others find theirs; the last one is often near the end. */
+static int further(struct fixture *f, const struct thing *t, int i, int n)
+{
+    int next = i + 1 + any(f, n / (int)f->scene->n - 1), near_end = n - 1 - any(f, n / 20 + 1);
+    bool is_last = t + 1 == f->scene->things + f->scene->n;
+    return is_last && any(f, 2) == 0 && near_end > next ? near_end : next;
+}
+
 #define FOR_THINGS(f, t)                                                                           \
     for (const struct thing *t = (f)->scene->things, *t##_end = t + (f)->scene->n; t < t##_end; t++)
 
@@ -253,7 +261,7 @@ static void retinaface(struct fixture *f)
     float *landms = add(f, "landms", 0, 3, 1, n, 10);
     FOR_THINGS(f, t)
     {
-        i += 1 + any(f, n / 8);
+        i = further(f, t, i, n);
         const struct anchor *a = &anchors[i];
         conf[2 * i] = (float)(1 - t->score);
         conf[2 * i + 1] = (float)t->score;
@@ -274,8 +282,7 @@ static void blazeface(struct fixture *f)
     int used = 0;
     FOR_THINGS(f, t)
     {
-        bool is_fine = any(f, 2) == 0;
-        int i = used + 1 + any(f, is_fine ? 60 : 100), place = i < 512 ? i / 2 : (i - 512) / 6;
+        int i = further(f, t, used, 896), place = i < 512 ? i / 2 : (i - 512) / 6;
         double s = i < 512 ? 8 : 16;
         int side = i < 512 ? 16 : 8;
         used = i;
@@ -353,7 +360,7 @@ static void ssd_raw_of(struct fixture *f, int n, bool is_tf)
     }
     FOR_THINGS(f, t)
     {
-        i += 1 + any(f, n / 8);
+        i = further(f, t, i, n);
         const struct anchor *a = &anchors[i];
         double x = (centre_x(t) - a->x) / a->w * 10, y = (centre_y(t) - a->y) / a->h * 10;
         double w = log(wide(t) / a->w) * 5, h = log(high(t) / a->h) * 5;
@@ -441,7 +448,7 @@ static void queries_of(struct fixture *f, int n, bool is_softmax)
     }
     FOR_THINGS(f, t)
     {
-        i += 1 + any(f, n / 8);
+        i = further(f, t, i, n);
         logits[i * n_columns + t->class_id] = (float)logit(t->score);
         boxes[4 * i] = (float)(centre_x(t) / f->scene->width);
         boxes[4 * i + 1] = (float)(centre_y(t) / f->scene->height);
@@ -478,7 +485,7 @@ static void v5_rows(struct fixture *f, int n_points)
     float *rows = add(f, "output0", 0.1, 3, 1, n, n_columns);
     FOR_THINGS(f, t)
     {
-        i += 1 + any(f, n / 8);
+        i = further(f, t, i, n);
         float *row = rows + i * n_columns;
         row[0] = (float)centre_x(t);
         row[1] = (float)centre_y(t);
@@ -532,7 +539,7 @@ static void v8_channels(struct fixture *f, int n_points)
     float *at = add(f, "output0", 0.05, 3, 1, n_channels, n);
     FOR_THINGS(f, t)
     {
-        i += 1 + any(f, n / 8);
+        i = further(f, t, i, n);
         const double box[] = {centre_x(t), centre_y(t), wide(t), high(t)};
         for (int k = 0; k < 4; k++) {
             at[k * n + i] = (float)box[k];

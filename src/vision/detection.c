@@ -32,6 +32,11 @@ static int by_rank(const void *left, const void *right)
             return order[i];
         }
     }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(a->points); i++) {
+        if (a->points[i] != b->points[i]) {
+            return by_number(a->points[i], b->points[i]);
+        }
+    }
     return 0;
 }
 

@@ -25,7 +25,7 @@ struct weir_detection {
 /** Area of what both cover over the area of what either covers; 0 to 1; 0 where one is empty or has NaN. */
 float weir_box_overlap(const struct weir_box *a, const struct weir_box *b);
 
-/** Put the best first; equal ones by class, then by the box's x, y, w, h: the order that they came in does not matter. No score is
+/** Put the best first; equal ones by class, then by box and points: the order that they came in does not matter. No score is
  *  NaN. */
 void weir_detections_sort(struct weir_detection *detections, size_t n);
 

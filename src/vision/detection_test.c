@@ -14,11 +14,12 @@ static float between(float low, float high)
     return low + (high - low) * weir_rng_f32(&rng);
 }
 
-/* Few scores, so that many are equal. */
+/* Few scores and few places, so that many are equal. */
 static struct weir_detection random_one(void)
 {
     struct weir_detection one = {
-        .box = {between(0, 50), between(0, 50), between(0, 30), between(0, 30)},
+        .box = {4 * (float)weir_rng_below(&rng, 9), 4 * (float)weir_rng_below(&rng, 9),
+                3 + 3 * (float)weir_rng_below(&rng, 9), 3 + 3 * (float)weir_rng_below(&rng, 9)},
         .score = (float)weir_rng_below(&rng, 8) / 8,
         .class_id = (int32_t)weir_rng_below(&rng, 3),
         .has_points = true};
@@ -64,6 +65,11 @@ static bool is_before(const struct weir_detection *a, const struct weir_detectio
     for (size_t i = 0; i < 6; i++) {
         if (of_a[i] != of_b[i]) {
             return of_a[i] < of_b[i];
+        }
+    }
+    for (size_t i = 0; i < 10; i++) {
+        if (a->points[i] != b->points[i]) {
+            return a->points[i] < b->points[i];
         }
     }
     return false;

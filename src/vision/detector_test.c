@@ -184,6 +184,38 @@ START_TEST(small_things_are_found_in_tiles_and_once)
 
 END_TEST
 
+/* A bright picture is half as high as wide: which lines of a square input are bright? */
+START_TEST(what_is_left_of_the_input_is_padded)
+{
+    static const struct {
+        const char *of_kind;
+        int begin, end;
+    } rows[] = {{"{\"fit\":\"stretch\"}", 0, 64},
+                {"{\"fit\":\"centre\"}", 16, 48},
+                {"{\"fit\":\"corner\"}", 0, 32}};
+
+    uint8_t pixels[100 * 50];
+    float input[3 * 64 * 64];
+    memset(pixels, 255, sizeof pixels);
+    struct weir_view view = {WEIR_VIEW_GREY, 100, 50, {pixels}, {100}, true};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bench bench = bench_of(64, 64);
+        OUTPUT(&bench, "output0", 1, 300, 6);
+        bench.of_kind = rows[i].of_kind;
+        ck_assert_int_eq(make(&bench), WEIR_OK);
+        (void)weir_detector_look(bench.detector, &view);
+        weir_detector_put(bench.detector, 0, input);
+        for (int k = 0; k < 3 * 64 * 64; k++) {
+            int line = k / 64 % 64;
+            bool is_bright = line >= rows[i].begin && line < rows[i].end;
+            ck_assert_float_eq_tol(input[k], is_bright ? 1 : 114 / 255.0f, 1e-5f);
+        }
+        weir_detector_destroy(bench.detector);
+    }
+}
+
+END_TEST
+
 static void expect_size(int32_t min_size, int32_t width, int view_width, int view_height,
                         int64_t expected_width, int64_t expected_height)
 {
@@ -415,7 +447,7 @@ START_TEST(of_a_million_boxes_the_best_are_kept)
 END_TEST
 
 WEIR_TEST_MAIN("detector", what_is_seen_in_the_input_is_found_there_in_the_picture,
-               small_things_are_found_in_tiles_and_once,
+               what_is_left_of_the_input_is_padded, small_things_are_found_in_tiles_and_once,
                a_free_input_is_as_large_as_small_things_need,
                inputs_are_in_the_order_and_scale_of_the_kind,
                what_does_not_fit_is_said_in_a_sentence,
