@@ -4,7 +4,7 @@
 add_custom_target(unit-tests)
 add_custom_target(thread-tests)
 add_custom_target(numeric-tests)
-set(weir_numeric_domains tensor onnx stats nn comm data sched train serve batch predict)
+set(weir_numeric_domains tensor onnx stats nn comm data vision sched train serve batch predict)
 
 # weir_test_programs(NAME TESTS FUZZ SOURCES INCLUDE LIBS TEST_LIBS): a program for each of the files TESTS and FUZZ, with
 # this include folder and these libraries, registered with ctest as NAME/FILE. Tests have SOURCES and TEST_LIBS too.

@@ -21,7 +21,7 @@ void fixture_scene(const struct encoder *encoder, struct weir_rng *rng, struct s
     for (size_t i = 0; i < out->n; i++) { /* each in its own sixth of the picture */
         struct thing *thing = &out->things[i];
         double w = out->width / 3.0, h = out->height / 2.0;
-        double left = w * (double)(i % 3), top = h * (double)(i / 3);
+        double left = w * (double)(i % 3), top = i < 3 ? 0 : h;
         double from_x = between(rng, 0.02, 0.3), from_y = between(rng, 0.02, 0.3);
         thing->box[0] = left + w * from_x;
         thing->box[1] = top + h * from_y;
@@ -79,6 +79,11 @@ static float *add(struct fixture *f, const char *name, double fill, size_t rank,
     }
     f->outputs[k] = (struct weir_detector_output){name, f->dims[k], rank, f->values[k]};
     return f->values[k];
+}
+
+static int line_of(int i, int width)
+{
+    return i / width;
 }
 
 static int any(struct fixture *f, int n)
@@ -288,7 +293,7 @@ static void blazeface(struct fixture *f)
         used = i;
         score[i] = (float)logit(t->score);
         box[16 * i] = (float)(centre_x(t) - (place % side + 0.5) * s);
-        box[16 * i + 1] = (float)(centre_y(t) - (place / side + 0.5) * s);
+        box[16 * i + 1] = (float)(centre_y(t) - (line_of(place, side) + 0.5) * s);
         box[16 * i + 2] = (float)wide(t);
         box[16 * i + 3] = (float)high(t);
     }
@@ -310,7 +315,7 @@ static int anchors_of_tf(const struct scene *scene)
         int w = places(scene->width, 16 << k), h = places(scene->height, 16 << k);
         double s = 0.2 + 0.75 * k / 5, next = k < 5 ? 0.2 + 0.75 * (k + 1) / 5 : 1;
         for (int i = 0; i < w * h; i++) {
-            double x = (i % w + 0.5) / w, y = (i / w + 0.5) / h;
+            double x = (i % w + 0.5) / w, y = (line_of(i, w) + 0.5) / h;
             if (k == 0) {
                 n = add_anchor(n, x, y, 0.1, 0.1, scene, 9);
                 n = add_anchor(n, x, y, s * sqrt(2), s / sqrt(2), scene, 9);
@@ -338,7 +343,7 @@ static int anchors_of_torchvision(const struct scene *scene, bool is_lite)
         double s = is_lite ? lite[k] : vgg[k], next = is_lite ? lite[k + 1] : vgg[k + 1];
         double step = is_lite ? 1.0 / side : vgg_steps[k] / 300.0;
         for (int i = 0; i < side * side; i++) {
-            double x = (i % side + 0.5) * step, y = (i / side + 0.5) * step;
+            double x = (i % side + 0.5) * step, y = (line_of(i, side) + 0.5) * step;
             n = add_anchor(n, x, y, s, s, scene, 1);
             n = add_anchor(n, x, y, sqrt(s * next), sqrt(s * next), scene, 1);
             for (int r = 2; r < 2 + n_ratios; r++) {

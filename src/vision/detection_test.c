@@ -37,7 +37,8 @@ START_TEST(overlap_is_the_share_of_area)
         struct weir_box a = random_one().box, b = random_one().box;
         size_t both = 0, either = 0;
         for (int i = 0; i < 320 * 320; i++) {
-            double x = i % 320 * 0.25, y = i / 320 * 0.25;
+            int line = i / 320;
+            double x = i % 320 * 0.25, y = line * 0.25;
             bool in_a = x >= a.x && x < a.x + a.w && y >= a.y && y < a.y + a.h;
             bool in_b = x >= b.x && x < b.x + b.w && y >= b.y && y < b.y + b.h;
             both += in_a && in_b;

@@ -132,6 +132,19 @@ static inline size_t detector_best(const float *values, size_t n, size_t step)
     return best;
 }
 
+/** Column and line of place i of a map that is so wide. */
+static inline float detector_column(size_t i, size_t width)
+{
+    return (float)(i % width);
+}
+
+static inline float detector_line(size_t i, size_t width)
+{
+    size_t line = i / width;
+    return (float)line;
+}
+
+/** How many places a map of that stride has along a side. */
 static inline int detector_places(int side, int stride)
 {
     return (side + stride - 1) / stride;

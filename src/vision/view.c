@@ -207,7 +207,8 @@ static void turn_pixel(const struct plane *plane, const struct weir_affine *map,
     float sums[MAX_CHANNELS] = {0};
     int n_u = plane->n_u, n_v = plane->n_v;
     for (int k = 0; k < n_u * n_v; k++) {
-        double at_u = u + (k % n_u + 0.5) / n_u, at_v = v + (k / n_u + 0.5) / n_v;
+        int line = k / n_u;
+        double at_u = u + (k % n_u + 0.5) / n_u, at_v = v + (line + 0.5) / n_v;
         sample(plane, m[0] * at_u + m[1] * at_v + m[2], m[3] * at_u + m[4] * at_v + m[5], sums);
     }
     for (int c = 0; c < plane->channels; c++) {

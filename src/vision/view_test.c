@@ -272,7 +272,8 @@ START_TEST(a_slope_stays_a_slope_however_it_is_cut)
         ck_assert_int_eq(weir_image_init(&cut, 12, 12, 1, NULL), WEIR_OK);
         weir_view_cut(&view, &map, 0, &cut);
         for (int i = 0; i < 144; i++) {
-            double u = i % 12 + 0.5, v = i / 12 + 0.5;
+            int line = i / 12;
+            double u = i % 12 + 0.5, v = line + 0.5;
             double x = a * u - b * v + map.m[2], y = b * u + a * v + map.m[5];
             ck_assert_double_eq_tol(cut.pixels[i], (x + y - 1) / 2 - 0.25, 1.01);
         }

@@ -39,8 +39,8 @@ static weir_status decode(const struct detector_answer *answer, struct harvest *
             continue;
         }
         /* Rows are in pixels of the input. Behind the box come six points, and the mouth has one of them. */
-        float x = ((float)(place % side) + 0.5f) / (float)side * width;
-        float y = ((float)(place / side) + 0.5f) / (float)side * height;
+        float x = (detector_column(place, side) + 0.5f) / (float)side * width;
+        float y = (detector_line(place, side) + 0.5f) / (float)side * height;
         harvest_add_centred(harvest, sure, 0,
                             (const float[]){x + row[0], y + row[1], row[2], row[3]}, NULL);
     }

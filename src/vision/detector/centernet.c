@@ -34,7 +34,7 @@ static weir_status decode(const struct detector_answer *answer, struct harvest *
         if (!(heat[i] >= answer->threshold)) {
             continue;
         }
-        float x = (float)(i % (size_t)w), y = (float)(i / (size_t)w);
+        float x = detector_column(i, (size_t)w), y = detector_line(i, (size_t)w);
         float height = STRIDE * expf(scale[i]), width = STRIDE * expf(scale[n + i]);
         float top = (y + 0.5f + offset[i]) * STRIDE - height / 2;
         float left = (x + 0.5f + offset[n + i]) * STRIDE - width / 2;

@@ -31,8 +31,8 @@ static struct prior prior_of(size_t s, size_t w, size_t i)
 {
     float stride = (float)(8 << s);
     return (struct prior){
-        .x = ((float)(i / 2 % w) + 0.5f) * stride,
-        .y = ((float)(i / 2 / w) + 0.5f) * stride,
+        .x = (detector_column(i / 2, w) + 0.5f) * stride,
+        .y = (detector_line(i / 2, w) + 0.5f) * stride,
         .size = (float)(16 << (2 * s)) * (float)(1 + i % 2),
     };
 }

@@ -69,7 +69,8 @@ static weir_status decode_stride(const struct detector_answer *answer, const str
             continue;
         }
         size_t place = i / heads->n_anchors;
-        float f = (float)stride, x = (float)(place % w) * f, y = (float)(place / w) * f, points[10];
+        float f = (float)stride, points[10];
+        float x = detector_column(place, w) * f, y = detector_line(place, w) * f;
         const float *side = box + 4 * i;
         for (size_t k = 0; kps != NULL && k < 10; k++) {
             points[k] = (k % 2 == 0 ? x : y) + kps[10 * i + k] * f;

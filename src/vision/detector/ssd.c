@@ -256,9 +256,9 @@ static void decode_map(const struct detector_answer *answer, const struct map *m
         float score = score_of(raw->logits + (first + i) * raw->n_columns, raw->n_columns,
                                !raw->is_tf, &class_id);
         if (score >= answer->threshold) {
-            const float anchor[] = {((float)(place % (size_t)map->w) + 0.5f) / map->across,
-                                    ((float)(place / (size_t)map->w) + 0.5f) / map->down, shape[0],
-                                    shape[1]};
+            const float anchor[] = {(detector_column(place, (size_t)map->w) + 0.5f) / map->across,
+                                    (detector_line(place, (size_t)map->w) + 0.5f) / map->down,
+                                    shape[0], shape[1]};
             float box[4];
             box_of(raw->boxes + 4 * (first + i), raw->is_tf, anchor, box);
             harvest_add_centred(harvest, score, class_id,

@@ -113,8 +113,9 @@ weir_status yolo_decode_yolox(const struct detector_answer *answer, struct harve
         for (size_t i = 0; i < n_places; i++, at += row.n_columns) {
             float score = score_of(at, &row, answer->threshold, &class_id), f = (float)s;
             if (score >= answer->threshold) {
-                const float box[] = {(at[0] + (float)(i % w)) * f, (at[1] + (float)(i / w)) * f,
-                                     expf(at[2]) * f, expf(at[3]) * f};
+                const float box[] = {(at[0] + detector_column(i, w)) * f,
+                                     (at[1] + detector_line(i, w)) * f, expf(at[2]) * f,
+                                     expf(at[3]) * f};
                 add(box, 1, NULL, 0, harvest, score, class_id);
             }
         }
@@ -204,8 +205,8 @@ weir_status yolo_decode_v5_raw(const struct detector_answer *answer, struct harv
         const float *of_head = anchors[stride == 8 ? 0 : stride == 16 ? 1 : 2];
         for (size_t i = 0; i < YOLO_ANCHORS * n_places; i++) {
             size_t place = i % n_places;
-            add_v5_raw(values + i * n_columns, n_columns - 5, (float)(place % w),
-                       (float)(place / w), (float)stride, of_head + 2 * (i / n_places), answer,
+            add_v5_raw(values + i * n_columns, n_columns - 5, detector_column(place, w),
+                       detector_line(place, w), (float)stride, of_head + 2 * (i / n_places), answer,
                        harvest);
         }
     }
@@ -238,7 +239,7 @@ static void decode_v8_head(const struct detector_answer *answer, const float *va
         for (size_t k = 0; k < 4; k++) {
             side[k] = distance(values + k * YOLO_BINS * n_places + i, n_places);
         }
-        float x = (float)(i % w) + 0.5f, y = (float)(i / w) + 0.5f, f = (float)stride;
+        float f = (float)stride, x = detector_column(i, w) + 0.5f, y = detector_line(i, w) + 0.5f;
         harvest_add(harvest, score, (int32_t)best,
                     (const float[]){(x - side[0]) * f, (y - side[1]) * f, (x + side[2]) * f,
                                     (y + side[3]) * f},
