@@ -1,15 +1,7 @@
 /* The formulas of each kind the other way round, in double precision and by plain loops. */
-#include "vision/decode_fixture.h"
+#include "vision/decode_fixture_private.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-
-static double between(struct weir_rng *rng, double low, double high)
-{
-    return low + (high - low) * weir_rng_f64(rng);
-}
 
 void fixture_scene(const struct encoder *encoder, struct weir_rng *rng, struct scene *out)
 {
@@ -35,35 +27,8 @@ void fixture_scene(const struct encoder *encoder, struct weir_rng *rng, struct s
     }
 }
 
-/* ---- small things ---------------------------------------------------------------------------------- */
-
-static double centre_x(const struct thing *t)
-{
-    return (t->box[0] + t->box[2]) / 2;
-}
-
-static double centre_y(const struct thing *t)
-{
-    return (t->box[1] + t->box[3]) / 2;
-}
-
-static double wide(const struct thing *t)
-{
-    return t->box[2] - t->box[0];
-}
-
-static double high(const struct thing *t)
-{
-    return t->box[3] - t->box[1];
-}
-
-static double logit(double p)
-{
-    return log(p / (1 - p));
-}
-
 /* A new output, filled with one value; its numbers. */
-static float *add(struct fixture *f, const char *name, double fill, size_t rank, ...)
+float *fixture_add(struct fixture *f, const char *name, double fill, size_t rank, ...)
 {
     size_t n = 1, k = f->n++;
     va_list args;
@@ -81,39 +46,15 @@ static float *add(struct fixture *f, const char *name, double fill, size_t rank,
     return f->values[k];
 }
 
-static int line_of(int i, int width)
-{
-    return i / width;
-}
-
-static int any(struct fixture *f, int n)
-{
-    return (int)weir_rng_below(f->rng, (uint64_t)n);
-}
-
-static int places(int side, int stride)
-{
-    return (side + stride - 1) / stride;
-}
-
-/* A place behind place i of n for a thing, so that the others find theirs; the last one is often near the end. */
-static int further(struct fixture *f, const struct thing *t, int i, int n)
-{
-    int next = i + 1 + any(f, n / (int)f->scene->n - 1), near_end = n - 1 - any(f, n / 20 + 1);
-    bool is_last = t + 1 == f->scene->things + f->scene->n;
-    return is_last && any(f, 2) == 0 && near_end > next ? near_end : next;
-}
-
-#define FOR_THINGS(f, t)                                                                           \
-    for (const struct thing *t = (f)->scene->things, *t##_end = t + (f)->scene->n; t < t##_end; t++)
-
 /* ---- maps of centres ---------------------------------------------------------------------------------- */
 
 static void centernet(struct fixture *f)
 {
     int w = f->scene->width / 4, h = f->scene->height / 4, n = w * h;
-    float *heat = add(f, "537", 0.1, 4, 1, 1, h, w), *scale = add(f, "538", 9, 4, 1, 2, h, w);
-    float *offset = add(f, "539", 7, 4, 1, 2, h, w), *points = add(f, "540", 5, 4, 1, 10, h, w);
+    float *heat = fixture_add(f, "537", 0.1, 4, 1, 1, h, w),
+          *scale = fixture_add(f, "538", 9, 4, 1, 2, h, w);
+    float *offset = fixture_add(f, "539", 7, 4, 1, 2, h, w),
+          *points = fixture_add(f, "540", 5, 4, 1, 10, h, w);
     FOR_THINGS(f, t)
     {
         int x = (int)(centre_x(t) / 4), y = (int)(centre_y(t) / 4), i = y * w + x;
@@ -132,8 +73,9 @@ static void centernet(struct fixture *f)
 static void centernet_generic(struct fixture *f)
 {
     int w = f->scene->width / 4, h = f->scene->height / 4, n = w * h;
-    float *heat = add(f, "hm", -9, 4, 1, f->scene->n_classes, h, w);
-    float *size = add(f, "wh", 3, 4, 1, 2, h, w), *offset = add(f, "reg", 7, 4, 1, 2, h, w);
+    float *heat = fixture_add(f, "hm", -9, 4, 1, f->scene->n_classes, h, w);
+    float *size = fixture_add(f, "wh", 3, 4, 1, 2, h, w),
+          *offset = fixture_add(f, "reg", 7, 4, 1, 2, h, w);
     FOR_THINGS(f, t)
     {
         int x = (int)(centre_x(t) / 4), y = (int)(centre_y(t) / 4), i = y * w + x;
@@ -159,7 +101,8 @@ static void yunet(struct fixture *f)
     float *at[4][3];
     for (int i = 0; i < 12; i++) {
         int s = 8 << i % 3, n = places(f->scene->width, s) * places(f->scene->height, s);
-        at[i / 3][i % 3] = add(f, names[i / 3][i % 3], i < 6 ? 0.2 : 3, 3, 1, n, columns[i / 3]);
+        at[i / 3][i % 3] =
+            fixture_add(f, names[i / 3][i % 3], i < 6 ? 0.2 : 3, 3, 1, n, columns[i / 3]);
     }
     FOR_THINGS(f, t)
     {
@@ -188,7 +131,7 @@ static void scrfd_of(struct fixture *f, int n_strides, int n_anchors, bool has_p
     for (int i = 0; i < n_strides * (has_points ? 3 : 2); i++) {
         int group = i / n_strides, k = i % n_strides, s = 8 << k;
         int n = places(f->scene->width, s) * places(f->scene->height, s) * n_anchors;
-        at[group][k] = add(f, names[i], group == 0 ? 0.1 : 3, 2, n, columns[group]);
+        at[group][k] = fixture_add(f, names[i], group == 0 ? 0.1 : 3, 2, n, columns[group]);
     }
     FOR_THINGS(f, t)
     {
@@ -262,8 +205,9 @@ static int priors_of_retinaface(const struct scene *scene)
 static void retinaface(struct fixture *f)
 {
     int n = priors_of_retinaface(f->scene), i = 0;
-    float *conf = add(f, "conf", 0.1, 3, 1, n, 2), *loc = add(f, "loc", 0, 3, 1, n, 4);
-    float *landms = add(f, "landms", 0, 3, 1, n, 10);
+    float *conf = fixture_add(f, "conf", 0.1, 3, 1, n, 2),
+          *loc = fixture_add(f, "loc", 0, 3, 1, n, 4);
+    float *landms = fixture_add(f, "landms", 0, 3, 1, n, 10);
     FOR_THINGS(f, t)
     {
         i = further(f, t, i, n);
@@ -282,8 +226,8 @@ static void retinaface(struct fixture *f)
 
 static void blazeface(struct fixture *f)
 {
-    float *box = add(f, "regressors", 0, 3, 1, 896, 16);
-    float *score = add(f, "classificators", -50, 3, 1, 896, 1);
+    float *box = fixture_add(f, "regressors", 0, 3, 1, 896, 16);
+    float *score = fixture_add(f, "classificators", -50, 3, 1, 896, 1);
     int used = 0;
     FOR_THINGS(f, t)
     {
@@ -358,8 +302,8 @@ static int anchors_of_torchvision(const struct scene *scene, bool is_lite)
 static void ssd_raw_of(struct fixture *f, int n, bool is_tf)
 {
     int n_columns = f->scene->n_classes + 1, i = 0;
-    float *box = add(f, "raw_box", 0, 3, 1, n, 4);
-    float *class = add(f, "raw_class", -30, 3, 1, n, n_columns);
+    float *box = fixture_add(f, "raw_box", 0, 3, 1, n, 4);
+    float *class = fixture_add(f, "raw_class", -30, 3, 1, n, n_columns);
     for (int k = 0; k < n; k++) {
         class[k * n_columns] = is_tf ? 9 : 0; /* the background, which is no class */
     }
@@ -396,10 +340,10 @@ static void ssd_lite_raw(struct fixture *f)
 
 static void ssd_tf(struct fixture *f)
 {
-    float *box = add(f, "detection_boxes:0", 0, 3, 1, 100, 4);
-    float *class = add(f, "detection_classes:0", 1, 2, 1, 100);
-    float *score = add(f, "detection_scores:0", 0, 2, 1, 100);
-    float *num = add(f, "num_detections:0", (double)f->scene->n, 1, 1);
+    float *box = fixture_add(f, "detection_boxes:0", 0, 3, 1, 100, 4);
+    float *class = fixture_add(f, "detection_classes:0", 1, 2, 1, 100);
+    float *score = fixture_add(f, "detection_scores:0", 0, 2, 1, 100);
+    float *num = fixture_add(f, "num_detections:0", (double)f->scene->n, 1, 1);
     int i = 0;
     (void)num;
     FOR_THINGS(f, t)
@@ -416,8 +360,8 @@ static void ssd_tf(struct fixture *f)
 static void ssd_torchvision(struct fixture *f)
 {
     int n = (int)f->scene->n, i = 0;
-    float *box = add(f, "boxes", 0, 2, n, 4), *label = add(f, "labels", 1, 1, n);
-    float *score = add(f, "scores", 0, 1, n);
+    float *box = fixture_add(f, "boxes", 0, 2, n, 4), *label = fixture_add(f, "labels", 1, 1, n);
+    float *score = fixture_add(f, "scores", 0, 1, n);
     FOR_THINGS(f, t)
     {
         for (int j = 0; j < 4; j++) {
@@ -430,7 +374,7 @@ static void ssd_torchvision(struct fixture *f)
 
 static void caffe_ssd(struct fixture *f)
 {
-    float *row = add(f, "detection_out", -1, 4, 1, 1, 20, 7);
+    float *row = fixture_add(f, "detection_out", -1, 4, 1, 1, 20, 7);
     FOR_THINGS(f, t)
     {
         row[0] = 0;
@@ -446,8 +390,8 @@ static void caffe_ssd(struct fixture *f)
 static void queries_of(struct fixture *f, int n, bool is_softmax)
 {
     int n_columns = f->scene->n_classes + is_softmax, i = 0;
-    float *logits = add(f, "pred_logits", -30, 3, 1, n, n_columns);
-    float *boxes = add(f, "pred_boxes", 0.5, 3, 1, n, 4);
+    float *logits = fixture_add(f, "pred_logits", -30, 3, 1, n, n_columns);
+    float *boxes = fixture_add(f, "pred_boxes", 0.5, 3, 1, n, 4);
     for (int k = 0; k < n && is_softmax; k++) {
         logits[k * n_columns + n_columns - 1] = 0;
     }
@@ -472,203 +416,6 @@ static void rt_detr(struct fixture *f)
     queries_of(f, 300, false);
 }
 
-/* ---- YOLO ------------------------------------------------------------------------------------------------------ */
-
-static int yolo_places(const struct scene *scene)
-{
-    int n = 0;
-    for (int s = 8; s <= 32; s *= 2) {
-        n += places(scene->width, s) * places(scene->height, s);
-    }
-    return n;
-}
-
-/* Row by row: centre, size, score of 1, points, classes. */
-static void v5_rows(struct fixture *f, int n_points)
-{
-    int n = 3 * yolo_places(f->scene), n_columns = 5 + 2 * n_points + f->scene->n_classes, i = 0;
-    float *rows = add(f, "output0", 0.1, 3, 1, n, n_columns);
-    FOR_THINGS(f, t)
-    {
-        i = further(f, t, i, n);
-        float *row = rows + i * n_columns;
-        row[0] = (float)centre_x(t);
-        row[1] = (float)centre_y(t);
-        row[2] = (float)wide(t);
-        row[3] = (float)high(t);
-        row[4] = (float)sqrt(t->score);
-        for (int k = 0; k < 2 * n_points; k++) {
-            row[5 + k] = (float)t->points[k];
-        }
-        row[5 + 2 * n_points + t->class_id] = (float)sqrt(t->score);
-    }
-}
-
-static void yolo_v5(struct fixture *f)
-{
-    v5_rows(f, 0);
-}
-
-static void yolo_v5_face(struct fixture *f)
-{
-    v5_rows(f, 5);
-}
-
-static void yolox(struct fixture *f)
-{
-    int n_columns = 5 + f->scene->n_classes, first = 0;
-    float *rows = add(f, "output", 0.1, 3, 1, yolo_places(f->scene), n_columns);
-    for (int s = 8; s <= 32; s *= 2) {
-        int w = places(f->scene->width, s), size = w * places(f->scene->height, s), k = 0;
-        FOR_THINGS(f, t)
-        {
-            if (8 << k++ % 3 != s) { /* one thing after the other to the next stride */
-                continue;
-            }
-            int x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
-            float *row = rows + (first + y * w + x) * n_columns;
-            row[0] = (float)(centre_x(t) / s - x);
-            row[1] = (float)(centre_y(t) / s - y);
-            row[2] = (float)log(wide(t) / s);
-            row[3] = (float)log(high(t) / s);
-            row[4] = (float)sqrt(t->score);
-            row[5 + t->class_id] = (float)sqrt(t->score);
-        }
-        first += size;
-    }
-}
-
-static void v8_channels(struct fixture *f, int n_points)
-{
-    int n = yolo_places(f->scene), n_channels = 4 + f->scene->n_classes + 3 * n_points, i = 0;
-    float *at = add(f, "output0", 0.05, 3, 1, n_channels, n);
-    FOR_THINGS(f, t)
-    {
-        i = further(f, t, i, n);
-        const double box[] = {centre_x(t), centre_y(t), wide(t), high(t)};
-        for (int k = 0; k < 4; k++) {
-            at[k * n + i] = (float)box[k];
-        }
-        at[(4 + t->class_id) * n + i] = (float)t->score;
-        for (int k = 0; k < n_points; k++) {
-            float *point = at + (4 + f->scene->n_classes + 3 * k) * n + i;
-            point[0] = (float)t->points[2 * k];
-            point[n] = (float)t->points[2 * k + 1];
-            point[2 * n] = 0.9f;
-        }
-    }
-}
-
-static void yolo_v8(struct fixture *f)
-{
-    v8_channels(f, 0);
-}
-
-static void yolo_v8_face(struct fixture *f)
-{
-    v8_channels(f, 5);
-}
-
-static void yolo_v5_raw(struct fixture *f)
-{
-    static const double sizes[3][3][2] = {{{10, 13}, {16, 30}, {33, 23}},
-                                          {{30, 61}, {62, 45}, {59, 119}},
-                                          {{116, 90}, {156, 198}, {373, 326}}};
-    static const char *const names[] = {"p3", "p4", "p5"};
-    int n_columns = 5 + f->scene->n_classes;
-    float *heads[3];
-    for (int k = 0; k < 3; k++) {
-        int s = 8 << k;
-        heads[k] = add(f, names[k], -9, 5, 1, 3, places(f->scene->height, s),
-                       places(f->scene->width, s), n_columns);
-    }
-    FOR_THINGS(f, t)
-    {
-        int a = any(f, 9);
-        while (wide(t) > 3.9 * sizes[a / 3][a % 3][0] || high(t) > 3.9 * sizes[a / 3][a % 3][1]) {
-            a = a == 8 ? 0 : a + 1;
-        }
-        int s = 8 << a / 3, w = places(f->scene->width, s), h = places(f->scene->height, s);
-        int x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
-        float *row = heads[a / 3] + ((a % 3 * h + y) * w + x) * n_columns;
-        row[0] = (float)logit((centre_x(t) / s - x + 0.5) / 2);
-        row[1] = (float)logit((centre_y(t) / s - y + 0.5) / 2);
-        row[2] = (float)logit(sqrt(wide(t) / sizes[a / 3][a % 3][0]) / 2);
-        row[3] = (float)logit(sqrt(high(t) / sizes[a / 3][a % 3][1]) / 2);
-        row[4] = (float)logit(sqrt(t->score));
-        row[5 + t->class_id] = (float)logit(sqrt(t->score));
-    }
-}
-
-static void yolo_v8_raw(struct fixture *f)
-{
-    static const char *const names[] = {"p3", "p4", "p5"};
-    float *heads[3];
-    for (int k = 0; k < 3; k++) {
-        int s = 8 << k;
-        heads[k] = add(f, names[k], -40, 4, 1, 64 + f->scene->n_classes,
-                       places(f->scene->height, s), places(f->scene->width, s));
-    }
-    FOR_THINGS(f, t)
-    {
-        int k = fmax(wide(t), high(t)) / 2 + 8 < 15 * 8 ? 0 : 2, s = 8 << k;
-        int w = places(f->scene->width, s), n = w * places(f->scene->height, s);
-        int x = (int)(centre_x(t) / s), y = (int)(centre_y(t) / s);
-        float *at = heads[k] + y * w + x;
-        for (int j = 0; j < 4; j++) { /* between two whole numbers of places */
-            double from = (j % 2 == 0 ? x : y) + 0.5;
-            double side = j < 2 ? from - t->box[j] / s : t->box[j] / s - from;
-            int whole = (int)side;
-            at[(16 * j + whole) * n] = (float)log(1 - (side - whole) + 1e-12);
-            at[(16 * j + whole + 1) * n] = (float)log(side - whole + 1e-12);
-        }
-        at[(64 + t->class_id) * n] = (float)logit(t->score);
-    }
-}
-
-/* Rows of x1, y1, x2, y2 and two more, behind so many zeros. */
-static void rows_of(struct fixture *f, float *row, int n_before, bool is_class_first)
-{
-    FOR_THINGS(f, t)
-    {
-        row += n_before;
-        for (int j = 0; j < 4; j++) {
-            row[j] = (float)t->box[j];
-        }
-        row[is_class_first ? 5 : 4] = (float)t->score;
-        row[is_class_first ? 4 : 5] = (float)t->class_id;
-        row += 6;
-    }
-}
-
-static void yolo_end2end(struct fixture *f)
-{
-    rows_of(f, add(f, "output0", 0, 3, 1, 300, 6), 0, false);
-}
-
-static void yolo_v7(struct fixture *f)
-{
-    rows_of(f, add(f, "output", 0, 2, (int)f->scene->n, 7), 1, true);
-}
-
-static void yolo_plugin(struct fixture *f)
-{
-    int i = 0;
-    float *num = add(f, "num_dets", (double)f->scene->n, 2, 1, 1);
-    float *box = add(f, "det_boxes", 1, 3, 1, 100, 4);
-    float *score = add(f, "det_scores", 0.9, 2, 1, 100);
-    float *class = add(f, "det_classes", 0, 2, 1, 100);
-    (void)num;
-    FOR_THINGS(f, t)
-    {
-        for (int j = 0; j < 4; j++) {
-            box[4 * i + j] = (float)t->box[j];
-        }
-        class[i] = (float)t->class_id;
-        score[i++] = (float)t->score;
-    }
-}
-
 // clang-format off
 const struct encoder fixture_encoders[] = {
     {"centernet",         "centernet",         NULL, 0, 0, true, false, false, centernet},
@@ -690,16 +437,16 @@ const struct encoder fixture_encoders[] = {
     {"caffe-ssd",         "caffe-ssd",         NULL, 300, 300, false, true, false, caffe_ssd},
     {"detr",              "detr",              NULL, 0, 0, false, true, false, detr},
     {"rt-detr",           "rt-detr",           NULL, 0, 0, false, true, false, rt_detr},
-    {"yolo v5",           "yolo",              NULL, 0, 0, false, true, false, yolo_v5},
-    {"yolo v5 of faces",  "yolo",              "{\"points\":5}", 0, 0, true, false, false, yolo_v5_face},
-    {"yolo v5, heads",    "yolo",              NULL, 0, 0, false, true, false, yolo_v5_raw},
-    {"yolo v8",           "yolo",              NULL, 0, 0, false, true, false, yolo_v8},
-    {"yolo v8 of faces",  "yolo",              "{\"points\":5}", 0, 0, true, false, false, yolo_v8_face},
-    {"yolo v8, heads",    "yolo",              NULL, 0, 0, false, true, false, yolo_v8_raw},
-    {"yolox",             "yolo",              NULL, 0, 0, false, true, false, yolox},
-    {"yolo, end2end",     "yolo",              NULL, 0, 0, false, true, false, yolo_end2end},
-    {"yolo v7, end2end",  "yolo",              NULL, 0, 0, false, true, false, yolo_v7},
-    {"yolo, plug-in",     "yolo",              NULL, 0, 0, false, true, false, yolo_plugin},
+    {"yolo v5",           "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_v5},
+    {"yolo v5 of faces",  "yolo",              "{\"points\":5}", 0, 0, true, false, false, fixture_yolo_v5_face},
+    {"yolo v5, heads",    "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_v5_raw},
+    {"yolo v8",           "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_v8},
+    {"yolo v8 of faces",  "yolo",              "{\"points\":5}", 0, 0, true, false, false, fixture_yolo_v8_face},
+    {"yolo v8, heads",    "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_v8_raw},
+    {"yolox",             "yolo",              NULL, 0, 0, false, true, false, fixture_yolox},
+    {"yolo, end2end",     "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_end2end},
+    {"yolo v7, end2end",  "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_v7},
+    {"yolo, plug-in",     "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_plugin},
 };
 // clang-format on
 const size_t fixture_n_encoders = sizeof fixture_encoders / sizeof fixture_encoders[0];
