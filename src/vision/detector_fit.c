@@ -190,9 +190,20 @@ static weir_status read_classes(const json_t *list, struct detector_model *model
 }
 
 /* What the document says of the input, in place of the kind's. */
-static weir_status apply_common(const struct detector_common *common, struct detector_look *look,
+static weir_status apply_common(const struct detector_common *common, struct detector_model *model,
                                 struct weir_error *err)
 {
+    struct detector_look *look = &model->plan.look;
+    if (model->is_u8 && (common->scale > 0 || common->mean != NULL || common->std != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              WHERE
+                              ": the model takes bytes, so pixels are given as they are: take "
+                              "scale, mean and std out");
+    }
+    if (model->channels == 1 && common->colours != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              WHERE ".colours: the model takes grey pictures: take it out");
+    }
     WEIR_TRY(read_three(common->mean, WHERE ".mean", false, look->mean, err));
     WEIR_TRY(read_three(common->std, WHERE ".std", true, look->std, err));
     look->is_bgr = common->colours != NULL ? strcmp(common->colours, "bgr") == 0 : look->is_bgr;
@@ -288,7 +299,7 @@ static weir_status fit_parts(const struct weir_detector_options *options, const 
     WEIR_TRY(read_classes(common.classes, model, err));
     WEIR_TRY(kind != NULL ? fit_named(kind, ports, arena, model, err)
                           : recognise(ports, arena, model, err));
-    return apply_common(&common, &model->plan.look, err);
+    return apply_common(&common, model, err);
 }
 
 weir_status detector_fit_model(const struct weir_detector_options *options,

@@ -339,6 +339,12 @@ START_TEST(what_does_not_fit_is_said_in_a_sentence)
         list.of_kind = rows[i].of_kind;
         expect_refusal(&list, WEIR_ERR_INVALID, rows[i].part);
     }
+    list.of_kind = "{\"mean\":1}";
+    list.is_u8 = true;
+    expect_refusal(&list, WEIR_ERR_INVALID, "the model takes bytes");
+    list.of_kind = "{\"colours\":\"bgr\"}";
+    list.in[1] = 1;
+    expect_refusal(&list, WEIR_ERR_INVALID, "detector.colours: the model takes grey pictures");
     list.of_kind = NULL;
     list.in[1] = 4;
     expect_refusal(&list, WEIR_ERR_INVALID, "the detector's input is images [1,4,64,64]");
