@@ -1,0 +1,348 @@
+#include "vision/condition.h"
+
+#include "base/macros.h"
+#include "vision/frame_clock.h"
+#include "vision/range.h"
+
+#include <math.h>
+#include <string.h>
+
+#define W        WEIR_CONDITION_WIDTH
+#define H        WEIR_CONDITION_HEIGHT
+#define N_PIXELS (W * H)
+#define N_BLOCKS WEIR_CONDITION_BLOCKS
+
+/* Edges are compared in cells: what is shifted by one has other edges in most. */
+#define CELL    4
+#define N_CELLS ((W / CELL) * (H / CELL))
+
+#define SAME          1         /* Grey values: a picture that differs by no more is the same. */
+#define BACKGROUND_MS 2000.0F   /* What stays for so long is the background of motion, to 63 %. */
+#define FOLLOW_MS     600000.0F /* The past follows the light of the day in this time, to 63 %. */
+#define EDGES_MIN     1.0F      /* Deviation of a cell's edges: below there are none to compare. */
+#define CONTRAST_MIN  25.0 /* Variance of grey values: a flat picture is not sharp by its noise. */
+
+const struct weir_condition_options weir_condition_usual = {
+    .hold_ms = 3000,
+    .frozen_ms = 10000,
+    .learn_ms = 10000,
+    .dark = 24,
+    .white = 245,
+    .max_clipped = 0.92F,
+    .min_sharpness = 0.35F,
+    .min_agreement = 0.35F,
+    .changed = 8,
+    .min_motion = 0.004F,
+};
+
+/* By kind. */
+static const struct {
+    const char *name, *reason;
+} kinds[WEIR_CONDITION_COUNT] = {
+    [WEIR_CONDITION_WELL] = {"well", "The picture is well."},
+    [WEIR_CONDITION_BLACK] = {"black",
+                              "The picture is black: is the lens covered, or the light off?"},
+    [WEIR_CONDITION_DAZZLED] = {"dazzled", "The picture is white: a light shines into the camera."},
+    [WEIR_CONDITION_FROZEN] = {"frozen", "The camera sends the same picture again and again."},
+    [WEIR_CONDITION_MOVED] = {"moved",
+                              "The picture is not that of its place: the camera was turned, "
+                              "or something stands before it."},
+    [WEIR_CONDITION_BLURRED] = {"blurred",
+                                "The picture is less sharp than it was: the lens is dirty, "
+                                "wet or out of focus."},
+};
+
+/* What a picture is by itself. */
+struct picture {
+    float brightness, dark, white; /* Mean; shares. */
+    float sharpness;               /* Variance of the Laplacian by that of the grey values. */
+    float edges[N_CELLS];
+};
+
+struct weir_condition_watch {
+    struct weir_condition_options options;
+    struct weir_frame_clock clock;
+    bool has_picture;
+    uint8_t before[N_PIXELS];
+    float blocks[N_BLOCKS]; /* Means of the background. */
+    bool is_masked[N_BLOCKS];
+    int64_t learnt_ms; /* Time of well pictures that the past was learnt from. */
+    float sharpness;   /* Means of the past. */
+    float edges[N_CELLS];
+    int64_t same_ms;                      /* For so long nothing has changed. */
+    enum weir_condition_kind said, next;  /* next: what the last pictures are. */
+    int64_t said_since_ms, next_since_ms; /* Times of pictures. */
+    int64_t next_ms;                      /* For so long they have been that. */
+};
+
+weir_status weir_condition_create(const struct weir_condition_options *options,
+                                  struct weir_condition_watch **out, struct weir_error *err)
+{
+    const struct range ranges[] = {
+        {"hold_ms", (double)options->hold_ms, 0, 3600000},
+        {"frozen_ms", (double)options->frozen_ms, 0, 86400000},
+        {"learn_ms", (double)options->learn_ms, 0, 3600000},
+        {"dark", options->dark, 0, 255},
+        {"white", options->white, 0, 256},
+        {"max_clipped", options->max_clipped, 0, 1},
+        {"min_sharpness", options->min_sharpness, 0, 1},
+        {"min_agreement", options->min_agreement, -1, 1},
+        {"changed", options->changed, 0, 255},
+        {"min_motion", options->min_motion, 0, 1},
+    };
+    WEIR_TRY(ranges_check("the watch of a camera", ranges, WEIR_ARRAY_LEN(ranges), err));
+    struct weir_condition_watch *watch = calloc(1, sizeof *watch);
+    if (watch == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the watch of a camera");
+    }
+    watch->options = *options;
+    *out = watch;
+    return WEIR_OK;
+}
+
+void weir_condition_destroy(struct weir_condition_watch *watch)
+{
+    free(watch);
+}
+
+void weir_condition_mask(struct weir_condition_watch *watch, const uint8_t *blocks)
+{
+    for (size_t i = 0; i < N_BLOCKS; i++) {
+        watch->is_masked[i] = blocks != NULL && blocks[i] == 0;
+    }
+}
+
+void weir_condition_accept(struct weir_condition_watch *watch)
+{
+    watch->learnt_ms = 0;
+    watch->sharpness = 0;
+    memset(watch->edges, 0, sizeof watch->edges);
+}
+
+const char *weir_condition_name(enum weir_condition_kind kind)
+{
+    return kinds[kind].name;
+}
+
+/* ---- what a picture is ---- */
+
+static void count_greys(const uint8_t *grey, const struct weir_condition_options *options,
+                        struct picture *picture, double *out_variance)
+{
+    uint32_t n_of[256] = {0};
+    for (size_t i = 0; i < N_PIXELS; i++) {
+        n_of[grey[i]]++;
+    }
+    double sum = 0, squares = 0;
+    uint32_t n_dark = 0, n_white = 0;
+    for (int value = 0; value < 256; value++) {
+        sum += (double)n_of[value] * value;
+        squares += (double)n_of[value] * value * value;
+        n_dark += (float)value < options->dark ? n_of[value] : 0;
+        n_white += (float)value > options->white ? n_of[value] : 0;
+    }
+    double mean = sum / N_PIXELS;
+    picture->brightness = (float)mean;
+    picture->dark = (float)n_dark / N_PIXELS;
+    picture->white = (float)n_white / N_PIXELS;
+    *out_variance = squares / N_PIXELS - mean * mean;
+}
+
+/* Sharpness, and the edges of each cell: differences to the right and down. */
+static void find_edges(const uint8_t *grey, double variance, struct picture *picture)
+{
+    int64_t sum = 0, squares = 0;
+    int32_t edges[N_CELLS] = {0};
+    for (int y = 1; y < H - 1; y++) {
+        const uint8_t *line = &grey[y * W];
+        int32_t *cells = &edges[y / CELL * (W / CELL)];
+        for (int x = 1; x < W - 1; x++) {
+            int laplacian = line[x - 1] + line[x + 1] + line[x - W] + line[x + W] - 4 * line[x];
+            sum += laplacian;
+            squares += laplacian * laplacian;
+            cells[x / CELL] += abs(line[x + 1] - line[x]) + abs(line[x + W] - line[x]);
+        }
+    }
+    double n = (double)(W - 2) * (H - 2), mean = (double)sum / n;
+    picture->sharpness = (float)(((double)squares / n - mean * mean) / (variance + CONTRAST_MIN));
+    for (size_t i = 0; i < N_CELLS; i++) {
+        picture->edges[i] = (float)edges[i] / (CELL * CELL);
+    }
+}
+
+/* Correlation of the picture's edges with those of the past; NaN: the past has none, or is not learnt. */
+static float agreement_of(const struct weir_condition_watch *watch, const struct picture *picture)
+{
+    double a = 0, b = 0, aa = 0, bb = 0, ab = 0;
+    for (size_t i = 0; i < N_CELLS; i++) {
+        double x = (double)watch->edges[i], y = (double)picture->edges[i];
+        a += x;
+        b += y;
+        aa += x * x;
+        bb += y * y;
+        ab += x * y;
+    }
+    aa = aa / N_CELLS - a / N_CELLS * (a / N_CELLS);
+    bb = bb / N_CELLS - b / N_CELLS * (b / N_CELLS);
+    ab = ab / N_CELLS - a / N_CELLS * (b / N_CELLS);
+    if (watch->learnt_ms < watch->options.learn_ms || aa < (double)(EDGES_MIN * EDGES_MIN)) {
+        return NAN;
+    }
+    return bb > 0 ? (float)(ab / sqrt(aa * bb)) : 0;
+}
+
+/* ---- what is different from before ---- */
+
+static bool is_same(const struct weir_condition_watch *watch, const uint8_t *grey)
+{
+    for (size_t i = 0; i < N_PIXELS; i++) {
+        if (abs(grey[i] - watch->before[i]) > SAME) {
+            return false;
+        }
+    }
+    return watch->has_picture;
+}
+
+static void mean_blocks(const uint8_t *grey, float *out)
+{
+    uint32_t sums[N_BLOCKS] = {0};
+    for (size_t i = 0; i < N_PIXELS; i++) {
+        size_t row = i / W / WEIR_CONDITION_BLOCK, col = i % W / WEIR_CONDITION_BLOCK;
+        sums[row * WEIR_CONDITION_COLS + col] += grey[i];
+    }
+    for (size_t i = 0; i < N_BLOCKS; i++) {
+        out[i] = (float)sums[i] / (WEIR_CONDITION_BLOCK * WEIR_CONDITION_BLOCK);
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The factor that most blocks have become brighter by: the light has changed, or the camera's exposure. */
+static float middle_factor(const float *blocks, const float *before)
+{
+    float factors[N_BLOCKS];
+    for (size_t i = 0; i < N_BLOCKS; i++) {
+        factors[i] = (blocks[i] + 1) / (before[i] + 1);
+    }
+    qsort(factors, N_BLOCKS, sizeof *factors, by_value);
+    return factors[N_BLOCKS / 2];
+}
+
+/* The share of blocks that differ from the background, which then goes on. */
+static float look_for_motion(struct weir_condition_watch *watch, const uint8_t *grey,
+                             int64_t passed_ms)
+{
+    float blocks[N_BLOCKS];
+    size_t n_changed = 0, n_looked_at = 0;
+    mean_blocks(grey, blocks);
+    if (!watch->has_picture) {
+        memcpy(watch->blocks, blocks, sizeof blocks);
+    }
+    float factor = middle_factor(blocks, watch->blocks);
+    float gain = 1 - expf(-(float)passed_ms / BACKGROUND_MS);
+    for (size_t i = 0; i < N_BLOCKS; i++) {
+        bool is_changed = fabsf(blocks[i] - factor * watch->blocks[i]) > watch->options.changed;
+        n_looked_at += !watch->is_masked[i];
+        n_changed += !watch->is_masked[i] && is_changed;
+        watch->blocks[i] += gain * (blocks[i] - watch->blocks[i]);
+    }
+    return n_looked_at == 0 ? 0 : (float)n_changed / (float)n_looked_at;
+}
+
+/* ---- what is said ---- */
+
+static enum weir_condition_kind kind_of(const struct weir_condition_watch *watch,
+                                        const struct picture *picture,
+                                        const struct weir_condition *condition)
+{
+    const struct weir_condition_options *options = &watch->options;
+
+    const struct {
+        bool holds;
+        enum weir_condition_kind kind;
+    } rules[] = {
+        {picture->dark > options->max_clipped, WEIR_CONDITION_BLACK},
+        {picture->white > options->max_clipped, WEIR_CONDITION_DAZZLED},
+        {options->frozen_ms > 0 && watch->same_ms >= options->frozen_ms, WEIR_CONDITION_FROZEN},
+        {condition->agreement < options->min_agreement, WEIR_CONDITION_MOVED},
+        {condition->sharpness < options->min_sharpness, WEIR_CONDITION_BLURRED},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rules); i++) {
+        if (rules[i].holds) {
+            return rules[i].kind;
+        }
+    }
+    return WEIR_CONDITION_WELL;
+}
+
+/* The past goes on with a picture that is well: at first as the mean of all, then slowly. */
+static void learn(struct weir_condition_watch *watch, const struct picture *picture,
+                  int64_t passed_ms)
+{
+    bool is_first = watch->learnt_ms == 0 && watch->sharpness == 0;
+    watch->learnt_ms = WEIR_MIN(watch->learnt_ms + passed_ms, INT32_MAX);
+    float span_ms = WEIR_MIN((float)watch->learnt_ms, FOLLOW_MS);
+    float gain = is_first ? 1 : (float)passed_ms / WEIR_MAX(span_ms, 1);
+    gain = WEIR_MIN(gain, 1);
+    watch->sharpness += gain * (picture->sharpness - watch->sharpness);
+    for (size_t i = 0; i < N_CELLS; i++) {
+        watch->edges[i] += gain * (picture->edges[i] - watch->edges[i]);
+    }
+}
+
+/* Say a kind when it has lasted. @return Whether another is said now. */
+static bool hold(struct weir_condition_watch *watch, enum weir_condition_kind kind, int64_t time_ms,
+                 int64_t passed_ms)
+{
+    watch->next_ms += passed_ms;
+    if (kind != watch->next) {
+        watch->next = kind;
+        watch->next_since_ms = time_ms;
+        watch->next_ms = 0;
+    }
+    int64_t hold_ms = kind == WEIR_CONDITION_FROZEN ? 0 : watch->options.hold_ms;
+    if (kind == watch->said || watch->next_ms < hold_ms) {
+        return false;
+    }
+    watch->said = kind;
+    watch->said_since_ms = watch->next_since_ms;
+    return true;
+}
+
+struct weir_condition weir_condition_look(struct weir_condition_watch *watch, int64_t time_ms,
+                                          const uint8_t *grey)
+{
+    struct picture picture;
+    double variance;
+    int64_t passed_ms = weir_frame_clock_step(&watch->clock, time_ms);
+    if (!watch->has_picture) {
+        watch->said_since_ms = watch->next_since_ms = time_ms;
+    }
+    count_greys(grey, &watch->options, &picture, &variance);
+    find_edges(grey, variance, &picture);
+    watch->same_ms = is_same(watch, grey) ? WEIR_MIN(watch->same_ms + passed_ms, INT32_MAX) : 0;
+    bool is_learnt = watch->learnt_ms >= watch->options.learn_ms && watch->sharpness > 0;
+    struct weir_condition condition = {
+        .motion = look_for_motion(watch, grey, passed_ms),
+        .brightness = picture.brightness,
+        .sharpness = is_learnt ? picture.sharpness / watch->sharpness : NAN,
+        .agreement = agreement_of(watch, &picture),
+    };
+    enum weir_condition_kind kind = kind_of(watch, &picture, &condition);
+    condition.has_changed = hold(watch, kind, time_ms, passed_ms);
+    if (kind == WEIR_CONDITION_WELL) {
+        learn(watch, &picture, passed_ms);
+    }
+    memcpy(watch->before, grey, N_PIXELS);
+    watch->has_picture = true;
+    condition.is_moving = condition.motion >= watch->options.min_motion && condition.motion > 0;
+    condition.kind = watch->said;
+    condition.reason = kinds[watch->said].reason;
+    condition.since_ms = watch->said_since_ms;
+    return condition;
+}
