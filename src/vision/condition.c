@@ -13,8 +13,9 @@
 #define N_BLOCKS WEIR_CONDITION_BLOCKS
 
 /* Edges are compared in cells: what is shifted by one has other edges in most. */
-#define CELL    4
-#define N_CELLS ((W / CELL) * (H / CELL))
+#define CELL 4
+
+enum { N_CELLS = (W / CELL) * (H / CELL) };
 
 #define SAME          1         /* Grey values: a picture that differs by no more is the same. */
 #define BACKGROUND_MS 2000.0F   /* What stays for so long is the background of motion, to 63 %. */
@@ -182,9 +183,10 @@ static float agreement_of(const struct weir_condition_watch *watch, const struct
         bb += y * y;
         ab += x * y;
     }
-    aa = aa / N_CELLS - a / N_CELLS * (a / N_CELLS);
-    bb = bb / N_CELLS - b / N_CELLS * (b / N_CELLS);
-    ab = ab / N_CELLS - a / N_CELLS * (b / N_CELLS);
+    const double n = N_CELLS;
+    aa = aa / n - a / n * (a / n);
+    bb = bb / n - b / n * (b / n);
+    ab = ab / n - a / n * (b / n);
     if (watch->learnt_ms < watch->options.learn_ms || aa < (double)(EDGES_MIN * EDGES_MIN)) {
         return NAN;
     }

@@ -206,7 +206,8 @@ START_TEST(a_face_lies_on_the_template_in_a_cut_of_any_size)
         double side = WEIR_MIN(size[0], size[1]);
         for (int i = 0; i < size[0] * size[1]; i += 7) {
             double u = (i % size[0] + 0.5 - (size[0] - side) / 2) * 112 / side;
-            double v = (i / size[0] + 0.5 - (size[1] - side) / 2) * 112 / side;
+            int row = i / size[0];
+            double v = (row + 0.5 - (size[1] - side) / 2) * 112 / side;
             double x = turn.a * (u - 0.5) - turn.b * (v - 0.5) + turn.x + 0.5;
             double y = turn.b * (u - 0.5) + turn.a * (v - 0.5) + turn.y + 0.5;
             for (int c = 0; c < size[2]; c++) {
@@ -237,7 +238,8 @@ START_TEST(a_box_lies_in_its_place_in_the_cut)
     ck_assert(isnan(face.residual));
     for (int i = 0; i < 92 * 112; i++) {
         double x = 150 + 100 * ((i % 92 + 0.5) / 92 - 0.1) / 0.8;
-        double y = 100 + 120 * ((i / 92 + 0.5) / 112 - 0.2) / 0.8;
+        int row = i / 92;
+        double y = 100 + 120 * ((row + 0.5) / 112 - 0.2) / 0.8;
         ck_assert(fabs(cut.pixels[i] - smooth(x, y)) < 3.5);
     }
     align.place = (struct weir_face_place){0.9F, 0, 0.1F, NAN};

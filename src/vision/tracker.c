@@ -159,8 +159,9 @@ static void end_track(struct weir_tracker *tracker, size_t i_live)
 {
     struct slot *slot = slot_of(tracker->live[i_live]);
     tracker->n_live--;
-    memmove(&tracker->live[i_live], &tracker->live[i_live + 1],
-            (tracker->n_live - i_live) * sizeof tracker->live[0]);
+    for (size_t i = i_live; i < tracker->n_live; i++) {
+        tracker->live[i] = tracker->live[i + 1];
+    }
     slot->state = SLOT_ENDED;
     tracker->ended[tracker->n_ended++] = slot;
 }
@@ -522,7 +523,9 @@ const struct weir_track *weir_tracker_ended(struct weir_tracker *tracker)
     }
     tracker->taken = tracker->ended[0];
     tracker->n_ended--;
-    memmove(&tracker->ended[0], &tracker->ended[1], tracker->n_ended * sizeof tracker->ended[0]);
+    for (size_t i = 0; i < tracker->n_ended; i++) {
+        tracker->ended[i] = tracker->ended[i + 1];
+    }
     return &tracker->taken->track;
 }
 
