@@ -135,7 +135,7 @@ static struct weir_condition look_for(enum show show, int64_t ms)
 START_TEST(nothing_is_said_of_what_is_usual)
 {
     for (int i = 0; i < 300; i++) {
-        camera.light = i < 100 ? 1 : (i < 150 ? 0.6 : 1.1);         /* A lamp, the sun. */
+        camera.light = i < 100 ? 1 : (i < 150 ? 0.5 : 1.1);         /* A lamp, the sun. */
         camera.walker_x = i % 60 < 20 ? (i % 60) * 16.0 - 24 : NAN; /* Somebody goes past. */
         struct weir_condition condition = look(PLACE);
         ck_assert_msg(condition.kind == WEIR_CONDITION_WELL && !condition.has_changed,

@@ -141,9 +141,9 @@ static void weigh(struct weir_evidence *evidence, const struct rule *rule,
     for (int i = 0; i < WEIR_EVIDENCE_PERSONS; i++) {
         struct weir_candidate *candidate = &evidence->candidates[i];
         float sum = candidate->sum + (candidate == own ? likelihood : against);
-        candidate->sum = within(sum, rule->floor, rule->ceiling);
+        candidate->sum = WEIR_MIN(sum, rule->ceiling);
     }
-    evidence->others = within(evidence->others + against, rule->floor, rule->ceiling);
+    evidence->others = WEIR_MAX(evidence->others + against, rule->floor);
     if (own != NULL) {
         own->is_barred = look->is_barred;
     }

@@ -297,6 +297,37 @@ static const float orl_points[10] = {28.7F, 53.5F, 63.7F, 52.8F, 45.5F,
                                      72.0F, 30.6F, 85.7F, 59.8F, 85.6F};
 static const struct weir_box orl_box = {7.2F, 15.7F, 76.6F, 92.6F};
 
+static void move(const struct weir_affine *map, float *x, float *y)
+{
+    float u = *x, v = *y;
+    *x = map->m[0] * u + map->m[1] * v + map->m[2];
+    *y = map->m[3] * u + map->m[4] * v + map->m[5];
+}
+
+START_TEST(what_is_judged_is_the_same_by_box_and_by_points)
+{
+    struct weir_detection detection = {.box = orl_box, .has_points = true};
+    memcpy(detection.points, orl_points, sizeof orl_points);
+    for (int k = 0; k < 4; k++) {
+        struct weir_face_align align = {.width = k % 2 == 0 ? 112 : 92, .height = 112};
+        struct weir_face by_points = weir_face_find(&detection, &align);
+        align.by_box = true;
+        align.place = (struct weir_face_place){0, 0, k < 2 ? 0 : 0.9F, 0.8F};
+        struct weir_face by_box = weir_face_find(&detection, &align);
+        for (int i = 0; i < 4; i++) { /* Corners of the inner face. */
+            float x = i % 2 == 0 ? 20 : 92, y = i < 2 ? 20 : 100;
+            float box_x = x, box_y = y;
+            move(&by_points.norm, &x, &y);
+            move(&by_points.map, &x, &y);
+            move(&by_box.norm, &box_x, &box_y);
+            move(&by_box.map, &box_x, &box_y);
+            ck_assert(fabsf(x - box_x) < 2 && fabsf(y - box_y) < 2);
+        }
+    }
+}
+
+END_TEST
+
 /* The picture so large that the face's box has a width; 0: there is none. */
 static bool load_orl(int person, int picture, double width, double sigma, struct weir_image *out,
                      struct weir_detection *detection)
@@ -499,7 +530,7 @@ END_TEST
 WEIR_TEST_MAIN("face", the_known_points_have_the_known_matrix,
                a_similarity_is_found_again_and_nothing_is_mirrored, no_other_similarity_leaves_less,
                points_in_one_place_are_no_face, a_face_lies_on_the_template_in_a_cut_of_any_size,
-               a_box_lies_in_its_place_in_the_cut,
+               a_box_lies_in_its_place_in_the_cut, what_is_judged_is_the_same_by_box_and_by_points,
                sharp_faces_of_any_size_are_sharp_and_blurred_ones_are_not,
                a_face_is_refused_for_what_it_lacks,
                a_pose_is_what_the_points_say_however_the_head_is_tilted,
