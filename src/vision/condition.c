@@ -12,26 +12,32 @@
 #define N_PIXELS (W * H)
 #define N_BLOCKS WEIR_CONDITION_BLOCKS
 
-/* Edges are compared in cells: what is shifted by one has other edges in most. */
-#define CELL 4
+/* Edges are compared in tiles: what is shifted by one has other edges in most. */
+#define TILE 4
 
-enum { N_CELLS = (W / CELL) * (H / CELL) };
+enum { TILES_W = W / TILE, TILES_H = H / TILE, N_TILES = TILES_W * TILES_H };
+
+/* And in parts of the picture, of which something may hide some. */
+enum { PART_W = TILES_W / 4, PART_H = TILES_H / 3, N_PARTS = 12 };
 
 #define SAME          1         /* Grey values: a picture that differs by no more is the same. */
 #define BACKGROUND_MS 2000.0F   /* What stays for so long is the background of motion, to 63 %. */
 #define FOLLOW_MS     600000.0F /* The past follows the light of the day in this time, to 63 %. */
-#define EDGES_MIN     1.0F      /* Deviation of a cell's edges: below there are none to compare. */
+#define EDGES_MIN     1.0 /* Deviation of the tiles of a part: below there are no edges to compare. */
 #define CONTRAST_MIN  25.0 /* Variance of grey values: a flat picture is not sharp by its noise. */
+#define EXCESS_MIN    0.5  /* Kurtosis of the Laplacian: noise has none, edges have much. */
+#define COVERED       0.5F /* Part of min_agreement: what is less sharp, and agrees less, is covered. */
 
 const struct weir_condition_options weir_condition_usual = {
     .hold_ms = 3000,
+    .place_ms = 30000,
     .frozen_ms = 10000,
     .learn_ms = 10000,
     .dark = 24,
     .white = 245,
     .max_clipped = 0.92F,
-    .min_sharpness = 0.35F,
-    .min_agreement = 0.35F,
+    .min_sharpness = 0.25F,
+    .min_agreement = 0.3F,
     .changed = 8,
     .min_motion = 0.004F,
 };
@@ -45,19 +51,20 @@ static const struct {
                               "The picture is black: is the lens covered, or the light off?"},
     [WEIR_CONDITION_DAZZLED] = {"dazzled", "The picture is white: a light shines into the camera."},
     [WEIR_CONDITION_FROZEN] = {"frozen", "The camera sends the same picture again and again."},
-    [WEIR_CONDITION_MOVED] = {"moved",
-                              "The picture is not that of its place: the camera was turned, "
-                              "or something stands before it."},
-    [WEIR_CONDITION_BLURRED] = {"blurred",
-                                "The picture is less sharp than it was: the lens is dirty, "
-                                "wet or out of focus."},
+    [WEIR_CONDITION_COVERED] = {"covered",
+                                "Nothing is to be seen of the place: something covers the lens."},
+    [WEIR_CONDITION_BLURRED] =
+        {"blurred",
+         "The picture is less sharp than it was: the lens is dirty, wet or out of focus."},
+    [WEIR_CONDITION_MOVED] = {"moved", "The picture is not that of its place: the camera was "
+                                       "turned, or something stands before it."},
 };
 
 /* What a picture is by itself. */
 struct picture {
     float brightness, dark, white; /* Mean; shares. */
-    float sharpness;               /* Variance of the Laplacian by that of the grey values. */
-    float edges[N_CELLS];
+    float sharpness;               /* 0: none that noise has not. */
+    float edges[N_TILES];
 };
 
 struct weir_condition_watch {
@@ -67,9 +74,10 @@ struct weir_condition_watch {
     uint8_t before[N_PIXELS];
     float blocks[N_BLOCKS]; /* Means of the background. */
     bool is_masked[N_BLOCKS];
+    bool has_past;
     int64_t learnt_ms; /* Time of well pictures that the past was learnt from. */
     float sharpness;   /* Means of the past. */
-    float edges[N_CELLS];
+    float edges[N_TILES];
     int64_t same_ms;                      /* For so long nothing has changed. */
     enum weir_condition_kind said, next;  /* next: what the last pictures are. */
     int64_t said_since_ms, next_since_ms; /* Times of pictures. */
@@ -81,6 +89,7 @@ weir_status weir_condition_create(const struct weir_condition_options *options,
 {
     const struct range ranges[] = {
         {"hold_ms", (double)options->hold_ms, 0, 3600000},
+        {"place_ms", (double)options->place_ms, 0, 86400000},
         {"frozen_ms", (double)options->frozen_ms, 0, 86400000},
         {"learn_ms", (double)options->learn_ms, 0, 3600000},
         {"dark", options->dark, 0, 255},
@@ -115,9 +124,8 @@ void weir_condition_mask(struct weir_condition_watch *watch, const uint8_t *bloc
 
 void weir_condition_accept(struct weir_condition_watch *watch)
 {
+    watch->has_past = false;
     watch->learnt_ms = 0;
-    watch->sharpness = 0;
-    memset(watch->edges, 0, sizeof watch->edges);
 }
 
 const char *weir_condition_name(enum weir_condition_kind kind)
@@ -149,48 +157,86 @@ static void count_greys(const uint8_t *grey, const struct weir_condition_options
     *out_variance = squares / N_PIXELS - mean * mean;
 }
 
-/* Sharpness, and the edges of each cell: differences to the right and down. */
+/* The fourth moment of the Laplacian is of edges alone when that of noise, which is three times the square of the second, is taken off.
+ * It is measured by the contrast, so that the light does not matter. */
+static float sharpness_of(double second, double fourth, double variance)
+{
+    double excess = fourth - 3 * second * second;
+    return excess > EXCESS_MIN * second * second ? (float)(sqrt(excess) / (variance + CONTRAST_MIN))
+                                                 : 0;
+}
+
+/* Sharpness, and the edges of each tile: differences to the right and down. */
 static void find_edges(const uint8_t *grey, double variance, struct picture *picture)
 {
-    int64_t sum = 0, squares = 0;
-    int32_t edges[N_CELLS] = {0};
+    int64_t second = 0, fourth = 0;
+    int32_t edges[N_TILES] = {0};
     for (int y = 1; y < H - 1; y++) {
         const uint8_t *line = &grey[y * W];
-        int32_t *cells = &edges[y / CELL * (W / CELL)];
+        int32_t *tiles = &edges[y / TILE * TILES_W];
         for (int x = 1; x < W - 1; x++) {
             int laplacian = line[x - 1] + line[x + 1] + line[x - W] + line[x + W] - 4 * line[x];
-            sum += laplacian;
-            squares += laplacian * laplacian;
-            cells[x / CELL] += abs(line[x + 1] - line[x]) + abs(line[x + W] - line[x]);
+            int64_t square = (int64_t)laplacian * laplacian;
+            second += square;
+            fourth += square * square;
+            tiles[x / TILE] += abs(line[x + 1] - line[x]) + abs(line[x + W] - line[x]);
         }
     }
-    double n = (double)(W - 2) * (H - 2), mean = (double)sum / n;
-    picture->sharpness = (float)(((double)squares / n - mean * mean) / (variance + CONTRAST_MIN));
-    for (size_t i = 0; i < N_CELLS; i++) {
-        picture->edges[i] = (float)edges[i] / (CELL * CELL);
+    const double n = (double)(W - 2) * (H - 2);
+    picture->sharpness = sharpness_of((double)second / n, (double)fourth / n, variance);
+    for (size_t i = 0; i < N_TILES; i++) {
+        picture->edges[i] = (float)edges[i] / (TILE * TILE);
     }
 }
 
-/* Correlation of the picture's edges with those of the past; NaN: the past has none, or is not learnt. */
-static float agreement_of(const struct weir_condition_watch *watch, const struct picture *picture)
+/* Correlation of the edges in a part; NaN: the past has none there. */
+static float agreement_in(const float *past, const float *now)
 {
     double a = 0, b = 0, aa = 0, bb = 0, ab = 0;
-    for (size_t i = 0; i < N_CELLS; i++) {
-        double x = (double)watch->edges[i], y = (double)picture->edges[i];
-        a += x;
-        b += y;
-        aa += x * x;
-        bb += y * y;
-        ab += x * y;
+    const double n = (double)PART_W * PART_H;
+    for (int i = 0; i < PART_W * PART_H; i++) {
+        int at = i / PART_W * TILES_W + i % PART_W;
+        double x = (double)past[at], y = (double)now[at];
+        a += x / n;
+        b += y / n;
+        aa += x * x / n;
+        bb += y * y / n;
+        ab += x * y / n;
     }
-    const double n = N_CELLS;
-    aa = aa / n - a / n * (a / n);
-    bb = bb / n - b / n * (b / n);
-    ab = ab / n - a / n * (b / n);
-    if (watch->learnt_ms < watch->options.learn_ms || aa < (double)(EDGES_MIN * EDGES_MIN)) {
+    aa -= a * a;
+    bb -= b * b;
+    ab -= a * b;
+    if (aa < EDGES_MIN * EDGES_MIN) {
         return NAN;
     }
     return bb > 0 ? (float)(ab / sqrt(aa * bb)) : 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static float middle_of(float *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_value);
+    return values[n / 2];
+}
+
+/* In the middle one of the parts that have edges: something that hides fewer than half of them does not matter. NaN: none has. */
+static float agreement_of(const struct weir_condition_watch *watch, const struct picture *picture)
+{
+    float values[N_PARTS];
+    size_t n = 0;
+    for (int i = 0; i < N_PARTS; i++) {
+        int at = i / 4 * PART_H * TILES_W + i % 4 * PART_W;
+        float value = agreement_in(&watch->edges[at], &picture->edges[at]);
+        if (!isnan(value)) {
+            values[n++] = value;
+        }
+    }
+    return n == 0 ? NAN : middle_of(values, n);
 }
 
 /* ---- what is different from before ---- */
@@ -217,12 +263,6 @@ static void mean_blocks(const uint8_t *grey, float *out)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* The factor that most blocks have become brighter by: the light has changed, or the camera's exposure. */
 static float middle_factor(const float *blocks, const float *before)
 {
@@ -230,8 +270,7 @@ static float middle_factor(const float *blocks, const float *before)
     for (size_t i = 0; i < N_BLOCKS; i++) {
         factors[i] = (blocks[i] + 1) / (before[i] + 1);
     }
-    qsort(factors, N_BLOCKS, sizeof *factors, by_value);
-    return factors[N_BLOCKS / 2];
+    return middle_of(factors, N_BLOCKS);
 }
 
 /* The share of blocks that differ from the background, which then goes on. */
@@ -263,6 +302,8 @@ static enum weir_condition_kind kind_of(const struct weir_condition_watch *watch
 {
     const struct weir_condition_options *options = &watch->options;
 
+    bool is_soft = condition->sharpness < options->min_sharpness;
+
     const struct {
         bool holds;
         enum weir_condition_kind kind;
@@ -270,8 +311,10 @@ static enum weir_condition_kind kind_of(const struct weir_condition_watch *watch
         {picture->dark > options->max_clipped, WEIR_CONDITION_BLACK},
         {picture->white > options->max_clipped, WEIR_CONDITION_DAZZLED},
         {options->frozen_ms > 0 && watch->same_ms >= options->frozen_ms, WEIR_CONDITION_FROZEN},
+        {is_soft && condition->agreement < COVERED * options->min_agreement,
+         WEIR_CONDITION_COVERED},
+        {is_soft, WEIR_CONDITION_BLURRED},
         {condition->agreement < options->min_agreement, WEIR_CONDITION_MOVED},
-        {condition->sharpness < options->min_sharpness, WEIR_CONDITION_BLURRED},
     };
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rules); i++) {
@@ -286,13 +329,14 @@ static enum weir_condition_kind kind_of(const struct weir_condition_watch *watch
 static void learn(struct weir_condition_watch *watch, const struct picture *picture,
                   int64_t passed_ms)
 {
-    bool is_first = watch->learnt_ms == 0 && watch->sharpness == 0;
+    bool is_first = !watch->has_past;
+    watch->has_past = true;
     watch->learnt_ms = WEIR_MIN(watch->learnt_ms + passed_ms, INT32_MAX);
     float span_ms = WEIR_MIN((float)watch->learnt_ms, FOLLOW_MS);
     float gain = is_first ? 1 : (float)passed_ms / WEIR_MAX(span_ms, 1);
     gain = WEIR_MIN(gain, 1);
     watch->sharpness += gain * (picture->sharpness - watch->sharpness);
-    for (size_t i = 0; i < N_CELLS; i++) {
+    for (size_t i = 0; i < N_TILES; i++) {
         watch->edges[i] += gain * (picture->edges[i] - watch->edges[i]);
     }
 }
@@ -307,7 +351,9 @@ static bool hold(struct weir_condition_watch *watch, enum weir_condition_kind ki
         watch->next_since_ms = time_ms;
         watch->next_ms = 0;
     }
-    int64_t hold_ms = kind == WEIR_CONDITION_FROZEN ? 0 : watch->options.hold_ms;
+    const struct weir_condition_options *options = &watch->options;
+    int64_t hold_ms = kind >= WEIR_CONDITION_COVERED ? options->place_ms : options->hold_ms;
+    hold_ms = kind == WEIR_CONDITION_FROZEN ? 0 : hold_ms;
     if (kind == watch->said || watch->next_ms < hold_ms) {
         return false;
     }
@@ -328,12 +374,12 @@ struct weir_condition weir_condition_look(struct weir_condition_watch *watch, in
     count_greys(grey, &watch->options, &picture, &variance);
     find_edges(grey, variance, &picture);
     watch->same_ms = is_same(watch, grey) ? WEIR_MIN(watch->same_ms + passed_ms, INT32_MAX) : 0;
-    bool is_learnt = watch->learnt_ms >= watch->options.learn_ms && watch->sharpness > 0;
+    bool is_learnt = watch->learnt_ms >= watch->options.learn_ms;
     struct weir_condition condition = {
         .motion = look_for_motion(watch, grey, passed_ms),
         .brightness = picture.brightness,
-        .sharpness = is_learnt ? picture.sharpness / watch->sharpness : NAN,
-        .agreement = agreement_of(watch, &picture),
+        .sharpness = is_learnt && watch->sharpness > 0 ? picture.sharpness / watch->sharpness : NAN,
+        .agreement = is_learnt ? agreement_of(watch, &picture) : NAN,
     };
     enum weir_condition_kind kind = kind_of(watch, &picture, &condition);
     condition.has_changed = hold(watch, kind, time_ms, passed_ms);
