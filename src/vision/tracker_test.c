@@ -2,6 +2,7 @@
 #include "vision/tracker.h"
 
 #include "base/macros.h"
+#include "base/test_alloc.h"
 #include "base/test_main.h"
 #include "vision/walkers_fixture.h"
 
@@ -433,6 +434,32 @@ START_TEST(options_out_of_their_range_are_named)
 
 END_TEST
 
+START_TEST(without_memory_there_is_no_tracker_and_no_other_model)
+{
+    bool was_hit = true;
+    for (long n = 0; was_hit; n++) {
+        struct weir_tracker *tracker = NULL;
+        struct weir_error err = {0};
+        test_alloc_fail(n);
+        weir_status status = weir_tracker_create(&weir_tracker_usual, 2, &tracker, &err);
+        was_hit = test_alloc_end();
+        ck_assert_int_eq(status, was_hit ? WEIR_ERR_NOMEM : WEIR_OK);
+        ck_assert(was_hit == (tracker == NULL));
+        weir_tracker_destroy(tracker);
+    }
+    struct weir_tracker *tracker = make_tracker(&weir_tracker_usual, 2);
+    struct weir_error err = {0};
+    ck_assert_uint_eq(step_one(tracker, 0, sighting_at(100, 0.9F, ada)), 1);
+    test_alloc_fail(0);
+    weir_status status = weir_tracker_change_model(tracker, 3, &err);
+    ck_assert(test_alloc_end());
+    ck_assert_int_eq(status, WEIR_ERR_NOMEM);
+    ck_assert_uint_eq(step_one(tracker, 100, sighting_at(100, 0.9F, bob)), 0); /* Still compared. */
+    weir_tracker_destroy(tracker);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("tracker", people_who_do_not_cross_have_one_track_each,
                passages_of_an_entrance_are_followed, the_order_of_sightings_does_not_matter,
                a_mirrored_picture_has_the_same_tracks, slower_time_has_the_same_tracks,
@@ -441,4 +468,5 @@ WEIR_TEST_MAIN("tracker", people_who_do_not_cross_have_one_track_each,
                tracks_end_when_time_has_passed_whatever_the_clock_says,
                time_goes_on_from_where_a_clock_was_set_back_to,
                what_is_followed_is_bounded_and_the_best_come_first,
-               boxes_that_are_no_boxes_are_not_followed, options_out_of_their_range_are_named)
+               boxes_that_are_no_boxes_are_not_followed, options_out_of_their_range_are_named,
+               without_memory_there_is_no_tracker_and_no_other_model)
