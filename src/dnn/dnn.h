@@ -72,6 +72,7 @@ dnnl_status_t weir_dnn_memory(dnnl_memory_t *out, const struct weir_dnn_layout *
 
 enum weir_dnn_kind {
     WEIR_DNN_CONV_FORWARD,
+    WEIR_DNN_DECONV_FORWARD, /**< Weights are of outputs, then inputs, as those of a convolution. */
     WEIR_DNN_CONV_BACKWARD_DATA,
     WEIR_DNN_CONV_BACKWARD_WEIGHTS,
     WEIR_DNN_LINEAR_FORWARD, /**< oneDNN's inner product. */

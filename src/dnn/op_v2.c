@@ -2,7 +2,7 @@
 #include "native.h"
 
 typedef union {
-    dnnl_convolution_desc_t conv;
+    dnnl_convolution_desc_t conv; /* And deconvolutions: it is the same type. */
     dnnl_inner_product_desc_t linear;
     dnnl_matmul_desc_t matmul;
     dnnl_binary_desc_t binary;
@@ -27,6 +27,10 @@ static dnnl_status_t init_conv(const struct weir_dnn_op *op, dnnl_convolution_de
         return dnnl_dilated_convolution_forward_desc_init(out, prop_of(op), dnnl_convolution_direct,
                                                           src, weights, bias, dst, op->strides,
                                                           op->dilates, op->pads, op->end_pads);
+    case WEIR_DNN_DECONV_FORWARD:
+        return dnnl_dilated_deconvolution_forward_desc_init(
+            out, prop_of(op), dnnl_deconvolution_direct, src, weights, bias, dst, op->strides,
+            op->dilates, op->pads, op->end_pads);
     case WEIR_DNN_CONV_BACKWARD_DATA:
         return dnnl_dilated_convolution_backward_data_desc_init(
             out, dnnl_convolution_direct, src, weights, dst, op->strides, op->dilates, op->pads,
@@ -57,6 +61,7 @@ static dnnl_status_t init(const struct weir_dnn_op *op, op_desc *out)
     const dnnl_memory_desc_t *src = native_of(op->src), *dst = native_of(op->dst);
     switch (op->kind) {
     case WEIR_DNN_CONV_FORWARD:
+    case WEIR_DNN_DECONV_FORWARD:
     case WEIR_DNN_CONV_BACKWARD_DATA:
     case WEIR_DNN_CONV_BACKWARD_WEIGHTS:
         return init_conv(op, &out->conv);

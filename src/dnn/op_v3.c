@@ -31,6 +31,10 @@ static dnnl_status_t describe_conv(const struct weir_dnn_op *op, const struct op
         return dnnl_convolution_forward_primitive_desc_create(
             out, engine, prop_of(op), dnnl_convolution_direct, on->src, on->weights, on->bias,
             on->dst, op->strides, op->dilates, op->pads, op->end_pads, attr);
+    case WEIR_DNN_DECONV_FORWARD:
+        return dnnl_deconvolution_forward_primitive_desc_create(
+            out, engine, prop_of(op), dnnl_deconvolution_direct, on->src, on->weights, on->bias,
+            on->dst, op->strides, op->dilates, op->pads, op->end_pads, attr);
     case WEIR_DNN_CONV_BACKWARD_DATA:
         return dnnl_convolution_backward_data_primitive_desc_create(
             out, engine, dnnl_convolution_direct, on->src, on->weights, on->dst, op->strides,

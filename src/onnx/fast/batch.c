@@ -27,7 +27,8 @@ int64_t batch_count(const struct weir_onnx *onnx)
 /* ---- which steps ------------------------------------------------------------------------------ */
 
 static const char apart[] =
-    "Conv MaxPool AveragePool GlobalAveragePool GlobalMaxPool ReduceMean Relu LeakyRelu Clip "
+    "Conv ConvTranspose MaxPool AveragePool GlobalAveragePool GlobalMaxPool ReduceMean Relu "
+    "LeakyRelu Clip "
     "Sigmoid Tanh Elu HardSwish HardSigmoid Abs Sqrt Exp LRN BatchNormalization Add Sum Sub Mul "
     "Div Gemm QuantizeLinear DequantizeLinear QLinearConv QLinearMatMul";
 
@@ -101,7 +102,7 @@ static bool is_harmless(const struct fast_plan *plan, const struct onnx_step *st
     if (!plan->fast->onnx->is_constant[step->in[i]]) {
         return is_view;
     }
-    bool is_weight = i > 0 && (is_type(step, "Conv") || is_type(step, "Gemm") ||
+    bool is_weight = i > 0 && (is_one_of(step->node->type, "Conv ConvTranspose Gemm") ||
                                (is_product && tensor->rank <= 2) || step->node->type[0] == 'Q');
     return is_weight || is_view || tensor->n_elems == 1 || tensor->dims[0] == 1 ||
            tensor->rank < rank;

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-static const char *const heads[] = {
-    "Conv", "Gemm", "MatMul", "Add", "Sum", "Mul", "BatchNormalization"};
+static const char *const heads[] = {"Conv", "ConvTranspose", "Gemm", "MatMul",
+                                    "Add",  "Sum",           "Mul",  "BatchNormalization"};
 
 static const char *const links[] = {
     "BatchNormalization", "Add",  "Sum",         "Sub",       "Mul",  "Div", "Relu",

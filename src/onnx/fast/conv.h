@@ -9,6 +9,7 @@
 struct conv {
     struct tail tail;
     struct window window;
+    bool is_turned; /**< ConvTranspose. */
     int64_t groups;
     size_t n_channels;
     const struct weir_tensor *x, *w;
@@ -16,7 +17,7 @@ struct conv {
     int64_t y_dims[WEIR_TENSOR_RANK_MAX];
     int64_t w_dims[WEIR_TENSOR_RANK_MAX]; /**< With groups, if there are several. */
     int32_t w_rank;
-    struct weir_dnn_layout bias_md;
+    struct weir_dnn_layout bias_md, w_md; /**< As the model has them. */
 };
 
 /** Prepares it by Winograd's filtering (wino.h), if the layouts that oneDNN would use are the right

@@ -139,8 +139,8 @@ weir_status conv_add_wino(struct fast_plan *plan, const struct fast_link *link, 
                                            onednn_query(plan, desc, dnnl_query_dst_md)};
     const struct window *w = &conv->window;
     *out_has = false;
-    if (plan->keeps_nan || conv->groups != 1 || !is_small(w) || !is_blocked(md[0]) ||
-        !is_blocked(md[1])) {
+    if (plan->keeps_nan || conv->is_turned || conv->groups != 1 || !is_small(w) ||
+        !is_blocked(md[0]) || !is_blocked(md[1])) {
         return WEIR_OK;
     }
     struct wino *wino = WEIR_ARENA_NEW(&plan->arena, struct wino);

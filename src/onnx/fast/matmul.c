@@ -62,7 +62,8 @@ static weir_status place(struct fast_plan *plan, size_t step, struct gemm *gemm,
     const struct product_matrix weights = {.values = gemm->w,
                                            .plain = &plain,
                                            .n_channels = (size_t)gemm->n_columns,
-                                           .is_by_column = !gemm->is_transposed};
+                                           .n_inner =
+                                               gemm->is_transposed ? (size_t)gemm->n_inner : 1};
     WEIR_TRY(product_weights(plan, step, &weights, w_md, &gemm->tail, &w, err));
     WEIR_TRY(
         product_bias(plan, step, gemm->bias, &gemm->tail, (size_t)gemm->n_columns, &bias, err));

@@ -10,6 +10,7 @@ static const struct {
     bool keeps_nan; /* Always, or where the plan is to (tail.c, conv_wino.c). */
 } ops[] = {
     {"Conv", fast_prepare_conv, true},
+    {"ConvTranspose", fast_prepare_turned_conv, true},
     {"Gemm", fast_prepare_gemm, true},
     {"MatMul", fast_prepare_matmul, true},
     {"MaxPool", fast_prepare_pool, false},

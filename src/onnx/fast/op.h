@@ -53,6 +53,8 @@ fast_prepare_fn fast_activation_find(const char *type);
 
 weir_status fast_prepare_conv(struct fast_plan *plan, const struct fast_link *link,
                               size_t *out_taken, struct weir_error *err);
+weir_status fast_prepare_turned_conv(struct fast_plan *plan, const struct fast_link *link,
+                                     size_t *out_taken, struct weir_error *err);
 weir_status fast_prepare_gemm(struct fast_plan *plan, const struct fast_link *link,
                               size_t *out_taken, struct weir_error *err);
 weir_status fast_prepare_matmul(struct fast_plan *plan, const struct fast_link *link,

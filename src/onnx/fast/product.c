@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void scale(float *values, size_t n, const float *factors, size_t n_channels, bool by_column)
+static void scale(float *values, size_t n, const float *factors, size_t n_channels, size_t n_inner)
 {
-    size_t each = n / n_channels;
     for (size_t i = 0; i < n; i++) {
-        values[i] *= factors[by_column ? i % n_channels : i / each];
+        values[i] *= factors[i / n_inner % n_channels];
     }
 }
 
@@ -61,7 +60,7 @@ weir_status product_weights(struct fast_plan *plan, size_t step,
     }
     memcpy(scaled, weights->values->data, n * sizeof *scaled);
     if (tail->scale != NULL) {
-        scale(scaled, n, tail->scale, weights->n_channels, weights->is_by_column);
+        scale(scaled, n, tail->scale, weights->n_channels, weights->n_inner);
     }
     weir_status status = relayout(plan->fast, weights->plain, scaled, md, data, err);
     free(scaled);

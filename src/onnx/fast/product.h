@@ -18,7 +18,7 @@ struct product_matrix {
     const struct weir_tensor *values;
     const struct weir_dnn_layout *plain; /**< Their layout. */
     size_t n_channels;                   /**< Outputs, each with a factor of the tail. */
-    bool is_by_column; /**< An output is of the last dimension; else of the first. */
+    size_t n_inner;                      /**< From an element to that of the next output. */
 };
 
 /** Weights with the tail's factors, packed in the layout md. The plan owns *out. */

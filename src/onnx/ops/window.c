@@ -105,6 +105,37 @@ weir_status window_read(const struct onnx_call *call, const struct weir_tensor *
                                 w->n_kernel, w->n_out, TAPS_MAX);
 }
 
+weir_status window_turn(const struct onnx_call *call, struct window *w, struct weir_error *err)
+{
+    size_t n_extra, n_shape;
+    const int64_t *extra = onnx_ints(call, "output_padding", &n_extra);
+    const int64_t *shape = onnx_ints(call, "output_shape", &n_shape);
+    bool is_upper = onnx_text_is(call, "auto_pad", "NOTSET", "SAME_UPPER");
+    bool is_same = is_upper || onnx_text_is(call, "auto_pad", "NOTSET", "SAME_LOWER");
+    size_t skip = n_shape > (size_t)w->rank ? n_shape - (size_t)w->rank : 0;
+    w->n_out = 1;
+    for (int32_t i = 0; i < w->rank; i++) {
+        int64_t more = extra != NULL && (size_t)i < n_extra ? extra[i] : 0;
+        int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        int64_t full = (w->in[i] - 1) * w->stride[i] + reach + more;
+        if (shape != NULL || is_same) {
+            w->out[i] = shape != NULL && (size_t)i + skip < n_shape ? shape[(size_t)i + skip]
+                                                                    : w->in[i] * w->stride[i];
+            int64_t total = full - w->out[i], half = total / 2 - (total % 2 < 0);
+            w->before[i] = is_upper ? half : total - half;
+        } else {
+            w->out[i] = full - w->before[i] - w->after[i];
+        }
+        w->after[i] = full - more - w->before[i] - w->out[i];
+        if (w->out[i] < 0 || more < 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "an output of %lld pixels",
+                                  (long long)w->out[i]);
+        }
+        w->n_out *= (size_t)w->out[i];
+    }
+    return WEIR_OK;
+}
+
 void window_out_dims(const struct window *w, int64_t n, int64_t c,
                      int64_t dims[WEIR_TENSOR_RANK_MAX])
 {

@@ -23,6 +23,12 @@ weir_status window_read(const struct onnx_call *call, const struct weir_tensor *
                         const int64_t *kernel, bool is_ceil, struct window *out,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Turns a window that was read into that of a transposed convolution, which goes from the output to the
+ *  input: reads output_padding and output_shape. Padding is cut from the output then; where it is less
+ *  than zero, there are pixels that no window meets. */
+weir_status window_turn(const struct onnx_call *call, struct window *window,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Dimensions of an output of n images of c planes. */
 void window_out_dims(const struct window *window, int64_t n, int64_t c,
                      int64_t dims[WEIR_TENSOR_RANK_MAX]);

@@ -125,6 +125,34 @@ static void add_tail(struct random_graph *g, int y, int channels)
 
 /* ---- convolutions and pools ------------------------------------------------------------------- */
 
+/* Strides, padding, distances of taps, and pixels behind those that windows reach: each alone and together. */
+static void set_turned_window(struct random_graph *g, int n, const int64_t *kernel)
+{
+    int64_t strides[3], dilations[3], pads[6], extra[3];
+    bool is_dilated = graph_rarely(g, 4);
+    for (int i = 0; i < n; i++) {
+        strides[i] = graph_rarely(g, 2) ? kernel[i] : graph_pick(g, 1, 3);
+        dilations[i] = is_dilated ? graph_pick(g, 1, 2) : 1;
+        extra[i] = graph_pick(g, 0, WEIR_MAX(strides[i], dilations[i]) - 1);
+        pads[i] = graph_pick(g, 0, kernel[i] - 1);
+        pads[i + n] = graph_pick(g, 0, kernel[i] - 1);
+    }
+    graph_set_ints(g, "strides", n, strides);
+    if (is_dilated) {
+        graph_set_ints(g, "dilations", n, dilations);
+    }
+    if (graph_rarely(g, 6) && !is_dilated) {
+        graph_set_text(g, "auto_pad", graph_rarely(g, 2) ? "SAME_UPPER" : "SAME_LOWER");
+        return;
+    }
+    if (graph_rarely(g, 2)) {
+        graph_set_ints(g, "pads", 2 * n, pads);
+    }
+    if (graph_rarely(g, 3)) {
+        graph_set_ints(g, "output_padding", n, extra);
+    }
+}
+
 static void add_conv(struct random_graph *g)
 {
     int x = pick_value(g, f32_mostly(g), graph_rarely(g, 6) ? 3 : 4, graph_rarely(g, 6) ? 5 : 4);
@@ -138,7 +166,7 @@ static void add_conv(struct random_graph *g)
     int64_t k = graph_rarely(g, 3)   ? c
                 : graph_rarely(g, 2) ? graph_pick(g, 1, 4) * 8
                                      : graph_pick(g, 1, 5);
-    bool is_turned = graph_rarely(g, 8);
+    bool is_turned = graph_rarely(g, 4);
     k = groups > 1 ? c * graph_pick(g, 1, 2) : k;
     int64_t dims[WEIR_TENSOR_RANK_MAX] = {is_turned ? c : k, is_turned ? k / groups : c / groups};
     for (int i = 2; i < tensor->rank; i++) {
@@ -164,7 +192,11 @@ static void add_conv(struct random_graph *g)
     }
     result.is_exact = result.is_exact && is_exact;
     graph_set_int(g, "group", groups);
-    graph_set_window(g, tensor->rank - 2, dims + 2, false, is_turned);
+    if (is_turned) {
+        set_turned_window(g, tensor->rank - 2, dims + 2);
+    } else {
+        graph_set_window(g, tensor->rank - 2, dims + 2, false, false);
+    }
     int y = graph_add(g, is_turned ? "ConvTranspose" : "Conv", in, n, 1, result);
     if (y >= 0 && !graph_rarely(g, 4)) {
         add_tail(g, y, 1);
