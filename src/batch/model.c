@@ -63,7 +63,9 @@ static weir_status load(struct batch_model *model, const struct batch_spec *spec
     }
     const struct executor_options options = {.n_threads = (int32_t)spec->threads,
                                              .onnxruntime_path = spec->onnxruntime,
-                                             .batch_max = (int32_t)model->batch};
+                                             .batch_max = (int32_t)model->batch,
+                                             .shapes = model->signature.inputs,
+                                             .n_shapes = model->signature.n_inputs};
     WEIR_TRY(executor_load(model->signature.executor, path, &options, &model->executor, err));
     if (model->executor->n_inputs != 1 ||
         model->executor->n_outputs != model->signature.n_outputs) {

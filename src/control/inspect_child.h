@@ -25,6 +25,7 @@ struct inspect_request {
     const char *path;               /**< The model's file. */
     const char *labels;             /**< File of labels; NULL: none. */
     const char *preprocess;         /**< File of the picture's rule; NULL: none. */
+    const char *inputs;             /**< File of the shapes of inputs; NULL: none. */
     const char *golden;             /**< File of golden inputs; NULL: none. */
     const char *name;               /**< What the sentence calls the model. */
     const char *onnxruntime;        /**< Library; NULL: found. */

@@ -41,6 +41,7 @@ struct inspect_question {
     const char *name;       /**< The model's. */
     const char *labels;     /**< JSON array; NULL: what the file says. */
     const char *preprocess; /**< JSON; NULL: what the file says. */
+    const char *inputs;     /**< JSON: shapes of inputs; NULL: what the file says. */
     const char *golden;     /**< SHA-256 of the file of golden inputs; NULL: none. */
 };
 

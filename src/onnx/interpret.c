@@ -33,9 +33,14 @@ static weir_status take_outputs(struct weir_onnx *onnx, const struct onnx_step *
             weir_tensor_release(out[i]);
         }
     }
-    return status == WEIR_OK ? WEIR_OK
-                             : weir_error_prefix(err, "node \"%.80s\" (%s): ", step->node->name,
-                                                 step->node->type);
+    if (status != WEIR_OK) {
+        const struct onnx_node *node = onnx->failed = step->node;
+        return node->name[0] != '\0' || node->n_out == 0
+                   ? weir_error_prefix(err, "node \"%.80s\" (%s): ", node->name, node->type)
+                   : weir_error_prefix(err, "the node of \"%.80s\" (%s): ", node->out[0],
+                                       node->type);
+    }
+    return WEIR_OK;
 }
 
 weir_status onnx_step_run(struct weir_onnx *onnx, const struct onnx_step *step,

@@ -7,31 +7,6 @@
 
 #define ARENA_BYTES ((size_t)1 << 30)
 
-/* Fields of ModelProto, OperatorSetIdProto, GraphProto, ValueInfoProto, TypeProto. */
-enum {
-    MODEL_IR_VERSION = 1,
-    MODEL_PRODUCER = 2,
-    MODEL_GRAPH = 7,
-    MODEL_OPSET = 8,
-    MODEL_FUNCTIONS = 25,
-    OPSET_DOMAIN = 1,
-    OPSET_VERSION = 2,
-    GRAPH_NODE = 1,
-    GRAPH_NAME = 2,
-    GRAPH_INITIALIZER = 5,
-    GRAPH_INPUT = 11,
-    GRAPH_OUTPUT = 12,
-    GRAPH_SPARSE_INITIALIZER = 15,
-    VALUE_NAME = 1,
-    VALUE_TYPE = 2,
-    TYPE_TENSOR = 1,
-    TENSOR_TYPE_DTYPE = 1,
-    TENSOR_TYPE_SHAPE = 2,
-    SHAPE_DIM = 1,
-    DIM_VALUE = 1,
-    DIM_SYMBOL = 2,
-};
-
 weir_status read_name(struct reader *reader, const struct weir_protobuf *bytes, const char **out,
                       struct weir_error *err)
 {
@@ -127,8 +102,8 @@ static weir_status read_type(struct reader *reader, struct weir_protobuf bytes,
     return status == WEIR_ERR_END ? WEIR_OK : status;
 }
 
-static weir_status read_value(struct reader *reader, struct weir_protobuf bytes,
-                              struct onnx_value *value, struct weir_error *err)
+weir_status read_value(struct reader *reader, struct weir_protobuf bytes, struct onnx_value *value,
+                       struct weir_error *err)
 {
     struct weir_protobuf_field field;
     weir_status status;

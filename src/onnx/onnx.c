@@ -3,8 +3,11 @@
 #include "onnx/fast/fast.h"
 #include "onnx/rows/rows.h"
 
+#include "base/names.h"
+
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define RUN_BYTES ((size_t)8 << 30)
 
@@ -49,16 +52,47 @@ static weir_status run_interpreted(struct weir_onnx *onnx, struct weir_tensor **
     return WEIR_OK;
 }
 
+/* A picture fails where two ways of it meet if the graph's strides do not divide its sides: says so. */
+static void explain_sides(const struct weir_onnx *onnx, struct weir_tensor *const *in,
+                          struct weir_error *err)
+{
+    static const char joins[] = "Add Sum Sub Mul Div Concat";
+    struct weir_arena arena;
+    if (onnx->failed == NULL ||
+        !weir_words_have(joins, onnx->failed->type, strlen(onnx->failed->type))) {
+        return;
+    }
+    weir_arena_init(&arena, 0);
+    const int64_t stride = onnx_total_stride(onnx, &arena);
+    weir_arena_fini(&arena);
+    for (size_t i = 0; i < onnx->n_inputs; i++) {
+        const int64_t *dims = in[i]->dims;
+        if (in[i]->rank == 4 && (dims[2] % stride != 0 || dims[3] % stride != 0)) {
+            const struct weir_error said = *err;
+            (void)weir_error_set(err, said.status,
+                                 "%.700s; input \"%.80s\" is %lld by %lld: its sides must be "
+                                 "multiples of %lld, the product of the model's strides",
+                                 said.message, onnx->inputs[i].name, (long long)dims[3],
+                                 (long long)dims[2], (long long)stride);
+            return;
+        }
+    }
+}
+
 weir_status weir_onnx_run(struct weir_onnx *onnx, struct weir_tensor *const *in,
                           struct weir_tensor **out, struct weir_error *err)
 {
     weir_status status = take_inputs(onnx, in, err);
+    onnx->failed = NULL;
     if (status == WEIR_OK) {
         status =
             onnx->fast != NULL ? fast_run(onnx->fast, out, err) : run_interpreted(onnx, out, err);
     }
     for (size_t i = 0; i < onnx->n_values; i++) {
         onnx_drop(onnx, (int32_t)i);
+    }
+    if (status == WEIR_ERR_INVALID && err != NULL) {
+        explain_sides(onnx, in, err);
     }
     return status;
 }
@@ -168,4 +202,19 @@ const struct weir_onnx_port *weir_onnx_outputs(const struct weir_onnx *onnx, siz
 {
     *out_n = onnx->n_outputs;
     return onnx->outputs;
+}
+
+bool weir_onnx_is_resizable(const struct weir_onnx *onnx)
+{
+    static const char fixing[] = "Reshape Flatten Gemm MatMul";
+    bool is_fixed = false;
+    for (size_t i = 0; i < onnx->n_inputs; i++) {
+        const struct weir_onnx_port *port = &onnx->inputs[i];
+        is_fixed = is_fixed || (port->rank == 4 && port->dims[2] > 0 && port->dims[3] > 0);
+    }
+    for (size_t i = 0; is_fixed && i < onnx->n_steps; i++) {
+        const char *type = onnx->steps[i].node->type;
+        is_fixed = onnx->steps[i].op == NULL || !weir_words_have(fixing, type, strlen(type));
+    }
+    return is_fixed;
 }

@@ -30,6 +30,7 @@
 #ifndef WEIR_ONNX_ONNX_H
 #define WEIR_ONNX_ONNX_H
 
+#include "base/buf.h"
 #include "tensor/tensor.h"
 
 struct weir_onnx;
@@ -50,6 +51,17 @@ struct weir_onnx_port {
 };
 
 /**
+ * Writes a file again with other shapes of its inputs. What it says of the shapes of outputs and of values between is left
+ * out, since it came from those.
+ * @param ports  Name, rank and dims; the type stays the file's. Names that no input has are ignored.
+ * @param out    The file, for weir_buf_fini; empty: the inputs have these shapes already.
+ * @return CORRUPT; INVALID: an input has another number of dimensions; LIMIT; NOMEM.
+ */
+weir_status weir_onnx_reshape(const void *bytes, size_t n, const struct weir_onnx_port *ports,
+                              size_t n_ports, struct weir_buf *out,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
  * Loads a model. The bytes are not needed any more then.
  * @param limits  NULL: the defaults.
  * @return CORRUPT, INVALID, UNSUPPORTED, LIMIT, NOMEM.
@@ -62,6 +74,10 @@ void weir_onnx_free(struct weir_onnx *onnx);
 /** What is to be given to a run, in this order. Borrowed from the model. */
 const struct weir_onnx_port *weir_onnx_inputs(const struct weir_onnx *onnx, size_t *out_n);
 const struct weir_onnx_port *weir_onnx_outputs(const struct weir_onnx *onnx, size_t *out_n);
+
+/** Does the file fix the size of pictures, though no node of the graph needs it? (No Reshape, Flatten, Gemm
+ *  or MatMul.) Then it runs with the shape N,C,H,W (weir_onnx_reshape). */
+bool weir_onnx_is_resizable(const struct weir_onnx *onnx);
 
 /** Are the rows of a model's batch independent of each other? */
 enum weir_onnx_rows {

@@ -29,8 +29,15 @@ struct weir_onnx {
     int32_t *input_values, *output_values;
     size_t n_inputs, n_outputs;
     struct onnx_budget budget;
-    struct fast *fast; /**< NULL: everything is interpreted. */
+    struct fast *fast;              /**< NULL: everything is interpreted. */
+    const struct onnx_node *failed; /**< That the last run ended at; NULL: none. */
 };
+
+#define STRIDE_MAX 1024
+
+/** The largest product of strides on the way from an input: sides of pictures that are multiples of it fit
+ *  where the graph adds what it made smaller and larger again. 1: there are none. */
+int64_t onnx_total_stride(const struct weir_onnx *onnx, struct weir_arena *arena);
 
 /** Numbers the graph's values and finds its operators. INVALID, UNSUPPORTED, LIMIT. */
 weir_status onnx_link(struct weir_onnx *onnx, struct weir_error *err) WEIR_MUST_CHECK;

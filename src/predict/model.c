@@ -360,9 +360,11 @@ static weir_status load_file(struct model *model, const char *path, const struct
     const char *kind = json_string_value(json_object_get(name->signature, "executor"));
     char why[EXECUTOR_WHY_BYTES];
     if (name->signature != NULL && kind != NULL) {
-        WEIR_TRY(executor_load(kind, path, &options, &model->serve, err));
-        return weir_signature_read(name->signature, "$.model.signature", &model->arena,
-                                   &model->signature, err);
+        WEIR_TRY(weir_signature_read(name->signature, "$.model.signature", &model->arena,
+                                     &model->signature, err));
+        options.shapes = model->signature.inputs;
+        options.n_shapes = model->signature.n_inputs;
+        return executor_load(kind, path, &options, &model->serve, err);
     }
     WEIR_TRY(executor_choose(path, &options, &model->serve, why, err));
     return weir_signature_make(model->serve, serve_model_format(model->serve), why,

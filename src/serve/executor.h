@@ -59,6 +59,14 @@ weir_status executor_device_parse(const char *text, enum executor_device *out,
 
 struct weir_backend; /* nn/nn.h */
 
+/** A tensor that goes in or comes out. */
+struct serve_port {
+    const char *name;                   /**< Owned by the model. */
+    enum weir_dtype dtype;              /**< NONE: the file does not say. */
+    int32_t rank;                       /**< -1: the file does not say. */
+    int64_t dims[WEIR_TENSOR_RANK_MAX]; /**< -1: free. */
+};
+
 struct executor_options {
     int32_t n_threads;       /**< Computing threads; 0: one per CPU. A GPU needs none. */
     size_t memory_max_bytes; /**< What a run may take; 0: 8 GiB. On a GPU what one planned batch
@@ -73,14 +81,10 @@ struct executor_options {
                                        to compare with. */
     int32_t batch_max;              /**< The largest batch to plan for; 0: 1. A larger one is run in
                                        parts by executors that plan. */
-};
-
-/** A tensor that goes in or comes out. */
-struct serve_port {
-    const char *name;                   /**< Owned by the model. */
-    enum weir_dtype dtype;              /**< NONE: the file does not say. */
-    int32_t rank;                       /**< -1: the file does not say. */
-    int64_t dims[WEIR_TENSOR_RANK_MAX]; /**< -1: free. */
+    /** Shapes of inputs of an ONNX file in place of those that it says; its types stay. NULL: none.
+     *  Borrowed for the call. */
+    const struct serve_port *shapes;
+    size_t n_shapes;
 };
 
 /** Is an answer to a row a function of that row alone? */
@@ -101,6 +105,7 @@ struct serve_model {
     const char *place;            /**< "the GPU" or "the processor". */
     const struct serve_port *inputs, *outputs;
     size_t n_inputs, n_outputs;
+    bool is_resizable; /**< Its file fixes the size of pictures, and no node needs that. */
     enum serve_rows rows;
     char rows_why[SERVE_ROWS_BYTES]; /**< Why rows are not apart, or that is not known: a clause. */
     bool is_broken; /**< Its GPU has failed: every run fails. Set by a run, on its thread. */
@@ -124,7 +129,8 @@ extern const struct weir_registry weir_executors;
  *
  * @param options  NULL: the defaults. Borrowed until the call returns.
  * @param out      The caller owns the model: serve_model_unload.
- * @return INVALID (no such executor; the file is not what it runs), NOT_FOUND, DENIED, IO, CORRUPT,
+ * @return INVALID (no such executor; the file is not what it runs; no input has a shape of the options),
+ *         NOT_FOUND, DENIED, IO, CORRUPT,
  *         UNSUPPORTED (names operator, opset and node; says how to install onnxruntime; says what a
  *         GPU that was asked for lacks), LIMIT (also if the GPU has no room), NOMEM. INTERNAL: the GPU
  *         has failed.

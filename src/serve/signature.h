@@ -96,7 +96,20 @@ struct signature_extras {
     const char *preprocess; /**< YAML or JSON with the members of "picture" and "output_kind", each
                                  of which may be left out; NULL: what the file says. */
     size_t preprocess_len;
+    const char *inputs; /**< YAML or JSON, {"x": "N,3,H,W"}: shapes of inputs (signature_shapes);
+                             NULL: what the file says. */
+    size_t inputs_len;
 };
+
+/**
+ * What people say of the shapes of inputs, for the options that a model is loaded with. Each is a text of
+ * numbers and of names of what is free: "N,3,H,W".
+ * @param options  In/out: shapes and n_shapes, in the arena; unchanged if nothing is said.
+ * @return INVALID: "inputs: $.x: expected …"
+ */
+weir_status signature_shapes(const struct signature_extras *extras, struct weir_arena *arena,
+                             struct executor_options *options,
+                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A file of such a text, in the arena; path NULL: none, and *out stays. As weir_file_read. */
 weir_status signature_extra_read(const char *path, size_t max_bytes, struct weir_arena *arena,

@@ -182,10 +182,10 @@ struct entry {
     struct api_call *call;
     struct weir_model_version version, stored;
     const char *project, *alias;
-    const char *artifact;      /* Without a blob: where in the run its file is. */
-    char *labels, *preprocess; /* JSON; NULL: what the file says. */
-    char *changes;             /* Out: what it takes or gives otherwise; NULL: nothing. */
-    bool is_there;             /* Out: the same identifier was registered before. */
+    const char *artifact;               /* Without a blob: where in the run its file is. */
+    char *labels, *preprocess, *inputs; /* JSON; NULL: what the file says. */
+    char *changes;                      /* Out: what it takes or gives otherwise; NULL: nothing. */
+    bool is_there;                      /* Out: the same identifier was registered before. */
 };
 
 /* Members beside the record's: taken out, so that the record's reader does not find them. */
@@ -195,6 +195,7 @@ static weir_status take_extras(struct entry *entry, struct weir_error *err)
     const char *project, *alias, *artifact;
     const json_t *labels = json_object_get(call->body, "labels");
     const json_t *preprocess = json_object_get(call->body, "preprocess");
+    const json_t *inputs = json_object_get(call->body, "inputs");
     WEIR_TRY(api_body_text(call, "project", &project, err));
     WEIR_TRY(api_body_text(call, "alias", &alias, err));
     entry->project = weir_arena_strdup(call->arena, project);
@@ -209,13 +210,19 @@ static weir_status take_extras(struct entry *entry, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.preprocess: expected an object: {width, height, mean, std …}");
     }
+    if (inputs != NULL && !json_is_null(inputs) && !json_is_object(inputs)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.inputs: expected an object: {\"x\": \"N,3,H,W\"}");
+    }
+    entry->inputs = json_is_object(inputs) ? weir_json_text(inputs, call->arena) : NULL;
     entry->labels = json_is_array(labels) ? weir_json_text(labels, call->arena) : NULL;
     entry->preprocess = json_is_object(preprocess) ? weir_json_text(preprocess, call->arena) : NULL;
     if (entry->preprocess != NULL && strlen(entry->preprocess) > PREPROCESS_BYTES) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "$.preprocess: at most %zu bytes",
                               PREPROCESS_BYTES);
     }
-    static const char *const names[] = {"labels", "preprocess", "alias", "project", "artifact"};
+    static const char *const names[] = {"labels", "preprocess", "inputs",
+                                        "alias",  "project",    "artifact"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
         (void)json_object_del(call->body, names[i]);
     }
@@ -400,6 +407,7 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
                                                   .name = entry.version.model,
                                                   .labels = entry.labels,
                                                   .preprocess = entry.preprocess,
+                                                  .inputs = entry.inputs,
                                                   .golden = entry.version.golden};
         WEIR_TRY(api_inspect(call, &question, &entry.version.signature, err));
         if (entry.version.signature == NULL) {

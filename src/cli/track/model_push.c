@@ -22,7 +22,7 @@
 
 struct push_options {
     struct cli_common common;
-    char *run, *labels, *preprocess, *golden, *alias, *project;
+    char *run, *labels, *preprocess, *inputs, *golden, *alias, *project;
 };
 
 static const struct weir_option push_options[] = {
@@ -35,6 +35,10 @@ static const struct weir_option push_options[] = {
     CLI_TEXT(
         push_options, preprocess, "preprocess", 0, "FILE",
         "How a picture becomes the input, YAML or JSON: width, height, mean, std, order, fit …"),
+    WEIR_OPT(
+        push_options, inputs, "input", 0, LIST, NULL, 0, 0, "NAME=SHAPE",
+        "Shape of an input of an ONNX file in place of its own, of numbers and of names of what "
+        "is free: x=N,3,H,W"),
     CLI_TEXT(push_options, golden, "golden", 0, "FILE",
              "Requests and the answers that the model must give to them, JSON: a replica checks "
              "them before the version takes traffic"),
@@ -86,6 +90,26 @@ static weir_status read_preprocess(struct cli_call *call, const char *file, json
     }
     WEIR_TRY(cli_input_yaml(file, PREPROCESS_MAX_BYTES, false, call->arena, &rule, err));
     json_object_set_new(body, "preprocess", rule);
+    return WEIR_OK;
+}
+
+/* NAME=SHAPE of each line; a name may have a "=" itself. */
+static weir_status read_inputs(char *lines, json_t *body, struct weir_error *err)
+{
+    json_t *inputs = lines != NULL ? json_object() : NULL;
+    for (char *line; (line = strsep(&lines, "\n")) != NULL;) {
+        char *shape = strrchr(line, '=');
+        if (shape == NULL || shape == line) {
+            json_decref(inputs);
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--input %.80s: expected NAME=SHAPE, as in x=N,3,H,W", line);
+        }
+        *shape = '\0';
+        json_object_set_new(inputs, line, json_string(shape + 1));
+    }
+    if (inputs != NULL) {
+        json_object_set_new(body, "inputs", inputs);
+    }
     return WEIR_OK;
 }
 
@@ -187,6 +211,7 @@ static weir_status push(struct cli_call *call, json_t *body, json_t **out, struc
     }
     WEIR_TRY(read_labels(call, options->labels, body, err));
     WEIR_TRY(read_preprocess(call, options->preprocess, body, err));
+    WEIR_TRY(read_inputs(options->inputs, body, err));
     WEIR_TRY(cli_connect(call, err));
     WEIR_TRY(put_golden(call, options->golden, body, err));
     WEIR_TRY(put_model(call, body, err));
@@ -214,14 +239,15 @@ static weir_status run_push(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_model_push = {
     .name = "model push",
-    .usage = "NAME FILE | NAME --run RUN [ARTIFACT] [--labels FILE] [--preprocess FILE] [--golden "
-             "FILE] [--alias NAME] "
+    .usage = "NAME FILE | NAME --run RUN [ARTIFACT] [--labels FILE] [--preprocess FILE] [--input "
+             "NAME=SHAPE] [--golden FILE] [--alias NAME] "
              "[--project NAME]",
     .summary = "Make a version of a model file, ONNX or Weir's own, once it was looked at",
     .help =
         "The server loads the file apart, in a process with bounds, before it becomes a version: "
         "it says\nwhich executor will run the model and why, or refuses it and says what is "
-        "missing. Size and\nsignature are the file's.",
+        "missing. Size and\nsignature are the file's; --input gives an ONNX file that fixes the "
+        "size of its pictures another\nshape, from which all others follow.",
     CLI_WORDS(1, 2),
     CLI_OPTIONS(push_options, push_options),
     .run = run_push,

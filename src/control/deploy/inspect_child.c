@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ARGUMENTS_MAX  20
+#define ARGUMENTS_MAX  22
 #define CANNOT_EXECUTE 127
 #define MS_PER_S       1000
 #define STOP_LOOK_MS   100
@@ -103,11 +103,10 @@ static void find_program(const char *program, struct child *child)
 
 static void put_arguments(const struct inspect_request *request, struct child *child)
 {
-    const char *const pairs[][2] = {{"--labels", request->labels},
-                                    {"--preprocess", request->preprocess},
-                                    {"--golden", request->golden},
-                                    {"--onnxruntime", request->onnxruntime},
-                                    {"--name", request->name}};
+    const char *const pairs[][2] = {
+        {"--labels", request->labels},           {"--preprocess", request->preprocess},
+        {"--inputs", request->inputs},           {"--golden", request->golden},
+        {"--onnxruntime", request->onnxruntime}, {"--name", request->name}};
     size_t n = 1;
     child->argv[n++] = (char *)"inspect";
     child->argv[n++] = (char *)request->path;

@@ -18,7 +18,7 @@
 struct look {
     struct look *next;                /* Newest first. */
     char key[WEIR_SHA256_TEXT_BYTES]; /* Of all that is asked. */
-    char *blob, *name, *labels, *preprocess, *golden;
+    char *blob, *name, *labels, *preprocess, *inputs, *golden;
     enum inspect_state state;
     bool is_taken; /* A thread is at it. */
     char *signature;
@@ -54,6 +54,7 @@ static void look_free(struct look *look)
     free(look->name);
     free(look->labels);
     free(look->preprocess);
+    free(look->inputs);
     free(look->golden);
     free(look->signature);
     free(look);
@@ -92,13 +93,14 @@ static weir_status inspect(struct inspector *inspector, const struct look *look,
     WEIR_TRY(put_file(inspector, look, "labels.json", look->labels, arena, &request.labels, err));
     WEIR_TRY(put_file(inspector, look, "preprocess.json", look->preprocess, arena,
                       &request.preprocess, err));
+    WEIR_TRY(put_file(inspector, look, "inputs.json", look->inputs, arena, &request.inputs, err));
     weir_status status =
         inspector->config.inspect(inspector->config.context, &request, arena, out, err);
-    if (request.labels != NULL) {
-        (void)unlink(request.labels);
-    }
-    if (request.preprocess != NULL) {
-        (void)unlink(request.preprocess);
+    const char *const files[] = {request.labels, request.preprocess, request.inputs};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(files); i++) {
+        if (files[i] != NULL) {
+            (void)unlink(files[i]);
+        }
     }
     return status;
 }
@@ -222,8 +224,8 @@ void inspector_destroy(struct inspector *inspector)
 
 static void make_key(const struct inspect_question *question, char out[WEIR_SHA256_TEXT_BYTES])
 {
-    const char *const parts[] = {question->blob, question->name, question->labels,
-                                 question->preprocess, question->golden};
+    const char *const parts[] = {question->blob,       question->name,   question->labels,
+                                 question->preprocess, question->inputs, question->golden};
     struct weir_buf all;
     weir_buf_init(&all, KEY_MAX_BYTES);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(parts); i++) {
@@ -272,6 +274,7 @@ static struct look *ask(struct inspector *inspector, const struct inspect_questi
     look->name = copy(question->name);
     look->labels = copy(question->labels);
     look->preprocess = copy(question->preprocess);
+    look->inputs = copy(question->inputs);
     look->golden = copy(question->golden);
     look->next = inspector->newest;
     inspector->newest = look;

@@ -79,7 +79,7 @@ static bool shape_turned_weights(struct conv *conv)
         strides[i] = stride;
         stride *= conv->w_dims[i];
     }
-    strides[0] = n_in * n_out * stride; /* of the groups, if there are several */
+    strides[0] = n_in * n_out * stride; /* between groups, if there are several */
     strides[i_out] = stride;
     strides[i_out + 1] = n_out * stride;
     conv->w_dims[i_out] = n_out;
@@ -151,7 +151,7 @@ static weir_status place(struct fast_plan *plan, const struct fast_link *link, s
     return WEIR_OK;
 }
 
-/* oneDNN's deconvolutions have no steps behind them that are fast: of a chain, factors and summands of channels
+/* oneDNN's deconvolutions have no steps behind them that are fast: in a chain, factors and summands of channels
  * join weights and bias, and the rest follows by itself. */
 static void read_turned_tail(struct fast_plan *plan, const struct fast_link *link,
                              struct tail *tail)

@@ -2,11 +2,13 @@
 
 #include "base/open.h"
 #include "nn/gpu_given.h"
+#include "onnx/onnx.h"
 #include "serve/executor_flags.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -67,9 +69,48 @@ weir_status model_bytes_map(const char *path, struct model_bytes *out, struct we
     return status;
 }
 
+static weir_status reshape(const struct executor_options *options, struct model_bytes *bytes,
+                           struct weir_error *err)
+{
+    struct weir_onnx_port *ports = calloc(options->n_shapes, sizeof *ports);
+    if (ports == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a model");
+    }
+    for (size_t i = 0; i < options->n_shapes; i++) {
+        ports[i].name = options->shapes[i].name;
+        ports[i].rank = options->shapes[i].rank;
+        memcpy(ports[i].dims, options->shapes[i].dims, sizeof ports[i].dims);
+    }
+    struct weir_buf reshaped;
+    weir_status status =
+        weir_onnx_reshape(bytes->at, bytes->n, ports, options->n_shapes, &reshaped, err);
+    free(ports);
+    WEIR_TRY(status);
+    if (reshaped.len == 0) {
+        weir_buf_fini(&reshaped);
+        return WEIR_OK;
+    }
+    model_bytes_unmap(bytes);
+    *bytes = (struct model_bytes){.at = reshaped.data, .n = reshaped.len, .reshaped = reshaped};
+    return WEIR_OK;
+}
+
+weir_status model_bytes_map_onnx(const char *path, const struct executor_options *options,
+                                 struct model_bytes *out, struct weir_error *err)
+{
+    WEIR_TRY(model_bytes_map(path, out, err));
+    weir_status status = options->n_shapes > 0 ? reshape(options, out, err) : WEIR_OK;
+    if (status != WEIR_OK) {
+        model_bytes_unmap(out);
+    }
+    return status;
+}
+
 void model_bytes_unmap(struct model_bytes *bytes)
 {
-    if (bytes->at != NULL) {
+    if (bytes->reshaped.len > 0) {
+        weir_buf_fini(&bytes->reshaped);
+    } else if (bytes->at != NULL) {
         (void)munmap((void *)bytes->at, bytes->n);
     }
     *bytes = (struct model_bytes){0};
@@ -173,6 +214,42 @@ static weir_status check_ports(const struct serve_model *model, const char *path
                : weir_error_set(err, WEIR_ERR_INVALID, "%s: the model has no outputs", path);
 }
 
+/* Has the model the input, with the shape that was said? */
+static weir_status check_shape(const struct serve_model *model, const struct serve_port *said,
+                               const char *path, struct weir_error *err)
+{
+    char names[256] = "", given[WEIR_TENSOR_TEXT_BYTES], has[WEIR_TENSOR_TEXT_BYTES];
+    for (size_t i = 0, n = 0; i < model->n_inputs; i++) {
+        const struct serve_port *port = &model->inputs[i];
+        if (strcmp(port->name, said->name) != 0) {
+            n += n < sizeof names ? (size_t)snprintf(names + n, sizeof names - n, "%s%.60s",
+                                                     i > 0 ? ", " : "", port->name)
+                                  : 0;
+            continue;
+        }
+        bool is = port->rank < 0 ||
+                  (port->rank == said->rank &&
+                   memcmp(port->dims, said->dims, (size_t)said->rank * sizeof *said->dims) == 0);
+        return is ? WEIR_OK
+                  : weir_error_set(err, WEIR_ERR_INVALID,
+                                   "%s: input \"%.80s\" is %s and cannot be %s", path, said->name,
+                                   weir_tensor_dims_text(port->rank, port->dims, has),
+                                   weir_tensor_dims_text(said->rank, said->dims, given));
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "%s: it has no input \"%.80s\", but %s", path,
+                          said->name, names);
+}
+
+static weir_status check_loaded(const struct serve_model *model, const char *path,
+                                const struct executor_options *options, struct weir_error *err)
+{
+    WEIR_TRY(check_ports(model, path, err));
+    for (size_t i = 0; i < options->n_shapes; i++) {
+        WEIR_TRY(check_shape(model, &options->shapes[i], path, err));
+    }
+    return WEIR_OK;
+}
+
 weir_status executor_load(const char *name, const char *path,
                           const struct executor_options *options, struct serve_model **out,
                           struct weir_error *err)
@@ -186,7 +263,7 @@ weir_status executor_load(const char *name, const char *path,
     WEIR_TRY(ops_of(kind)->load(path, options, &model, err));
     model->kind = kind;
     model->place = model->place != NULL ? model->place : EXECUTOR_ON_PROCESSOR;
-    weir_status status = check_ports(model, path, err);
+    weir_status status = check_loaded(model, path, options, err);
     if (status != WEIR_OK) {
         serve_model_unload(model);
         return status;

@@ -47,7 +47,8 @@ static weir_status describe(struct weir_onnx *onnx, struct serve_model **out,
     self->model = (struct serve_model){.inputs = self->ports,
                                        .n_inputs = n_inputs,
                                        .outputs = self->ports + n_inputs,
-                                       .n_outputs = n_outputs};
+                                       .n_outputs = n_outputs,
+                                       .is_resizable = weir_onnx_is_resizable(onnx)};
     enum weir_onnx_rows rows = weir_onnx_rows(onnx, self->model.rows_why);
     self->model.rows = rows == WEIR_ONNX_ROWS_APART ? SERVE_ROWS_APART : SERVE_ROWS_MIXED;
     *out = &self->model;
@@ -87,7 +88,7 @@ static weir_status load(const char *path, const struct executor_options *options
                                             .only_interprets = options->only_interprets};
     struct model_bytes bytes;
     struct weir_onnx *onnx;
-    WEIR_TRY(model_bytes_map(path, &bytes, err));
+    WEIR_TRY(model_bytes_map_onnx(path, options, &bytes, err));
     weir_status status = weir_onnx_load(bytes.at, bytes.n, &limits, &onnx, err);
     if (status == WEIR_OK) {
         status = describe(onnx, out, err);

@@ -261,7 +261,7 @@ static weir_status open_model(struct ort_serve_model *self, const char *path,
                               const struct executor_options *options, struct weir_error *err)
 {
     struct model_bytes bytes;
-    WEIR_TRY(model_bytes_map(path, &bytes, err));
+    WEIR_TRY(model_bytes_map_onnx(path, options, &bytes, err));
     weir_status status = external_data_refuse(bytes.at, bytes.n, err);
     if (status == WEIR_OK) {
         status = create_session(self, &bytes, options, err);

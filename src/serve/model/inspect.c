@@ -24,7 +24,7 @@
 #define LABELS_MAX_BYTES ((size_t)16 << 20)
 
 struct options {
-    char *labels, *preprocess, *golden, *onnxruntime, *name;
+    char *labels, *preprocess, *inputs, *golden, *onnxruntime, *name;
     int64_t threads, memory_mb, timeout_s;
     bool confine, help;
 };
@@ -33,6 +33,7 @@ struct options {
 static const struct weir_option options[] = {
     WEIR_OPT(options, labels,      "labels",      0, TEXT, NULL,   0, 0,       "FILE", "Names of the classes, one a line, or a JSON array"),
     WEIR_OPT(options, preprocess,  "preprocess",  0, TEXT, NULL,   0, 0,       "FILE", "How a picture becomes the input: YAML or JSON"),
+    WEIR_OPT(options, inputs,      "inputs",      0, TEXT, NULL,   0, 0,       "FILE", "Shapes of inputs in place of those of the file: YAML or JSON, {x: \"N,3,H,W\"}"),
     WEIR_OPT(options, golden,      "golden",      0, TEXT, NULL,   0, 0,       "FILE", "Requests and the answers that the model must give to them, JSON"),
     WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL,   0, 0,       "PATH", "The library onnxruntime, or its folder; default: the system's"),
     WEIR_OPT(options, name,        "name",        0, TEXT, NULL,   0, 0,       "NAME", "What messages call the file"),
@@ -218,6 +219,9 @@ static weir_status inspect(const struct options *chosen, const char *path, const
                                   &extras->labels_len, err));
     WEIR_TRY(signature_extra_read(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena,
                                   &extras->preprocess, &extras->preprocess_len, err));
+    WEIR_TRY(signature_extra_read(chosen->inputs, SIGNATURE_PREPROCESS_MAX, arena, &extras->inputs,
+                                  &extras->inputs_len, err));
+    WEIR_TRY(signature_shapes(extras, arena, &it.executor, err));
     WEIR_TRY(signature_extra_read(chosen->golden, GOLDEN_MAX_BYTES, arena, &golden->text,
                                   &golden->len, err));
     char by_descriptor[32];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define SUM_TOLERANCE 1e-3
+#define OTHER_RUNS    2
 
 static const int64_t free_sizes[] = {1, 32, 224, 512, 2, 16, 64};
 
@@ -158,6 +159,16 @@ static weir_status learn_output(struct serve_port *port, const struct weir_tenso
     return WEIR_OK;
 }
 
+static bool have_same_dims(struct weir_tensor *const *a, struct weir_tensor *const *b, size_t n)
+{
+    bool have = true;
+    for (size_t i = 0; have && i < n; i++) {
+        have = a[i]->rank == b[i]->rank &&
+               memcmp(a[i]->dims, b[i]->dims, (size_t)a[i]->rank * sizeof *a[i]->dims) == 0;
+    }
+    return have;
+}
+
 /* Rows of all tensors; -1: they have not as many, or none. */
 static int64_t rows_of(struct weir_tensor *const *tensors, size_t n)
 {
@@ -231,12 +242,44 @@ static void tell_joins(struct serve_model *model, struct weir_signature *signatu
     }
 }
 
+/* What an output's shape depends on but the batch: the dimensions that differ in runs of other sizes. One such
+ * run is not enough: a picture of one pixel may be broadcast to the answer of a larger one. */
+static void learn_free(struct serve_model *model, struct weir_signature *signature,
+                       struct weir_tensor *const *in, const bool *is_unsaid)
+{
+    struct weir_tensor *other[SERVE_PORTS_MAX] = {NULL}, *out[SERVE_PORTS_MAX] = {NULL};
+    struct weir_error err;
+    size_t n_runs = 0;
+    for (size_t i = 0; n_runs < OTHER_RUNS && i < WEIR_ARRAY_LEN(free_sizes); i++) {
+        const struct sample_size size = {.batch = 1, .free_size = free_sizes[i]};
+        if (try_sample(model, signature, &size, SAMPLE_ZEROS, other, out, &err) != WEIR_OK) {
+            continue;
+        }
+        bool is_other = !have_same_dims(in, other, signature->n_inputs);
+        n_runs += is_other;
+        for (size_t k = 0; is_other && k < signature->n_outputs; k++) {
+            struct serve_port *port = &signature->outputs[k];
+            for (int32_t d = 0; is_unsaid[k] && d < port->rank && port->rank == out[k]->rank; d++) {
+                port->dims[d] = port->dims[d] == out[k]->dims[d] ? port->dims[d] : -1;
+            }
+        }
+        serve_tensors_release(other, signature->n_inputs);
+        serve_tensors_release(out, signature->n_outputs);
+    }
+}
+
 static weir_status learn(struct serve_model *model, struct weir_signature *signature,
                          struct weir_tensor *const *in, struct weir_tensor *const *out,
                          struct weir_arena *arena, struct weir_error *err)
 {
+    bool is_unsaid[SERVE_PORTS_MAX] = {false}, has_unsaid = false;
     for (size_t i = 0; i < signature->n_outputs; i++) {
+        is_unsaid[i] = signature->outputs[i].rank < 0;
+        has_unsaid = has_unsaid || is_unsaid[i];
         WEIR_TRY(learn_output(&signature->outputs[i], out[i], err));
+    }
+    if (has_unsaid && has_free(signature)) {
+        learn_free(model, signature, in, is_unsaid);
     }
     signature->is_batched = inputs_are_free(signature) && grows(model, in, out);
     for (size_t i = 0; signature->is_batched && i < signature->n_outputs; i++) {

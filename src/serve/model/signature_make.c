@@ -170,6 +170,23 @@ weir_status signature_extra_read(const char *path, size_t max_bytes, struct weir
     return WEIR_OK;
 }
 
+/* With what people said of it, or could say. */
+static const char *explain(const struct serve_model *model, const char *why,
+                           const struct signature_extras *extras, struct weir_arena *arena)
+{
+    if (extras->inputs != NULL) {
+        return weir_arena_printf(
+            arena, "%.600s; its inputs have the shapes that were said when it was pushed", why);
+    }
+    return model->is_resizable
+               ? weir_arena_printf(arena,
+                                   "%.600s; its file fixes the size of pictures, and none of its "
+                                   "nodes does: pushed with --input \"%.80s=N,%lld,H,W\" it takes "
+                                   "any",
+                                   why, model->inputs[0].name, (long long)model->inputs[0].dims[1])
+               : weir_arena_strdup(arena, why);
+}
+
 weir_status weir_signature_make(struct serve_model *model, enum weir_model_format format,
                                 const char *why, const struct signature_extras *extras,
                                 struct weir_arena *arena, struct weir_signature *out,
@@ -177,7 +194,7 @@ weir_status weir_signature_make(struct serve_model *model, enum weir_model_forma
 {
     struct weir_signature made = {.format = format,
                                   .executor = model->kind->name,
-                                  .why = weir_arena_strdup(arena, why),
+                                  .why = explain(model, why, extras, arena),
                                   .n_inputs = model->n_inputs,
                                   .n_outputs = model->n_outputs,
                                   .is_batched = serve_model_is_batched(model)};

@@ -23,6 +23,8 @@ static weir_status load_with(struct serve_replica *replica, const struct serve_g
                                   &extras.labels_len, err));
     WEIR_TRY(signature_extra_read(given->preprocess, EXTRA_MAX_BYTES, arena, &extras.preprocess,
                                   &extras.preprocess_len, err));
+    WEIR_TRY(signature_extra_read(given->inputs, EXTRA_MAX_BYTES, arena, &extras.inputs,
+                                  &extras.inputs_len, err));
     WEIR_TRY(signature_extra_read(given->golden, EXTRA_MAX_BYTES, arena, &wanted.golden,
                                   &wanted.golden_len, err));
     return versions_load(replica->versions, &wanted, err);

@@ -9,7 +9,8 @@
 struct serve_given {
     const char *model;
     int64_t number;
-    const char *path, *labels, *preprocess, *golden; /**< Files; but for path they may be NULL. */
+    const char *path, *labels, *preprocess, *inputs,
+        *golden; /**< Files; but for path they may be NULL. */
 };
 
 /** Zero means the default for every number. Borrowed until the replica stops. */

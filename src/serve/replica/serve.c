@@ -14,7 +14,7 @@
 struct options {
     struct weir_host_options host; /* First: program.h. */
     struct executor_flags executor;
-    char *models, *labels, *preprocess, *golden, *listen;
+    char *models, *labels, *preprocess, *inputs, *golden, *listen;
     int64_t batch_max, max_delay_us, queue_max, threads, memory_max_mb, timeout_ms, body_max_mb;
 };
 
@@ -24,6 +24,7 @@ static const struct weir_option options[] = {
     WEIR_OPT(options, models, "model", 'm', LIST, NULL, 0, 0, "NAME[@VERSION]=FILE", "Serve this model file without a server; may be repeated"),
     WEIR_OPT(options, labels, "labels", 0, LIST, NULL, 0, 0, "[NAME=]FILE", "Labels of the classes, one a line"),
     WEIR_OPT(options, preprocess, "preprocess", 0, LIST, NULL, 0, 0, "[NAME=]FILE", "How a picture becomes the input (YAML)"),
+    WEIR_OPT(options, inputs, "inputs", 0, LIST, NULL, 0, 0, "[NAME=]FILE", "Shapes of inputs in place of those of the file: {x: \"N,3,H,W\"}"),
     WEIR_OPT(options, golden, "golden", 0, LIST, NULL, 0, 0, "[NAME=]FILE", "Request and answer that the model is checked with"),
     WEIR_OPT(options, listen, "listen", 'l', TEXT, "127.0.0.1:8000", 0, 0, "HOST:PORT", "Address to answer at, with --model; port 0: any"),
     WEIR_OPT(options, batch_max, "batch-max", 0, INT, "16", 1, 65536, "N", "Rows that are computed together at most, with --model"),
@@ -123,6 +124,8 @@ static weir_status read_given(const struct options *chosen, struct weir_arena *a
                          out, *out_n, err));
     WEIR_TRY(read_extras("--preprocess", chosen->preprocess,
                          offsetof(struct serve_given, preprocess), arena, out, *out_n, err));
+    WEIR_TRY(read_extras("--inputs", chosen->inputs, offsetof(struct serve_given, inputs), arena,
+                         out, *out_n, err));
     return read_extras("--golden", chosen->golden, offsetof(struct serve_given, golden), arena, out,
                        *out_n, err);
 }

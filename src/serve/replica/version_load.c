@@ -109,14 +109,17 @@ static weir_status load_executor(const struct versions_config *config,
     if (wanted->signature != NULL) {
         WEIR_TRY(weir_signature_read(wanted->signature, "signature", &version->arena,
                                      &version->signature, err));
+        options.shapes = version->signature.inputs;
+        options.n_shapes = version->signature.n_inputs;
         WEIR_TRY(executor_load(version->signature.executor, wanted->path, &options,
                                &version->executor, err));
     } else {
         static const struct signature_extras none;
+        const struct signature_extras *extras = wanted->extras != NULL ? wanted->extras : &none;
+        WEIR_TRY(signature_shapes(extras, &version->arena, &options, err));
         WEIR_TRY(executor_choose(wanted->path, &options, &version->executor, why, err));
         WEIR_TRY(weir_signature_make(version->executor, serve_model_format(version->executor), why,
-                                     wanted->extras != NULL ? wanted->extras : &none,
-                                     &version->arena, &version->signature, err));
+                                     extras, &version->arena, &version->signature, err));
     }
     if (version->signature.n_inputs != version->executor->n_inputs ||
         version->signature.n_outputs != version->executor->n_outputs) {
