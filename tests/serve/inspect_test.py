@@ -119,6 +119,20 @@ class Inspect(unittest.TestCase):
         self.assertEqual(done.returncode, INVALID)
         self.assertIn("do not fit input", done.stderr)
 
+    def test_the_shape_of_an_input_is_said(self):
+        shapes = self.folder / "shapes.yaml"
+        dims = [10, 3, 32, 32]
+        self.file.write_bytes(model([node(b"Softmax", b"x", b"y")], [port(b"x", dims)], [port(b"y", dims)]))
+        self.assertIn('--input "x=N,3,H,W"', json.loads(inspect(self.file).stdout)["why"])
+        for text, wanted in (('{x: "N,3,H,W"}', [-1, 3, -1, -1]), ('{x: "1,3,64,W"}', [1, 3, 64, -1])):
+            shapes.write_text(text)
+            said = json.loads(inspect(self.file, "--inputs", shapes).stdout)
+            self.assertEqual((said["inputs"][0]["shape"], said["outputs"][0]["shape"]), (wanted, wanted))
+        for text, words in (('{x: "N,3"}', "has 4 dimensions"), ('{z: "N"}', 'no input "z", but x'), ('{x: "N,,3,4"}', "expected up to 8"),
+                            ('{x: "0,3,4,5"}', "expected up to 8"), ("{x: 3}", "expected up to 8"), ("3", "expected the shapes")):
+            shapes.write_text(text)
+            self.refused(INVALID, words, flags=["--inputs", shapes])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -124,6 +124,30 @@ class Deployments(unittest.TestCase):
         wait_until(lambda: all(job["state"] == "CANCELLED" for job in self.server.get("/jobs?kind=serve")["items"]
                                if job["name"].startswith("sums-")), 30, "the end of its replicas")
 
+    def picture_of(self, *shape):
+        data = list(range(shape[0] * shape[1] * shape[2] * shape[3]))
+        body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": list(shape), "data": data}]}
+        output, = self.server.request("POST", "/v2/models/detector/infer", body)["outputs"]
+        self.assertEqual((output["shape"], output["data"]), (list(shape), [value + 1 for value in data]))
+
+    def test_an_input_has_the_shape_that_was_said_at_push(self):
+        (self.dir / "fixed.onnx").write_bytes(small_model("y", (10, 3, 8, 8)))
+        said = self.weir("model", "push", "detector", "fixed.onnx")
+        self.assertIn('pushed with --input "x=N,3,H,W" it takes any', said)
+        for shape, why in (("3,H,W", "has 4 dimensions, and its shape was said with 3"), ("N,3,-1,W", "expected up to 8 numbers and names")):
+            self.assertIn(why, self.weir("model", "push", "detector", "fixed.onnx", "--input", f"x={shape}", status=2))
+        self.assertIn("it has no input \"z\", but x", self.weir("model", "push", "detector", "fixed.onnx", "--input", "z=N,3,H,W", status=2))
+        said = self.weir("model", "push", "detector", "fixed.onnx", "--input", "x=N,3,H,W")
+        self.assertIn("x FP32[-1,3,-1,-1]", said)
+        self.assertIn("y FP32[-1,3,-1,-1]", said)
+        self.assertIn("shapes that were said", said)
+        self.weir("deploy", "detector")
+        for side in range(1, 12):  # more sizes than plans are kept
+            self.picture_of(1 + side % 2, 3, side, 2 * side)
+        with self.assertRaises(HttpError) as caught:
+            self.picture_of(1, 4, 8, 8)
+        self.assertEqual(caught.exception.code, 400)
+
     def test_shares_are_those_that_were_asked_for_and_none_fails_while_they_change(self):
         self.push("pair", "y")
         self.push("pair", "z", "--alias", "canary")
