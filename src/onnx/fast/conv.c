@@ -153,8 +153,7 @@ static weir_status place(struct fast_plan *plan, const struct fast_link *link, s
 
 /* oneDNN's deconvolutions have no steps behind them that are fast: in a chain, factors and summands of channels
  * join weights and bias, and the rest follows by itself. */
-static void read_turned_tail(struct fast_plan *plan, const struct fast_link *link,
-                             struct tail *tail)
+static void cut_tail(struct fast_plan *plan, const struct fast_link *link, struct tail *tail)
 {
     tail->n_taken = 1 + (size_t)tail->n_folded;
     tail->added = -1;
@@ -168,9 +167,6 @@ static void read_tail(struct fast_plan *plan, const struct fast_link *link, stru
     bool is_alone = conv->is_turned ? conv->groups > 1 : fast_has_bare_window(&conv->window);
     const struct fast_link alone = {link->steps, 1};
     tail_read(plan, is_alone ? &alone : link, conv->x->rank, conv->y_dims, 1, &conv->tail);
-    if (conv->is_turned) {
-        read_turned_tail(plan, link, &conv->tail);
-    }
 }
 
 static weir_status prepare(struct fast_plan *plan, const struct fast_link *link, struct conv *conv,
@@ -180,12 +176,20 @@ static weir_status prepare(struct fast_plan *plan, const struct fast_link *link,
     dnnl_primitive_desc_t desc;
     const int64_t n_channels = (int64_t)conv->n_channels;
     conv->bias_md = onednn_plain(WEIR_DTYPE_FLOAT, 1, &n_channels);
+    bool is_done;
     read_tail(plan, link, conv);
+    WEIR_TRY(conv_add_apart(plan, link->steps[0], conv, &is_done, err));
+    if (is_done) {
+        *out_taken = conv->tail.n_taken;
+        return WEIR_OK;
+    }
+    if (conv->is_turned) {
+        cut_tail(plan, link, &conv->tail);
+    }
     WEIR_TRY(describe(plan, conv, &desc, err));
     if (desc == NULL) {
         return WEIR_OK;
     }
-    bool is_done;
     weir_status status = conv_add_wino(plan, link, conv, desc, &is_done, err);
     if (status == WEIR_OK && !is_done) {
         status = place(plan, link, conv, desc, args, err);

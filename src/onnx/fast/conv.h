@@ -26,4 +26,9 @@ weir_status conv_add_wino(struct fast_plan *plan, const struct fast_link *link, 
                           const_dnnl_primitive_desc_t desc, bool *out_has,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Prepares a transposed convolution with a kernel as large as its stride by products, if its input lies so that this
+ *  pays; with all of the tail. *out_has: is it done? */
+weir_status conv_add_apart(struct fast_plan *plan, size_t step, const struct conv *conv,
+                           bool *out_has, struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

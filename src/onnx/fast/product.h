@@ -6,7 +6,7 @@
 #include "tail.h"
 
 /** Slots of packed constants. What was folded into them may be less in a plan of another rank. */
-enum { PRODUCT_WEIGHTS, PRODUCT_BIAS, PRODUCT_POINTS, PRODUCT_SLOTS = 16 };
+enum { PRODUCT_WEIGHTS, PRODUCT_BIAS, PRODUCT_POINTS, PRODUCT_ROWS, PRODUCT_SLOTS = 16 };
 
 static inline int product_slot(int slot, const struct tail *tail)
 {
