@@ -280,6 +280,24 @@ START_TEST(a_signature_of_another_model_is_refused)
 
 END_TEST
 
+/* The file takes any batch; the signature says one picture, as was said when the version was pushed. */
+START_TEST(the_shapes_of_inputs_are_those_of_the_signature)
+{
+    json_t *signature = signature_of(write_model(), "a\nb\nc", rule);
+    json_t *shape =
+        json_object_get(json_array_get(json_object_get(signature, "inputs"), 0), "shape");
+    ck_assert_int_eq(json_integer_value(json_array_get(shape, 0)), -1);
+    json_array_set_new(shape, 0, json_integer(1));
+    json_object_set_new(signature, "is_batched", json_false());
+    struct model *model = load(write_model(), signature, 4);
+    ck_assert_int_eq(model->serve->inputs[0].dims[0], 1);
+    ck_assert_uint_eq(model->n_rows, 1);
+    model_unref(model);
+    json_decref(signature);
+}
+
+END_TEST
+
 /* ---- in service ------------------------------------------------------------------------------- */
 
 static char url[128];
@@ -334,4 +352,5 @@ WEIR_TEST_MAIN_WITH("onnx_model", set_up, tear_down,
                     embeddings_are_unit_vectors_of_both_sides_whatever_the_batch,
                     a_model_that_cannot_decide_about_pictures_says_why,
                     a_signature_of_another_model_is_refused,
+                    the_shapes_of_inputs_are_those_of_the_signature,
                     a_replica_decides_by_a_model_from_outside)
