@@ -129,11 +129,12 @@ static void add_tail(struct random_graph *g, int y, int channels)
 static void set_turned_window(struct random_graph *g, int n, const int64_t *kernel)
 {
     int64_t strides[3], dilations[3], pads[6], extra[3];
-    bool is_dilated = graph_rarely(g, 4);
+    bool is_dilated = graph_rarely(g, 4), is_gapless = true;
     for (int i = 0; i < n; i++) {
         strides[i] = graph_rarely(g, 2) ? kernel[i] : graph_pick(g, 1, 3);
         dilations[i] = is_dilated ? graph_pick(g, 1, 2) : 1;
         extra[i] = graph_pick(g, 0, WEIR_MAX(strides[i], dilations[i]) - 1);
+        is_gapless = is_gapless && kernel[i] >= strides[i];
         pads[i] = graph_pick(g, 0, kernel[i] - 1);
         pads[i + n] = graph_pick(g, 0, kernel[i] - 1);
     }
@@ -141,7 +142,8 @@ static void set_turned_window(struct random_graph *g, int n, const int64_t *kern
     if (is_dilated) {
         graph_set_ints(g, "dilations", n, dilations);
     }
-    if (graph_rarely(g, 6) && !is_dilated) {
+    if (graph_rarely(g, 6) && !is_dilated && (is_gapless || !g->is_common)) {
+        /* how large the result is where windows leave pixels out, not all agree */
         graph_set_text(g, "auto_pad", graph_rarely(g, 2) ? "SAME_UPPER" : "SAME_LOWER");
         return;
     }
