@@ -3,11 +3,12 @@
 
     python3 -m venv build/bench-onnx && build/bench-onnx/bin/pip install onnx onnxruntime numpy
     make tools
-    build/bench-onnx/bin/python bench/onnx_against_onnxruntime.py [MODEL …] [--batches 1,16] [--rounds 9] [--threads 2]
+    build/bench-onnx/bin/python bench/onnx_against_onnxruntime.py [MODEL …] [--batches 1,16] [--rounds 9] [--threads 2] [--shape 1,3,384,640]
 
 MODEL is a name of bench/onnx_models.py, or a file. onnxruntime runs with all optimisations, sequentially, with
 each number of threads up to --threads; its best one counts. A round is a few runs of the one and then of the other. Told
-are the medians of all runs, and the ratio of onnxruntime's to Weir's: above 1, Weir is faster.
+are the medians of all runs, and the ratio of onnxruntime's to Weir's: above 1, Weir is faster. --shape: of the input, in place
+of the file's; weights are then no inputs any more, which onnxruntime could not fold and pack.
 """
 import argparse
 import os
@@ -19,6 +20,7 @@ import tempfile
 import time
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 
 import onnx_models
@@ -48,6 +50,24 @@ def find(name):
         onnx_models.quantise(str(folded), str(path), 299 if name.startswith("inception") else 224)
     else:
         onnx_models.MODELS[name](str(path))
+    return path
+
+
+def reshape(path, shape):
+    """The file with another shape of its input, and without weights among its inputs."""
+    model = onnx.load(str(path))
+    graph = model.graph
+    weights = {tensor.name for tensor in graph.initializer}
+    inputs = [port for port in graph.input if port.name not in weights]
+    del graph.input[:], graph.value_info[:]
+    graph.input.extend(inputs)
+    for dim, size in zip(graph.input[0].type.tensor_type.shape.dim, shape):
+        dim.dim_value = size
+    for port in graph.output:
+        port.type.tensor_type.ClearField("shape")
+    MADE.mkdir(parents=True, exist_ok=True)
+    path = MADE / f"{path.stem}_{'x'.join(map(str, shape))}.onnx"
+    onnx.save(model, str(path))
     return path
 
 
@@ -97,8 +117,8 @@ def shape_of(session, batch):
     return port.name, [d if isinstance(d, int) else batch for d in port.shape]
 
 
-def compare(name, batch, rounds, threads):
-    path = find(name)
+def compare(name, batch, rounds, threads, shape=None):
+    path = reshape(find(name), shape) if shape else find(name)
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     port, shape = shape_of(ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]), batch)
@@ -128,13 +148,14 @@ def main():
     parser.add_argument("--batches", default="1,16")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--shape", type=lambda text: [int(size) for size in text.split(",")])
     arguments = parser.parse_args()
     ort.set_default_logger_severity(3)
     if not TOOL.exists():
         sys.exit(f"{TOOL} is not there: make tools")
     for name in arguments.models or [*onnx_models.MODELS, "resnet50_int8"]:
         for batch in arguments.batches.split(","):
-            compare(name, int(batch), arguments.rounds, arguments.threads)
+            compare(name, int(batch), arguments.rounds, arguments.threads, arguments.shape)
 
 
 if __name__ == "__main__":
