@@ -5,7 +5,7 @@ import { sendBytes } from './push'
 
 export const FILE_MAX = 64 << 20 // the server's
 const AT_ONCE = 4
-const PART_BYTES_MAX = 128 // of a class or a file's name, the server's
+const PART_BYTES_MAX = 128 // a class, or a name; the server has the bound
 
 export interface Found {
     path: string // from the folder that was given
@@ -105,7 +105,7 @@ export async function dropped(items: DataTransferItemList): Promise<Found[]> {
     return found
 }
 
-/** Of a field for files or for a folder. */
+/** What a field for files, or for a folder, has. */
 export const chosen = (files: FileList | null): Found[] => [...(files ?? [])].map((file) => ({ path: file.webkitRelativePath || file.name, file }))
 
 function change(dataset: string, news: (one: Upload) => Partial<Upload>): void {
