@@ -1,11 +1,12 @@
 /**
  * data: from image files to training batches, the same batches on any number of workers.
  *
- * Five nouns, each with its own header:
+ * Six nouns, each with its own header:
  *   image    decoded 8-bit picture; PGM, PPM, PNG and JPEG in and out; resize, crop      image.h
  *   dataset  labelled pictures: a folder per class, an IDX pair, or a list                dataset.h
  *   order    which sample comes at which position: a pure function                        order.h
  *   augment  which random change a sample gets in an epoch: a pure function               augment.h
+ *   scenes   a dataset composed of faces and photographs, for detectors                   scenes.h
  *   loader   threads that decode ahead and hand out finished batches                      loader.h
  *
  * The life of a training worker:
@@ -38,5 +39,6 @@
 #include "data/image.h"
 #include "data/loader.h"
 #include "data/order.h"
+#include "data/scenes.h"
 
 #endif

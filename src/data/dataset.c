@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "base/path.h"
 #include "data/dataset_private.h"
+#include "data/scenes_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,8 +46,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/** Dataset with nothing in it; weir_dataset_close frees it in any state. */
-static struct weir_dataset *make_dataset(enum weir_dataset_kind kind)
+struct weir_dataset *dataset_make(enum weir_dataset_kind kind)
 {
     struct weir_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset != NULL) {
@@ -90,6 +90,11 @@ void weir_dataset_close(struct weir_dataset *dataset)
     name_list_fini(&dataset->files);
     name_list_fini(&dataset->classes);
     free(dataset->root);
+    if (dataset->scenes != NULL) {
+        weir_dataset_close(dataset->scenes->faces);
+        weir_dataset_close(dataset->scenes->backgrounds);
+        free(dataset->scenes);
+    }
     free(dataset);
 }
 
@@ -288,7 +293,7 @@ weir_status weir_dataset_open(const char *path, const struct weir_dataset_option
     if (!S_ISDIR(info.st_mode)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s: not a folder", path);
     }
-    if (options->kind == WEIR_DATASET_LIST || options->kind == WEIR_DATASET_MIRRORED) {
+    if (options->kind > WEIR_DATASET_IDX) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s: a folder is no %s", path,
                               options->kind == WEIR_DATASET_LIST ? "list of files" : "view");
     }
@@ -303,7 +308,7 @@ weir_status weir_dataset_open(const char *path, const struct weir_dataset_option
         }
         return weir_dataset_open_idx(images, labels, out, err);
     }
-    struct weir_dataset *dataset = make_dataset(WEIR_DATASET_FOLDER);
+    struct weir_dataset *dataset = dataset_make(WEIR_DATASET_FOLDER);
     weir_status status = dataset == NULL ? dataset_nomem(err)
                                          : fill_folder(dataset, path, options->cache_bytes, err);
     if (status != WEIR_OK) {
@@ -317,7 +322,7 @@ weir_status weir_dataset_open(const char *path, const struct weir_dataset_option
 weir_status weir_dataset_open_idx(const char *images_path, const char *labels_path,
                                   struct weir_dataset **out, struct weir_error *err)
 {
-    struct weir_dataset *dataset = make_dataset(WEIR_DATASET_IDX);
+    struct weir_dataset *dataset = dataset_make(WEIR_DATASET_IDX);
     weir_status status =
         dataset == NULL ? dataset_nomem(err) : idx_load(dataset, images_path, labels_path, err);
     if (status != WEIR_OK) {
@@ -363,7 +368,7 @@ weir_status weir_dataset_open_list(const struct weir_dataset_item *items, size_t
                               "a dataset of %zu files in %zu classes: expected 1 to %u files",
                               n_items, n_classes, WEIR_DATASET_MAX_SAMPLES);
     }
-    struct weir_dataset *dataset = make_dataset(WEIR_DATASET_LIST);
+    struct weir_dataset *dataset = dataset_make(WEIR_DATASET_LIST);
     weir_status status = dataset == NULL ? dataset_nomem(err)
                                          : fill_list(dataset, items, n_items, class_names,
                                                      n_classes, cache_bytes, err);
@@ -406,7 +411,7 @@ weir_status weir_dataset_open_mirrored(struct weir_dataset *base, struct weir_da
                               "%zu pictures of %zu classes cannot be doubled by mirroring",
                               base->n_samples, base->classes.n);
     }
-    struct weir_dataset *dataset = make_dataset(WEIR_DATASET_MIRRORED);
+    struct weir_dataset *dataset = dataset_make(WEIR_DATASET_MIRRORED);
     weir_status status = dataset == NULL ? dataset_nomem(err) : fill_mirrored(dataset, base, err);
     if (status != WEIR_OK) {
         weir_dataset_close(dataset);

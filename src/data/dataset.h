@@ -30,6 +30,7 @@ enum weir_dataset_kind {
     WEIR_DATASET_IDX,
     WEIR_DATASET_LIST,
     WEIR_DATASET_MIRRORED,
+    WEIR_DATASET_SCENES, /**< scenes.h */
 };
 
 struct weir_dataset_options {
@@ -125,7 +126,7 @@ weir_status weir_dataset_verify(struct weir_dataset *dataset, weir_dataset_damag
  * bytewise order of the names (as `sha256sum` prints them); names are relative to the root, for IDX
  * and lists the last path component (equal ones stay in the list's order). For a folder this is
  * `find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum` if it holds only pictures.
- * A mirrored view has its base's. Cost: reads every byte of the dataset.
+ * A mirrored view has its base's, scenes have their faces'. Cost: reads every byte of the dataset.
  */
 weir_status weir_dataset_digest(const struct weir_dataset *dataset,
                                 char out[WEIR_SHA256_TEXT_BYTES],

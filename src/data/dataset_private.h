@@ -16,6 +16,7 @@ struct weir_dataset {
     enum weir_dataset_kind kind;
     char *root;                /**< Folder kind; "" otherwise. */
     struct weir_dataset *base; /**< Mirrored: what it shows twice. Borrowed. NULL otherwise. */
+    struct scenes *scenes;     /**< Of scenes: what they are made of; owned. NULL otherwise. */
     size_t n_samples;
     int32_t *labels;
     struct name_list files; /**< Folder: relative to root; list: as given; IDX: two paths. */
@@ -39,6 +40,9 @@ bool dataset_tell_once(struct weir_dataset *dataset, uint64_t i_sample);
 
 /** Files behind the samples: fewer where each is several samples; sample i is of file i mod this. */
 uint64_t dataset_n_files(const struct weir_dataset *dataset);
+
+/** Dataset with nothing in it; weir_dataset_close frees it in any state. NULL: no memory. */
+struct weir_dataset *dataset_make(enum weir_dataset_kind kind);
 
 /** Append a copy. @return NOMEM. */
 weir_status name_list_add(struct name_list *list, const char *name);

@@ -1,5 +1,6 @@
 #include "base/buf.h"
 #include "data/dataset_private.h"
+#include "data/scenes_private.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -43,6 +44,8 @@ const char *weir_dataset_sample_name(const struct weir_dataset *dataset, size_t 
         size_t len = strlen(out);
         (void)snprintf(out + len, WEIR_SAMPLE_NAME_BYTES - len, "%s",
                        i_sample < n ? "" : WEIR_DATASET_MIRRORED_SUFFIX);
+    } else if (dataset->kind == WEIR_DATASET_SCENES) {
+        (void)snprintf(out, WEIR_SAMPLE_NAME_BYTES, "scene %zu", i_sample);
     } else if (dataset->kind == WEIR_DATASET_IDX) {
         (void)snprintf(out, WEIR_SAMPLE_NAME_BYTES, "%s[%zu]",
                        last_component(dataset->files.names[0]), i_sample);
@@ -110,6 +113,18 @@ static weir_status read_view(const struct weir_dataset *dataset, size_t i_sample
     return WEIR_OK;
 }
 
+/** Of a file, or composed. */
+static weir_status make_picture(const struct weir_dataset *dataset, size_t i_sample,
+                                struct weir_image *out, struct weir_error *err)
+{
+    char path[PATH_MAX];
+    if (dataset->kind == WEIR_DATASET_SCENES) {
+        return scene_paint(dataset->scenes, i_sample, out, err);
+    }
+    WEIR_TRY(path_of(dataset, i_sample, path, sizeof path, err));
+    return weir_image_load(path, out, err);
+}
+
 weir_status weir_dataset_read(struct weir_dataset *dataset, size_t i_sample, struct weir_image *out,
                               struct weir_error *err)
 {
@@ -133,10 +148,8 @@ weir_status weir_dataset_read(struct weir_dataset *dataset, size_t i_sample, str
             return WEIR_OK;
         }
     }
-    char path[PATH_MAX];
     struct weir_image image;
-    WEIR_TRY(path_of(dataset, i_sample, path, sizeof path, err));
-    WEIR_TRY(weir_image_load(path, &image, err));
+    WEIR_TRY(make_picture(dataset, i_sample, &image, err));
     if (dataset->cache != NULL) {
         offer_to_cache(dataset, i_sample, &image);
     }
@@ -201,6 +214,9 @@ weir_status weir_dataset_digest(const struct weir_dataset *dataset,
 {
     if (dataset->kind == WEIR_DATASET_MIRRORED) {
         return weir_dataset_digest(dataset->base, out, err);
+    }
+    if (dataset->kind == WEIR_DATASET_SCENES) {
+        return weir_dataset_digest(dataset->scenes->faces, out, err);
     }
     size_t n = dataset->files.n;
     WEIR_AUTO(weir_auto_free) struct entry *entries = malloc(n * sizeof *entries);
