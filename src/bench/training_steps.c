@@ -109,7 +109,7 @@ static weir_status forward(struct training_worker *bench, struct weir_error *err
     struct weir_step_result result;
     struct worker *worker = &bench->worker;
     WEIR_TRY(next_batch(bench, &batch, err));
-    (void)train_fill(worker->net, &batch, worker->state.input.shape, 0);
+    (void)train_fill(worker->net, NULL, &batch, worker->state.input.shape, 0);
     weir_status status = weir_net_forward(worker->net, weir_net_batch(worker->net), &result);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "forward pass: %s", weir_status_text(status));

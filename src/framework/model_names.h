@@ -16,7 +16,7 @@
 
 struct weir_model_name {
     const char *name;
-    bool is_embedding; /**< Else a classifier. */
+    bool is_embedding, is_detector; /**< Neither: a classifier. */
 };
 
 /** All built-in models. Static. */

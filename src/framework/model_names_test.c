@@ -18,6 +18,7 @@ START_TEST(the_names_and_kinds_are_those_of_the_zoo)
         ck_assert_str_eq(names[i].name, zoo[i].name);
         ck_assert_int_eq(weir_zoo_build(zoo[i].name, NULL, 10, &graph, &err), WEIR_OK);
         ck_assert_msg(weir_graph_is_embedding(graph) == names[i].is_embedding, "%s", zoo[i].name);
+        ck_assert_msg(weir_graph_is_detector(graph) == names[i].is_detector, "%s", zoo[i].name);
         weir_graph_destroy(graph);
     }
 }

@@ -33,6 +33,9 @@ struct weir_train_model {
 struct weir_train_data {
     char *path, *kind, *validation, *augment, *on_damage;
     bool mirror_classes;
+    /* Of a detector: */
+    char *backgrounds, *face_box;
+    int64_t scenes;
 };
 
 /** Steps and epochs. */
@@ -98,7 +101,7 @@ struct weir_train_config {
 };
 
 /** The table, for reading, help and the manual; INTERNAL options of a job the server sets. */
-#define WEIR_TRAINING_N_OPTIONS 68
+#define WEIR_TRAINING_N_OPTIONS 71
 extern const struct weir_option weir_training_table[WEIR_TRAINING_N_OPTIONS];
 const struct weir_option *weir_training_options(size_t *out_n);
 
@@ -118,7 +121,7 @@ weir_status weir_training_check(const struct weir_train_config *config,
 
 /**
  * A job's "spec", as a user gave it: known keys, types, ranges, words, the model's name, data, and
- * absolute paths. A "validation" without a slash is the name of a dataset. What the server sets
+ * absolute paths. "validation" and "backgrounds" without a slash are names of datasets. What the server sets
  * itself is refused.
  * @return as weir_training_check; the sentence begins with the key.
  */

@@ -25,6 +25,7 @@
  *     concat        from: [a, b, …]
  *     loss softmax                                                   none
  *     loss margin   scale (16), margin (0.3)
+ *     loss detect   values, scale (1)
  *
  * A layer without a name is called after its type and its number ("relu_3"), the loss after its
  * type. docs/reference/model-file.md has all settings.
@@ -67,12 +68,15 @@ void weir_model_spec_destroy(struct weir_model_spec *spec);
  *  The spec owns it. */
 const char *weir_model_spec_text(const struct weir_model_spec *spec);
 
+/** The type of its loss: "softmax", "margin", "detect". Static. */
+const char *weir_model_spec_loss(const struct weir_model_spec *spec);
+
 /** Shape of the model's input. */
 struct weir_shape weir_model_spec_input(const struct weir_model_spec *spec);
 
 /**
  * Builds the graph for data of n_classes classes. 0: the number is not known, and "classes" and the
- * margin loss are refused. A softmax over another number of logits than n_classes is refused. The
+ * margin loss are refused; a detector does not ask. A softmax over another number of logits than n_classes is refused. The
  * caller owns *out.
  *
  * @return INVALID with the position as above, NOMEM.
@@ -83,5 +87,9 @@ weir_status weir_model_spec_build(const struct weir_model_spec *spec, int32_t n_
 /** Parses and builds in one call. The caller owns *out. */
 weir_status weir_model_build(const char *text, int32_t n_classes, struct weir_graph **out,
                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same for an input of h rows and w columns; 0: the file's own. @return INVALID also where a layer does not take that. */
+weir_status weir_model_build_sized(const char *text, int32_t n_classes, int32_t h, int32_t w,
+                                   struct weir_graph **out, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -92,6 +92,14 @@ weir_status weir_net_file_open_memory(const void *bytes, size_t len, const char 
 /** NULL is accepted. */
 void weir_net_file_close(struct weir_net_file *file);
 
+/**
+ * From now on the file's graph is for inputs of h rows and w columns, and so are nets made of it. For detectors, which are
+ * convolutions alone and take any size.
+ * @return INVALID: it is no detector; a layer does not take that. LIMIT, NOMEM. The file stays as it was then.
+ */
+weir_status weir_net_file_resize(struct weir_net_file *file, int32_t h, int32_t w,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Owned by the file. */
 const struct weir_net_file_info *weir_net_file_info(const struct weir_net_file *file);
 const struct weir_graph *weir_net_file_graph(const struct weir_net_file *file);

@@ -168,6 +168,19 @@ void weir_graph_softmax_loss(struct weir_graph *graph, const char *name, weir_va
 void weir_graph_margin_loss(struct weir_graph *graph, const char *name, weir_value_t embedding,
                             int32_t n_classes, float scale, float margin);
 
+/**
+ * Ends the graph with a loss: is something in this cell of the picture, and where.
+ *
+ * The vector x has n_values numbers of each cell, C / n_values cells: first the scores of all cells, as logits, then the other
+ * numbers in any order. It is compared with the targets of the image (weir_net_targets), as many numbers; a NaN there leaves its
+ * number out. Scores: the penalty-reduced focal loss (alpha 2, beta 4) of CenterNet (Zhou et al., arXiv 1904.07850), where the target is 1 in
+ * the middle of a thing and less beside it. The others: smooth L1, times scale. The loss of an image is the sum.
+ *
+ * Labels: 0, or -1 to leave the image out. An image counts as correct if all scores with the target 1 are above 0, and none with 0.
+ */
+void weir_graph_detect_loss(struct weir_graph *graph, const char *name, weir_value_t x,
+                            int32_t n_values, float scale);
+
 /** @return WEIR_OK, or the first failure of a builder with its sentence. */
 weir_status weir_graph_check(const struct weir_graph *graph,
                              struct weir_error *err) WEIR_MUST_CHECK;
@@ -177,6 +190,8 @@ struct weir_shape weir_graph_output_shape(const struct weir_graph *graph);
 struct weir_shape weir_graph_input_shape(const struct weir_graph *graph);
 /** Does the graph end in a margin loss, so that its output is an embedding? */
 bool weir_graph_is_embedding(const struct weir_graph *graph);
+/** Does it end in a detect loss, so that it learns from weir_net_targets? */
+bool weir_graph_is_detector(const struct weir_graph *graph);
 /** Classes of the loss: columns of the logits, or rows of the margin's weights. */
 int32_t weir_graph_n_classes(const struct weir_graph *graph);
 /** Trainable parameters. */
@@ -304,6 +319,7 @@ struct weir_net;
  * @return INVALID: a broken graph (the layer is named), an output that is an image, training
  *             without a loss, a field of config out of range.
  *         UNSUPPORTED: cuda without a GPU or its libraries (named); updates_in_backward on a GPU;
+ *             training with a detect loss on one;
  *             tf32 or fp16 without one; label_smoothing with a loss other than softmax; n_row_tiles in training or
  *             with the reference; bf16 on a processor without it, or with a layer that has no fast
  *             kernel for it; WEIR_CONVOLUTION_WINOGRAD with bf16, with the reference, or on a
@@ -329,6 +345,8 @@ void weir_net_init_weights(struct weir_net *net, uint64_t seed);
 float *weir_net_input(struct weir_net *net);
 /** N labels in [0, n_classes). A label of -1 leaves the image out of loss and gradients. */
 int32_t *weir_net_labels(struct weir_net *net);
+/** N×C targets of a detect loss, which the caller fills before a step, as the labels; NULL: the net has another loss. */
+float *weir_net_targets(struct weir_net *net);
 /** N×C output of the last forward or step: logits or embeddings. The net owns it. */
 const float *weir_net_output(const struct weir_net *net);
 int32_t weir_net_batch(const struct weir_net *net);

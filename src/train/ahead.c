@@ -25,7 +25,8 @@ void worker_bring_run(struct worker *worker, const struct weir_batch *batch, uin
 {
     struct worker_ahead *ahead = &worker->ahead;
     if (!ahead->is_filled) {
-        (void)train_fill(worker->net, batch, worker->state.input.shape, first);
+        (void)train_fill(worker->net, train_task_stream(worker->task), batch,
+                         worker->state.input.shape, first);
     }
     ahead->is_filled = false;
     ahead->batch = batch;
@@ -50,7 +51,7 @@ bool worker_fill_ahead(void *context)
         return false;
     }
     if (next < batch->n_slots) {
-        (void)train_fill(worker->net, batch, shape, next);
+        (void)train_fill(worker->net, train_task_stream(worker->task), batch, shape, next);
         ahead->is_filled = true;
         return true;
     }
@@ -61,7 +62,7 @@ bool worker_fill_ahead(void *context)
     ahead->status = weir_loader_next(worker->loader, &ahead->next, &ahead->error);
     ahead->is_filled = ahead->status == WEIR_OK;
     if (ahead->is_filled) {
-        (void)train_fill(worker->net, &ahead->next, shape, 0);
+        (void)train_fill(worker->net, train_task_stream(worker->task), &ahead->next, shape, 0);
     }
     return ahead->is_filled;
 }

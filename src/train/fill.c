@@ -1,9 +1,11 @@
 #include "train/fill.h"
 
+#include "train/detect.h"
+
 #include <string.h>
 
-uint32_t train_fill(struct weir_net *net, const struct weir_batch *batch, struct weir_shape shape,
-                    uint32_t first)
+uint32_t train_fill(struct weir_net *net, const struct weir_dataset *dataset,
+                    const struct weir_batch *batch, struct weir_shape shape, uint32_t first)
 {
     size_t len = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w;
     float *input = weir_net_input(net);
@@ -15,6 +17,9 @@ uint32_t train_fill(struct weir_net *net, const struct weir_batch *batch, struct
     for (uint32_t i = 0; i < size; i++) {
         uint32_t slot = first + i;
         labels[i] = slot < batch->n_slots ? batch->labels[slot] : -1;
+        if (labels[i] >= 0) {
+            labels[i] = train_detect_target(net, dataset, i, batch->samples[slot]) ? labels[i] : -1;
+        }
         n_labelled += labels[i] >= 0;
         if (labels[i] < 0 && i_good < batch->n_slots) {
             slot = i_good;

@@ -11,6 +11,7 @@ json_t *worker_metrics(const struct worker *worker)
         json_object_set_new(metrics, "validation_loss", json_real(worker->validation.score.loss));
         json_object_set_new(metrics, "validation_accuracy",
                             json_real(worker->validation.score.accuracy));
+        train_detect_write(&worker->validation.score.found, metrics);
     }
     return metrics;
 }

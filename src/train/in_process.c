@@ -72,7 +72,8 @@ static weir_status take_step(struct in_process *training, uint64_t step, struct 
                               "none of the pictures of step %llu can be read",
                               (unsigned long long)step);
     }
-    (void)train_fill(training->net, &batch, training->input.shape, 0);
+    (void)train_fill(training->net, train_task_stream(training->task), &batch,
+                     training->input.shape, 0);
     weir_status status = compute(training, step, &result);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "step %llu: %s", (unsigned long long)step,

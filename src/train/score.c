@@ -1,17 +1,22 @@
 #include "train/score.h"
 
+#include "train/fill.h"
 #include "train/task.h"
 
-#include <string.h>
+enum {
+    SCORE_LOSS,
+    SCORE_CORRECT,
+    SCORE_N,
+    SCORE_DETECT,
+    SCORE_COUNT = SCORE_DETECT + TRAIN_DETECT_COUNTS
+};
 
-enum { SCORE_LOSS, SCORE_CORRECT, SCORE_N, SCORE_COUNT };
-
-static weir_status measure_batch(struct weir_net *net, const struct weir_batch *batch, size_t len,
-                                 double sums[SCORE_COUNT], struct weir_error *err)
+static weir_status measure_batch(struct weir_net *net, const struct train_score_config *config,
+                                 const struct weir_batch *batch, double sums[SCORE_COUNT],
+                                 struct weir_error *err)
 {
     struct weir_step_result result = {0};
-    memcpy(weir_net_input(net), batch->images, batch->n_slots * len * sizeof(float));
-    memcpy(weir_net_labels(net), batch->labels, batch->n_slots * sizeof(int32_t));
+    (void)train_fill(net, config->dataset, batch, config->input->shape, 0);
     weir_status status = weir_net_forward(net, (int32_t)batch->n_slots, &result);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "measuring: %s", weir_status_text(status));
@@ -21,13 +26,18 @@ static weir_status measure_batch(struct weir_net *net, const struct weir_batch *
         sums[SCORE_CORRECT] += result.n_correct;
         sums[SCORE_N] += result.n_labelled;
     }
+    for (uint32_t i = 0; i < batch->n_slots; i++) {
+        if (weir_net_labels(net)[i] >= 0) {
+            WEIR_TRY(train_detect_count(net, config->dataset, i, batch->samples[i],
+                                        sums + SCORE_DETECT, err));
+        }
+    }
     return WEIR_OK;
 }
 
 weir_status train_score_measure(struct weir_net *net, const struct train_score_config *config,
                                 struct train_score *out, struct weir_error *err)
 {
-    const struct weir_shape shape = config->input->shape;
     int size = config->comm != NULL ? weir_comm_n_workers(config->comm) : 1;
     struct weir_loader_config loading = {
         .input = train_data_input(config->input),
@@ -43,8 +53,7 @@ weir_status train_score_measure(struct weir_net *net, const struct train_score_c
     WEIR_TRY(weir_loader_create(config->dataset, &loading, &loader, err));
     weir_status status;
     while ((status = weir_loader_next(loader, &batch, err)) == WEIR_OK) {
-        status = measure_batch(net, &batch, (size_t)shape.c * (size_t)shape.h * (size_t)shape.w,
-                               sums, err);
+        status = measure_batch(net, config, &batch, sums, err);
         if (status != WEIR_OK) {
             break;
         }
@@ -65,6 +74,7 @@ weir_status train_score_measure(struct weir_net *net, const struct train_score_c
     }
     *out = (struct train_score){.loss = sums[SCORE_LOSS] / sums[SCORE_N],
                                 .accuracy = sums[SCORE_CORRECT] / sums[SCORE_N],
-                                .n = (uint64_t)sums[SCORE_N]};
+                                .n = (uint64_t)sums[SCORE_N],
+                                .found = train_detect_found(sums + SCORE_DETECT)};
     return WEIR_OK;
 }

@@ -5,11 +5,13 @@
 #include "comm/comm.h"
 #include "data/data.h"
 #include "nn/net_file.h"
+#include "train/detect.h"
 
 struct train_score {
-    double loss;     /**< Mean cross-entropy. */
-    double accuracy; /**< Fraction of the pictures whose largest output is their class. */
-    uint64_t n;      /**< Pictures measured; damaged ones are left out. */
+    double loss;              /**< Mean of the pictures'. */
+    double accuracy;          /**< Fraction of the pictures that the net is right about. */
+    uint64_t n;               /**< Pictures measured; damaged ones are left out. */
+    struct train_found found; /**< Of a detector. */
 };
 
 struct train_score_config {

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "nn/zoo.h"
+#include "train/detect.h"
 
 #include <math.h>
 #include <sched.h>
@@ -29,13 +30,16 @@ static weir_status open_data(struct train_task *task, struct weir_error *err)
     options.split = "test";
     options.kind = WEIR_DATASET_AUTO;
     WEIR_TRY(weir_dataset_open(config->data.validation, &options, &task->validation, err));
+    if (task->is_detector) {
+        return WEIR_OK; /* other people than those that are learnt, on purpose */
+    }
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     weir_arena_init(&arena, 0);
     return train_check_classes(task->validation, train_class_names(task->dataset, &arena),
                                weir_dataset_n_classes(task->dataset), "validation", err);
 }
 
-static weir_status build_model(struct train_task *task, struct weir_error *err)
+static weir_status read_model(struct train_task *task, struct weir_error *err)
 {
     bool is_given = false;
     struct weir_shape shape = {0};
@@ -53,6 +57,12 @@ static weir_status build_model(struct train_task *task, struct weir_error *err)
                               "%s: a picture has 1 or 3 channels, the model's input %d",
                               task->config->model.name, input.c);
     }
+    task->is_detector = strcmp(weir_model_spec_loss(task->spec), "detect") == 0;
+    return WEIR_OK;
+}
+
+static weir_status build_model(struct train_task *task, struct weir_error *err)
+{
     int32_t n_classes = (int32_t)weir_dataset_n_classes(train_task_stream(task));
     WEIR_TRY(weir_model_spec_build(task->spec, n_classes, &task->graph, err));
     task->is_embedding = weir_graph_is_embedding(task->graph);
@@ -262,7 +272,8 @@ static void set_identity(struct train_task *task)
     const char *text = weir_model_spec_text(task->spec);
     weir_arena_init(&arena, (size_t)2 << 30);
     weir_sha256(text, strlen(text), graph);
-    hash_labels(task->dataset, labels, &arena);
+    const struct weir_dataset *faces = weir_scenes_faces(task->dataset);
+    hash_labels(faces != NULL ? faces : task->dataset, labels, &arena);
     json_t *identity = train_parameters(task);
     json_object_set_new(identity, "backend", json_string(task->config->model.backend));
     json_object_set_new(identity, "convolution", json_string(task->config->model.convolution));
@@ -287,7 +298,8 @@ static void begin(struct train_task *task, const struct weir_train_config *confi
 /* Whatever a network of one class answers is right. */
 static void check_class_names(const struct train_task *task)
 {
-    if (weir_dataset_n_classes(task->dataset) == 1 && task->config->group.rank <= 0) {
+    if (!task->is_detector && weir_dataset_n_classes(task->dataset) == 1 &&
+        task->config->group.rank <= 0) {
         weir_log(WEIR_LOG_WARN, "one_class", WEIR_KV_STR("data", task->config->data.path),
                  WEIR_KV_STR("class", weir_dataset_class_name(task->dataset, 0)),
                  WEIR_KV_STR("meaning", "every answer is right: accuracy says nothing"));
@@ -299,6 +311,7 @@ static weir_status complete(struct train_task *task, struct weir_error *err)
 {
     check_class_names(task);
     WEIR_TRY(weir_augment_from_name(task->config->data.augment, &task->augment, err));
+    WEIR_TRY(train_detect_compose(task, err));
     if (task->config->data.mirror_classes) {
         WEIR_TRY(weir_dataset_open_mirrored(task->dataset, &task->mirrored, err));
     }
@@ -312,6 +325,7 @@ weir_status train_task_open(struct train_task *task, const struct weir_train_con
                             struct weir_error *err)
 {
     begin(task, config);
+    WEIR_TRY(read_model(task, err));
     WEIR_TRY(open_data(task, err));
     return complete(task, err);
 }
@@ -321,6 +335,7 @@ weir_status train_task_open_on(struct train_task *task, const struct weir_train_
 {
     begin(task, config);
     task->dataset = dataset;
+    WEIR_TRY(read_model(task, err));
     return complete(task, err);
 }
 
@@ -384,6 +399,11 @@ weir_status train_measure_input(const struct train_task *task, struct weir_net_i
                                 struct weir_error *err)
 {
     struct weir_shape shape = weir_model_spec_input(task->spec);
+    if (task->is_detector) {
+        /* Whatever decodes the detector's output knows these. */
+        *out = (struct weir_net_input){.shape = shape, .mean = {0.5F}, .std = {0.25F}};
+        return WEIR_OK;
+    }
     const struct weir_input plain = {.c = shape.c, .h = shape.h, .w = shape.w, .std = {1, 1, 1}};
     float *tensor = calloc((size_t)shape.c * (size_t)shape.h * (size_t)shape.w, sizeof *tensor);
     if (tensor == NULL) {

@@ -19,6 +19,7 @@ struct train_task {
     struct weir_model_spec *spec;
     struct weir_graph *graph;
     bool is_embedding;
+    bool is_detector; /**< dataset and validation are scenes (data/scenes.h). */
     enum weir_augment augment;
     struct weir_order order;
     uint64_t n_epochs, steps_per_epoch, n_steps;
@@ -48,7 +49,7 @@ struct weir_dataset *train_task_stream(const struct train_task *task);
 
 /**
  * Normalisation from the data: mean and standard deviation per channel of up to TRAIN_INPUT_SAMPLES
- * pictures, chosen by the seed. Every run of a training computes the same.
+ * pictures, chosen by the seed. Every run of a training computes the same. A detector's is always 0.5 and 0.25.
  */
 #define TRAIN_INPUT_SAMPLES 1024
 weir_status train_measure_input(const struct train_task *task, struct weir_net_input *out,

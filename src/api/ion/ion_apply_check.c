@@ -15,7 +15,7 @@
 /* ---- models ---------------------------------------------------------------------------------- */
 
 /** A training's model, and what is known of it before it is trained. */
-enum model_kind { MODEL_CLASSIFIER, MODEL_EMBEDDING, MODEL_UNSEEN };
+enum model_kind { MODEL_CLASSIFIER, MODEL_EMBEDDING, MODEL_DETECTOR, MODEL_UNSEEN };
 
 /** A regular file that is not too long for a model file, and whose reading does not wait. */
 static bool is_plain_file(const char *path)
@@ -32,16 +32,21 @@ static enum model_kind kind_of_model(const char *model)
     json_t *file;
     struct weir_error ignored;
     if (known != NULL) {
-        return known->is_embedding ? MODEL_EMBEDDING : MODEL_CLASSIFIER;
+        return known->is_embedding  ? MODEL_EMBEDDING
+               : known->is_detector ? MODEL_DETECTOR
+                                    : MODEL_CLASSIFIER;
     }
     if (!is_plain_file(model) ||
         weir_json_load(model, MODEL_FILE_MAX_BYTES, &file, &ignored) != WEIR_OK) {
         return MODEL_UNSEEN;
     }
     const char *loss = json_string_value(json_object_get(json_object_get(file, "loss"), "type"));
-    bool is_embedding = loss != NULL && strcmp(loss, "margin") == 0;
+    enum model_kind kind = loss == NULL                  ? MODEL_CLASSIFIER
+                           : strcmp(loss, "margin") == 0 ? MODEL_EMBEDDING
+                           : strcmp(loss, "detect") == 0 ? MODEL_DETECTOR
+                                                         : MODEL_CLASSIFIER;
     json_decref(file);
-    return is_embedding ? MODEL_EMBEDDING : MODEL_CLASSIFIER;
+    return kind;
 }
 
 static size_t index_of(const struct weir_ion_doc *doc, const struct weir_ion_doc_pipeline *pipeline)
@@ -154,6 +159,15 @@ static weir_status check_pairs(const struct weir_ion_doc *doc, struct weir_error
             continue; /* A registered model: looked at with its versions. */
         }
         enum model_kind kind = from->model != NULL ? kind_of_model(from->model) : MODEL_UNSEEN;
+        if (kind == MODEL_DETECTOR) {
+            return weir_error_set(
+                err, WEIR_ERR_UNSUPPORTED,
+                "$.links[%zu]: \"%s\" trains %s, a detector, which tells where faces are and not "
+                "whose: leave the link out, let \"%s\" register the detector (registers: NAME), "
+                "and "
+                "name it in a stage of \"%s\" (kind: detect, model: NAME)",
+                doc->links[i].i_link, from->name, from->model, from->name, to->name);
+        }
         if (to->embeds && kind == MODEL_CLASSIFIER) {
             return weir_error_set(
                 err, WEIR_ERR_UNSUPPORTED,

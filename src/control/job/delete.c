@@ -115,7 +115,7 @@ static bool is_named(const char *own, const char *dataset)
 /* Of parameters and options. */
 static bool names(const json_t *value, const char *dataset)
 {
-    static const char *const members[] = {"dataset", "validation", "datasets"};
+    static const char *const members[] = {"dataset", "validation", "backgrounds", "datasets"};
     bool is_found = false;
     const json_t *one;
     size_t i;
@@ -147,7 +147,8 @@ static bool names_within(const json_t *json, bool is_within, const char *name, c
     {
         is_found = is_found || names_within(member,
                                             is_within || strncmp(key, "dataset", 7) == 0 ||
-                                                strncmp(key, "validation", 10) == 0,
+                                                strncmp(key, "validation", 10) == 0 ||
+                                                strncmp(key, "backgrounds", 11) == 0,
                                             name, path);
     }
     json_array_foreach(json, i, member)

@@ -82,12 +82,13 @@ weir_status control_dataset_find(struct control *control, struct weir_txn *txn, 
                               "$.spec.%s: there is no dataset \"%.60s\"; did you mean \"%s\"?", key,
                               name, nearest.name);
     }
-    return weir_error_set(
-        err, WEIR_ERR_NOT_FOUND,
-        "$.spec.%s: there is no dataset \"%.60s\": `weir get datasets` lists "
-        "them%s",
-        key, name,
-        strcmp(key, "validation") == 0 ? "; a folder is given by its absolute path" : "");
+    return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                          "$.spec.%s: there is no dataset \"%.60s\": `weir get datasets` lists "
+                          "them%s",
+                          key, name,
+                          strcmp(key, "validation") == 0 || strcmp(key, "backgrounds") == 0
+                              ? "; a folder is given by its absolute path"
+                              : "");
 }
 
 /* What Weir's own programs would find nothing in is refused here, and not after it has waited for its turn. */
@@ -139,21 +140,24 @@ static weir_status resolve_dataset(const struct reading *reading, struct weir_er
     return WEIR_OK;
 }
 
-/* So does what is named for validation; the run's parameters keep the name and the version. */
-static weir_status resolve_validation(const struct reading *reading, json_t *parameters,
-                                      struct weir_error *err)
+/* So does what is named for validation, or as backgrounds; the run's parameters keep the name and the version. */
+static weir_status resolve_other(const struct reading *reading, const char *key, json_t *parameters,
+                                 struct weir_error *err)
 {
-    const char *name = spec_text(reading, "validation");
+    const char *name = spec_text(reading, key);
+    struct weir_arena *arena = reading->control->arena;
     struct weir_dataset dataset;
     struct weir_dataset_version version;
     if (name == NULL || strchr(name, '/') != NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(control_dataset_find(reading->control, reading->txn, "validation", name, &dataset,
-                                  &version, err));
-    json_object_set_new(parameters, "validation_dataset", json_string(dataset.name));
-    json_object_set_new(parameters, "validation_dataset_version", json_integer(version.version));
-    json_object_set_new(reading->spec, "validation", json_string(dataset.path));
+    WEIR_TRY(
+        control_dataset_find(reading->control, reading->txn, key, name, &dataset, &version, err));
+    json_object_set_new(parameters, weir_arena_printf(arena, "%s_dataset", key),
+                        json_string(dataset.name));
+    json_object_set_new(parameters, weir_arena_printf(arena, "%s_dataset_version", key),
+                        json_integer(version.version));
+    json_object_set_new(reading->spec, key, json_string(dataset.path));
     json_object_set_new(reading->out->datasets, dataset.name, json_string(dataset.path));
     return WEIR_OK;
 }
@@ -220,7 +224,8 @@ static weir_status read_training(const struct reading *reading, struct weir_erro
     }
     WEIR_TRY(resolve_dataset(reading, err));
     WEIR_AUTO(weir_json_auto_free) json_t *names = json_object();
-    WEIR_TRY(resolve_validation(reading, names, err));
+    WEIR_TRY(resolve_other(reading, "validation", names, err));
+    WEIR_TRY(resolve_other(reading, "backgrounds", names, err));
     if (wanted->resumed_from != NULL) {
         json_object_set_new(names, "resumed_from", json_string(wanted->resumed_from));
     }

@@ -96,24 +96,33 @@ static bool split_source(struct weir_arena *arena, const char *source, char **ou
     return *end == '\0' && *out_version > 0;
 }
 
+/* What a training reads beside its dataset, by the names in its run's parameters. */
+static void add_other(struct lineage *lineage, struct lineage_run *run, const char *key)
+{
+    struct weir_arena *arena = lineage->arena;
+    const char *name =
+        find(run->parameters, run->n_parameters, weir_arena_printf(arena, "%s_dataset", key));
+    const char *number = find(run->parameters, run->n_parameters,
+                              weir_arena_printf(arena, "%s_dataset_version", key));
+    int64_t version = number != NULL ? strtoll(number, NULL, 10) : 0;
+    if (name != NULL) {
+        add_read(lineage, run,
+                 (struct control_lineage_read){name, WEIR_MAX(version, 0), NULL, key});
+    }
+}
+
 static void add_reads(struct lineage *lineage, struct lineage_run *run,
                       const struct weir_run_input *inputs, size_t n_inputs)
 {
     const struct weir_run *row = &run->row;
-    const char *validation = find(run->parameters, run->n_parameters, "validation_dataset");
-    const char *number = find(run->parameters, run->n_parameters, "validation_dataset_version");
-    run->reads = WEIR_ARENA_ARRAY(lineage->arena, n_inputs + 2, struct control_lineage_read);
+    run->reads = WEIR_ARENA_ARRAY(lineage->arena, n_inputs + 3, struct control_lineage_read);
     if (row->dataset != NULL) {
         add_read(
             lineage, run,
             (struct control_lineage_read){row->dataset, row->dataset_version, NULL, "dataset"});
     }
-    if (validation != NULL) {
-        int64_t version = number != NULL ? strtoll(number, NULL, 10) : 0;
-        add_read(
-            lineage, run,
-            (struct control_lineage_read){validation, WEIR_MAX(version, 0), NULL, "validation"});
-    }
+    add_other(lineage, run, "validation");
+    add_other(lineage, run, "backgrounds");
     for (size_t i = 0; i < n_inputs; i++) {
         const struct weir_run_input *input = &inputs[i];
         char *name;

@@ -64,6 +64,7 @@ struct op {
     float rate, scale, margin;
     double smoothing; /**< SOFTMAX_LOSS, training: part of the target that all classes share. */
     int32_t n_classes;
+    int32_t n_values; /**< DETECT_LOSS. */
     /** The layers behind it are done in the same pass: behind BATCH_NORM, and behind CONV and
      *  LINEAR in nets that are not for training. */
     bool has_relu;
@@ -143,6 +144,7 @@ struct op_tile {
     bool is_training;
     uint64_t step;         /**< Dropout. */
     const int32_t *labels; /**< Losses: of these images. */
+    const float *targets;  /**< DETECT_LOSS: as long as x. */
     double inv_n_labelled; /**< Losses: 1 / number of images that gradients are a mean over. */
     struct op_loss *loss;  /**< Losses: the slice's row. */
     void *packed_weights;  /**< What `pack` wrote for this pass; NULL if !op->packed_bytes. */

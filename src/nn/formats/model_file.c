@@ -166,7 +166,8 @@ static weir_status root_read(struct weir_model_spec *spec, const json_t *root, c
     }
     const json_t *loss = json_object_get(root, "loss");
     if (loss == NULL) {
-        return model_expected(&place, "loss", "{type: softmax} or {type: margin}", NULL);
+        return model_expected(&place, "loss", "{type: softmax}, {type: margin} or {type: detect}",
+                              NULL);
     }
     return layer_read(spec, spec->n_layers, loss, what, err);
 }
@@ -285,6 +286,11 @@ const char *weir_model_spec_text(const struct weir_model_spec *spec)
     return spec->text;
 }
 
+const char *weir_model_spec_loss(const struct weir_model_spec *spec)
+{
+    return model_layer_type_name(&spec->layers[spec->n_layers]);
+}
+
 struct weir_shape weir_model_spec_input(const struct weir_model_spec *spec)
 {
     return spec->input;
@@ -341,7 +347,8 @@ static weir_status layers_build(const struct weir_model_spec *spec, int32_t n_cl
 static weir_status classes_check(const struct weir_model_spec *spec, int32_t n_classes,
                                  const struct weir_graph *graph, struct weir_error *err)
 {
-    if (n_classes > 0 && weir_graph_n_classes(graph) != n_classes) {
+    if (n_classes > 0 && !weir_graph_is_detector(graph) &&
+        weir_graph_n_classes(graph) != n_classes) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s: the model tells %d classes apart, the data has %d (\"k: "
                               "classes\" in the last layer fits any data)",
@@ -377,8 +384,16 @@ destroy:
 weir_status weir_model_build(const char *text, int32_t n_classes, struct weir_graph **out,
                              struct weir_error *err)
 {
+    return weir_model_build_sized(text, n_classes, 0, 0, out, err);
+}
+
+weir_status weir_model_build_sized(const char *text, int32_t n_classes, int32_t h, int32_t w,
+                                   struct weir_graph **out, struct weir_error *err)
+{
     struct weir_model_spec *spec = NULL;
     WEIR_TRY(weir_model_spec_parse(text, strlen(text), "model", &spec, err));
+    spec->input.h = h > 0 ? h : spec->input.h;
+    spec->input.w = w > 0 ? w : spec->input.w;
     weir_status status = weir_model_spec_build(spec, n_classes, out, err);
     weir_model_spec_destroy(spec);
     return status;

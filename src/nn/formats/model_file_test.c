@@ -218,7 +218,7 @@ static const struct mistake mistakes[] = {
     {MODEL("{\"type\":\"concat\",\"from\":[\"input\",3]}"),
      "m: $.layers[0].from: expected the name"},
     {"{\"input\":[1,8,8],\"layers\":[" FC "],\"loss\":{\"type\":\"hinge\"}}",
-     "m: $.loss.type: expected one of softmax margin, got \"hinge\""},
+     "m: $.loss.type: expected one of softmax margin detect, got \"hinge\""},
     {"{\"input\":[1,8,8],\"layers\":[" FC "],\"loss\":{\"type\":\"margin\",\"scale\":0}}",
      "m: $.loss.scale: expected number in [0.001, 10000), got 0"},
     /* From here on the form is good and the shapes are not. */

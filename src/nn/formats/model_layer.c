@@ -87,6 +87,11 @@ static const struct setting margin_settings[] = {
     {"margin", SETTING_REAL, FIELD(margin), false, 0, 1.57, "number in [0, 1.57)"},
     {0},
 };
+static const struct setting detect_settings[] = {
+    {"values", SETTING_INT, FIELD(values), true, 2, SIZE_LIMIT, "integer > 1"},
+    {"scale", SETTING_REAL, FIELD(scale), false, 1e-3, 1e4, "number in [0.001, 10000)"},
+    {0},
+};
 static const struct setting no_settings[] = {{0}};
 // clang-format on
 
@@ -252,6 +257,15 @@ static weir_value_t add_margin(const struct model_layer *layer, struct weir_grap
     return -1;
 }
 
+static weir_value_t add_detect(const struct model_layer *layer, struct weir_graph *graph,
+                               const weir_value_t *xs, int32_t k)
+{
+    (void)k;
+    weir_graph_detect_loss(graph, layer->name, xs[0], (int32_t)layer->settings.values,
+                           (float)layer->settings.scale);
+    return -1;
+}
+
 /* k = 1 where k is no setting: anything but MODEL_K_CLASSES. */
 // clang-format off
 static const struct model_layer_type types[] = {
@@ -275,6 +289,7 @@ static const struct model_layer_type types[] = {
     {"softmax",      true,  1, 1,  no_settings,      add_softmax,      {.k = 1}},
     {"margin",       true,  1, 1,  margin_settings,  add_margin,
                                             {.k = MODEL_K_CLASSES, .scale = 16, .margin = 0.3}},
+    {"detect",       true,  1, 1,  detect_settings,  add_detect,       {.k = 1, .scale = 1}},
 };
 
 // clang-format on
@@ -283,6 +298,11 @@ void model_layer_arity(const struct model_layer *layer, int32_t *out_min, int32_
 {
     *out_min = layer->type->n_from_min;
     *out_max = layer->type->n_from_max;
+}
+
+const char *model_layer_type_name(const struct model_layer *layer)
+{
+    return layer->type->name;
 }
 
 bool model_layer_needs_classes(const struct model_layer *layer)

@@ -16,7 +16,7 @@
 struct model_settings {
     int64_t k, stride;
     int64_t kernel[2], pad[2]; /**< h, w */
-    int64_t groups, dilation;
+    int64_t groups, dilation, values;
     bool bias, ceil, count_pad;
     double rate, scale, margin, factor, eps;
 };
@@ -49,6 +49,9 @@ weir_status model_layer_read(const json_t *object, bool is_loss, size_t i_layer,
 
 /** How many values it reads. */
 void model_layer_arity(const struct model_layer *layer, int32_t *out_min, int32_t *out_max);
+
+/** "conv", "softmax" … Static. */
+const char *model_layer_type_name(const struct model_layer *layer);
 
 /** Does it have a setting that is the number of classes? */
 bool model_layer_needs_classes(const struct model_layer *layer);

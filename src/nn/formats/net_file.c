@@ -287,6 +287,25 @@ static weir_status read_graph(struct weir_net_file *file, struct weir_error *err
     return WEIR_OK;
 }
 
+weir_status weir_net_file_resize(struct weir_net_file *file, int32_t h, int32_t w,
+                                 struct weir_error *err)
+{
+    struct weir_graph *graph = NULL;
+    if (!weir_graph_is_detector(file->graph)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: only a detector takes pictures of any size", file->what);
+    }
+    weir_status status =
+        weir_model_build_sized(file->info.graph, (int32_t)file->info.n_labels, h, w, &graph, err);
+    if (status != WEIR_OK) {
+        return weir_error_prefix(err, "%s: an input of %d rows and %d columns: ", file->what, h, w);
+    }
+    weir_graph_destroy(file->graph);
+    file->graph = graph;
+    file->info.input.shape = weir_graph_input_shape(graph);
+    return WEIR_OK;
+}
+
 static weir_status read_metadata(struct weir_net_file *file, struct weir_error *err)
 {
     WEIR_TRY(read_input(file, err));

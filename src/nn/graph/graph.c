@@ -51,6 +51,7 @@ const char *layer_kind_text(enum layer_kind kind)
         [LAYER_LAYER_NORM] = "layer_norm",
         [LAYER_SOFTMAX_LOSS] = "softmax_loss",
         [LAYER_MARGIN_LOSS] = "margin_loss",
+        [LAYER_DETECT_LOSS] = "detect_loss",
         [LAYER_CAST] = "cast",
     };
     return texts[kind];
@@ -530,6 +531,35 @@ void weir_graph_margin_loss(struct weir_graph *graph, const char *name, weir_val
     layer->scale = scale;
     layer->margin = margin;
     graph->loss = last_value(graph);
+}
+
+void weir_graph_detect_loss(struct weir_graph *graph, const char *name, weir_value_t x,
+                            int32_t n_values, float scale)
+{
+    if (!can_append(graph, LAYER_DETECT_LOSS, name, &x, 1) || !is_vector(graph, name, x)) {
+        return;
+    }
+    struct weir_shape shape = value_shape(graph, x);
+    if (n_values < 2 || shape.c % n_values != 0 || !(scale > 0) || !isfinite(scale)) {
+        fail(
+            graph, WEIR_ERR_INVALID,
+            "layer %s: wants a positive scale, and 2 values or more of each cell, which divide the "
+            "%d that it reads",
+            name, shape.c);
+        return;
+    }
+    struct graph_layer *layer = append(graph, LAYER_DETECT_LOSS, name, &x, 1, shape);
+    if (!layer) {
+        return;
+    }
+    layer->n_values = n_values;
+    layer->scale = scale;
+    graph->loss = last_value(graph);
+}
+
+bool layer_is_loss(enum layer_kind kind)
+{
+    return kind == LAYER_SOFTMAX_LOSS || kind == LAYER_MARGIN_LOSS || kind == LAYER_DETECT_LOSS;
 }
 
 weir_value_t graph_output(const struct weir_graph *graph)

@@ -27,6 +27,7 @@ enum layer_kind {
     LAYER_LAYER_NORM,
     LAYER_SOFTMAX_LOSS,
     LAYER_MARGIN_LOSS,
+    LAYER_DETECT_LOSS,
     LAYER_CAST, /**< Between f32 and bf16. The planner adds it; no graph has it. */
     LAYER_KIND_COUNT
 };
@@ -47,9 +48,10 @@ struct graph_layer {
     struct weir_pool_params pool;
     double eps;        /**< BATCH_NORM. */
     float rate;        /**< DROPOUT. */
-    float scale;       /**< MARGIN_LOSS, SCALE. */
+    float scale;       /**< MARGIN_LOSS, DETECT_LOSS, SCALE. */
     float margin;      /**< MARGIN_LOSS. */
     int32_t n_classes; /**< MARGIN_LOSS. */
+    int32_t n_values;  /**< DETECT_LOSS: numbers that a cell has. */
 };
 
 struct weir_graph {
@@ -65,6 +67,9 @@ const char *layer_kind_text(enum layer_kind kind);
 
 /** Elements of one image of this shape. */
 int64_t shape_elems(struct weir_shape shape);
+
+/** Is it a loss, which ends a graph? */
+bool layer_is_loss(enum layer_kind kind);
 
 /** The value the net puts out: the loss's input, or the last value if there is no loss. */
 weir_value_t graph_output(const struct weir_graph *graph);

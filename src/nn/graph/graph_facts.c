@@ -24,7 +24,14 @@ int32_t weir_graph_n_classes(const struct weir_graph *graph)
         return 0;
     }
     const struct graph_layer *loss = &graph->layers[graph->loss];
-    return loss->kind == LAYER_MARGIN_LOSS ? loss->n_classes : loss->out.c;
+    return loss->kind == LAYER_MARGIN_LOSS   ? loss->n_classes
+           : loss->kind == LAYER_DETECT_LOSS ? 1
+                                             : loss->out.c;
+}
+
+bool weir_graph_is_detector(const struct weir_graph *graph)
+{
+    return graph->loss >= 0 && graph->layers[graph->loss].kind == LAYER_DETECT_LOSS;
 }
 
 int64_t weir_graph_n_parameters(const struct weir_graph *graph)

@@ -38,6 +38,7 @@ struct op_reads plan_op_reads(const struct op *op)
         [LAYER_LAYER_NORM] = {.backward_x = true},
         [LAYER_SOFTMAX_LOSS] = {.backward_x = true},
         [LAYER_MARGIN_LOSS] = {.deferred_x = true},
+        [LAYER_DETECT_LOSS] = {.backward_x = true},
     };
     struct op_reads result = reads[op->kind];
     result.backward_y = result.backward_y || (op->has_relu && !op->knows_sign);
@@ -50,11 +51,6 @@ static int32_t root(const struct memory *m, int32_t i_buffer)
         i_buffer = m->buffer_of[i_buffer];
     }
     return i_buffer;
-}
-
-static bool is_loss(const struct op *op)
-{
-    return op->kind == LAYER_SOFTMAX_LOSS || op->kind == LAYER_MARGIN_LOSS;
 }
 
 static int32_t gradient_buffer(const struct memory *m, weir_value_t value)
@@ -156,7 +152,7 @@ static void merge_in_place(struct memory *m)
 {
     for (int32_t i = 0; i < m->plan->n_ops; i++) {
         const struct plan_op *o = &m->plan->ops[i];
-        if (!is_loss(&o->op) && can_overwrite_x(m, o)) {
+        if (!layer_is_loss(o->op.kind) && can_overwrite_x(m, o)) {
             m->buffer_of[o->out] = root(m, o->in[0]);
             if (m->is_training && m->plan->is_recomputed[o->out]) {
                 m->buffer_of[backward_buffer(m, o->out)] = root(m, backward_buffer(m, o->in[0]));
@@ -192,7 +188,7 @@ static void touch_backward(struct memory *m, const struct plan_op *o, int32_t i_
     if (reads.backward_y) {
         touch(m, backward_buffer(m, o->out), i_task, stage);
     }
-    if (!is_loss(&o->op)) {
+    if (!layer_is_loss(o->op.kind)) {
         touch(m, gradient_buffer(m, o->out), i_task, stage);
     }
 }
@@ -207,7 +203,7 @@ static void touch_task(struct memory *m, int32_t i_task, int32_t stage)
         for (int32_t j = 0; j < o->op.n_in; j++) {
             touch(m, o->in[j], i_task, stage);
         }
-        if (!is_loss(&o->op)) {
+        if (!layer_is_loss(o->op.kind)) {
             touch(m, o->out, i_task, stage);
         }
         break;

@@ -82,8 +82,7 @@ static int32_t last_of(const struct weir_graph *graph, const struct fusion *fusi
 /* What a kind of op computes with. Small vectors whose rounding would show stay in f32. */
 static enum weir_precision type_of(const struct net_plan *plan, enum layer_kind kind)
 {
-    bool is_f32 = kind == LAYER_L2_NORMALISE || kind == LAYER_LAYER_NORM ||
-                  kind == LAYER_SOFTMAX_LOSS || kind == LAYER_MARGIN_LOSS;
+    bool is_f32 = kind == LAYER_L2_NORMALISE || kind == LAYER_LAYER_NORM || layer_is_loss(kind);
     return is_f32 ? WEIR_PRECISION_F32 : plan->precision;
 }
 
@@ -102,7 +101,10 @@ static void fill_op(struct net_plan *plan, const struct weir_graph *graph,
     op->rate = layer->rate;
     op->scale = layer->scale;
     op->margin = layer->margin;
-    op->n_classes = layer->kind == LAYER_MARGIN_LOSS ? layer->n_classes : layer->out.c;
+    op->n_classes = layer->kind == LAYER_MARGIN_LOSS   ? layer->n_classes
+                    : layer->kind == LAYER_DETECT_LOSS ? 1
+                                                       : layer->out.c;
+    op->n_values = layer->n_values;
     op->is_channels_last = plan->is_channels_last;
     op->type = type_of(plan, layer->kind);
     op->convolution = plan->convolution;

@@ -77,6 +77,10 @@ static void take_io(const struct net_plan *plan, struct slab *slab, struct net_i
     io->input = slab_take(slab, batch * op_elems(plan->shapes[plan->input]) * sizeof(float));
     io->output = slab_take(slab, batch * op_elems(plan->shapes[plan->output]) * sizeof(float));
     io->labels = slab_take(slab, batch * sizeof(int32_t));
+    if (plan->i_loss >= 0 && plan->ops[plan->i_loss].op.kind == LAYER_DETECT_LOSS) {
+        size_t n_values = op_elems(plan->shapes[plan->output]);
+        io->targets = slab_take(slab, batch * n_values * sizeof(float));
+    }
     io->losses = slab_take(slab, n_slices * sizeof(*io->losses));
 }
 
@@ -270,6 +274,10 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "label_smoothing: the margin loss has none, only softmax");
     }
+    if (config.is_training && config.backend->gpu && weir_graph_is_detector(graph)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "detectors are trained on processors: choose the back-end onednn");
+    }
     WEIR_TRY(plan_create(graph, &config, &plan, err));
     struct weir_net *net = calloc(1, sizeof(*net));
     if (!net) {
@@ -351,6 +359,11 @@ void weir_net_set_fill_ahead(struct weir_net *net, weir_net_fill_fn fn, void *co
 int32_t *weir_net_labels(struct weir_net *net)
 {
     return net->caller.labels;
+}
+
+float *weir_net_targets(struct weir_net *net)
+{
+    return net->caller.targets;
 }
 
 const float *weir_net_output(const struct weir_net *net)

@@ -51,6 +51,7 @@ struct lazy_weights;
 struct net_io {
     float *input, *output;
     int32_t *labels;
+    float *targets;         /**< Of a detect loss; else NULL. */
     struct op_loss *losses; /**< By slice. */
 };
 

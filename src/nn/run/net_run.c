@@ -47,6 +47,9 @@ static struct op_tile make_tile(const struct weir_net *net, const struct plan_op
                            .is_training = net->run.is_training,
                            .step = net->run.step,
                            .labels = net->io.labels + first,
+                           .targets = is_loss && net->io.targets
+                                          ? net->io.targets + (size_t)first * op_elems(o->op.in[0])
+                                          : NULL,
                            .inv_n_labelled = net->run.inv_n_labelled,
                            .loss = &net->io.losses[i_slice],
                            .scratch = net->threads.base + (size_t)i_thread * net->thread_bytes};

@@ -159,6 +159,7 @@ static weir_status forward(struct weir_net *net, int32_t n, struct weir_step_res
     const struct net_plan *plan = net->plan;
     int32_t n_labelled = 0, n_slices;
     if (n < 0 || n > plan->batch || (result && plan->i_loss < 0) ||
+        (result && net->on_gpu.gpu && net->io.targets) ||
         (result && !count_labels(net, n, &n_labelled))) {
         return WEIR_ERR_INVALID;
     }

@@ -35,7 +35,8 @@ struct zoo_name zoo_concat(struct weir_buf *out, struct zoo_name name, const str
 /** Writes everything behind the last layer of a classifier. */
 void zoo_end_softmax(struct weir_buf *out);
 
-/* The families: zoo_plain.c, zoo_resnet.c, zoo_densenet.c, zoo_inception.c, zoo_mobilenet.c. */
+/* The families: zoo_detect.c, zoo_plain.c, zoo_resnet.c, zoo_densenet.c, zoo_inception.c, zoo_mobilenet.c. */
+void zoo_face_detect_write(const char *name, const struct weir_shape *shape, struct weir_buf *out);
 void zoo_alexnet_write(const char *name, const struct weir_shape *shape, struct weir_buf *out);
 void zoo_vgg_write(const char *name, const struct weir_shape *shape, struct weir_buf *out);
 void zoo_resnet_write(const char *name, const struct weir_shape *shape, struct weir_buf *out);

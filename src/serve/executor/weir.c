@@ -6,6 +6,8 @@
  * plans do: one whose threads share one image, for single requests, and one of batch_max images. A GPU
  * computes the whole batch of its plan, so there are plans in between: of 8, 32, 128 …, below half of the
  * largest.
+ *
+ * A detector takes pictures of any size: when another size comes, its nets are planned anew, which takes some milliseconds.
  */
 #include "serve/executor/executor_private.h"
 #include "serve/model/net_texts.h"
@@ -21,6 +23,7 @@
 #define NETS_MAX   8
 #define STEP_FIRST 8
 #define STEP       4
+#define SIDE_MAX   4096 /* of a detector's input */
 
 struct weir_serve_model {
     struct serve_model model;
@@ -31,6 +34,8 @@ struct weir_serve_model {
     enum weir_precision precision;
     void *weights;              /**< On a GPU: the processor's copy, of all nets. */
     size_t in_elems, out_elems; /**< Of one image. */
+    struct executor_options options;
+    bool is_detector;
     struct serve_port input, output;
     struct weir_arena arena;
     struct net_texts texts; /**< In the arena. */
@@ -170,20 +175,29 @@ static weir_status place_nets(struct weir_serve_model *self, const struct execut
 
 /* ---- loading ---------------------------------------------------------------------------------- */
 
-/* Ports "input" [-1, C, H, W] and "output" [-1, C]. */
-static void describe(struct weir_serve_model *self)
+static void measure(struct weir_serve_model *self)
 {
     const struct weir_graph *graph = weir_net_file_graph(self->file);
     struct weir_shape in = weir_graph_input_shape(graph);
     struct weir_shape out = weir_graph_output_shape(graph);
     self->in_elems = (size_t)in.c * (size_t)in.h * (size_t)in.w;
     self->out_elems = (size_t)out.c * (size_t)out.h * (size_t)out.w;
-    self->input = (struct serve_port){
-        .name = "input", .dtype = WEIR_DTYPE_FLOAT, .rank = 4, .dims = {-1, in.c, in.h, in.w}};
+}
+
+/* Ports "input" [-1, C, H, W] and "output" [-1, C]; of a detector H, W and C are free. */
+static void describe(struct weir_serve_model *self)
+{
+    struct weir_shape in = weir_graph_input_shape(weir_net_file_graph(self->file));
+    bool is_free = self->is_detector;
+    measure(self);
+    self->input = (struct serve_port){.name = "input",
+                                      .dtype = WEIR_DTYPE_FLOAT,
+                                      .rank = 4,
+                                      .dims = {-1, in.c, is_free ? -1 : in.h, is_free ? -1 : in.w}};
     self->output = (struct serve_port){.name = "output",
                                        .dtype = WEIR_DTYPE_FLOAT,
                                        .rank = 2,
-                                       .dims = {-1, (int64_t)self->out_elems}};
+                                       .dims = {-1, is_free ? -1 : (int64_t)self->out_elems}};
     self->model =
         (struct serve_model){.inputs = &self->input,
                              .n_inputs = 1,
@@ -221,6 +235,9 @@ static weir_status load(const char *path, const struct executor_options *options
     weir_arena_init(&self->arena, 0);
     weir_status status = weir_net_file_open(path, &self->file, err);
     if (status == WEIR_OK) {
+        self->options = *options;
+        self->options.onnxruntime_path = self->options.precision = NULL; /* the caller's */
+        self->is_detector = weir_graph_is_detector(weir_net_file_graph(self->file));
         status = place_nets(self, options, err);
     }
     if (status != WEIR_OK) {
@@ -263,15 +280,37 @@ static weir_status run_part(struct weir_serve_model *self, const float *from, si
     return WEIR_OK;
 }
 
+/* Nets for pictures of this size. A failure leaves none, and the next call tries again. */
+static weir_status fit_size(struct weir_serve_model *self, const struct weir_tensor *in,
+                            struct weir_error *err)
+{
+    struct weir_shape have = weir_graph_input_shape(weir_net_file_graph(self->file));
+    int64_t h = in->dims[2], w = in->dims[3];
+    if (!self->is_detector || (have.h == h && have.w == w && self->n_nets > 0)) {
+        return WEIR_OK;
+    }
+    if (h > SIDE_MAX || w > SIDE_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "input: a picture of %lld x %lld; at most %d a side", (long long)w,
+                              (long long)h, SIDE_MAX);
+    }
+    free_nets(self);
+    WEIR_TRY(weir_net_file_resize(self->file, (int32_t)h, (int32_t)w, err));
+    WEIR_TRY(make_nets(self, self->is_on_gpu, &self->options, err));
+    measure(self);
+    return WEIR_OK;
+}
+
 static weir_status run(struct serve_model *model, struct weir_tensor *const *in,
                        struct weir_tensor **out, struct weir_error *err)
 {
     struct weir_serve_model *self = own(model);
     struct weir_tensor *made;
-    int64_t dims[] = {in[0]->dims[0], (int64_t)self->out_elems};
     if (self->model.is_broken) {
         return broken(err);
     }
+    WEIR_TRY(fit_size(self, in[0], err));
+    int64_t dims[] = {in[0]->dims[0], (int64_t)self->out_elems};
     WEIR_TRY(weir_tensor_create(WEIR_DTYPE_FLOAT, 2, dims, &made, err));
     const float *from = in[0]->data;
     float *to = made->data;

@@ -35,5 +35,7 @@ struct net_texts net_texts_make(const struct weir_net_file *file, struct weir_ar
     bool has_labels = !is_embedding && info->n_labels == (size_t)weir_graph_output_shape(graph).c;
     return (struct net_texts){.picture = picture_text(&info->input, arena),
                               .labels = has_labels ? labels_text(info, arena) : NULL,
-                              .output_kind = is_embedding ? "embedding" : "logits"};
+                              .output_kind = is_embedding                    ? "embedding"
+                                             : weir_graph_is_detector(graph) ? "tensor"
+                                                                             : "logits"};
 }

@@ -50,6 +50,8 @@ static const struct op_kernels kernels[LAYER_KIND_COUNT] = {
                            .backward = REF(margin_loss_backward),
                            .weight_gradient = REF(margin_loss_weight_gradient),
                            .refresh = REF(margin_loss_refresh)},
+    [LAYER_DETECT_LOSS] = {.forward = REF(detect_loss_forward),
+                           .backward = REF(detect_loss_backward)},
 };
 
 const struct weir_backend weir_onednn_backend = {

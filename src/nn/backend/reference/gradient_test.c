@@ -25,6 +25,7 @@ struct gradient_fixture {
     struct op op;
     double *x[2], *dx[2], *y, *dy;
     int32_t labels[N_IMAGES];
+    float *targets;
     double inv_n_labelled;
     struct op_loss losses[N_SLICES];
 };
@@ -101,6 +102,11 @@ static struct gradient_fixture make_bench(const struct op *form, uint64_t seed)
         b.labels[i] = i == 1 ? -1 : i; /* one image without a label */
     }
     b.inv_n_labelled = 1.0 / (N_IMAGES - 1);
+    b.targets = calloc(N_IMAGES * op_elems(op->in[0]), sizeof(float));
+    for (size_t i = 0; i < N_IMAGES * op_elems(op->in[0]); i++) {
+        /* Ones, numbers below, beyond both bends of smooth L1, and some that leave theirs out. */
+        b.targets[i] = i % 5 == 0 ? NAN : i % 5 == 1 ? 1 : weir_rng_f32(&rng) * 0.9F;
+    }
     return b;
 }
 
@@ -120,6 +126,7 @@ static void free_bench(struct gradient_fixture *b)
     free(b->op.partials);
     free(b->op.argmax);
     free(b->op.scores);
+    free(b->targets);
 }
 
 static struct op_tile tile_of(struct gradient_fixture *b, int32_t first, int32_t n, int32_t i_slice)
@@ -132,6 +139,7 @@ static struct op_tile tile_of(struct gradient_fixture *b, int32_t first, int32_t
                            .is_training = true,
                            .step = 3,
                            .labels = b->labels + first,
+                           .targets = b->targets + (size_t)first * op_elems(b->op.in[0]),
                            .inv_n_labelled = b->inv_n_labelled,
                            .loss = &b->losses[i_slice]};
     for (int32_t i = 0; i < b->op.n_in; i++) {
@@ -152,7 +160,7 @@ static void over_slices(struct gradient_fixture *b, op_tile_fn fn)
 
 static bool is_loss_kind(enum layer_kind kind)
 {
-    return kind == LAYER_SOFTMAX_LOSS || kind == LAYER_MARGIN_LOSS;
+    return kind == LAYER_SOFTMAX_LOSS || kind == LAYER_MARGIN_LOSS || kind == LAYER_DETECT_LOSS;
 }
 
 static double evaluate(struct gradient_fixture *b)
@@ -390,6 +398,13 @@ START_TEST(losses)
                         .scale = 4,
                         .margin = 0.4f};
     check_gradients(&margin, 31);
+    struct op detect = {.kind = LAYER_DETECT_LOSS,
+                        .in = {{24, 1, 1}},
+                        .out = {24, 1, 1},
+                        .n_classes = 1,
+                        .n_values = 3,
+                        .scale = 0.7F};
+    check_gradients(&detect, 32);
 }
 
 END_TEST
@@ -429,6 +444,48 @@ START_TEST(a_smoothed_label_is_part_of_every_class_in_training_only)
 
 END_TEST
 
+/* The formulas as the papers print them, over the images with a label. */
+START_TEST(a_detect_loss_is_the_focal_loss_and_smooth_l1)
+{
+    enum { C = 24, SCORES = 8 };
+
+    const struct op form = {.kind = LAYER_DETECT_LOSS,
+                            .in = {{C, 1, 1}},
+                            .out = {C, 1, 1},
+                            .n_classes = 1,
+                            .n_values = C / SCORES,
+                            .scale = 0.7F};
+    struct gradient_fixture b = make_bench(&form, 33);
+    double expected = 0;
+    for (int32_t n = 0; n < N_IMAGES; n++) {
+        for (int32_t i = 0; b.labels[n] >= 0 && i < C; i++) {
+            double x = b.x[0][n * C + i], t = (double)b.targets[n * C + i], p = 1 / (1 + exp(-x));
+            double far = fabs(x - t);
+            if (isnan(t)) {
+                continue;
+            }
+            if (i < SCORES) {
+                expected -= t == 1 ? pow(1 - p, 2) * log(p) : pow(1 - t, 4) * p * p * log(1 - p);
+            } else {
+                expected += (double)form.scale * (far < 1 ? far * far / 2 : far - 0.5);
+            }
+        }
+    }
+    struct op_tile tile = tile_of(&b, 0, N_IMAGES, 0);
+    ck_assert_int_eq(REF(detect_loss_forward)(&b.op, &tile), WEIR_OK);
+    ck_assert_double_eq_tol(tile.loss->loss, expected, 1e-10);
+    ck_assert_int_eq(tile.loss->n_labelled, N_IMAGES - 1);
+    /* Logits far beyond where exp overflows stay numbers. */
+    b.x[0][1] = 800;
+    b.x[0][2] = -800;
+    ck_assert_int_eq(REF(detect_loss_forward)(&b.op, &tile), WEIR_OK);
+    ck_assert(isfinite(tile.loss->loss));
+    free_bench(&b);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("gradient", convolutions, linears, batch_norm_over_the_whole_batch, rectifiers,
                pools, concatenates, dropout_and_normalisation, flattening_and_scaling, losses,
-               a_smoothed_label_is_part_of_every_class_in_training_only)
+               a_smoothed_label_is_part_of_every_class_in_training_only,
+               a_detect_loss_is_the_focal_loss_and_smooth_l1)

@@ -78,6 +78,8 @@ weir_status REF(margin_loss_refresh)(const struct op *op, int32_t i_thread, void
 weir_status REF(margin_loss_forward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(margin_loss_backward)(const struct op *op, const struct op_tile *tile);
 weir_status REF(margin_loss_weight_gradient)(const struct op *op, const struct op_tile *tile);
+weir_status REF(detect_loss_forward)(const struct op *op, const struct op_tile *tile);
+weir_status REF(detect_loss_backward)(const struct op *op, const struct op_tile *tile);
 
 /** The table of all kernels, by layer_kind. */
 extern const struct op_kernels REF(kernels)[LAYER_KIND_COUNT];

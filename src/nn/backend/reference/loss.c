@@ -184,3 +184,87 @@ weir_status REF(margin_loss_weight_gradient)(const struct op *op, const struct o
     }
     return WEIR_OK;
 }
+
+/* ---- detection ------------------------------------------------------------------------------ */
+
+/* log(1 + exp(x)), stable. */
+static double softplus(double x)
+{
+    return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+}
+
+/* Of the logit x against the target t: the loss, and its derivative by x. */
+static double focal(double x, double t, double *out_slope)
+{
+    double p = 1 / (1 + exp(-x)), q = 1 - p;
+    if (t >= 1) {
+        double log_p = -softplus(-x);
+        *out_slope = 2 * p * q * q * log_p - q * q * q;
+        return -q * q * log_p;
+    }
+    double log_q = -softplus(x), far = (1 - t) * (1 - t);
+    *out_slope = far * far * (p * p * p - 2 * p * p * q * log_q);
+    return -far * far * p * p * log_q;
+}
+
+static double smooth_l1(double difference, double *out_slope)
+{
+    double size = fabs(difference);
+    *out_slope = size < 1 ? difference : copysign(1, difference);
+    return size < 1 ? difference * difference / 2 : size - 0.5;
+}
+
+/* Element i of one image; targets that are NaN leave it out. */
+static double detect_one(const struct op *op, int32_t i, double x, double t, double *out_slope)
+{
+    *out_slope = 0;
+    if (isnan(t)) {
+        return 0;
+    }
+    if (i < op->in[0].c / op->n_values) {
+        return focal(x, t, out_slope);
+    }
+    double loss = smooth_l1(x - t, out_slope);
+    *out_slope *= (double)op->scale;
+    return loss * (double)op->scale;
+}
+
+weir_status REF(detect_loss_forward)(const struct op *op, const struct op_tile *tile)
+{
+    int32_t n_elems = op->in[0].c, n_scores = n_elems / op->n_values;
+    *tile->loss = (struct op_loss){0, 0, 0};
+    for (int32_t n = 0; n < tile->n; n++) {
+        const real *x = tile->x[0] + (size_t)n * (size_t)n_elems;
+        const float *targets = tile->targets + (size_t)n * (size_t)n_elems;
+        bool is_right = true;
+        double slope, loss = 0;
+        for (int32_t i = 0; tile->labels[n] >= 0 && i < n_elems; i++) {
+            loss += detect_one(op, i, (double)x[i], (double)targets[i], &slope);
+            bool misses = targets[i] >= 1 && x[i] <= 0, invents = targets[i] == 0 && x[i] > 0;
+            is_right = is_right && (i >= n_scores || (!misses && !invents));
+        }
+        if (tile->labels[n] >= 0) {
+            tile->loss->loss += loss;
+            tile->loss->n_correct += is_right;
+            tile->loss->n_labelled++;
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status REF(detect_loss_backward)(const struct op *op, const struct op_tile *tile)
+{
+    size_t n_elems = (size_t)op->in[0].c;
+    for (size_t n = 0; tile->dx[0] && n < (size_t)tile->n; n++) {
+        for (size_t i = 0; i < n_elems; i++) {
+            size_t at = n * n_elems + i;
+            double slope = 0;
+            if (tile->labels[n] >= 0) {
+                (void)detect_one(op, (int32_t)i, (double)tile->x[0][at], (double)tile->targets[at],
+                                 &slope);
+            }
+            ref_put(tile, 0, at, slope * tile->inv_n_labelled);
+        }
+    }
+    return WEIR_OK;
+}

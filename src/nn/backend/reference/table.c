@@ -39,6 +39,8 @@ const struct op_kernels REF(kernels)[LAYER_KIND_COUNT] = {
                            .backward = REF(margin_loss_backward),
                            .weight_gradient = REF(margin_loss_weight_gradient),
                            .refresh = REF(margin_loss_refresh)},
+    [LAYER_DETECT_LOSS] = {.forward = REF(detect_loss_forward),
+                           .backward = REF(detect_loss_backward)},
 };
 
 #ifndef WEIR_REAL_IS_DOUBLE

@@ -1,0 +1,54 @@
+#include "nn/zoo.h"
+#include "zoo_write.h"
+
+#include <stdio.h>
+
+/** Convolution n of 3×3, batch norm, rectifier. */
+static void detect_conv(struct weir_buf *out, int n, int k, int stride)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "conv%d", n);
+    zoo_layer(out, name, "conv", ",\"k\":%d,\"kernel\":3,\"stride\":%d,\"pad\":1,\"bias\":false", k,
+              stride);
+    (void)snprintf(name, sizeof name, "bn%d", n);
+    zoo_plain(out, name, "batch_norm");
+    (void)snprintf(name, sizeof name, "relu%d", n);
+    zoo_plain(out, name, "relu");
+}
+
+/** k numbers of each cell of the value `from`, as a vector: "score8" to "score8.flat". Few outputs begin with large weights (He et
+ *  al.'s rule counts outputs): the numbers are made small, so that all scores begin near a half and all places near the cell. */
+static void detect_head(struct weir_buf *out, const char *name, const char *from, int k)
+{
+    char part[32];
+    zoo_layer(out, name, "conv", ",\"from\":\"%s\",\"k\":%d,\"kernel\":3,\"pad\":1", from, k);
+    (void)snprintf(part, sizeof part, "%s.scale", name);
+    zoo_layer(out, part, "scale", ",\"factor\":%g", k == 1 ? 0.05 : 0.1);
+    (void)snprintf(part, sizeof part, "%s.flat", name);
+    zoo_plain(out, part, "flatten");
+}
+
+/*
+ * Convolutions alone, so that a picture of any size will do. The form of the output is vision/cells.h's: faces are found at
+ * two scales, cells of 8 and of 16 pixels.
+ */
+void zoo_face_detect_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
+{
+    zoo_begin(out, name, shape);
+    detect_conv(out, 1, 12, 2);
+    detect_conv(out, 2, 24, 2);
+    detect_conv(out, 3, 24, 1);
+    detect_conv(out, 4, 48, 2);
+    detect_conv(out, 5, 48, 1);
+    detect_conv(out, 6, 48, 1);
+    detect_conv(out, 7, 64, 2);
+    detect_conv(out, 8, 64, 1);
+    detect_conv(out, 9, 64, 1);
+    detect_head(out, "score8", "relu6", 1);
+    detect_head(out, "score16", "relu9", 1);
+    detect_head(out, "place8", "relu6", 14);
+    detect_head(out, "place16", "relu9", 14);
+    zoo_layer(out, "cells", "concat",
+              ",\"from\":[\"score8.flat\",\"score16.flat\",\"place8.flat\",\"place16.flat\"]");
+    (void)weir_buf_puts(out, "],\"loss\":{\"type\":\"detect\",\"values\":15}}");
+}

@@ -1,0 +1,183 @@
+/* A detector is trained like any other model; its figures are those of their definition. */
+#include "train/detect.h"
+
+#include "train/task.h"
+#include "train/test_support.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static struct weir_train_config detector(int workers, int epochs)
+{
+    struct weir_train_config config = fixture_config(workers, 0, epochs);
+    config.model.name = (char *)"face-detect";
+    config.model.input = (char *)"1,48,64";
+    config.model.backend = (char *)"onednn";
+    config.data.scenes = 24;
+    config.loop.batch_size = 8;
+    config.optimizer.name = (char *)"adam";
+    config.optimizer.learning_rate = 0.003;
+    return config;
+}
+
+START_TEST(its_loss_falls_and_it_is_measured)
+{
+    struct weir_train_config config = detector(1, 6);
+    config.data.validation = fixture.data;
+    fixture_train(&config, &fixture_hooks);
+    double first = 0, last = 0;
+    for (int i = 0; i < 3; i++) { /* an epoch */
+        first += fixture.trace->losses[i];
+        last += fixture.trace->losses[15 + i];
+    }
+    ck_assert_msg(last < 0.5 * first, "from %g to %g", first / 3, last / 3);
+    struct weir_net_file *file = NULL;
+    ck_assert_int_eq(weir_net_file_open(fixture.output, &file, NULL), WEIR_OK);
+    const char *training = weir_net_file_info(file)->training;
+    ck_assert_ptr_nonnull(strstr(training, "\"recall\":"));
+    ck_assert_ptr_nonnull(strstr(training, "\"precision\":"));
+    ck_assert_str_eq(weir_net_file_info(file)->labels[0], "face");
+    ck_assert(weir_graph_is_detector(weir_net_file_graph(file)));
+    weir_net_file_close(file);
+}
+
+END_TEST
+
+START_TEST(two_workers_learn_the_same)
+{
+    struct weir_train_config config = detector(2, 2);
+    double losses[6];
+    fixture_train(&config, &fixture_hooks);
+    memcpy(losses, fixture.trace->losses, sizeof losses);
+    fixture_clear();
+    config.group.workers = 1;
+    fixture_train(&config, &fixture_hooks);
+    /* The first loss is of the same weights and scenes; then batch norms see other shares. */
+    ck_assert_msg(fabs(losses[0] / fixture.trace->losses[0] - 1) < 0.05, "%g and %g", losses[0],
+                  fixture.trace->losses[0]);
+    ck_assert_msg(fabs(losses[5] / fixture.trace->losses[5] - 1) < 0.5, "%g and %g", losses[5],
+                  fixture.trace->losses[5]);
+}
+
+END_TEST
+
+/* Counts made at random; recall by summing up anew for each threshold that there is. */
+START_TEST(figures_are_those_of_their_definition)
+{
+    struct weir_rng rng;
+    double counts[TRAIN_DETECT_COUNTS] = {0};
+    double *wrong = counts + 1 + TRAIN_DETECT_WIDTHS, *right = wrong + TRAIN_DETECT_BINS;
+    weir_rng_init(&rng, (uint64_t)_i, 5);
+    counts[0] = 100;
+    for (int w = 0; w < TRAIN_DETECT_WIDTHS; w++) {
+        counts[1 + w] = 300;
+        for (int b = 0; b < TRAIN_DETECT_BINS; b++) {
+            right[w * TRAIN_DETECT_BINS + b] = (double)weir_rng_below(&rng, 2);
+        }
+    }
+    for (int b = 0; b < TRAIN_DETECT_BINS; b++) {
+        wrong[b] = (double)weir_rng_below(&rng, 3);
+    }
+    double best = 0;
+    for (int from = TRAIN_DETECT_BINS; from >= 0; from--) {
+        double n_wrong = 0, n_right = 0;
+        for (int b = from; b < TRAIN_DETECT_BINS; b++) {
+            n_wrong += wrong[b];
+            for (int w = 0; w < TRAIN_DETECT_WIDTHS; w++) {
+                n_right += right[w * TRAIN_DETECT_BINS + b];
+            }
+        }
+        best = n_wrong <= 10 ? fmax(best, n_right / 1200) : best;
+    }
+    struct train_found found = train_detect_found(counts);
+    ck_assert(found.is_known);
+    ck_assert_double_eq_tol(found.recall_10, best, 1e-9);
+    ck_assert(found.recall_30 <= found.recall_10 && found.recall_10 <= found.recall_1);
+    double mean = 0;
+    for (int w = 0; w < TRAIN_DETECT_WIDTHS; w++) {
+        mean += found.by_width[w] / TRAIN_DETECT_WIDTHS;
+    }
+    ck_assert_double_eq_tol(mean, best, 1e-9);
+}
+
+END_TEST
+
+/* A net whose weights are 0 but for the last bias says the same of every cell; nothing of it is a face found twice. */
+START_TEST(what_is_said_is_compared_with_what_is_shown)
+{
+    struct weir_train_config config = detector(1, 1);
+    struct train_task task;
+    struct weir_net *net = NULL;
+    ck_assert_msg(train_task_open(&task, &config, &fixture.err) == WEIR_OK, "%s",
+                  fixture.err.message);
+    const struct weir_net_config planned = {.batch = 1, .n_threads = 1};
+    ck_assert_int_eq(weir_net_create(task.graph, &planned, &net, NULL), WEIR_OK);
+    size_t n_values = (size_t)weir_graph_output_shape(task.graph).c;
+    float *said = (float *)weir_net_output(net); /* as if the net had said so */
+    double counts[TRAIN_DETECT_COUNTS] = {0}, n_faces = 0;
+    for (uint64_t i = 0; i < 24; i++) {
+        ck_assert(train_detect_target(net, task.dataset, 0, i));
+        for (size_t k = 0; k < n_values; k++) {
+            float target = weir_net_targets(net)[k];
+            bool is_score = k < n_values / 15;
+            said[k] = !is_score ? (isnan(target) ? 0 : target) : target >= 0.6F ? 4 : -9;
+        }
+        ck_assert_int_eq(train_detect_count(net, task.dataset, 0, i, counts, NULL), WEIR_OK);
+    }
+    struct train_found found = train_detect_found(counts);
+    for (int w = 0; w < TRAIN_DETECT_WIDTHS; w++) {
+        n_faces += counts[1 + w];
+    }
+    ck_assert_double_ge(n_faces, 24);
+    ck_assert_double_ge(found.recall_30, 0.9); /* two may lie on one another */
+    ck_assert_double_ge(found.precision, 0.99);
+    weir_net_destroy(net);
+    train_task_close(&task);
+}
+
+END_TEST
+
+static void refuse(struct weir_train_config config, const char *sentence)
+{
+    struct train_task task;
+    weir_status status = train_task_open(&task, &config, &fixture.err);
+    train_task_close(&task);
+    ck_assert_int_ne(status, WEIR_OK);
+    ck_assert_msg(strstr(fixture.err.message, sentence) != NULL, "%s", fixture.err.message);
+}
+
+START_TEST(what_does_not_fit_is_said)
+{
+    struct weir_train_config config = detector(1, 1);
+    config.data.augment = (char *)"face";
+    refuse(config, "augment: face-detect is a detector");
+    config = detector(1, 1);
+    config.model.input = (char *)"3,48,64";
+    refuse(config, "scenes are grey");
+    config = detector(1, 1);
+    config.data.face_box = (char *)"1,2,3";
+    refuse(config, "face_box: \"1,2,3\"");
+    config = detector(1, 1);
+    config.data.backgrounds = (char *)"/nowhere";
+    refuse(config, "backgrounds: /nowhere");
+    config = fixture_config(1, 0, 1);
+    config.data.backgrounds = fixture.data;
+    refuse(config, "backgrounds: only a detector");
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("detect");
+    TCase *cases = tcase_create("detect");
+    tcase_set_timeout(cases, 120);
+    tcase_add_checked_fixture(cases, fixture_make, fixture_drop);
+    tcase_add_test(cases, its_loss_falls_and_it_is_measured);
+    tcase_add_test(cases, two_workers_learn_the_same);
+    tcase_add_loop_test(cases, figures_are_those_of_their_definition, 0, 10);
+    tcase_add_test(cases, what_is_said_is_compared_with_what_is_shown);
+    tcase_add_test(cases, what_does_not_fit_is_said);
+    suite_add_tcase(suite, cases);
+    return weir_test_run(suite);
+}
