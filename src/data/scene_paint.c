@@ -121,18 +121,19 @@ static weir_status make_blurred(const struct weir_image *face, struct weir_image
     return status;
 }
 
-/* None of the strips stays where it was. */
+/* No two strips that follow each other do so afterwards. */
 static weir_status make_strips(const struct weir_image *face, struct weir_rng *rng,
                                struct weir_image *out, struct weir_error *err)
 {
+    static const int orders[][N_STRIPS] = {
+        {2, 4, 1, 3, 0}, {3, 0, 2, 4, 1}, {4, 2, 0, 3, 1}, {1, 4, 2, 0, 3}};
+    const int *order = orders[weir_rng_below(rng, WEIR_ARRAY_LEN(orders))];
     struct weir_image image = {0};
     WEIR_TRY(weir_image_init(&image, face->width, face->height, 1, err));
-    int move = 1 + (int)weir_rng_below(rng, N_STRIPS - 1);
     for (int y = 0; y < face->height; y++) {
         int strip = y * N_STRIPS / face->height;
-        int from = y - strip * face->height / N_STRIPS +
-                   (strip + move) % N_STRIPS * face->height / N_STRIPS;
-        from = WEIR_MIN(from, face->height - 1);
+        int from = y + (order[strip] - strip) * face->height / N_STRIPS;
+        from = WEIR_MIN(WEIR_MAX(from, 0), face->height - 1);
         memcpy(image.pixels + (size_t)y * (size_t)face->width,
                face->pixels + (size_t)from * (size_t)face->width, (size_t)face->width);
     }

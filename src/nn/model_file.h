@@ -14,7 +14,7 @@
  * examples/models/lenet.yaml is a whole file. zoo.h makes the built-in models in the same form.
  *
  *     type          settings (default)
- *     conv          k, kernel, stride (1), pad (0), bias (true)      kernel, pad: n or [h, w]
+ *     conv          k, kernel, stride (1), pad (0), bias (true), initial (1), initial_bias (0)
  *     linear        k, bias (true)
  *     max_pool      kernel, stride (= kernel), pad (0)
  *     avg_pool      kernel, stride (= kernel), pad (0)

@@ -113,6 +113,9 @@ weir_value_t weir_graph_batch_norm(struct weir_graph *graph, const char *name, w
 /** The same with another eps, 0 < eps < 1. eps is added to the variance. */
 weir_value_t weir_graph_batch_norm_eps(struct weir_graph *graph, const char *name, weir_value_t x,
                                        double eps);
+/** The layer that makes x, a convolution, begins with weights that are `factor` times what they were, and with this bias: so that
+ *  outputs begin near a known value. 0 < factor <= 1. */
+void weir_graph_set_initial(struct weir_graph *graph, weir_value_t x, float factor, float bias);
 /** max(x, 0). */
 weir_value_t weir_graph_relu(struct weir_graph *graph, const char *name, weir_value_t x);
 /** min(max(x, 0), 6). The gradient passes where 0 < x < 6. */

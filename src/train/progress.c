@@ -142,6 +142,7 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
         if (score->n > 0) {
             json_object_set_new(object, "validation_loss", json_real(score->loss));
             json_object_set_new(object, "validation_accuracy", json_real(score->accuracy));
+            train_detect_write(&score->found, object);
         }
         if (is_best) {
             json_object_set_new(object, "best", json_true());
@@ -154,6 +155,9 @@ void train_progress_epoch(struct train_progress *progress, const struct train_st
                  (unsigned long long)progress->task->n_epochs, loss, accuracy);
     if (score->n > 0) {
         (void)printf("  validation loss %.4f  accuracy %.4f", score->loss, score->accuracy);
+    }
+    if (score->n > 0 && score->found.is_known) {
+        (void)printf("  recall %.3f", score->found.recall_10);
     }
     (void)printf("%s  after %.1f s\n", is_best ? "  best" : "", seconds);
     (void)fflush(stdout);

@@ -124,6 +124,9 @@ static void report_score(struct worker *worker)
     if (worker->validation.score.n > 0) {
         train_tick_add(&tick, "validation_loss", worker->validation.score.loss);
         train_tick_add(&tick, "validation_accuracy", worker->validation.score.accuracy);
+        if (worker->validation.score.found.is_known) {
+            train_tick_add(&tick, "recall", worker->validation.score.found.recall_10);
+        }
         worker_tell(worker, &tick);
     }
 }

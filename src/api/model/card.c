@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "blob/blob.h"
 #include "control/lineage.h"
+#include "framework/model_names.h"
 #include "ion/decision.h"
 #include "ion/feedback.h"
 #include "store/stmt.h"
@@ -339,6 +340,13 @@ static weir_status add_quality(struct card *card, struct weir_error *err)
     }
     if (n == 0) {
         say(card, "It was not evaluated on a named dataset.");
+    }
+    const char *own = card->out.architecture;
+    const struct weir_model_name *known = own != NULL ? weir_model_name_find(own) : NULL;
+    if (known != NULL && known->is_detector) {
+        say(card,
+            "It is a detector of the enrolled: it has learnt faces like those of its data, and "
+            "its recall and precision are of composed scenes, not of a camera's.");
     }
     return WEIR_OK;
 }

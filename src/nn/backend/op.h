@@ -64,7 +64,8 @@ struct op {
     float rate, scale, margin;
     double smoothing; /**< SOFTMAX_LOSS, training: part of the target that all classes share. */
     int32_t n_classes;
-    int32_t n_values; /**< DETECT_LOSS. */
+    int32_t n_values;                   /**< DETECT_LOSS. */
+    float initial_factor, initial_bias; /**< CONV; factor 0: 1. */
     /** The layers behind it are done in the same pass: behind BATCH_NORM, and behind CONV and
      *  LINEAR in nets that are not for training. */
     bool has_relu;

@@ -48,6 +48,8 @@ static const struct setting conv_settings[] = {
     SIZE(groups, false),
     SIZE(dilation, false),
     {"bias", SETTING_BOOL, FIELD(bias), false, 0, 0, "true or false"},
+    {"initial", SETTING_REAL, FIELD(initial), false, 1e-6, 1.0001, "number in [0.000001, 1]"},
+    {"initial_bias", SETTING_REAL, FIELD(initial_bias), false, -1e3, 1e3, "number in [-1000, 1000)"},
     {0},
 };
 static const struct setting linear_settings[] = {
@@ -113,16 +115,22 @@ static weir_value_t add_conv(const struct model_layer *layer, struct weir_graph 
                              const weir_value_t *xs, int32_t k)
 {
     const struct model_settings *s = &layer->settings;
-    return weir_graph_conv(graph, layer->name, xs[0],
-                           &(struct weir_conv_params){.k = k,
-                                                      .kernel_h = (int32_t)s->kernel[0],
-                                                      .kernel_w = (int32_t)s->kernel[1],
-                                                      .stride = (int32_t)s->stride,
-                                                      .pad_h = (int32_t)s->pad[0],
-                                                      .pad_w = (int32_t)s->pad[1],
-                                                      .has_bias = s->bias,
-                                                      .groups = (int32_t)s->groups,
-                                                      .dilation = (int32_t)s->dilation});
+    weir_value_t made =
+        weir_graph_conv(graph, layer->name, xs[0],
+                        &(struct weir_conv_params){.k = k,
+                                                   .kernel_h = (int32_t)s->kernel[0],
+                                                   .kernel_w = (int32_t)s->kernel[1],
+                                                   .stride = (int32_t)s->stride,
+                                                   .pad_h = (int32_t)s->pad[0],
+                                                   .pad_w = (int32_t)s->pad[1],
+                                                   .has_bias = s->bias,
+                                                   .groups = (int32_t)s->groups,
+                                                   .dilation = (int32_t)s->dilation});
+    if (made >= 0 && (s->initial > 0 || s->initial_bias != 0)) {
+        weir_graph_set_initial(graph, made, s->initial > 0 ? (float)s->initial : 1,
+                               (float)s->initial_bias);
+    }
+    return made;
 }
 
 static weir_value_t add_linear(const struct model_layer *layer, struct weir_graph *graph,

@@ -18,7 +18,7 @@ struct model_settings {
     int64_t kernel[2], pad[2]; /**< h, w */
     int64_t groups, dilation, values;
     bool bias, ceil, count_pad;
-    double rate, scale, margin, factor, eps;
+    double rate, scale, margin, factor, eps, initial, initial_bias;
 };
 
 struct model_layer_type;

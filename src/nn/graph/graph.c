@@ -444,6 +444,24 @@ static bool is_vector(struct weir_graph *graph, const char *name, weir_value_t x
     return true;
 }
 
+void weir_graph_set_initial(struct weir_graph *graph, weir_value_t x, float factor, float bias)
+{
+    if (graph->first.status != WEIR_OK) {
+        return;
+    }
+    struct graph_layer *layer = &graph->layers[x];
+    if (layer->kind != LAYER_CONV || !(factor > 0 && factor <= 1) || !isfinite(bias) ||
+        (bias != 0 && !layer->conv.has_bias)) {
+        fail(graph, WEIR_ERR_INVALID,
+             "layer %s: a convolution begins with weights of 0 < factor <= 1, and with a bias only "
+             "if it has one",
+             layer->name);
+        return;
+    }
+    layer->initial_factor = factor;
+    layer->initial_bias = bias;
+}
+
 weir_value_t weir_graph_l2_normalise(struct weir_graph *graph, const char *name, weir_value_t x)
 {
     if (!can_append(graph, LAYER_L2_NORMALISE, name, &x, 1) || !is_vector(graph, name, x)) {

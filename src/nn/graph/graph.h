@@ -46,12 +46,13 @@ struct graph_layer {
     struct weir_shape out;        /**< Of a loss: its input's. */
     struct weir_conv_params conv; /**< CONV (groups, dilation > 0), LINEAR (k, has_bias). */
     struct weir_pool_params pool;
-    double eps;        /**< BATCH_NORM. */
-    float rate;        /**< DROPOUT. */
-    float scale;       /**< MARGIN_LOSS, DETECT_LOSS, SCALE. */
-    float margin;      /**< MARGIN_LOSS. */
-    int32_t n_classes; /**< MARGIN_LOSS. */
-    int32_t n_values;  /**< DETECT_LOSS: numbers that a cell has. */
+    float initial_factor, initial_bias; /**< CONV: of its initial weights; factor 0: 1. */
+    double eps;                         /**< BATCH_NORM. */
+    float rate;                         /**< DROPOUT. */
+    float scale;                        /**< MARGIN_LOSS, DETECT_LOSS, SCALE. */
+    float margin;                       /**< MARGIN_LOSS. */
+    int32_t n_classes;                  /**< MARGIN_LOSS. */
+    int32_t n_values;                   /**< DETECT_LOSS: numbers that a cell has. */
 };
 
 struct weir_graph {

@@ -105,6 +105,8 @@ static void fill_op(struct net_plan *plan, const struct weir_graph *graph,
                     : layer->kind == LAYER_DETECT_LOSS ? 1
                                                        : layer->out.c;
     op->n_values = layer->n_values;
+    op->initial_factor = layer->initial_factor;
+    op->initial_bias = layer->initial_bias;
     op->is_channels_last = plan->is_channels_last;
     op->type = type_of(plan, layer->kind);
     op->convolution = plan->convolution;

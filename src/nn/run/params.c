@@ -174,14 +174,15 @@ static void init_op(struct weir_net *net, const struct op *op, uint64_t seed)
         fill(values_of(net, op, OP_WEIGHT), weight->n_elems, PRELU_INITIAL);
     } else if (weight->index >= 0) {
         struct weir_rng rng;
-        double deviation = initial_deviation(op);
+        double factor = op->initial_factor > 0 ? (double)op->initial_factor : 1;
+        double deviation = factor * initial_deviation(op);
         weir_rng_init(&rng, seed, weir_hash_text(WEIR_HASH_BEGIN, net->params[weight->index].name));
         for (size_t i = 0; i < weight->n_elems; i++) {
             values_of(net, op, OP_WEIGHT)[i] = (float)(deviation * weir_rng_normal(&rng));
         }
     }
     if (op->params[OP_BIAS].index >= 0) {
-        fill(values_of(net, op, OP_BIAS), op->params[OP_BIAS].n_elems, 0);
+        fill(values_of(net, op, OP_BIAS), op->params[OP_BIAS].n_elems, op->initial_bias);
     }
 }
 

@@ -36,6 +36,37 @@ START_TEST(parameters_are_named_and_ordered_as_the_header_says)
 
 END_TEST
 
+START_TEST(a_convolution_may_begin_smaller_and_with_a_bias)
+{
+    float first[2][36], bias[2][4];
+    for (int i = 0; i < 2; i++) {
+        struct weir_graph *graph = weir_graph_create();
+        const struct weir_conv_params params = {
+            .k = 4, .kernel_h = 3, .kernel_w = 3, .stride = 1, .has_bias = true};
+        weir_value_t x = weir_graph_input(graph, (struct weir_shape){1, 8, 8});
+        x = weir_graph_conv(graph, "conv", x, &params);
+        if (i == 1) {
+            weir_graph_set_initial(graph, x, 0.25F, -2);
+        }
+        x = weir_graph_flatten(graph, "flat", x);
+        weir_graph_detect_loss(graph, "loss", x, 2, 1);
+        struct weir_net *net = training_net(graph, 0, 1);
+        size_t n;
+        const struct weir_param *p = weir_net_params(net, &n);
+        ck_assert_uint_eq(n, 2);
+        memcpy(first[i], weir_net_weights(net, NULL) + p[0].first_elem, sizeof first[i]);
+        memcpy(bias[i], weir_net_weights(net, NULL) + p[1].first_elem, sizeof bias[i]);
+        weir_net_destroy(net);
+        weir_graph_destroy(graph);
+    }
+    for (int k = 0; k < 36; k++) {
+        ck_assert_float_eq_tol(first[1][k], 0.25F * first[0][k], 1e-6F);
+        ck_assert_float_eq(bias[k % 2][k % 4], k % 2 == 0 ? 0 : -2);
+    }
+}
+
+END_TEST
+
 START_TEST(initial_weights_depend_on_seed_and_name_alone)
 {
     struct weir_graph *graph = small_graph();
@@ -117,4 +148,5 @@ START_TEST(running_statistics_follow_the_batch)
 END_TEST
 
 WEIR_TEST_MAIN("params", parameters_are_named_and_ordered_as_the_header_says,
+               a_convolution_may_begin_smaller_and_with_a_bias,
                initial_weights_depend_on_seed_and_name_alone, running_statistics_follow_the_batch)

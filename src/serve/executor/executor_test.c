@@ -103,6 +103,81 @@ START_TEST(a_net_file_gives_the_nets_output_at_any_batch)
 
 END_TEST
 
+/* Cells of 2 pixels, 3 numbers each, of an image of H rows and W columns. */
+#define DETECTOR(h, w)                                                                             \
+    "{\"input\": [1, " h ", " w "], \"layers\": ["                                                 \
+    "{\"name\": \"a\", \"type\": \"conv\", \"k\": 3, \"kernel\": 3, \"stride\": 2, \"pad\": 1},"   \
+    "{\"name\": \"s\", \"type\": \"conv\", \"from\": \"a\", \"k\": 1, \"kernel\": 1},"             \
+    "{\"name\": \"t\", \"type\": \"flatten\"},"                                                    \
+    "{\"name\": \"p\", \"type\": \"conv\", \"from\": \"a\", \"k\": 2, \"kernel\": 1},"             \
+    "{\"name\": \"q\", \"type\": \"flatten\"},"                                                    \
+    "{\"name\": \"c\", \"type\": \"concat\", \"from\": [\"t\", \"q\"]}],"                          \
+    "\"loss\": {\"type\": \"detect\", \"values\": 3}}"
+
+/* The oracle is a net whose own size that is, with the same weights. */
+static void expect_detector_output(const char *spec, const struct weir_tensor *in,
+                                   const struct weir_tensor *out)
+{
+    struct weir_graph *graph;
+    struct weir_net *net;
+    struct weir_net_import import;
+    const struct weir_net_config config = {
+        .batch = 1, .n_threads = 1, .backend = &weir_reference_backend};
+    ck_assert_int_eq(weir_model_build(spec, 1, &graph, &err), WEIR_OK);
+    ck_assert_int_eq(weir_net_create(graph, &config, &net, &err), WEIR_OK);
+    ck_assert_int_eq(weir_net_file_import(path, net, &import, &err), WEIR_OK);
+    memcpy(weir_net_input(net), in->data, in->n_elems * sizeof(float));
+    ck_assert_int_eq(weir_net_forward(net, 1, NULL), WEIR_OK);
+    ck_assert_uint_eq(out->n_elems, (size_t)weir_graph_output_shape(graph).c);
+    for (size_t k = 0; k < out->n_elems; k++) {
+        ck_assert(fabsf(((float *)out->data)[k] - weir_net_output(net)[k]) < 1e-5f);
+    }
+    weir_net_destroy(net);
+    weir_graph_destroy(graph);
+}
+
+START_TEST(a_detector_takes_pictures_of_any_size)
+{
+    static const struct {
+        const char *spec;
+        int64_t h, w;
+    } sizes[] = {{DETECTOR("8", "6"), 8, 6},
+                 {DETECTOR("20", "31"), 20, 31},
+                 {DETECTOR("20", "31"), 20, 31},
+                 {DETECTOR("8", "6"), 8, 6}};
+
+    struct serve_model *model;
+    struct weir_rng rng;
+    char why[EXECUTOR_WHY_BYTES];
+    test_model_save(path, DETECTOR("8", "6"), 3);
+    ck_assert_msg(executor_choose(path, NULL, &model, why, &err) == WEIR_OK, "%s", err.message);
+    ck_assert_int_eq(model->inputs[0].dims[1], 1);
+    ck_assert_int_eq(model->inputs[0].dims[3], -1);
+    ck_assert_int_eq(model->outputs[0].dims[1], -1);
+    weir_rng_init(&rng, 11, 0);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(sizes); i++) {
+        struct weir_tensor *in, *out;
+        const int64_t dims[] = {1, 1, sizes[i].h, sizes[i].w};
+        ck_assert_int_eq(weir_tensor_create(WEIR_DTYPE_FLOAT, 4, dims, &in, &err), WEIR_OK);
+        for (size_t k = 0; k < in->n_elems; k++) {
+            ((float *)in->data)[k] = (float)weir_rng_normal(&rng);
+        }
+        ck_assert_msg(serve_model_run(model, &in, &out, &err) == WEIR_OK, "%s", err.message);
+        expect_detector_output(sizes[i].spec, in, out);
+        weir_tensor_release(in);
+        weir_tensor_release(out);
+    }
+    struct weir_tensor *in, *out;
+    const int64_t large[] = {1, 1, 8, 5000};
+    ck_assert_int_eq(weir_tensor_create(WEIR_DTYPE_FLOAT, 4, large, &in, &err), WEIR_OK);
+    ck_assert_int_eq(serve_model_run(model, &in, &out, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "at most 4096"));
+    weir_tensor_release(in);
+    serve_model_unload(model);
+}
+
+END_TEST
+
 START_TEST(an_onnx_file_is_run_by_weirs_own)
 {
     unsigned char bytes[512];
@@ -244,6 +319,7 @@ int main(void)
     tcase_add_test(tcase, the_table_of_executors_keeps_the_laws_of_kinds);
     tcase_add_loop_test(tcase, a_net_file_gives_the_nets_output_at_any_batch, 0,
                         WEIR_ARRAY_LEN(runs));
+    tcase_add_test(tcase, a_detector_takes_pictures_of_any_size);
     tcase_add_test(tcase, an_onnx_file_is_run_by_weirs_own);
     tcase_add_test(tcase, an_input_that_does_not_fit_is_refused_and_the_model_goes_on);
     tcase_add_test(tcase, what_is_no_model_is_refused_by_a_sentence);
