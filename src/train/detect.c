@@ -13,7 +13,7 @@
 #define OVERLAP_KEPT    0.4F       /* of two detections; more is the same face */
 #define OVERLAP_FOUND   0.4F       /* with the truth */
 #define VISIBLE_MIN     0.4F
-#define CANDIDATES_MAX  300
+#define SCORE_LEAST     0.02F
 
 static const float width_ends[TRAIN_DETECT_WIDTHS] = {12, 24, 40, INFINITY};
 static const char *const width_names[TRAIN_DETECT_WIDTHS] = {
@@ -155,13 +155,12 @@ static size_t width_of(const struct weir_scene_face *face)
     return i;
 }
 
-/* What a detector for use would say, with any score, best first. */
-static size_t detect(const float *values, int width, int height,
-                     struct weir_detection out[CANDIDATES_MAX])
+/* What a detector for use would say, with any score, best first. @param out  As many as there are cells. */
+static size_t detect(const float *values, int width, int height, struct weir_detection *out)
 {
     size_t n = 0, n_cells = weir_cells_count(width, height);
-    const float least = logf(1.0F / TRAIN_DETECT_BINS);
-    for (size_t i = 0; i < n_cells && n < CANDIDATES_MAX; i++) {
+    const float least = logf(SCORE_LEAST / (1 - SCORE_LEAST));
+    for (size_t i = 0; i < n_cells; i++) {
         if (values[i] > least) {
             weir_cells_read(width, height, values, i, &out[n++]);
         }
@@ -199,13 +198,13 @@ weir_status train_detect_count(struct weir_net *net, const struct weir_dataset *
     }
     WEIR_TRY(weir_scene_look(dataset, sample, faces, &n, err));
     weir_scenes_size(dataset, &width, &height);
-    WEIR_AUTO(weir_auto_free)
-    struct weir_detection *found = malloc(CANDIDATES_MAX * sizeof *found);
+    size_t n_cells = weir_cells_count(width, height);
+    WEIR_AUTO(weir_auto_free) struct weir_detection *found = malloc(n_cells * sizeof *found);
     if (found == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for detections");
     }
-    size_t n_values = WEIR_CELL_VALUES * weir_cells_count(width, height);
-    size_t n_found = detect(weir_net_output(net) + i_image * n_values, width, height, found);
+    const float *values = weir_net_output(net) + i_image * WEIR_CELL_VALUES * n_cells;
+    size_t n_found = detect(values, width, height, found);
     *n_pictures(counts) += 1;
     for (size_t i = 0; i < n; i++) {
         n_faces(counts)[width_of(&faces[i])] += faces[i].visible >= VISIBLE_MIN;

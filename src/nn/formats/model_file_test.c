@@ -199,7 +199,7 @@ static const struct mistake mistakes[] = {
      "m: $.layers[0].bias: expected true or false, got 1"},
     {MODEL("{\"type\":\"conv\",\"k\":4,\"kernal\":3,\"kernel\":3}"),
      "m: $.layers[0].kernal: conv takes type, name, from, k, kernel, stride, pad, groups, "
-     "dilation, bias and"},
+     "dilation, bias, initial, initial_bias and"},
     {MODEL("{\"type\":\"relu\",\"k\":4}"), "m: $.layers[0].k: relu takes type, name, from and"},
     {MODEL("{\"type\":\"dropout\",\"rate\":1}"),
      "m: $.layers[0].rate: expected number in [0, 1), got 1"},
