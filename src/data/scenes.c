@@ -227,7 +227,8 @@ static weir_status check_options(const struct scenes *scenes, struct weir_error 
     }
     if (scenes->backgrounds != NULL && scenes_n_backgrounds(scenes) == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%zu photographs are too few: one of five is kept for measuring",
+                              "backgrounds: %zu photographs are too few: one of five is kept for "
+                              "measuring",
                               weir_dataset_n_samples(scenes->backgrounds));
     }
     return WEIR_OK;

@@ -196,11 +196,12 @@ static weir_status gather_all(struct gathered *gathered, const struct train_task
                               struct weir_error *err)
 {
     gathered->wants_brightness = true;
-    gathered->wants_scores = !task->is_embedding && task->validation == NULL;
+    const bool has_scores = !task->is_embedding && !task->is_detector;
+    gathered->wants_scores = has_scores && task->validation == NULL;
     WEIR_TRY(gather(gathered, task, task->dataset, input, net, err));
     if (task->is_embedding) {
         add_genuine_scores(gathered);
-    } else if (task->validation != NULL) {
+    } else if (has_scores && task->validation != NULL) {
         gathered->wants_brightness = false;
         gathered->wants_scores = true;
         WEIR_TRY(gather(gathered, task, task->validation, input, net, err));
@@ -250,7 +251,9 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
     const struct weir_shape shape = input->shape;
     WEIR_AUTO(free_all)
     struct gathered gathered = {
-        .max = WEIR_MIN(weir_dataset_n_samples(task->dataset), (size_t)TRAIN_BASELINE_MAX),
+        .max =
+            WEIR_MIN(weir_dataset_n_samples(task->dataset),
+                     (size_t)(task->is_detector ? TRAIN_BASELINE_SCENES_MAX : TRAIN_BASELINE_MAX)),
         .dim = (size_t)weir_graph_output_shape(task->graph).c,
         .n_pixels = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w};
     WEIR_TRY(allocate(&gathered, task, net, err));

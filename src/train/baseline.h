@@ -15,8 +15,9 @@
 
 #include "train/task.h"
 
-/** Most pictures in it; of more the seed chooses. */
-#define TRAIN_BASELINE_MAX 10000
+/** Most pictures in it, and scenes, which are composed for it; of more the seed chooses. */
+#define TRAIN_BASELINE_MAX        10000
+#define TRAIN_BASELINE_SCENES_MAX 500
 
 /**
  * Compute the baseline.

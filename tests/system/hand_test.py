@@ -94,6 +94,18 @@ class Reasons(Hand):
         self.assertIn("one class", event["message"])
         wait_until(lambda: "one_class" in self.weir("logs", job["id"]), 10, "the worker's warning")
 
+    def test_a_detector_is_composed_of_two_named_datasets(self):
+        job = self.server.post("/jobs", {"name": "t", "kind": "train", "spec": {
+            "model": "face-detect", "dataset": "one", "backgrounds": "one", "input": "1,32,48", "scenes": 32, "epochs": 1}})
+        ended = self.ended(job["id"])
+        self.assertEqual(ended["state"], "SUCCEEDED", ended["reason"])
+        run = self.server.get("/runs/" + ended["run"])
+        self.assertEqual((run["parameters"]["backgrounds_dataset"], run["parameters"]["backgrounds_dataset_version"]), ("one", 1))
+        self.assertEqual(self.events("kind=one_class&subject=job/" + job["id"]), [])
+        job = self.server.post("/jobs", {"name": "t", "kind": "train", "spec": {
+            "model": "lenet", "dataset": "one", "backgrounds": "one", "epochs": 1, "input": "1,28,28"}})
+        self.assertIn("backgrounds: only a detector", self.ended(job["id"])["reason"])
+
 
 class Models(Hand):
     def test_a_model_without_a_name_stays_with_its_run_until_it_gets_one(self):

@@ -73,6 +73,7 @@ class Names(unittest.TestCase):
     def test_a_pair_that_cannot_work_is_refused_before_it_trains(self):
         self.refused(DOOR.replace("face-embed", "lenet"), "$.links[0]", '"see"', "lenet, a classifier",
                      "model: face-embed in $.pipelines[0]")
+        self.refused(DOOR.replace("face-embed", "face-detect"), "$.links[0]", '"see"', "face-detect, a detector", "registers")
         self.refused(DOOR.replace("face-embed", "face-embd"), "$.pipelines[0].model", 'did you mean "face-embed"?')
         self.refused(DOOR.replace("face-embed", "models/own.json"), "$.pipelines[0].model", "relative path")
         classifier = self.server.root / "classifier.json"

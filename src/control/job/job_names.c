@@ -6,6 +6,7 @@
 #include "control/job/batch.h"
 #include "control/job/code.h"
 #include "framework/framework.h"
+#include "framework/model_names.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -106,12 +107,14 @@ static weir_status check_pictures(const struct weir_dataset *dataset,
                                 (long long)version->version, dataset->name);
 }
 
-/* One class is learnt without looking: people should know before they trust the figure. */
+/* One class is learnt without looking: people should know before they trust the figure. A detector does not tell classes apart. */
 static const char *tell_of_classes(const struct reading *reading,
                                    const struct weir_dataset *dataset,
                                    const struct weir_dataset_version *version)
 {
-    return version->n_classes != 1
+    const char *name = spec_text(reading, "model");
+    const struct weir_model_name *model = name != NULL ? weir_model_name_find(name) : NULL;
+    return version->n_classes != 1 || (model != NULL && model->is_detector)
                ? NULL
                : weir_arena_printf(
                      reading->control->arena,

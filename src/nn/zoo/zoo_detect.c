@@ -36,15 +36,15 @@ static void detect_head(struct weir_buf *out, const char *name, const char *from
 void zoo_face_detect_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {
     zoo_begin(out, name, shape);
-    detect_conv(out, 1, 12, 2);
-    detect_conv(out, 2, 24, 2);
-    detect_conv(out, 3, 24, 1);
-    detect_conv(out, 4, 48, 2);
-    detect_conv(out, 5, 48, 1);
-    detect_conv(out, 6, 48, 1);
-    detect_conv(out, 7, 64, 2);
-    detect_conv(out, 8, 64, 1);
-    detect_conv(out, 9, 64, 1);
+    detect_conv(out, 1, 16, 2);
+    detect_conv(out, 2, 32, 2);
+    detect_conv(out, 3, 32, 1);
+    detect_conv(out, 4, 64, 2);
+    detect_conv(out, 5, 64, 1);
+    detect_conv(out, 6, 64, 1);
+    detect_conv(out, 7, 96, 2);
+    detect_conv(out, 8, 96, 1);
+    detect_conv(out, 9, 96, 1);
     detect_head(out, "score8", "relu6", 1);
     detect_head(out, "score16", "relu9", 1);
     detect_head(out, "place8", "relu6", 14);
