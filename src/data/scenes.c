@@ -166,8 +166,9 @@ static float visible_of(const struct scenes *scenes, const struct scene_plan *pl
     const struct figure *f = &plan->figures[i_figure];
     int n_seen = 0;
     for (int i = 0; i < VISIBLE_POINTS * VISIBLE_POINTS; i++) {
-        float x = f->cx + f->w * (((float)(i % VISIBLE_POINTS) + 0.5F) / VISIBLE_POINTS - 0.5F);
-        float y = f->cy + f->h * (((float)(i / VISIBLE_POINTS) + 0.5F) / VISIBLE_POINTS - 0.5F);
+        int column = i % VISIBLE_POINTS, row = i / VISIBLE_POINTS;
+        float x = f->cx + f->w * (((float)column + 0.5F) / VISIBLE_POINTS - 0.5F);
+        float y = f->cy + f->h * (((float)row + 0.5F) / VISIBLE_POINTS - 0.5F);
         bool is_seen = x >= 0 && y >= 0 && x < (float)scenes->options.width &&
                        y < (float)scenes->options.height;
         for (size_t k = i_figure + 1; is_seen && k < plan->n_figures; k++) {

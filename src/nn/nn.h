@@ -172,9 +172,9 @@ void weir_graph_margin_loss(struct weir_graph *graph, const char *name, weir_val
                             int32_t n_classes, float scale, float margin);
 
 /**
- * Ends the graph with a loss: is something in this cell of the picture, and where.
+ * Ends the graph with a loss: is something in this square of the picture, and where.
  *
- * The vector x has n_values numbers of each cell, C / n_values cells: first the scores of all cells, as logits, then the other
+ * The vector x has n_values numbers of each square, C / n_values squares: first the scores of all, as logits, then the other
  * numbers in any order. It is compared with the targets of the image (weir_net_targets), as many numbers; a NaN there leaves its
  * number out. Scores: the penalty-reduced focal loss (alpha 2, beta 4) of CenterNet (Zhou et al., arXiv 1904.07850), where the target is 1 in
  * the middle of a thing and less beside it. The others: smooth L1, times scale. The loss of an image is the sum.

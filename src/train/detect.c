@@ -1,7 +1,7 @@
 #include "train/detect.h"
 
 #include "train/task.h"
-#include "vision/cells.h"
+#include "vision/grid.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ bool train_detect_target(struct weir_net *net, const struct weir_dataset *datase
                          uint64_t sample)
 {
     struct weir_scene_face faces[WEIR_SCENE_FACES_MAX];
-    struct weir_cell_face learnt[WEIR_SCENE_FACES_MAX];
+    struct weir_grid_face learnt[WEIR_SCENE_FACES_MAX];
     size_t n = 0;
     if (weir_net_targets(net) == NULL || dataset == NULL) {
         return true;
@@ -113,14 +113,14 @@ bool train_detect_target(struct weir_net *net, const struct weir_dataset *datase
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        learnt[i] = (struct weir_cell_face){.box = {faces[i].x, faces[i].y, faces[i].w, faces[i].h},
+        learnt[i] = (struct weir_grid_face){.box = {faces[i].x, faces[i].y, faces[i].w, faces[i].h},
                                             .visible = faces[i].visible};
         memcpy(learnt[i].points, faces[i].points, sizeof learnt[i].points);
     }
     int width, height;
     weir_scenes_size(dataset, &width, &height);
-    size_t n_values = WEIR_CELL_VALUES * weir_cells_count(width, height);
-    weir_cells_encode(width, height, learnt, n, weir_net_targets(net) + i_image * n_values);
+    size_t n_values = WEIR_GRID_VALUES * weir_grid_count(width, height);
+    weir_grid_encode(width, height, learnt, n, weir_net_targets(net) + i_image * n_values);
     return true;
 }
 
@@ -155,14 +155,14 @@ static size_t width_of(const struct weir_scene_face *face)
     return i;
 }
 
-/* What a detector for use would say, with any score, best first. @param out  As many as there are cells. */
+/* What a detector for use would say, with any score, best first. @param out  As many as there are squares. */
 static size_t detect(const float *values, int width, int height, struct weir_detection *out)
 {
-    size_t n = 0, n_cells = weir_cells_count(width, height);
+    size_t n = 0, n_squares = weir_grid_count(width, height);
     const float least = logf(SCORE_LEAST / (1 - SCORE_LEAST));
-    for (size_t i = 0; i < n_cells; i++) {
+    for (size_t i = 0; i < n_squares; i++) {
         if (values[i] > least) {
-            weir_cells_read(width, height, values, i, &out[n++]);
+            weir_grid_read(width, height, values, i, &out[n++]);
         }
     }
     return weir_detections_suppress(out, n, OVERLAP_KEPT);
@@ -198,12 +198,12 @@ weir_status train_detect_count(struct weir_net *net, const struct weir_dataset *
     }
     WEIR_TRY(weir_scene_look(dataset, sample, faces, &n, err));
     weir_scenes_size(dataset, &width, &height);
-    size_t n_cells = weir_cells_count(width, height);
-    WEIR_AUTO(weir_auto_free) struct weir_detection *found = malloc(n_cells * sizeof *found);
+    size_t n_squares = weir_grid_count(width, height);
+    WEIR_AUTO(weir_auto_free) struct weir_detection *found = malloc(n_squares * sizeof *found);
     if (found == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for detections");
     }
-    const float *values = weir_net_output(net) + i_image * WEIR_CELL_VALUES * n_cells;
+    const float *values = weir_net_output(net) + i_image * WEIR_GRID_VALUES * n_squares;
     size_t n_found = detect(values, width, height, found);
     *n_pictures(counts) += 1;
     for (size_t i = 0; i < n; i++) {

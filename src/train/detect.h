@@ -2,7 +2,7 @@
  * Detectors: what they learn from, and how well they find.
  *
  * A detector's pictures are scenes (data/scenes.h), composed of the faces of the dataset and of backgrounds; its targets are what
- * vision/cells.h makes of the faces that a scene shows. With validation data the detector is measured on scenes of these faces, which
+ * vision/grid.h makes of the faces that a scene shows. With validation data the detector is measured on scenes of these faces, which
  * should be of other people, on backgrounds that none of the scenes it learns from has.
  */
 #ifndef WEIR_TRAIN_DETECT_H

@@ -102,7 +102,7 @@ START_TEST(figures_are_those_of_their_definition)
 
 END_TEST
 
-/* As if a net had said of each cell what it should, and of all others that they are hardly faces. */
+/* As if a net had said of each square what it should, and of all others that they are hardly faces. */
 START_TEST(what_is_said_is_compared_with_what_is_shown)
 {
     struct weir_train_config config = detector(1, 1);

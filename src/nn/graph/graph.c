@@ -559,11 +559,11 @@ void weir_graph_detect_loss(struct weir_graph *graph, const char *name, weir_val
     }
     struct weir_shape shape = value_shape(graph, x);
     if (n_values < 2 || shape.c % n_values != 0 || !(scale > 0) || !isfinite(scale)) {
-        fail(
-            graph, WEIR_ERR_INVALID,
-            "layer %s: wants a positive scale, and 2 values or more of each cell, which divide the "
-            "%d that it reads",
-            name, shape.c);
+        fail(graph, WEIR_ERR_INVALID,
+             "layer %s: wants a positive scale, and 2 values or more of each square, which divide "
+             "the "
+             "%d that it reads",
+             name, shape.c);
         return;
     }
     struct graph_layer *layer = append(graph, LAYER_DETECT_LOSS, name, &x, 1, shape);

@@ -52,7 +52,7 @@ struct graph_layer {
     float scale;                        /**< MARGIN_LOSS, DETECT_LOSS, SCALE. */
     float margin;                       /**< MARGIN_LOSS. */
     int32_t n_classes;                  /**< MARGIN_LOSS. */
-    int32_t n_values;                   /**< DETECT_LOSS: numbers that a cell has. */
+    int32_t n_values;                   /**< DETECT_LOSS: numbers that a square has. */
 };
 
 struct weir_graph {

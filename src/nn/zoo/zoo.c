@@ -142,7 +142,7 @@ static const struct weir_zoo_model models[] = {
     {"mlp", "Hidden layers of 256 and 128 units.", {1, 28, 28}, 0, mlp_write},
     {"resnet18", "Residual network of 18 layers, torchvision's names; below 64 pixels a 3x3 stem.", {3, 224, 224}, 1, zoo_resnet_write},
     {"face-embed", "A grey face to a unit vector: 128 numbers of four convolutions, and the picture made small; angular margin loss.", {1, 56, 46}, 0, face_embed_write},
-    {"face-detect", "Faces in a grey picture of any size: nine convolutions, cells of 8 and 16 pixels; detect loss.", {1, 192, 320}, 16, zoo_face_detect_write},
+    {"face-detect", "Faces in a grey picture of any size: nine convolutions, squares of 8 and 16 pixels; detect loss.", {1, 192, 320}, 16, zoo_face_detect_write},
     {"trivial", "tf_cnn_benchmarks' trivial: hidden layers of 1 and 4096 units.", {3, 227, 227}, 1, trivial_write},
     {"alexnet", "torchvision's AlexNet (one tower), its names.", {3, 224, 224}, 63, zoo_alexnet_write},
     {"vgg11", "VGG of 11 layers without batch norm, torchvision's names.", {3, 224, 224}, 32, zoo_vgg_write},

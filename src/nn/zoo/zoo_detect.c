@@ -16,8 +16,8 @@ static void detect_conv(struct weir_buf *out, int n, int k, int stride)
     zoo_plain(out, name, "relu");
 }
 
-/** k numbers of each cell of the value `from`, as a vector: "score8" and "score8.flat". Few outputs begin with large weights (He et
- *  al.'s rule counts outputs), so these begin smaller: all places near the cell, and all scores near a tenth, as most cells show no
+/** k numbers of each square of the value `from`, as a vector: "score8" and "score8.flat". Few outputs begin with large weights (He et
+ *  al.'s rule counts outputs), so these begin smaller: all places near the square, and all scores near a tenth, as most squares show no
  *  face (the prior of Lin et al., ICCV 2017). */
 static void detect_head(struct weir_buf *out, const char *name, const char *from, int k)
 {
@@ -30,8 +30,8 @@ static void detect_head(struct weir_buf *out, const char *name, const char *from
 }
 
 /*
- * Convolutions alone, so that a picture of any size will do. The form of the output is vision/cells.h's: faces are found at
- * two scales, cells of 8 and of 16 pixels.
+ * Convolutions alone, so that a picture of any size will do. The form of the output is vision/grid.h's: faces are found at
+ * two scales, squares of 8 and of 16 pixels.
  */
 void zoo_face_detect_write(const char *name, const struct weir_shape *shape, struct weir_buf *out)
 {
@@ -49,7 +49,7 @@ void zoo_face_detect_write(const char *name, const struct weir_shape *shape, str
     detect_head(out, "score16", "relu9", 1);
     detect_head(out, "place8", "relu6", 14);
     detect_head(out, "place16", "relu9", 14);
-    zoo_layer(out, "cells", "concat",
+    zoo_layer(out, "grid", "concat",
               ",\"from\":[\"score8.flat\",\"score16.flat\",\"place8.flat\",\"place16.flat\"]");
     (void)weir_buf_puts(out, "],\"loss\":{\"type\":\"detect\",\"values\":15}}");
 }

@@ -103,7 +103,7 @@ START_TEST(a_net_file_gives_the_nets_output_at_any_batch)
 
 END_TEST
 
-/* Cells of 2 pixels, 3 numbers each, of an image of H rows and W columns. */
+/* Squares of 2 pixels, 3 numbers each, of an image of H rows and W columns. */
 #define DETECTOR(h, w)                                                                             \
     "{\"input\": [1, " h ", " w "], \"layers\": ["                                                 \
     "{\"name\": \"a\", \"type\": \"conv\", \"k\": 3, \"kernel\": 3, \"stride\": 2, \"pad\": 1},"   \

@@ -1,5 +1,5 @@
-/* Cells: targets against a plain reading of their definition, and back to the faces that they were made of. */
-#include "vision/cells.h"
+/* Grid: targets against a plain reading of their definition, and back to the faces that they were made of. */
+#include "vision/grid.h"
 
 #include "base/rng.h"
 #include "base/test_main.h"
@@ -14,12 +14,12 @@
 #define ROWS_8    15
 #define N_8       (COLUMNS_8 * ROWS_8)
 #define N_16      (13 * 8)
-#define N_CELLS   (N_8 + N_16)
+#define N_SQUARES (N_8 + N_16)
 
-static void draw_faces(struct weir_rng *rng, struct weir_cell_face faces[N_FACES])
+static void draw_faces(struct weir_rng *rng, struct weir_grid_face faces[N_FACES])
 {
     for (int i = 0; i < N_FACES; i++) {
-        struct weir_cell_face *f = &faces[i];
+        struct weir_grid_face *f = &faces[i];
         float w = 4 + 60 * weir_rng_f32(rng);
         f->box = (struct weir_box){WIDTH * weir_rng_f32(rng) - w / 2,
                                    HEIGHT * weir_rng_f32(rng) - w / 2, w, 1.2F * w};
@@ -30,13 +30,13 @@ static void draw_faces(struct weir_rng *rng, struct weir_cell_face faces[N_FACES
     }
 }
 
-static bool is_plain(const struct weir_cell_face *face)
+static bool is_plain(const struct weir_grid_face *face)
 {
     return face->box.w >= 6 && face->visible >= 0.4F;
 }
 
-/* The score of one cell by its definition, without regard to what is left out. */
-static double score_at(const struct weir_cell_face *faces, int side, int column, int row)
+/* The score of one square by its definition, without regard to what is left out. */
+static double score_at(const struct weir_grid_face *faces, int side, int column, int row)
 {
     double best = 0;
     for (int i = 0; i < N_FACES; i++) {
@@ -52,8 +52,8 @@ static double score_at(const struct weir_cell_face *faces, int side, int column,
     return best;
 }
 
-/* Is there a face that nothing is to be learnt of, around this cell? */
-static bool is_near_unlearnt(const struct weir_cell_face *faces, int side, int column, int row)
+/* Is there a face that nothing is to be learnt of, around this square? */
+static bool is_near_unlearnt(const struct weir_grid_face *faces, int side, int column, int row)
 {
     for (int i = 0; i < N_FACES; i++) {
         double u = (column + 0.5) * side - ((double)faces[i].box.x + (double)faces[i].box.w / 2);
@@ -69,22 +69,22 @@ static bool is_near_unlearnt(const struct weir_cell_face *faces, int side, int c
 START_TEST(scores_are_those_of_the_definition)
 {
     struct weir_rng rng;
-    struct weir_cell_face faces[N_FACES];
-    float *targets = calloc(WEIR_CELL_VALUES * N_CELLS, sizeof *targets);
-    ck_assert_uint_eq(weir_cells_count(WIDTH, HEIGHT), N_CELLS);
+    struct weir_grid_face faces[N_FACES];
+    float *targets = calloc(WEIR_GRID_VALUES * N_SQUARES, sizeof *targets);
+    ck_assert_uint_eq(weir_grid_count(WIDTH, HEIGHT), N_SQUARES);
     weir_rng_init(&rng, (uint64_t)_i, 1);
     draw_faces(&rng, faces);
-    weir_cells_encode(WIDTH, HEIGHT, faces, N_FACES, targets);
-    for (int i = 0; i < N_CELLS; i++) {
+    weir_grid_encode(WIDTH, HEIGHT, faces, N_FACES, targets);
+    for (int i = 0; i < N_SQUARES; i++) {
         int side = i < N_8 ? 8 : 16, columns = i < N_8 ? COLUMNS_8 : 13, at = i < N_8 ? i : i - N_8;
         double expected = score_at(faces, side, at % columns, at / columns);
         if (isnan(targets[i])) {
             ck_assert_msg(is_near_unlearnt(faces, side, at % columns, at / columns),
-                          "seed %d, cell %d is left out", _i, i);
+                          "seed %d, square %d is left out", _i, i);
         } else {
             /* Beyond three spreads it is 0. */
             ck_assert_msg(fabs((double)targets[i] - expected) < 0.0112,
-                          "seed %d, cell %d: %g, not %g", _i, i, (double)targets[i], expected);
+                          "seed %d, square %d: %g, not %g", _i, i, (double)targets[i], expected);
         }
     }
     free(targets);
@@ -96,19 +96,19 @@ END_TEST
 START_TEST(targets_are_the_faces_again)
 {
     struct weir_rng rng;
-    struct weir_cell_face faces[N_FACES];
+    struct weir_grid_face faces[N_FACES];
     int n_found = 0;
-    float *targets = calloc(WEIR_CELL_VALUES * N_CELLS, sizeof *targets);
+    float *targets = calloc(WEIR_GRID_VALUES * N_SQUARES, sizeof *targets);
     weir_rng_init(&rng, (uint64_t)_i, 1);
     draw_faces(&rng, faces);
-    weir_cells_encode(WIDTH, HEIGHT, faces, N_FACES, targets);
-    for (size_t i = 0; i < N_CELLS; i++) {
+    weir_grid_encode(WIDTH, HEIGHT, faces, N_FACES, targets);
+    for (size_t i = 0; i < N_SQUARES; i++) {
         struct weir_detection found;
         bool is_face = false;
         if (!(targets[i] >= 0.6F)) {
             continue;
         }
-        weir_cells_read(WIDTH, HEIGHT, targets, i, &found);
+        weir_grid_read(WIDTH, HEIGHT, targets, i, &found);
         for (int k = 0; k < N_FACES; k++) {
             bool is_same = fabsf(found.box.x - faces[k].box.x) < 1e-2F &&
                            fabsf(found.box.y - faces[k].box.y) < 1e-2F &&
@@ -119,7 +119,7 @@ START_TEST(targets_are_the_faces_again)
             }
             is_face = is_face || (is_same && is_plain(&faces[k]));
         }
-        ck_assert_msg(is_face, "seed %d, cell %zu is of no face", _i, i);
+        ck_assert_msg(is_face, "seed %d, square %zu is of no face", _i, i);
         n_found++;
     }
     int n_plain = 0;
@@ -134,5 +134,5 @@ START_TEST(targets_are_the_faces_again)
 
 END_TEST
 
-WEIR_TEST_LOOPS_MAIN("cells", {scores_are_those_of_the_definition, 40},
+WEIR_TEST_LOOPS_MAIN("squares", {scores_are_those_of_the_definition, 40},
                      {targets_are_the_faces_again, 40})

@@ -1,24 +1,33 @@
-#include "vision/cells.h"
+#include "vision/grid.h"
 
 #include "base/macros.h"
 
 #include <math.h>
 
 #define N_SCALES    2
-#define N_PLACE     (WEIR_CELL_VALUES - 1)
+#define N_PLACE     (WEIR_GRID_VALUES - 1)
 #define MIN_WIDTH   6.0F /* of a face that is learnt */
 #define MIN_VISIBLE 0.4F
 #define PARTING     26.0F /* wider faces are the coarse scale's */
 #define BETWEEN     1.25F /* up to this factor from the parting the other scale may see a face too */
 #define SPREAD      0.16F /* of a score around its middle, in widths */
-#define SPREAD_MIN  0.5F  /* in cells */
-#define NEAR        0.6F  /* a score from which on a cell tells the place too */
+#define SPREAD_MIN  0.5F  /* in squares */
+#define NEAR        0.6F  /* a score from which on a square tells the place too */
 
 struct scale {
     int side, columns, rows;
     size_t first;       /* of its scores */
     size_t first_place; /* of its planes */
 };
+
+/* The middle of a square, in pixels. */
+static void middle_of(const struct scale *scale, size_t i_square, float *out_u, float *out_v)
+{
+    int row = (int)(i_square / (size_t)scale->columns);
+    int column = (int)(i_square % (size_t)scale->columns);
+    *out_u = ((float)column + 0.5F) * (float)scale->side;
+    *out_v = ((float)row + 0.5F) * (float)scale->side;
+}
 
 static size_t scales_of(int width, int height, struct scale out[N_SCALES])
 {
@@ -37,7 +46,7 @@ static size_t scales_of(int width, int height, struct scale out[N_SCALES])
     return n;
 }
 
-size_t weir_cells_count(int width, int height)
+size_t weir_grid_count(int width, int height)
 {
     struct scale scales[N_SCALES];
     return scales_of(width, height, scales);
@@ -45,26 +54,25 @@ size_t weir_cells_count(int width, int height)
 
 /* ---- targets -------------------------------------------------------------------------------- */
 
-static void put_place(const struct scale *scale, size_t i_cell, const struct weir_cell_face *face,
+static void put_place(const struct scale *scale, size_t i_square, const struct weir_grid_face *face,
                       float *out)
 {
-    size_t n_cells = (size_t)scale->columns * (size_t)scale->rows;
-    float side = (float)scale->side;
-    float u = ((float)(i_cell % (size_t)scale->columns) + 0.5F) * side;
-    float v = ((float)(i_cell / (size_t)scale->columns) + 0.5F) * side;
-    float *at = out + scale->first_place + i_cell;
-    at[0 * n_cells] = (face->box.x + face->box.w / 2 - u) / side;
-    at[1 * n_cells] = (face->box.y + face->box.h / 2 - v) / side;
-    at[2 * n_cells] = logf(face->box.w / (2 * side));
-    at[3 * n_cells] = logf(face->box.h / (2 * side));
+    size_t n_squares = (size_t)scale->columns * (size_t)scale->rows;
+    float side = (float)scale->side, u, v;
+    middle_of(scale, i_square, &u, &v);
+    float *at = out + scale->first_place + i_square;
+    at[0 * n_squares] = (face->box.x + face->box.w / 2 - u) / side;
+    at[1 * n_squares] = (face->box.y + face->box.h / 2 - v) / side;
+    at[2 * n_squares] = logf(face->box.w / (2 * side));
+    at[3 * n_squares] = logf(face->box.h / (2 * side));
     for (size_t k = 0; k < WEIR_FACE_POINTS; k++) {
-        at[(4 + 2 * k) * n_cells] = (face->points[2 * k] - u) / (2 * side);
-        at[(5 + 2 * k) * n_cells] = (face->points[2 * k + 1] - v) / (2 * side);
+        at[(4 + 2 * k) * n_squares] = (face->points[2 * k] - u) / (2 * side);
+        at[(5 + 2 * k) * n_squares] = (face->points[2 * k + 1] - v) / (2 * side);
     }
 }
 
 /* One face at one scale: scores around its middle, or NaN there if nothing is to be learnt of it. */
-static void put_face(const struct scale *scale, const struct weir_cell_face *face, bool is_learnt,
+static void put_face(const struct scale *scale, const struct weir_grid_face *face, bool is_learnt,
                      float *out)
 {
     float side = (float)scale->side;
@@ -74,17 +82,17 @@ static void put_face(const struct scale *scale, const struct weir_cell_face *fac
     for (int y = WEIR_MAX(row - reach, 0); y <= WEIR_MIN(row + reach, scale->rows - 1); y++) {
         for (int x = WEIR_MAX(column - reach, 0); x <= WEIR_MIN(column + reach, scale->columns - 1);
              x++) {
-            size_t i_cell = (size_t)y * (size_t)scale->columns + (size_t)x;
+            size_t i_square = (size_t)y * (size_t)scale->columns + (size_t)x;
             float dx = (float)x + 0.5F - cx, dy = (float)y + 0.5F - cy;
             bool is_middle = x == column && y == row;
             float score = is_middle ? 1 : expf(-(dx * dx + dy * dy) / (2 * spread * spread));
-            float *at = &out[scale->first + i_cell];
+            float *at = &out[scale->first + i_square];
             if (!is_learnt) {
                 *at = score >= 0.1F && *at < 1 ? NAN : *at;
             } else if (!(*at >= score)) {
                 *at = score;
                 if (score >= NEAR) {
-                    put_place(scale, i_cell, face, out);
+                    put_place(scale, i_square, face, out);
                 }
             }
         }
@@ -92,7 +100,7 @@ static void put_face(const struct scale *scale, const struct weir_cell_face *fac
 }
 
 /* 2: the face is of this scale; 1: it may be seen here too; 0: it is not. */
-static int belongs(const struct weir_cell_face *face, int i_scale)
+static int belongs(const struct weir_grid_face *face, int i_scale)
 {
     float ratio = face->box.w / PARTING;
     bool is_own = (ratio < 1) == (i_scale == 0);
@@ -100,13 +108,13 @@ static int belongs(const struct weir_cell_face *face, int i_scale)
     return is_own ? 2 : is_near ? 1 : 0;
 }
 
-void weir_cells_encode(int width, int height, const struct weir_cell_face *faces, size_t n_faces,
-                       float *out)
+void weir_grid_encode(int width, int height, const struct weir_grid_face *faces, size_t n_faces,
+                      float *out)
 {
     struct scale scales[N_SCALES];
-    size_t n_cells = scales_of(width, height, scales);
-    for (size_t i = 0; i < WEIR_CELL_VALUES * n_cells; i++) {
-        out[i] = i < n_cells ? 0 : NAN;
+    size_t n_squares = scales_of(width, height, scales);
+    for (size_t i = 0; i < WEIR_GRID_VALUES * n_squares; i++) {
+        out[i] = i < n_squares ? 0 : NAN;
     }
     for (int pass = 0; pass < 2; pass++) { /* what is not learnt never covers what is */
         for (size_t i = 0; i < n_faces; i++) {
@@ -124,24 +132,23 @@ void weir_cells_encode(int width, int height, const struct weir_cell_face *faces
 
 /* ---- detections ----------------------------------------------------------------------------- */
 
-void weir_cells_read(int width, int height, const float *values, size_t i_cell,
-                     struct weir_detection *out)
+void weir_grid_read(int width, int height, const float *values, size_t i_square,
+                    struct weir_detection *out)
 {
     struct scale scales[N_SCALES];
     (void)scales_of(width, height, scales);
-    const struct scale *scale = &scales[i_cell >= scales[1].first];
-    size_t n_cells = (size_t)scale->columns * (size_t)scale->rows, i = i_cell - scale->first;
-    float side = (float)scale->side;
-    float u = ((float)(i % (size_t)scale->columns) + 0.5F) * side;
-    float v = ((float)(i / (size_t)scale->columns) + 0.5F) * side;
+    const struct scale *scale = &scales[i_square >= scales[1].first];
+    size_t n_squares = (size_t)scale->columns * (size_t)scale->rows, i = i_square - scale->first;
+    float side = (float)scale->side, u, v;
+    middle_of(scale, i, &u, &v);
     const float *at = values + scale->first_place + i;
-    float w = 2 * side * expf(at[2 * n_cells]), h = 2 * side * expf(at[3 * n_cells]);
+    float w = 2 * side * expf(at[2 * n_squares]), h = 2 * side * expf(at[3 * n_squares]);
     *out = (struct weir_detection){
-        .box = {u + at[0] * side - w / 2, v + at[n_cells] * side - h / 2, w, h},
-        .score = 1 / (1 + expf(-values[i_cell])),
+        .box = {u + at[0] * side - w / 2, v + at[n_squares] * side - h / 2, w, h},
+        .score = 1 / (1 + expf(-values[i_square])),
         .has_points = true};
     for (size_t k = 0; k < WEIR_FACE_POINTS; k++) {
-        out->points[2 * k] = u + 2 * side * at[(4 + 2 * k) * n_cells];
-        out->points[2 * k + 1] = v + 2 * side * at[(5 + 2 * k) * n_cells];
+        out->points[2 * k] = u + 2 * side * at[(4 + 2 * k) * n_squares];
+        out->points[2 * k + 1] = v + 2 * side * at[(5 + 2 * k) * n_squares];
     }
 }
