@@ -37,7 +37,7 @@ const struct weir_option weir_training_table[] = {
     OPT_WORDS(WEIR_WORDS("skip", "fatal"), 0, data.on_damage, "on-damage", TEXT, "skip",     0, 0, "RULE", "Damaged pictures: skip or fatal"),
     OPT(data.mirror_classes, "mirror-classes",     BOOL, NULL,       0, 0, NULL, "Of an embedding: train on mirror images too, as further classes"),
     OPT_FLAGS(WEIR_OPTION_PATH, data.backgrounds, "backgrounds", TEXT, NULL, 0, 0, "DIR", "Of a detector: photographs without faces, to compose the faces into; without: textures"),
-    OPT(data.scenes,        "scenes",             INT,  "3000",     1, 1 << 24, "N", "Of a detector: scenes that are composed of faces and backgrounds; an epoch is all of them"),
+    OPT(data.scenes,        "scenes",             INT,  "10000",     1, 1 << 24, "N", "Of a detector: scenes that are composed of faces and backgrounds; an epoch is all of them"),
     OPT(data.face_box,      "face-box",           TEXT, NULL,       0, 0, "L,T,R,B", "Of a detector: where the face lies in its pictures, from forehead to chin, as shares of width and height; without: 0.078,0.14,0.911,0.967, a head that fills them"),
     OPT(loop.epochs,        "epochs",             INT,  "0",        0, EPOCHS_MAX, "N", "Passes over the data; 0: 10, or as many more as --steps needs"),
     OPT(loop.steps,         "steps",              INT,  "0",        0, EPOCHS_MAX, "N", "Without --epochs: train for at least so many steps"),

@@ -9,7 +9,7 @@
  *     mlp         fc 256, fc 128, fc                                      235,146 (28x28 grey)
  *     resnet18    torchvision's structure and parameter names             11,689,512 (224x224)
  *     face-embed  conv5-16, 32, 64, 96, fc 128: a unit vector; margin     509,696 (46x56 grey)
- *     face-detect conv3-12, 24, 24, 48x3, 64x3, heads at two scales       177,042 (192x320 grey)
+ *     face-detect conv3-16, 32, 32, 64x3, 96x3, heads at two scales       350,062 (192x320 grey)
  *     trivial     fc 1, fc 4096, fc: tf_cnn_benchmarks'                   4,259,780 (227x227)
  *     alexnet     torchvision's                                           61,100,840 (224x224)
  *     vgg11       13, 16, 19: torchvision's without batch norm            132,863,336 (vgg11)
