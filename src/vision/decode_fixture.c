@@ -89,6 +89,36 @@ static void centernet_generic(struct fixture *f)
     }
 }
 
+/* Faces of up to 26 pixels are told of in squares of 8, wider ones of 16: no matter here, so by turns. */
+static void own(struct fixture *f)
+{
+    int n = 0, turn = 0, first[2], first_place[2];
+    for (int s = 0; s < 2; s++) {
+        first[s] = n;
+        n += places(f->scene->width, 8 << s) * places(f->scene->height, 8 << s);
+    }
+    for (int s = 0; s < 2; s++) {
+        first_place[s] = n + 14 * first[s];
+    }
+    float *all = fixture_add(f, "output", -5, 2, 1, 15 * n);
+    FOR_THINGS(f, t)
+    {
+        int s = turn++ % 2, side = 8 << s, w = places(f->scene->width, side);
+        int x = (int)(centre_x(t) / side), y = (int)(centre_y(t) / side);
+        int i = y * w + x, step = w * places(f->scene->height, side);
+        double u = side * (x + 0.5), v = side * (y + 0.5);
+        float *place = all + first_place[s] + i;
+        all[first[s] + i] = (float)logit(t->score);
+        place[0] = (float)((centre_x(t) - u) / side);
+        place[step] = (float)((centre_y(t) - v) / side);
+        place[2 * step] = (float)log(wide(t) / (2 * side));
+        place[3 * step] = (float)log(high(t) / (2 * side));
+        for (int k = 0; k < 10; k++) {
+            place[(4 + k) * step] = (float)((t->points[k] - (k % 2 == 0 ? u : v)) / (2 * side));
+        }
+    }
+}
+
 /* ---- faces of three strides ------------------------------------------------------------------------------ */
 
 static void yunet(struct fixture *f)
@@ -437,6 +467,8 @@ const struct encoder fixture_encoders[] = {
     {"caffe-ssd",         "caffe-ssd",         NULL, 300, 300, false, true, false, caffe_ssd},
     {"detr",              "detr",              NULL, 0, 0, false, true, false, detr},
     {"rt-detr",           "rt-detr",           NULL, 0, 0, false, true, false, rt_detr},
+    {"Weir's own",        "weir",              NULL, 0, 0, true, false, false, own},
+    {"Weir's own, odd",   "weir",              NULL, 301, 203, true, false, false, own},
     {"yolo v5",           "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_v5},
     {"yolo v5 of faces",  "yolo",              "{\"points\":5}", 0, 0, true, false, false, fixture_yolo_v5_face},
     {"yolo v5, heads",    "yolo",              NULL, 0, 0, false, true, false, fixture_yolo_v5_raw},
