@@ -138,6 +138,61 @@ START_TEST(what_is_said_is_compared_with_what_is_shown)
 
 END_TEST
 
+/* The same face to the left and to the right of where it is: neither covers the other, and one of them is wrong. */
+START_TEST(a_face_that_is_told_of_twice_is_found_once)
+{
+    enum { FINE = 40 * 24, ALL = FINE + 20 * 12, STEP = 20 * 12 };
+
+    struct weir_train_config config = detector(1, 1);
+    struct train_task task;
+    struct weir_net *net = NULL;
+    config.model.input = (char *)"1,192,320";
+    ck_assert_int_eq(train_task_open(&task, &config, &fixture.err), WEIR_OK);
+    const struct weir_net_config planned = {.batch = 1, .n_threads = 1};
+    ck_assert_int_eq(weir_net_create(task.graph, &planned, &net, NULL), WEIR_OK);
+    float *said = (float *)weir_net_output(net);
+    double counts[TRAIN_DETECT_COUNTS] = {0}, n_wrong = 0, n_right = 0;
+    int n_tried = 0;
+    for (uint64_t i = 0; i < 24; i++) {
+        ck_assert(train_detect_target(net, task.dataset, 0, i));
+        const float *targets = weir_net_targets(net);
+        size_t at = FINE;
+        while (at < ALL - 1 && !(targets[at] >= 1 && (at - FINE) % 20 < 19)) {
+            at++;
+        }
+        if (at == ALL - 1) {
+            continue; /* no face of the coarse scale */
+        }
+        for (size_t k = 0; k < 15 * ALL; k++) {
+            said[k] = k < ALL ? -9 : 0;
+        }
+        size_t place = ALL + 14 * FINE + at - FINE;
+        float aside = 0.3F * 2 * expf(targets[place + 2 * STEP]);
+        for (size_t k = 0; k < 14; k++) {
+            said[place + k * STEP] = said[place + 1 + k * STEP] = targets[place + k * STEP];
+        }
+        said[at] = said[at + 1] = 3;
+        said[place] -= aside;
+        said[place + 1] += aside - 1;
+        ck_assert_int_eq(train_detect_count(net, task.dataset, 0, i, counts, NULL), WEIR_OK);
+        n_tried++;
+    }
+    for (int b = 0; b < TRAIN_DETECT_BINS; b++) {
+        n_wrong += counts[1 + TRAIN_DETECT_WIDTHS + b];
+        for (int w = 0; w < TRAIN_DETECT_WIDTHS; w++) {
+            n_right += counts[1 + TRAIN_DETECT_WIDTHS + TRAIN_DETECT_BINS * (1 + w) + b];
+        }
+    }
+    ck_assert_int_gt(n_tried, 8);
+    ck_assert_double_ge(n_wrong, 0.8 * n_tried); /* another face may be where one was moved to */
+    ck_assert_double_ge(n_right, 0.8 * n_tried);
+    ck_assert_double_le(n_right, 1.2 * n_tried);
+    weir_net_destroy(net);
+    train_task_close(&task);
+}
+
+END_TEST
+
 static void refuse(struct weir_train_config config, const char *sentence)
 {
     struct train_task task;
@@ -178,6 +233,7 @@ int main(void)
     tcase_add_test(cases, two_workers_learn_the_same);
     tcase_add_loop_test(cases, figures_are_those_of_their_definition, 0, 10);
     tcase_add_test(cases, what_is_said_is_compared_with_what_is_shown);
+    tcase_add_test(cases, a_face_that_is_told_of_twice_is_found_once);
     tcase_add_test(cases, what_does_not_fit_is_said);
     suite_add_tcase(suite, cases);
     return weir_test_run(suite);
