@@ -268,6 +268,46 @@ START_TEST(every_failed_allocation_of_a_list_is_reported)
 
 END_TEST
 
+/* ---- scenes ---------------------------------------------------------------------------------- */
+
+#define N_SCENES 3
+
+static weir_status compose(const void *context, uint64_t *out_digest)
+{
+    const struct weir_scenes_options options = {.width = 32,
+                                                .height = 32,
+                                                .n = N_SCENES,
+                                                .box = weir_face_box_usual,
+                                                .cache_bytes = 1 << 20};
+    struct weir_dataset *faces = NULL, *scenes = NULL;
+    struct weir_scene_face shown[WEIR_SCENE_FACES_MAX];
+    WEIR_TRY(weir_dataset_open(folder, context, &faces, NULL));
+    WEIR_TRY(weir_dataset_open_scenes(faces, NULL, &options, &scenes, NULL));
+    weir_status status = WEIR_OK;
+    *out_digest = 0;
+    for (size_t i = 0; i < N_SCENES && status == WEIR_OK; i++) {
+        struct weir_image image = {0};
+        size_t n = 0;
+        status = weir_scene_look(scenes, i, shown, &n, NULL);
+        if (status == WEIR_OK) {
+            status = weir_dataset_read(scenes, i, &image, NULL);
+        }
+        *out_digest += status == WEIR_OK ? digest_of_image(&image) + n : 0;
+        weir_image_fini(&image);
+    }
+    weir_dataset_close(scenes);
+    return status;
+}
+
+START_TEST(every_failed_allocation_of_a_scene_is_reported)
+{
+    put("faces/one.png", files[0].bytes, files[0].size);
+    sweep("scenes", compose, &(struct weir_dataset_options){0},
+          N_SCENES * (2 * SPARED_PER_JPEG + 1)); /* encoded and decoded; kept or not */
+}
+
+END_TEST
+
 /* ---- loader ---------------------------------------------------------------------------------- */
 
 static weir_status load_an_epoch(const void *context, uint64_t *out_digest)
@@ -323,6 +363,7 @@ int main(void)
     tcase_add_test(tcase, a_picture_that_does_not_get_into_the_cache_is_read_again);
     tcase_add_test(tcase, every_failed_allocation_of_an_idx_dataset_is_reported);
     tcase_add_test(tcase, every_failed_allocation_of_a_list_is_reported);
+    tcase_add_test(tcase, every_failed_allocation_of_a_scene_is_reported);
     tcase_add_test(tcase, a_codec_without_memory_is_no_damaged_file_to_the_loader);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
