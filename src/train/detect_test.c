@@ -216,6 +216,10 @@ START_TEST(what_does_not_fit_is_said)
     config = detector(1, 1);
     config.data.backgrounds = (char *)"/nowhere";
     refuse(config, "backgrounds: /nowhere");
+    config = detector(1, 1);
+    config.model.backend = (char *)"cuda";
+    ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "choose the back-end onednn"));
     config = fixture_config(1, 0, 1);
     config.data.backgrounds = fixture.data;
     refuse(config, "backgrounds: only a detector");

@@ -17,7 +17,7 @@ uint32_t train_fill(struct weir_net *net, const struct weir_dataset *dataset,
     for (uint32_t i = 0; i < size; i++) {
         uint32_t slot = first + i;
         labels[i] = slot < batch->n_slots ? batch->labels[slot] : -1;
-        if (labels[i] >= 0) {
+        if (labels[i] >= 0 && batch->samples != NULL) { /* else the pictures are made up */
             labels[i] = train_detect_target(net, dataset, i, batch->samples[slot]) ? labels[i] : -1;
         }
         n_labelled += labels[i] >= 0;
