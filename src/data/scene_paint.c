@@ -318,20 +318,15 @@ static weir_status paint_on(struct canvas *canvas, const struct scenes *scenes,
 {
     struct weir_rng rng;
     weir_rng_init(&rng, plan->seed, 0);
-    struct weir_image ground = {0}, cloth = {0};
-    weir_status status = make_ground(scenes, canvas->width, canvas->height, &rng, &ground, err);
-    if (status == WEIR_OK) {
-        status = make_ground(scenes, canvas->width, canvas->height, &rng, &cloth, err);
-    }
-    for (int i = 0; status == WEIR_OK && i < canvas->width * canvas->height; i++) {
+    WEIR_AUTO(weir_image_fini) struct weir_image ground = {0};
+    WEIR_AUTO(weir_image_fini) struct weir_image cloth = {0};
+    WEIR_TRY(make_ground(scenes, canvas->width, canvas->height, &rng, &ground, err));
+    WEIR_TRY(make_ground(scenes, canvas->width, canvas->height, &rng, &cloth, err));
+    for (int i = 0; i < canvas->width * canvas->height; i++) {
         canvas->pixels[i] = (float)ground.pixels[i];
     }
-    if (status == WEIR_OK) {
-        status = paint_figures(canvas, scenes, plan, &cloth, err);
-    }
-    weir_image_fini(&ground);
-    weir_image_fini(&cloth);
-    return status == WEIR_OK ? develop(canvas, &rng, out, err) : status;
+    WEIR_TRY(paint_figures(canvas, scenes, plan, &cloth, err));
+    return develop(canvas, &rng, out, err);
 }
 
 weir_status scene_paint(const struct scenes *scenes, size_t i_scene, struct weir_image *out,

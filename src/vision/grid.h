@@ -24,8 +24,8 @@ size_t weir_grid_count(int width, int height);
 struct weir_grid_face {
     struct weir_box box; /**< Parts of it may lie outside. */
     float points[2 * WEIR_FACE_POINTS];
-    float
-        visible; /**< 0 to 1. Of a face that is mostly hidden, or too small, nothing is learnt: neither that it is one nor that it is none. */
+    /** 0 to 1. A face that is mostly hidden, or too small, is not learnt: neither as one nor as none. */
+    float visible;
 };
 
 /**
