@@ -17,11 +17,25 @@ const struct weir_registry weir_stages = {
                "little else, and leave this stage out",
 };
 
-static const char *value_text(enum weir_stage_value value)
+static const char *const value_texts[] = {
+    [WEIR_STAGE_FRAME] = "a frame",          [WEIR_STAGE_PICTURE] = "a picture",
+    [WEIR_STAGE_OBJECTS] = "objects",        [WEIR_STAGE_FACES] = "faces",
+    [WEIR_STAGE_EMBEDDING] = "an embedding", [WEIR_STAGE_FINDING] = "a finding",
+    [WEIR_STAGE_TRACK] = "a track",          [WEIR_STAGE_DECISION] = "a decision"};
+
+/* "a picture or faces"; where nothing is found yet, what needs no detector goes without saying that. */
+static const char *takes_text(unsigned takes, bool has_objects, struct weir_arena *arena)
 {
-    static const char *const texts[] = {"a frame", "a picture", "an embedding", "a finding",
-                                        "a decision"};
-    return texts[value];
+    const unsigned plain = takes & ~(WEIR_STAGE_TAKES(OBJECTS) | WEIR_STAGE_TAKES(FACES));
+    const char *text = "";
+    takes = !has_objects && plain != 0 ? plain : takes;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(value_texts); i++) {
+        if ((takes & (1u << i)) != 0) {
+            text = weir_arena_printf(arena, "%s%s%s", text, text[0] != '\0' ? " or " : "",
+                                     value_texts[i]);
+        }
+    }
+    return text;
 }
 
 static const struct weir_stage_facts *facts_of(const struct weir_configured *stage)
@@ -55,23 +69,32 @@ bool weir_stages_need_gallery(const struct weir_stage_chain *chain)
 
 /* Does each take what the one before gives? */
 static weir_status check_chain(const struct weir_stage_chain *chain, const char *where,
-                               struct weir_error *err)
+                               struct weir_arena *arena, struct weir_error *err)
 {
     enum weir_stage_value value = WEIR_STAGE_FRAME;
+    bool has_objects = false;
     for (size_t i = 0; i < chain->n; i++) {
         const struct weir_stage_facts *facts = facts_of(&chain->items[i]);
-        if (facts->takes != value) {
+        const char *name = chain->items[i].kind->name;
+        if ((facts->takes & (1u << value)) == 0) {
             return weir_error_set(
                 err, WEIR_ERR_INVALID, "%s[%zu]: \"%s\" takes %s, and what comes to it is %s",
-                where, i, chain->items[i].kind->name, value_text(facts->takes), value_text(value));
+                where, i, name, takes_text(facts->takes, has_objects, arena), value_texts[value]);
+        }
+        if (facts->needs_objects && !has_objects) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "%s[%zu]: \"%s\" needs what a detector finds in the picture: "
+                                  "write {kind: detect, model: NAME} behind decode",
+                                  where, i, name);
         }
         value = facts->gives;
+        has_objects = has_objects || value == WEIR_STAGE_OBJECTS;
     }
     if (value != WEIR_STAGE_DECISION) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s: they end in %s, and must end in a decision: the last stage is "
                               "decide",
-                              where, value_text(value));
+                              where, value_texts[value]);
     }
     return WEIR_OK;
 }
@@ -114,7 +137,7 @@ static weir_status read_list(const json_t *list, const char *where, struct weir_
         WEIR_TRY(weir_registry_read_named(&weir_stages, stage, place, arena, &chain.items[i], NULL,
                                           err));
     }
-    WEIR_TRY(check_chain(&chain, where, err));
+    WEIR_TRY(check_chain(&chain, where, arena, err));
     *out = chain;
     return WEIR_OK;
 }

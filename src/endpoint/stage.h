@@ -4,6 +4,10 @@
  *
  *     decode ▸ embed ▸ match ▸ decide     recognises people: a model of embeddings, and a gallery
  *     decode ▸ classify ▸ decide          names what a picture shows: a classifier
+ *     decode ▸ detect ▸ align ▸ judge ▸ embed ▸ match ▸ track ▸ decide
+ *                                         finds faces, and decides about each person who passes
+ *
+ * A stage works on each object of a frame: the whole picture, or each that a detector found in it.
  *
  * In a document a chain is a list of names and of objects with options:
  * `stages: [decode, {kind: classify, threshold: 0.8}, decide]`. Without one the chain follows from
@@ -19,10 +23,13 @@
 
 /** What passes from one stage to the next. */
 enum weir_stage_value {
-    WEIR_STAGE_FRAME,     /**< A file's bytes. */
+    WEIR_STAGE_FRAME,     /**< A file's bytes, or a picture of a camera. */
     WEIR_STAGE_PICTURE,   /**< Pixels. */
-    WEIR_STAGE_EMBEDDING, /**< A unit vector. */
-    WEIR_STAGE_FINDING,   /**< A name with a score. */
+    WEIR_STAGE_OBJECTS,   /**< Boxes in the picture. */
+    WEIR_STAGE_FACES,     /**< What lies in them, upright and of one size. */
+    WEIR_STAGE_EMBEDDING, /**< A unit vector of each. */
+    WEIR_STAGE_FINDING,   /**< A name with a score, of each. */
+    WEIR_STAGE_TRACK,     /**< What was followed over frames. */
     WEIR_STAGE_DECISION,
 };
 
@@ -33,11 +40,15 @@ enum weir_stage_model {
     WEIR_STAGE_MODEL_CLASSIFIES
 };
 
+#define WEIR_STAGE_TAKES(value) (1u << WEIR_STAGE_##value)
+
 /** `ops` of a stage's kind. */
 struct weir_stage_facts {
-    enum weir_stage_value takes, gives;
+    unsigned takes; /**< WEIR_STAGE_TAKES of each that will do. */
+    enum weir_stage_value gives;
     enum weir_stage_model model;
     bool needs_gallery;
+    bool needs_objects; /**< A detector must have found what comes to it. */
 };
 
 extern const struct weir_registry weir_stages;

@@ -25,10 +25,10 @@ static void complain(struct engine *engine, const struct frame *frame, const cha
 }
 
 /* What the monitor compares with training; of frames that it does not count no more than whether they
- * are new. A chain that put no picture to the model shows nothing. */
+ * are new. A chain that put no picture to the model shows nothing; of several objects one. */
 static void note_health(struct engine *engine, const struct stage_frame *at)
 {
-    const struct decision *decision = at->decision;
+    const struct stage_object *object = at->shown;
     struct model *model = at->serving->model;
     struct health *health = engine->config.health;
     struct health_values values = {
@@ -36,12 +36,12 @@ static void note_health(struct engine *engine, const struct stage_frame *at)
     for (size_t i = 0; i < MODEL_N_SIGNALS; i++) {
         values.of[i] = NAN;
     }
-    values.has_digest = !isnan(decision->brightness);
+    values.has_digest = object != NULL;
     values.digest = values.has_digest ? model_digest(model, 0) : 0;
     values.is_due = health_is_due(health, at->serving, values.camera, values.time_ms);
-    if (values.is_due) {
-        values.of[MODEL_SCORE] = decision->score;
-        values.of[MODEL_BRIGHTNESS] = decision->brightness;
+    if (values.is_due && object != NULL) {
+        values.of[MODEL_SCORE] = object->finding.score;
+        values.of[MODEL_BRIGHTNESS] = object->brightness;
     }
     if (values.is_due && values.has_digest &&
         (model->has_baseline[MODEL_CONTRAST] || model->has_baseline[MODEL_SHARPNESS] ||
@@ -51,17 +51,27 @@ static void note_health(struct engine *engine, const struct stage_frame *at)
         values.of[MODEL_SHARPNESS] = look.sharpness;
         values.of[MODEL_ENTROPY] = look.entropy;
     }
-    if (values.is_due && at->embedding != NULL && model->has_baseline[MODEL_EMBEDDING]) {
-        values.of[MODEL_EMBEDDING] = weir_embedding_distance(&model->embedding, at->embedding);
+    if (values.is_due && object != NULL && object->embedding != NULL &&
+        model->has_baseline[MODEL_EMBEDDING]) {
+        values.of[MODEL_EMBEDDING] = weir_embedding_distance(&model->embedding, object->embedding);
     }
     health_note(health, at->serving, &values);
 }
 
-static void process(struct engine *engine, struct frame *frame, struct serving *serving)
+/* A frame that cannot be decided about: that is its decision. */
+static void decide_error(struct engine *engine, struct stage_frame *at, const char *reason)
+{
+    stage_decisions_drop(at);
+    complain(engine, at->frame, reason);
+    struct decision *decision = stage_decision_add(at)->decision;
+    decision->verdict = VERDICT_ERROR;
+    decision->error = weir_arena_strdup(&decision->arena, reason);
+}
+
+static void hand_over(struct engine *engine, struct frame *frame, struct stage_decision *made)
 {
     const struct predict_spec *spec = engine->config.spec;
-    struct weir_error err;
-    struct decision *decision = decision_create();
+    struct decision *decision = made->decision;
     decision->ion = spec->ion;
     decision->pipeline = spec->pipeline;
     decision->replica = spec->host.replica;
@@ -69,32 +79,41 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
     decision->frame = frame->number;
     decision->key = frame->is_keyed ? frame->key : NULL;
     decision->time_ms = frame->received_ms;
-    decision->threshold = serving_threshold(serving);
-    decision->model_version = serving->model->version;
-    decision->gallery_version = serving->gallery != NULL ? serving->gallery->version : 0;
-    decision->list_revision = serving->list_revision;
     decision->is_sandbox = spec->sandbox_dir != NULL;
-    struct stage_frame at = {.frame = frame, .serving = serving, .decision = decision};
+    decision_keep(decision); /* the serving may end before it is written */
+    weir_uuid_make(decision->id);
+    decision->latency_us = (int64_t)((weir_mono_ns() - frame->received_ns) / 1000);
+    struct outbox_item item = {.decision = decision,
+                               .received_ns = frame->received_ns,
+                               .picture = made->picture,
+                               .ticket = frame};
+    *made = (struct stage_decision){0};
+    outbox_put(engine->config.outbox, &item);
+}
+
+static void process(struct engine *engine, struct frame *frame, struct serving *serving)
+{
+    struct weir_error err;
+    struct stage_frame at;
+    stage_frame_init(&at, frame, serving);
     if (stages_run(serving->stages, &at, &err) != WEIR_OK) {
         if (model_is_broken(serving->model)) {
             engine->config.on_broken(err.message);
         }
-        decision->verdict = VERDICT_ERROR;
-        decision->error = weir_arena_strdup(&decision->arena, err.message);
-        complain(engine, frame, err.message);
+        decide_error(engine, &at, err.message);
     } else if (engine->config.health != NULL) {
         note_health(engine, &at);
     }
-    decision_keep(decision); /* the serving may end before it is written */
-    weir_uuid_make(decision->id);
     free(frame->bytes);
     frame->bytes = NULL;
-    decision->latency_us = (int64_t)((weir_mono_ns() - frame->received_ns) / 1000);
-    struct outbox_item item = {.decision = decision,
-                               .received_ns = frame->received_ns,
-                               .picture = at.image,
-                               .ticket = frame};
-    outbox_put(engine->config.outbox, &item);
+    if (at.n_decisions > 0) {
+        at.decisions[0].picture = at.image;
+        at.image = (struct weir_image){0};
+    }
+    for (size_t i = 0; i < at.n_decisions; i++) {
+        hand_over(engine, frame, &at.decisions[i]);
+    }
+    stage_frame_fini(&at);
 }
 
 static void *engine_main(void *context)

@@ -220,7 +220,16 @@ static double element(enum weir_dtype dtype, const char *at)
     return value;
 }
 
-/* The first output of the pictures in the input, as floats: n_rows × dim. */
+/* The first n pictures are the input from now on. */
+static void narrow(struct model *model, size_t n)
+{
+    if (model->batch > 1) {
+        model->input->n_elems = model->input->n_elems / (size_t)model->input->dims[0] * n;
+        model->input->dims[0] = (int64_t)n;
+    }
+}
+
+/* The first output of the pictures in the input, as floats: dim of each. */
 static weir_status run_once(struct model *model, float *out, struct weir_error *err)
 {
     struct weir_tensor *outputs[SERVE_PORTS_MAX] = {0};
@@ -229,7 +238,7 @@ static weir_status run_once(struct model *model, float *out, struct weir_error *
         return weir_error_prefix(err, "the model failed: ");
     }
     const struct weir_tensor *first = outputs[0];
-    size_t n = model->n_rows * model->dim;
+    size_t n = (model->batch > 1 ? (size_t)model->input->dims[0] : model->n_rows) * model->dim;
     if (first->n_elems != n) {
         status =
             weir_error_set(err, WEIR_ERR_UNSUPPORTED,
@@ -257,9 +266,9 @@ static weir_status run_mirrored(struct model *model, size_t n, float *out, struc
 
 static weir_status run_embedding(struct model *model, size_t n, struct weir_error *err)
 {
-    size_t n_values = model->batch * model->dim;
+    size_t n_values = n * model->dim;
     float *own = NULL;
-    const float *mirrored = model->output + n_values;
+    const float *mirrored = model->output + model->batch * model->dim;
     weir_status status;
     if (model->has_mirrors) {
         mirror(model, n);
@@ -280,6 +289,7 @@ static weir_status run_embedding(struct model *model, size_t n, struct weir_erro
 
 weir_status model_run(struct model *model, size_t n, const float **out, struct weir_error *err)
 {
+    narrow(model, model->has_mirrors ? model->n_rows : n);
     if (model->gives == WEIR_STAGE_MODEL_EMBEDS) {
         WEIR_TRY(run_embedding(model, n, err));
     } else {
@@ -346,30 +356,34 @@ weir_status model_put(struct model *model, size_t i, const struct weir_image *im
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* By the executor that its signature names, or else by the one that suits its file. */
-static weir_status load_file(struct model *model, const char *path, const struct model_name *name,
-                             struct weir_error *err)
+weir_status model_file_load(const char *path, const struct model_name *name, size_t batch,
+                            struct weir_arena *arena, struct serve_model **out,
+                            struct weir_signature *out_signature, struct weir_error *err)
 {
     struct executor_options options =
         name->executor != NULL ? *name->executor : (struct executor_options){0};
     options.n_threads = 1;
-    options.batch_max = (int32_t)model->batch;
-    if (executor_wants_gpu(&options)) {
-        options.batch_max *= 2; /* for the mirror images */
-    }
+    options.batch_max = (int32_t)batch;
     const char *kind = json_string_value(json_object_get(name->signature, "executor"));
     char why[EXECUTOR_WHY_BYTES];
     if (name->signature != NULL && kind != NULL) {
-        WEIR_TRY(weir_signature_read(name->signature, "$.model.signature", &model->arena,
-                                     &model->signature, err));
-        options.shapes = model->signature.inputs;
-        options.n_shapes = model->signature.n_inputs;
-        return executor_load(kind, path, &options, &model->serve, err);
+        WEIR_TRY(
+            weir_signature_read(name->signature, "$.model.signature", arena, out_signature, err));
+        options.shapes = out_signature->inputs;
+        options.n_shapes = out_signature->n_inputs;
+        return executor_load(kind, path, &options, out, err);
     }
-    WEIR_TRY(executor_choose(path, &options, &model->serve, why, err));
-    return weir_signature_make(model->serve, serve_model_format(model->serve), why,
-                               &(struct signature_extras){0}, &model->arena, &model->signature,
-                               err);
+    WEIR_TRY(executor_choose(path, &options, out, why, err));
+    return weir_signature_make(*out, serve_model_format(*out), why, &(struct signature_extras){0},
+                               arena, out_signature, err);
+}
+
+static weir_status load_file(struct model *model, const char *path, const struct model_name *name,
+                             struct weir_error *err)
+{
+    bool needs_mirrors = executor_wants_gpu(name->executor);
+    return model_file_load(path, name, model->batch * (needs_mirrors ? 2 : 1), &model->arena,
+                           &model->serve, &model->signature, err);
 }
 
 /* The input of a batch, and how many numbers come of a picture. */

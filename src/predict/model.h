@@ -71,6 +71,14 @@ struct model_name {
     const json_t *signature; /**< As it stands with the version; NULL: what the file says. */
 };
 
+/** Load a version's file as its signature says, by the executor and with the shapes that it names; without one by the executor that
+ *  suits the file. @param out_signature  That, or what the file itself says; in the arena. *out is the caller's on errors, too, if it is
+ *  set. @return As executor_load and weir_signature_make. */
+weir_status model_file_load(const char *path, const struct model_name *name, size_t batch,
+                            struct weir_arena *arena, struct serve_model **out,
+                            struct weir_signature *out_signature,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Load a model and run it twice, so that the first frame meets warm code and memory.
  * @param batch  Pictures of one run, at most.
@@ -105,7 +113,7 @@ struct weir_look model_look(struct model *model, size_t i);
 uint64_t model_digest(const struct model *model, size_t i);
 
 /**
- * Run it on the first n pictures.
+ * Run it on the first n pictures, at most the batch. On a processor it costs no more than these do.
  * @param out  n × dim floats, owned by the model until the next run: unit vectors, each averaged
  *             over the picture and its mirror image (as nn/net_embed.h does); or the probability of
  *             each label.

@@ -196,7 +196,8 @@ static weir_status embed_waiting(const struct adding *adding, struct weir_error 
         return WEIR_OK;
     }
     const float *vectors;
-    weir_status status = model_run(embedder->model, embedder->n_waiting, &vectors, err);
+    /* The whole batch, also at the end: a vector does not depend on how many photos came with it. */
+    weir_status status = model_run(embedder->model, embedder->model->batch, &vectors, err);
     if (status != WEIR_OK) {
         return weir_error_prefix(err, "embedding the %s: ", adding->source->what);
     }

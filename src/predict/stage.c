@@ -1,7 +1,9 @@
 #include "predict/stage.h"
 
+#include "base/grow.h"
 #include "endpoint/stage/classify.h"
 #include "predict/kinds.h"
+#include "predict/serving.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,12 +66,101 @@ weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
     return WEIR_OK;
 }
 
-double stages_threshold(const struct stages *stages)
+const void *stages_options(const struct stages *stages, const struct weir_kind *kind)
 {
+    static const char none;
     for (size_t i = 0; i < stages->chain.n; i++) {
-        if (stages->chain.items[i].kind == &weir_stage_classify_kind) {
-            return ((const struct weir_stage_classify *)stages->chain.items[i].options)->threshold;
+        const struct weir_configured *stage = &stages->chain.items[i];
+        if (stage->kind == kind) {
+            return stage->options != NULL ? stage->options : &none;
         }
     }
-    return NAN;
+    return NULL;
+}
+
+double stages_threshold(const struct stages *stages)
+{
+    const struct weir_stage_classify *classify = stages_options(stages, &weir_stage_classify_kind);
+    return classify != NULL ? classify->threshold : NAN;
+}
+
+/* ---- a frame --------------------------------------------------------------------------------- */
+
+void stage_frame_init(struct stage_frame *at, const struct frame *frame, struct serving *serving)
+{
+    *at = (struct stage_frame){.frame = frame, .serving = serving};
+    weir_arena_init(&at->arena, 0);
+}
+
+static void drop_objects(struct stage_frame *at)
+{
+    for (size_t i = 0; i < at->n_objects; i++) {
+        weir_image_fini(&at->objects[i].cut);
+    }
+    at->n_objects = 0;
+}
+
+void stage_frame_fini(struct stage_frame *at)
+{
+    drop_objects(at);
+    stage_decisions_drop(at);
+    weir_image_fini(&at->image);
+    weir_arena_fini(&at->arena);
+}
+
+void stage_objects_reset(struct stage_frame *at, size_t n)
+{
+    drop_objects(at);
+    at->objects = WEIR_ARENA_ARRAY(&at->arena, n + 1, struct stage_object);
+    at->n_objects = n;
+    for (size_t i = 0; i < n; i++) {
+        at->objects[i].brightness = NAN;
+        at->objects[i].finding = (struct finding){.score = NAN, .threshold = NAN};
+    }
+}
+
+weir_status stage_object_image(const struct stage_frame *at, const struct stage_object *object,
+                               struct weir_image *own, const struct weir_image **out,
+                               struct weir_error *err)
+{
+    (void)err;
+    *own = (struct weir_image){0};
+    *out = object->cut.pixels != NULL ? &object->cut : &at->image;
+    return WEIR_OK;
+}
+
+weir_status stage_object_put(struct stage_frame *at, struct stage_object *object, size_t i,
+                             struct weir_error *err)
+{
+    WEIR_AUTO(weir_image_fini)
+    struct weir_image own = {0};
+    const struct weir_image *image;
+    WEIR_TRY(stage_object_image(at, object, &own, &image, err));
+    WEIR_TRY(model_put(at->serving->model, i, image, &object->brightness, err));
+    at->shown = i == 0 ? object : at->shown;
+    return WEIR_OK;
+}
+
+struct stage_decision *stage_decision_add(struct stage_frame *at)
+{
+    const struct serving *serving = at->serving;
+    weir_arena_grow(&at->arena, &at->decisions, sizeof *at->decisions, at->n_decisions,
+                    &at->decisions_cap);
+    struct decision *decision = decision_create();
+    decision->threshold = serving_threshold(serving);
+    decision->model_version = serving->model->version;
+    decision->gallery_version = serving->gallery != NULL ? serving->gallery->version : 0;
+    decision->list_revision = serving->list_revision;
+    struct stage_decision *made = &at->decisions[at->n_decisions++];
+    *made = (struct stage_decision){.decision = decision};
+    return made;
+}
+
+void stage_decisions_drop(struct stage_frame *at)
+{
+    for (size_t i = 0; i < at->n_decisions; i++) {
+        decision_destroy(at->decisions[i].decision);
+        weir_image_fini(&at->decisions[i].picture);
+    }
+    at->n_decisions = 0;
 }

@@ -14,6 +14,7 @@
 #include "predict/intake.h"
 #include "predict/matcher.h"
 #include "predict/model.h"
+#include "vision/face.h"
 
 #include <stdbool.h>
 
@@ -27,18 +28,68 @@ struct finding {
     double score, threshold; /**< NaN: none. */
 };
 
+/** What a decision is about: the whole picture, or one of what a detector found in it. */
+struct stage_object {
+    bool has_box;                     /**< Found; else it is the whole picture. */
+    struct weir_detection detection;  /**< If has_box. */
+    struct weir_image cut;            /**< Of align: upright, of one size; zeroed before. */
+    struct weir_face face;            /**< Of align. */
+    struct weir_face_quality quality; /**< Of judge; width 0: it was not judged. */
+    const char *refused;    /**< Why it is not decided by what it looks like; a literal or NULL. */
+    const float *embedding; /**< Of embed; the frame's. NULL: it has none. */
+    double brightness;      /**< As the model sees it; NaN: it has not. */
+    struct finding finding; /**< Of match or classify. */
+    const struct decision_label *labels; /**< Of classify, if they are asked for. */
+    size_t n_labels;
+};
+
 /** One frame on its way through the chain; each stage fills what it gives. */
 struct stage_frame {
     const struct frame *frame;
     struct serving *serving;
-    struct weir_image image; /**< Of decode; zeroed before. The caller frees it. */
-    const float *embedding;  /**< Of embed; the model's, until the next frame. */
-    struct finding finding;  /**< Of match or classify. */
-    struct decision *decision;
+    struct weir_arena arena; /**< Of what follows. */
+    struct weir_image image; /**< Of decode, of a frame that comes as bytes; zeroed before. */
+    struct weir_view view;   /**< Of decode: the picture, whichever way it came. */
+    struct stage_object *objects;
+    size_t n_objects;
+    const struct stage_object
+        *shown;        /**< Whose picture lies first in the model's input; NULL: none does. */
+    bool has_detector; /**< The objects are what a detector found: none, too. */
+    struct stage_decision *decisions; /**< Of decide. */
+    size_t n_decisions, decisions_cap;
 };
 
+/** A decision in the making. */
+struct stage_decision {
+    struct decision *decision; /**< The frame's, until it is handed over. */
+    struct weir_image picture; /**< The frame's likewise. */
+};
+
+/** A frame with nothing in it but room; stage_frame_fini. Both of caller memory. */
+void stage_frame_init(struct stage_frame *at, const struct frame *frame, struct serving *serving);
+void stage_frame_fini(struct stage_frame *at);
+
+/** Room for n objects, zeroed but for what is not known. */
+void stage_objects_reset(struct stage_frame *at, size_t n);
+
+/** What the model is to see of an object: its cut, else its box cut out, else the picture. `own` is for what has to be made;
+ *  it is freed with weir_image_fini. @return As weir_view_to_image. */
+weir_status stage_object_image(const struct stage_frame *at, const struct stage_object *object,
+                               struct weir_image *own, const struct weir_image **out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Make an object picture i of the model's next run, and note its brightness. */
+weir_status stage_object_put(struct stage_frame *at, struct stage_object *object, size_t i,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Room for one more, of which is known what all of the serving's have in common. Its decision is new. */
+struct stage_decision *stage_decision_add(struct stage_frame *at);
+
+/** None are left. */
+void stage_decisions_drop(struct stage_frame *at);
+
 struct stage_ops {
-    /** Do it. On an error the frame is decided as an error, with the sentence. */
+    /** Do it, for each object that is not refused. On an error the frame is decided as an error, with the sentence. */
     weir_status (*run)(const void *options, struct stage_frame *frame, struct weir_error *err);
     /** Can it work with this model? NULL: with any. The sentence is about the model. */
     weir_status (*check)(const void *options, const struct model *model, struct weir_error *err);
@@ -65,6 +116,9 @@ void stages_destroy(struct stages *stages);
 /** Run all; the first that fails ends it. */
 weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The options of the chain's first stage of that kind; NULL: it has none of it. */
+const void *stages_options(const struct stages *stages, const struct weir_kind *kind);
 
 /** The threshold of the chain's classify; NaN if it has none. */
 double stages_threshold(const struct stages *stages);

@@ -14,7 +14,9 @@ static const struct weir_option options[] = {
 };
 
 static const struct weir_stage_facts facts = {
-    .takes = WEIR_STAGE_PICTURE, .gives = WEIR_STAGE_FINDING, .model = WEIR_STAGE_MODEL_CLASSIFIES};
+    .takes = WEIR_STAGE_TAKES(PICTURE) | WEIR_STAGE_TAKES(OBJECTS) | WEIR_STAGE_TAKES(FACES),
+    .gives = WEIR_STAGE_FINDING,
+    .model = WEIR_STAGE_MODEL_CLASSIFIES};
 
 const struct weir_kind weir_stage_classify_kind = {
     .name = "classify",

@@ -1,7 +1,7 @@
 #include "endpoint/stage.h"
 
-static const struct weir_stage_facts facts = {.takes = WEIR_STAGE_FINDING,
-                                              .gives = WEIR_STAGE_DECISION};
+static const struct weir_stage_facts facts = {
+    .takes = WEIR_STAGE_TAKES(FINDING) | WEIR_STAGE_TAKES(TRACK), .gives = WEIR_STAGE_DECISION};
 
 const struct weir_kind weir_stage_decide_kind = {
     .name = "decide",

@@ -1,6 +1,6 @@
 #include "endpoint/stage.h"
 
-static const struct weir_stage_facts facts = {.takes = WEIR_STAGE_FRAME,
+static const struct weir_stage_facts facts = {.takes = WEIR_STAGE_TAKES(FRAME),
                                               .gives = WEIR_STAGE_PICTURE};
 
 const struct weir_kind weir_stage_decode_kind = {

@@ -1,7 +1,9 @@
 #include "endpoint/stage.h"
 
-static const struct weir_stage_facts facts = {
-    .takes = WEIR_STAGE_PICTURE, .gives = WEIR_STAGE_EMBEDDING, .model = WEIR_STAGE_MODEL_EMBEDS};
+static const struct weir_stage_facts facts = {.takes = WEIR_STAGE_TAKES(PICTURE) |
+                                                       WEIR_STAGE_TAKES(FACES),
+                                              .gives = WEIR_STAGE_EMBEDDING,
+                                              .model = WEIR_STAGE_MODEL_EMBEDS};
 
 const struct weir_kind weir_stage_embed_kind = {
     .name = "embed",

@@ -1,7 +1,7 @@
 #include "endpoint/stage.h"
 
 static const struct weir_stage_facts facts = {
-    .takes = WEIR_STAGE_EMBEDDING, .gives = WEIR_STAGE_FINDING, .needs_gallery = true};
+    .takes = WEIR_STAGE_TAKES(EMBEDDING), .gives = WEIR_STAGE_FINDING, .needs_gallery = true};
 
 const struct weir_kind weir_stage_match_kind = {
     .name = "match",

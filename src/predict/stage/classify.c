@@ -35,29 +35,39 @@ static const struct decision_label *labels_of(const struct model *model, const f
     return labels;
 }
 
-static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
+static weir_status classify_one(const struct weir_stage_classify *classify, struct stage_frame *at,
+                                struct stage_object *object, struct weir_error *err)
 {
-    const struct weir_stage_classify *classify = options;
-    const struct model *model = at->serving->model;
+    struct model *model = at->serving->model;
     const float *probabilities;
     size_t top[WEIR_STAGE_CLASSIFY_TOP_MAX], n = WEIR_MIN((size_t)classify->top, model->dim);
-    WEIR_TRY(model_put(at->serving->model, 0, &at->image, &at->decision->brightness, err));
-    WEIR_TRY(model_run(at->serving->model, 1, &probabilities, err));
+    WEIR_TRY(stage_object_put(at, object, 0, err));
+    WEIR_TRY(model_run(model, 1, &probabilities, err));
     find_top(probabilities, model->dim, top, n);
     if (!isfinite(probabilities[top[0]])) {
         return weir_error_set(err, WEIR_ERR_CORRUPT,
                               "the model gives no finite probabilities of this picture");
     }
     const char *label = model->labels[top[0]];
-    at->finding = (struct finding){.is_label = true,
-                                   .is_rejected = classify->reject != NULL &&
-                                                  strcmp(classify->reject, label) == 0,
-                                   .name = label,
-                                   .score = (double)probabilities[top[0]],
-                                   .threshold = classify->threshold};
+    object->finding = (struct finding){.is_label = true,
+                                       .is_rejected = classify->reject != NULL &&
+                                                      strcmp(classify->reject, label) == 0,
+                                       .name = label,
+                                       .score = (double)probabilities[top[0]],
+                                       .threshold = classify->threshold};
     if (classify->top > 1) {
-        at->decision->labels = labels_of(model, probabilities, top, n, &at->decision->arena);
-        at->decision->n_labels = n;
+        object->labels = labels_of(model, probabilities, top, n, &at->arena);
+        object->n_labels = n;
+    }
+    return WEIR_OK;
+}
+
+static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
+{
+    for (size_t i = 0; i < at->n_objects; i++) {
+        if (at->objects[i].refused == NULL) {
+            WEIR_TRY(classify_one(options, at, &at->objects[i], err));
+        }
     }
     return WEIR_OK;
 }

@@ -1,19 +1,27 @@
 #include "predict/serving.h"
 #include "predict/stage.h"
 
-static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
+static struct finding find(const struct serving *serving, const float *embedding)
 {
-    const struct serving *serving = at->serving;
     const struct gallery *gallery = serving->gallery;
-    struct match match = match_best(&gallery->templates, at->embedding);
+    struct match match = match_best(&gallery->templates, embedding);
     const char *person = match.person >= 0 ? gallery->persons[match.person] : NULL;
     const struct thresholds thresholds = gallery_thresholds(gallery);
+    return (struct finding){.name = person,
+                            .score = match.score,
+                            .threshold = decide_threshold(person, &thresholds, &serving->lists)};
+}
+
+static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
+{
     (void)options;
     (void)err;
-    at->finding =
-        (struct finding){.name = person,
-                         .score = match.score,
-                         .threshold = decide_threshold(person, &thresholds, &serving->lists)};
+    for (size_t i = 0; i < at->n_objects; i++) {
+        struct stage_object *object = &at->objects[i];
+        if (object->embedding != NULL) {
+            object->finding = find(at->serving, object->embedding);
+        }
+    }
     return WEIR_OK;
 }
 
