@@ -1,5 +1,8 @@
 #include "endpoint/stage.h"
 
+#include "endpoint/stage/detect.h"
+#include "endpoint/stage/track.h"
+
 static const struct weir_kind *const stages[] = {
 #define WEIR_KIND(name) &weir_stage_##name##_kind,
 #include "endpoint/stages.def"
@@ -12,9 +15,6 @@ const struct weir_registry weir_stages = {
     .doc = "What a prediction pipeline makes of a frame, step by step.",
     .kinds = stages,
     .n_kinds = WEIR_ARRAY_LEN(stages),
-    .planned = WEIR_WORDS("detect", "align"),
-    .instead = "no detector exists yet: send pictures that show what is to be decided about and "
-               "little else, and leave this stage out",
 };
 
 static const char *const value_texts[] = {
@@ -56,6 +56,16 @@ enum weir_stage_model weir_stages_model(const struct weir_stage_chain *chain)
         model = facts_of(&chain->items[i])->model;
     }
     return model;
+}
+
+const void *weir_stages_options(const struct weir_stage_chain *chain, const struct weir_kind *kind)
+{
+    for (size_t i = 0; i < chain->n; i++) {
+        if (chain->items[i].kind == kind) {
+            return chain->items[i].options;
+        }
+    }
+    return NULL;
 }
 
 bool weir_stages_need_gallery(const struct weir_stage_chain *chain)
@@ -118,6 +128,24 @@ weir_status weir_stages_check_gallery(const struct weir_stage_chain *chain, bool
     return WEIR_OK;
 }
 
+/* What an option's own range does not say. */
+static weir_status check_options(const struct weir_configured *stage, const char *where,
+                                 struct weir_arena *arena, struct weir_error *err)
+{
+    const struct weir_stage_detect *detect = stage->options;
+    const struct weir_stage_track *track = stage->options;
+    struct weir_detector_name ignored;
+    if (stage->kind == &weir_stage_detect_kind) {
+        const char *place = weir_arena_printf(arena, "%s.model", where);
+        return weir_detector_name_parse(detect->model, place, arena, &ignored, err);
+    }
+    if (stage->kind == &weir_stage_track_kind && track->n > track->m) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s.n: %lld of the last %lld: n is at most m",
+                              where, (long long)track->n, (long long)track->m);
+    }
+    return WEIR_OK;
+}
+
 static weir_status read_list(const json_t *list, const char *where, struct weir_arena *arena,
                              struct weir_stage_chain *out, struct weir_error *err)
 {
@@ -136,6 +164,7 @@ static weir_status read_list(const json_t *list, const char *where, struct weir_
         const char *place = weir_arena_printf(arena, "%s[%zu]", where, i);
         WEIR_TRY(weir_registry_read_named(&weir_stages, stage, place, arena, &chain.items[i], NULL,
                                           err));
+        WEIR_TRY(check_options(&chain.items[i], place, arena, err));
     }
     WEIR_TRY(check_chain(&chain, where, arena, err));
     *out = chain;

@@ -83,6 +83,9 @@ weir_status weir_stages_check_gallery(const struct weir_stage_chain *chain, bool
 /** The chain that stands for none, as people would write it; a literal. */
 const char *weir_stages_default(bool has_gallery);
 
+/** The options of the chain's first stage of that kind; NULL: it has none of it, or the kind takes none. */
+const void *weir_stages_options(const struct weir_stage_chain *chain, const struct weir_kind *kind);
+
 /** What the chain's model must give. */
 enum weir_stage_model weir_stages_model(const struct weir_stage_chain *chain);
 

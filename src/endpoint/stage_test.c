@@ -4,6 +4,7 @@
 #include "base/kind_laws.h"
 #include "base/test_main.h"
 #include "endpoint/stage/classify.h"
+#include "endpoint/stage/detect.h"
 
 #include <string.h>
 
@@ -69,17 +70,33 @@ START_TEST(options_stand_with_their_stage)
 
 END_TEST
 
+#define DETECT "{\"kind\":\"detect\",\"model\":\"faces\"}"
+
 static const struct {
     const char *list, *message;
     bool has_gallery;
     weir_status status;
 } wrong[] = {
-    {"[\"decode\",\"detect\",\"classify\",\"decide\"]",
-     "$.stages[1]: \"detect\" is not a stage of this version: it has decode, embed, match, "
-     "classify, decide; no detector exists yet: ",
-     false, WEIR_ERR_UNSUPPORTED},
-    {"[\"decode\",{\"kind\":\"align\"},\"classify\",\"decide\"]",
-     "$.stages[1].kind: \"align\" is not a stage", false, WEIR_ERR_UNSUPPORTED},
+    {"[\"decode\",\"detect\",\"classify\",\"decide\"]", "$.stages[1].model: ", false,
+     WEIR_ERR_INVALID},
+    {"[\"decode\",\"align\",\"embed\",\"match\",\"decide\"]",
+     "$.stages[1]: \"align\" takes objects, and what comes to it is a picture", true,
+     WEIR_ERR_INVALID},
+    {"[\"decode\"," DETECT ",\"embed\",\"match\",\"decide\"]",
+     "$.stages[2]: \"embed\" takes a picture or faces, and what comes to it is objects", true,
+     WEIR_ERR_INVALID},
+    {"[\"decode\",\"embed\",\"match\",\"track\",\"decide\"]",
+     "$.stages[3]: \"track\" needs what a detector finds in the picture: ", true, WEIR_ERR_INVALID},
+    {"[\"decode\"," DETECT ",\"align\",\"embed\",\"match\",{\"kind\":\"track\",\"m\":17},"
+     "\"decide\"]",
+     "$.stages[5].m: ", true, WEIR_ERR_INVALID},
+    {"[\"decode\",{\"kind\":\"detect\",\"model\":\"a b\"},\"classify\",\"decide\"]",
+     "$.stages[1].model: \"a b\" is not NAME, NAME@ALIAS or NAME/VERSION", false, WEIR_ERR_INVALID},
+    {"[\"decode\",{\"kind\":\"detect\",\"model\":\"a/0\"},\"classify\",\"decide\"]",
+     "$.stages[1].model: \"a/0\" is not NAME", false, WEIR_ERR_INVALID},
+    {"[\"decode\"," DETECT "," DETECT ",\"classify\",\"decide\"]",
+     "$.stages[2]: \"detect\" takes a picture, and what comes to it is objects", false,
+     WEIR_ERR_INVALID},
     {"[\"decode\",\"clasify\",\"decide\"]", "$.stages[1]: \"clasify\" is none of ", false,
      WEIR_ERR_INVALID},
     {"[]", "$.stages: expected a list", false, WEIR_ERR_INVALID},
@@ -106,6 +123,29 @@ static const struct {
      WEIR_ERR_LIMIT},
 };
 
+START_TEST(a_chain_with_a_detector_works_on_what_it_finds)
+{
+    struct weir_stage_chain chain;
+    ck_assert_msg(
+        read_text("[\"decode\",{\"kind\":\"detect\",\"model\":\"faces@best\",\"tiles\":4},"
+                  "\"align\",\"judge\",\"embed\",\"match\",\"track\",\"decide\"]",
+                  true, &chain) == WEIR_OK,
+        "%s", err.message);
+    const struct weir_stage_detect *detect = weir_stages_options(&chain, &weir_stage_detect_kind);
+    struct weir_detector_name name;
+    ck_assert_int_eq(detect->tiles, 4);
+    ck_assert_int_eq(weir_detector_name_parse(detect->model, "$", &arena, &name, &err), WEIR_OK);
+    ck_assert_str_eq(name.name, "faces");
+    ck_assert_str_eq(name.alias, "best");
+    ck_assert_int_eq(name.version, 0);
+    ck_assert_int_eq(weir_detector_name_parse("faces/12", "$", &arena, &name, &err), WEIR_OK);
+    ck_assert_ptr_null(name.alias);
+    ck_assert_int_eq(name.version, 12);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 START_TEST(what_is_wrong_is_named_by_its_place)
 {
     struct weir_stage_chain chain;
@@ -125,6 +165,7 @@ int main(void)
     tcase_add_test(tests, stages_keep_the_laws_of_registries);
     tcase_add_test(tests, without_a_list_the_chain_follows_from_the_gallery);
     tcase_add_test(tests, options_stand_with_their_stage);
+    tcase_add_test(tests, a_chain_with_a_detector_works_on_what_it_finds);
     tcase_add_loop_test(tests, what_is_wrong_is_named_by_its_place, 0, WEIR_ARRAY_LEN(wrong));
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);

@@ -29,11 +29,26 @@ static bool is_on(const char *name, const char *const *names, size_t n)
     return n > 0 && bsearch(&name, names, n, sizeof *names, by_name) != NULL;
 }
 
+bool lists_bar(const struct lists *lists, const char *name)
+{
+    return name != NULL && is_on(name, lists->deny, lists->n_deny);
+}
+
 double decide_threshold(const char *name, const struct thresholds *thresholds,
                         const struct lists *lists)
 {
-    bool is_barred = name != NULL && is_on(name, lists->deny, lists->n_deny);
-    return is_barred ? thresholds->barred : thresholds->known;
+    return lists_bar(lists, name) ? thresholds->barred : thresholds->known;
+}
+
+enum verdict decide_person(const char *name, const struct lists *lists)
+{
+    if (lists_bar(lists, name)) {
+        return VERDICT_DENY;
+    }
+    if (is_on(name, lists->allow, lists->n_allow)) {
+        return VERDICT_GRANT;
+    }
+    return lists->fallback;
 }
 
 enum verdict decide(double score, const char *name, const struct thresholds *thresholds,
@@ -43,13 +58,7 @@ enum verdict decide(double score, const char *name, const struct thresholds *thr
     if (name == NULL || !(score >= decide_threshold(name, thresholds, lists))) {
         return VERDICT_UNKNOWN;
     }
-    if (is_on(name, lists->deny, lists->n_deny)) {
-        return VERDICT_DENY;
-    }
-    if (is_on(name, lists->allow, lists->n_allow)) {
-        return VERDICT_GRANT;
-    }
-    return lists->fallback;
+    return decide_person(name, lists);
 }
 
 enum verdict decide_label(double score, double threshold, bool is_rejected)

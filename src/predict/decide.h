@@ -29,6 +29,12 @@ struct thresholds {
     double barred; /**< For people on the deny list. */
 };
 
+/** Is the person (NULL: nobody) on the deny list? */
+bool lists_bar(const struct lists *lists, const char *name);
+
+/** What holds for a person who is recognised. */
+enum verdict decide_person(const char *name, const struct lists *lists);
+
 /** The one that holds for the person `name` (NULL: nobody). */
 double decide_threshold(const char *name, const struct thresholds *thresholds,
                         const struct lists *lists);

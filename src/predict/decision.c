@@ -56,6 +56,52 @@ static json_t *labels_of(const struct decision *decision)
     return labels;
 }
 
+static json_t *box_of(const struct decision *decision)
+{
+    const struct weir_box *box = &decision->box;
+    if (!decision->has_box) {
+        return json_null();
+    }
+    return json_pack("{s:f,s:f,s:f,s:f,s:I}", "x", (double)box->x, "y", (double)box->y, "w",
+                     (double)box->w, "h", (double)box->h, "of", (json_int_t)decision->n_boxes);
+}
+
+static json_t *quality_of(const struct decision *decision)
+{
+    const struct weir_face_quality *quality = &decision->quality;
+    json_t *json = decision->has_quality || decision->refused != NULL ? json_object() : json_null();
+    if (decision->refused != NULL) {
+        json_object_set_new(json, "refused", text(decision->refused));
+    }
+    if (decision->has_quality) {
+        json_object_set_new(json, "width", number((double)quality->width));
+        json_object_set_new(json, "sharpness", number((double)quality->sharpness));
+        json_object_set_new(json, "yaw", number((double)quality->yaw));
+        json_object_set_new(json, "pitch", number((double)quality->pitch));
+        json_object_set_new(json, "roll", number((double)quality->roll));
+        json_object_set_new(json, "brightness", number((double)quality->brightness));
+    }
+    return json;
+}
+
+static json_t *passage_of(const struct decision_passage *passage)
+{
+    char first[WEIR_TIME_TEXT_BYTES], last[WEIR_TIME_TEXT_BYTES];
+    if (passage == NULL) {
+        return json_null();
+    }
+    json_t *refused = json_object();
+    for (size_t i = 0; i < passage->n_refused; i++) {
+        json_object_set_new(refused, passage->refused[i].why, json_integer(passage->refused[i].n));
+    }
+    weir_time_format(passage->first_ms, first);
+    weir_time_format(passage->last_ms, last);
+    return json_pack("{s:s,s:s,s:s,s:I,s:I,s:I,s:o}", "id", passage->id, "first", first, "last",
+                     last, "n_frames", (json_int_t)passage->n_frames, "n_counted",
+                     (json_int_t)passage->n_counted, "n_named", (json_int_t)passage->n_named,
+                     "refused", refused);
+}
+
 json_t *decision_to_json(const struct decision *decision)
 {
     char time[WEIR_TIME_TEXT_BYTES];
@@ -82,6 +128,11 @@ json_t *decision_to_json(const struct decision *decision)
     json_object_set_new(json, "list_revision", json_integer(decision->list_revision));
     json_object_set_new(json, "latency_us", json_integer(decision->latency_us));
     json_object_set_new(json, "brightness", number(decision->brightness));
+    if (decision->n_boxes > 0 || decision->refused != NULL || decision->passage != NULL) {
+        json_object_set_new(json, "box", box_of(decision));
+        json_object_set_new(json, "quality", quality_of(decision));
+        json_object_set_new(json, "passage", passage_of(decision->passage));
+    }
     json_object_set_new(json, "error", text(decision->error));
     json_object_set_new(json, "is_sandbox", json_boolean(decision->is_sandbox));
     json_object_set_new(json, "image", text(decision->image[0] != '\0' ? decision->image : NULL));

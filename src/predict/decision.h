@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/uuid.h"
 #include "predict/decide.h"
+#include "vision/face.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,11 +17,26 @@ struct decision_label {
     double score;
 };
 
+/** The frames that a passage's decision rests on. */
+struct decision_passage {
+    const char *id; /**< Unique within the camera. */
+    int64_t first_ms, last_ms;
+    int64_t n_frames, n_counted, n_named; /**< Seen, compared, and those that name the person. */
+    const struct decision_refusal *refused;
+    size_t n_refused;
+};
+
+/** Frames that were not compared. */
+struct decision_refusal {
+    const char *why;
+    int64_t n;
+};
+
 struct decision {
     char id[WEIR_UUID_BYTES];
     const char *ion, *pipeline, *replica, *camera;
     int64_t frame;
-    const char *key; /**< Of the frame; NULL: camera and number name it. */
+    const char *key; /**< It names frame, face or passage; NULL: camera and number name it. */
     int64_t time_ms; /**< When the frame was there. */
     enum verdict verdict;
     const char *person;                  /**< Recognised; NULL if unknown. */
@@ -33,7 +49,14 @@ struct decision {
         latency_us;    /**< From the frame's last byte to the decision's hand-over to the outbox. */
     double brightness; /**< NaN: none. */
     const char *error; /**< Of a frame that cannot be decided. */
-    bool is_sandbox;   /**< It is tried: the decision has no effect. */
+    bool has_box;      /**< It is about what was found there, in pixels of the picture. */
+    struct weir_box box;
+    int64_t n_boxes; /**< Found in the frame; 0: no detector looked. */
+    bool has_quality;
+    struct weir_face_quality quality; /**< The face's, if has_quality. */
+    const char *refused; /**< Why it was not compared, or not found; a literal or NULL. */
+    const struct decision_passage *passage; /**< NULL: of one frame. */
+    bool is_sandbox;                        /**< It is tried: the decision has no effect. */
     char image[WEIR_SHA256_TEXT_BYTES]; /**< The sum of its picture, which is kept; "": none is. */
     struct weir_arena arena;            /**< Holds texts that nothing else keeps. */
 };

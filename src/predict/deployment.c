@@ -1,19 +1,24 @@
 #include "predict/deployment.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "predict/finder.h"
 #include "predict/threshold_report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define OBJECTS_AT_ONCE    8
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
 #define PATH_BYTES         WEIR_HOST_PATH_BYTES
 
-/** Blobs of a model that was served, of its gallery and of the impostors; "" for none. */
+/** Blobs of a model that was served, of its detector, its gallery and the impostors, and what its embeddings are filed under; "" for
+ *  none. */
 struct served {
-    char model[WEIR_SHA256_TEXT_BYTES], gallery[WEIR_SHA256_TEXT_BYTES],
+    char model[WEIR_SHA256_TEXT_BYTES], detector[WEIR_SHA256_TEXT_BYTES],
+        embeddings[WEIR_SHA256_TEXT_BYTES], gallery[WEIR_SHA256_TEXT_BYTES],
         impostors[WEIR_SHA256_TEXT_BYTES];
 };
 
@@ -56,9 +61,35 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
     weir_host_cache_path(deployer->host, "model", wanted->model.blob, path);
     WEIR_TRY(fetch(deployer, wanted->model.blob, path, err));
     timing->fetch_ns = weir_mono_ns() - start_ns;
-    weir_status status = model_load(path, &wanted->model, 1, out, err);
+    weir_status status =
+        model_load(path, &wanted->model, wanted->has_detector ? OBJECTS_AT_ONCE : 1, out, err);
     timing->load_ns = weir_mono_ns() - start_ns - timing->fetch_ns;
     return status;
+}
+
+/* The same of the detector. It goes by the options of `stages`, the new ones. */
+static weir_status get_finder(struct deployer *deployer, const struct deployment *wanted,
+                              const struct serving *old, const struct stages *stages,
+                              struct finder **out, struct weir_error *err)
+{
+    char path[PATH_BYTES];
+    struct finder_wish wish;
+    if (!finder_wish_of(stages_chain(stages), &wish)) {
+        *out = NULL;
+        return WEIR_OK;
+    }
+    if (old != NULL && old->finder != NULL && finder_is(old->finder, &wanted->detector) &&
+        stages_are(old->stages, wanted->stages)) {
+        *out = finder_ref(old->finder);
+        return WEIR_OK;
+    }
+    weir_host_cache_path(deployer->host, "model", wanted->detector.blob, path);
+    WEIR_TRY(fetch(deployer, wanted->detector.blob, path, err));
+    WEIR_TRY(finder_load(path, &wanted->detector, &wish, out, err));
+    weir_log(WEIR_LOG_INFO, "detector_ready", WEIR_KV_STR("model", wanted->detector.name),
+             WEIR_KV_INT("model_version", wanted->detector.version),
+             WEIR_KV_STR("outputs", finder_why(*out)));
+    return WEIR_OK;
 }
 
 /* The manifest of people or impostors, into the cache and read. */
@@ -89,13 +120,35 @@ static const char *embeddings_kind(const struct deployer *deployer)
                                                               : "embeddings-tf32";
 }
 
-static weir_status build_gallery(struct deployer *deployer, const struct deployment *wanted,
-                                 struct gallery **out, struct weir_error *err)
+/* What embeddings of photos are filed under: the model, and how faces were found in them. */
+static void embeddings_key(const struct deployment *wanted, char out[WEIR_SHA256_TEXT_BYTES])
 {
-    char model[PATH_BYTES], store[PATH_BYTES];
+    char *stages =
+        wanted->has_detector ? json_dumps(wanted->stages, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    struct weir_buf text;
+    (void)snprintf(out, WEIR_SHA256_TEXT_BYTES, "%s", wanted->model.blob);
+    if (stages == NULL) {
+        return;
+    }
+    weir_buf_init(&text, 0);
+    weir_buf_printf(&text, "%s\n%s\n%s", wanted->model.blob, wanted->detector.blob, stages);
+    weir_sha256(text.data, text.len, out);
+    weir_buf_fini(&text);
+    free(stages);
+}
+
+static weir_status build_gallery(struct deployer *deployer, const struct deployment *wanted,
+                                 const struct stages *stages, struct gallery **out,
+                                 struct weir_error *err)
+{
+    char model[PATH_BYTES], detector[PATH_BYTES], store[PATH_BYTES], key[WEIR_SHA256_TEXT_BYTES];
     json_t *people = NULL, *impostors = NULL;
     weir_host_cache_path(deployer->host, "model", wanted->model.blob, model);
-    weir_host_cache_path(deployer->host, embeddings_kind(deployer), wanted->model.blob, store);
+    if (wanted->has_detector) {
+        weir_host_cache_path(deployer->host, "model", wanted->detector.blob, detector);
+    }
+    embeddings_key(wanted, key);
+    weir_host_cache_path(deployer->host, embeddings_kind(deployer), key, store);
     weir_status status = get_manifest(deployer, "gallery", wanted->gallery_blob, &people, err);
     if (status == WEIR_OK && wanted->impostors_blob != NULL) {
         status = get_manifest(deployer, "impostors", wanted->impostors_blob, &impostors, err);
@@ -108,6 +161,9 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
                           wanted->impostors_path},
             .embedder = {.model_path = model,
                          .model = wanted->model,
+                         .detector_path = wanted->has_detector ? detector : NULL,
+                         .detector = wanted->detector,
+                         .chain = stages_chain(stages),
                          .store_path = store,
                          .cache_dir = weir_host_cache_dir(deployer->host),
                          .fetch = fetch,
@@ -127,15 +183,15 @@ static bool is_same_blob(const char *a, const char *b)
 }
 
 static weir_status get_gallery(struct deployer *deployer, const struct deployment *wanted,
-                               const struct serving *old, const struct model *model,
+                               const struct serving *old, const struct serving_parts *parts,
                                struct gallery **out, struct weir_error *err)
 {
     if (!wanted->has_gallery) {
         *out = NULL;
         return WEIR_OK;
     }
-    if (old != NULL && old->model == model && old->gallery != NULL &&
-        old->gallery->version == wanted->gallery_version &&
+    if (old != NULL && old->model == parts->model && old->finder == parts->finder &&
+        old->gallery != NULL && old->gallery->version == wanted->gallery_version &&
         strcmp(old->gallery->blob, wanted->gallery_blob) == 0 &&
         old->gallery->impostors_version == wanted->impostors_version &&
         is_same_blob(old->gallery->impostors_blob, wanted->impostors_blob) &&
@@ -144,7 +200,7 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
         *out = gallery_ref(old->gallery);
         return WEIR_OK;
     }
-    return build_gallery(deployer, wanted, out, err);
+    return build_gallery(deployer, wanted, parts->stages, out, err);
 }
 
 static void log_ready(const struct serving *serving, const struct timing *timing)
@@ -163,6 +219,7 @@ static void log_ready(const struct serving *serving, const struct timing *timing
         kvs[n++] = WEIR_KV_INT("photos", (int64_t)gallery->templates.n);
         kvs[n++] = WEIR_KV_INT("photos_embedded", (int64_t)gallery->n_embedded);
         kvs[n++] = WEIR_KV_INT("photos_skipped", (int64_t)gallery->n_damaged);
+        kvs[n++] = WEIR_KV_INT("photos_whole", (int64_t)gallery->n_whole);
     } else {
         kvs[n++] = WEIR_KV_INT("labels", (int64_t)model->dim);
         kvs[n++] = WEIR_KV_F64("threshold", serving_threshold(serving));
@@ -241,24 +298,23 @@ static weir_status make_serving(struct deployer *deployer, const struct deployme
                                 const struct serving *old, struct timing *timing,
                                 struct serving **out, struct weir_error *err)
 {
-    struct model *model;
-    struct stages *stages = NULL;
-    struct gallery *gallery;
-    WEIR_TRY(get_model(deployer, wanted, old, timing, &model, err));
-    weir_status status = stages_create(wanted->stages, model, &stages, err);
-    if (status == WEIR_OK) {
-        uint64_t start_ns = weir_mono_ns();
-        status = get_gallery(deployer, wanted, old, model, &gallery, err);
-        timing->embed_ns = weir_mono_ns() - start_ns;
-    }
-    if (status != WEIR_OK) {
-        stages_destroy(stages);
-        model_unref(model);
-        return status;
-    }
-    *out = serving_create(model, gallery, stages, &wanted->lists, wanted->revision,
-                          wanted->list_revision);
+    struct serving_parts parts = {0};
+    weir_status status;
+    uint64_t start_ns;
+    WEIR_TRY(get_model(deployer, wanted, old, timing, &parts.model, err));
+    WEIR_TRY_GOTO(stages_create(wanted->stages, parts.model, &parts.stages, err), status, undo);
+    WEIR_TRY_GOTO(get_finder(deployer, wanted, old, parts.stages, &parts.finder, err), status,
+                  undo);
+    start_ns = weir_mono_ns();
+    WEIR_TRY_GOTO(get_gallery(deployer, wanted, old, &parts, &parts.gallery, err), status, undo);
+    timing->embed_ns = weir_mono_ns() - start_ns;
+    *out = serving_create(&parts, &wanted->lists, wanted->revision, wanted->list_revision);
     return WEIR_OK;
+undo:
+    finder_unref(parts.finder);
+    stages_destroy(parts.stages);
+    model_unref(parts.model);
+    return status;
 }
 
 static weir_status apply_parsed(struct deployer *deployer, const struct deployment *wanted,
@@ -288,15 +344,24 @@ static void note_models(struct deployer *deployer, const struct deployment *want
     const char *gallery = wanted->gallery_blob != NULL ? wanted->gallery_blob : "";
     bool is_new_gallery = strcmp(deployer->last.gallery, gallery) != 0 ||
                           strcmp(deployer->last.impostors, impostors) != 0;
-    if (strcmp(deployer->last.model, wanted->model.blob) != 0) {
+    const char *detector = wanted->has_detector ? wanted->detector.blob : "";
+    if (strcmp(deployer->last.model, wanted->model.blob) != 0 ||
+        strcmp(deployer->last.detector, detector) != 0) {
         deployer->before = deployer->last;
     }
     if (is_new_gallery) {
         deployer->before.gallery[0] = '\0';
     }
     (void)snprintf(deployer->last.model, sizeof deployer->last.model, "%s", wanted->model.blob);
+    (void)snprintf(deployer->last.detector, sizeof deployer->last.detector, "%s", detector);
+    embeddings_key(wanted, deployer->last.embeddings);
     (void)snprintf(deployer->last.gallery, sizeof deployer->last.gallery, "%s", gallery);
     (void)snprintf(deployer->last.impostors, sizeof deployer->last.impostors, "%s", impostors);
+}
+
+static bool is_of(const char *file, const char *sha256)
+{
+    return sha256[0] != '\0' && strstr(file, sha256) != NULL;
 }
 
 static bool needs(const void *context, const json_t *wanted, const char *file)
@@ -304,13 +369,12 @@ static bool needs(const void *context, const json_t *wanted, const char *file)
     const struct deployer *deployer = context;
     (void)wanted; /* it is the last one */
     const struct served *last = &deployer->last, *before = &deployer->before;
-    if (strstr(file, last->model) != NULL ||
-        (last->gallery[0] != '\0' && strstr(file, last->gallery) != NULL) ||
-        (last->impostors[0] != '\0' && strstr(file, last->impostors) != NULL)) {
-        return true;
-    }
-    return before->model[0] != '\0' && strstr(file, before->model) != NULL &&
-           (before->gallery[0] != '\0' || strncmp(file, "embeddings-", 11) != 0);
+    return is_of(file, last->model) || is_of(file, last->detector) ||
+           is_of(file, last->embeddings) || is_of(file, last->gallery) ||
+           is_of(file, last->impostors) ||
+           (strncmp(file, "embeddings", 10) != 0
+                ? is_of(file, before->model) || is_of(file, before->detector)
+                : before->gallery[0] != '\0' && is_of(file, before->embeddings));
 }
 
 static weir_status apply(void *context, const json_t *json, struct weir_error *err)
@@ -321,6 +385,7 @@ static weir_status apply(void *context, const json_t *json, struct weir_error *e
     weir_arena_init(&arena, 0);
     weir_status status = deployment_parse(json, &arena, &wanted, err);
     wanted.model.executor = &deployer->config.spec->executor;
+    wanted.detector.executor = &deployer->config.spec->executor;
     if (status == WEIR_OK) {
         status = apply_parsed(deployer, &wanted, err);
     }

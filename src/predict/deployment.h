@@ -24,6 +24,7 @@
 struct deployment {
     int64_t revision, list_revision;
     struct model_name model;
+    struct model_name detector; /**< If has_detector. */
     int64_t gallery_version;
     const char *gallery_path, *gallery_blob; /**< The path may be NULL. */
     int64_t impostors_version;
@@ -32,6 +33,7 @@ struct deployment {
     struct calibration_rates rates; /**< Of a gallery; 0 without. */
     const json_t *stages;           /**< Borrowed from what was read; NULL: recognise people. */
     bool has_gallery;               /**< A stage compares with it. */
+    bool has_detector;              /**< A stage finds with it. */
 };
 
 /** @return NOT_FOUND if nothing is deployed yet; INVALID; UNSUPPORTED without a gallery that a stage

@@ -34,15 +34,15 @@ static weir_status read_list(const json_t *lists, const char *key, struct weir_a
     return WEIR_OK;
 }
 
-static weir_status read_model(const json_t *json, struct weir_arena *arena, struct model_name *out,
-                              struct weir_error *err)
+static weir_status read_model(const json_t *json, const char *key, struct weir_arena *arena,
+                              struct model_name *out, struct weir_error *err)
 {
-    const json_t *model = json_object_get(json, "model");
+    const json_t *model = json_object_get(json, key);
     const char *name = text_of(model, "name"), *id = text_of(model, "id"),
                *blob = text_of(model, "blob");
     if (name == NULL || !is_blob(blob)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "deployment: $.model: expected name, version and blob");
+                              "deployment: $.%s: expected name, version and blob", key);
     }
     const json_t *signature = json_object_get(model, "signature");
     if (json_is_null(signature)) {
@@ -50,7 +50,7 @@ static weir_status read_model(const json_t *json, struct weir_arena *arena, stru
     }
     if (signature != NULL && !json_is_object(signature)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "deployment: $.model.signature: expected an object");
+                              "deployment: $.%s.signature: expected an object", key);
     }
     *out = (struct model_name){.name = weir_arena_strdup(arena, name),
                                .id = weir_arena_strdup(arena, id != NULL ? id : ""),
@@ -148,7 +148,8 @@ static weir_status read_stages(const json_t *json, struct weir_arena *arena, str
     WEIR_TRY(weir_stages_read(stages, true, "deployment: $.stages", arena, &chain, err));
     out->stages = json_is_null(stages) ? NULL : stages;
     out->has_gallery = weir_stages_need_gallery(&chain);
-    return WEIR_OK;
+    out->has_detector = weir_stages_options(&chain, &weir_stage_detect_kind) != NULL;
+    return out->has_detector ? read_model(json, "detector", arena, &out->detector, err) : WEIR_OK;
 }
 
 weir_status deployment_parse(const json_t *json, struct weir_arena *arena, struct deployment *out,
@@ -162,7 +163,7 @@ weir_status deployment_parse(const json_t *json, struct weir_arena *arena, struc
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "nothing is deployed yet");
     }
     const json_t *lists = json_object_get(json, "lists");
-    WEIR_TRY(read_model(json, arena, &found.model, err));
+    WEIR_TRY(read_model(json, "model", arena, &found.model, err));
     WEIR_TRY(read_stages(json, arena, &found, err));
     if (found.has_gallery) {
         WEIR_TRY(read_rates(json, &found.rates, err));

@@ -4,6 +4,8 @@
 #include "base/complaint.h"
 #include "base/log.h"
 #include "predict/decision.h"
+#include "predict/outcome.h"
+#include "predict/passage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 struct engine {
     struct engine_config config;
     pthread_t thread;
+    struct passages *passages;
     struct weir_complaint damaged; /**< Frames. */
 };
 
@@ -58,14 +61,31 @@ static void note_health(struct engine *engine, const struct stage_frame *at)
     health_note(health, at->serving, &values);
 }
 
-/* A frame that cannot be decided about: that is its decision. */
+/* A frame that cannot be decided about: that is its decision. In video the next frame tells more. */
 static void decide_error(struct engine *engine, struct stage_frame *at, const char *reason)
 {
     stage_decisions_drop(at);
+    at->has_detector = false; /* The frame is decided, not what is in it. */
     complain(engine, at->frame, reason);
+    if (at->frame->view.form != WEIR_VIEW_NONE) {
+        return;
+    }
     struct decision *decision = stage_decision_add(at)->decision;
     decision->verdict = VERDICT_ERROR;
     decision->error = weir_arena_strdup(&decision->arena, reason);
+}
+
+/* The key of a decision: its own, one of several of the frame, or the frame's. */
+static void name(const struct stage_frame *at, size_t i, struct decision *decision)
+{
+    char key[FRAME_KEY_BYTES];
+    const struct frame *frame = at->frame;
+    decision->frame = frame->number;
+    if (decision->key == NULL && at->has_detector) {
+        decision->key = weir_arena_strdup(&decision->arena, frame_part_key(frame, i, key));
+    } else if (decision->key == NULL && frame->is_keyed) {
+        decision->key = frame->key;
+    }
 }
 
 static void hand_over(struct engine *engine, struct frame *frame, struct stage_decision *made)
@@ -75,9 +95,7 @@ static void hand_over(struct engine *engine, struct frame *frame, struct stage_d
     decision->ion = spec->ion;
     decision->pipeline = spec->pipeline;
     decision->replica = spec->host.replica;
-    decision->camera = frame->camera;
-    decision->frame = frame->number;
-    decision->key = frame->is_keyed ? frame->key : NULL;
+    decision->camera = decision->camera != NULL ? decision->camera : frame->camera;
     decision->time_ms = frame->received_ms;
     decision->is_sandbox = spec->sandbox_dir != NULL;
     decision_keep(decision); /* the serving may end before it is written */
@@ -91,29 +109,83 @@ static void hand_over(struct engine *engine, struct frame *frame, struct stage_d
     outbox_put(engine->config.outbox, &item);
 }
 
+/* Those that a process before has made durable already are left out. Returns how many stay. */
+static size_t leave_out_known(struct engine *engine, struct stage_frame *at)
+{
+    size_t n_kept = 0;
+    for (size_t i = 0; i < at->n_decisions; i++) {
+        struct stage_decision made = at->decisions[i];
+        name(at, i, made.decision);
+        json_t *known = at->has_detector && made.decision->key != NULL
+                            ? outbox_find(engine->config.outbox, made.decision->key)
+                            : NULL;
+        if (known == NULL) {
+            at->decisions[n_kept++] = made;
+        } else {
+            decision_destroy(made.decision);
+            weir_image_fini(&made.picture);
+        }
+        json_decref(known);
+    }
+    return at->n_decisions = n_kept;
+}
+
+/* What was made of a frame goes out. What a frame is acknowledged by may be freed with the last of it. */
+static void give(struct engine *engine, struct frame *frame, struct stage_frame *at)
+{
+    frame->is_undecided = at->n_decisions == 0;
+    size_t n = leave_out_known(engine, at);
+    atomic_store(&frame->n_open, n);
+    for (size_t i = 0; i < n; i++) {
+        hand_over(engine, frame, &at->decisions[i]);
+    }
+    at->n_decisions = 0;
+    if (n == 0) {
+        intake_done(engine->config.intake, frame);
+    }
+}
+
+/* The frame's own memory is given back before its decisions are durable. */
+static void release(struct frame *frame)
+{
+    if (frame->release != NULL) {
+        frame->release(frame);
+        frame->release = NULL;
+    }
+    free(frame->bytes);
+    frame->bytes = NULL;
+}
+
 static void process(struct engine *engine, struct frame *frame, struct serving *serving)
 {
     struct weir_error err;
     struct stage_frame at;
     stage_frame_init(&at, frame, serving);
+    at.passages = engine->passages;
     if (stages_run(serving->stages, &at, &err) != WEIR_OK) {
-        if (model_is_broken(serving->model)) {
+        if (serving_is_broken(serving)) {
             engine->config.on_broken(err.message);
         }
         decide_error(engine, &at, err.message);
     } else if (engine->config.health != NULL) {
         note_health(engine, &at);
     }
-    free(frame->bytes);
-    frame->bytes = NULL;
-    if (at.n_decisions > 0) {
+    if (at.n_decisions == 1 && at.decisions[0].picture.pixels == NULL) {
         at.decisions[0].picture = at.image;
         at.image = (struct weir_image){0};
     }
-    for (size_t i = 0; i < at.n_decisions; i++) {
-        hand_over(engine, frame, &at.decisions[i]);
-    }
+    release(frame);
+    give(engine, frame, &at);
+    passages_end_due(engine->passages, &at);
     stage_frame_fini(&at);
+}
+
+/* Is it decided already, by a process before? */
+static bool is_known(struct engine *engine, const struct frame *frame)
+{
+    json_t *known = outcome_find(engine->config.outbox, frame);
+    json_decref(known);
+    return known != NULL;
 }
 
 static void *engine_main(void *context)
@@ -121,9 +193,7 @@ static void *engine_main(void *context)
     struct engine *engine = context;
     struct frame *frame;
     while ((frame = intake_take(engine->config.intake)) != NULL) {
-        json_t *known = outbox_find(engine->config.outbox, frame->key);
-        if (known != NULL) {
-            json_decref(known);
+        if (is_known(engine, frame)) {
             intake_done(engine->config.intake, frame);
             continue;
         }
@@ -139,14 +209,26 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                          struct weir_error *err)
 {
     struct engine *engine = weir_xalloc(sizeof *engine);
-    *engine = (struct engine){.config = *config};
+    *engine = (struct engine){.config = *config,
+                              .passages = passages_open(config->present_path, config->outbox)};
     int failed = pthread_create(&engine->thread, NULL, engine_main, engine);
     if (failed != 0) {
+        passages_close(engine->passages);
         free(engine);
         return weir_error_set_errno(err, failed, "starting a thread");
     }
     *out = engine;
     return WEIR_OK;
+}
+
+void engine_durable(struct intake *intake, void *const *tickets, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct frame *frame = tickets[i];
+        if (atomic_fetch_sub(&frame->n_open, 1) == 1) {
+            intake_done(intake, frame);
+        }
+    }
 }
 
 void engine_stop(struct engine *engine)
@@ -155,5 +237,6 @@ void engine_stop(struct engine *engine)
         return;
     }
     pthread_join(engine->thread, NULL);
+    passages_close(engine->passages);
     free(engine);
 }

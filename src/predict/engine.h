@@ -5,9 +5,14 @@
  *
  * Each frame is decided by the serving of the moment it was taken, from the first stage to the
  * last. A frame that cannot be decoded
- * gets the verdict "error" and a sentence: it is a decision like any other, and nothing is lost. One
+ * gets the verdict "error" and a sentence: it is a decision like any other, and nothing is lost. In a camera's
+ * video such a frame is logged, and the next one comes. One
  * that meets a GPU which fails is left to its source, as if the process had been killed. A
  * frame whose decision is remembered is acknowledged again and not decided again.
+ *
+ * A frame in which a detector looks gives one decision for each that it found, with the frame's key and "/0", "/1" …,
+ * and is acknowledged when all are durable. Where what is found is followed (passage.h), a frame may give none: it is done at
+ * once, and a passage is decided once, under its own key.
  */
 #ifndef WEIR_PREDICT_ENGINE_H
 #define WEIR_PREDICT_ENGINE_H
@@ -26,7 +31,8 @@ struct engine_config {
     struct intake *intake;
     struct serving_slot *slot;
     struct outbox *outbox;
-    struct health *health; /**< May be NULL. */
+    const char *present_path; /**< File of persons present (passage.h); not kept. */
+    struct health *health;    /**< May be NULL. */
     /** The model's GPU has failed: no frame can be decided until the process is started anew. Called on
      *  the engine's thread, with the frame neither decided nor acknowledged; it does not return. */
     void (*on_broken)(const char *reason);
@@ -34,6 +40,9 @@ struct engine_config {
 
 weir_status engine_start(const struct engine_config *config, struct engine **out,
                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Decisions that an engine has put are durable: acknowledge the frames of which all are. For outbox_config.on_durable. */
+void engine_durable(struct intake *intake, void *const *tickets, size_t n);
 
 /** Waits until the intake, which must be closed, is empty and its frames are handed over. */
 void engine_stop(struct engine *engine);

@@ -47,6 +47,7 @@ static struct gallery *take(const struct gallery_request *request, struct photo_
         .rates = request->rates,
         .n_damaged = people->n_damaged + impostors->n_damaged,
         .n_embedded = people->n_embedded + impostors->n_embedded,
+        .n_whole = people->n_whole + impostors->n_whole,
         .n_known_impostors = impostors->n_known,
     };
     atomic_init(&gallery->n_refs, 1);

@@ -31,6 +31,7 @@ struct gallery {
     struct calibration calibration;
     struct calibration_rates rates; /**< That the thresholds are for. */
     size_t n_damaged, n_embedded;   /**< Photos left out; not found in the file of embeddings. */
+    size_t n_whole;                 /**< Embedded whole: no face was found in them. */
     size_t n_known_impostors;       /**< Impostors left out because they are enrolled. */
 };
 

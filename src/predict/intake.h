@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "vision/view.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,7 +42,9 @@ struct frame {
     /** The decision is durable: tell whoever waits. On the outbox's thread. */
     void (*on_durable)(void *context, const struct frame *frame);
     void *context;
-    struct frame *next; /**< Intake's. */
+    atomic_size_t n_open; /**< Decisions about it that are not durable yet. */
+    bool is_undecided;    /**< It is over, and nothing was to be decided. */
+    struct frame *next;   /**< Intake's. */
 };
 
 /** Is this a usable camera name? */

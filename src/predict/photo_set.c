@@ -2,8 +2,9 @@
 
 #include "base/log.h"
 #include "data/image.h"
+#include "predict/finder.h"
 #include "predict/intake.h"
-#include "predict/model.h"
+#include "predict/stage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ struct photo {
 
 struct embedder {
     const struct embedder_config *config;
-    struct model *model; /**< Its own, beside the one in service. */
+    struct model *model;   /**< Its own, beside the one in service. */
+    struct finder *finder; /**< Likewise; NULL: none is asked for. */
     size_t dim;
     struct embedding_store store;
     /* Photos that lie in the model's input. */
@@ -216,6 +218,52 @@ static bool is_worth_another_try(weir_status status)
            status == WEIR_ERR_NOMEM;
 }
 
+static float area_of(const struct weir_detection *detection)
+{
+    return detection->box.w * detection->box.h;
+}
+
+/* The largest face of the photo, as the stages would cut it; in place of the photo. */
+static weir_status cut_face(const struct adding *adding, struct weir_image *in_out,
+                            struct weir_error *err)
+{
+    const struct embedder *embedder = adding->embedder;
+    const struct weir_detection *found, *largest = NULL;
+    const struct weir_stage_align *align =
+        embedder->finder != NULL
+            ? weir_stages_options(embedder->config->chain, &weir_stage_align_kind)
+            : NULL;
+    const struct weir_view view = weir_view_of(in_out);
+    struct weir_image cut = {0};
+    struct weir_face face;
+    size_t n;
+    if (align == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(finder_find(embedder->finder, &view, &found, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        largest = largest == NULL || area_of(&found[i]) > area_of(largest) ? &found[i] : largest;
+    }
+    adding->set->n_whole += largest == NULL;
+    if (largest != NULL) {
+        WEIR_TRY(stage_align_cut(align, embedder->model, &view, largest, &cut, &face, err));
+        weir_image_fini(in_out);
+        *in_out = cut;
+    }
+    return WEIR_OK;
+}
+
+/* Frees the photo. */
+static weir_status put_photo(const struct adding *adding, const struct weir_image *image,
+                             struct weir_error *err)
+{
+    struct embedder *embedder = adding->embedder;
+    WEIR_AUTO(weir_image_fini)
+    struct weir_image photo = *image;
+    WEIR_TRY(cut_face(adding, &photo, err));
+    return model_put(embedder->model, embedder->n_waiting, &photo, NULL, err);
+}
+
 static weir_status add_photo(const struct adding *adding, const struct photo *photo,
                              struct weir_error *err)
 {
@@ -228,8 +276,7 @@ static weir_status add_photo(const struct adding *adding, const struct photo *ph
     }
     weir_status status = get_photo(adding, photo, &image, err);
     if (status == WEIR_OK) {
-        status = model_put(embedder->model, embedder->n_waiting, &image, NULL, err);
-        weir_image_fini(&image);
+        status = put_photo(adding, &image, err);
     }
     if (status == WEIR_OK) {
         embedder->waiting[embedder->n_waiting++] = *photo;
@@ -313,9 +360,20 @@ weir_status embedder_open(const struct embedder_config *config, struct embedder 
                           struct weir_error *err)
 {
     struct model *model;
+    struct finder *finder = NULL;
+    struct finder_wish wish;
     WEIR_TRY(model_load(config->model_path, &config->model, BATCH, &model, err));
+    if (config->detector_path != NULL && finder_wish_of(config->chain, &wish)) {
+        weir_status status =
+            finder_load(config->detector_path, &config->detector, &wish, &finder, err);
+        if (status != WEIR_OK) {
+            model_unref(model);
+            return status;
+        }
+    }
     struct embedder *embedder = weir_xalloc(sizeof *embedder);
-    *embedder = (struct embedder){.config = config, .model = model, .dim = model->dim};
+    *embedder =
+        (struct embedder){.config = config, .model = model, .finder = finder, .dim = model->dim};
     embedding_store_load(&embedder->store, config->store_path, embedder->dim);
     *out = embedder;
     return WEIR_OK;
@@ -327,6 +385,7 @@ void embedder_close(struct embedder *embedder)
         return;
     }
     embedding_store_fini(&embedder->store);
+    finder_unref(embedder->finder);
     model_unref(embedder->model);
     free(embedder);
 }

@@ -38,6 +38,7 @@ struct photo_set {
     size_t n;
     size_t n_damaged;  /**< Photos left out. */
     size_t n_embedded; /**< Not found in the file of embeddings. */
+    size_t n_whole;    /**< Those among them in which no face was found: they were taken whole. */
     size_t n_known;    /**< People left out because they are in `others`. */
 };
 
@@ -45,6 +46,9 @@ struct photo_set {
 struct embedder_config {
     const char *model_path;
     struct model_name model;
+    const char *detector_path; /**< NULL: photos are taken whole. Else the largest face of each. */
+    struct model_name detector;
+    const struct weir_stage_chain *chain; /**< How faces are found and cut: its detect and align. */
     const char *store_path; /**< File of embeddings of this model; made and replaced here. */
     const char *cache_dir;  /**< Where fetched photos are put while they are needed. */
     /** Get a blob into a file; NULL: there is no other source. */

@@ -50,9 +50,7 @@ static void end_process(const char *reason)
 static void on_durable(void *context, void *const *tickets, size_t n)
 {
     struct replica *replica = context;
-    for (size_t i = 0; i < n; i++) {
-        intake_done(replica->intake, tickets[i]);
-    }
+    engine_durable(replica->intake, tickets, n);
 }
 
 static weir_status open_outbox(struct replica *replica, struct weir_error *err)
@@ -94,7 +92,10 @@ static weir_status start_consumers(struct replica *replica, struct weir_error *e
 static weir_status start_stages(struct replica *replica, struct weir_error *err)
 {
     const struct predict_spec *spec = replica->spec;
+    char present[PATH_BYTES];
+    (void)snprintf(present, sizeof present, "%s/passages.json", spec->host.dir);
     const struct engine_config engine = {.spec = spec,
+                                         .present_path = present,
                                          .intake = replica->intake,
                                          .slot = &replica->slot,
                                          .outbox = replica->outbox,

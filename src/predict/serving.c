@@ -1,5 +1,7 @@
 #include "predict/serving.h"
 
+#include "predict/finder.h"
+
 #include <stdlib.h>
 
 static const char **copy_names(struct weir_arena *arena, const char *const *names, size_t n)
@@ -11,13 +13,14 @@ static const char **copy_names(struct weir_arena *arena, const char *const *name
     return copies;
 }
 
-struct serving *serving_create(struct model *model, struct gallery *gallery, struct stages *stages,
-                               const struct lists *lists, int64_t revision, int64_t list_revision)
+struct serving *serving_create(const struct serving_parts *parts, const struct lists *lists,
+                               int64_t revision, int64_t list_revision)
 {
     struct serving *serving = weir_xalloc(sizeof *serving);
-    *serving = (struct serving){.model = model,
-                                .gallery = gallery,
-                                .stages = stages,
+    *serving = (struct serving){.model = parts->model,
+                                .gallery = parts->gallery,
+                                .finder = parts->finder,
+                                .stages = parts->stages,
                                 .revision = revision,
                                 .list_revision = list_revision};
     atomic_init(&serving->n_refs, 1);
@@ -46,6 +49,7 @@ void serving_unref(struct serving *serving)
     }
     model_unref(serving->model);
     gallery_unref(serving->gallery);
+    finder_unref(serving->finder);
     stages_destroy(serving->stages);
     weir_arena_fini(&serving->arena);
     free(serving);
@@ -55,6 +59,12 @@ double serving_threshold(const struct serving *serving)
 {
     return serving->gallery != NULL ? serving->gallery->calibration.threshold
                                     : stages_threshold(serving->stages);
+}
+
+bool serving_is_broken(const struct serving *serving)
+{
+    return model_is_broken(serving->model) ||
+           (serving->finder != NULL && finder_is_broken(serving->finder));
 }
 
 void serving_slot_init(struct serving_slot *slot)

@@ -20,19 +20,30 @@ struct serving {
     atomic_int n_refs;
     struct model *model;     /**< Counted. */
     struct gallery *gallery; /**< Counted; made by this model. NULL: no stage compares with one. */
+    struct finder *finder;   /**< Counted. NULL: no stage detects. */
     struct stages *stages;   /**< Its own; they fit the model. */
     struct lists lists;
     struct weir_arena arena; /**< Of the lists. */
     int64_t revision, list_revision;
 };
 
-/** Takes the references to model and gallery (may be NULL), and the stages; lists are copied and
- *  sorted. */
-struct serving *serving_create(struct model *model, struct gallery *gallery, struct stages *stages,
-                               const struct lists *lists, int64_t revision, int64_t list_revision);
+/** What it takes the references of; gallery and finder may be NULL. */
+struct serving_parts {
+    struct model *model;
+    struct gallery *gallery;
+    struct finder *finder;
+    struct stages *stages;
+};
+
+/** Takes the parts; lists are copied and sorted. */
+struct serving *serving_create(const struct serving_parts *parts, const struct lists *lists,
+                               int64_t revision, int64_t list_revision);
 
 /** The score that is needed of people on no list, or of labels. */
 double serving_threshold(const struct serving *serving);
+/** Has the GPU of its model or detector failed? */
+bool serving_is_broken(const struct serving *serving);
+
 struct serving *serving_ref(struct serving *serving);
 void serving_unref(struct serving *serving);
 

@@ -3,13 +3,18 @@
 #include "base/grow.h"
 #include "endpoint/stage/classify.h"
 #include "predict/kinds.h"
+#include "predict/pictures.h"
 #include "predict/serving.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#define SHOWN_MARGIN  0.4f
+#define SEEN_SIDE_MAX 1024
+
 struct stages {
     struct weir_arena arena; /**< Of the options. */
+    json_t *list;            /**< That they point into; NULL: they point nowhere. */
     struct weir_stage_chain chain;
 };
 
@@ -28,10 +33,17 @@ static weir_status check_model(const struct weir_stage_chain *chain, const struc
     return WEIR_OK;
 }
 
+bool stages_are(const struct stages *stages, const json_t *list)
+{
+    return stages->list == NULL || list == NULL ? stages->list == list
+                                                : json_equal(stages->list, list);
+}
+
 weir_status stages_create(const json_t *list, const struct model *model, struct stages **out,
                           struct weir_error *err)
 {
     struct stages *stages = weir_xalloc(sizeof *stages);
+    *stages = (struct stages){.list = json_incref((json_t *)(uintptr_t)list)};
     weir_arena_init(&stages->arena, 0);
     weir_status status =
         weir_stages_read(list, true, "deployment: $.stages", &stages->arena, &stages->chain, err);
@@ -51,6 +63,7 @@ void stages_destroy(struct stages *stages)
     if (stages == NULL) {
         return;
     }
+    json_decref(stages->list);
     weir_arena_fini(&stages->arena);
     free(stages);
 }
@@ -66,21 +79,20 @@ weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
     return WEIR_OK;
 }
 
-const void *stages_options(const struct stages *stages, const struct weir_kind *kind)
+const struct weir_stage_chain *stages_chain(const struct stages *stages)
 {
-    static const char none;
-    for (size_t i = 0; i < stages->chain.n; i++) {
-        const struct weir_configured *stage = &stages->chain.items[i];
-        if (stage->kind == kind) {
-            return stage->options != NULL ? stage->options : &none;
-        }
-    }
-    return NULL;
+    return &stages->chain;
+}
+
+bool stages_name(const struct stages *stages)
+{
+    return weir_stages_model(&stages->chain) != WEIR_STAGE_MODEL_NONE;
 }
 
 double stages_threshold(const struct stages *stages)
 {
-    const struct weir_stage_classify *classify = stages_options(stages, &weir_stage_classify_kind);
+    const struct weir_stage_classify *classify =
+        weir_stages_options(stages_chain(stages), &weir_stage_classify_kind);
     return classify != NULL ? classify->threshold : NAN;
 }
 
@@ -119,13 +131,43 @@ void stage_objects_reset(struct stage_frame *at, size_t n)
     }
 }
 
-weir_status stage_object_image(const struct stage_frame *at, const struct stage_object *object,
-                               struct weir_image *own, const struct weir_image **out,
-                               struct weir_error *err)
+/* What lies in the box and `margin` of its sides around it; its longer side has at most max_side pixels. */
+static weir_status cut_box(const struct weir_view *view, const struct weir_box *box, float margin,
+                           int max_side, struct weir_image *out, struct weir_error *err)
 {
-    (void)err;
-    *own = (struct weir_image){0};
-    *out = object->cut.pixels != NULL ? &object->cut : &at->image;
+    float w = box->w * (1 + 2 * margin), h = box->h * (1 + 2 * margin);
+    float scale = fmaxf(fmaxf(w, h) / (float)max_side, 1);
+    const struct weir_affine map = {
+        {scale, 0, box->x - box->w * margin, 0, scale, box->y - box->h * margin}};
+    WEIR_TRY(weir_image_init(out, WEIR_MAX(1, (int)(w / scale)), WEIR_MAX(1, (int)(h / scale)),
+                             view->form == WEIR_VIEW_GREY ? 1 : 3, err));
+    weir_view_cut(view, &map, 0, out);
+    return WEIR_OK;
+}
+
+weir_status stage_object_show(const struct weir_view *view, const struct stage_object *object,
+                              struct weir_image *out, struct weir_error *err)
+{
+    return object->has_box
+               ? cut_box(view, &object->detection.box, SHOWN_MARGIN, PICTURE_SIDE_MAX, out, err)
+               : weir_view_to_image(view, PICTURE_SIDE_MAX, out, err);
+}
+
+/* What the model is to see of an object: its cut, else its box cut out, else the picture. `own` is for what has to be made. */
+static weir_status look(const struct stage_frame *at, const struct stage_object *object,
+                        struct weir_image *own, const struct weir_image **out,
+                        struct weir_error *err)
+{
+    *out = own;
+    if (object->cut.pixels != NULL) {
+        *out = &object->cut;
+    } else if (object->has_box) {
+        return cut_box(&at->view, &object->detection.box, 0, SEEN_SIDE_MAX, own, err);
+    } else if (at->image.pixels != NULL) {
+        *out = &at->image;
+    } else {
+        return weir_view_to_image(&at->view, 0, own, err);
+    }
     return WEIR_OK;
 }
 
@@ -135,7 +177,7 @@ weir_status stage_object_put(struct stage_frame *at, struct stage_object *object
     WEIR_AUTO(weir_image_fini)
     struct weir_image own = {0};
     const struct weir_image *image;
-    WEIR_TRY(stage_object_image(at, object, &own, &image, err));
+    WEIR_TRY(look(at, object, &own, &image, err));
     WEIR_TRY(model_put(at->serving->model, i, image, &object->brightness, err));
     at->shown = i == 0 ? object : at->shown;
     return WEIR_OK;

@@ -18,6 +18,8 @@
 
 #include <stdbool.h>
 
+struct passage;
+struct passages;
 struct serving;
 
 /** What a picture was taken for. */
@@ -32,14 +34,14 @@ struct finding {
 struct stage_object {
     bool has_box;                     /**< Found; else it is the whole picture. */
     struct weir_detection detection;  /**< If has_box. */
-    struct weir_image cut;            /**< Of align: upright, of one size; zeroed before. */
-    struct weir_face face;            /**< Of align. */
-    struct weir_face_quality quality; /**< Of judge; width 0: it was not judged. */
+    struct weir_image cut;            /**< By align: upright, of one size; zeroed before. */
+    struct weir_face face;            /**< By align. */
+    struct weir_face_quality quality; /**< By judge; width 0: it was not judged. */
     const char *refused;    /**< Why it is not decided by what it looks like; a literal or NULL. */
-    const float *embedding; /**< Of embed; the frame's. NULL: it has none. */
+    const float *embedding; /**< By embed; the frame's. NULL: it has none. */
     double brightness;      /**< As the model sees it; NaN: it has not. */
-    struct finding finding; /**< Of match or classify. */
-    const struct decision_label *labels; /**< Of classify, if they are asked for. */
+    struct finding finding; /**< By match or classify. */
+    const struct decision_label *labels; /**< By classify, if they are asked for. */
     size_t n_labels;
 };
 
@@ -47,15 +49,19 @@ struct stage_object {
 struct stage_frame {
     const struct frame *frame;
     struct serving *serving;
-    struct weir_arena arena; /**< Of what follows. */
-    struct weir_image image; /**< Of decode, of a frame that comes as bytes; zeroed before. */
-    struct weir_view view;   /**< Of decode: the picture, whichever way it came. */
+    struct weir_arena arena; /**< Holds what follows. */
+    struct weir_image image; /**< By decode, for a frame that comes as bytes; zeroed before. */
+    struct weir_view view;   /**< By decode: the picture, whichever way it came. */
     struct stage_object *objects;
     size_t n_objects;
-    const struct stage_object
-        *shown;        /**< Whose picture lies first in the model's input; NULL: none does. */
-    bool has_detector; /**< The objects are what a detector found: none, too. */
-    struct stage_decision *decisions; /**< Of decide. */
+    /** Its picture lies first in the model's input; NULL: none does. */
+    const struct stage_object *shown;
+    struct passages *passages; /**< The engine's; NULL: nothing can be followed. */
+    struct passage **due;      /**< By track: what is to be decided now. */
+    size_t n_due, due_cap;
+    bool has_tracks;                  /**< What is followed is decided, not each object. */
+    bool has_detector;                /**< The objects are what a detector found: none, too. */
+    struct stage_decision *decisions; /**< By decide. */
     size_t n_decisions, decisions_cap;
 };
 
@@ -72,11 +78,17 @@ void stage_frame_fini(struct stage_frame *at);
 /** Room for n objects, zeroed but for what is not known. */
 void stage_objects_reset(struct stage_frame *at, size_t n);
 
-/** What the model is to see of an object: its cut, else its box cut out, else the picture. `own` is for what has to be made;
- *  it is freed with weir_image_fini. @return As weir_view_to_image. */
-weir_status stage_object_image(const struct stage_frame *at, const struct stage_object *object,
-                               struct weir_image *own, const struct weir_image **out,
-                               struct weir_error *err) WEIR_MUST_CHECK;
+struct weir_stage_align;
+
+/** Cut a face as the stage "align" does, for this model. `out` is new. */
+weir_status stage_align_cut(const struct weir_stage_align *options, const struct model *model,
+                            const struct weir_view *view, const struct weir_detection *detection,
+                            struct weir_image *out, struct weir_face *out_face,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** An object as people see it: its box with a margin, else the picture, of at most PICTURE_SIDE_MAX. `out` is new. */
+weir_status stage_object_show(const struct weir_view *view, const struct stage_object *object,
+                              struct weir_image *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Make an object picture i of the model's next run, and note its brightness. */
 weir_status stage_object_put(struct stage_frame *at, struct stage_object *object, size_t i,
@@ -110,6 +122,9 @@ struct stages;
 weir_status stages_create(const json_t *list, const struct model *model, struct stages **out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Were they made of the same list? */
+bool stages_are(const struct stages *stages, const json_t *list);
+
 /** NULL is accepted. */
 void stages_destroy(struct stages *stages);
 
@@ -117,8 +132,11 @@ void stages_destroy(struct stages *stages);
 weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
                        struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The options of the chain's first stage of that kind; NULL: it has none of it. */
-const void *stages_options(const struct stages *stages, const struct weir_kind *kind);
+/** As it was read; its options are the stages'. */
+const struct weir_stage_chain *stages_chain(const struct stages *stages);
+
+/** Does a stage give names to what was found? */
+bool stages_name(const struct stages *stages);
 
 /** The threshold of the chain's classify; NaN if it has none. */
 double stages_threshold(const struct stages *stages);

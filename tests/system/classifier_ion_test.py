@@ -334,9 +334,7 @@ class ClassifierIon(unittest.TestCase):
         embeds["pipelines"][0]["model"] = "face-embed"
         embeds["pipelines"][0]["parameters"] = {}
         people = document(self.server.root, gallery={"dataset": "shapes"})
-        detects = document(self.server.root, stages=["decode", "detect", "align", "classify", "decide"])
-        for wrong, said in ((embeds, "add gallery: {dataset: NAME}"), (people, "take the gallery of \"belt\" out"),
-                            (detects, "no detector exists yet")):
+        for wrong, said in ((embeds, "add gallery: {dataset: NAME}"), (people, "take the gallery of \"belt\" out")):
             wrong["name"] = "refused"
             with self.assertRaises(HttpError) as caught:
                 self.server.post("/ions", wrong)

@@ -107,7 +107,7 @@ class Requests(unittest.TestCase):
         door = "  - {name: door, type: prediction, source: {kind: http}, stages: [%s]}\n"
         for stages, said in [
                 ("decode, embed, match, decide", "gallery: {dataset: NAME}"),
-                ("decode, detect, classify, decide", "no detector exists yet"),
+                ("decode, detect, classify, decide", "stages[1].model"),
                 ("classify, decide", "takes a picture")]:
             with self.subTest(stages=stages):
                 status, err = self.apply(GOOD_PIPELINE + door % stages + links)

@@ -1,3 +1,4 @@
+#include "predict/outcome.h"
 #include "predict/source.h"
 
 #include "base/clock.h"
@@ -29,8 +30,14 @@ struct refusals {
     char why[SOURCE_WHY_BYTES];
 };
 
+/* Frames about which nothing was to be decided; a request may still wait for the answer. */
+#define UNDECIDED_MAX 1024
+
 struct source {
     struct source_config config;
+    pthread_mutex_t undecided_lock;
+    uint64_t undecided[UNDECIDED_MAX]; /**< Hashes of keys of the newest, in a ring. */
+    size_t n_undecided;                /**< So far. */
     struct weir_http_server *server;
     struct refusals refusals;
     struct contact contact; /**< It listens: never lost. */
@@ -88,9 +95,41 @@ static uint64_t topic_of(const char *key)
     return (uint64_t)1 << (hash >> 58);
 }
 
+/* A frame is over about which nothing was to be decided: a request that waits is told so. */
+static void note_undecided(struct source *source, const char *key)
+{
+    pthread_mutex_lock(&source->undecided_lock);
+    source->undecided[source->n_undecided++ % UNDECIDED_MAX] = weir_hash_text(WEIR_HASH_BEGIN, key);
+    pthread_mutex_unlock(&source->undecided_lock);
+}
+
+static bool is_undecided(struct source *source, const char *key)
+{
+    bool is_there = false;
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, key);
+    pthread_mutex_lock(&source->undecided_lock);
+    for (size_t i = 0; i < WEIR_MIN(source->n_undecided, (size_t)UNDECIDED_MAX); i++) {
+        is_there = is_there || source->undecided[i] == hash;
+    }
+    pthread_mutex_unlock(&source->undecided_lock);
+    return is_there;
+}
+
+/* What was decided about the frame; NULL: nothing yet. A new reference. */
+static json_t *find_outcome(struct source *source, const struct frame *frame)
+{
+    json_t *outcome = outcome_find(source->config.outbox, frame);
+    return outcome != NULL || !is_undecided(source, frame->key)
+               ? outcome
+               : json_pack("{s:s,s:[]}", "camera", frame->camera, "decisions");
+}
+
 static void on_durable(void *context, const struct frame *frame)
 {
     struct source *source = context;
+    if (frame->is_undecided) {
+        note_undecided(source, frame->key);
+    }
     weir_http_wake(source->server, topic_of(frame->key));
 }
 
@@ -185,7 +224,7 @@ static void handle_frame(struct source *source, struct weir_http_request *reques
         return;
     }
     uint64_t topic = topic_of(frame->key);
-    json_t *decision = outbox_find(source->config.outbox, frame->key);
+    json_t *decision = find_outcome(source, frame);
     if (decision == NULL && !request->is_expired && request->state == NULL) {
         status = put_frame(source, request, frame);
     }
@@ -288,6 +327,7 @@ static weir_status start(const struct source_config *config, struct source **out
     struct source *source = weir_xalloc(sizeof *source);
     *source = (struct source){.config = *config};
     pthread_mutex_init(&source->refusals.lock, NULL);
+    pthread_mutex_init(&source->undecided_lock, NULL);
     contact_init(&source->contact);
     const struct weir_http_config http = {.listen = address_of(config, address),
                                           .n_handlers = N_HANDLERS,
@@ -302,6 +342,7 @@ static weir_status start(const struct source_config *config, struct source **out
     if (status != WEIR_OK) {
         weir_http_server_stop(source->server, 0);
         pthread_mutex_destroy(&source->refusals.lock);
+        pthread_mutex_destroy(&source->undecided_lock);
         contact_fini(&source->contact);
         free(source);
         return status;
@@ -321,6 +362,7 @@ static void stop(struct source *source)
 {
     weir_http_server_stop(source->server, STOP_DEADLINE_MS);
     pthread_mutex_destroy(&source->refusals.lock);
+    pthread_mutex_destroy(&source->undecided_lock);
     contact_fini(&source->contact);
     free(source);
 }

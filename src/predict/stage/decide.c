@@ -1,34 +1,127 @@
+#include "predict/passage.h"
 #include "predict/serving.h"
 #include "predict/stage.h"
 
-static void decide_object(struct stage_frame *at, const struct stage_object *object)
+/* What is said of a finding that stands. `is_sure`: it holds although its score alone may not say so. */
+static void say(const struct serving *serving, const struct finding *finding, bool is_sure,
+                struct decision *decision)
 {
-    const struct serving *serving = at->serving;
-    const struct finding *finding = &object->finding;
-    struct decision *decision = stage_decision_add(at)->decision;
     decision->score = finding->score;
     decision->threshold = finding->threshold;
-    decision->labels = object->labels;
-    decision->n_labels = object->n_labels;
-    decision->brightness = object->brightness;
     if (finding->is_label) {
         decision->verdict = decide_label(finding->score, finding->threshold, finding->is_rejected);
         decision->label = decision->verdict == VERDICT_LABEL ? finding->name : NULL;
         return;
     }
     const struct thresholds thresholds = gallery_thresholds(serving->gallery);
-    decision->verdict = decide(finding->score, finding->name, &thresholds, &serving->lists);
-    decision->person = finding->score >= finding->threshold ? finding->name : NULL;
+    bool is_known = is_sure || finding->score >= finding->threshold;
+    decision->verdict = is_sure
+                            ? decide_person(finding->name, &serving->lists)
+                            : decide(finding->score, finding->name, &thresholds, &serving->lists);
+    decision->person = is_known ? finding->name : NULL;
+}
+
+/* The picture of an object; of the whole picture the engine has it. */
+static weir_status show(const struct stage_frame *at, const struct stage_object *object,
+                        struct weir_image *out, struct weir_error *err)
+{
+    return at->has_detector || at->image.pixels == NULL
+               ? stage_object_show(&at->view, object, out, err)
+               : WEIR_OK;
+}
+
+static weir_status decide_object(struct stage_frame *at, const struct stage_object *object,
+                                 struct weir_error *err)
+{
+    struct stage_decision *made = stage_decision_add(at);
+    struct decision *decision = made->decision;
+    decision->labels = object->labels;
+    decision->n_labels = object->n_labels;
+    decision->brightness = object->brightness;
+    decision->has_box = object->has_box;
+    decision->box = object->detection.box;
+    decision->n_boxes = at->has_detector ? (int64_t)at->n_objects : 0;
+    decision->has_quality = object->quality.width > 0;
+    decision->quality = object->quality;
+    decision->refused = object->refused;
+    if (at->serving->gallery == NULL && object->finding.name == NULL) {
+        decision->verdict = VERDICT_UNKNOWN; /* It was refused. */
+    } else {
+        say(at->serving, &object->finding, false, decision);
+    }
+    return show(at, object, &made->picture, err);
+}
+
+/* A frame in which nothing is found is decided, too: there is nobody to know. */
+static weir_status decide_nothing(struct stage_frame *at, struct weir_error *err)
+{
+    struct stage_decision *made = stage_decision_add(at);
+    made->decision->verdict = VERDICT_UNKNOWN;
+    made->decision->refused = "no face";
+    return weir_view_to_image(&at->view, PICTURE_SIDE_MAX, &made->picture, err);
+}
+
+/* What frames that were not compared were refused for most often. */
+static const char *refusal_of(const struct passage *passage)
+{
+    const struct decision_refusal *most = NULL;
+    for (size_t i = 0; i < passage->n_refused && passage->n_counted == 0; i++) {
+        most = most == NULL || passage->refused[i].n > most->n ? &passage->refused[i] : most;
+    }
+    return most != NULL ? most->why : NULL;
+}
+
+static void decide_passage(struct stage_frame *at, struct passage *passage)
+{
+    char key[FRAME_KEY_BYTES];
+    struct stage_decision *made = stage_decision_add(at);
+    struct decision *decision = made->decision;
+    struct weir_arena *arena = &decision->arena;
+    struct decision_passage *told = WEIR_ARENA_NEW(arena, struct decision_passage);
+    *told = (struct decision_passage){
+        .id = weir_arena_strdup(arena, passage->id),
+        .first_ms = passage->first_ms,
+        .last_ms = passage->last_ms,
+        .n_frames = passage->n_frames,
+        .n_counted = passage->n_counted,
+        .n_named = passage->n_named,
+        .refused = (const void *)weir_arena_memdup(arena, passage->refused,
+                                                   passage->n_refused * sizeof *passage->refused),
+        .n_refused = passage->n_refused};
+    decision->passage = told;
+    decision->key = weir_arena_strdup(arena, passage_key(passage, key));
+    decision->camera = weir_arena_strdup(arena, passage->camera);
+    decision->brightness = passage->brightness;
+    decision->has_box = true;
+    decision->box = passage->box;
+    decision->n_boxes = passage->n_boxes;
+    decision->has_quality = passage->quality.width > 0;
+    decision->quality = passage->quality;
+    decision->refused = refusal_of(passage);
+    made->picture = passage->picture;
+    passage->picture = (struct weir_image){0};
+    if (passage->is_known) {
+        say(at->serving, &passage->best, true, decision);
+    } else {
+        decision->verdict = VERDICT_UNKNOWN;
+        decision->score = passage->best.score;
+        decision->threshold = passage->best.threshold;
+    }
 }
 
 static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
 {
     (void)options;
-    (void)err;
-    for (size_t i = 0; i < at->n_objects; i++) {
-        decide_object(at, &at->objects[i]);
+    for (size_t i = 0; i < at->n_due; i++) {
+        decide_passage(at, at->due[i]);
     }
-    return WEIR_OK;
+    if (at->has_tracks) {
+        return WEIR_OK;
+    }
+    for (size_t i = 0; i < at->n_objects; i++) {
+        WEIR_TRY(decide_object(at, &at->objects[i], err));
+    }
+    return at->n_objects == 0 ? decide_nothing(at, err) : WEIR_OK;
 }
 
 const struct stage_ops stage_decide = {.run = run};

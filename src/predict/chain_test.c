@@ -1,0 +1,597 @@
+/*
+ * Chains with a detector: an engine over frames that this test draws, in which people stand on black.
+ * The detector is an ONNX file of convolutions: it finds squares that are bright. Who is in a frame and
+ * where, the test knows.
+ */
+#include "predict/engine.h"
+#include "predict/finder.h"
+#include "predict/outcome.h"
+#include "predict/test_support.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/protobuf.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WIDTH       96
+#define HEIGHT      64
+#define SCENE_BYTES (WIDTH * HEIGHT + 64)
+#define N_PEOPLE    8
+#define N_PHOTOS    4
+#define KERNEL      16
+#define STRIDE      4
+#define T0          INT64_C(1764000000000)
+
+static struct test_dir dir;
+static struct weir_error err;
+static struct weir_arena arena;
+
+/* ---- scenes ---------------------------------------------------------------------------------- */
+
+/* Somebody at a place. */
+struct standing {
+    int person, x, y;
+};
+
+static size_t draw(const struct standing *people, size_t n, int photo, char out[SCENE_BYTES])
+{
+    size_t len = (size_t)snprintf(out, SCENE_BYTES, "P5 %d %d 255\n", WIDTH, HEIGHT);
+    memset(out + len, 0, WIDTH * HEIGHT);
+    for (size_t i = 0; i < n; i++) {
+        char face[1024];
+        size_t face_len = test_picture(people[i].person, photo, face);
+        const char *pixels = face + face_len - TEST_SIDE * TEST_SIDE;
+        for (int y = 0; y < TEST_SIDE; y++) {
+            for (int x = 0; x < TEST_SIDE; x++) {
+                int at_x = people[i].x + x, at_y = people[i].y + y;
+                if (at_x >= 0 && at_x < WIDTH && at_y >= 0 && at_y < HEIGHT) {
+                    out[len + (size_t)(at_y * WIDTH + at_x)] = pixels[y * TEST_SIDE + x];
+                }
+            }
+        }
+    }
+    return len + WIDTH * HEIGHT;
+}
+
+/* ---- the detector ---------------------------------------------------------------------------- */
+
+static void put_tensor(struct weir_buf *buf, const char *name, const float *values,
+                       const uint64_t *dims, size_t rank, size_t n)
+{
+    size_t at = weir_protobuf_begin(buf, 5);
+    for (size_t i = 0; i < rank; i++) {
+        weir_protobuf_put_varint(buf, 1, dims[i]);
+    }
+    weir_protobuf_put_varint(buf, 2, 1); /* FLOAT */
+    weir_protobuf_put_text(buf, 8, name);
+    weir_protobuf_put_bytes(buf, 9, values, n * sizeof *values);
+    weir_protobuf_end(buf, at);
+}
+
+static void put_ints(struct weir_buf *buf, const char *name, const uint64_t *values, size_t n)
+{
+    size_t at = weir_protobuf_begin(buf, 5);
+    weir_protobuf_put_text(buf, 1, name);
+    for (size_t i = 0; i < n; i++) {
+        weir_protobuf_put_varint(buf, 8, values[i]);
+    }
+    weir_protobuf_put_varint(buf, 20, 7); /* INTS */
+    weir_protobuf_end(buf, at);
+}
+
+/* n channels: weight and bias of each are the same for all its inputs. */
+static void put_conv(struct weir_buf *buf, const char *out, uint64_t n, float weight,
+                     const float *biases)
+{
+    static float weights[10 * 3 * KERNEL * KERNEL];
+    char w[16], b[16];
+    size_t n_weights = (size_t)n * 3 * KERNEL * KERNEL;
+    const uint64_t side[2] = {KERNEL, KERNEL}, strides[2] = {STRIDE, STRIDE};
+    const uint64_t pads[4] = {6, 6, 6, 6};
+    (void)snprintf(w, sizeof w, "%s_w", out);
+    (void)snprintf(b, sizeof b, "%s_b", out);
+    for (size_t i = 0; i < n_weights; i++) {
+        weights[i] = weight;
+    }
+    size_t node = weir_protobuf_begin(buf, 1);
+    weir_protobuf_put_text(buf, 1, "x");
+    weir_protobuf_put_text(buf, 1, w);
+    weir_protobuf_put_text(buf, 1, b);
+    weir_protobuf_put_text(buf, 2, out);
+    weir_protobuf_put_text(buf, 4, "Conv");
+    put_ints(buf, "kernel_shape", side, 2);
+    put_ints(buf, "strides", strides, 2);
+    put_ints(buf, "pads", pads, 4);
+    weir_protobuf_end(buf, node);
+    put_tensor(buf, w, weights, (const uint64_t[]){n, 3, KERNEL, KERNEL}, 4, n_weights);
+    put_tensor(buf, b, biases, (const uint64_t[]){n}, 1, (size_t)n);
+}
+
+/* A ValueInfo of floats, N × channels × H × W. */
+static void put_port(struct weir_buf *buf, uint32_t field, const char *name, uint64_t channels)
+{
+    static const char *const free_dims[4] = {"N", NULL, "H", "W"};
+    size_t value = weir_protobuf_begin(buf, field);
+    weir_protobuf_put_text(buf, 1, name);
+    size_t type = weir_protobuf_begin(buf, 2), tensor = weir_protobuf_begin(buf, 1);
+    weir_protobuf_put_varint(buf, 1, 1); /* FLOAT */
+    size_t shape = weir_protobuf_begin(buf, 2);
+    for (size_t i = 0; i < 4; i++) {
+        char text[32];
+        size_t dim = weir_protobuf_begin(buf, 1);
+        (void)snprintf(text, sizeof text, "%s%s", name, free_dims[i] != NULL ? free_dims[i] : "");
+        if (free_dims[i] == NULL) {
+            weir_protobuf_put_varint(buf, 1, channels);
+        } else {
+            weir_protobuf_put_text(buf, 2, field == 11 ? free_dims[i] : text);
+        }
+        weir_protobuf_end(buf, dim);
+    }
+    weir_protobuf_end(buf, shape);
+    weir_protobuf_end(buf, tensor);
+    weir_protobuf_end(buf, type);
+    weir_protobuf_end(buf, value);
+}
+
+/* Outputs of the kind "centernet": the mean brightness around each cell, and boxes of 16 pixels. */
+static void write_detector(const char *path)
+{
+    static const float zeros[10];
+    const float sizes[2] = {logf(4), logf(4)};
+    struct weir_buf buf;
+    weir_buf_init(&buf, 1 << 20);
+    weir_protobuf_put_varint(&buf, 1, 7); /* ir_version */
+    size_t graph = weir_protobuf_begin(&buf, 7);
+    put_conv(&buf, "heat", 1, 1.0f / (3 * 255 * KERNEL * KERNEL), zeros);
+    put_conv(&buf, "scale", 2, 0, sizes);
+    put_conv(&buf, "offset", 2, 0, zeros);
+    put_conv(&buf, "lm", 10, 0, zeros);
+    weir_protobuf_put_text(&buf, 2, "g");
+    put_port(&buf, 11, "x", 3);
+    put_port(&buf, 12, "heat", 1);
+    put_port(&buf, 12, "scale", 2);
+    put_port(&buf, 12, "offset", 2);
+    put_port(&buf, 12, "lm", 10);
+    weir_protobuf_end(&buf, graph);
+    size_t opset = weir_protobuf_begin(&buf, 8);
+    weir_protobuf_put_varint(&buf, 2, 13);
+    weir_protobuf_end(&buf, opset);
+    ck_assert_int_eq(buf.status, WEIR_OK);
+    test_write_file(path, buf.data, buf.len);
+    weir_buf_fini(&buf);
+}
+
+/* ---- an engine ------------------------------------------------------------------------------- */
+
+#define DETECT                                                                                     \
+    "\"decode\",{\"kind\":\"detect\",\"model\":\"squares\",\"as\":\"centernet\",\"threshold\":"    \
+    "0.42,\"width\":96,\"height\":64},{\"kind\":\"align\",\"by\":\"box\"},\"embed\",\"match\","
+
+static struct {
+    struct predict_spec spec;
+    struct serving_slot slot;
+    struct intake *intake;
+    struct outbox *outbox;
+    struct outbox_reader *reader;
+    struct engine *engine;
+    json_t *photos;
+    struct gallery *gallery;
+} it;
+
+static atomic_size_t n_durable; /* Frames. */
+
+static void on_frame(void *context, const struct frame *frame)
+{
+    (void)context;
+    (void)frame;
+    atomic_fetch_add(&n_durable, 1);
+}
+
+static void on_durable(void *context, void *const *tickets, size_t n)
+{
+    (void)context;
+    engine_durable(it.intake, tickets, n);
+}
+
+/* Photos of people who stand somewhere in a picture. */
+static json_t *write_photos(void)
+{
+    json_t *files = json_array();
+    for (int i = 0; i < N_PEOPLE * N_PHOTOS; i++) {
+        char bytes[SCENE_BYTES], digest[WEIR_SHA256_TEXT_BYTES];
+        const struct standing one = {i / N_PHOTOS, 18 + 4 * (i % 5), 14 + 4 * (i % 3)};
+        size_t len = draw(&one, 1, i % N_PHOTOS, bytes);
+        ck_assert_int_eq(weir_dir_make(test_path(&dir, "people/p%02d", one.person), 0755, &err),
+                         WEIR_OK);
+        test_write_file(test_path(&dir, "people/p%02d/%d.pgm", one.person, i % N_PHOTOS), bytes,
+                        len);
+        weir_sha256(bytes, len, digest);
+        json_array_append_new(
+            files, json_pack("{s:o,s:o,s:s}", "class", json_sprintf("p%02d", one.person), "file",
+                             json_sprintf("%d.pgm", i % N_PHOTOS), "sha256", digest));
+    }
+    return json_pack("{s:o}", "files", files);
+}
+
+static struct serving *make_serving(const char *list_text)
+{
+    const struct model_name model = {.name = "face", .id = "m", .blob = "m", .version = 3};
+    const struct model_name squares = {.name = "squares", .id = "d", .blob = "d", .version = 2};
+    struct serving_parts parts = {0};
+    struct lists lists = {.fallback = VERDICT_GRANT};
+    const char *deny[] = {"p07"};
+    lists.deny = deny;
+    lists.n_deny = 1;
+    json_t *list = json_loads(list_text, 0, NULL);
+    char model_path[256], detector_path[256];
+    (void)snprintf(model_path, sizeof model_path, "%s", test_path(&dir, "model"));
+    (void)snprintf(detector_path, sizeof detector_path, "%s", test_path(&dir, "detector.onnx"));
+    ck_assert_msg(model_load(model_path, &model, 8, &parts.model, &err) == WEIR_OK, "%s",
+                  err.message);
+    ck_assert_msg(stages_create(list, parts.model, &parts.stages, &err) == WEIR_OK, "%s",
+                  err.message);
+    struct finder_wish wish;
+    ck_assert(finder_wish_of(stages_chain(parts.stages), &wish));
+    ck_assert_msg(finder_load(detector_path, &squares, &wish, &parts.finder, &err) == WEIR_OK, "%s",
+                  err.message);
+    const struct gallery_request request = {
+        .people = {.what = "gallery",
+                   .manifest = it.photos,
+                   .version = 5,
+                   .blob = "g",
+                   .photo_dir = test_path(&dir, "people")},
+        .embedder = {.model_path = model_path,
+                     .model = model,
+                     .detector_path = detector_path,
+                     .detector = squares,
+                     .chain = stages_chain(parts.stages),
+                     .store_path = test_path(&dir, "embeddings"),
+                     .cache_dir = dir.path},
+        .rates = {0.01, 0.01}};
+    ck_assert_msg(gallery_build(&request, &parts.gallery, &err) == WEIR_OK, "%s", err.message);
+    it.gallery = parts.gallery;
+    json_decref(list);
+    return serving_create(&parts, &lists, 1, 1);
+}
+
+/* Begin, or go on where the last one ended. */
+static void start(const char *list)
+{
+    const struct intake_limits limits = {64, 64, 64 << 20};
+    it.spec = (struct predict_spec){.ion = (char *)"building", .pipeline = (char *)"entrance"};
+    it.spec.host.replica = (char *)"job-0";
+    serving_slot_init(&it.slot);
+    it.intake = intake_create(&limits);
+    const struct outbox_config outbox = {.dir = test_path(&dir, "outbox"),
+                                         .on_durable = on_durable};
+    ck_assert_msg(outbox_open(&outbox, &it.outbox, &err) == WEIR_OK, "%s", err.message);
+    const struct engine_config engine = {.spec = &it.spec,
+                                         .intake = it.intake,
+                                         .slot = &it.slot,
+                                         .outbox = it.outbox,
+                                         .present_path = test_path(&dir, "passages.json")};
+    serving_slot_publish(&it.slot, make_serving(list));
+    ck_assert_int_eq(engine_start(&engine, &it.engine, &err), WEIR_OK);
+    intake_open(it.intake);
+}
+
+static void stop(void)
+{
+    intake_close(it.intake);
+    engine_stop(it.engine);
+    (void)outbox_flush(it.outbox, 10000);
+    outbox_close(it.outbox);
+    serving_slot_fini(&it.slot);
+    intake_destroy(it.intake);
+}
+
+/* Every decision that was ever made durable; a new reference. */
+static json_t *all_decisions(void)
+{
+    json_t *all = json_array(), *some;
+    struct outbox *outbox;
+    struct outbox_reader *reader;
+    const struct outbox_config config = {.dir = test_path(&dir, "outbox"),
+                                         .on_durable = on_durable};
+    ck_assert_int_eq(outbox_open(&config, &outbox, &err), WEIR_OK);
+    ck_assert_int_eq(outbox_reader_open(outbox, "test", &reader, &err), WEIR_OK);
+    while (outbox_reader_next(reader, 200, 0, &some, &err) == WEIR_OK) {
+        json_array_extend(all, some);
+        json_decref(some);
+        outbox_reader_done(reader);
+    }
+    outbox_reader_close(reader);
+    outbox_close(outbox);
+    return all;
+}
+
+static void set_up(void)
+{
+    weir_arena_init(&arena, 0);
+    test_dir_make(&dir);
+    test_write_model(test_path(&dir, "model"), 1, NULL);
+    write_detector(test_path(&dir, "detector.onnx"));
+    it.photos = write_photos();
+    atomic_store(&n_durable, 0);
+}
+
+static void tear_down(void)
+{
+    json_decref(it.photos);
+    test_dir_drop(&dir);
+    weir_arena_fini(&arena);
+}
+
+static void put(const char *camera, int64_t number, int64_t time_ms, const char *bytes, size_t len)
+{
+    struct frame *frame = frame_create(camera, number);
+    frame->bytes = weir_xalloc(len);
+    memcpy(frame->bytes, bytes, len);
+    frame->n_bytes = len;
+    frame->received_ms = time_ms;
+    frame->received_ns = weir_mono_ns();
+    frame->on_durable = on_frame;
+    ck_assert_int_eq(intake_put(it.intake, frame, -1), WEIR_OK);
+}
+
+static bool are_durable(void *context)
+{
+    return atomic_load(&n_durable) >= *(const size_t *)context;
+}
+
+/* ---- faces of a frame ------------------------------------------------------------------------ */
+
+#define N_FRAMES 60
+
+/* People of a frame, apart from each other, where a cell of the detector looks. Person 9 is not enrolled. */
+static size_t place_people(struct weir_rng *rng, struct standing out[4])
+{
+    size_t n = weir_rng_below(rng, 5);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (struct standing){(int)(weir_rng_below(rng, 10)),
+                                   2 + (int)(i % 2) * 48 + 4 * (int)weir_rng_below(rng, 6),
+                                   2 + (int)(i / 2) * 32 + 4 * (int)weir_rng_below(rng, 3)};
+    }
+    return n;
+}
+
+/* The decision about what stands there, taken out of the list; NULL: there is none. */
+static json_t *take_at(json_t *decisions, const char *camera, int64_t number,
+                       const struct standing *who)
+{
+    json_t *one;
+    size_t i;
+    json_array_foreach(decisions, i, one)
+    {
+        const json_t *box = json_object_get(one, "box");
+        double x = json_number_value(json_object_get(box, "x"));
+        double y = json_number_value(json_object_get(box, "y"));
+        if (strcmp(test_text(one, "camera"), camera) == 0 && test_int(one, "frame") == number &&
+            (who == NULL ? json_is_null(box) : fabs(x - who->x) < 1.5 && fabs(y - who->y) < 1.5)) {
+            json_incref(one);
+            json_array_remove(decisions, i);
+            return one;
+        }
+    }
+    return NULL;
+}
+
+static void check_one(json_t *decision, const struct standing *who, size_t n)
+{
+    char name[8];
+    ck_assert_ptr_nonnull(decision);
+    (void)snprintf(name, sizeof name, "p%02d", who->person);
+    bool is_known = who->person < N_PEOPLE;
+    ck_assert_str_eq(test_text(decision, "person"), is_known ? name : "");
+    ck_assert_str_eq(test_text(decision, "verdict"), who->person == 7 ? "deny"
+                                                     : is_known       ? "grant"
+                                                                      : "unknown");
+    ck_assert_int_eq(test_int(json_object_get(decision, "box"), "of"), (int64_t)n);
+    json_decref(decision);
+}
+
+START_TEST(each_face_of_a_frame_is_decided_and_the_frame_acknowledged_when_all_are)
+{
+    const uint64_t seed = 4711;
+    struct weir_rng rng;
+    struct standing people[N_FRAMES][4];
+    size_t n[N_FRAMES], n_wanted = 0, n_frames = N_FRAMES;
+    printf("seed %llu\n", (unsigned long long)seed);
+    weir_rng_init(&rng, seed, 0);
+    start("[" DETECT "\"decide\"]");
+    ck_assert_uint_eq(it.gallery->templates.n, N_PEOPLE * N_PHOTOS);
+    ck_assert_uint_eq(it.gallery->n_whole, 0);
+    for (size_t i = 0; i < N_FRAMES; i++) {
+        char bytes[SCENE_BYTES];
+        n[i] = place_people(&rng, people[i]);
+        n_wanted += WEIR_MAX(n[i], (size_t)1);
+        put("door", (int64_t)i, T0 + (int64_t)i, bytes, draw(people[i], n[i], 100 + (int)i, bytes));
+    }
+    ck_assert(test_wait(are_durable, &n_frames));
+    struct frame *asked = frame_create("door", 0);
+    json_t *outcome = outcome_find(it.outbox, asked);
+    ck_assert_uint_eq(json_array_size(json_object_get(outcome, "decisions")),
+                      WEIR_MAX(n[0], (size_t)1));
+    json_decref(outcome);
+    frame_destroy(asked);
+    stop();
+    json_t *all = all_decisions();
+    ck_assert_uint_eq(json_array_size(all), n_wanted);
+    for (size_t i = 0; i < N_FRAMES; i++) {
+        for (size_t k = 0; k < n[i]; k++) {
+            check_one(take_at(all, "door", (int64_t)i, &people[i][k]), &people[i][k], n[i]);
+        }
+        if (n[i] == 0) {
+            json_t *none = take_at(all, "door", (int64_t)i, NULL);
+            ck_assert_str_eq(test_text(none, "verdict"), "unknown");
+            ck_assert_str_eq(test_text(json_object_get(none, "quality"), "refused"), "no face");
+            json_decref(none);
+        }
+    }
+    ck_assert_uint_eq(json_array_size(all), 0);
+    json_decref(all);
+}
+
+END_TEST
+
+/* ---- passages -------------------------------------------------------------------------------- */
+
+#define TRACK     "[" DETECT "\"track\",\"decide\"]"
+#define WALK_MS   3000
+#define FRAME_MS  100
+#define N_WALKERS 12
+
+/* Walkers cross the picture one after the other, 4 pixels every other frame, every other one below. */
+static int64_t walk_begins(int i)
+{
+    return T0 + i * (int64_t)(WALK_MS + 2500);
+}
+
+static size_t walkers_at(int64_t time_ms, struct standing out[4])
+{
+    size_t n = 0;
+    for (int i = 0; i < N_WALKERS; i++) {
+        int64_t since = time_ms - walk_begins(i);
+        if (since >= 0 && since < WALK_MS && n < 4) {
+            int step = (int)(since / FRAME_MS);
+            out[n++] = (struct standing){i % 10, 2 + 4 * (step / 2), i % 2 == 0 ? 2 : 34};
+        }
+    }
+    return n;
+}
+
+static size_t n_put;
+
+static void show(int64_t time_ms)
+{
+    char bytes[SCENE_BYTES];
+    struct standing people[4];
+    size_t n = walkers_at(time_ms, people);
+    put("door", time_ms - T0, time_ms, bytes, draw(people, n, (int)(time_ms % 997), bytes));
+    n_put++;
+}
+
+static size_t count_of(const json_t *decisions, const char *person)
+{
+    const json_t *one;
+    size_t i, n = 0;
+    json_array_foreach(decisions, i, one)
+    {
+        n += strcmp(test_text(one, "person"), person) == 0;
+    }
+    return n;
+}
+
+START_TEST(each_passage_is_decided_once_with_the_frames_it_rests_on)
+{
+    int64_t end = walk_begins(N_WALKERS) + 3000;
+    n_put = 0;
+    start(TRACK);
+    for (int64_t time_ms = T0; time_ms < end; time_ms += FRAME_MS) {
+        show(time_ms);
+    }
+    ck_assert(test_wait(are_durable, &n_put));
+    stop();
+    json_t *all = all_decisions(), *one;
+    size_t i;
+    ck_assert_uint_eq(json_array_size(all), N_WALKERS);
+    json_array_foreach(all, i, one)
+    {
+        const json_t *passage = json_object_get(one, "passage");
+        int person = (int)i % 10;
+        check_one(json_incref(one), &(struct standing){.person = person}, 1);
+        ck_assert_int_eq(strncmp(test_text(one, "key"), "passage/door/", 13), 0);
+        ck_assert_str_eq(test_text(one, "key") + 13, test_text(passage, "id"));
+        ck_assert_int_ge(test_int(passage, "n_frames"), person == 7         ? 1
+                                                        : person < N_PEOPLE ? 2
+                                                                            : 20);
+        ck_assert_int_le(test_int(passage, "n_frames"), WALK_MS / FRAME_MS);
+        ck_assert_int_ge(test_int(passage, "n_counted"), test_int(passage, "n_named"));
+    }
+    json_decref(all);
+}
+
+END_TEST
+
+/* ---- kills ----------------------------------------------------------------------------------- */
+
+#define N_KILLS    12
+#define EACH_MS    4000 /**< So much of the scene a process sees. */
+#define N_STANDING 3
+
+/* Two who are known and one who is not stand there all the time. */
+static void show_standing(int64_t time_ms, size_t n)
+{
+    static const struct standing people[N_STANDING] = {{0, 2, 2}, {1, 50, 2}, {9, 26, 34}};
+    char bytes[SCENE_BYTES];
+    put("door", time_ms % 1000000, time_ms, bytes, draw(people, n, (int)(time_ms % 997), bytes));
+}
+
+/* A process that sees the scene from a time on, and is killed after some frames. */
+static void live_and_die(int64_t from_ms, int64_t n_frames_until_death)
+{
+    atomic_long *n_seen =
+        mmap(NULL, sizeof *n_seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(n_seen, MAP_FAILED);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        start(TRACK);
+        for (int64_t time_ms = from_ms; time_ms < from_ms + EACH_MS; time_ms += FRAME_MS) {
+            show_standing(time_ms, N_STANDING);
+            atomic_fetch_add(n_seen, 1);
+        }
+        for (;;) {
+            (void)pause();
+        }
+    }
+    while (atomic_load(n_seen) < n_frames_until_death) {
+        (void)poll(NULL, 0, 1);
+    }
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    (void)munmap(n_seen, sizeof *n_seen);
+}
+
+START_TEST(killed_at_any_moment_it_decides_no_passage_twice)
+{
+    const uint64_t seed = 1729;
+    struct weir_rng rng;
+    int64_t begin = weir_time_ms(), end;
+    size_t n_wanted = 0;
+    printf("seed %llu\n", (unsigned long long)seed);
+    weir_rng_init(&rng, seed, 0);
+    for (int i = 0; i < N_KILLS; i++) {
+        live_and_die(begin + i * (int64_t)EACH_MS,
+                     1 + (int64_t)weir_rng_below(&rng, EACH_MS / FRAME_MS));
+    }
+    start(TRACK);
+    end = begin + N_KILLS * (int64_t)EACH_MS;
+    for (int64_t time_ms = end; time_ms < end + EACH_MS + 3000; time_ms += FRAME_MS) {
+        show_standing(time_ms, time_ms < end + EACH_MS ? N_STANDING : 0);
+        n_wanted++;
+    }
+    ck_assert(test_wait(are_durable, &n_wanted));
+    stop();
+    json_t *all = all_decisions();
+    ck_assert_uint_eq(count_of(all, "p00"), 1);
+    ck_assert_uint_eq(count_of(all, "p01"), 1);
+    ck_assert_uint_eq(count_of(all, ""), 1);
+    ck_assert_uint_eq(json_array_size(all), N_STANDING);
+    json_decref(all);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("chain", set_up, tear_down,
+                    each_face_of_a_frame_is_decided_and_the_frame_acknowledged_when_all_are,
+                    each_passage_is_decided_once_with_the_frames_it_rests_on,
+                    killed_at_any_moment_it_decides_no_passage_twice)

@@ -1,0 +1,416 @@
+#include "predict/passage.h"
+
+#include "base/file.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "predict/finder.h"
+#include "predict/passage_present.h"
+#include "predict/serving.h"
+#include "vision/tracker.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REFUSALS_MAX 16
+#define JUDGED_WIDTH 112.0f /**< A face so wide is as good as a wider one. */
+
+/** Somebody whom frames of a passage name. */
+struct named {
+    char *name;
+    struct finding best; /**< Its name is this one's. */
+};
+
+/** A passage that goes on: the head is what is told of it. */
+struct going {
+    struct passage told;
+    struct weir_evidence evidence;
+    struct named *named;
+    size_t n_named, named_cap;
+    struct decision_refusal refused[REFUSALS_MAX];
+    double worth; /**< The kept picture's. */
+    bool is_decided, is_over, is_due;
+};
+
+struct camera {
+    char name[FRAME_CAMERA_BYTES];
+    struct weir_tracker *tracker;
+    int64_t gone_ms; /**< That the tracker goes by. */
+    char *model;     /**< It compares embeddings of this one; "": none. */
+    size_t dim;
+    int64_t last_ms;
+};
+
+struct passages {
+    struct present *present;
+    struct camera *cameras;
+    size_t n_cameras, cameras_cap;
+    uint64_t n_begun;
+};
+
+struct passages *passages_open(const char *path, struct outbox *outbox)
+{
+    struct passages *passages = weir_xalloc(sizeof *passages);
+    *passages = (struct passages){.present = present_open(path, outbox)};
+    return passages;
+}
+
+const char *passage_key(const struct passage *passage, char out[FRAME_KEY_BYTES])
+{
+    (void)snprintf(out, FRAME_KEY_BYTES, "passage/%s/%s", passage->camera, passage->id);
+    return out;
+}
+
+/* ---- one passage ----------------------------------------------------------------------------- */
+
+static void going_destroy(struct going *going)
+{
+    for (size_t i = 0; i < going->n_named; i++) {
+        free(going->named[i].name);
+    }
+    free(going->named);
+    weir_image_fini(&going->told.picture);
+    free(going);
+}
+
+static struct going *going_create(struct passages *passages, const struct camera *camera,
+                                  int64_t time_ms)
+{
+    struct going *going = weir_xalloc(sizeof *going);
+    *going = (struct going){
+        .told = {.first_ms = time_ms, .brightness = NAN, .best = {.score = NAN, .threshold = NAN}},
+        .worth = -1};
+    (void)snprintf(going->told.id, sizeof going->told.id, "%" PRId64 "-%" PRIu64, time_ms,
+                   ++passages->n_begun);
+    (void)snprintf(going->told.camera, sizeof going->told.camera, "%s", camera->name);
+    going->told.refused = going->refused;
+    weir_evidence_init(&going->evidence);
+    return going;
+}
+
+/* The number of a name in this passage. */
+static int32_t number_of(struct going *going, const struct finding *finding)
+{
+    size_t i = 0;
+    while (i < going->n_named && strcmp(going->named[i].name, finding->name) != 0) {
+        i++;
+    }
+    if (i == going->n_named) {
+        weir_xgrow(&going->named, sizeof *going->named, going->n_named, &going->named_cap);
+        going->named[going->n_named++] =
+            (struct named){.name = weir_xstrdup(finding->name), .best = {.score = -INFINITY}};
+    }
+    struct named *named = &going->named[i];
+    if (finding->score > named->best.score) {
+        named->best = *finding;
+        named->best.name = named->name;
+    }
+    return (int32_t)i;
+}
+
+static void count_refusal(struct going *going, const char *why)
+{
+    size_t i = 0;
+    while (i < going->told.n_refused && strcmp(going->refused[i].why, why) != 0) {
+        i++;
+    }
+    if (i == REFUSALS_MAX) {
+        return;
+    }
+    if (i == going->told.n_refused) {
+        going->refused[going->told.n_refused++] = (struct decision_refusal){.why = why};
+    }
+    going->refused[i].n++;
+}
+
+/* How good a picture of it this is: sure, large and sharp ones are. */
+static double worth_of(const struct stage_object *object)
+{
+    double worth =
+        (double)object->detection.score * (double)fminf(object->detection.box.w / JUDGED_WIDTH, 1);
+    if (object->quality.width > 0) {
+        worth *= (double)fminf(object->quality.sharpness, 1);
+    }
+    return object->refused != NULL ? worth / 10 : worth;
+}
+
+/* A picture that cannot be kept is left out. */
+static void keep_picture(struct going *going, const struct stage_frame *at,
+                         const struct stage_object *object)
+{
+    struct weir_error ignored;
+    struct weir_image picture;
+    double worth = worth_of(object);
+    if (going->is_decided || !(worth > going->worth) ||
+        stage_object_show(&at->view, object, &picture, &ignored) != WEIR_OK) {
+        return;
+    }
+    weir_image_fini(&going->told.picture);
+    going->told.picture = picture;
+    going->told.box = object->detection.box;
+    going->told.n_boxes = (int64_t)at->n_objects;
+    going->told.quality = object->quality;
+    going->told.brightness = object->brightness;
+    going->worth = worth;
+}
+
+/* What a thing is, where no model says more of it than the detector does. */
+static struct finding finding_of(const struct stage_frame *at, const struct stage_object *object)
+{
+    if (object->finding.name != NULL || object->refused != NULL ||
+        stages_name(at->serving->stages)) {
+        return object->finding;
+    }
+    return (struct finding){.is_label = true,
+                            .name = finder_class(at->serving->finder, object->detection.class_id),
+                            .score = (double)object->detection.score,
+                            .threshold = 0};
+}
+
+/* One more frame of it. */
+static void note(struct going *going, const struct passage_rules *rules,
+                 const struct stage_frame *at, const struct stage_object *object, int64_t time_ms)
+{
+    const struct finding finding = finding_of(at, object);
+    struct passage *told = &going->told;
+    told->last_ms = time_ms;
+    told->n_frames++;
+    keep_picture(going, at, object);
+    if (object->refused != NULL) {
+        count_refusal(going, object->refused);
+        return;
+    }
+    struct weir_look_at look = {.time_ms = time_ms,
+                                .person = -1,
+                                .score = (float)finding.score,
+                                .threshold = (float)finding.threshold,
+                                .likelihood = NAN};
+    if (finding.name != NULL) {
+        look.person = number_of(going, &finding);
+        look.is_barred = !finding.is_label && lists_bar(&at->serving->lists, finding.name);
+    }
+    (void)weir_evidence_add(&going->evidence, &rules->evidence, &look);
+    told->n_counted = going->evidence.n_counted;
+    told->n_named = going->evidence.n_named;
+}
+
+/* What is told of one that is to be decided. */
+static void conclude(struct going *going)
+{
+    struct passage *told = &going->told;
+    told->is_known = going->evidence.state == WEIR_EVIDENCE_KNOWN;
+    for (size_t i = 0; i < going->n_named; i++) {
+        const struct named *named = &going->named[i];
+        bool is_it = told->is_known ? (int32_t)i == going->evidence.person
+                                    : !(named->best.score <= told->best.score);
+        told->best = is_it ? named->best : told->best;
+    }
+}
+
+/* ---- cameras --------------------------------------------------------------------------------- */
+
+static void add_due(struct stage_frame *at, struct going *going)
+{
+    weir_arena_grow(&at->arena, &at->due, sizeof(struct passage *), at->n_due, &at->due_cap);
+    at->due[at->n_due++] = &going->told;
+    going->is_due = true;
+}
+
+/* Those that are over: what is not decided is, as far as it can be. */
+static void take_ended(struct passages *passages, struct camera *camera, struct stage_frame *at)
+{
+    const struct weir_track *track;
+    (void)passages;
+    while (camera->tracker != NULL && (track = weir_tracker_ended(camera->tracker)) != NULL) {
+        struct going *going = track->of_user;
+        if (going == NULL) {
+            continue;
+        }
+        if (going->is_decided) {
+            going_destroy(going);
+            continue;
+        }
+        weir_evidence_end(&going->evidence);
+        conclude(going);
+        going->is_decided = going->is_over = true;
+        add_due(at, going);
+    }
+}
+
+/* All of a camera's passages are over. */
+static void end_all(struct passages *passages, struct camera *camera, struct stage_frame *at)
+{
+    weir_tracker_wait(camera->tracker, camera->last_ms + camera->gone_ms + 1);
+    take_ended(passages, camera, at);
+    weir_tracker_destroy(camera->tracker);
+    free(camera->model);
+    camera->tracker = NULL;
+    camera->model = NULL;
+}
+
+static struct camera *find_camera(struct passages *passages, struct stage_frame *at)
+{
+    size_t i_oldest = 0;
+    const char *name = at->frame->camera;
+    for (size_t i = 0; i < passages->n_cameras; i++) {
+        struct camera *camera = &passages->cameras[i];
+        if (strcmp(camera->name, name) == 0) {
+            return camera;
+        }
+        i_oldest = camera->last_ms < passages->cameras[i_oldest].last_ms ? i : i_oldest;
+    }
+    struct camera *camera = &passages->cameras[i_oldest];
+    if (passages->n_cameras == PASSAGES_CAMERAS_MAX) {
+        end_all(passages, camera, at);
+    } else {
+        weir_xgrow(&passages->cameras, sizeof *passages->cameras, passages->n_cameras,
+                   &passages->cameras_cap);
+        camera = &passages->cameras[passages->n_cameras++];
+    }
+    *camera = (struct camera){0};
+    (void)snprintf(camera->name, sizeof camera->name, "%s", name);
+    return camera;
+}
+
+/* A tracker by these rules that compares embeddings of this model; one that follows somebody stays as it is. */
+static weir_status fit_tracker(struct camera *camera, const struct passage_rules *rules,
+                               const struct serving *serving, struct weir_error *err)
+{
+    struct finder_wish wish;
+    const struct model *model = serving->model;
+    struct weir_tracker_options options = weir_tracker_usual;
+    struct weir_track *const *ignored;
+    bool embeds = model != NULL && model->gives == WEIR_STAGE_MODEL_EMBEDS;
+    const char *wanted = embeds ? model->blob : "";
+    bool fits = camera->tracker != NULL && strcmp(camera->model, wanted) == 0 &&
+                camera->gone_ms == rules->gone_ms;
+    if (fits || (camera->tracker != NULL && weir_tracker_tracks(camera->tracker, &ignored) > 0)) {
+        return WEIR_OK;
+    }
+    struct weir_tracker *tracker;
+    options.gone_ms = rules->gone_ms;
+    if (finder_wish_of(stages_chain(serving->stages), &wish)) {
+        /* What people call found is not too weak for a passage to begin with. */
+        options.low_score = fminf(options.low_score, wish.detector.threshold);
+    }
+    camera->dim = embeds ? model->dim : 0;
+    WEIR_TRY(weir_tracker_create(&options, camera->dim, &tracker, err));
+    weir_tracker_destroy(camera->tracker);
+    free(camera->model);
+    camera->tracker = tracker;
+    camera->model = weir_xstrdup(wanted);
+    camera->gone_ms = rules->gone_ms;
+    return WEIR_OK;
+}
+
+/* Somebody is known for sure: decide it, unless that was done when another track was this person. */
+static void decide_known(struct passages *passages, struct camera *camera, struct going *going,
+                         struct stage_frame *at)
+{
+    char key[FRAME_KEY_BYTES];
+    struct passage *told = &going->told;
+    conclude(going);
+    going->is_decided = true;
+    if (told->best.is_label) {
+        add_due(at, going); /* There may be two things alike. */
+    } else if (!present_see(passages->present, camera->name, told->best.name, told->last_ms)) {
+        present_add(passages->present, camera->name, told->best.name, passage_key(told, key),
+                    told->last_ms);
+        add_due(at, going);
+    }
+}
+
+/* A person whom a frame names is still there, though a track that has just begun is not sure yet. */
+static void see(struct passages *passages, const struct camera *camera,
+                const struct finding *finding, int64_t time_ms)
+{
+    if (finding->name != NULL && !finding->is_label && finding->score >= finding->threshold) {
+        (void)present_see(passages->present, camera->name, finding->name, time_ms);
+    }
+}
+
+static void follow(struct passages *passages, struct camera *camera,
+                   const struct passage_rules *rules, struct stage_frame *at,
+                   struct weir_track **tracks, int64_t time_ms)
+{
+    for (size_t i = 0; i < at->n_objects; i++) {
+        struct going *going = tracks[i] != NULL ? tracks[i]->of_user : NULL;
+        if (tracks[i] == NULL) {
+            continue;
+        }
+        if (going == NULL) {
+            tracks[i]->of_user = going = going_create(passages, camera, time_ms);
+        }
+        note(going, rules, at, &at->objects[i], time_ms);
+        if (going->evidence.state == WEIR_EVIDENCE_KNOWN && !going->is_decided) {
+            decide_known(passages, camera, going, at);
+        }
+        see(passages, camera, &at->objects[i].finding, time_ms);
+    }
+}
+
+weir_status passages_step(struct passages *passages, const struct passage_rules *rules,
+                          struct stage_frame *at, struct weir_error *err)
+{
+    int64_t time_ms = at->frame->received_ms;
+    struct camera *camera = find_camera(passages, at);
+    const struct model *model = at->serving->model;
+    size_t n = at->n_objects;
+    WEIR_TRY(fit_tracker(camera, rules, at->serving, err));
+    bool compares = camera->dim > 0 && model != NULL && strcmp(camera->model, model->blob) == 0;
+    struct weir_sighting *sights = WEIR_ARENA_ARRAY(&at->arena, n + 1, struct weir_sighting);
+    struct weir_track **tracks = WEIR_ARENA_ARRAY(&at->arena, n + 1, struct weir_track *);
+    for (size_t i = 0; i < n; i++) {
+        sights[i] = (struct weir_sighting){.detection = at->objects[i].detection,
+                                           .embedding = compares ? at->objects[i].embedding : NULL};
+    }
+    camera->last_ms = time_ms;
+    present_begin(passages->present, camera->name, time_ms, rules->gone_ms);
+    weir_tracker_step(camera->tracker, time_ms, sights, n, tracks);
+    follow(passages, camera, rules, at, tracks, time_ms);
+    for (size_t i = 0; i < passages->n_cameras; i++) {
+        if (&passages->cameras[i] != camera && passages->cameras[i].tracker != NULL) {
+            weir_tracker_wait(passages->cameras[i].tracker, time_ms);
+        }
+        take_ended(passages, &passages->cameras[i], at);
+    }
+    at->has_tracks = true;
+    present_save(passages->present, time_ms);
+    return WEIR_OK;
+}
+
+void passages_end_due(struct passages *passages, struct stage_frame *at)
+{
+    (void)passages;
+    for (size_t i = 0; i < at->n_due; i++) {
+        struct going *going = (struct going *)at->due[i];
+        going->is_due = false;
+        if (going->is_over) {
+            going_destroy(going);
+        }
+    }
+    at->n_due = 0;
+}
+
+void passages_close(struct passages *passages)
+{
+    if (passages == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < passages->n_cameras; i++) {
+        struct camera *camera = &passages->cameras[i];
+        struct weir_track *const *tracks;
+        size_t n = camera->tracker != NULL ? weir_tracker_tracks(camera->tracker, &tracks) : 0;
+        for (size_t k = 0; k < n; k++) {
+            if (tracks[k]->of_user != NULL) {
+                going_destroy(tracks[k]->of_user);
+            }
+        }
+        weir_tracker_destroy(camera->tracker);
+        free(camera->model);
+    }
+    present_close(passages->present);
+    free(passages->cameras);
+    free(passages);
+}

@@ -1,0 +1,73 @@
+/**
+ * Passages: people and things that go through each camera's picture, followed over frames, and decided once.
+ *
+ *     passages_open(path, outbox)                    // people who were there when the process before ended
+ *     passages_step(passages, rules, at, err)        // the stage "track": at->due are decided now
+ *     passages_end_due(passages, at)                 // after the stage "decide"
+ *     passages_close(passages)
+ *
+ * A passage is decided as soon as its frames name somebody for sure (vision/evidence.h), else when it is over. It outlives
+ * a change of the serving: names are kept as text; embeddings of another model are not compared with, until the camera's picture
+ * was empty once.
+ *
+ * A person is in a camera's picture once. A person is decided there, and a frame of another track names the same person within
+ * gone_ms of the last frame that did: that is the same passage, and it is not decided again. This holds over a kill, too: the person
+ * is written to a file before the decision is put into the outbox, and the file is at most a second old. The next process reads it, keeps
+ * persons with a durable decision, and counts their time from the camera's first frame on, if the file is not older than
+ * PASSAGES_AWAY_MAX_MS.
+ *
+ * There are at most PASSAGES_CAMERAS_MAX cameras: a further one takes the place of the one that has been silent for longest, and the
+ * passages of that one end. One thread, the engine's.
+ */
+#ifndef WEIR_PREDICT_PASSAGE_H
+#define WEIR_PREDICT_PASSAGE_H
+
+#include "predict/outbox.h"
+#include "predict/stage.h"
+#include "vision/evidence.h"
+
+#define PASSAGES_CAMERAS_MAX 256
+#define PASSAGES_AWAY_MAX_MS 60000
+#define PASSAGE_ID_BYTES     48
+
+struct passages;
+
+/** What the stage "track" says. */
+struct passage_rules {
+    int64_t gone_ms; /**< For the tracker. */
+    struct weir_evidence_options evidence;
+};
+
+/** One that is to be decided, with what its frames say. */
+struct passage {
+    char id[PASSAGE_ID_BYTES];
+    char camera[FRAME_CAMERA_BYTES];
+    int64_t first_ms, last_ms;
+    int64_t n_frames, n_counted, n_named;
+    bool is_known;       /**< `best` names it; else nobody is known. */
+    struct finding best; /**< The best of the person, or of all; the name is the passage's. */
+    struct weir_box box; /**< The best picture's. */
+    int64_t n_boxes;     /**< Found in its frame. */
+    struct weir_face_quality quality; /**< The best picture's; width 0: it was not judged. */
+    double brightness;
+    struct weir_image picture; /**< The best; the stage that decides takes it. */
+    const struct decision_refusal *refused;
+    size_t n_refused;
+};
+
+/** @param path  The file; NULL: nothing is kept over the process's end. @param outbox  Borrowed. */
+struct passages *passages_open(const char *path, struct outbox *outbox);
+void passages_close(
+    struct passages *passages); /**< NULL is accepted; passages that are not decided are not. */
+
+/** Follow the objects of a frame. at->due is filled with passages that are to be decided now, of any camera. */
+weir_status passages_step(struct passages *passages, const struct passage_rules *rules,
+                          struct stage_frame *at, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The frame is over: what was due is decided. */
+void passages_end_due(struct passages *passages, struct stage_frame *at);
+
+/** "passage/CAMERA/ID", at most FRAME_KEY_BYTES with its end. Returns out. */
+const char *passage_key(const struct passage *passage, char out[FRAME_KEY_BYTES]);
+
+#endif
