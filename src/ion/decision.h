@@ -34,6 +34,7 @@ struct weir_decision {
     int64_t latency_us;
     int64_t durable_us;
     double brightness;
+    char *box, *quality, *passage; /**< JSON, or NULL: where, how good, by which frames. */
     char *error;
     bool is_sandbox; /**< The replica only tried it: it had no effect. */
     char *image;     /**< SHA-256 of the face, or NULL. */

@@ -49,12 +49,15 @@ struct weir_ion_doc_pipeline {
     struct weir_trigger_list triggers;
     /* Prediction. */
     int64_t replicas;
-    int64_t gpus;          /**< Accelerators of each replica. */
-    char *source;          /**< JSON object with "kind". */
-    char *sinks;           /**< JSON array of objects with "kind". */
-    char *stages;          /**< JSON array; what is written, or what stands for none. */
-    bool embeds;           /**< The stages need a model of embeddings; else a classifier. */
-    char *gallery_dataset; /**< NULL: no gallery; nobody is recognised. */
+    int64_t gpus;             /**< Accelerators of each replica. */
+    char *source;             /**< JSON object with "kind". */
+    char *sinks;              /**< JSON array of objects with "kind". */
+    char *stages;             /**< JSON array; what is written, or what stands for none. */
+    bool embeds;              /**< The stages need a model of embeddings; else a classifier. */
+    char *detector;           /**< Model that a stage finds with; NULL: none does. */
+    char *detector_alias;     /**< What the alias names; NULL: it is not by an alias. */
+    int64_t detector_version; /**< This version alone; 0: the newest, or the alias's. */
+    char *gallery_dataset;    /**< NULL: no gallery; nobody is recognised. */
     char *impostors; /**< Dataset that the threshold is set by; NULL: by the gallery itself. */
     double false_accept_rate, false_deny_rate;
     int64_t no_frames_after_s; /**< A source without frames for so long is told; 0: never. */
@@ -141,6 +144,13 @@ weir_status weir_ion_doc_check(const struct weir_ion_doc *doc,
 /** NULL if there is none of that name. */
 const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_doc *doc,
                                                           const char *name);
+
+/** Does the pipeline find with a version of this model that comes by this alias (NULL: it is new)? */
+bool weir_ion_doc_detects_by(const struct weir_ion_doc_pipeline *pipeline, const char *model,
+                             const char *alias);
+
+/** Is the model a detector of one of the document's pipelines? */
+bool weir_ion_doc_detects(const struct weir_ion_doc *doc, const char *model);
 
 /** The name of the model that a training makes versions of; "" if it is no training of the document. */
 const char *weir_ion_doc_model(const struct weir_ion_doc *doc, const char *training);

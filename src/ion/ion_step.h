@@ -106,6 +106,13 @@ struct weir_ion_people {
     char *path, *digest, *blob;
 };
 
+/** A version of the model that a pipeline's stages find with. */
+struct weir_ion_detector {
+    char *model;     /**< NULL: none is named, or it has no such version yet. */
+    int64_t version; /**< 0: the same. */
+    char *id, *blob;
+};
+
 /** Of a prediction: what its replicas serve. */
 struct weir_ion_service {
     char *candidate;             /**< That serves; NULL = none. */
@@ -115,6 +122,7 @@ struct weir_ion_service {
     char *served_candidate;      /**< Candidate that replicas serve; NULL = none. */
     int64_t last_frame_ms;       /**< When a replica took a frame last; 0 = never. */
     struct weir_ion_people gallery, impostors;
+    struct weir_ion_detector detector;
     const struct weir_threshold *threshold; /**< The last that a replica reported; NULL = none. */
 };
 
@@ -270,6 +278,12 @@ struct weir_ion_wanted {
     int64_t mirror;    /**< Version that gets copies; 0: none. */
 };
 
+/** The version that a pipeline's detector names now. */
+struct weir_ion_named_detector {
+    const char *pipeline;
+    struct weir_ion_model model;
+};
+
 enum weir_ion_event_type {
     WEIR_ION_EVENT_APPLIED, /**< mode (of a new ION; NULL: production), document (JSON text), doc, datasets and models (latest of each it
                                names), actor. */
@@ -322,6 +336,8 @@ struct weir_ion_event {
     size_t n_models;
     const char *const
         *aliases; /**< Of each model: the alias that brings it, NULL: it is new. May be NULL. */
+    const struct weir_ion_named_detector *detectors; /**< In APPLIED: those that have a version. */
+    size_t n_detectors;
     const struct weir_ion_traffic *traffic;
     size_t n_traffic;
     const struct weir_ion_measured *measured;

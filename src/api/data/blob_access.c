@@ -30,6 +30,7 @@ static const char sql_given[] =
     "SELECT blob FROM ion_candidates WHERE ion = :ion AND blob <> ''"
     " UNION SELECT v.golden FROM ion_candidates c JOIN model_versions v ON v.id = c.model_version"
     "     WHERE c.ion = :ion AND v.golden IS NOT NULL"
+    " UNION SELECT detector_blob FROM ion_pipelines WHERE ion = :ion AND detector_blob IS NOT NULL"
     " UNION SELECT v.blob FROM deployment_replicas r JOIN deployment_versions d ON d.deployment ="
     "     r.deployment JOIN model_versions v ON v.model = d.model AND v.version = d.version"
     "     WHERE r.job = :job";

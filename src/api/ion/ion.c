@@ -517,10 +517,10 @@ weir_status api_threshold_put(struct api_call *call, struct weir_txn *txn, struc
 /** How a picture becomes the model's input, as it was found when the version was pushed: a replica
  *  runs the model by it. A version without one, which Weir trained, says it in its file. */
 static weir_status add_signature(struct api_call *call, struct weir_txn *txn, json_t *deployment,
-                                 struct weir_error *err)
+                                 const char *key, struct weir_error *err)
 {
     struct weir_model_version version;
-    json_t *model = json_object_get(deployment, "model");
+    json_t *model = json_object_get(deployment, key);
     const char *id = json_string_value(json_object_get(model, "id"));
     if (id == NULL) {
         return WEIR_OK;
@@ -530,6 +530,13 @@ static weir_status add_signature(struct api_call *call, struct weir_txn *txn, js
         version.signature != NULL ? json_loads(version.signature, 0, NULL) : json_null();
     json_object_set_new(model, "signature", signature != NULL ? signature : json_null());
     return WEIR_OK;
+}
+
+static weir_status add_signatures(struct api_call *call, struct weir_txn *txn, json_t *deployment,
+                                  struct weir_error *err)
+{
+    WEIR_TRY(add_signature(call, txn, deployment, "model", err));
+    return add_signature(call, txn, deployment, "detector", err);
 }
 
 weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -558,7 +565,7 @@ weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, stru
     if (call->attempt == NULL) { /* only the replica itself needs them */
         weir_secrets_mask(deployment, WEIR_DEPLOYMENT_SECRETS);
     } else {
-        weir_status status = add_signature(call, txn, deployment, err);
+        weir_status status = add_signatures(call, txn, deployment, err);
         if (status != WEIR_OK) {
             json_decref(deployment);
             return status;

@@ -128,6 +128,8 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
                                    .n_datasets = apply->n_datasets,
                                    .models = apply->models,
                                    .n_models = apply->n_models,
+                                   .detectors = apply->detectors,
+                                   .n_detectors = apply->n_detectors,
                                    .aliases = apply->aliases,
                                    .defaults = apply->defaults,
                                    .n_defaults = apply->n_defaults};

@@ -17,6 +17,8 @@ struct ion_apply {
     size_t n_datasets;
     struct weir_ion_model *models; /**< The newest version of each model that a link begins at. */
     size_t n_models;
+    struct weir_ion_named_detector *detectors;
+    size_t n_detectors;
     const char **aliases; /**< Of each model: the alias that names it; NULL: it is the newest. */
     struct weir_ion_model *defaults; /**< The versions that links name as their default. */
     size_t n_defaults;

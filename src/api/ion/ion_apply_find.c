@@ -341,6 +341,49 @@ static weir_status find_models(struct ion_apply *apply, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/** The version that each pipeline's detector names; a fixed one must be there, another may come later. */
+static weir_status find_detectors(struct ion_apply *apply, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    const struct weir_ion_doc *doc = &apply->doc;
+    struct weir_arena *arena = apply->call->arena;
+    apply->detectors =
+        WEIR_ARENA_ARRAY(arena, doc->n_pipelines + 1, struct weir_ion_named_detector);
+    apply->n_detectors = 0;
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        struct weir_model model;
+        struct weir_model_version version;
+        struct weir_error ignored;
+        const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
+        const char *name = pipeline->detector;
+        int64_t number = pipeline->detector_version;
+        if (name == NULL) {
+            continue;
+        }
+        char *place = weir_arena_printf(arena, "$.pipelines[%zu].stages: detect", i);
+        WEIR_TRY(check_model(apply, place, name, &model,
+                             weir_model_get(txn, name, arena, &model, &ignored), err));
+        if (pipeline->detector_alias != NULL) {
+            WEIR_TRY(find_alias(txn, name, pipeline->detector_alias, &number, err));
+            if (number == 0) {
+                continue; /* What the alias comes to name will come. */
+            }
+        }
+        bool is_there =
+            weir_model_version_get(txn, name, number, arena, &version, &ignored) == WEIR_OK;
+        if (!is_there && pipeline->detector_version != 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "%s: model \"%s\" has no version %lld",
+                                  place, name, (long long)number);
+        }
+        if (is_there) {
+            WEIR_TRY(weir_version_check_servable(&version, err));
+            apply->detectors[apply->n_detectors++] = (struct weir_ion_named_detector){
+                .pipeline = pipeline->name, .model = control_ion_model(&version, arena)};
+        }
+    }
+    return WEIR_OK;
+}
+
 /** The versions that links name as their default: they must be there, and fit. */
 static weir_status find_defaults(struct ion_apply *apply, struct weir_txn *txn,
                                  struct weir_error *err)
@@ -466,5 +509,6 @@ weir_status ion_apply_find(struct ion_apply *apply, struct weir_txn *txn, struct
     WEIR_TRY(find_datasets(apply, txn, err));
     WEIR_TRY(check_policies(apply, txn, err));
     WEIR_TRY(find_models(apply, txn, err));
+    WEIR_TRY(find_detectors(apply, txn, err));
     return find_defaults(apply, txn, err);
 }

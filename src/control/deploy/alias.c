@@ -81,6 +81,11 @@ static bool doc_follows(const struct weir_ion_doc *doc, const char *model, const
             return true;
         }
     }
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        if (weir_ion_doc_detects_by(&doc->pipelines[i], model, alias)) {
+            return true;
+        }
+    }
     return false;
 }
 

@@ -47,7 +47,8 @@ static bool doc_names(const struct weir_ion_doc *doc, const char *model)
         names = names || is_same(doc->feeds[i].model, model);
     }
     for (size_t i = 0; i < doc->n_pipelines; i++) {
-        names = names || is_same(doc->pipelines[i].registers, model);
+        names = names || is_same(doc->pipelines[i].registers, model) ||
+                is_same(doc->pipelines[i].detector, model);
     }
     return names;
 }

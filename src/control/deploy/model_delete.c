@@ -31,6 +31,10 @@ static const struct {
      " JOIN ions i ON i.name = c.ion WHERE c.model = :model AND c.version = :version"
      " AND i.state = 'ACTIVE' AND c." WEIR_CANDIDATE_IN_USE_SQL,
      "it is in use in ", "", &weir_ion_resource},
+    {"SELECT p.ion || '\n, pipeline ' || p.name FROM ion_pipelines p JOIN ions i ON i.name = p.ion"
+     " WHERE p.detector_model = :model AND p.detector_version = :version AND i.state = 'ACTIVE'"
+     " AND p.state <> 'REMOVED'",
+     "it is the detector of ", "", &weir_ion_resource},
     {"SELECT c.ion || '\n, link ' || c.link FROM ion_candidates c JOIN ions i ON i.name "
      "= c.ion"
      " WHERE c.model = :model AND c.version = :version AND i.state = 'ACTIVE'"

@@ -454,7 +454,8 @@ static weir_status offer_to_ions(struct control *control, struct weir_txn *txn,
         /* One that cannot be read has its alert (control_raise_unreadable), and hinders no other. */
         bool begins = !is_maker &&
                       weir_ion_load(txn, names[i], control->arena, &state, &ignored) == WEIR_OK &&
-                      doc_begins_at(&state.doc, version->model);
+                      (doc_begins_at(&state.doc, version->model) ||
+                       weir_ion_doc_detects(&state.doc, version->model));
         if (is_maker || begins) {
             WEIR_TRY(control_ion_event(control, txn, names[i], &event, err));
         }

@@ -123,6 +123,16 @@ static weir_status refuse_alias(void *context, const char *ion, const struct wei
                 control_user_of(wanted->control, wanted->txn, &weir_ion_resource, ion));
         }
     }
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        if (weir_ion_doc_detects_by(&doc->pipelines[i], wanted->model, wanted->alias)) {
+            return weir_error_set(
+                err, WEIR_ERR_CONFLICT,
+                "alias %s of %s is not deleted: pipeline %s of %s finds with what it names; name a "
+                "version there (`weir apply`) first; --force deletes it all the same",
+                wanted->alias, wanted->model, doc->pipelines[i].name,
+                control_user_of(wanted->control, wanted->txn, &weir_ion_resource, ion));
+        }
+    }
     return WEIR_OK;
 }
 

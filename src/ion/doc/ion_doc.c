@@ -4,6 +4,7 @@
 
 #include "endpoint/endpoint.h"
 #include "endpoint/stage.h"
+#include "endpoint/stage/detect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,44 @@ static weir_status check_endpoints(const struct doc_reader *reader, const json_t
                                reader->path, reader->arena, &source, sinks, &n_sinks, reader->err);
 }
 
+/** The model that a stage finds with. */
+static weir_status read_detector(const struct doc_reader *reader,
+                                 const struct weir_stage_chain *chain,
+                                 struct weir_ion_doc_pipeline *out)
+{
+    const struct weir_stage_detect *detect = weir_stages_options(chain, &weir_stage_detect_kind);
+    struct weir_detector_name name;
+    if (detect == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(
+        weir_detector_name_parse(detect->model, reader->path, reader->arena, &name, reader->err));
+    out->detector = (char *)name.name;
+    out->detector_alias = (char *)name.alias;
+    out->detector_version = name.version;
+    return WEIR_OK;
+}
+
+bool weir_ion_doc_detects_by(const struct weir_ion_doc_pipeline *pipeline, const char *model,
+                             const char *alias)
+{
+    const char *its = pipeline->detector_alias;
+    bool is_same = alias == NULL || its == NULL ? alias == its : strcmp(alias, its) == 0;
+    return pipeline->detector != NULL && strcmp(pipeline->detector, model) == 0 && is_same &&
+           pipeline->detector_version == 0;
+}
+
+bool weir_ion_doc_detects(const struct weir_ion_doc *doc, const char *model)
+{
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        const char *its = doc->pipelines[i].detector;
+        if (its != NULL && strcmp(its, model) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** The stages as they are written, or those that stand for none; the replica reads them with the
  *  same table. */
 static weir_status read_stages(const struct doc_reader *parent, const char *written,
@@ -218,6 +257,7 @@ static weir_status read_stages(const struct doc_reader *parent, const char *writ
         weir_stages_read(list, has_gallery, reader.path, reader.arena, &chain, reader.err);
     json_decref(list);
     WEIR_TRY(status);
+    WEIR_TRY(read_detector(&reader, &chain, out));
     out->embeds = weir_stages_model(&chain) == WEIR_STAGE_MODEL_EMBEDS;
     return weir_stages_check_gallery(&chain, has_gallery, reader.path, reader.err);
 }

@@ -67,6 +67,10 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD_AT(weir_ion_pipeline, impostors_path,      service.impostors.path,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
     WEIR_FIELD_AT(weir_ion_pipeline, impostors_digest,    service.impostors.digest,    TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),
     WEIR_FIELD_AT(weir_ion_pipeline, impostors_blob,      service.impostors.blob,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its manifest"),
+    WEIR_FIELD_AT(weir_ion_pipeline, detector_model,      service.detector.model,      TEXT, WEIR_FIELD_READ_ONLY, "", "Model that its stages find with"),
+    WEIR_FIELD_AT(weir_ion_pipeline, detector_version,    service.detector.version,    INT,  WEIR_FIELD_READ_ONLY, "", "Version of that; 0: there is none yet"),
+    WEIR_FIELD_AT(weir_ion_pipeline, detector_id,         service.detector.id,         TEXT, WEIR_FIELD_READ_ONLY, "", "Its identifier"),
+    WEIR_FIELD_AT(weir_ion_pipeline, detector_blob,       service.detector.blob,       TEXT, WEIR_FIELD_READ_ONLY, "", "Its file"),
     {.name = "threshold", .type = WEIR_FIELD_TYPE_RECORD, .offset = offsetof(struct weir_ion_pipeline, service.threshold), .flags = WEIR_FIELD_READ_ONLY, .unit = "", .of = &weir_threshold_resource, .doc = "How a replica set the threshold last"},
     WEIR_FIELD(weir_ion_pipeline, updated_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "Last change"),
 };

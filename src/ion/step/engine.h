@@ -345,6 +345,10 @@ void step_stop_replicas(struct ion_step *step, struct weir_ion_pipeline *pipelin
 /** The replicas must start anew (their number, GPUs, source or sinks changed). */
 void step_restart_replicas(struct ion_step *step, struct weir_ion_pipeline *pipeline);
 
+/** This version of its detector is the one to serve, if it is another than before. */
+void step_see_detector(struct ion_step *step, struct weir_ion_pipeline *pipeline,
+                       const struct weir_ion_model *model);
+
 /** A version of the impostors' dataset: take it if it is newer. */
 void step_see_impostors(struct ion_step *step, struct weir_ion_pipeline *pipeline,
                         const struct weir_ion_dataset *dataset);

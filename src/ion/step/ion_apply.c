@@ -132,6 +132,24 @@ static void apply_job(struct ion_step *step, struct weir_ion_pipeline *pipeline,
     }
 }
 
+/** The version that the document's detector names; that of another model, or of another alias, is forgotten. */
+static void apply_detector(struct ion_step *step, struct weir_ion_pipeline *pipeline,
+                           const struct weir_ion_doc_pipeline *old,
+                           const struct weir_ion_doc_pipeline *doc)
+{
+    const struct weir_ion_event *event = step->event;
+    if (old == NULL || !is_same_text(old->detector, doc->detector) ||
+        !is_same_text(old->detector_alias, doc->detector_alias) ||
+        old->detector_version != doc->detector_version) {
+        weir_ion_service_of(pipeline)->detector = (struct weir_ion_detector){0};
+    }
+    for (size_t i = 0; i < event->n_detectors; i++) {
+        if (strcmp(event->detectors[i].pipeline, pipeline->name) == 0) {
+            step_see_detector(step, pipeline, &event->detectors[i].model);
+        }
+    }
+}
+
 static void apply_prediction(struct ion_step *step, struct weir_ion_pipeline *pipeline,
                              const struct weir_ion_doc_pipeline *old,
                              const struct weir_ion_doc_pipeline *doc)
@@ -151,6 +169,7 @@ static void apply_prediction(struct ion_step *step, struct weir_ion_pipeline *pi
     if (impostors != NULL) {
         step_see_impostors(step, pipeline, impostors);
     }
+    apply_detector(step, pipeline, old, doc);
     bool must_restart = old != NULL && (old->replicas != doc->replicas || old->gpus != doc->gpus ||
                                         !is_same_text(old->source, doc->source) ||
                                         !is_same_text(old->sinks, doc->sinks));

@@ -32,6 +32,16 @@ static json_t *model_json(const struct weir_ion_candidate *candidate)
     return model;
 }
 
+static json_t *detector_json(const struct weir_ion_detector *detector)
+{
+    json_t *model = json_object();
+    put_text(model, "name", detector->model);
+    put_int(model, "version", detector->version);
+    put_text(model, "id", detector->id);
+    put_text(model, "blob", detector->blob);
+    return model;
+}
+
 /** A version of a dataset of people; null if none is named, or none of their photos are there yet. */
 static json_t *people_json(const struct weir_ion_people *people, const char *dataset)
 {
@@ -80,6 +90,9 @@ static char *compose(struct ion_step *step, const struct weir_ion_service *servi
     put_int(deployment, "revision", revision);
     json_object_set_new(deployment, "model", model_json(candidate));
     put_parsed(deployment, "stages", doc->stages);
+    if (doc->detector != NULL) {
+        json_object_set_new(deployment, "detector", detector_json(&service->detector));
+    }
     json_object_set_new(deployment, "gallery", gallery_json(service, doc));
     put_int(deployment, "list_revision", step->state->ion.list_revision);
     json_object_set_new(deployment, "lists", lists_json(step->state));
@@ -116,7 +129,8 @@ static bool deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline, bo
     struct weir_ion_service *service = weir_ion_service_of(pipeline);
     const struct weir_ion_candidate *candidate =
         weir_ion_candidate_of(step->state, service->candidate);
-    if (doc == NULL || candidate == NULL) {
+    if (doc == NULL || candidate == NULL ||
+        (doc->detector != NULL && service->detector.version == 0)) {
         return false;
     }
     char *same = compose(step, service, doc, candidate, service->deployment_revision);
@@ -195,6 +209,24 @@ void step_see_gallery(struct ion_step *step, struct weir_ion_pipeline *pipeline,
                   dataset->name, dataset->version);
         step_deploy(step, pipeline);
     }
+}
+
+void step_see_detector(struct ion_step *step, struct weir_ion_pipeline *pipeline,
+                       const struct weir_ion_model *model)
+{
+    struct weir_ion_detector *detector = &weir_ion_service_of(pipeline)->detector;
+    if (detector->id != NULL && strcmp(detector->id, model->model_version) == 0) {
+        return;
+    }
+    *detector =
+        (struct weir_ion_detector){.model = weir_arena_strdup(step->arena, model->name),
+                                   .version = model->version,
+                                   .id = weir_arena_strdup(step->arena, model->model_version),
+                                   .blob = weir_arena_strdup(step->arena, model->blob)};
+    pipeline->updated_ms = step->now_ms;
+    step_tell(step, "detector_changed", "Pipeline %s finds with %s version %" PRId64 ".",
+              pipeline->name, model->name, model->version);
+    step_deploy(step, pipeline);
 }
 
 void step_see_impostors(struct ion_step *step, struct weir_ion_pipeline *pipeline,

@@ -171,10 +171,27 @@ static void on_dataset(struct ion_step *step)
     }
 }
 
+/** Pipelines that find with what comes: what an alias names now, or a version that is newer. */
+static void see_detectors(struct ion_step *step)
+{
+    const struct weir_ion_event *event = step->event;
+    const struct weir_ion_doc *doc = &step->state->doc;
+    const struct weir_ion_model *model = &event->models[0];
+    const char *alias = event->aliases != NULL ? event->aliases[0] : NULL;
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = step_pipeline(step, doc->pipelines[i].name);
+        if (pipeline != NULL && weir_ion_doc_detects_by(&doc->pipelines[i], model->name, alias) &&
+            (alias != NULL || model->version > weir_ion_service_of(pipeline)->detector.version)) {
+            step_see_detector(step, pipeline, model);
+        }
+    }
+}
+
 static void on_model(struct ion_step *step)
 {
     step_on_model(step);
     step_measure_model(step);
+    see_detectors(step);
 }
 
 static void on_tick(struct ion_step *step)

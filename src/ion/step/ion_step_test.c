@@ -366,6 +366,80 @@ START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
 
 END_TEST
 
+/* As applied(), with a detector of this name, of which there is a version. */
+static struct weir_ion_event applied_with_detector(const char *name, int64_t version)
+{
+    static struct weir_ion_named_detector detector;
+    char *text;
+    char *yaml = weir_arena_printf(
+        &arena,
+        "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+        " {name: p, type: prediction, source: {kind: http}, gallery: {dataset: people}, stages: "
+        "[decode, "
+        "{kind: detect, model: %s}, align, embed, match, track, decide]}],"
+        " links: [{from: t, to: p, policy: always-update}]}",
+        name);
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    event.doc = doc_from_yaml(&arena, yaml, &text);
+    event.document = text;
+    detector = (struct weir_ion_named_detector){
+        "p", {.name = "faces", .model_version = "f-1", .version = version, .blob = "f00d"}};
+    event.detectors = &detector;
+    event.n_detectors = version > 0;
+    return event;
+}
+
+static void check_detector(int64_t version, int64_t revision)
+{
+    json_t *json = deployment();
+    json_t *detector = json_object_get(json, "detector");
+    ck_assert_int_eq(json_integer_value(json_object_get(json, "revision")), revision);
+    ck_assert_str_eq(json_string_value(json_object_get(detector, "name")), "faces");
+    ck_assert_int_eq(json_integer_value(json_object_get(detector, "version")), version);
+    json_decref(json);
+}
+
+static void offer_detector(int64_t version, const char *alias)
+{
+    struct weir_ion_model faces = {.name = "faces",
+                                   .model_version =
+                                       weir_arena_printf(&arena, "f-%lld", (long long)version),
+                                   .version = version,
+                                   .blob = "f00d"};
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_MODEL,
+                                 .actor = "ann",
+                                 .models = &faces,
+                                 .n_models = 1,
+                                 .aliases = alias != NULL ? &alias : NULL});
+}
+
+START_TEST(a_detector_is_served_as_its_name_says_and_moves_with_it)
+{
+    must(applied_with_detector("faces@best", 0));
+    must(model(&arena, "t", 7));
+    ck_assert_ptr_null(pipeline_of(&state, "p")->service.deployment); /* It has no detector yet. */
+    offer_detector(3, NULL);                                          /* No alias names it. */
+    ck_assert_ptr_null(pipeline_of(&state, "p")->service.deployment);
+    offer_detector(3, "best");
+    check_detector(3, 1);
+    offer_detector(2, "best"); /* An alias may go back. */
+    check_detector(2, 2);
+    offer_detector(9, "other");
+    check_detector(2, 2);
+    must(applied_with_detector("faces", 4));
+    check_detector(4, 3);
+    offer_detector(5, NULL);
+    check_detector(5, 4);
+    offer_detector(3, NULL);
+    check_detector(5, 4);
+    must(applied_with_detector("faces/1", 1));
+    check_detector(1, 5);
+    offer_detector(6, NULL);
+    check_detector(1, 5);
+}
+
+END_TEST
+
 /* As applied(), with impostors in the gallery (NULL: none). */
 static struct weir_ion_event applied_with(const char *impostors)
 {
@@ -600,6 +674,7 @@ WEIR_TEST_MAIN_WITH(
     a_time_that_passed_before_triggers_had_rows_still_fires,
     data_that_is_there_when_the_document_is_applied_starts_the_first_training,
     a_deployment_says_all_that_a_replica_needs_and_counts_its_changes,
+    a_detector_is_served_as_its_name_says_and_moves_with_it,
     a_new_version_of_the_impostors_is_a_new_deployment,
     replicas_start_anew_when_their_number_changes, replicas_start_anew_when_their_gpus_change,
     deleting_stops_everything_and_applying_again_brings_back_what_served,
