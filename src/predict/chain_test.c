@@ -591,7 +591,75 @@ START_TEST(killed_at_any_moment_it_decides_no_passage_twice)
 
 END_TEST
 
+/* ---- as a server deploys it ------------------------------------------------------------------ */
+
+static char url[128];
+
+static bool is_served(void *context)
+{
+    static int64_t frame;
+    char bytes[SCENE_BYTES];
+    (void)context;
+    return test_post_frame(NULL, url, "probe", frame++, bytes, draw(NULL, 0, 0, bytes), NULL,
+                           NULL) == 200;
+}
+
+static json_t *deployment_of(struct test_server *server, const char *stages)
+{
+    char digest[WEIR_SHA256_TEXT_BYTES];
+    json_t *deployment = test_deployment(server, &dir, test_path(&dir, "model"), 3, 1, 1, 5, true);
+    json_t *gallery = json_object_get(deployment, "gallery");
+    test_server_blob(server, test_path(&dir, "detector.onnx"), digest);
+    json_object_set_new(deployment, "stages", json_loads(stages, 0, NULL));
+    json_object_set_new(deployment, "detector",
+                        json_pack("{s:s,s:i,s:s,s:s,s:n}", "name", "squares", "version", 2, "id",
+                                  digest, "blob", digest, "signature"));
+    char *manifest = json_dumps(it.photos, 0);
+    test_write_file(test_path(&dir, "photos.json"), manifest, strlen(manifest));
+    free(manifest);
+    test_server_blob(server, test_path(&dir, "photos.json"), digest);
+    json_object_set_new(gallery, "blob", json_string(digest));
+    json_object_set_new(gallery, "path", json_string(test_path(&dir, "people")));
+    return deployment;
+}
+
+START_TEST(a_replica_fetches_its_detector_and_answers_with_each_face)
+{
+    const struct standing people[2] = {{3, 2, 2}, {5, 50, 34}};
+    char bytes[SCENE_BYTES];
+    json_t *answer;
+    struct test_server *server = test_server_start(&dir, 0);
+    struct replica *replica =
+        test_replica_start(&dir, test_server_port(server), "{\"kind\":\"http\"}", NULL);
+    (void)snprintf(url, sizeof url, "%s", test_endpoint(&dir));
+    test_server_deploy(server, deployment_of(server, "[" DETECT "\"decide\"]"));
+    ck_assert(test_wait(is_served, NULL));
+    size_t len = draw(people, 2, 300, bytes);
+    for (int again = 0; again < 2; again++) {
+        ck_assert_int_eq(test_post_frame(NULL, url, "door", 7, bytes, len, NULL, &answer), 200);
+        json_t *decisions = json_object_get(answer, "decisions");
+        ck_assert_uint_eq(json_array_size(decisions), 2);
+        ck_assert_uint_eq(count_of(decisions, "p03") + count_of(decisions, "p05"), 2);
+        json_decref(answer);
+    }
+    /* Where people are followed, a frame alone decides nothing, and says so at once. */
+    test_server_deploy(server, deployment_of(server, TRACK));
+    int64_t frame = 100;
+    do {
+        ck_assert_int_eq(test_post_frame(NULL, url, "door", frame++, bytes, len, NULL, &answer),
+                         200);
+        len = json_array_size(json_object_get(answer, "decisions")) > 0 ? len : 0;
+        json_decref(answer);
+    } while (len > 0 && frame < 10000);
+    ck_assert_uint_eq(len, 0);
+    test_replica_stop(replica);
+    test_server_stop(server);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("chain", set_up, tear_down,
                     each_face_of_a_frame_is_decided_and_the_frame_acknowledged_when_all_are,
                     each_passage_is_decided_once_with_the_frames_it_rests_on,
-                    killed_at_any_moment_it_decides_no_passage_twice)
+                    killed_at_any_moment_it_decides_no_passage_twice,
+                    a_replica_fetches_its_detector_and_answers_with_each_face)

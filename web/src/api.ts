@@ -442,6 +442,8 @@ export interface DatasetVersion {
 
 /** GET /decisions, GET /decisions/{id}, GET /models/{name}/versions/{version}/decisions, GET /datasets/{name}/versions/{version}/decisions */
 export interface Decision {
+    /** Where it is in the picture, in pixels: {x, y, w, h, of: how many were found}; null: no detector looked, or it found nothing */
+    box: unknown
     brightness: number | null // Mean brightness of the frame
     camera: string // Camera
     durable_us: number // From frame to decision on disk (us)
@@ -458,8 +460,12 @@ export interface Decision {
     latency_us: number // From frame to decision (us)
     list_revision: number // Revision of the lists
     model_version: number // Model version that decided
+    /** The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}}; null: one */
+    passage: unknown
     person: string | null // Who was recognised
     pipeline: string // Pipeline
+    /** How good the face is to recognise: {width, sharpness, yaw, pitch, roll, brightness}, and refused: why it was not compared */
+    quality: unknown
     replica: string | null // Replica that decided
     score: number | null // Similarity to the nearest person, or the likeliest label's probability
     seq: number // Order of arrival
@@ -1438,6 +1444,10 @@ export interface Pipeline {
     dataset_version: number // Latest version of its dataset seen
     deployment: PipelineDeployment | null // What replicas must serve; secrets are shown as ***
     deployment_revision: number // Counts changes of what replicas must serve
+    detector_blob: string | null // Its file
+    detector_id: string | null // Its identifier
+    detector_model: string | null // Model that its stages find with
+    detector_version: number // Version of that; 0: there is none yet
     false_accept_rate?: number | null // Share of impostors that may be accepted
     false_deny_rate?: number | null // Share of impostors that may be taken for the deny list
     gallery_blob: string | null // Its manifest
