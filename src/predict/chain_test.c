@@ -544,9 +544,12 @@ static void live_and_die(int64_t from_ms, int64_t n_frames_until_death)
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
+        size_t n_shown = 0;
         start(TRACK);
         for (int64_t time_ms = from_ms; time_ms < from_ms + EACH_MS; time_ms += FRAME_MS) {
             show_standing(time_ms, N_STANDING);
+            n_shown++;
+            (void)test_wait(are_durable, &n_shown);
             atomic_fetch_add(n_seen, 1);
         }
         for (;;) {
