@@ -523,8 +523,8 @@ END_TEST
 
 /* ---- kills ----------------------------------------------------------------------------------- */
 
-#define N_KILLS    12
-#define EACH_MS    4000 /**< So much of the scene a process sees. */
+#define N_KILLS    8
+#define EACH_MS    7000 /**< So much of the scene a process sees. */
 #define N_STANDING 3
 
 /* Two who are known and one who is not stand there all the time. */

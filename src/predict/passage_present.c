@@ -25,6 +25,7 @@ struct present {
     struct person *persons; /**< PRESENT_MAX. */
     size_t n;
     int64_t gone_ms, saved_ms;
+    bool has_lost; /**< A person who is still in the file is gone. */
     struct weir_complaint not_writable;
 };
 
@@ -32,6 +33,7 @@ static void forget(struct present *present, size_t i)
 {
     free(present->persons[i].name);
     present->persons[i] = present->persons[--present->n];
+    present->has_lost = true;
 }
 
 static struct person *add(struct present *present, const char *camera, const char *name,
@@ -122,6 +124,7 @@ static void save(struct present *present, int64_t time_ms)
 {
     struct weir_error err;
     present->saved_ms = time_ms;
+    present->has_lost = false;
     if (present->path != NULL && write_file(present, time_ms, &err) != WEIR_OK &&
         weir_complaint_is_due(&present->not_writable, NULL)) {
         weir_log(WEIR_LOG_WARN, "passages_not_saved", WEIR_KV_STR("reason", err.message));
@@ -193,7 +196,7 @@ void present_add(struct present *present, const char *camera, const char *person
 
 void present_save(struct present *present, int64_t time_ms)
 {
-    if (present->n > 0 && time_ms - present->saved_ms >= PRESENT_SAVE_MS) {
+    if ((present->n > 0 || present->has_lost) && time_ms - present->saved_ms >= PRESENT_SAVE_MS) {
         save(present, time_ms);
     }
 }
