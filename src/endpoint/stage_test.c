@@ -90,6 +90,9 @@ static const struct {
     {"[\"decode\"," DETECT ",\"align\",\"embed\",\"match\",{\"kind\":\"track\",\"m\":17},"
      "\"decide\"]",
      "$.stages[5].m: ", true, WEIR_ERR_INVALID},
+    {"[\"decode\"," DETECT ",\"track\",\"decide\"]",
+     "$.stages[2]: \"track\" takes a finding, and what comes to it is objects", false,
+     WEIR_ERR_INVALID},
     {"[\"decode\",{\"kind\":\"detect\",\"model\":\"a b\"},\"classify\",\"decide\"]",
      "$.stages[1].model: \"a b\" is not NAME, NAME@ALIAS or NAME/VERSION", false, WEIR_ERR_INVALID},
     {"[\"decode\",{\"kind\":\"detect\",\"model\":\"a/0\"},\"classify\",\"decide\"]",

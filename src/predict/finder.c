@@ -248,16 +248,6 @@ weir_status finder_find(struct finder *finder, const struct weir_view *view,
     return WEIR_OK;
 }
 
-const char *finder_class(const struct finder *finder, int32_t class_id)
-{
-    return class_id >= 0 && class_id < CLASSES_MAX ? finder->classes[class_id] : "other";
-}
-
-int64_t finder_version(const struct finder *finder)
-{
-    return finder->name.version;
-}
-
 const char *finder_why(const struct finder *finder)
 {
     return finder->why;

@@ -43,11 +43,6 @@ weir_status finder_find(struct finder *finder, const struct weir_view *view,
                         const struct weir_detection **out, size_t *out_n,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The name of a class: the model's label, else its number. The finder's. */
-const char *finder_class(const struct finder *finder, int32_t class_id);
-
-int64_t finder_version(const struct finder *finder);
-
 /** What its outputs were taken for, and why: a sentence. */
 const char *finder_why(const struct finder *finder);
 

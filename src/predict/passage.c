@@ -155,24 +155,11 @@ static void keep_picture(struct going *going, const struct stage_frame *at,
     going->worth = worth;
 }
 
-/* What a thing is, where no model says more of it than the detector does. */
-static struct finding finding_of(const struct stage_frame *at, const struct stage_object *object)
-{
-    if (object->finding.name != NULL || object->refused != NULL ||
-        stages_name(at->serving->stages)) {
-        return object->finding;
-    }
-    return (struct finding){.is_label = true,
-                            .name = finder_class(at->serving->finder, object->detection.class_id),
-                            .score = (double)object->detection.score,
-                            .threshold = 0};
-}
-
 /* One more frame of it. */
 static void note(struct going *going, const struct passage_rules *rules,
                  const struct stage_frame *at, const struct stage_object *object, int64_t time_ms)
 {
-    const struct finding finding = finding_of(at, object);
+    const struct finding finding = object->finding;
     struct passage *told = &going->told;
     told->last_ms = time_ms;
     told->n_frames++;

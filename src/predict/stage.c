@@ -84,11 +84,6 @@ const struct weir_stage_chain *stages_chain(const struct stages *stages)
     return &stages->chain;
 }
 
-bool stages_name(const struct stages *stages)
-{
-    return weir_stages_model(&stages->chain) != WEIR_STAGE_MODEL_NONE;
-}
-
 double stages_threshold(const struct stages *stages)
 {
     const struct weir_stage_classify *classify =

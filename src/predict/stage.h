@@ -135,9 +135,6 @@ weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
 /** As it was read; its options are the stages'. */
 const struct weir_stage_chain *stages_chain(const struct stages *stages);
 
-/** Does a stage give names to what was found? */
-bool stages_name(const struct stages *stages);
-
 /** The threshold of the chain's classify; NaN if it has none. */
 double stages_threshold(const struct stages *stages);
 

@@ -14,10 +14,8 @@ static const struct weir_option options[] = {
                   "Share of known people's passages that may stay unknown"),
 };
 
-static const struct weir_stage_facts facts = {.takes = WEIR_STAGE_TAKES(OBJECTS) |
-                                                       WEIR_STAGE_TAKES(FINDING),
-                                              .gives = WEIR_STAGE_TRACK,
-                                              .needs_objects = true};
+static const struct weir_stage_facts facts = {
+    .takes = WEIR_STAGE_TAKES(FINDING), .gives = WEIR_STAGE_TRACK, .needs_objects = true};
 
 const struct weir_kind weir_stage_track_kind = {
     .name = "track",
