@@ -6,17 +6,17 @@
 
 #define N_SCALES    2
 #define N_PLACE     (WEIR_GRID_VALUES - 1)
-#define MIN_WIDTH   6.0F /* of a face that is learnt */
+#define MIN_WIDTH   6.0F /* a face that is learnt has so much */
 #define MIN_VISIBLE 0.4F
 #define PARTING     26.0F /* wider faces are the coarse scale's */
 #define BETWEEN     1.25F /* up to this factor from the parting the other scale may see a face too */
-#define SPREAD      0.16F /* of a score around its middle, in widths */
+#define SPREAD      0.16F /* how far a score reaches, in widths */
 #define SPREAD_MIN  0.5F  /* in squares */
 #define NEAR        0.6F  /* a score from which on a square tells the place too */
 
 struct scale {
     int side, columns, rows;
-    size_t first;       /* of its scores */
+    size_t first;       /* how far a score reaches from its middle, in widths */
     size_t first_place; /* of its planes */
 };
 
