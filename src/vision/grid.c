@@ -16,8 +16,8 @@
 
 struct scale {
     int side, columns, rows;
-    size_t first;       /* how far a score reaches from its middle, in widths */
-    size_t first_place; /* of its planes */
+    size_t first;       /* where its scores begin */
+    size_t first_place; /* where its planes begin */
 };
 
 /* The middle of a square, in pixels. */
