@@ -20,13 +20,18 @@ macro(weir_note_library name version package doc)
   endif()
 endmacro()
 
-# weir_dep(NAME pkg-config-module debian-package [OPTIONAL "what it brings"]): imported target weir_dep_NAME. An optional
+# weir_dep(NAME pkg-config-module debian-package [OPTIONAL "what it brings"]): imported target weir_dep_NAME. Of a list of
+# modules the version is that of the first. An optional
 # one that is missing has no target: what needs it is compiled out by file. It is looked for again once a package that
 # brings files for pkg-config has been installed.
 function(weir_dep name module package)
   cmake_parse_arguments(arg "" "OPTIONAL" "" ${ARGN})
   pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
   if(${name}_FOUND)
+    list(GET module 0 first)
+    if(NOT ${name}_VERSION)
+      set(${name}_VERSION "${${name}_${first}_VERSION}")
+    endif()
     message(STATUS "found    ${module} ${${name}_VERSION}")
     add_library(weir_dep_${name} INTERFACE)
     target_link_libraries(weir_dep_${name} INTERFACE PkgConfig::${name})
@@ -57,6 +62,7 @@ weir_dep(curl libcurl libcurl4-openssl-dev)
 weir_dep(jpeg libjpeg libjpeg62-turbo-dev)
 weir_dep(png libpng libpng-dev)
 weir_dep(zlib zlib zlib1g-dev)
+weir_dep(libav "libavcodec;libavformat;libavutil" libavformat-dev OPTIONAL "video: cameras, and files")
 weir_dep(ucx ucx libucx-dev OPTIONAL "messages between hosts over RDMA")
 
 # Debian's CMake configuration of oneDNN wants the OpenCL development files: look for the files.

@@ -222,16 +222,61 @@ static void assemble(struct program *p, bool is_alone)
 }
 #endif
 
+#ifdef ARCHITECTURE
+static int install(struct program *program)
+{
+    struct sock_fprog filter = {.len = program->n, .filter = program->code};
+    if (program->n == PROGRAM_MAX) {
+        return E2BIG;
+    }
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0 ? 0 : errno;
+}
+
+/* The call's number is loaded; it is again where the call is another. */
+static void allow(struct program *p, const struct weir_syscall_allowed *allowed)
+{
+    if (allowed->i_argument < 0) {
+        when(p, allowed->call, 1);
+        answer(p, SECCOMP_RET_ALLOW);
+        return;
+    }
+    when(p, allowed->call, 7);
+    load(p, argument(allowed->i_argument) + sizeof(uint32_t));
+    when(p, 0, 4);
+    load(p, argument(allowed->i_argument));
+    add(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, allowed->mask));
+    when(p, allowed->value, 1);
+    answer(p, SECCOMP_RET_ALLOW);
+    refuse(p, EPERM);
+}
+#endif
+
+int weir_syscall_filter_only(const struct weir_syscall_allowed *allowed, size_t n)
+{
+#ifdef ARCHITECTURE
+    struct program program = {.n = 0};
+    load(&program, offsetof(struct seccomp_data, arch));
+    unless(&program, ARCHITECTURE, 1);
+    refuse(&program, EPERM);
+    load(&program, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < n; i++) {
+        allow(&program, &allowed[i]);
+    }
+    refuse(&program, EPERM); /* x86-64's calls under other numbers are among the others */
+    return install(&program);
+#else
+    (void)allowed;
+    (void)n;
+    return ENOSYS;
+#endif
+}
+
 int weir_syscall_filter_enter(bool is_alone)
 {
 #ifdef ARCHITECTURE
     struct program program = {.n = 0};
     assemble(&program, is_alone);
-    struct sock_fprog filter = {.len = program.n, .filter = program.code};
-    if (program.n == PROGRAM_MAX) {
-        return E2BIG;
-    }
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0 ? 0 : errno;
+    return install(&program);
 #else
     (void)is_alone;
     return ENOSYS;

@@ -14,6 +14,8 @@
 #include "base/arena.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /**
  * Filter this process and all that it starts; it cannot be undone. After no_new_privs.
@@ -23,7 +25,20 @@
  */
 int weir_syscall_filter_enter(bool is_alone);
 
-/** The same filter as the kernel takes it (an array of struct sock_filter), in base64, for a program
+/** A call that stays allowed: always, or if an argument is right: (argument & mask) == value, in all its 64 bits. */
+struct weir_syscall_allowed {
+    uint16_t call;
+    int8_t i_argument; /**< -1: whatever its arguments. */
+    uint32_t mask, value;
+};
+
+/**
+ * Filter this process to these calls alone: any other fails with EPERM. It cannot be undone. After no_new_privs.
+ * @return 0, or the errno: E2BIG; ENOSYS where the kernel or the architecture has no such filter.
+ */
+int weir_syscall_filter_only(const struct weir_syscall_allowed *allowed, size_t n);
+
+/** weir_syscall_filter_enter's as the kernel takes it (an array of struct sock_filter), in base64, for a program
  *  that enters it in a process of its own. In the arena; NULL where there is none. */
 char *weir_syscall_filter_text(bool is_alone, struct weir_arena *arena);
 

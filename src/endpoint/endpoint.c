@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define VARIABLE_BYTES 64
+#define PLACE_BYTES    160
 
 static const struct weir_kind *const sources[] = {
 #define WEIR_KIND(name) &weir_source_##name##_kind,
@@ -35,7 +36,7 @@ const struct weir_registry weir_sources = {
     .n_kinds = WEIR_ARRAY_LEN(sources),
     .common = common,
     .n_common = WEIR_ARRAY_LEN(common),
-    .planned = WEIR_WORDS("rtsp", "mqtt", "kafka", "nats", "redis"),
+    .planned = WEIR_WORDS("mqtt", "kafka", "nats", "redis"),
 };
 
 const struct weir_registry weir_sinks = {
@@ -115,20 +116,18 @@ static weir_status check_secrets(const struct weir_kind *kind, const json_t *end
     return WEIR_OK;
 }
 
-static void secrets_of(const struct weir_registry *registry, json_t *endpoint, const char *place,
+/* Of one object with options, and what its variables begin with. */
+static void secrets_in(const struct weir_kind *kind, json_t *object, const char *place,
                        weir_endpoint_secret_fn fn, void *context)
 {
-    const char *kind_name = json_string_value(json_object_get(endpoint, "kind")), *name;
-    const struct weir_kind *kind =
-        kind_name != NULL ? weir_registry_get(registry, kind_name) : NULL;
+    const char *name;
     const json_t *item;
     size_t i;
-    json_array_foreach(json_object_get(endpoint, "secrets"), i, item)
+    json_array_foreach(json_object_get(object, "secrets"), i, item)
     {
-        char variable[VARIABLE_BYTES];
+        char variable[2 * VARIABLE_BYTES];
         const char *text = json_string_value(item);
-        const struct weir_option *option =
-            kind != NULL && text != NULL ? secret_option(kind, text, &name) : NULL;
+        const struct weir_option *option = text != NULL ? secret_option(kind, text, &name) : NULL;
         if (option == NULL) {
             continue;
         }
@@ -136,7 +135,39 @@ static void secrets_of(const struct weir_registry *registry, json_t *endpoint, c
         for (char *c = variable; *c != '\0'; c++) {
             *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
         }
-        fn(context, &(struct weir_endpoint_secret){endpoint, option->name, variable, name});
+        fn(context, &(struct weir_endpoint_secret){object, option->name, variable, name});
+    }
+}
+
+static const struct weir_kind *kind_of(const struct weir_registry *registry, const json_t *endpoint)
+{
+    const char *name = json_string_value(json_object_get(endpoint, "kind"));
+    return name != NULL ? weir_registry_get(registry, name) : NULL;
+}
+
+/* The objects that a kind has in a list; NULL: it has none. */
+static json_t *items_of(const struct weir_kind *kind, const json_t *endpoint)
+{
+    const struct weir_endpoint_ops *ops = kind->ops;
+    return ops != NULL && ops->items != NULL ? json_object_get(endpoint, ops->items) : NULL;
+}
+
+static void secrets_of(const struct weir_registry *registry, json_t *endpoint, const char *place,
+                       weir_endpoint_secret_fn fn, void *context)
+{
+    const struct weir_kind *kind = kind_of(registry, endpoint);
+    json_t *item;
+    size_t i;
+    if (kind == NULL) {
+        return;
+    }
+    const struct weir_endpoint_ops *ops = kind->ops;
+    secrets_in(kind, endpoint, place, fn, context);
+    json_array_foreach(items_of(kind, endpoint), i, item)
+    {
+        char inner[VARIABLE_BYTES];
+        (void)snprintf(inner, sizeof inner, "%s_%.12s_%zu", place, ops->items, i);
+        secrets_in(ops->item, item, inner, fn, context);
     }
 }
 
@@ -155,6 +186,21 @@ void weir_endpoints_secrets(json_t *source, json_t *list, weir_endpoint_secret_f
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+static weir_status check_item_secrets(const struct weir_kind *kind, const json_t *endpoint,
+                                      const char *where, struct weir_arena *arena,
+                                      struct weir_error *err)
+{
+    const struct weir_endpoint_ops *ops = kind->ops;
+    const json_t *item;
+    size_t i;
+    json_array_foreach(items_of(kind, endpoint), i, item)
+    {
+        const char *place = weir_arena_printf(arena, "%s.%s[%zu]", where, ops->items, i);
+        WEIR_TRY(check_secrets(ops->item, item, place, err));
+    }
+    return WEIR_OK;
+}
+
 static weir_status read_one(const struct weir_registry *registry, const json_t *endpoint,
                             const char *where, struct weir_arena *arena,
                             struct weir_configured *out, struct weir_error *err)
@@ -164,9 +210,10 @@ static weir_status read_one(const struct weir_registry *registry, const json_t *
     WEIR_TRY(weir_registry_read(registry, own, where, arena, out, err));
     WEIR_TRY(check_secrets(out->kind, endpoint, where, err));
     const struct weir_endpoint_ops *ops = out->kind->ops;
-    return ops == NULL || ops->check(out->options, err) == WEIR_OK
-               ? WEIR_OK
-               : weir_error_prefix(err, "%s", where);
+    if (ops != NULL && ops->check(out->options, err) != WEIR_OK) {
+        return weir_error_prefix(err, "%s", where);
+    }
+    return check_item_secrets(out->kind, endpoint, where, arena, err);
 }
 
 weir_status weir_endpoints_read(const json_t *source, const json_t *list, const char *where,
@@ -194,18 +241,39 @@ weir_status weir_endpoints_read(const json_t *source, const json_t *list, const 
     return WEIR_OK;
 }
 
+static weir_status paths_of(const struct weir_registry *registry, const json_t *endpoint,
+                            const char *where, weir_option_path_fn fn, void *context)
+{
+    const struct weir_kind *kind = kind_of(registry, endpoint);
+    const json_t *item;
+    size_t i;
+    WEIR_TRY(weir_registry_paths(registry, endpoint, where, fn, context));
+    if (kind == NULL) {
+        return WEIR_OK;
+    }
+    const struct weir_endpoint_ops *ops = kind->ops;
+    json_array_foreach(items_of(kind, endpoint), i, item)
+    {
+        char place[PLACE_BYTES];
+        (void)snprintf(place, sizeof place, "%s.%s[%zu]", where, ops->items, i);
+        WEIR_TRY(weir_options_paths(ops->item->options, ops->item->n_options, item, place, fn,
+                                    context));
+    }
+    return WEIR_OK;
+}
+
 weir_status weir_endpoints_paths(const json_t *source, const json_t *list, const char *where,
                                  weir_option_path_fn fn, void *context)
 {
-    char place[128];
+    char place[PLACE_BYTES];
     const json_t *sink;
     size_t i;
     (void)snprintf(place, sizeof place, "%s.source", where);
-    WEIR_TRY(weir_registry_paths(&weir_sources, source, place, fn, context));
+    WEIR_TRY(paths_of(&weir_sources, source, place, fn, context));
     json_array_foreach(list, i, sink)
     {
         (void)snprintf(place, sizeof place, "%s.sinks[%zu]", where, i);
-        WEIR_TRY(weir_registry_paths(&weir_sinks, sink, place, fn, context));
+        WEIR_TRY(paths_of(&weir_sinks, sink, place, fn, context));
     }
     return WEIR_OK;
 }

@@ -9,7 +9,7 @@
  * A secret option is called "token", "password" or "secret": stored documents are masked by these names
  * (WEIR_ION_SECRETS, WEIR_JOB_SECRETS). In place of its value a document may name a secret of the project
  * (job/secret.h): {"kind": "http", "secrets": ["token=door-token"]}. The replica finds the value in its
- * environment, in a variable that is named after the place: SOURCE_TOKEN, SINK_0_SECRET.
+ * environment, in a variable that is named after the place: SOURCE_TOKEN, SINK_0_SECRET, SOURCE_CAMERAS_2_PASSWORD.
  */
 #ifndef WEIR_ENDPOINT_ENDPOINT_H
 #define WEIR_ENDPOINT_ENDPOINT_H
@@ -23,6 +23,10 @@
 struct weir_endpoint_ops {
     /** Check what no table of options can say. The place that the message begins with is ".OPTION". */
     weir_status (*check)(const void *options, struct weir_error *err);
+    /** Member that is a list of objects with options of their own, which may name secrets as the endpoint itself
+     *  does, and the kind that such an object is; NULL: there is none. */
+    const char *items;
+    const struct weir_kind *item;
 };
 
 extern const struct weir_registry weir_sources;
@@ -51,7 +55,7 @@ weir_status weir_endpoints_read(const json_t *source, const json_t *sinks, const
 
 /** An option that takes its value from a secret of the project. */
 struct weir_endpoint_secret {
-    json_t *endpoint;     /**< The source or the sink. */
+    json_t *endpoint;     /**< The source or the sink, or the object in its list. */
     const char *option;   /**< "token" */
     const char *variable; /**< "SINK_0_TOKEN" */
     const char *name;     /**< Of the secret. */

@@ -3,6 +3,7 @@
 #include "base/kind_laws.h"
 #include "base/test_main.h"
 #include "endpoint/sink/jsonl.h"
+#include "endpoint/source/camera.h"
 #include "endpoint/source/directory.h"
 #include "endpoint/source/http.h"
 
@@ -94,8 +95,8 @@ static const struct {
     const char *source, *sinks, *message;
     weir_status status;
 } wrong[] = {
-    {"{\"kind\":\"rtsp\"}", "[]",
-     "$.pipelines[1].source.kind: \"rtsp\" is not a source of this version: it has ",
+    {"{\"kind\":\"nats\"}", "[]",
+     "$.pipelines[1].source.kind: \"nats\" is not a source of this version: it has ",
      WEIR_ERR_UNSUPPORTED},
     {"{\"kind\":\"htpp\"}", "[]", "$.pipelines[1].source.kind: \"htpp\" is none of ",
      WEIR_ERR_INVALID},
@@ -119,6 +120,32 @@ static const struct {
      "$.pipelines[1].source.secrets[0]: expected OPTION=NAME", WEIR_ERR_INVALID},
     {"{\"kind\":\"http\",\"token\":\"t\",\"secrets\":[\"token=door\"]}", "[]",
      "$.pipelines[1].source.token: it is given here and by ", WEIR_ERR_INVALID},
+#define RTSP(camera) "{\"kind\":\"rtsp\",\"cameras\":[" camera "]}"
+#define DOOR         "\"name\":\"door\",\"url\":\"rtsp://h/x\""
+    {"{\"kind\":\"rtsp\"}", "[]", "$.pipelines[1].source.cameras: missing", WEIR_ERR_INVALID},
+    {RTSP(""), "[]", "$.pipelines[1].source.cameras: expected a list of 1 to 64", WEIR_ERR_INVALID},
+    {RTSP("{\"name\":\"door\"}"), "[]", "$.pipelines[1].source.cameras[0].url: missing",
+     WEIR_ERR_INVALID},
+    {RTSP("{" DOOR "},{" DOOR "}"), "[]",
+     "$.pipelines[1].source.cameras[1].name: \"door\" is .cameras[0] already", WEIR_ERR_INVALID},
+    {RTSP("{\"name\":\"a/b\",\"url\":\"rtsp://h/x\"}"), "[]",
+     "$.pipelines[1].source.cameras[0].name: expected 1 to 63 bytes", WEIR_ERR_INVALID},
+    {RTSP("{\"name\":\"door\",\"url\":\"rtsp://u:p@h/x\"}"), "[]",
+     "$.pipelines[1].source.cameras[0].url: the address has a password", WEIR_ERR_INVALID},
+    {RTSP("{\"name\":\"door\",\"url\":\"rtsps://h/x\"}"), "[]",
+     "$.pipelines[1].source.cameras[0].url: rtsps is not supported", WEIR_ERR_UNSUPPORTED},
+    {RTSP("{\"name\":\"door\",\"url\":\"http://h/x\"}"), "[]",
+     "$.pipelines[1].source.cameras[0].url: expected rtsp://HOST", WEIR_ERR_INVALID},
+    {RTSP("{\"name\":\"door\",\"url\":\"rtsp://h:0/x\"}"), "[]",
+     "$.pipelines[1].source.cameras[0].url: expected HOST or HOST:PORT", WEIR_ERR_INVALID},
+    {RTSP("{" DOOR ",\"rotate\":45}"), "[]",
+     "$.pipelines[1].source.cameras[0].rotate: expected 0, 90, 180 or 270", WEIR_ERR_INVALID},
+    {RTSP("{" DOOR ",\"region\":[0.5,0,0.6,1]}"), "[]",
+     "$.pipelines[1].source.cameras[0].region: expected [x, y, width, height]", WEIR_ERR_INVALID},
+    {RTSP("{" DOOR ",\"masks\":[[[0,0],[1,1]]]}"), "[]",
+     "$.pipelines[1].source.cameras[0].masks[0]: expected 3 to 32 points", WEIR_ERR_INVALID},
+    {RTSP("{" DOOR ",\"secrets\":[\"name=x\"]}"), "[]",
+     "$.pipelines[1].source.cameras[0].secrets[0]: expected OPTION=NAME", WEIR_ERR_INVALID},
     {"{\"kind\":\"http\"}", "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]",
      "$.pipelines[1].sinks: 17 sinks; at most 16", WEIR_ERR_LIMIT},
 };
@@ -129,6 +156,43 @@ START_TEST(what_is_wrong_is_named_by_its_place)
     ck_assert_msg(status == wrong[_i].status, "%s", err.message);
     ck_assert_msg(strncmp(err.message, wrong[_i].message, strlen(wrong[_i].message)) == 0, "%s",
                   err.message);
+}
+
+END_TEST
+
+static void list_secret(void *context, const struct weir_endpoint_secret *secret)
+{
+    char *text = context;
+    (void)snprintf(text + strlen(text), 300 - strlen(text), "%s=%s ", secret->variable,
+                   secret->name);
+    json_object_set_new(secret->endpoint, secret->option, json_string("filled"));
+}
+
+START_TEST(a_camera_names_its_own_secrets)
+{
+    char text[300] = "";
+    json_t *json = json_loads(RTSP("{" DOOR "},{\"name\":\"b\",\"url\":\"rtsp://ada@[::1]:8554/x\","
+                                   "\"secrets\":[\"password=own\"]}"),
+                              0, NULL);
+    json_object_set_new(json, "secrets", json_pack("[s]", "password=all"));
+    ck_assert_int_eq(weir_endpoints_read(json, NULL, "$", &arena, &source, sinks, &n_sinks, &err),
+                     WEIR_OK);
+    weir_endpoints_secrets(json, NULL, list_secret, text);
+    ck_assert_str_eq(text, "SOURCE_PASSWORD=all SOURCE_CAMERAS_1_PASSWORD=own ");
+    const struct weir_endpoint_ops *ops = source.kind->ops;
+    const struct weir_camera *camera;
+    struct weir_camera_host host;
+    ck_assert_int_eq(weir_camera_read(ops->item,
+                                      json_array_get(json_object_get(json, "cameras"), 1), "$",
+                                      &arena, &camera, &err),
+                     WEIR_OK);
+    ck_assert_str_eq(camera->password, "filled");
+    ck_assert_int_eq(weir_camera_host_read(camera->address, "rtsp", 554, &host, &err), WEIR_OK);
+    ck_assert_str_eq(host.user, "ada");
+    ck_assert_str_eq(host.host, "::1");
+    ck_assert_int_eq(host.port, 8554);
+    ck_assert_str_eq(host.path, "/x");
+    json_decref(json);
 }
 
 END_TEST
@@ -189,6 +253,7 @@ int main(void)
         {each_kind_is_read_into_its_own_struct, 0},
         {what_is_wrong_is_named_by_its_place, WEIR_ARRAY_LEN(wrong)},
         {secrets_are_found_with_the_variables_that_bring_them, 0},
+        {a_camera_names_its_own_secrets, 0},
         {all_paths_are_found, 0}};
     Suite *suite = suite_create("endpoint");
     TCase *tests = tcase_create("endpoint");

@@ -18,10 +18,12 @@
 
 /** Where secrets lie in an ION's document, and in what a replica must serve (base/secret.h). */
 #define WEIR_ION_SECRETS                                                                           \
-    "pipelines.*.source.token pipelines.*.source.password pipelines.*.sinks.*.token "              \
+    "pipelines.*.source.token pipelines.*.source.password pipelines.*.source.cameras.*.password "  \
+    "pipelines.*.sinks.*.token "                                                                   \
     "pipelines.*.sinks.*.password pipelines.*.sinks.*.secret pipelines.*.parameters.env.*"
 #define WEIR_DEPLOYMENT_SECRETS                                                                    \
-    "source.token source.password sinks.*.token sinks.*.password sinks.*.secret"
+    "source.token source.password source.cameras.*.password sinks.*.token sinks.*.password "       \
+    "sinks.*.secret"
 
 extern const struct weir_resource weir_ion_resource;
 extern const struct weir_resource weir_ion_pipeline_resource;

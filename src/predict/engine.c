@@ -145,17 +145,6 @@ static void give(struct engine *engine, struct frame *frame, struct stage_frame 
     }
 }
 
-/* The frame's own memory is given back before its decisions are durable. */
-static void release(struct frame *frame)
-{
-    if (frame->release != NULL) {
-        frame->release(frame);
-        frame->release = NULL;
-    }
-    free(frame->bytes);
-    frame->bytes = NULL;
-}
-
 static void process(struct engine *engine, struct frame *frame, struct serving *serving)
 {
     struct weir_error err;
@@ -174,7 +163,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
         at.decisions[0].picture = at.image;
         at.image = (struct weir_image){0};
     }
-    release(frame);
+    frame_drop_pixels(frame); /* before its decisions are durable */
     give(engine, frame, &at);
     passages_end_due(engine->passages, &at);
     stage_frame_fini(&at);

@@ -25,7 +25,7 @@ struct intake {
     struct frame_list queued;
     struct frame_list in_hand;
     size_t n_bytes;
-    uint64_t n_accepted;
+    uint64_t n_accepted, n_dropped;
     int64_t last_ms; /**< When the last accepted one was received. */
     bool is_open, is_closed;
     struct timespec give_up; /**< Once closed. */
@@ -76,13 +76,21 @@ struct frame *frame_create_keyed(const char *camera, const char *key, int64_t nu
     return frame;
 }
 
+void frame_drop_pixels(struct frame *frame)
+{
+    if (frame->release != NULL) {
+        frame->release(frame);
+        frame->release = NULL;
+    }
+    frame->view = (struct weir_view){.form = WEIR_VIEW_NONE};
+    free(frame->bytes);
+    frame->bytes = NULL;
+}
+
 void frame_destroy(struct frame *frame)
 {
     if (frame != NULL) {
-        if (frame->release != NULL) {
-            frame->release(frame);
-        }
-        free(frame->bytes);
+        frame_drop_pixels(frame);
         free(frame->path);
         free(frame->damage);
         free(frame);
@@ -198,11 +206,36 @@ static bool wait_change(struct intake *intake, int64_t wait_ms, const struct tim
     return weir_cond_wait_until(&intake->changed, &intake->lock, deadline) != ETIMEDOUT;
 }
 
+/* Under lock. For a live frame: take the oldest of its camera out where it is in the way. */
+static void make_place(struct intake *intake, const struct frame *frame, struct frame_list *dropped)
+{
+    struct frame *oldest = NULL;
+    size_t n = 0;
+    for (struct frame *at = intake->queued.first; frame->is_live && at != NULL; at = at->next) {
+        if (at->is_live && strcmp(at->camera, frame->camera) == 0) {
+            oldest = oldest == NULL ? at : oldest;
+            n++;
+        }
+    }
+    if (oldest != NULL && (n >= FRAME_LIVE_QUEUED || !has_room(intake, frame))) {
+        list_remove(&intake->queued, oldest);
+        intake->n_bytes -= oldest->n_bytes;
+        intake->n_dropped++;
+        oldest->is_dropped = true;
+        list_push(dropped, oldest);
+    }
+}
+
 weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_ms)
 {
+    struct frame_list dropped;
+    list_init(&dropped);
     struct timespec deadline = weir_deadline_after(WEIR_MAX(wait_ms, 0));
     weir_status status = WEIR_OK;
     pthread_mutex_lock(&intake->lock);
+    if (!intake->is_closed && intake->is_open) {
+        make_place(intake, frame, &dropped);
+    }
     for (;;) {
         if (intake->is_closed) {
             status = WEIR_ERR_CANCELLED;
@@ -225,6 +258,7 @@ weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_
         pthread_cond_broadcast(&intake->changed);
     }
     pthread_mutex_unlock(&intake->lock);
+    list_free(&dropped);
     return status;
 }
 
@@ -269,6 +303,6 @@ void intake_counts(struct intake *intake, struct intake_counts *out)
 {
     pthread_mutex_lock(&intake->lock);
     *out = (struct intake_counts){intake->queued.n, intake->in_hand.n, intake->n_accepted,
-                                  intake->is_open, intake->last_ms};
+                                  intake->n_dropped, intake->is_open, intake->last_ms};
     pthread_mutex_unlock(&intake->lock);
 }

@@ -23,6 +23,7 @@
 #define FRAME_CAMERA_BYTES 64
 #define FRAME_KEY_BYTES    129
 #define FRAME_MAX_BYTES    ((size_t)16 << 20)
+#define FRAME_LIVE_QUEUED  2
 
 struct frame {
     char camera[FRAME_CAMERA_BYTES]; /**< UTF-8, 1 to 63 bytes, no "/", not starting with ".". */
@@ -44,7 +45,9 @@ struct frame {
     void *context;
     atomic_size_t n_open; /**< Decisions about it that are not durable yet. */
     bool is_undecided;    /**< It is over, and nothing was to be decided. */
-    struct frame *next;   /**< Intake's. */
+    bool is_live;       /**< Of a live camera: a newer frame of it may take its place (intake_put). */
+    bool is_dropped;    /**< One did: release sees it. */
+    struct frame *next; /**< Intake's. */
 };
 
 /** Is this a usable camera name? */
@@ -62,6 +65,9 @@ struct frame *frame_create(const char *camera, int64_t number);
 /** The same with a valid key. @param number  Below 0: there is none. */
 struct frame *frame_create_keyed(const char *camera, const char *key, int64_t number);
 void frame_destroy(struct frame *frame);
+
+/** Give its bytes and its view's memory back, before it is destroyed. */
+void frame_drop_pixels(struct frame *frame);
 
 struct intake;
 
@@ -82,7 +88,8 @@ void intake_open(struct intake *intake);
 void intake_close(struct intake *intake);
 
 /**
- * Queue a frame, waiting up to wait_ms (−1: for ever) for room and for the opening.
+ * Queue a frame, waiting up to wait_ms (−1: for ever) for room and for the opening. A live frame takes the place of the oldest of its
+ * camera where FRAME_LIVE_QUEUED of it are queued, or where the intake is full: the newest wins. What is in hand stays.
  * @return WEIR_OK: the frame belongs to the intake. Else it stays the caller's: EXISTS (the same
  *         frame is queued or in hand), UNAVAILABLE (full, or not open yet), CANCELLED (closed).
  */
@@ -97,6 +104,7 @@ void intake_done(struct intake *intake, struct frame *frame);
 struct intake_counts {
     size_t n_queued, n_in_hand;
     uint64_t n_accepted;
+    uint64_t n_dropped; /**< Live frames whose place a newer one took. */
     bool is_open;
     int64_t last_ms; /**< When the last accepted frame was received; 0: none was. */
 };

@@ -13,6 +13,10 @@
  *              /frames/{camera}?key=KEY where there are no numbers, answered by the decision as
  *              JSON when it is durable. 503 with Retry-After when the intake is full or no model is
  *              there yet. The same frame again: the same decision. GET /health.
+ *   rtsp, mjpeg, v4l2, video
+ *              A process weir-camera for each camera that is ours (camera_source.h). The newest frame
+ *              wins: when the engine is behind, older ones that wait are dropped and counted. A video
+ *              file at the pace "fast" is not live: it waits for the engine.
  *
  * A frame has its key for ever (intake.h): within the outbox's memory (65,536 decisions) a second picture
  * with the same key is not decided.

@@ -1,0 +1,29 @@
+/**
+ * Camera source: what the kinds rtsp, mjpeg, v4l2 and video have in common, which is all of it: what differs is in weir-camera
+ * (camera/input.h) and in what it may reach.
+ *
+ * A camera has a thread and a process of its own (video/camera.h). A frame's key is CAMERA/CONNECTION.EPOCH/SEQ: a connection is
+ * named by the time of its begin, so no frame of a later one has the same. The status has a member "cameras" beside what every source
+ * has: by name {"state", "connected", "since", "error", "codec", "size": [w, h], "fps", "period_ms", "age_ms", "frames", "dropped", "damaged",
+ * "lost", "skipped", "connections", "health", "clock_off_ms"}. The source is connected while all of its cameras are.
+ */
+#ifndef WEIR_PREDICT_CAMERA_SOURCE_H
+#define WEIR_PREDICT_CAMERA_SOURCE_H
+
+#include "predict/source.h"
+
+weir_status camera_source_start(const struct source_config *config, struct source **out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+void camera_source_close(struct source *source);
+void camera_source_stop(struct source *source);
+size_t camera_source_ignored(struct source *source, char *why);
+json_t *camera_source_status(struct source *source);
+
+#define CAMERA_SOURCE_OPS                                                                          \
+    {                                                                                              \
+        .limits = {.max_queued = (size_t)2 * 64, .max_in_hand = 256, .max_bytes = (size_t)64 << 20}, \
+        .start = camera_source_start, .close = camera_source_close, .stop = camera_source_stop,    \
+        .ignored = camera_source_ignored, .status = camera_source_status                           \
+    }
+
+#endif
