@@ -186,7 +186,7 @@ static weir_status check_one(const struct weir_kind *item, const char *scheme,
     if (scheme == NULL || weir_camera_host_read(camera->address, scheme, 0, &host, err) == WEIR_OK) {
         return WEIR_OK;
     }
-    return weir_error_prefix(err, "%s.%s", where, item->options[0].name);
+    return weir_error_prefix(err, "%s.%s: ", where, item->options[0].name);
 }
 
 weir_status weir_cameras_check(const struct weir_source_video *options,

@@ -1,0 +1,271 @@
+#include "http.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define HEAD_MAX   ((size_t)16 << 10)
+#define READ_BYTES ((size_t)64 << 10)
+
+void camera_http_init(struct camera_http *http, const char *host, const char *path,
+                      const char *user, const char *password)
+{
+    *http = (struct camera_http){
+        .fd = -1, .host = host, .path = path, .user = user, .password = password};
+    weir_buf_init(&http->in, CAMERA_HTTP_PICTURE_MAX + 2 * READ_BYTES);
+}
+
+void camera_http_fini(struct camera_http *http)
+{
+    weir_buf_fini(&http->in);
+}
+
+void camera_http_begin(struct camera_http *http, int fd)
+{
+    weir_buf_reset(&http->in);
+    http->fd = fd;
+    http->is_asked = http->is_answered = http->is_last = http->is_chunked = false;
+    http->boundary[0] = '\0';
+    http->n_used = 0;
+}
+
+/* ---- the connection -------------------------------------------------------------------------- */
+
+static weir_status wait_for(const struct camera_http *http, short events, int64_t deadline_ms)
+{
+    struct pollfd poll_fd = {.fd = http->fd, .events = events};
+    int64_t left_ms = deadline_ms - weir_mono_ms();
+    int n = poll(&poll_fd, 1, (int)WEIR_MAX(left_ms, 0));
+    return n > 0 ? WEIR_OK : WEIR_ERR_TIMEOUT;
+}
+
+static weir_status ask(struct camera_http *http, int64_t deadline_ms, struct weir_error *err)
+{
+    struct weir_buf text;
+    weir_buf_init(&text, HEAD_MAX);
+    (void)weir_buf_printf(&text, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: weir\r\n", http->path,
+                          http->host);
+    rtsp_auth_put(&http->auth, http->user, http->password, "GET", http->path, &text);
+    weir_status status = weir_buf_puts(&text, "\r\n");
+    for (size_t at = 0; status == WEIR_OK && at < text.len;) {
+        ssize_t n = send(http->fd, text.data + at, text.len - at, MSG_NOSIGNAL);
+        if (n < 0 && errno == EAGAIN) {
+            status = wait_for(http, POLLOUT, deadline_ms);
+        } else if (n < 0) {
+            status = WEIR_ERR_PEER;
+        } else {
+            at += (size_t)n;
+        }
+    }
+    weir_buf_fini(&text);
+    http->is_asked = status == WEIR_OK;
+    return status == WEIR_OK ? WEIR_OK
+                             : weir_error_set(err, WEIR_ERR_PEER, "the camera takes no request");
+}
+
+/* More of what the camera sends. */
+static weir_status fill(struct camera_http *http, int64_t deadline_ms, struct weir_error *err)
+{
+    char bytes[READ_BYTES];
+    WEIR_TRY(wait_for(http, POLLIN, deadline_ms));
+    ssize_t n = recv(http->fd, bytes, sizeof bytes, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return WEIR_OK;
+    }
+    if (n <= 0) {
+        return weir_error_set(err, WEIR_ERR_PEER, "the camera has ended the connection");
+    }
+    return weir_buf_append(&http->in, bytes, (size_t)n) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT, "a picture of more than %zu MiB",
+                                CAMERA_HTTP_PICTURE_MAX >> 20);
+}
+
+/* ---- heads ----------------------------------------------------------------------------------- */
+
+/* Headers up to an empty line, from `at`. @return TIMEOUT: they are not whole. */
+static weir_status take_head(const struct camera_http *http, size_t at, struct rtsp_text *out,
+                             struct weir_error *err)
+{
+    const char *begin = http->in.data + at;
+    size_t n = http->in.len - at;
+    const char *end = n > 0 ? memmem(begin, n, "\r\n\r\n", 4) : NULL;
+    if (end == NULL) {
+        return n < HEAD_MAX ? WEIR_ERR_TIMEOUT
+                            : weir_error_set(err, WEIR_ERR_LIMIT, "its answer's head is too long");
+    }
+    *out = (struct rtsp_text){begin, (size_t)(end - begin) + 4};
+    return WEIR_OK;
+}
+
+static bool header(struct rtsp_text head, const char *name, struct rtsp_text *out)
+{
+    const struct rtsp_message message = {.headers = head};
+    return rtsp_message_header(&message, name, 0, out);
+}
+
+static weir_status refuse(struct camera_http *http, int64_t code, struct rtsp_text head,
+                          struct weir_error *err)
+{
+    const struct rtsp_message refusal = {.code = (int)code, .headers = head};
+    bool is_first = http->auth.scheme == RTSP_AUTH_NONE;
+    if (code == 401 && is_first && http->password != NULL) {
+        return rtsp_auth_challenge(&http->auth, &refusal) == WEIR_OK
+                   ? WEIR_ERR_CONFLICT
+                   : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                    "the camera asks for a proof that is neither Basic nor Digest");
+    }
+    if (code == 401 || code == 403) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              http->password == NULL
+                                  ? "the camera wants a user and a password"
+                                  : "the camera does not accept user and password");
+    }
+    if (code == 404) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "the camera has nothing at this path");
+    }
+    if (code >= 300 && code < 400) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "the camera points to another address (%lld): give that one",
+                              (long long)code);
+    }
+    return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "the camera answers %lld", (long long)code);
+}
+
+/* Content-Type: multipart/x-mixed-replace; boundary=… */
+static weir_status take_type(struct camera_http *http, struct rtsp_text type, struct weir_error *err)
+{
+    struct rtsp_text boundary;
+    if (!rtsp_text_begins(type, "multipart/")) {
+        return WEIR_OK;
+    }
+    if (!rtsp_text_find(type, ';', "boundary", &boundary) ||
+        rtsp_text_copy(boundary, http->boundary + 2, sizeof http->boundary - 2) != WEIR_OK ||
+        boundary.n == 0) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "its stream has no boundary");
+    }
+    http->boundary[0] = http->boundary[1] = '-';
+    if (strncmp(http->boundary + 2, "--", 2) == 0) { /* some name it with its dashes */
+        memmove(http->boundary, http->boundary + 2, strlen(http->boundary + 2) + 1);
+    }
+    return WEIR_OK;
+}
+
+static weir_status take_answer(struct camera_http *http, struct weir_error *err)
+{
+    struct rtsp_text head, line, value, rest;
+    WEIR_TRY(take_head(http, 0, &head, err));
+    rest = head;
+    int64_t code = -1;
+    if (rtsp_text_line(&rest, &line) && rtsp_text_begins(line, "HTTP/1.")) {
+        (void)rtsp_text_cut(&line, ' ');
+        code = rtsp_text_number(rtsp_text_trim(line), 999);
+    }
+    if (code < 100) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "it does not answer in HTTP/1");
+    }
+    if (code != 200) {
+        return refuse(http, code, rest, err);
+    }
+    http->is_chunked =
+        header(rest, "Transfer-Encoding", &value) && !rtsp_text_is(value, "identity");
+    http->is_last = header(rest, "Connection", &value) && rtsp_text_is(value, "close");
+    http->body_left = header(rest, "Content-Length", &value)
+                          ? rtsp_text_number(value, (int64_t)CAMERA_HTTP_PICTURE_MAX)
+                          : -1;
+    if (header(rest, "Content-Type", &value)) {
+        WEIR_TRY(take_type(http, value, err));
+    }
+    if (http->is_chunked) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "its answer comes in chunks");
+    }
+    if (http->body_left < 0 && http->boundary[0] == '\0') {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "its answer is no stream of pictures, and has no length");
+    }
+    http->is_answered = true;
+    weir_buf_consume(&http->in, head.n);
+    return WEIR_OK;
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* A part of a stream: its boundary, its headers, and as many bytes as they say, or up to the next boundary. */
+static weir_status take_part(struct camera_http *http, const uint8_t **out, size_t *out_n,
+                             struct weir_error *err)
+{
+    size_t n_boundary = strlen(http->boundary);
+    const char *data = http->in.data;
+    const char *begin = memmem(data, http->in.len, http->boundary, n_boundary);
+    struct rtsp_text head, value;
+    if (begin == NULL) {
+        return http->in.len < HEAD_MAX
+                   ? WEIR_ERR_TIMEOUT
+                   : weir_error_set(err, WEIR_ERR_CORRUPT, "its stream loses its boundary");
+    }
+    size_t at = (size_t)(begin - data) + n_boundary;
+    WEIR_TRY(take_head(http, at, &head, err));
+    at += head.n;
+    int64_t n = header(head, "Content-Length", &value)
+                    ? rtsp_text_number(value, (int64_t)CAMERA_HTTP_PICTURE_MAX)
+                    : -1;
+    if (n < 0) {
+        const char *end =
+            memmem(data + at, http->in.len - at, http->boundary, n_boundary);
+        if (end == NULL) {
+            return WEIR_ERR_TIMEOUT;
+        }
+        n = end - (data + at);
+    }
+    if (http->in.len - at < (size_t)n) {
+        return WEIR_ERR_TIMEOUT;
+    }
+    *out = (const uint8_t *)data + at;
+    *out_n = (size_t)n;
+    http->n_used = at + (size_t)n;
+    return WEIR_OK;
+}
+
+static weir_status take_picture(struct camera_http *http, const uint8_t **out, size_t *out_n,
+                                struct weir_error *err)
+{
+    if (http->boundary[0] != '\0') {
+        return take_part(http, out, out_n, err);
+    }
+    if (http->in.len < (size_t)http->body_left) {
+        return WEIR_ERR_TIMEOUT;
+    }
+    *out = (const uint8_t *)http->in.data;
+    *out_n = http->n_used = (size_t)http->body_left;
+    if (http->body_left == 0) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "its picture is empty");
+    }
+    http->is_asked = http->is_answered = false;
+    return WEIR_OK;
+}
+
+weir_status camera_http_next(struct camera_http *http, int64_t deadline_ms, const uint8_t **out,
+                             size_t *out_n, struct weir_error *err)
+{
+    weir_buf_consume(&http->in, http->n_used);
+    http->n_used = *out_n = 0;
+    if (!http->is_asked) {
+        WEIR_TRY(ask(http, deadline_ms, err));
+    }
+    for (;;) {
+        weir_status status =
+            http->is_answered ? take_picture(http, out, out_n, err) : take_answer(http, err);
+        if (status == WEIR_OK && http->n_used > 0) {
+            return WEIR_OK;
+        }
+        if (status != WEIR_OK && status != WEIR_ERR_TIMEOUT) {
+            return status;
+        }
+        if (status == WEIR_ERR_TIMEOUT) {
+            WEIR_TRY(fill(http, deadline_ms, err));
+        }
+    }
+}

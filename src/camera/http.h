@@ -1,0 +1,42 @@
+/**
+ * Pictures over HTTP/1.1, on a connection that is given: one for a request, or many in one answer (multipart/x-mixed-replace). Redirects are not
+ * followed. What a camera sends is at worst a sentence. One thread.
+ */
+#ifndef WEIR_CAMERA_HTTP_H
+#define WEIR_CAMERA_HTTP_H
+
+#include "base/buf.h"
+#include "rtsp/auth.h"
+
+#include <stdbool.h>
+
+#define CAMERA_HTTP_PICTURE_MAX ((size_t)32 << 20)
+
+struct camera_http {
+    int fd; /**< -1: no connection. The caller opens and closes it. */
+    const char *host, *path, *user, *password;
+    struct rtsp_auth auth; /**< Of the camera's challenges, over connections. */
+    struct weir_buf in;
+    /* Of the answer under way. */
+    int64_t body_left;   /**< Bytes of the body; -1: until the connection's end. */
+    char boundary[80];   /**< "--…" of a stream; "": a single picture. */
+    bool is_chunked, is_asked, is_answered, is_last; /**< is_last: the connection ends with the picture. */
+    size_t n_used; /**< Of `in`, by the picture that was given last. */
+};
+
+void camera_http_init(struct camera_http *http, const char *host, const char *path, const char *user,
+                      const char *password);
+void camera_http_fini(struct camera_http *http);
+
+/** A new connection: whatever was under way is not. */
+void camera_http_begin(struct camera_http *http, int fd);
+
+/**
+ * The next picture: asks for it where nothing is under way. Borrowed until the next call.
+ * @return TIMEOUT: not whole by the deadline, call again; PEER: the connection is over; UNAUTH, NOT_FOUND, UNSUPPORTED, UNAVAILABLE,
+ *         CORRUPT, LIMIT: the camera's answer. CONFLICT: the camera wants a proof of the password, which is there now: begin again.
+ */
+weir_status camera_http_next(struct camera_http *http, int64_t deadline_ms, const uint8_t **out,
+                             size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
