@@ -52,7 +52,6 @@ static weir_status open_codec(struct camera_decoder *decoder, const struct camer
     context->thread_count = 1;
     context->thread_type = FF_THREAD_SLICE;
     context->max_pixels = decoder->max_pixels;
-    context->error_concealment = 0;
     context->flags |= AV_CODEC_FLAG_LOW_DELAY;
     context->skip_frame = decoder->key_frames ? AVDISCARD_NONKEY : AVDISCARD_DEFAULT;
     return avcodec_open2(context, codec, NULL) >= 0
