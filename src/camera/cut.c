@@ -196,7 +196,8 @@ static void blacken(const struct camera_cut *cut, uint8_t black, uint8_t *luma, 
     for (size_t i = 0; i < cut->n_spans; i++) {
         const struct camera_span *span = &cut->spans[i];
         size_t begin = (size_t)span->x_begin, n = (size_t)(span->x_end - span->x_begin);
-        size_t at = (size_t)span->y / 2 * half + begin / 2, n_half = (begin + n + 1) / 2 - begin / 2;
+        size_t at = (size_t)span->y / 2 * half + begin / 2,
+               n_half = (begin + n + 1) / 2 - begin / 2;
         memset(luma + (size_t)span->y * (size_t)cut->width + begin, black, n);
         memset(u + at, GREY, n_half);
         memset(v + at, GREY, n_half);

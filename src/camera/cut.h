@@ -32,7 +32,8 @@ struct camera_picture {
 };
 
 /** Follows the size of a picture. @return NOMEM. */
-weir_status camera_cut_fit(struct camera_cut *cut, int width, int height, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status camera_cut_fit(struct camera_cut *cut, int width, int height,
+                           struct weir_error *err) WEIR_MUST_CHECK;
 void camera_cut_fini(struct camera_cut *cut);
 
 /**

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ORIGINS     64  /* of units whose pictures are still to come: a decoder holds back 16 at most */
-#define WAIT_MAX    300 /* a stream may have no key frames, only parts of them in turn */
+#define ORIGINS  64 /* of units whose pictures are still to come: a decoder holds back 16 at most */
+#define WAIT_MAX 300 /* a stream may have no key frames, only parts of them in turn */
 
 struct camera_decoder {
     AVCodecContext *context;
@@ -21,6 +21,19 @@ struct camera_decoder {
     struct camera_picture picture;
     bool has_picture;
 };
+
+/* As far as the decoder knows it by now. */
+static weir_status check_size(const struct camera_decoder *decoder, struct weir_error *err)
+{
+    const AVCodecContext *context = decoder->context;
+    int64_t n_pixels = WEIR_MAX((int64_t)context->width * context->height,
+                                (int64_t)context->coded_width * context->coded_height);
+    return n_pixels <= decoder->max_pixels
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT,
+                                "its frames have %d × %d pixels, more than max_pixels (%lld)",
+                                context->width, context->height, (long long)decoder->max_pixels);
+}
 
 static weir_status open_codec(struct camera_decoder *decoder, const struct camera_stream *stream,
                               struct weir_error *err)
@@ -41,6 +54,7 @@ static weir_status open_codec(struct camera_decoder *decoder, const struct camer
         avcodec_parameters_to_context(context, stream->parameters) < 0) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "what the file says of its video is damaged");
     }
+    WEIR_TRY(check_size(decoder, err));
     if (stream->n_extra > 0) {
         context->extradata = av_mallocz(stream->n_extra + AV_INPUT_BUFFER_PADDING_SIZE);
         if (context->extradata == NULL) {
@@ -52,7 +66,6 @@ static weir_status open_codec(struct camera_decoder *decoder, const struct camer
     context->thread_count = 1;
     context->thread_type = FF_THREAD_SLICE;
     context->max_pixels = decoder->max_pixels;
-    context->flags |= AV_CODEC_FLAG_LOW_DELAY;
     context->skip_frame = decoder->key_frames ? AVDISCARD_NONKEY : AVDISCARD_DEFAULT;
     return avcodec_open2(context, codec, NULL) >= 0
                ? WEIR_OK
@@ -99,14 +112,6 @@ static void damage(struct camera_decoder *decoder)
     decoder->n_waited = decoder->is_intra ? -1 : 0;
 }
 
-/* A size that the decoder has refused. */
-static bool is_too_large(const struct camera_decoder *decoder)
-{
-    const AVCodecContext *context = decoder->context;
-    return (int64_t)context->width * context->height > decoder->max_pixels ||
-           (int64_t)context->coded_width * context->coded_height > decoder->max_pixels;
-}
-
 static weir_status put_raw(struct camera_decoder *decoder, const struct camera_unit *unit)
 {
     const struct camera_stream *raw = &decoder->raw;
@@ -150,17 +155,13 @@ weir_status camera_decoder_put(struct camera_decoder *decoder, const struct came
     decoder->packet->dts = decoder->n_put - 1;
     decoder->packet->flags = unit->is_key ? AV_PKT_FLAG_KEY : 0;
     if (decoder->n_waited >= 0) {
-        decoder->n_waited = unit->is_key || decoder->n_waited >= WAIT_MAX ? -1 : decoder->n_waited + 1;
+        decoder->n_waited =
+            unit->is_key || decoder->n_waited >= WAIT_MAX ? -1 : decoder->n_waited + 1;
     }
     int rc = avcodec_send_packet(decoder->context, decoder->packet);
     av_packet_unref(decoder->packet);
     if (rc < 0 && rc != AVERROR(EAGAIN)) {
-        if (is_too_large(decoder)) {
-            return weir_error_set(err, WEIR_ERR_LIMIT,
-                                  "its frames have %d × %d pixels, more than max_pixels (%lld)",
-                                  decoder->context->width, decoder->context->height,
-                                  (long long)decoder->max_pixels);
-        }
+        WEIR_TRY(check_size(decoder, err));
         damage(decoder);
     }
     return WEIR_OK;

@@ -136,7 +136,8 @@ static weir_status refuse(struct camera_http *http, int64_t code, struct rtsp_te
 }
 
 /* Content-Type: multipart/x-mixed-replace; boundary=… */
-static weir_status take_type(struct camera_http *http, struct rtsp_text type, struct weir_error *err)
+static weir_status take_type(struct camera_http *http, struct rtsp_text type,
+                             struct weir_error *err)
 {
     struct rtsp_text boundary;
     if (!rtsp_text_begins(type, "multipart/")) {
@@ -213,8 +214,7 @@ static weir_status take_part(struct camera_http *http, const uint8_t **out, size
                     ? rtsp_text_number(value, (int64_t)CAMERA_HTTP_PICTURE_MAX)
                     : -1;
     if (n < 0) {
-        const char *end =
-            memmem(data + at, http->in.len - at, http->boundary, n_boundary);
+        const char *end = memmem(data + at, http->in.len - at, http->boundary, n_boundary);
         if (end == NULL) {
             return WEIR_ERR_TIMEOUT;
         }

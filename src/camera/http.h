@@ -18,14 +18,15 @@ struct camera_http {
     struct rtsp_auth auth; /**< Of the camera's challenges, over connections. */
     struct weir_buf in;
     /* Of the answer under way. */
-    int64_t body_left;   /**< Bytes of the body; -1: until the connection's end. */
-    char boundary[80];   /**< "--…" of a stream; "": a single picture. */
-    bool is_chunked, is_asked, is_answered, is_last; /**< is_last: the connection ends with the picture. */
+    int64_t body_left; /**< Bytes of the body; -1: until the connection's end. */
+    char boundary[80]; /**< "--…" of a stream; "": a single picture. */
+    bool is_chunked, is_asked, is_answered,
+        is_last;   /**< is_last: the connection ends with the picture. */
     size_t n_used; /**< Of `in`, by the picture that was given last. */
 };
 
-void camera_http_init(struct camera_http *http, const char *host, const char *path, const char *user,
-                      const char *password);
+void camera_http_init(struct camera_http *http, const char *host, const char *path,
+                      const char *user, const char *password);
 void camera_http_fini(struct camera_http *http);
 
 /** A new connection: whatever was under way is not. */

@@ -20,9 +20,9 @@ struct camera_setup {
 
 /** What the input's units are; the input owns it. */
 struct camera_stream {
-    enum AVCodecID codec;                 /**< NONE: pixels, of `pixels`. */
-    const AVCodecParameters *parameters;  /**< Or NULL. */
-    const uint8_t *extra;                 /**< For the decoder, in place of parameters; n_extra may be 0. */
+    enum AVCodecID codec;                /**< NONE: pixels, of `pixels`. */
+    const AVCodecParameters *parameters; /**< Or NULL. */
+    const uint8_t *extra; /**< For the decoder, in place of parameters; n_extra may be 0. */
     size_t n_extra;
     enum AVPixelFormat pixels;
     int width, height; /**< Of pixels. */

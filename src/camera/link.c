@@ -12,8 +12,8 @@
 
 static weir_status map_slots(struct camera_link *link, int fd, struct weir_error *err)
 {
-    void *bytes = mmap(NULL, link->n_slots * link->slot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                       fd, 0);
+    void *bytes =
+        mmap(NULL, link->n_slots * link->slot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED) {
         return weir_error_set_errno(err, errno, "mapping %zu frames", link->n_slots);
     }
@@ -103,11 +103,12 @@ weir_status camera_link_give(struct camera_link *link, const struct weir_video_f
         .kind = WEIR_VIDEO_FRAME, .slot = link->free[link->n_free - 1], .frame = *frame};
     weir_status status = weir_video_send(link->socket, &message, NULL, 0, false);
     link->n_free -= status == WEIR_OK;
-    return status == WEIR_ERR_UNAVAILABLE ? WEIR_OK : status; /* it does not listen: the slot stays free */
+    return status == WEIR_ERR_UNAVAILABLE ? WEIR_OK
+                                          : status; /* it does not listen: the slot stays free */
 }
 
-void camera_link_tell(struct camera_link *link, enum weir_video_message_kind kind, weir_status status,
-                      const char *text, const struct weir_video_counts *counts)
+void camera_link_tell(struct camera_link *link, enum weir_video_message_kind kind,
+                      weir_status status, const char *text, const struct weir_video_counts *counts)
 {
     struct weir_video_message message = {.kind = kind, .status = status};
     if (counts != NULL) {

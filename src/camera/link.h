@@ -32,7 +32,7 @@ weir_status camera_link_give(struct camera_link *link,
                              const struct weir_video_frame *frame) WEIR_MUST_CHECK;
 
 /** LIVE, REPORT, END. What does not arrive is not repeated. */
-void camera_link_tell(struct camera_link *link, enum weir_video_message_kind kind, weir_status status,
-                      const char *text, const struct weir_video_counts *counts);
+void camera_link_tell(struct camera_link *link, enum weir_video_message_kind kind,
+                      weir_status status, const char *text, const struct weir_video_counts *counts);
 
 #endif

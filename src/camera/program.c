@@ -101,10 +101,10 @@ static void print_status(struct weir_video_camera *camera, const struct look *lo
 /* By its scheme the kind; a path is a device or a file. */
 static const char *kind_of(const char *address)
 {
-    return strncmp(address, "rtsp", 4) == 0       ? "rtsp"
-           : strncmp(address, "http", 4) == 0     ? "mjpeg"
+    return strncmp(address, "rtsp", 4) == 0    ? "rtsp"
+           : strncmp(address, "http", 4) == 0  ? "mjpeg"
            : strncmp(address, "/dev/", 5) == 0 ? "v4l2"
-                                                  : "video";
+                                               : "video";
 }
 
 static json_t *source_of(const char *address, const struct options *options, const char *password)
@@ -169,8 +169,7 @@ static weir_status look_at(const char *address, const struct options *options, j
     }
     print_status(camera, &look, (double)(weir_mono_ms() - begun_ms) / 1000);
     weir_video_stop(camera);
-    return look.n_frames > 0 ? WEIR_OK
-                             : weir_error_set(err, WEIR_ERR_UNAVAILABLE, "no frame came");
+    return look.n_frames > 0 ? WEIR_OK : weir_error_set(err, WEIR_ERR_UNAVAILABLE, "no frame came");
 }
 
 static weir_status read_password(const char *path, char out[256], struct weir_error *err)
@@ -198,8 +197,7 @@ static weir_status run(char **words, size_t n_words, const struct options *optio
     if (options->password_file != NULL) {
         WEIR_TRY(read_password(options->password_file, password, err));
     }
-    json_t *source =
-        source_of(words[0], options, options->password_file != NULL ? password : NULL);
+    json_t *source = source_of(words[0], options, options->password_file != NULL ? password : NULL);
     weir_status status = look_at(words[0], options, source, err);
     json_decref(source);
     return status;

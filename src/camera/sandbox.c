@@ -32,7 +32,8 @@ static const struct weir_syscall_allowed allowed[] = {
     ALWAYS(ppoll),
     ALWAYS(recvfrom),
     ALWAYS(recvmsg),
-    {SYS_sendto, 4, UINT32_MAX, 0}, /* to whom the socket is connected; an address may not be named */
+    {SYS_sendto, 4, UINT32_MAX,
+     0}, /* to whom the socket is connected; an address may not be named */
     ALWAYS(getsockopt),
     ALWAYS(setsockopt),
     ALWAYS(getsockname),
@@ -95,8 +96,7 @@ weir_status camera_sandbox_enter(uint64_t memory_bytes, struct weir_error *err)
     why = why != 0 ? why : weir_privileges_drop(geteuid() == 0 ? NOBODY : 0, NOBODY);
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user's process has lost it */
-    why = why != 0 ? why
-                   : weir_syscall_filter_only(allowed, sizeof allowed / sizeof allowed[0]);
+    why = why != 0 ? why : weir_syscall_filter_only(allowed, sizeof allowed / sizeof allowed[0]);
     return why == 0 ? WEIR_OK
                     : weir_error_set_errno(err, why,
                                            "weir-camera cannot give up its rights on this kernel");

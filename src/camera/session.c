@@ -5,18 +5,19 @@
 #include "decoder.h"
 #include "sandbox.h"
 
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MEMORY_BYTES   ((uint64_t)1 << 30)
-#define FRAMES_AT_ONCE 24   /* that a decoder may hold, of the largest size */
+#define FRAMES_AT_ONCE 24 /* that a decoder may hold, of the largest size */
 #define SILENCE_MS     5000
 #define UNKNOWN_MS     60000
 #define PERIODS        10
 #define WAIT_MS        500
-#define EARLY          0.25 /* part of a period by which a frame may be early, for cameras do not tick evenly */
-#define RATE_WEIGHT    0.1
+#define EARLY                                                                                      \
+    0.25 /* part of a period by which a frame may be early, for cameras do not tick evenly */
+#define RATE_WEIGHT 0.1
 
 struct session {
     struct camera_link link;
@@ -53,8 +54,7 @@ static weir_status read_setup(struct session *session, json_t *json, struct weir
     setup->source = options;
     WEIR_TRY(weir_camera_read(ops->item, json_array_get(options->cameras, 0), "$.cameras[0]",
                               &session->arena, &setup->camera, err));
-    setup->password =
-        setup->camera->password != NULL ? setup->camera->password : options->password;
+    setup->password = setup->camera->password != NULL ? setup->camera->password : options->password;
     session->is_lossless = options->pace != NULL && strcmp(options->pace, "fast") == 0;
     session->cut.shape = &session->shape;
     return weir_camera_shape_read(setup->camera, "$.cameras[0]", &session->shape, err);
@@ -88,7 +88,8 @@ static void take_due(struct session *session, int64_t media_us)
     double fps = session->setup.source->fps;
     if (fps > 0) {
         int64_t period_us = (int64_t)(1e6 / fps);
-        session->due_us = WEIR_MAX(session->due_us + period_us, media_us + period_us / 2);
+        bool is_behind = media_us - session->due_us >= period_us;
+        session->due_us = (is_behind ? media_us : session->due_us) + period_us;
     }
 }
 
@@ -141,8 +142,9 @@ static weir_status give(struct session *session, const struct camera_picture *pi
     WEIR_TRY(camera_cut_fit(cut, picture->width, picture->height, err));
     if (weir_video_frame_bytes(cut->width, cut->height) == 0 ||
         weir_video_frame_bytes(cut->width, cut->height) > session->link.slot_bytes) {
-        return weir_error_set(err, WEIR_ERR_LIMIT, "its frames have %d × %d pixels, which is too large",
-                              cut->width, cut->height);
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "its frames have %d × %d pixels, which is too large", cut->width,
+                              cut->height);
     }
     WEIR_TRY(camera_cut_run(cut, picture, slot, err));
     const struct weir_video_frame frame = {.seq = origin->seq,
@@ -180,9 +182,9 @@ static void learn(struct session *session, const struct camera_unit *unit)
     int64_t gap_us = unit->media_us - session->last_media_us;
     if (counts->n_units > 0 && gap_us > 0) {
         int64_t period_us = counts->period_us;
-        counts->period_us = period_us == 0 ? gap_us
-                                           : period_us + (int64_t)(RATE_WEIGHT *
-                                                                   (double)(gap_us - period_us));
+        counts->period_us = period_us == 0
+                                ? gap_us
+                                : period_us + (int64_t)(RATE_WEIGHT * (double)(gap_us - period_us));
     }
     session->last_media_us = unit->media_us;
     counts->n_units++;
@@ -220,8 +222,7 @@ static weir_status check_silence(const struct session *session, struct weir_erro
 static weir_status step(struct session *session, struct weir_error *err)
 {
     struct camera_unit unit;
-    weir_status status =
-        session->ops->next(session->input, weir_mono_ms() + WAIT_MS, &unit, err);
+    weir_status status = session->ops->next(session->input, weir_mono_ms() + WAIT_MS, &unit, err);
     if (camera_link_listen(&session->link, 0) != WEIR_OK) {
         return weir_error_set(err, WEIR_ERR_PEER, "nobody takes its frames");
     }
@@ -238,6 +239,7 @@ static weir_status step(struct session *session, struct weir_error *err)
     WEIR_TRY(status);
     session->heard_ms = weir_mono_ms();
     if (unit.begins_anew) {
+        WEIR_TRY(decode(session, NULL, err));
         camera_decoder_reset(session->decoder);
     }
     learn(session, &unit);

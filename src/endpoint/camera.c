@@ -66,10 +66,11 @@ weir_status weir_camera_host_read(const char *address, const char *scheme, int p
     if (at != NULL) {
         size_t len = (size_t)(at - begin);
         if (memchr(begin, ':', len) != NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "the address has a password, which all who see the document would "
-                                  "see: leave only the user in it, and name a secret of the project: "
-                                  "secrets: [\"password=NAME\"]");
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "the address has a password, which all who see the document would "
+                "see: leave only the user in it, and name a secret of the project: "
+                "secrets: [\"password=NAME\"]");
         }
         if (len >= sizeof out->user) {
             return weir_error_set(err, WEIR_ERR_INVALID, "the user in the address is too long");
@@ -119,8 +120,8 @@ static weir_status read_masks(const json_t *list, const char *where, struct weir
         return WEIR_OK;
     }
     if (!json_is_array(list) || json_array_size(list) > WEIR_CAMERA_MASKS_MAX) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s.masks: expected at most %d polygons", where,
-                              WEIR_CAMERA_MASKS_MAX);
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s.masks: expected at most %d polygons",
+                              where, WEIR_CAMERA_MASKS_MAX);
     }
     out->n_masks = json_array_size(list);
     json_array_foreach(list, i, mask)
@@ -147,7 +148,8 @@ weir_status weir_camera_shape_read(const struct weir_camera *camera, const char 
 {
     *out = (struct weir_camera_shape){.rotate = (int)camera->rotate};
     if (camera->rotate % 90 != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s.rotate: expected 0, 90, 180 or 270", where);
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s.rotate: expected 0, 90, 180 or 270",
+                              where);
     }
     WEIR_TRY(read_region(camera->region, where, out->region, err));
     return read_masks(camera->masks, where, out, err);
@@ -167,10 +169,11 @@ weir_status weir_camera_read(const struct weir_kind *item, const json_t *object,
     size_t len = strlen(camera->name);
     if (len >= WEIR_CAMERA_NAME_BYTES || camera->name[0] == '.' ||
         strchr(camera->name, '/') != NULL || !is_plain(camera->name)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s.name: expected 1 to %d bytes without \"/\", blanks and a \".\" in "
-                              "front",
-                              where, WEIR_CAMERA_NAME_BYTES - 1);
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "%s.name: expected 1 to %d bytes without \"/\", blanks and a \".\" in "
+            "front",
+            where, WEIR_CAMERA_NAME_BYTES - 1);
     }
     *out = camera;
     return WEIR_OK;
@@ -183,7 +186,8 @@ static weir_status check_one(const struct weir_kind *item, const char *scheme,
     struct weir_camera_shape shape;
     struct weir_camera_host host;
     WEIR_TRY(weir_camera_shape_read(camera, where, &shape, err));
-    if (scheme == NULL || weir_camera_host_read(camera->address, scheme, 0, &host, err) == WEIR_OK) {
+    if (scheme == NULL ||
+        weir_camera_host_read(camera->address, scheme, 0, &host, err) == WEIR_OK) {
         return WEIR_OK;
     }
     return weir_error_prefix(err, "%s.%s: ", where, item->options[0].name);

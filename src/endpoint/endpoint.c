@@ -256,8 +256,8 @@ static weir_status paths_of(const struct weir_registry *registry, const json_t *
     {
         char place[PLACE_BYTES];
         (void)snprintf(place, sizeof place, "%s.%s[%zu]", where, ops->items, i);
-        WEIR_TRY(weir_options_paths(ops->item->options, ops->item->n_options, item, place, fn,
-                                    context));
+        WEIR_TRY(
+            weir_options_paths(ops->item->options, ops->item->n_options, item, place, fn, context));
     }
     return WEIR_OK;
 }

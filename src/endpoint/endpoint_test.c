@@ -120,6 +120,7 @@ static const struct {
      "$.pipelines[1].source.secrets[0]: expected OPTION=NAME", WEIR_ERR_INVALID},
     {"{\"kind\":\"http\",\"token\":\"t\",\"secrets\":[\"token=door\"]}", "[]",
      "$.pipelines[1].source.token: it is given here and by ", WEIR_ERR_INVALID},
+
 #define RTSP(camera) "{\"kind\":\"rtsp\",\"cameras\":[" camera "]}"
 #define DOOR         "\"name\":\"door\",\"url\":\"rtsp://h/x\""
     {"{\"kind\":\"rtsp\"}", "[]", "$.pipelines[1].source.cameras: missing", WEIR_ERR_INVALID},

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_SLOTS       8
-#define RTSP_PORT     554
-#define HTTP_PORT     80
-#define RATE_WEIGHT   0.1
+#define N_SLOTS     8
+#define RTSP_PORT   554
+#define HTTP_PORT   80
+#define RATE_WEIGHT 0.1
 
 /** One camera of this replica. */
 struct eye {
@@ -63,9 +63,8 @@ static void note_rate(struct eye *eye, uint64_t now_ns)
     uint64_t last_ns = atomic_exchange(&eye->last_ns, now_ns);
     double period_ns = atomic_load(&eye->period_ns), gap_ns = (double)(now_ns - last_ns);
     if (last_ns != 0) {
-        atomic_store(&eye->period_ns, period_ns == 0
-                                          ? gap_ns
-                                          : period_ns + RATE_WEIGHT * (gap_ns - period_ns));
+        atomic_store(&eye->period_ns,
+                     period_ns == 0 ? gap_ns : period_ns + RATE_WEIGHT * (gap_ns - period_ns));
     }
 }
 
@@ -261,6 +260,7 @@ static json_t *eye_to_json(struct eye *eye)
         period_ns > 0 ? weir_json_real(1e9 / period_ns) : json_null(), "period_ms",
         (json_int_t)(at.counts.period_us / 1000), "age_ms",
         at.last_ms == 0 ? json_null() : json_integer(weir_time_ms() - at.last_ms));
+
     const struct {
         const char *name;
         int64_t n;
@@ -271,6 +271,7 @@ static json_t *eye_to_json(struct eye *eye)
                   {"skipped", (int64_t)at.counts.n_skipped},
                   {"connections", at.n_connections},
                   {"clock_off_ms", at.counts.clock_off_ms}};
+
     for (size_t i = 0; i < WEIR_ARRAY_LEN(counts); i++) {
         json_object_set_new(json, counts[i].name, json_integer(counts[i].n));
     }

@@ -302,7 +302,7 @@ void intake_done(struct intake *intake, struct frame *frame)
 void intake_counts(struct intake *intake, struct intake_counts *out)
 {
     pthread_mutex_lock(&intake->lock);
-    *out = (struct intake_counts){intake->queued.n, intake->in_hand.n, intake->n_accepted,
-                                  intake->n_dropped, intake->is_open, intake->last_ms};
+    *out = (struct intake_counts){intake->queued.n,  intake->in_hand.n, intake->n_accepted,
+                                  intake->n_dropped, intake->is_open,   intake->last_ms};
     pthread_mutex_unlock(&intake->lock);
 }

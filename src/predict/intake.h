@@ -45,8 +45,8 @@ struct frame {
     void *context;
     atomic_size_t n_open; /**< Decisions about it that are not durable yet. */
     bool is_undecided;    /**< It is over, and nothing was to be decided. */
-    bool is_live;       /**< Of a live camera: a newer frame of it may take its place (intake_put). */
-    bool is_dropped;    /**< One did: release sees it. */
+    bool is_live;    /**< Of a live camera: a newer frame of it may take its place (intake_put). */
+    bool is_dropped; /**< One did: release sees it. */
     struct frame *next; /**< Intake's. */
 };
 

@@ -80,7 +80,8 @@ weir_status weir_video_program(char *out, size_t size, struct weir_error *err)
 
 /* ---- what is known --------------------------------------------------------------------------- */
 
-static void set_state(struct weir_video_camera *camera, enum weir_video_state state, const char *why)
+static void set_state(struct weir_video_camera *camera, enum weir_video_state state,
+                      const char *why)
 {
     const struct weir_video_config *config = camera->config;
     pthread_mutex_lock(&camera->lock);
@@ -138,8 +139,7 @@ static weir_status answer_open(struct session *session, uint32_t thing, struct w
         (void)close(fds[i]);
     }
     session->heard_ms = weir_mono_ms(); /* it waited for us */
-    return status == WEIR_OK ? WEIR_OK
-                             : weir_error_set(err, status, "weir-camera does not listen");
+    return status == WEIR_OK ? WEIR_OK : weir_error_set(err, status, "weir-camera does not listen");
 }
 
 static weir_status take_frame(struct session *session, const struct weir_video_message *message,
@@ -262,10 +262,8 @@ static weir_status start_process(struct session *session, struct weir_error *err
         fcntl(pair[0], F_SETFL, O_NONBLOCK) != 0) {
         return weir_error_set_errno(err, errno, "a pair of sockets");
     }
-    const struct weir_spawn spawn = {.program = session->camera->program,
-                                     .argv = argv,
-                                     .in = pair[1],
-                                     .said = WEIR_SPAWN_OWN};
+    const struct weir_spawn spawn = {
+        .program = session->camera->program, .argv = argv, .in = pair[1], .said = WEIR_SPAWN_OWN};
     weir_status status = weir_spawn_start(&spawn, &session->pid, err);
     (void)close(pair[1]);
     if (status != WEIR_OK) {
@@ -363,9 +361,8 @@ static weir_status begin(struct weir_video_camera *camera, struct weir_error *er
     }
     WEIR_TRY(weir_video_slots_create(config->n_slots, config->slot_bytes, &camera->slots, err));
     camera->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int failed = camera->wake_fd < 0
-                     ? errno
-                     : pthread_create(&camera->thread, NULL, camera_main, camera);
+    int failed =
+        camera->wake_fd < 0 ? errno : pthread_create(&camera->thread, NULL, camera_main, camera);
     return failed == 0 ? WEIR_OK
                        : weir_error_set_errno(err, failed, "camera %s: a thread", config->name);
 }

@@ -39,13 +39,15 @@ struct weir_video_taken {
     struct weir_view view;
     struct weir_video_slots *slots;
     uint32_t slot;
-    int64_t connection; /**< Wall clock at its begin, ms; each is larger than the one before. With epoch and seq the frame's name. */
+    int64_t
+        connection; /**< Wall clock at its begin, ms; each is larger than the one before. With epoch and seq the frame's name. */
 };
 
 struct weir_video_config {
     const char *program; /**< weir-camera; NULL: as weir_video_program finds it. */
     const char *name;
-    const json_t *source; /**< {"kind", …, "cameras": [one]}: what weir-camera is told, passwords included. Copied. */
+    const json_t *
+        source; /**< {"kind", …, "cameras": [one]}: what weir-camera is told, passwords included. Copied. */
     struct weir_video_reach reach;
     size_t n_slots;
     size_t slot_bytes;

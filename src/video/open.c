@@ -24,9 +24,10 @@ static weir_status resolve(const char *host, int port, int type, struct addrinfo
     const struct addrinfo hints = {.ai_socktype = type, .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG};
     (void)snprintf(service, sizeof service, "%d", port);
     int rc = getaddrinfo(host, service, &hints, out);
-    return rc == 0 ? WEIR_OK
-                   : weir_error_set(err, rc == EAI_AGAIN ? WEIR_ERR_UNAVAILABLE : WEIR_ERR_NOT_FOUND,
-                                    "the camera's name is not known: %s", gai_strerror(rc));
+    return rc == 0
+               ? WEIR_OK
+               : weir_error_set(err, rc == EAI_AGAIN ? WEIR_ERR_UNAVAILABLE : WEIR_ERR_NOT_FOUND,
+                                "the camera's name is not known: %s", gai_strerror(rc));
 }
 
 /* Until it is connected, the time is over, or somebody wants us to stop. @return 0 or errno. */
@@ -58,10 +59,10 @@ weir_status weir_video_open_connection(const char *host, int port, int64_t timeo
     for (const struct addrinfo *at = list; at != NULL && fd < 0 && why != ECANCELED;
          at = at->ai_next) {
         fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        why = fd < 0                                              ? errno
-              : connect(fd, at->ai_addr, at->ai_addrlen) == 0     ? 0
-              : errno == EINPROGRESS ? finish(fd, deadline_ms, stop_fd)
-                                     : errno;
+        why = fd < 0                                          ? errno
+              : connect(fd, at->ai_addr, at->ai_addrlen) == 0 ? 0
+              : errno == EINPROGRESS                          ? finish(fd, deadline_ms, stop_fd)
+                                                              : errno;
         if (why != 0 && fd >= 0) {
             (void)close(fd);
             fd = -1;

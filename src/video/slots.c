@@ -87,8 +87,7 @@ int weir_video_slots_fd(const struct weir_video_slots *slots)
 static void tell_free(struct weir_video_slots *slots, uint32_t slot)
 {
     struct weir_video_message message = {.kind = WEIR_VIDEO_FREE, .slot = slot};
-    if (slots->socket >= 0 &&
-        weir_video_send(slots->socket, &message, NULL, 0, false) != WEIR_OK) {
+    if (slots->socket >= 0 && weir_video_send(slots->socket, &message, NULL, 0, false) != WEIR_OK) {
         slots->socket = -1;
     }
 }

@@ -21,11 +21,13 @@ static const size_t slot_bytes = WIDTH * HEIGHT + 2 * 16 * 9;
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
+
     struct {
         uint32_t slot;
         uint8_t value;
         struct weir_view view;
     } items[N_SLOTS];
+
     size_t n;
     bool is_over;
     size_t n_wrong;

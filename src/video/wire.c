@@ -39,9 +39,9 @@ weir_status weir_video_send(int socket, struct weir_video_message *message, cons
     if (n == (ssize_t)sizeof *message) {
         return WEIR_OK;
     }
-    return errno == EAGAIN                            ? WEIR_ERR_UNAVAILABLE
+    return errno == EAGAIN                                              ? WEIR_ERR_UNAVAILABLE
            : errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN ? WEIR_ERR_PEER
-                                                      : WEIR_ERR_IO;
+                                                                        : WEIR_ERR_IO;
 }
 
 static void take_fds(struct msghdr *header, int fds[FDS_MAX])

@@ -27,8 +27,8 @@ enum weir_video_message_kind {
     WEIR_VIDEO_SETUP,
     WEIR_VIDEO_FREE,
     WEIR_VIDEO_OPENED,
-    WEIR_VIDEO_OPEN,   /**< slot: an enum weir_video_thing. */
-    WEIR_VIDEO_LIVE,   /**< The first frame has been decoded; text: the codec. */
+    WEIR_VIDEO_OPEN, /**< slot: an enum weir_video_thing. */
+    WEIR_VIDEO_LIVE, /**< The first frame has been decoded; text: the codec. */
     WEIR_VIDEO_FRAME,
     WEIR_VIDEO_REPORT, /**< It is alive; the counts. At least once in WEIR_VIDEO_REPORT_MS. */
     WEIR_VIDEO_END,    /**< status, text: why it ends. END: the file is over. */
@@ -45,7 +45,7 @@ struct weir_video_frame {
     int64_t wall_ms;      /**< When it was taken, by the camera's own clock; 0: not known. */
     int64_t media_us;     /**< By the stream's clock since its begin. */
     uint64_t received_ns; /**< weir_mono_ns when its last byte was read. */
-    uint32_t epoch;       /**< Of the camera's clock within the connection: a new one, it has jumped. */
+    uint32_t epoch; /**< Of the camera's clock within the connection: a new one, it has jumped. */
     int32_t width, height;
     int32_t is_full_range;
     int32_t condition; /**< enum weir_condition_kind. */
@@ -54,14 +54,15 @@ struct weir_video_frame {
 
 /** Since the connection's begin. */
 struct weir_video_counts {
-    uint64_t n_units;   /**< Encoded pictures that came. */
+    uint64_t n_units; /**< Encoded pictures that came. */
     uint64_t n_decoded;
     uint64_t n_skipped; /**< Not asked for: between two of `fps`, no key frame, nothing moves. */
     uint64_t n_dropped; /**< No slot was free: the reader is behind. */
     uint64_t n_damaged; /**< Broken, or not to be decoded. */
     uint64_t n_lost;    /**< Packets, or before the first key frame. */
     int64_t period_us;  /**< Of the camera: a unit so often; 0: not known yet. */
-    int64_t clock_off_ms; /**< By how much the camera's clock is ahead of ours; 0 if it tells none. */
+    int64_t
+        clock_off_ms; /**< By how much the camera's clock is ahead of ours; 0 if it tells none. */
 };
 
 struct weir_video_message {
@@ -87,7 +88,8 @@ weir_status weir_video_send(int socket, struct weir_video_message *message, cons
  * @param fds  Room for two, closed on exec; those that did not come are -1.
  * @return UNAVAILABLE: there is none; PEER: the other side has gone; CORRUPT: no message of this protocol.
  */
-weir_status weir_video_receive(int socket, struct weir_video_message *out, int fds[2]) WEIR_MUST_CHECK;
+weir_status weir_video_receive(int socket, struct weir_video_message *out,
+                               int fds[2]) WEIR_MUST_CHECK;
 
 /** Bytes of a picture of this size, as a slot holds it; 0: no such size. Pure. */
 size_t weir_video_frame_bytes(int64_t width, int64_t height);

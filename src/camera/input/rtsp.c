@@ -52,8 +52,7 @@ static weir_status open_input(const struct camera_setup *setup, struct camera_li
         .url = setup->camera->address,
         .user = setup->password != NULL ? host.user : NULL,
         .password = setup->password,
-        .transport =
-            strcmp(setup->source->transport, "udp") == 0 ? WEIR_RTSP_UDP : WEIR_RTSP_TCP,
+        .transport = strcmp(setup->source->transport, "udp") == 0 ? WEIR_RTSP_UDP : WEIR_RTSP_TCP,
         .sockets = {.context = link, .connect = connect_to, .bind_pair = bind_pair},
     };
     struct camera_input *input = weir_xalloc(sizeof *input);

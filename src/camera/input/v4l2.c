@@ -31,10 +31,12 @@ int (*camera_v4l2_ioctl)(int fd, unsigned long request, void *argument) = call_k
 struct camera_input {
     int fd;
     struct v4l2_pix_format format;
+
     struct {
         void *bytes;
         size_t n;
     } buffers[N_BUFFERS];
+
     uint32_t n_buffers;
     struct v4l2_buffer given; /**< What the last unit lies in. */
     bool is_given;
@@ -49,8 +51,8 @@ static weir_status set_format(struct camera_input *input, const struct weir_sour
     if (camera_v4l2_ioctl(input->fd, VIDIOC_QUERYCAP, &about) != 0) {
         return weir_error_set_errno(err, errno, "it is no camera of Video4Linux");
     }
-    uint32_t can = (about.capabilities & V4L2_CAP_DEVICE_CAPS) != 0 ? about.device_caps
-                                                                     : about.capabilities;
+    uint32_t can =
+        (about.capabilities & V4L2_CAP_DEVICE_CAPS) != 0 ? about.device_caps : about.capabilities;
     if ((can & V4L2_CAP_VIDEO_CAPTURE) == 0 || (can & V4L2_CAP_STREAMING) == 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "the device gives no video through mapped memory");
@@ -82,9 +84,8 @@ static void set_rate(struct camera_input *input, double fps)
 
 static weir_status map_buffers(struct camera_input *input, struct weir_error *err)
 {
-    struct v4l2_requestbuffers wanted = {.count = N_BUFFERS,
-                                         .type = V4L2_BUF_TYPE_VIDEO_CAPTURE,
-                                         .memory = V4L2_MEMORY_MMAP};
+    struct v4l2_requestbuffers wanted = {
+        .count = N_BUFFERS, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
     if (camera_v4l2_ioctl(input->fd, VIDIOC_REQBUFS, &wanted) != 0 || wanted.count < 1) {
         return weir_error_set_errno(err, errno, "the camera has no memory for frames");
     }
@@ -109,8 +110,9 @@ static weir_status map_buffers(struct camera_input *input, struct weir_error *er
     int type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
     return camera_v4l2_ioctl(input->fd, VIDIOC_STREAMON, &type) == 0
                ? WEIR_OK
-               : weir_error_set_errno(err, errno, "the camera does not start: another program may "
-                                                  "have it");
+               : weir_error_set_errno(err, errno,
+                                      "the camera does not start: another program may "
+                                      "have it");
 }
 
 static void close_input(struct camera_input *input)

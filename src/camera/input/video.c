@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES  (64 << 10)
-#define PROBE_BYTES   (4 << 20)
-#define STREAMS_MAX   32
-#define UNIT_MAX      (64 << 20)
-#define STUCK_MS      20000
-#define GAP_MAX_US    10000000 /* a pause in a file that is longer was none */
-#define DEFAULT_US    40000
-#define MICROSECONDS  ((AVRational){1, 1000000})
+#define BUFFER_BYTES (64 << 10)
+#define PROBE_BYTES  (4 << 20)
+#define STREAMS_MAX  32
+#define UNIT_MAX     (64 << 20)
+#define STUCK_MS     20000
+#define GAP_MAX_US   10000000 /* a pause in a file that is longer was none */
+#define DEFAULT_US   40000
+#define MICROSECONDS ((AVRational){1, 1000000})
 
 struct camera_input {
     struct camera_link *link;
@@ -27,7 +27,8 @@ struct camera_input {
     AVPacket *packet;
     int i_stream;
     bool is_fast, is_loop, begins_anew;
-    int64_t deadline_ms; /**< Until when libavformat may read on: a file can make it search for ever. */
+    int64_t
+        deadline_ms; /**< Until when libavformat may read on: a file can make it search for ever. */
     /* The file's times, made to run on evenly. */
     int64_t last_us, media_us, n_units, n_since_begin;
     int64_t begun_ms; /**< Monotonic, of the first unit. */
@@ -73,10 +74,9 @@ static int open_nothing(struct AVFormatContext *format, AVIOContext **out, const
 static weir_status open_format(struct camera_input *input, struct weir_error *err)
 {
     uint8_t *buffer = av_malloc(BUFFER_BYTES);
-    input->io =
-        buffer != NULL
-            ? avio_alloc_context(buffer, BUFFER_BYTES, 0, input, read_bytes, NULL, seek_bytes)
-            : NULL;
+    input->io = buffer != NULL ? avio_alloc_context(buffer, BUFFER_BYTES, 0, input, read_bytes,
+                                                    NULL, seek_bytes)
+                               : NULL;
     input->format = avformat_alloc_context();
     input->packet = av_packet_alloc();
     if (input->io == NULL || input->format == NULL || input->packet == NULL) {
@@ -178,15 +178,27 @@ static void advance(struct camera_input *input)
     const AVStream *stream = input->format->streams[input->i_stream];
     const AVPacket *packet = input->packet;
     int64_t at = packet->dts != AV_NOPTS_VALUE ? packet->dts : packet->pts;
-    int64_t us = at != AV_NOPTS_VALUE ? av_rescale_q(at, stream->time_base, MICROSECONDS)
-                                      : INT64_MIN;
-    int64_t gap_us = us == INT64_MIN || input->last_us == INT64_MIN ? DEFAULT_US : us - input->last_us;
+    int64_t us =
+        at != AV_NOPTS_VALUE ? av_rescale_q(at, stream->time_base, MICROSECONDS) : INT64_MIN;
+    int64_t gap_us =
+        us == INT64_MIN || input->last_us == INT64_MIN ? DEFAULT_US : us - input->last_us;
     if (input->n_units > 0) {
         input->media_us += gap_us >= 0 && gap_us <= GAP_MAX_US ? gap_us : DEFAULT_US;
     }
     input->last_us = us;
     input->n_units++;
     input->n_since_begin++;
+}
+
+/* By how much later it is shown than it is decoded. */
+static int64_t shown_later_us(const struct camera_input *input)
+{
+    const AVPacket *packet = input->packet;
+    return packet->dts != AV_NOPTS_VALUE && packet->pts != AV_NOPTS_VALUE &&
+                   packet->pts > packet->dts
+               ? av_rescale_q(packet->pts - packet->dts,
+                              input->format->streams[input->i_stream]->time_base, MICROSECONDS)
+               : 0;
 }
 
 static weir_status next(struct camera_input *input, int64_t deadline_ms, struct camera_unit *out,
@@ -212,7 +224,7 @@ static weir_status next(struct camera_input *input, int64_t deadline_ms, struct 
     input->is_held = false;
     *out = (struct camera_unit){.bytes = input->packet->data,
                                 .n_bytes = (size_t)input->packet->size,
-                                .media_us = input->media_us,
+                                .media_us = input->media_us + shown_later_us(input),
                                 .received_ns = weir_mono_ns(),
                                 .is_key = (input->packet->flags & AV_PKT_FLAG_KEY) != 0,
                                 .begins_anew = input->begins_anew};

@@ -43,6 +43,7 @@ struct weir_camera_shape {
     int rotate;
     double region[4]; /**< x, y, width, height. */
     size_t n_masks;
+
     struct {
         size_t n;
         double points[WEIR_CAMERA_MASK_POINTS_MAX][2];

@@ -29,7 +29,8 @@ static const struct weir_endpoint_ops ops = {.check = check, .items = "cameras",
 
 const struct weir_kind weir_source_mjpeg_kind = {
     .name = "mjpeg",
-    .doc = "Frames of cameras that send JPEG pictures over HTTP: a stream of them, or one for each request. A lost camera is connected again.",
+    .doc = "Frames of cameras that send JPEG pictures over HTTP: a stream of them, or one for each "
+           "request. A lost camera is connected again.",
     .ops = &ops,
     .library = "libav",
     WEIR_KIND_OPTIONS(weir_source_video, options),

@@ -35,7 +35,8 @@ static const struct weir_endpoint_ops ops = {.check = check, .items = "cameras",
 
 const struct weir_kind weir_source_rtsp_kind = {
     .name = "rtsp",
-    .doc = "Frames of cameras of the network, over RTSP: H.264, H.265 or JPEG. A lost camera is connected again. The newest frame wins when the replica is behind.",
+    .doc = "Frames of cameras of the network, over RTSP: H.264, H.265 or JPEG. A lost camera is "
+           "connected again. The newest frame wins when the replica is behind.",
     .ops = &ops,
     .library = "libav",
     WEIR_KIND_OPTIONS(weir_source_video, options),

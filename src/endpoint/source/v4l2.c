@@ -1,8 +1,8 @@
 #include "endpoint/source/camera.h"
 
 static const struct weir_option camera_options[] = {
-    WEIR_OPT_JSON(weir_camera, address, "device", TEXT, WEIR_OPTION_REQUIRED | WEIR_OPTION_PATH, NULL, 0, 0,
-                  "/dev/videoN on the node"),
+    WEIR_OPT_JSON(weir_camera, address, "device", TEXT, WEIR_OPTION_REQUIRED | WEIR_OPTION_PATH,
+                  NULL, 0, 0, "/dev/videoN on the node"),
     WEIR_CAMERA_OPTIONS,
 };
 

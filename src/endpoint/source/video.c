@@ -1,7 +1,8 @@
 #include "endpoint/source/camera.h"
 
 static const struct weir_option camera_options[] = {
-    WEIR_OPT_JSON(weir_camera, address, "path", TEXT, WEIR_OPTION_REQUIRED | WEIR_OPTION_PATH, NULL, 0, 0,
+    WEIR_OPT_JSON(weir_camera, address, "path", TEXT, WEIR_OPTION_REQUIRED | WEIR_OPTION_PATH, NULL,
+                  0, 0,
                   "File on the node, of any container and codec that the libraries of ffmpeg know"),
     WEIR_CAMERA_OPTIONS,
 };
@@ -23,8 +24,7 @@ static const struct weir_option options[] = {
      .words = WEIR_WORDS("own", "fast"),
      .doc = "own: as fast as it was taken, the newest frame wins; fast: as fast as frames are "
             "decided, none is dropped"},
-    WEIR_OPT_JSON(weir_source_video, loop, "loop", BOOL, 0, NULL, 0, 0,
-                  "Begin again at the end"),
+    WEIR_OPT_JSON(weir_source_video, loop, "loop", BOOL, 0, NULL, 0, 0, "Begin again at the end"),
 };
 
 static weir_status check(const void *options_of, struct weir_error *err)
@@ -36,7 +36,8 @@ static const struct weir_endpoint_ops ops = {.check = check, .items = "cameras",
 
 const struct weir_kind weir_source_video_kind = {
     .name = "video",
-    .doc = "Frames of video files, as if cameras sent them. A file that is over is a camera that is lost.",
+    .doc = "Frames of video files, as if cameras sent them. A file that is over is a camera that "
+           "is lost.",
     .ops = &ops,
     .library = "libav",
     WEIR_KIND_OPTIONS(weir_source_video, options),

@@ -1,0 +1,138 @@
+/* Pictures over HTTP: what cameras answer, piece by piece as it comes, and a sentence for everything else. */
+#include "http.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/test_main.h"
+#include "base/test_seed.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define OK     "HTTP/1.1 200 OK\r\n"
+#define STREAM OK "Content-Type: multipart/x-mixed-replace;boundary=frame\r\n\r\n"
+#define LENGTH "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: 5\r\n\r\n"
+#define BARE   "--frame\r\nContent-Type: image/jpeg\r\n\r\n"
+
+static struct weir_rng rng;
+static struct camera_http http;
+static struct weir_error err;
+static int pair[2];
+
+static void begin(const char *password)
+{
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    camera_http_init(&http, "h", "/x.cgi?a=1", "ada", password);
+    camera_http_begin(&http, pair[0]);
+}
+
+static void end(void)
+{
+    camera_http_fini(&http);
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+}
+
+/* Sends the answer in pieces; collects the pictures, with "|" behind each, until the status is another. */
+static weir_status play(const char *answer, char out[256])
+{
+    size_t n = strlen(answer), at = 0;
+    weir_status status = WEIR_OK;
+    out[0] = '\0';
+    for (;;) {
+        const uint8_t *bytes;
+        size_t n_bytes;
+        status = camera_http_next(&http, weir_mono_ms(), &bytes, &n_bytes, &err);
+        if (status == WEIR_OK) {
+            size_t len = strlen(out);
+            (void)snprintf(out + len, 256 - len, "%.*s|", (int)n_bytes, (const char *)bytes);
+            if (http.boundary[0] == '\0') {
+                return status;
+            }
+        } else if (status != WEIR_ERR_TIMEOUT) {
+            return status;
+        } else if (at < n) {
+            size_t step = WEIR_MIN(1 + weir_rng_below(&rng, 40), n - at);
+            ck_assert_int_eq(send(pair[1], answer + at, step, 0), (ssize_t)step);
+            at += step;
+        } else {
+            (void)shutdown(pair[1], SHUT_WR);
+        }
+    }
+}
+
+static const struct {
+    const char *answer, *pictures, *message;
+    weir_status status;
+} cases[] = {
+    {OK "Content-Length: 5\r\n\r\nhello", "hello|", NULL, WEIR_OK},
+    {STREAM "\r\n" LENGTH "first\r\n" LENGTH "other\r\n", "first|other|", "ended the connection",
+     WEIR_ERR_PEER},
+    {STREAM BARE "first\r\n" BARE "longer one\r\n--frame\r\n", "first\r\n|longer one\r\n|",
+     "ended the connection", WEIR_ERR_PEER},
+    {OK "Content-Type: multipart/x-mixed-replace; boundary=\"--frame\"\r\n\r\n" LENGTH "first\r\n",
+     "first|", "ended the connection", WEIR_ERR_PEER},
+    {"HTTP/1.1 404 No\r\n\r\n", "", "nothing at this path", WEIR_ERR_NOT_FOUND},
+    {"HTTP/1.0 302 Found\r\nLocation: http://x/\r\n\r\n", "", "another address (302)",
+     WEIR_ERR_UNSUPPORTED},
+    {"HTTP/1.1 500 No\r\n\r\n", "", "answers 500", WEIR_ERR_UNAVAILABLE},
+    {"HTTP/1.1 401 No\r\n\r\n", "", "wants a user and a password", WEIR_ERR_UNAUTH},
+    {OK "Transfer-Encoding: chunked\r\n\r\n", "", "in chunks", WEIR_ERR_UNSUPPORTED},
+    {OK "\r\n", "", "no length", WEIR_ERR_UNSUPPORTED},
+    {OK "Content-Length: 0\r\n\r\n", "", "empty", WEIR_ERR_CORRUPT},
+    {"RTSP/1.0 200 OK\r\n\r\n", "", "HTTP/1", WEIR_ERR_CORRUPT},
+    {OK "Content-Type: multipart/x-mixed-replace\r\n\r\n", "", "no boundary", WEIR_ERR_CORRUPT},
+    {"", "", "ended the connection", WEIR_ERR_PEER},
+};
+
+START_TEST(what_a_camera_answers_is_pictures_or_a_sentence)
+{
+    char pictures[256];
+    begin(NULL);
+    weir_status status = play(cases[_i].answer, pictures);
+    ck_assert_msg(status == cases[_i].status, "%d %s", status, err.message);
+    ck_assert_str_eq(pictures, cases[_i].pictures);
+    ck_assert_msg(cases[_i].message == NULL || strstr(err.message, cases[_i].message) != NULL, "%s",
+                  err.message);
+    end();
+}
+
+END_TEST
+
+START_TEST(a_password_is_proven_once_it_is_asked_for)
+{
+    char pictures[256], text[2048];
+    begin("secret");
+    ck_assert_int_eq(
+        play("HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\r\n", pictures),
+        WEIR_ERR_CONFLICT);
+    ssize_t n = recv(pair[1], text, sizeof text - 1, 0);
+    ck_assert_int_gt(n, 0);
+    text[n] = '\0';
+    ck_assert_ptr_nonnull(strstr(text, "GET /x.cgi?a=1 HTTP/1.1\r\nHost: h\r\n"));
+    ck_assert_ptr_null(strstr(text, "Authorization"));
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    camera_http_begin(&http, pair[0]);
+    ck_assert_int_eq(play("HTTP/1.1 401 No\r\n\r\n", pictures), WEIR_ERR_UNAUTH);
+    ck_assert_ptr_nonnull(strstr(err.message, "does not accept"));
+    n = recv(pair[1], text, sizeof text - 1, 0);
+    ck_assert_int_gt(n, 0);
+    text[n] = '\0';
+    ck_assert_ptr_nonnull(strstr(text, "Authorization: Basic YWRhOnNlY3JldA==\r\n"));
+    end();
+}
+
+END_TEST
+
+int main(void)
+{
+    (void)test_seed(&rng);
+    const struct weir_test_loop tests[] = {
+        {what_a_camera_answers_is_pictures_or_a_sentence, WEIR_ARRAY_LEN(cases)},
+        {a_password_is_proven_once_it_is_asked_for, 0}};
+    return weir_test_run(weir_test_loops("camera_http", tests, WEIR_ARRAY_LEN(tests)));
+}
