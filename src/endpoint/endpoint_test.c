@@ -122,29 +122,29 @@ static const struct {
      "$.pipelines[1].source.token: it is given here and by ", WEIR_ERR_INVALID},
 
 #define RTSP(camera) "{\"kind\":\"rtsp\",\"cameras\":[" camera "]}"
-#define DOOR         "\"name\":\"door\",\"url\":\"rtsp://h/x\""
+#define PORCH        "\"name\":\"porch\",\"url\":\"rtsp://h/x\""
     {"{\"kind\":\"rtsp\"}", "[]", "$.pipelines[1].source.cameras: missing", WEIR_ERR_INVALID},
-    {RTSP("{\"name\":\"door\"}"), "[]", "$.pipelines[1].source.cameras[0].url: missing",
+    {RTSP("{\"name\":\"porch\"}"), "[]", "$.pipelines[1].source.cameras[0].url: missing",
      WEIR_ERR_INVALID},
-    {RTSP("{" DOOR "},{" DOOR "}"), "[]",
-     "$.pipelines[1].source.cameras[1].name: \"door\" is .cameras[0] already", WEIR_ERR_INVALID},
+    {RTSP("{" PORCH "},{" PORCH "}"), "[]",
+     "$.pipelines[1].source.cameras[1].name: \"porch\" is .cameras[0] already", WEIR_ERR_INVALID},
     {RTSP("{\"name\":\"a/b\",\"url\":\"rtsp://h/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].name: expected 1 to 63 bytes", WEIR_ERR_INVALID},
-    {RTSP("{\"name\":\"door\",\"url\":\"rtsp://u:p@h/x\"}"), "[]",
+    {RTSP("{\"name\":\"porch\",\"url\":\"rtsp://u:p@h/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].url: the address has a password", WEIR_ERR_INVALID},
-    {RTSP("{\"name\":\"door\",\"url\":\"rtsps://h/x\"}"), "[]",
+    {RTSP("{\"name\":\"porch\",\"url\":\"rtsps://h/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].url: rtsps is not supported", WEIR_ERR_UNSUPPORTED},
-    {RTSP("{\"name\":\"door\",\"url\":\"http://h/x\"}"), "[]",
+    {RTSP("{\"name\":\"porch\",\"url\":\"http://h/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].url: expected rtsp://HOST", WEIR_ERR_INVALID},
-    {RTSP("{\"name\":\"door\",\"url\":\"rtsp://h:0/x\"}"), "[]",
+    {RTSP("{\"name\":\"porch\",\"url\":\"rtsp://h:0/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].url: expected HOST or HOST:PORT", WEIR_ERR_INVALID},
-    {RTSP("{" DOOR ",\"rotate\":45}"), "[]",
+    {RTSP("{" PORCH ",\"rotate\":45}"), "[]",
      "$.pipelines[1].source.cameras[0].rotate: expected 0, 90, 180 or 270", WEIR_ERR_INVALID},
-    {RTSP("{" DOOR ",\"region\":[0.5,0,0.6,1]}"), "[]",
+    {RTSP("{" PORCH ",\"region\":[0.5,0,0.6,1]}"), "[]",
      "$.pipelines[1].source.cameras[0].region: expected [x, y, width, height]", WEIR_ERR_INVALID},
-    {RTSP("{" DOOR ",\"masks\":[[[0,0],[1,1]]]}"), "[]",
+    {RTSP("{" PORCH ",\"masks\":[[[0,0],[1,1]]]}"), "[]",
      "$.pipelines[1].source.cameras[0].masks[0]: expected 3 to 32 points", WEIR_ERR_INVALID},
-    {RTSP("{" DOOR ",\"secrets\":[\"name=x\"]}"), "[]",
+    {RTSP("{" PORCH ",\"secrets\":[\"name=x\"]}"), "[]",
      "$.pipelines[1].source.cameras[0].secrets[0]: expected OPTION=NAME", WEIR_ERR_INVALID},
     {"{\"kind\":\"http\"}", "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]",
      "$.pipelines[1].sinks: 17 sinks; at most 16", WEIR_ERR_LIMIT},
@@ -171,9 +171,10 @@ static void list_secret(void *context, const struct weir_endpoint_secret *secret
 START_TEST(a_camera_names_its_own_secrets)
 {
     char text[300] = "";
-    json_t *json = json_loads(RTSP("{" DOOR "},{\"name\":\"b\",\"url\":\"rtsp://ada@[::1]:8554/x\","
-                                   "\"secrets\":[\"password=own\"]}"),
-                              0, NULL);
+    json_t *json =
+        json_loads(RTSP("{" PORCH "},{\"name\":\"b\",\"url\":\"rtsp://ada@[::1]:8554/x\","
+                        "\"secrets\":[\"password=own\"]}"),
+                   0, NULL);
     json_object_set_new(json, "secrets", json_pack("[s]", "password=all"));
     ck_assert_int_eq(weir_endpoints_read(json, NULL, "$", &arena, &source, sinks, &n_sinks, &err),
                      WEIR_OK);

@@ -652,6 +652,9 @@ def check_kinds_are_used():
         registry, pattern = KINDS[noun]
         for kind in re.findall(r"^WEIR_KIND(?:_WITH)?\((?:\w+, )?(\w+)\)$", read(registry), re.M):
             text = without_comments(read(code.format(kind)))
+            if "predict/camera_source.h" in text:  # what the kinds of video share, and weir-camera
+                for path in [*(ROOT / "src/camera").glob("*.c"), ROOT / f"src/camera/input/{kind}.c", ROOT / "src/endpoint/camera.c"]:
+                    text += without_comments(path.read_text())
             for member in re.findall(r"WEIR_OPT_JSON\(\w+, (\w+),", read(pattern.format(kind))):
                 if not re.search(rf"->{member}\b", text):
                     complain(code.format(kind), f"does not use the option {member}")
