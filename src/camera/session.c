@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "decoder.h"
+#include "look.h"
 #include "sandbox.h"
 
 #include <stdio.h>
@@ -25,6 +26,7 @@ struct session {
     struct camera_setup setup;
     struct weir_camera_shape shape;
     struct camera_cut cut;
+    struct camera_look look;
     const struct camera_input_ops *ops;
     struct camera_input *input;
     struct camera_decoder *decoder;
@@ -69,6 +71,7 @@ static weir_status begin(struct session *session, json_t *json, struct weir_erro
     av_log_set_level(AV_LOG_QUIET); /* it would print what the stream says */
     WEIR_TRY(camera_sandbox_enter(MEMORY_BYTES + FRAMES_AT_ONCE * pixels * 3 / 2, err));
     WEIR_TRY(session->ops->open(&session->setup, &session->link, &session->input, err));
+    WEIR_TRY(camera_look_init(&session->look, session->setup.source->motion, err));
     stream = session->ops->stream(session->input);
     return camera_decoder_open(&stream, session->setup.source->max_pixels,
                                session->setup.source->key_frames, &session->decoder, err);
@@ -147,14 +150,18 @@ static weir_status give(struct session *session, const struct camera_picture *pi
                               cut->height);
     }
     WEIR_TRY(camera_cut_run(cut, picture, slot, err));
-    const struct weir_video_frame frame = {.seq = origin->seq,
-                                           .wall_ms = origin->wall_ms,
-                                           .media_us = origin->media_us,
-                                           .received_ns = origin->received_ns,
-                                           .epoch = origin->epoch,
-                                           .width = cut->width,
-                                           .height = cut->height,
-                                           .is_full_range = picture->is_full_range};
+    struct weir_video_frame frame = {.seq = origin->seq,
+                                     .wall_ms = origin->wall_ms,
+                                     .media_us = origin->media_us,
+                                     .received_ns = origin->received_ns,
+                                     .epoch = origin->epoch,
+                                     .width = cut->width,
+                                     .height = cut->height,
+                                     .is_full_range = picture->is_full_range};
+    if (!camera_look_at(&session->look, slot, &frame)) {
+        session->counts.n_skipped++;
+        return WEIR_OK;
+    }
     return camera_link_give(&session->link, &frame) == WEIR_OK
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_PEER, "nobody takes its frames");
@@ -253,6 +260,7 @@ static void finish(struct session *session)
     }
     camera_decoder_close(session->decoder);
     camera_cut_fini(&session->cut);
+    camera_look_fini(&session->look);
     weir_arena_fini(&session->arena);
 }
 

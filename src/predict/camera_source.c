@@ -4,16 +4,18 @@
 #include "base/log.h"
 #include "endpoint/source/camera.h"
 #include "video/camera.h"
+#include "vision/condition.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define N_SLOTS     8
-#define RTSP_PORT   554
-#define HTTP_PORT   80
-#define RATE_WEIGHT 0.1
+#define N_SLOTS      8
+#define RTSP_PORT    554
+#define HTTP_PORT    80
+#define RATE_WEIGHT  0.1
+#define CLOCK_OFF_MS 5000
 
 /** One camera of this replica. */
 struct eye {
@@ -245,6 +247,16 @@ size_t camera_source_ignored(struct source *source, char *why)
     return 0;
 }
 
+/* What is wrong with its pictures, or with its clock: the first that holds. */
+static const char *health_of(const struct weir_video_status *at)
+{
+    bool has_clock = llabs(at->counts.clock_off_ms) <= CLOCK_OFF_MS;
+    return at->frame.condition != WEIR_CONDITION_WELL
+               ? weir_condition_name((enum weir_condition_kind)at->frame.condition)
+           : has_clock ? weir_condition_name(WEIR_CONDITION_WELL)
+                       : "wrong clock";
+}
+
 static json_t *eye_to_json(struct eye *eye)
 {
     struct weir_video_status at;
@@ -272,6 +284,7 @@ static json_t *eye_to_json(struct eye *eye)
                   {"connections", at.n_connections},
                   {"clock_off_ms", at.counts.clock_off_ms}};
 
+    json_object_set_new(json, "health", json_string(health_of(&at)));
     for (size_t i = 0; i < WEIR_ARRAY_LEN(counts); i++) {
         json_object_set_new(json, counts[i].name, json_integer(counts[i].n));
     }

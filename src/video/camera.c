@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/spawn.h"
 #include "video/open.h"
+#include "vision/condition.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -157,6 +158,9 @@ static weir_status take_frame(struct session *session, const struct weir_video_m
         return weir_error_set(err, WEIR_ERR_CORRUPT, "weir-camera gave a frame that is none");
     }
     frame.received_ns = WEIR_MIN(frame.received_ns, now_ns);
+    frame.condition = frame.condition >= 0 && frame.condition < WEIR_CONDITION_COUNT
+                          ? frame.condition
+                          : (int32_t)WEIR_CONDITION_WELL;
     pthread_mutex_lock(&camera->lock);
     camera->status.frame = frame;
     camera->status.n_frames++;
