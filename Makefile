@@ -7,12 +7,13 @@ CONFIGURE ?=
 
 .PHONY: all run tools check check-long install uninstall clean build-deps format
 
-all: build-deps ## Build the optimised programs: weir, weir-worker, weir-demo
+all: build-deps ## Build the optimised programs: weir, weir-worker, weir-demo, and weir-camera where libavformat-dev is
 	@test -f build/release/build.ninja || cmake --preset release $(CONFIGURE)
-	@cmake --build --preset release -j $(JOBS) --target weir weir-worker weir-demo weir_mlops_shared
+	@cmake --build --preset release -j $(JOBS) --target weir weir-worker weir-camera weir-demo weir_mlops_shared
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
 	@ln -sf release/programs/weir-demo build/weir-demo
+	@test ! -x build/release/programs/weir-camera || ln -sf release/programs/weir-camera build/weir-camera
 
 tools: build-deps ## Build the programs of tools/, which check and measure, as build/sched-cases and so on
 	@packaging/install-deps.sh packaging/tools-deps.txt

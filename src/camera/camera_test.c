@@ -38,8 +38,11 @@ static void burn(AVFrame *frame, int y0, unsigned number)
     }
 }
 
+static bool is_still; /**< Each frame shows the same. */
+
 static void draw(AVFrame *frame, unsigned number)
 {
+    number = is_still ? 7 : number;
     for (int y = 0; y < frame->height; y++) {
         for (int x = 0; x < frame->width; x++) {
             frame->data[0][y * frame->linesize[0] + x] =
@@ -317,6 +320,17 @@ START_TEST(frames_that_are_too_large_are_refused_with_their_size)
 
 END_TEST
 
+START_TEST(frames_in_which_nothing_moves_come_once_a_second)
+{
+    is_still = _i == 0;
+    write_video(path, AV_CODEC_ID_MPEG4, 12);
+    is_still = false;
+    play("{\"pace\":\"fast\",\"fps\":0,\"motion\":0.01}", SIZE_MAX);
+    ck_assert_msg(_i == 0 ? seen.n == 2 : seen.n > N_FRAMES / 2, "%zu", seen.n);
+}
+
+END_TEST
+
 /* A list of others' files and addresses, as a video file. */
 START_TEST(a_file_that_names_others_reaches_none)
 {
@@ -372,6 +386,7 @@ int main(int argc, char **argv)
         {key_frames_alone_come_if_they_are_asked_for, 1},
         {a_file_may_change_its_size_and_begin_again, 1},
         {frames_that_are_too_large_are_refused_with_their_size, WEIR_ARRAY_LEN(codecs)},
+        {frames_in_which_nothing_moves_come_once_a_second, 2},
         {a_file_that_names_others_reaches_none, 2},
         {a_damaged_file_is_a_sentence_and_no_wrong_frame, 8},
     };

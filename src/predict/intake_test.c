@@ -209,8 +209,67 @@ START_TEST(a_source_that_waits_gets_room_and_order_is_kept)
 
 END_TEST
 
-WEIR_TEST_MAIN("intake", a_frame_file_is_named_by_a_number, a_camera_has_a_plain_name,
-               cameras_take_turns_and_each_gives_its_lowest_frame,
+static int n_released, n_dropped;
+
+static void count_release(struct frame *frame)
+{
+    n_released++;
+    n_dropped += frame->is_dropped;
+}
+
+static weir_status put_live(struct intake *intake, const char *camera, int64_t number)
+{
+    struct frame *frame = frame_create(camera, number);
+    frame->is_live = true;
+    frame->release = count_release;
+    weir_status status = intake_put(intake, frame, 0);
+    if (status != WEIR_OK) {
+        frame_destroy(frame);
+    }
+    return status;
+}
+
+/* Of a camera that is ahead of the engine its newest stay, in order; no other camera's frame makes room for them. */
+START_TEST(the_newest_of_a_live_camera_wins)
+{
+    static const struct {
+        const char *camera;
+        int64_t number;
+    } left[] = {{"still", 0}, {"a", 8}, {"a", 9}, {"b", 9}};
+    const struct intake_limits four = {.max_queued = 4, .max_in_hand = 9, .max_bytes = 1 << 20};
+    struct intake *intake = intake_create(&four);
+    struct intake_counts counts;
+    n_released = n_dropped = 0;
+    ck_assert_int_eq(put_live(intake, "a", 0), WEIR_ERR_UNAVAILABLE); /* not open yet */
+    intake_open(intake);
+    ck_assert_int_eq(intake_put(intake, frame_create("still", 0), 0), WEIR_OK);
+    for (int64_t i = 0; i < 9; i++) {
+        ck_assert_int_eq(put_live(intake, "a", i), WEIR_OK);
+    }
+    ck_assert_int_eq(put_live(intake, "b", 8), WEIR_OK);
+    ck_assert_int_eq(put_live(intake, "b", 9), WEIR_OK); /* full: in the place of its own */
+    ck_assert_int_eq(put_live(intake, "c", 0), WEIR_ERR_UNAVAILABLE);
+    ck_assert_int_eq(put_live(intake, "a", 9), WEIR_OK);
+    intake_counts(intake, &counts);
+    ck_assert_uint_eq(counts.n_dropped, 9);
+    ck_assert_int_eq(n_dropped, 9);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(left); i++) {
+        struct frame *frame = intake_take(intake);
+        size_t k = 0;
+        while (strcmp(left[k].camera, frame->camera) != 0 || left[k].number != frame->number) {
+            ck_assert_uint_lt(++k, WEIR_ARRAY_LEN(left));
+        }
+        intake_done(intake, frame);
+    }
+    ck_assert_int_eq(n_released, 14);
+    intake_close(intake);
+    intake_destroy(intake);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("intake", the_newest_of_a_live_camera_wins, a_frame_file_is_named_by_a_number,
+               a_camera_has_a_plain_name, cameras_take_turns_and_each_gives_its_lowest_frame,
                of_many_frames_the_lowest_are_held_and_the_rest_is_remembered_as_more,
                the_intake_is_bounded_and_has_each_frame_once,
                a_source_that_waits_gets_room_and_order_is_kept)
