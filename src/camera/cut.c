@@ -115,7 +115,7 @@ void camera_cut_fini(struct camera_cut *cut)
 struct walk {
     const uint8_t *first;
     ptrdiff_t step_x, step_y; /**< Bytes to the next pixel, and line, of the cut. */
-    int n_bytes, shift;       /**< Of a sample; to the right, to 8 bits. */
+    int n_bytes, shift;       /**< A sample has so many bytes; shifted right it has 8 bits. */
 };
 
 /* The component lies in the source with a sample for 1 << bits pixels; the cut has one for 1 << half. */

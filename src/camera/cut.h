@@ -11,14 +11,14 @@
 #include <libavutil/pixdesc.h>
 
 struct camera_span {
-    int32_t y, x_begin, x_end; /**< Of the cut. */
+    int32_t y, x_begin, x_end; /**< In the cut. */
 };
 
 struct camera_cut {
     const struct weir_camera_shape *shape;
     int source_width, source_height;
-    int x, y, part_width, part_height; /**< Of the source; x and y are even. */
-    int width, height;                 /**< Of the cut. */
+    int x, y, part_width, part_height; /**< In the source; x and y are even. */
+    int width, height;                 /**< The cut has. */
     struct camera_span *spans;         /**< That are masked. */
     size_t n_spans;
 };

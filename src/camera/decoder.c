@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ORIGINS  64 /* of units whose pictures are still to come: a decoder holds back 16 at most */
+#define ORIGINS  64  /* a decoder holds back 16 pictures at most */
 #define WAIT_MAX 300 /* a stream may have no key frames, only parts of them in turn */
 
 struct camera_decoder {
@@ -16,7 +16,7 @@ struct camera_decoder {
     uint64_t n_damaged;
     int64_t n_put;
     struct camera_origin origins[ORIGINS]; /**< By the packet's number. */
-    /* Of units that are pixels already. */
+    /* Units that are pixels already take this way. */
     struct camera_stream raw;
     struct camera_picture picture;
     bool has_picture;

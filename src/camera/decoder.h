@@ -7,7 +7,7 @@
 
 struct camera_decoder;
 
-/** Of a unit, for the picture that comes of it. */
+/** What a unit passes on to its picture. */
 struct camera_origin {
     int64_t seq, media_us, wall_ms;
     uint64_t received_ns;

@@ -42,6 +42,22 @@ static weir_status wait_for(const struct camera_http *http, short events, int64_
     return n > 0 ? WEIR_OK : WEIR_ERR_TIMEOUT;
 }
 
+static weir_status send_all(struct camera_http *http, const char *bytes, size_t n,
+                            int64_t deadline_ms)
+{
+    for (size_t at = 0; at < n;) {
+        ssize_t n_sent = send(http->fd, bytes + at, n - at, MSG_NOSIGNAL);
+        if (n_sent >= 0) {
+            at += (size_t)n_sent;
+        } else if (errno == EAGAIN) {
+            WEIR_TRY(wait_for(http, POLLOUT, deadline_ms));
+        } else {
+            return WEIR_ERR_PEER;
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status ask(struct camera_http *http, int64_t deadline_ms, struct weir_error *err)
 {
     struct weir_buf text;
@@ -50,16 +66,7 @@ static weir_status ask(struct camera_http *http, int64_t deadline_ms, struct wei
                           http->host);
     rtsp_auth_put(&http->auth, http->user, http->password, "GET", http->path, &text);
     weir_status status = weir_buf_puts(&text, "\r\n");
-    for (size_t at = 0; status == WEIR_OK && at < text.len;) {
-        ssize_t n = send(http->fd, text.data + at, text.len - at, MSG_NOSIGNAL);
-        if (n < 0 && errno == EAGAIN) {
-            status = wait_for(http, POLLOUT, deadline_ms);
-        } else if (n < 0) {
-            status = WEIR_ERR_PEER;
-        } else {
-            at += (size_t)n;
-        }
-    }
+    status = status != WEIR_OK ? status : send_all(http, text.data, text.len, deadline_ms);
     weir_buf_fini(&text);
     http->is_asked = status == WEIR_OK;
     return status == WEIR_OK ? WEIR_OK
@@ -258,14 +265,10 @@ weir_status camera_http_next(struct camera_http *http, int64_t deadline_ms, cons
     for (;;) {
         weir_status status =
             http->is_answered ? take_picture(http, out, out_n, err) : take_answer(http, err);
-        if (status == WEIR_OK && http->n_used > 0) {
-            return WEIR_OK;
-        }
-        if (status != WEIR_OK && status != WEIR_ERR_TIMEOUT) {
-            return status;
-        }
         if (status == WEIR_ERR_TIMEOUT) {
             WEIR_TRY(fill(http, deadline_ms, err));
+        } else if (status != WEIR_OK || http->n_used > 0) {
+            return status;
         }
     }
 }

@@ -15,14 +15,14 @@
 struct camera_http {
     int fd; /**< -1: no connection. The caller opens and closes it. */
     const char *host, *path, *user, *password;
-    struct rtsp_auth auth; /**< Of the camera's challenges, over connections. */
+    struct rtsp_auth auth; /**< Follows the camera's challenges, over connections. */
     struct weir_buf in;
-    /* Of the answer under way. */
+    /* The answer under way. */
     int64_t body_left; /**< Bytes of the body; -1: until the connection's end. */
     char boundary[80]; /**< "--…" of a stream; "": a single picture. */
     bool is_chunked, is_asked, is_answered,
         is_last;   /**< is_last: the connection ends with the picture. */
-    size_t n_used; /**< Of `in`, by the picture that was given last. */
+    size_t n_used; /**< Bytes of `in` that the last picture has. */
 };
 
 void camera_http_init(struct camera_http *http, const char *host, const char *path,

@@ -25,7 +25,7 @@ struct camera_stream {
     const uint8_t *extra; /**< For the decoder, in place of parameters; n_extra may be 0. */
     size_t n_extra;
     enum AVPixelFormat pixels;
-    int width, height; /**< Of pixels. */
+    int width, height; /**< The pixels' size. */
     bool is_intra;     /**< Each unit can be decoded without others. */
 };
 

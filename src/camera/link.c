@@ -74,22 +74,31 @@ weir_status camera_link_listen(struct camera_link *link, int wait_ms)
     return WEIR_OK;
 }
 
+/* The answer to OPEN; free slots may be told before it. */
+static weir_status await_opened(struct camera_link *link, struct weir_video_message *out,
+                                int out_fds[2])
+{
+    for (;;) {
+        WEIR_TRY(weir_video_receive(link->socket, out, out_fds));
+        if (out->kind == WEIR_VIDEO_OPENED) {
+            return WEIR_OK;
+        }
+        WEIR_TRY(take(link, out));
+    }
+}
+
 weir_status camera_link_ask(struct camera_link *link, enum weir_video_thing thing, int out_fds[2],
                             int *out_port, struct weir_error *err)
 {
     struct weir_video_message message = {.kind = WEIR_VIDEO_OPEN, .slot = thing};
     weir_status status = weir_video_send(link->socket, &message, NULL, 0, true);
-    while (status == WEIR_OK) {
-        status = weir_video_receive(link->socket, &message, out_fds);
-        if (status == WEIR_OK && message.kind == WEIR_VIDEO_OPENED) {
-            *out_port = message.port;
-            return message.status == WEIR_OK
-                       ? WEIR_OK
-                       : weir_error_set(err, message.status, "%s", message.text);
-        }
-        status = status == WEIR_OK ? take(link, &message) : status;
+    status = status != WEIR_OK ? status : await_opened(link, &message, out_fds);
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "nobody opens it");
     }
-    return weir_error_set(err, status, "nobody opens it");
+    *out_port = message.port;
+    return message.status == WEIR_OK ? WEIR_OK
+                                     : weir_error_set(err, message.status, "%s", message.text);
 }
 
 uint8_t *camera_link_slot(struct camera_link *link)

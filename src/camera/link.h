@@ -6,7 +6,7 @@
 
 struct camera_link {
     int socket;
-    uint8_t *bytes; /**< Of the slots. */
+    uint8_t *bytes; /**< The slots' memory. */
     size_t n_slots, slot_bytes;
     uint32_t free[WEIR_VIDEO_SLOTS_MAX]; /**< Those that may be written into. */
     size_t n_free;

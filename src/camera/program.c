@@ -210,13 +210,25 @@ static void print_help(void)
     weir_options_print(table, WEIR_ARRAY_LEN(table), stdout);
 }
 
+static weir_status parse_and_run(int argc, char **argv, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    struct options options = {0};
+    char **words;
+    size_t n_words;
+    WEIR_TRY(weir_options_parse(table, WEIR_ARRAY_LEN(table), argc - 1, argv + 1, arena, &options,
+                                &words, &n_words, err));
+    if (options.help) {
+        print_help();
+        return WEIR_OK;
+    }
+    return run(words, n_words, &options, err);
+}
+
 int weir_camera_main(int argc, char **argv)
 {
     struct weir_arena arena;
     struct weir_error err;
-    struct options options = {0};
-    char **words;
-    size_t n_words;
     if (argc == 2 && strcmp(argv[1], "--serve") == 0) {
         return weir_camera_serve(0);
     }
@@ -225,13 +237,7 @@ int weir_camera_main(int argc, char **argv)
         return 0;
     }
     weir_arena_init(&arena, 0);
-    weir_status status = weir_options_parse(table, WEIR_ARRAY_LEN(table), argc - 1, argv + 1,
-                                            &arena, &options, &words, &n_words, &err);
-    if (status == WEIR_OK && options.help) {
-        print_help();
-    } else if (status == WEIR_OK) {
-        status = run(words, n_words, &options, &err);
-    }
+    weir_status status = parse_and_run(argc, argv, &arena, &err);
     if (status != WEIR_OK) {
         (void)fprintf(stderr, "weir-camera: %s\n", err.message);
     }

@@ -39,7 +39,7 @@ static const struct weir_syscall_allowed allowed[] = {
     ALWAYS(getsockname),
     ALWAYS(getpeername),
     ALWAYS(shutdown),
-    {SYS_ioctl, 1, 0xff00, 'V' << 8}, /* of cameras at the machine alone */
+    {SYS_ioctl, 1, 0xff00, 'V' << 8}, /* cameras at the machine alone */
     {SYS_mmap, 2, PROT_EXEC, 0},
     {SYS_mprotect, 2, PROT_EXEC, 0},
     ALWAYS(munmap),

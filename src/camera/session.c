@@ -33,7 +33,7 @@ struct session {
     struct weir_video_counts counts;
     bool is_live, is_lossless;
     int64_t seq;
-    int64_t last_media_us, due_us; /**< Of the unit before; of the next frame that is wanted. */
+    int64_t last_media_us, due_us; /**< The unit before; the next frame that is wanted. */
     int64_t heard_ms, reported_ms; /**< Monotonic: the last unit, the last report. */
 };
 
@@ -264,6 +264,18 @@ static void finish(struct session *session)
     weir_arena_fini(&session->arena);
 }
 
+/* Never OK. */
+static weir_status run(struct session *session, const char *setup, json_t **json,
+                       struct weir_error *err)
+{
+    WEIR_TRY(weir_json_parse(setup, strlen(setup), "the setup", json, err));
+    WEIR_TRY(begin(session, *json, err));
+    session->heard_ms = weir_mono_ms();
+    for (;;) {
+        WEIR_TRY(step(session, err));
+    }
+}
+
 int weir_camera_serve(int socket)
 {
     struct session session = {.due_us = INT64_MIN / 2};
@@ -276,12 +288,7 @@ int weir_camera_serve(int socket)
         (void)fprintf(stderr, "weir-camera: %s\n", err.message);
         return weir_status_exit(status);
     }
-    status = weir_json_parse(text, strlen(text), "the setup", &json, &err);
-    status = status != WEIR_OK ? status : begin(&session, json, &err);
-    session.heard_ms = weir_mono_ms();
-    while (status == WEIR_OK) {
-        status = step(&session, &err);
-    }
+    status = run(&session, text, &json, &err);
     if (session.decoder != NULL) {
         session.reported_ms = 0;
         report(&session);

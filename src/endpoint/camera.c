@@ -68,7 +68,7 @@ weir_status weir_camera_host_read(const char *address, const char *scheme, int p
         if (memchr(begin, ':', len) != NULL) {
             return weir_error_set(
                 err, WEIR_ERR_INVALID,
-                "the address has a password, which all who see the document would "
+                "the address has a password, which everybody with the document would "
                 "see: leave only the user in it, and name a secret of the project: "
                 "secrets: [\"password=NAME\"]");
         }
@@ -193,32 +193,37 @@ static weir_status check_one(const struct weir_kind *item, const char *scheme,
     return weir_error_prefix(err, "%s.%s: ", where, item->options[0].name);
 }
 
+static weir_status check_all(const json_t *list, const struct weir_kind *item, const char *scheme,
+                             struct weir_arena *arena, struct weir_error *err)
+{
+    const struct weir_camera *cameras[WEIR_CAMERAS_MAX];
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *where = weir_arena_printf(arena, ".cameras[%zu]", i);
+        WEIR_TRY(weir_camera_read(item, json_array_get(list, i), where, arena, &cameras[i], err));
+        WEIR_TRY(check_one(item, scheme, cameras[i], where, err));
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(cameras[k]->name, cameras[i]->name) == 0) {
+                return weir_error_set(err, WEIR_ERR_INVALID,
+                                      "%s.name: \"%s\" is .cameras[%zu] already", where,
+                                      cameras[i]->name, k);
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status weir_cameras_check(const struct weir_source_video *options,
                                const struct weir_kind *item, const char *scheme,
                                struct weir_error *err)
 {
     struct weir_arena arena;
-    const struct weir_camera *cameras[WEIR_CAMERAS_MAX];
     size_t n = json_array_size(options->cameras);
-    weir_status status = WEIR_OK;
     if (n < 1 || n > WEIR_CAMERAS_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID, ".cameras: expected a list of 1 to %d cameras",
                               WEIR_CAMERAS_MAX);
     }
     weir_arena_init(&arena, 0);
-    for (size_t i = 0; status == WEIR_OK && i < n; i++) {
-        const char *where = weir_arena_printf(&arena, ".cameras[%zu]", i);
-        status = weir_camera_read(item, json_array_get(options->cameras, i), where, &arena,
-                                  &cameras[i], err);
-        status = status != WEIR_OK ? status : check_one(item, scheme, cameras[i], where, err);
-        for (size_t k = 0; status == WEIR_OK && k < i; k++) {
-            if (strcmp(cameras[k]->name, cameras[i]->name) == 0) {
-                status = weir_error_set(err, WEIR_ERR_INVALID,
-                                        "%s.name: \"%s\" is .cameras[%zu] already", where,
-                                        cameras[i]->name, k);
-            }
-        }
-    }
+    weir_status status = check_all(options->cameras, item, scheme, &arena, err);
     weir_arena_fini(&arena);
     return status;
 }

@@ -116,7 +116,7 @@ static weir_status check_secrets(const struct weir_kind *kind, const json_t *end
     return WEIR_OK;
 }
 
-/* Of one object with options, and what its variables begin with. */
+/* The secrets that one object names. @param place  What the names of its variables begin with. */
 static void secrets_in(const struct weir_kind *kind, json_t *object, const char *place,
                        weir_endpoint_secret_fn fn, void *context)
 {

@@ -26,7 +26,7 @@ struct eye {
     json_t *told; /**< To weir-camera. */
     bool is_live; /**< Else its frames wait for the engine. */
     atomic_llong n_dropped;
-    _Atomic uint64_t last_ns; /**< Of the frame before. */
+    _Atomic uint64_t last_ns; /**< The frame before. */
     _Atomic double period_ns; /**< Smoothed; 0: not known. */
     _Atomic int state;        /**< enum weir_video_state */
 };
@@ -37,7 +37,7 @@ struct source {
     struct contact contact;
     struct eye *eyes; /**< As they are from the start on, but for `video`. */
     size_t n;
-    pthread_mutex_t lock; /**< Of `video` of each: the status reads what close ends. */
+    pthread_mutex_t lock; /**< Guards `video` of each: the status reads what close ends. */
 };
 
 /* ---- frames ---------------------------------------------------------------------------------- */

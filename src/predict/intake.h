@@ -45,8 +45,8 @@ struct frame {
     void *context;
     atomic_size_t n_open; /**< Decisions about it that are not durable yet. */
     bool is_undecided;    /**< It is over, and nothing was to be decided. */
-    bool is_live;    /**< Of a live camera: a newer frame of it may take its place (intake_put). */
-    bool is_dropped; /**< One did: release sees it. */
+    bool is_live;       /**< A newer frame of its camera may take its place (intake_put). */
+    bool is_dropped;    /**< One did: release sees it. */
     struct frame *next; /**< Intake's. */
 };
 
@@ -104,7 +104,7 @@ void intake_done(struct intake *intake, struct frame *frame);
 struct intake_counts {
     size_t n_queued, n_in_hand;
     uint64_t n_accepted;
-    uint64_t n_dropped; /**< Live frames whose place a newer one took. */
+    uint64_t n_dropped; /**< Live frames that gave their place to a newer one. */
     bool is_open;
     int64_t last_ms; /**< When the last accepted frame was received; 0: none was. */
 };

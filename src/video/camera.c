@@ -292,9 +292,7 @@ static weir_status connect_once(struct weir_video_camera *camera, struct session
     set_state(camera, WEIR_VIDEO_CONNECTING, NULL);
     WEIR_TRY(start_process(session, err));
     weir_status status = tell_setup(session, err);
-    if (status == WEIR_OK) {
-        status = serve(session, err);
-    }
+    status = status != WEIR_OK ? status : serve(session, err);
     weir_video_slots_attach(camera->slots, -1);
     (void)kill(session->pid, SIGKILL);
     (void)weir_spawn_wait(session->pid);

@@ -39,15 +39,15 @@ struct weir_video_taken {
     struct weir_view view;
     struct weir_video_slots *slots;
     uint32_t slot;
-    int64_t
-        connection; /**< Wall clock at its begin, ms; each is larger than the one before. With epoch and seq the frame's name. */
+    /** Wall clock at its begin, ms; each is larger than the one before. With epoch and seq the frame's name. */
+    int64_t connection;
 };
 
 struct weir_video_config {
     const char *program; /**< weir-camera; NULL: as weir_video_program finds it. */
     const char *name;
-    const json_t *
-        source; /**< {"kind", …, "cameras": [one]}: what weir-camera is told, passwords included. Copied. */
+    /** {"kind", …, "cameras": [one]}: what weir-camera is told, passwords included. Copied. */
+    const json_t *source;
     struct weir_video_reach reach;
     size_t n_slots;
     size_t slot_bytes;
@@ -66,7 +66,7 @@ struct weir_video_status {
     int64_t n_frames, n_connections; /**< In all. */
     int64_t last_ms;                 /**< Wall clock when the last frame came; 0: none has. */
     struct weir_video_frame frame;   /**< The last. */
-    struct weir_video_counts counts; /**< Of this connection. */
+    struct weir_video_counts counts; /**< Since this connection's begin. */
 };
 
 /** Where weir-camera is: beside this program, else in PATH.

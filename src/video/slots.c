@@ -112,13 +112,13 @@ weir_status weir_video_slots_hold(struct weir_video_slots *slots, uint32_t slot,
         return WEIR_ERR_CORRUPT;
     }
     pthread_mutex_lock(&slots->lock);
-    weir_status status = slots->is_held[slot] ? WEIR_ERR_CORRUPT : WEIR_OK;
-    if (status == WEIR_OK) {
-        slots->is_held[slot] = true;
-        slots->n_refs++;
-    }
+    bool is_free = !slots->is_held[slot];
+    slots->is_held[slot] = true;
+    slots->n_refs += is_free;
     pthread_mutex_unlock(&slots->lock);
-    WEIR_TRY(status);
+    if (!is_free) {
+        return WEIR_ERR_CORRUPT;
+    }
     *out_view = weir_video_view(slots->bytes + slot * slots->slot_bytes, frame);
     return WEIR_OK;
 }

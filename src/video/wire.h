@@ -41,11 +41,11 @@ enum weir_video_thing { WEIR_VIDEO_CONNECTION, WEIR_VIDEO_UDP_PAIR, WEIR_VIDEO_F
 
 /** A frame in a slot: I420, planes without gaps. */
 struct weir_video_frame {
-    int64_t seq;          /**< Of the stream, from 0: frames that were not decoded are counted. */
-    int64_t wall_ms;      /**< When it was taken, by the camera's own clock; 0: not known. */
-    int64_t media_us;     /**< By the stream's clock since its begin. */
+    int64_t seq;      /**< Place in the stream, from 0: frames that were not decoded are counted. */
+    int64_t wall_ms;  /**< When it was taken, by the camera's own clock; 0: not known. */
+    int64_t media_us; /**< By the stream's clock since its begin. */
     uint64_t received_ns; /**< weir_mono_ns when its last byte was read. */
-    uint32_t epoch; /**< Of the camera's clock within the connection: a new one, it has jumped. */
+    uint32_t epoch;       /**< A new one: the camera's clock has jumped. */
     int32_t width, height;
     int32_t is_full_range;
     int32_t condition; /**< enum weir_condition_kind. */
@@ -60,9 +60,9 @@ struct weir_video_counts {
     uint64_t n_dropped; /**< No slot was free: the reader is behind. */
     uint64_t n_damaged; /**< Broken, or not to be decoded. */
     uint64_t n_lost;    /**< Packets, or before the first key frame. */
-    int64_t period_us;  /**< Of the camera: a unit so often; 0: not known yet. */
-    int64_t
-        clock_off_ms; /**< By how much the camera's clock is ahead of ours; 0 if it tells none. */
+    int64_t period_us;  /**< A unit comes so often; 0: not known yet. */
+    /** By how much the camera's clock is ahead of ours; 0 if it tells none. */
+    int64_t clock_off_ms;
 };
 
 struct weir_video_message {

@@ -115,6 +115,14 @@ static weir_status map_buffers(struct camera_input *input, struct weir_error *er
                                       "have it");
 }
 
+static weir_status prepare(struct camera_input *input, const struct weir_source_video *source,
+                           struct weir_error *err)
+{
+    WEIR_TRY(set_format(input, source, err));
+    set_rate(input, source->fps);
+    return map_buffers(input, err);
+}
+
 static void close_input(struct camera_input *input)
 {
     int type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
@@ -133,11 +141,7 @@ static weir_status open_input(const struct camera_setup *setup, struct camera_li
     WEIR_TRY(camera_link_ask(link, WEIR_VIDEO_FILE, fds, &port, err));
     struct camera_input *input = weir_xalloc(sizeof *input);
     *input = (struct camera_input){.fd = fds[0], .first_us = INT64_MIN};
-    weir_status status = set_format(input, setup->source, err);
-    if (status == WEIR_OK) {
-        set_rate(input, setup->source->fps);
-        status = map_buffers(input, err);
-    }
+    weir_status status = prepare(input, setup->source, err);
     if (status != WEIR_OK) {
         close_input(input);
         return status;

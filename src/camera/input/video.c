@@ -27,8 +27,8 @@ struct camera_input {
     AVPacket *packet;
     int i_stream;
     bool is_fast, is_loop, begins_anew;
-    int64_t
-        deadline_ms; /**< Until when libavformat may read on: a file can make it search for ever. */
+    /** Until when libavformat may read on: a file can make it search for ever. */
+    int64_t deadline_ms;
     /* The file's times, made to run on evenly. */
     int64_t last_us, media_us, n_units, n_since_begin;
     int64_t begun_ms; /**< Monotonic, of the first unit. */

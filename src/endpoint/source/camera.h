@@ -18,14 +18,14 @@
 /** Options of the source, of all kinds of video; each kind takes a part of them. */
 struct weir_source_video {
     const json_t *cameras;
-    char *password; /**< Of every camera that has none of its own. */
+    char *password; /**< Every camera has it that has none of its own. */
     double fps;     /**< Frames a second; 0: all. */
     bool key_frames;
     int64_t max_pixels;
     double motion; /**< Share of the picture that must move; 0: frames come in any case. */
     char *transport, *pace;
     bool loop;
-    double period_s; /**< Of single pictures, fetched one by one; 0: the address gives a stream. */
+    double period_s; /**< Single pictures are fetched so often; 0: the address gives a stream. */
     int64_t width, height;
 };
 
@@ -69,7 +69,7 @@ weir_status weir_camera_shape_read(const struct weir_camera *camera, const char 
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Take SCHEME://[USER@]HOST[:PORT][/PATH] apart. A password in it is refused: whoever may see the document would see it.
+ * Take SCHEME://[USER@]HOST[:PORT][/PATH] apart. A password in it is refused: the document is shown to many.
  * @param scheme  "rtsp": the only one that is taken. @param port  Where the address has none.
  * @return INVALID, UNSUPPORTED (rtsps, https) with a sentence that does not repeat the address.
  */
@@ -107,7 +107,7 @@ weir_status weir_cameras_check(const struct weir_source_video *options,
                       "What is made black before anything looks at it: a list of polygons "        \
                       "[[x, y], …], in shares as of region")
 
-/** Of kinds with addresses of the network. */
+/** Kinds with addresses of the network have these, too. */
 #define WEIR_SOURCE_VIDEO_PASSWORD                                                                 \
     WEIR_OPT_JSON(weir_source_video, password, "password", TEXT, WEIR_OPTION_SECRET, NULL, 0, 0,   \
                   "Password of every camera that has none of its own")
