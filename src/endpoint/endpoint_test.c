@@ -150,8 +150,17 @@ static const struct {
      "$.pipelines[1].sinks: 17 sinks; at most 16", WEIR_ERR_LIMIT},
 };
 
+/* A build without its library refuses the kind before anything else. */
+static bool has_video(void)
+{
+    return weir_library_need("libav", "video", &err) == WEIR_OK;
+}
+
 START_TEST(what_is_wrong_is_named_by_its_place)
 {
+    if (strstr(wrong[_i].source, "rtsp") != NULL && !has_video()) {
+        return;
+    }
     weir_status status = read_texts(wrong[_i].source, wrong[_i].sinks);
     ck_assert_msg(status == wrong[_i].status, "%s", err.message);
     ck_assert_msg(strncmp(err.message, wrong[_i].message, strlen(wrong[_i].message)) == 0, "%s",
@@ -171,6 +180,9 @@ static void list_secret(void *context, const struct weir_endpoint_secret *secret
 START_TEST(a_camera_names_its_own_secrets)
 {
     char text[300] = "";
+    if (!has_video()) {
+        return;
+    }
     json_t *json =
         json_loads(RTSP("{" PORCH "},{\"name\":\"b\",\"url\":\"rtsp://ada@[::1]:8554/x\","
                         "\"secrets\":[\"password=own\"]}"),

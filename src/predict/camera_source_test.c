@@ -1,6 +1,7 @@
 /* A source of video, whose weir-camera is this test's own program: frames with names, views and turns; the newest wins. */
 #include "predict/camera_source.h"
 
+#include "base/library.h"
 #include "base/test_main.h"
 #include "endpoint/source/camera.h"
 #include "video/camera.h"
@@ -172,6 +173,9 @@ int main(int argc, char **argv)
     char folder[] = "/tmp/weir-camera-source-XXXXXX", link[64], self[PATH_MAX];
     if (argc > 1 && strcmp(argv[1], "--serve") == 0) {
         return be_camera();
+    }
+    if (weir_library_need("libav", "video", NULL) != WEIR_OK) {
+        return 77; /* the kinds are refused */
     }
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n < 0 || mkdtemp(folder) == NULL) {

@@ -71,13 +71,11 @@ weir_status weir_video_receive(int socket, struct weir_video_message *out, int f
                             .msg_controllen = sizeof control.bytes};
     ssize_t n;
     fds[0] = fds[1] = -1;
-    do {
+    do { /* ECONNRESET: it went without reading all that was said to it; its own last words are still there */
         n = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-    } while (n < 0 && errno == EINTR);
+    } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n <= 0) {
-        return n == 0 || errno == ECONNRESET ? WEIR_ERR_PEER
-               : errno == EAGAIN             ? WEIR_ERR_UNAVAILABLE
-                                             : WEIR_ERR_IO;
+        return n == 0 ? WEIR_ERR_PEER : errno == EAGAIN ? WEIR_ERR_UNAVAILABLE : WEIR_ERR_IO;
     }
     take_fds(&header, fds);
     if (is_whole(out, n, header.msg_flags)) {
