@@ -54,7 +54,7 @@ static weir_status play(const char *answer, char out[256])
         } else if (status != WEIR_ERR_TIMEOUT) {
             return status;
         } else if (at < n) {
-            size_t step = WEIR_MIN(1 + weir_rng_below(&rng, 40), n - at);
+            size_t some = 1 + weir_rng_below(&rng, 40), step = WEIR_MIN(some, n - at);
             ck_assert_int_eq(send(pair[1], answer + at, step, 0), (ssize_t)step);
             at += step;
         } else {

@@ -32,8 +32,7 @@ static const struct weir_syscall_allowed allowed[] = {
     ALWAYS(ppoll),
     ALWAYS(recvfrom),
     ALWAYS(recvmsg),
-    {SYS_sendto, 4, UINT32_MAX,
-     0}, /* to whom the socket is connected; an address may not be named */
+    {SYS_sendto, 4, UINT32_MAX, 0}, /* no address may be named */
     ALWAYS(getsockopt),
     ALWAYS(setsockopt),
     ALWAYS(getsockname),

@@ -62,6 +62,7 @@ static struct weir_arena arena;
 static struct predict_spec spec;
 static struct intake *intake;
 static struct source *source;
+static json_t *document;
 
 static void start(bool is_fast)
 {
@@ -73,10 +74,10 @@ static void start(bool is_fast)
     json_object_set_new(json, "pace", json_string(is_fast ? "fast" : "own"));
     char *text = weir_json_text(json, &arena);
     json_decref(json);
-    json = json_loads(text, 0, NULL);
+    document = json_loads(text, 0, NULL);
     spec = (struct predict_spec){.n_replicas = 1};
-    ck_assert_msg(weir_endpoints_read(json, NULL, "$", &arena, &spec.source, spec.sinks, &n_sinks,
-                                      &err) == WEIR_OK,
+    ck_assert_msg(weir_endpoints_read(document, NULL, "$", &arena, &spec.source, spec.sinks,
+                                      &n_sinks, &err) == WEIR_OK,
                   "%s", err.message);
     intake = intake_create(
         &(struct intake_limits){.max_queued = 4, .max_in_hand = 2, .max_bytes = 1 << 20});
@@ -91,6 +92,7 @@ static void stop(void)
     camera_source_close(source);
     camera_source_stop(source);
     intake_destroy(intake);
+    json_decref(document);
     weir_arena_fini(&arena);
 }
 
