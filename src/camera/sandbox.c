@@ -88,11 +88,18 @@ static int limit(uint64_t memory_bytes)
                : errno;
 }
 
+/* Root becomes nobody, unless it is root of a namespace in which there is nobody else: then it keeps its name, and no right. */
+static int drop_rights(void)
+{
+    int why = weir_privileges_drop(geteuid() == 0 ? NOBODY : 0, NOBODY);
+    return why == EINVAL || why == EPERM ? weir_privileges_drop(0, 0) : why;
+}
+
 weir_status camera_sandbox_enter(uint64_t memory_bytes, struct weir_error *err)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     int why = limit(memory_bytes);
-    why = why != 0 ? why : weir_privileges_drop(geteuid() == 0 ? NOBODY : 0, NOBODY);
+    why = why != 0 ? why : drop_rights();
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user's process has lost it */
     why = why != 0 ? why : weir_syscall_filter_only(allowed, sizeof allowed / sizeof allowed[0]);
