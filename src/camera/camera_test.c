@@ -259,6 +259,8 @@ START_TEST(every_frame_of_a_file_comes_once_and_whole)
     }
     ck_assert_str_eq(last.codec, avcodec_get_name(codecs[_i]));
     ck_assert_uint_eq(last.counts.n_damaged + last.counts.n_dropped, 0);
+    ck_assert_int_ge(last.counts.period_us, 38000); /* 25 a second, in whatever order */
+    ck_assert_int_le(last.counts.period_us, 70000);
 }
 
 END_TEST

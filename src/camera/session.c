@@ -33,7 +33,8 @@ struct session {
     struct weir_video_counts counts;
     bool is_live, is_lossless;
     int64_t seq;
-    int64_t last_media_us, due_us; /**< The unit before; the next frame that is wanted. */
+    int64_t last_media_us, due_us; /**< The latest unit; the next frame that is wanted. */
+    int64_t n_since_last;          /**< Units. */
     int64_t heard_ms, reported_ms; /**< Monotonic: the last unit, the last report. */
 };
 
@@ -187,13 +188,18 @@ static void learn(struct session *session, const struct camera_unit *unit)
 {
     struct weir_video_counts *counts = &session->counts;
     int64_t gap_us = unit->media_us - session->last_media_us;
+    session->n_since_last++; /* pictures may come in another order than they are shown in */
     if (counts->n_units > 0 && gap_us > 0) {
         int64_t period_us = counts->period_us;
+        gap_us /= session->n_since_last;
         counts->period_us = period_us == 0
                                 ? gap_us
                                 : period_us + (int64_t)(RATE_WEIGHT * (double)(gap_us - period_us));
     }
-    session->last_media_us = unit->media_us;
+    if (counts->n_units == 0 || gap_us > 0) {
+        session->last_media_us = unit->media_us;
+        session->n_since_last = 0;
+    }
     counts->n_units++;
     counts->n_lost += unit->n_lost_before;
     counts->clock_off_ms = unit->wall_ms != 0 ? unit->wall_ms - weir_time_ms() : 0;
