@@ -45,9 +45,9 @@ struct frame {
     void *context;
     atomic_size_t n_open; /**< Decisions about it that are not durable yet. */
     bool is_undecided;    /**< It is over, and nothing was to be decided. */
-    bool is_live;       /**< A newer frame of its camera may take its place (intake_put). */
-    bool is_dropped;    /**< One did: release sees it. */
-    struct frame *next; /**< Intake's. */
+    bool is_live;         /**< A newer frame of its camera may take its place (intake_put). */
+    bool is_dropped;      /**< One did: release sees it. */
+    struct frame *next;   /**< Intake's. */
 };
 
 /** Is this a usable camera name? */

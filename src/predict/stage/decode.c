@@ -6,9 +6,6 @@ static weir_status decode(struct stage_frame *at, struct weir_error *err)
     if (frame->damage != NULL) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "%s", frame->damage);
     }
-    if (frame->view.form != WEIR_VIEW_NONE) {
-        return weir_view_to_image(&frame->view, 0, &at->image, err);
-    }
     if (frame->n_bytes == 0) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "the frame is empty");
     }
