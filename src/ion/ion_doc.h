@@ -52,6 +52,7 @@ struct weir_ion_doc_pipeline {
     int64_t gpus;             /**< Accelerators of each replica. */
     char *source;             /**< JSON object with "kind". */
     char *sinks;              /**< JSON array of objects with "kind". */
+    char *doors;              /**< JSON array (endpoint/door.h). */
     char *stages;             /**< JSON array; what is written, or what stands for none. */
     bool embeds;              /**< The stages need a model of embeddings; else a classifier. */
     char *detector;           /**< Model that a stage finds with; NULL: none does. */

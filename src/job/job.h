@@ -27,7 +27,7 @@
 /** Where secrets lie in a job's specification, and in the parameters of its run (base/secret.h). */
 #define WEIR_JOB_SECRETS                                                                           \
     "env.* files.* secret service.secret source.token source.password sinks.*.token "              \
-    "sinks.*.password sinks.*.secret"
+    "sinks.*.password sinks.*.secret doors.*.by.token doors.*.by.password doors.*.by.secret"
 
 extern const struct weir_resource weir_node_resource;
 extern const struct weir_resource weir_job_resource;

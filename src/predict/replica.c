@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "host/program.h"
 #include "predict/deployment.h"
+#include "predict/door.h"
 #include "predict/engine.h"
 #include "predict/kinds.h"
 #include "predict/left.h"
@@ -31,7 +32,9 @@ struct replica {
     struct engine *engine;
     struct deployer *deployer;
     struct left *left; /**< NULL: there is no server. */
-    struct consumer *consumers[1 + WEIR_ENDPOINT_SINKS_MAX];
+    struct door_board doors;
+    struct door_setup door_setups[WEIR_DOORS_MAX];
+    struct consumer *consumers[1 + WEIR_ENDPOINT_SINKS_MAX + WEIR_DOORS_MAX];
     size_t n_consumers;
     const struct source_ops *source_ops;
     struct source *source;
@@ -67,6 +70,20 @@ static weir_status open_outbox(struct replica *replica, struct weir_error *err)
     return outbox_open(&config, &replica->outbox, err);
 }
 
+static weir_status start_consumer(struct replica *replica, const char *name,
+                                  const struct sink_ops *ops, const void *options,
+                                  struct weir_error *err)
+{
+    const struct consumer_config config = {.name = name,
+                                           .ops = ops,
+                                           .options = options,
+                                           .spec = replica->spec,
+                                           .outbox = replica->outbox,
+                                           .pictures = replica->pictures,
+                                           .refused = replica->refused};
+    return consumer_start(&config, &replica->consumers[replica->n_consumers++], err);
+}
+
 static weir_status start_consumers(struct replica *replica, struct weir_error *err)
 {
     const struct predict_spec *spec = replica->spec;
@@ -77,14 +94,14 @@ static weir_status start_consumers(struct replica *replica, struct weir_error *e
         replica->left = left_start(spec);
     }
     for (size_t i = 0; i < spec->n_sinks; i++) {
-        const struct consumer_config config = {.name = spec->sinks[i].kind->name,
-                                               .ops = predict_ops_of(spec->sinks[i].kind),
-                                               .options = spec->sinks[i].options,
-                                               .spec = spec,
-                                               .outbox = replica->outbox,
-                                               .pictures = replica->pictures,
-                                               .refused = replica->refused};
-        WEIR_TRY(consumer_start(&config, &replica->consumers[replica->n_consumers++], err));
+        const struct weir_configured *sink = &spec->sinks[i];
+        WEIR_TRY(start_consumer(replica, sink->kind->name, predict_ops_of(sink->kind),
+                                sink->options, err));
+    }
+    for (size_t i = 0; i < spec->n_doors; i++) {
+        replica->door_setups[i] =
+            (struct door_setup){&spec->doors[i], &replica->doors, &replica->slot};
+        WEIR_TRY(start_consumer(replica, "door", &door_sink, &replica->door_setups[i], err));
     }
     return WEIR_OK;
 }
@@ -137,6 +154,7 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     struct replica *replica = weir_xalloc(sizeof *replica);
     *replica = (struct replica){.spec = spec, .source_ops = predict_ops_of(spec->source.kind)};
     serving_slot_init(&replica->slot);
+    door_board_init(&replica->doors, spec->doors, spec->n_doors);
     replica->intake = intake_create(&replica->source_ops->limits);
     weir_status status = start_parts(replica, err);
     if (status != WEIR_OK) {
@@ -176,6 +194,7 @@ void replica_stop(struct replica *replica)
     pictures_close(replica->pictures);
     refused_close(replica->refused);
     serving_slot_fini(&replica->slot);
+    door_board_fini(&replica->doors);
     intake_destroy(replica->intake);
     free(replica);
 }
@@ -185,11 +204,14 @@ void replica_stop(struct replica *replica)
 struct options {
     struct weir_host_options host; /* First: program.h. */
     struct executor_flags executor;
+    char *door_programs;
 };
 
 static const struct weir_option options[] = {
     WEIR_HOST_OPTIONS(options, "What to serve (spec.json)"),
     EXECUTOR_FLAGS(options),
+    WEIR_OPT(options, door_programs, "door-programs", 0, TEXT, WEIR_DOOR_PROGRAMS, 0, 0, "DIR",
+             "Folder of the programs that doors of kind command may start"),
     WEIR_HOST_OPTION_HELP(options),
 };
 
@@ -203,6 +225,8 @@ static weir_status start(struct weir_host_run *run, const void *given, struct we
     WEIR_TRY(predict_spec_load(chosen->host.spec, arena, spec, err));
     weir_host_options_apply(&chosen->host, &spec->host);
     WEIR_TRY(executor_flags_read(&chosen->executor, &spec->executor, err));
+    spec->door_programs = chosen->door_programs;
+    WEIR_TRY(doors_set_zone(spec, err));
     WEIR_TRY(replica_start(spec, &replica, err));
     *out = replica;
     return WEIR_OK;

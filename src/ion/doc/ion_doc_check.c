@@ -1,7 +1,7 @@
 /* What a document must not say when it is applied, though it can be read. */
 #include "ion/ion_doc.h"
 
-#include "endpoint/endpoint.h"
+#include "endpoint/door.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static weir_status check_path(void *context, const char *place, const char *path
     return WEIR_OK;
 }
 
-/** Source and sinks of pipeline i. */
+/** Source, sinks and doors of pipeline i. */
 static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline, size_t i_pipeline,
                                    struct weir_error *err)
 {
@@ -50,7 +50,11 @@ static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline,
     json_t *source = json_loads(pipeline->source, 0, NULL);
     json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
     (void)snprintf(place, sizeof place, "$.pipelines[%zu]", i_pipeline);
+    WEIR_AUTO(weir_json_auto_free) json_t *doors = json_loads(pipeline->doors, 0, NULL);
     weir_status status = weir_endpoints_paths(source, sinks, place, check_path, err);
+    if (status == WEIR_OK) {
+        status = weir_doors_paths(doors, place, check_path, err);
+    }
     json_decref(source);
     json_decref(sinks);
     return status;
