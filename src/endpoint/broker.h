@@ -14,17 +14,6 @@ struct weir_broker {
     char *url, *user, *password, *ca_file; /**< NULL: none, but for url. */
 };
 
-/** Their rows, for a table of options. */
-#define WEIR_BROKER_OPTIONS(strct)                                                                 \
-    WEIR_OPT_JSON(strct, broker.url, "url", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,                \
-                  "The broker: mqtt://HOST[:PORT], or mqtts://HOST[:PORT] with TLS"),              \
-        WEIR_OPT_JSON(strct, broker.user, "user", TEXT, 0, NULL, 0, 0,                             \
-                      "Name that the broker knows it by"),                                         \
-        WEIR_OPT_JSON(strct, broker.password, "password", TEXT, WEIR_OPTION_SECRET, NULL, 0, 0,    \
-                      "Password of the user"),                                                     \
-        WEIR_OPT_JSON(strct, broker.ca_file, "ca-file", TEXT, WEIR_OPTION_PATH, NULL, 0, 0,        \
-                      "File on the node with the authorities to trust, in place of the system's")
-
 /** What an address says. */
 struct weir_broker_place {
     char host[256];

@@ -15,6 +15,7 @@
 
 #define AGAIN_MS      100
 #define LOCK_EVERY_MS 5000
+#define TELL_EVERY_MS 500
 #define HOLD_EVERY_MS 10000
 #define HOLD_FOR_MS   25000
 #define ZONES         "/usr/share/zoneinfo/"
@@ -38,6 +39,8 @@ struct sink {
     int64_t hold_ms; /**< Monotonic: when the hold is to be renewed; 0: it is not held. */
     int64_t lock_ms; /**< Monotonic: when "lock" is to be sent (again); 0: it is not. */
     bool is_shown, shown, is_locked_down;
+    bool is_news;         /**< That people have not been told. */
+    int64_t told_ms;      /**< Monotonic: when they were last. */
     bool is_out_of_reach; /**< By the last tick: no answer has said so. */
     /* Under lock. */
     pthread_mutex_t lock;
@@ -160,6 +163,7 @@ static void note(struct sink *sink, const struct last *last, bool is_done)
     sink->n_done += is_done;
     sink->n_not_done += !is_done;
     pthread_mutex_unlock(&sink->lock);
+    sink->is_news = true;
     weir_log(is_done ? WEIR_LOG_INFO : WEIR_LOG_WARN, "door_command",
              WEIR_KV_STR("door", sink->setup->door->name), WEIR_KV_STR("verb", last->verb),
              WEIR_KV_STR("command", last->command), WEIR_KV_STR("outcome", last->outcome),
@@ -400,6 +404,7 @@ static void reach(struct sink *sink)
     } else if (sink->is_out_of_reach) {
         contact_is_good(&sink->contact);
     }
+    sink->is_news = sink->is_news || sink->is_out_of_reach != (status != WEIR_OK);
     sink->is_out_of_reach = status != WEIR_OK;
 }
 
@@ -414,7 +419,17 @@ static void show(struct sink *sink, bool is_locked_down)
     }
 }
 
-static void tick(struct sink *sink)
+static void tell_news(struct sink *sink)
+{
+    int64_t now_ms = weir_mono_ms();
+    if (sink->is_news && now_ms - sink->told_ms >= TELL_EVERY_MS) {
+        sink->is_news = false;
+        sink->told_ms = now_ms;
+        door_board_tell(sink->setup->board);
+    }
+}
+
+static void follow(struct sink *sink)
 {
     bool ignored;
     struct serving *serving = serving_slot_get(sink->setup->slot);
@@ -430,6 +445,7 @@ static void tick(struct sink *sink)
     pthread_mutex_lock(&sink->lock);
     sink->is_locked_down = is_locked_down;
     pthread_mutex_unlock(&sink->lock);
+    sink->is_news = sink->is_news || is_locked_down != was_locked_down;
     show(sink, is_locked_down);
     if (door_is_held(sink->setup->door, &now, is_locked_down)) {
         hold(sink, weir_mono_ms());
@@ -443,6 +459,12 @@ static void tick(struct sink *sink)
     if (sink->hold_ms != 0 || (sink->lock_ms != 0 && weir_mono_ms() >= sink->lock_ms)) {
         lock(sink, is_locked_down);
     }
+}
+
+static void tick(struct sink *sink)
+{
+    follow(sink);
+    tell_news(sink);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -132,7 +132,9 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
                                                            .n_consumers = replica->n_consumers,
                                                            .source_ops = replica->source_ops,
                                                            .source = replica->source}};
-    return deployer_start(&deployer, &replica->deployer, err);
+    WEIR_TRY(deployer_start(&deployer, &replica->deployer, err));
+    door_board_listen(&replica->doors, deployer_notify, replica->deployer);
+    return WEIR_OK;
 }
 
 static weir_status start_parts(struct replica *replica, struct weir_error *err)
@@ -178,6 +180,7 @@ void replica_stop(struct replica *replica)
     if (replica->source != NULL) {
         replica->source_ops->close(replica->source);
     }
+    door_board_listen(&replica->doors, NULL, NULL);
     deployer_stop(replica->deployer); /* Before the source and the outbox that it reports of. */
     engine_stop(replica->engine);
     bool is_flushed = replica->outbox == NULL || outbox_flush(replica->outbox, FLUSH_PATIENCE_MS);

@@ -3,7 +3,14 @@
 #include "endpoint/door.h"
 
 static const struct weir_option options[] = {
-    WEIR_BROKER_OPTIONS(weir_door_mqtt),
+    WEIR_OPT_JSON(weir_door_mqtt, broker.url, "url", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+                  "The broker: mqtt://HOST[:PORT], or mqtts://HOST[:PORT] with TLS"),
+    WEIR_OPT_JSON(weir_door_mqtt, broker.user, "user", TEXT, 0, NULL, 0, 0,
+                  "Name that the broker knows it by"),
+    WEIR_OPT_JSON(weir_door_mqtt, broker.password, "password", TEXT, WEIR_OPTION_SECRET, NULL, 0, 0,
+                  "Password of the user"),
+    WEIR_OPT_JSON(weir_door_mqtt, broker.ca_file, "ca-file", TEXT, WEIR_OPTION_PATH, NULL, 0, 0,
+                  "File on the node with the authorities to trust, in place of the system's"),
     WEIR_OPT_JSON(weir_door_mqtt, prefix, "prefix", TEXT, 0, "weir", 0, 0,
                   "What its topics begin with: PREFIX/PROJECT/door/DOOR/…"),
     WEIR_OPT_JSON(weir_door_mqtt, discovery, "discovery", BOOL, 0, NULL, 0, 0,

@@ -3,7 +3,14 @@
 #include "endpoint/endpoint.h"
 
 static const struct weir_option options[] = {
-    WEIR_BROKER_OPTIONS(weir_sink_mqtt),
+    WEIR_OPT_JSON(weir_sink_mqtt, broker.url, "url", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+                  "The broker: mqtt://HOST[:PORT], or mqtts://HOST[:PORT] with TLS"),
+    WEIR_OPT_JSON(weir_sink_mqtt, broker.user, "user", TEXT, 0, NULL, 0, 0,
+                  "Name that the broker knows it by"),
+    WEIR_OPT_JSON(weir_sink_mqtt, broker.password, "password", TEXT, WEIR_OPTION_SECRET, NULL, 0, 0,
+                  "Password of the user"),
+    WEIR_OPT_JSON(weir_sink_mqtt, broker.ca_file, "ca-file", TEXT, WEIR_OPTION_PATH, NULL, 0, 0,
+                  "File on the node with the authorities to trust, in place of the system's"),
     WEIR_OPT_JSON(weir_sink_mqtt, topic, "topic", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
                   "What each decision is sent to; {camera} in it is the decision's camera"),
     WEIR_OPT_JSON(weir_sink_mqtt, last, "last", BOOL, 0, NULL, 0, 0,

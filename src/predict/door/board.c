@@ -28,6 +28,23 @@ void door_board_fini(struct door_board *board)
     pthread_mutex_destroy(&board->lock);
 }
 
+void door_board_listen(struct door_board *board, void (*changed)(void *context), void *context)
+{
+    pthread_mutex_lock(&board->lock);
+    board->changed = changed;
+    board->context = context;
+    pthread_mutex_unlock(&board->lock);
+}
+
+void door_board_tell(struct door_board *board)
+{
+    pthread_mutex_lock(&board->lock);
+    if (board->changed != NULL) {
+        board->changed(board->context);
+    }
+    pthread_mutex_unlock(&board->lock);
+}
+
 /* A lock that says it is jammed may be open. */
 static bool is_open(const struct door_board *board, size_t i, int64_t now_ms)
 {

@@ -26,6 +26,9 @@ struct door_board {
     pthread_mutex_t lock;
 
     /* Under lock. */
+    void (*changed)(void *context); /**< NULL: nobody listens. */
+    void *context;
+
     struct {
         int64_t open_until_ms; /**< Monotonic; by what was sent. */
         enum door_state said;  /**< By its controller; UNKNOWN: it says nothing. */
@@ -35,6 +38,11 @@ struct door_board {
 
 void door_board_init(struct door_board *board, const struct weir_door *doors, size_t n);
 void door_board_fini(struct door_board *board);
+
+/** Be told, on any thread, that people should see something new; NULL: no more, and after that not any more. */
+void door_board_listen(struct door_board *board, void (*changed)(void *context), void *context);
+
+void door_board_tell(struct door_board *board);
 
 /** Door i is to be open for so long from now on (monotonic time). @return false: a door of its interlock is open;
  *  nothing has changed. */
