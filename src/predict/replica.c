@@ -13,6 +13,7 @@
 #include "predict/source.h"
 #include "serve/executor_flags.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -225,6 +226,7 @@ static weir_status start(struct weir_host_run *run, const void *given, struct we
     struct predict_spec *spec = WEIR_ARENA_NEW(arena, struct predict_spec);
     struct replica *replica;
     (void)run; /* a replica that breaks ends at once */
+    (void)signal(SIGPIPE, SIG_IGN); /* programs of doors, and brokers, that are gone */
     WEIR_TRY(predict_spec_load(chosen->host.spec, arena, spec, err));
     weir_host_options_apply(&chosen->host, &spec->host);
     WEIR_TRY(executor_flags_read(&chosen->executor, &spec->executor, err));
