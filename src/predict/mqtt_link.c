@@ -20,8 +20,8 @@
 #define KEEPALIVE_S   10
 #define CONNECT_MS    3000
 #define LOOP_MS       200
-#define AGAIN_MS      500
-#define AGAIN_MAX_MS  5000
+#define AGAIN_MS      100
+#define AGAIN_MAX_MS  1000
 #define REFUSED_FROM  0x80 /* reason codes of MQTT 5 */
 #define SYSTEM_TRUSTS "/etc/ssl/certs"
 
