@@ -16,6 +16,7 @@
 #define AGAIN_MS      100
 #define LOCK_EVERY_MS 5000
 #define TELL_EVERY_MS 500
+#define SILENT        "silent"
 #define HOLD_EVERY_MS 10000
 #define HOLD_FOR_MS   25000
 #define ZONES         "/usr/share/zoneinfo/"
@@ -207,18 +208,18 @@ static weir_status send_until(struct sink *sink, struct door_command *command, i
 static bool take_answer(struct sink *sink, weir_status status, const struct door_answer *answer,
                         const struct weir_error *why, struct last *last)
 {
-    bool is_done =
-        status == WEIR_OK && (answer->word == DOOR_DONE || answer->word == DOOR_REPEATED);
+    bool is_silent = status != WEIR_OK;
+    bool is_done = !is_silent && (answer->word == DOOR_DONE || answer->word == DOOR_REPEATED);
     (void)snprintf(last->outcome, sizeof last->outcome, "%s",
-                   status == WEIR_OK ? words[answer->word] : "silent");
+                   is_silent ? SILENT : words[answer->word]);
     (void)snprintf(last->said, sizeof last->said, "%.*s", DOOR_SAID_BYTES - 1,
-                   status == WEIR_OK ? answer->said : why->message);
-    if (status == WEIR_OK) {
-        contact_is_good(&sink->contact);
-        door_board_jammed(sink->setup->board, index_of(sink), answer->word == DOOR_JAMMED);
-    } else {
+                   is_silent ? why->message : answer->said);
+    if (is_silent) {
         contact_is_lost(&sink->contact, why->message);
+        return false;
     }
+    contact_is_good(&sink->contact);
+    door_board_jammed(sink->setup->board, index_of(sink), answer->word == DOOR_JAMMED);
     return is_done;
 }
 
@@ -287,7 +288,8 @@ static void open_for(struct sink *sink, const json_t *decision, int64_t issued_m
         .id = last->command, .text = weir_json_text(json, &arena), .pulse_ms = door->pulse_ms};
     weir_status status = send_until(sink, &command, issued_ms + door->valid_ms, &answer, &why);
     bool is_done = take_answer(sink, status, &answer, &why, last);
-    if (status == WEIR_OK && !is_done && sink->hold_ms == 0) {
+    bool is_shut = !is_done && strcmp(last->outcome, SILENT) != 0; /* a silent one may have opened */
+    if (is_shut && sink->hold_ms == 0) {
         door_board_close(sink->setup->board, index_of(sink));
     }
     note(sink, last, is_done);

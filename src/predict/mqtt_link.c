@@ -255,6 +255,15 @@ static void part(struct mqtt_link *link, struct mosquitto *client)
     (void)mosquitto_disconnect(client);
 }
 
+static weir_status configure_and_use(struct mqtt_link *link, struct mosquitto *client,
+                                     struct weir_error *err)
+{
+    WEIR_TRY(configure(link, client, err));
+    WEIR_TRY(use(link, client, err));
+    part(link, client);
+    return WEIR_OK;
+}
+
 static weir_status connect_once(struct mqtt_link *link, struct weir_error *err)
 {
     WEIR_TRY(reach(link, err));
@@ -262,13 +271,7 @@ static weir_status connect_once(struct mqtt_link *link, struct weir_error *err)
     if (client == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a connection");
     }
-    weir_status status = configure(link, client, err);
-    if (status == WEIR_OK) {
-        status = use(link, client, err);
-    }
-    if (status == WEIR_OK) {
-        part(link, client);
-    }
+    weir_status status = configure_and_use(link, client, err);
     mosquitto_destroy(client);
     return status;
 }
@@ -334,20 +337,25 @@ static weir_status wait_for_ack(struct mqtt_link *link, const struct mosquitto *
 }
 
 /* Under the lock no acknowledgement passes by before its number is known. */
+static weir_status publish_locked(struct mqtt_link *link, const struct mqtt_message *message,
+                                  int64_t timeout_ms, struct weir_error *err)
+{
+    int rc;
+    if (link->client == NULL) {
+        return unconnected(link, err);
+    }
+    link->is_acked = false;
+    link->acked_reason = 0;
+    send_to(link->client, message, &link->acked_mid, &rc);
+    return rc != 0 ? refuse(rc, message->topic, err)
+                   : wait_for_ack(link, link->client, timeout_ms, err);
+}
+
 weir_status mqtt_link_publish(struct mqtt_link *link, const struct mqtt_message *message,
                               int64_t timeout_ms, struct weir_error *err)
 {
-    int rc;
     pthread_mutex_lock(&link->lock);
-    struct mosquitto *client = link->client;
-    weir_status status = client == NULL ? unconnected(link, err) : WEIR_OK;
-    if (status == WEIR_OK) {
-        link->is_acked = false;
-        link->acked_reason = 0;
-        send_to(client, message, &link->acked_mid, &rc);
-        status =
-            rc != 0 ? refuse(rc, message->topic, err) : wait_for_ack(link, client, timeout_ms, err);
-    }
+    weir_status status = publish_locked(link, message, timeout_ms, err);
     pthread_mutex_unlock(&link->lock);
     return status;
 }

@@ -243,7 +243,7 @@ const struct cli_command cli_get = {
         "services sweeps decisions feedback outcomes events audit alerts alert-rules "
         "alert-receivers "
         "alert-silences\n"
-        "alert-deliveries projects groups users tokens sessions roles kinds snapshots forgotten; "
+        "alert-deliveries projects groups users tokens sessions roles kinds snapshots doors forgotten; "
         "with the\n"
         "name of what they belong to: versions MODEL, aliases MODEL, dataset-versions DATASET, "
         "tasks JOB,\n"

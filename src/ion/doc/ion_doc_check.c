@@ -47,17 +47,12 @@ static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline,
                                    struct weir_error *err)
 {
     char place[64];
-    json_t *source = json_loads(pipeline->source, 0, NULL);
-    json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
-    (void)snprintf(place, sizeof place, "$.pipelines[%zu]", i_pipeline);
+    WEIR_AUTO(weir_json_auto_free) json_t *source = json_loads(pipeline->source, 0, NULL);
+    WEIR_AUTO(weir_json_auto_free) json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
     WEIR_AUTO(weir_json_auto_free) json_t *doors = json_loads(pipeline->doors, 0, NULL);
-    weir_status status = weir_endpoints_paths(source, sinks, place, check_path, err);
-    if (status == WEIR_OK) {
-        status = weir_doors_paths(doors, place, check_path, err);
-    }
-    json_decref(source);
-    json_decref(sinks);
-    return status;
+    (void)snprintf(place, sizeof place, "$.pipelines[%zu]", i_pipeline);
+    WEIR_TRY(weir_endpoints_paths(source, sinks, place, check_path, err));
+    return weir_doors_paths(doors, place, check_path, err);
 }
 
 /** Policies in an order in which they do what they are for. */

@@ -4,7 +4,7 @@
  *
  * A door that begins to open is open for the others at once, until it has been so long ago that it has closed, or
  * longer if its controller says that it is open still. Two doors that wait for one another are never open
- * together, whichever begins first.
+ * together.
  */
 #ifndef WEIR_PREDICT_DOOR_BOARD_H
 #define WEIR_PREDICT_DOOR_BOARD_H
@@ -21,7 +21,7 @@ const char *door_state_text(enum door_state state);
 struct door_board {
     const struct weir_door *doors; /**< Borrowed. */
     size_t n;
-    /** Each held by whoever talks to a module that takes one connection at a time (door/modbus.c). */
+    /** Held while a door talks to a module that takes one connection at a time (door/modbus.c). */
     pthread_mutex_t modules[WEIR_DOORS_MAX];
     pthread_mutex_t lock;
 

@@ -80,19 +80,25 @@ static weir_status write_and_read(const struct door *door, modbus_t *module, boo
     return WEIR_OK;
 }
 
+static weir_status connect_and_set(const struct door *door, bool is_set, int64_t timeout_ms,
+                                   bool *out_is_so, struct weir_error *err)
+{
+    modbus_t *module = NULL;
+    WEIR_TRY(connect_to(door, timeout_ms, &module, err));
+    weir_status status = write_and_read(door, module, is_set, out_is_so, err);
+    modbus_close(module);
+    modbus_free(module);
+    return status;
+}
+
 /* Three waits at most: to connect, to write, to read. */
 static weir_status set_coil(struct door *door, bool is_set, int64_t timeout_ms, bool *out_is_so,
                             struct weir_error *err)
 {
-    modbus_t *module = NULL;
     pthread_mutex_t *lock = module_lock(door);
     pthread_mutex_lock(lock);
-    weir_status status = connect_to(door, WEIR_MAX(timeout_ms / 3, (int64_t)1), &module, err);
-    if (status == WEIR_OK) {
-        status = write_and_read(door, module, is_set, out_is_so, err);
-        modbus_close(module);
-        modbus_free(module);
-    }
+    weir_status status =
+        connect_and_set(door, is_set, WEIR_MAX(timeout_ms / 3, (int64_t)1), out_is_so, err);
     pthread_mutex_unlock(lock);
     return status;
 }
@@ -120,12 +126,11 @@ static weir_status tick(struct door *door, struct weir_error *err)
     if (door->clear_ms == 0 || weir_mono_ms() < door->clear_ms) {
         return WEIR_OK;
     }
-    weir_status status = set_coil(door, false, CLEAR_TIMEOUT_MS, &is_so, err);
-    door->clear_ms = status == WEIR_OK && is_so ? 0 : weir_mono_ms() + CLEAR_AGAIN_MS;
-    if (status == WEIR_OK) {
-        door_board_jammed(door->config.board, door->config.i_door, !is_so);
-    }
-    return status;
+    door->clear_ms = weir_mono_ms() + CLEAR_AGAIN_MS;
+    WEIR_TRY(set_coil(door, false, CLEAR_TIMEOUT_MS, &is_so, err));
+    door->clear_ms = is_so ? 0 : door->clear_ms;
+    door_board_jammed(door->config.board, door->config.i_door, !is_so);
+    return WEIR_OK;
 }
 
 /* What a process before it may have left set is cleared first. */

@@ -22,7 +22,7 @@ struct door {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* Under lock. */
-    char waits_for[WEIR_UUID_BYTES]; /**< The command whose answer is awaited; "": none is. */
+    char waits_for[WEIR_UUID_BYTES]; /**< The command that is to be answered; "": none is. */
     bool has_answer, is_cancelled;
     bool is_away; /**< Its controller is, by its last will. */
     struct door_answer answer;

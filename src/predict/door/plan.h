@@ -3,7 +3,7 @@
  *
  *   - nothing is sent for a camera that is not the door's, or a verdict that lets nobody in;
  *   - nothing is sent later than valid_ms after the decision's time, nor for a time that lies so far ahead;
- *   - nothing is sent while the door is locked down, whoever comes;
+ *   - nothing is sent while the door is locked down;
  *   - with rules, one of them must have the person and the hour;
  *   - nothing is sent while a door of the interlock is open.
  */
