@@ -52,7 +52,7 @@ static const struct weir_option door_options[] = {
     WEIR_OPT_JSON(written, hold_open, "hold-open", JSON, 0, NULL, 0, 0, "When it stands open"),
 };
 
-/* Hours, with who may of a rule. */
+/* Hours, and the people of a rule. */
 struct written_hours {
     const json_t *people, *days;
     char *list, *from, *until;

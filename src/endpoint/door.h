@@ -8,7 +8,7 @@
  *         valid_ms: 3000                # a command that is older is not carried out
  *         pulse_ms: 5000                # so long the door is open
  *         time_zone: Europe/Berlin
- *         schedule:                     # without one: whoever is let in, always
+ *         schedule:                     # without one: everybody that is granted
  *           - {list: allow, days: [mon, tue, wed, thu, fri], from: "07:00", until: "19:00"}
  *           - {people: [ada], from: "22:00", until: "06:00"}
  *         hold_open: [{days: [mon], from: "09:00", until: "10:00"}]
@@ -40,11 +40,11 @@ struct weir_door_hours {
         until_min; /**< Minutes of the day; until is not after from: it lasts into the next day. */
 };
 
-/** Who may, and when. */
+/** People and hours that go together. */
 struct weir_door_rule {
     const char **people;
     size_t n_people;
-    bool is_of_list; /**< Whoever is on the allow list. */
+    bool is_of_list; /**< Everybody on the allow list. */
     struct weir_door_hours hours;
 };
 
@@ -56,7 +56,7 @@ struct weir_door {
     struct weir_configured by;
     int64_t valid_ms, pulse_ms;
     const struct weir_door_rule *rules;
-    size_t n_rules; /**< 0: whoever is let in, always. */
+    size_t n_rules; /**< 0: everybody that is granted, always. */
     const char **interlock;
     size_t n_interlock;
     const struct weir_door_hours *hold_open;

@@ -71,7 +71,7 @@ weir_status weir_poster_post(struct weir_poster *poster, const struct weir_post 
                              struct weir_arena *arena, struct weir_post_answer *answer,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Of Standard Webhooks 1.0: "v1,BASE64". Pure. */
+/** The signature of Standard Webhooks 1.0: "v1,BASE64". Pure. */
 #define WEIR_POST_STANDARD_BYTES 48
 void weir_post_signature_standard(const char *secret, const char *id, const char *time,
                                   const char *body, size_t body_len,

@@ -22,11 +22,11 @@ struct weir_ion_door {
     char *contact;      /**< "ok", "lost", or "unknown": no replica has said anything. */
     int64_t since_ms;   /**< When that began; 0: not known. */
     char *error;        /**< Why the contact was lost last. */
-    char *locked_by;    /**< Who locked it down; NULL: it is not. */
+    char *locked_by;    /**< The user that locked it down; NULL: it is not. */
     int64_t locked_ms;  /**< When. */
     char *note;         /**< Why. */
     char *last;         /**< JSON: the last command, or what came in its place. */
-    char *last_outcome; /**< Of it. */
+    char *last_outcome; /**< Its outcome. */
     char *last_person;
     int64_t last_ms;
 };

@@ -36,7 +36,7 @@ struct door;
 
 /** What a door is told at its start; all borrowed, and there until after close. */
 struct door_config {
-    const void *options; /**< Of the kind. */
+    const void *options; /**< Those of the kind. */
     const struct predict_spec *spec;
     struct door_board *board;
     size_t i_door; /**< In spec and board. */
@@ -87,13 +87,13 @@ struct door_ops {
 struct door_setup {
     const struct weir_door *door;
     struct door_board *board;
-    struct serving_slot *slot; /**< Who is on the allow list, and which doors are locked down. */
+    struct serving_slot *slot; /**< The allow list, and doors that are locked down. */
 };
 
 /** The consumer's side of all doors. */
 extern const struct sink_ops door_sink;
 
-/** Of an answer's text. @return false: it is none. */
+/** An answer from its text. @return false: it is none. */
 bool door_word_read(const char *text, enum door_word *out);
 
 /** {"id", "answer", "at", "said"} of a controller. @return INVALID if it is none. */

@@ -29,8 +29,8 @@ struct mqtt_link {
     struct mqtt_link_config config;
     struct weir_broker_place place;
     pthread_t thread;
-    const char *
-        refusal; /**< The link's thread's own: what the broker said to the last try; NULL: nothing. */
+    /** The link's thread's own: what the broker said to the last try; NULL: nothing. */
+    const char *refusal;
     /* Under lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -21,11 +21,11 @@ struct mqtt_link;
 /** All borrowed, and there until the link is closed. Functions are called on the link's thread. */
 struct mqtt_link_config {
     const struct weir_broker *broker;
-    const char *availability; /**< Topic that is "online", retained, while it is connected, and else
-                                   "offline"; NULL: none. */
+    /** Topic that is "online", retained, while it is connected, and else "offline"; NULL: none. */
+    const char *availability;
     const char *topics[MQTT_LINK_TOPICS_MAX]; /**< That are listened to; NULL: no more. */
     void (*heard)(void *context, const char *topic, const char *text, size_t len);
-    /** Connected anew; must not publish with a wait. NULL: nobody asks. */
+    /** It is connected again; must not publish with a wait. NULL: nobody asks. */
     void (*connected)(void *context, struct mqtt_link *link);
     void *context;
 };

@@ -40,8 +40,8 @@ struct predict_spec {
     size_t n_sinks;
     struct weir_door doors[WEIR_DOORS_MAX];
     size_t n_doors;
-    char *
-        door_programs; /**< Not of the file: folder of programs of doors; NULL: WEIR_DOOR_PROGRAMS. */
+    /** Not of the file: folder of programs of doors; NULL: WEIR_DOOR_PROGRAMS. */
+    char *door_programs;
     int64_t health_window, health_interval_ms, health_frozen_after_ms;
 };
 

@@ -40,8 +40,10 @@ class Doors(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, True)
         cls.ports = {name: free_port() for name in ("broker", "frames", "hook")}
         (cls.folder / "mosquitto.conf").write_text(
-            f"listener {cls.ports['broker']} 127.0.0.1\nallow_anonymous true\npersistence true\n"
-            f"persistence_location {cls.folder}/\n")
+            f"listener {cls.ports['broker']} 127.0.0.1\nallow_anonymous true\npersistence true\nuser root\n"
+            f"password_file {cls.folder}/passwords\npersistence_location {cls.folder}/\n")
+        (cls.folder / "passwords").write_text("")
+        subprocess.run([shutil.which("mosquitto_passwd"), "-b", cls.folder / "passwords", "weir", "one two"], check=True)
         cls.programs = {}
         cls.addClassCleanup(lambda: [cls.end(name) for name in list(cls.programs)])
         cls.begin("broker")
@@ -55,6 +57,8 @@ class Doors(unittest.TestCase):
             for photo in range(4):
                 server.request("PUT", f"/api/v1/datasets/faces/files/p{person}/{photo}.pgm", drawn_face(person, photo))
         server.post("/datasets/faces/versions")
+        broker = {"url": f"mqtt://127.0.0.1:{cls.ports['broker']}", "user": "weir", "secrets": ["password=broker"]}
+        server.request("PUT", "/api/v1/projects/default/secrets/broker", {"value": "one two"})
         server.post("/ions", {
             "kind": "ion", "name": "site",
             "pipelines": [
@@ -62,10 +66,11 @@ class Doors(unittest.TestCase):
                  "parameters": {"epochs": 2, "batch_size": 16}, "triggers": {"manual": True}},
                 {"name": "look", "type": "prediction",
                  "source": {"kind": "http", "listen": f"127.0.0.1:{cls.ports['frames']}"},
-                 "doors": [{"name": "door-1", "by": {"kind": "mqtt", "url": f"mqtt://127.0.0.1:{cls.ports['broker']}"}},
+                 "doors": [{"name": "door-1", "by": {"kind": "mqtt", "discovery": True, **broker}},
                            {"name": "gate", "by": {"kind": "webhook", "url": f"http://127.0.0.1:{cls.ports['hook']}/",
                                                    "secrets": ["secret=hook-key"]},
                             "schedule": [{"people": ["p2"]}]}],
+                 "sinks": [{"kind": "mqtt", "topic": "site/{camera}", "last": True, **broker}],
                  "gallery": {"dataset": "faces", "false_accept_rate": 0.01, "default": "allow"}}],
             "links": [{"from": "training", "to": "look", "policy": "always-update"}]})
         server.post("/ions/site/trigger", {"pipeline": "training"})
@@ -140,6 +145,15 @@ class Doors(unittest.TestCase):
         self.assertEqual({one["person"] for one in self.opened("hook")}, {"p2"})
         wait_until(lambda: self.door()["last_outcome"] == "done" and self.door()["contact"] == "ok", 12, "what people see of it")
         self.assertIn("done", self.server.weir("get", "doors")[1])
+
+    def test_1_decisions_and_the_door_are_at_the_broker(self):
+        decision = self.decide("aside", 1)
+        wait_until(lambda: self.server.get("/decisions?ion=site&camera=aside")["items"], 5, "the decision")
+        payload, is_retained = self.heard("site/aside")
+        self.assertEqual((json.loads(payload)["id"], is_retained), (decision["id"], True))
+        self.assertEqual(self.heard("site/availability"), ("online", True))
+        config = json.loads(self.heard("homeassistant/binary_sensor/weir_default/door-1/config")[0])
+        self.assertEqual(config["state_topic"], f"{TOPIC}/state")
 
     def test_2_a_door_that_is_locked_down_stays_shut(self):
         before = len([one for one in self.opened() if one["verb"] == "open"])

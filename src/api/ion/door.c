@@ -1,4 +1,4 @@
-/** Doors: how they stand, locked down and released by hand, and who is told of a barred person at one. */
+/** Doors: how they stand, locked down and released by hand, and alerts of barred people. */
 #include "ion/door.h"
 #include "api/core/answer.h"
 #include "api/core/args.h"

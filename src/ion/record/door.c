@@ -89,7 +89,7 @@ static int64_t time_in(const json_t *object, const char *member)
     return text != NULL && weir_time_parse(text, &time_ms) == WEIR_OK ? time_ms : 0;
 }
 
-/* Of several replicas that of the last command counts; what is wrong with one is what is wrong. */
+/* The replica with the last command says the state; contact is lost if one has lost it. */
 static void hear(const json_t *said, struct weir_arena *arena, struct weir_ion_door *door)
 {
     const json_t *last = json_object_get(said, "last");

@@ -81,7 +81,7 @@ static void heard(void *context, const char *topic, const char *text, size_t len
     }
 }
 
-/* Home Assistant sees whether it is open; opening it is for who is let in. */
+/* Home Assistant sees whether it is open; it does not open it. */
 static void discover(void *context, struct mqtt_link *link)
 {
     struct door *door = context;
