@@ -288,9 +288,10 @@ static void open_for(struct sink *sink, const json_t *decision, int64_t issued_m
         .id = last->command, .text = weir_json_text(json, &arena), .pulse_ms = door->pulse_ms};
     weir_status status = send_until(sink, &command, issued_ms + door->valid_ms, &answer, &why);
     bool is_done = take_answer(sink, status, &answer, &why, last);
-    bool is_shut = !is_done && strcmp(last->outcome, SILENT) != 0; /* a silent one may have opened */
-    if (is_shut && sink->hold_ms == 0) {
-        door_board_close(sink->setup->board, index_of(sink));
+    bool is_known = strcmp(last->outcome, SILENT) != 0; /* a silent one may have opened */
+    if (is_known && sink->hold_ms == 0) {
+        door_board_until(sink->setup->board, index_of(sink),
+                         is_done ? weir_mono_ms() + door->pulse_ms : 0);
     }
     note(sink, last, is_done);
     json_decref(json);
@@ -391,7 +392,7 @@ static void lock(struct sink *sink, bool is_locked_down)
 {
     bool is_done = send_own(sink, "lock", 0);
     if (is_done) {
-        door_board_close(sink->setup->board, index_of(sink));
+        door_board_until(sink->setup->board, index_of(sink), 0);
     }
     sink->hold_ms = 0;
     sink->lock_ms = is_locked_down && !is_done ? weir_mono_ms() + LOCK_EVERY_MS : 0;

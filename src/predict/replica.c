@@ -225,7 +225,7 @@ static weir_status start(struct weir_host_run *run, const void *given, struct we
     const struct options *chosen = given;
     struct predict_spec *spec = WEIR_ARENA_NEW(arena, struct predict_spec);
     struct replica *replica;
-    (void)run; /* a replica that breaks ends at once */
+    (void)run;                      /* a replica that breaks ends at once */
     (void)signal(SIGPIPE, SIG_IGN); /* programs of doors, and brokers, that are gone */
     WEIR_TRY(predict_spec_load(chosen->host.spec, arena, spec, err));
     weir_host_options_apply(&chosen->host, &spec->host);

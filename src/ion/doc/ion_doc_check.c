@@ -61,14 +61,16 @@ static weir_status check_door_names(const struct weir_ion_doc *doc, struct weir_
     WEIR_AUTO(weir_json_auto_free) json_t *seen = json_object();
     for (size_t i = 0; i < doc->n_pipelines; i++) {
         const char *text = doc->pipelines[i].doors;
-        WEIR_AUTO(weir_json_auto_free) json_t *doors = json_loads(text != NULL ? text : "[]", 0, NULL);
+        WEIR_AUTO(weir_json_auto_free)
+        json_t *doors = json_loads(text != NULL ? text : "[]", 0, NULL);
         for (size_t k = 0; k < json_array_size(doors); k++) {
             const char *name = json_string_value(json_object_get(json_array_get(doors, k), "name"));
             if (json_object_get(seen, name) != NULL) {
-                return weir_error_set(err, WEIR_ERR_INVALID,
-                                      "$.pipelines[%zu].doors[%zu].name: another pipeline has a door "
-                                      "\"%s\": doors of an ION have names of their own",
-                                      i, k, name);
+                return weir_error_set(
+                    err, WEIR_ERR_INVALID,
+                    "$.pipelines[%zu].doors[%zu].name: another pipeline has a door "
+                    "\"%s\": doors of an ION have names of their own",
+                    i, k, name);
             }
             json_object_set_new(seen, name, json_true());
         }

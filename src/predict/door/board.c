@@ -77,10 +77,10 @@ bool door_board_open(struct door_board *board, size_t i, int64_t now_ms, int64_t
     return may_open;
 }
 
-void door_board_close(struct door_board *board, size_t i)
+void door_board_until(struct door_board *board, size_t i, int64_t until_ms)
 {
     pthread_mutex_lock(&board->lock);
-    board->at[i].open_until_ms = 0;
+    board->at[i].open_until_ms = until_ms;
     pthread_mutex_unlock(&board->lock);
 }
 

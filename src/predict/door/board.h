@@ -48,8 +48,8 @@ void door_board_tell(struct door_board *board);
  *  nothing has changed. */
 bool door_board_open(struct door_board *board, size_t i, int64_t now_ms, int64_t for_ms);
 
-/** Door i was not opened, or is no longer held. */
-void door_board_close(struct door_board *board, size_t i);
+/** It is known now how long door i is open (monotonic time); 0: it is not. */
+void door_board_until(struct door_board *board, size_t i, int64_t until_ms);
 
 void door_board_said(struct door_board *board, size_t i, enum door_state state);
 void door_board_jammed(struct door_board *board, size_t i, bool is_jammed);

@@ -174,7 +174,7 @@ START_TEST(interlocked_doors_are_never_open_together)
             ck_assert_int_eq(door_board_state(&board, i, now),
                              open_until[i] > now ? DOOR_STATE_OPEN : DOOR_STATE_UNKNOWN);
             if (below(&rng, 6) == 0) {
-                door_board_close(&board, i);
+                door_board_until(&board, i, 0);
                 open_until[i] = 0;
             }
             now += below(&rng, 40);
