@@ -347,8 +347,13 @@ static weir_status publish_locked(struct mqtt_link *link, const struct mqtt_mess
     link->is_acked = false;
     link->acked_reason = 0;
     send_to(link->client, message, &link->acked_mid, &rc);
-    return rc != 0 ? refuse(rc, message->topic, err)
-                   : wait_for_ack(link, link->client, timeout_ms, err);
+    if (rc != 0) {
+        return refuse(rc, message->topic, err);
+    }
+    WEIR_TRY(wait_for_ack(link, link->client, timeout_ms, err));
+    return message->needs_listener && link->acked_reason == MQTT_RC_NO_MATCHING_SUBSCRIBERS
+               ? weir_error_set(err, WEIR_ERR_UNAVAILABLE, "nobody listens to %s", message->topic)
+               : WEIR_OK;
 }
 
 weir_status mqtt_link_publish(struct mqtt_link *link, const struct mqtt_message *message,

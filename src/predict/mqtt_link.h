@@ -33,7 +33,8 @@ struct mqtt_link_config {
 struct mqtt_message {
     const char *topic, *text;
     bool is_retained;
-    int64_t expiry_ms; /**< The broker throws it away after that, in whole seconds; 0: never. */
+    bool needs_listener; /**< Nobody listens to its topic: UNAVAILABLE, if the broker says so. */
+    int64_t expiry_ms;   /**< The broker throws it away after that, in whole seconds; 0: never. */
 };
 
 weir_status mqtt_link_open(const struct mqtt_link_config *config, struct mqtt_link **out,

@@ -24,7 +24,8 @@ struct door {
     /* Under lock. */
     char waits_for[WEIR_UUID_BYTES]; /**< The command that is to be answered; "": none is. */
     bool has_answer, is_cancelled;
-    bool is_away; /**< Its controller is, by its last will. */
+    bool is_away;    /**< Its controller is, by its last will. */
+    int n_farewells; /**< How often that has said so. */
     struct door_answer answer;
 };
 
@@ -77,6 +78,8 @@ static void heard(void *context, const char *topic, const char *text, size_t len
     } else if (strcmp(topic, door->topics[AVAILABILITY]) == 0) {
         pthread_mutex_lock(&door->lock);
         door->is_away = len == strlen("offline") && memcmp(text, "offline", len) == 0;
+        door->n_farewells += door->is_away;
+        pthread_cond_broadcast(&door->changed);
         pthread_mutex_unlock(&door->lock);
     }
 }
@@ -113,7 +116,9 @@ static weir_status wait_for_answer(struct door *door, const struct timespec *dea
 {
     int rc = 0;
     pthread_mutex_lock(&door->lock);
-    while (!door->has_answer && !door->is_cancelled && rc != ETIMEDOUT) {
+    int n_before = door->n_farewells; /* one that goes now does not answer any more */
+    while (!door->has_answer && !door->is_cancelled && rc != ETIMEDOUT &&
+           door->n_farewells == n_before) {
         rc = weir_cond_wait_until(&door->changed, &door->lock, deadline);
     }
     bool is_answered = door->has_answer;
@@ -131,8 +136,10 @@ static weir_status send_command(struct door *door, const struct door_command *co
                                 struct weir_error *err)
 {
     struct timespec deadline = weir_deadline_after(timeout_ms);
-    const struct mqtt_message message = {
-        .topic = door->topics[COMMAND], .text = command->text, .expiry_ms = timeout_ms};
+    const struct mqtt_message message = {.topic = door->topics[COMMAND],
+                                         .text = command->text,
+                                         .needs_listener = true,
+                                         .expiry_ms = timeout_ms};
     pthread_mutex_lock(&door->lock);
     (void)snprintf(door->waits_for, sizeof door->waits_for, "%s", command->id);
     door->has_answer = false;
