@@ -13,8 +13,8 @@ static const struct weir_kind *const kinds[] = {
 };
 
 const struct weir_registry weir_doors = {
-    .noun = "door",
-    .plural = "doors",
+    .noun = "door-kind",
+    .plural = "door-kinds",
     .doc = "What opens a door when a prediction pipeline lets somebody in.",
     .kinds = kinds,
     .n_kinds = WEIR_ARRAY_LEN(kinds),

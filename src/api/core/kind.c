@@ -36,7 +36,7 @@ struct kind_record {
 // clang-format off
 static const struct weir_field kind_fields[] = {
     WEIR_FIELD(kind_record, id,         TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "NOUN/NAME"),
-    WEIR_FIELD(kind_record, noun,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is a kind of: source, sink, stage, door, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter, proof or detector"),
+    WEIR_FIELD(kind_record, noun,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is a kind of: source, sink, stage, door-kind, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter, proof or detector"),
     WEIR_FIELD(kind_record, plural,     TEXT, WEIR_FIELD_READ_ONLY, "", "Several of those"),
     WEIR_FIELD(kind_record, name,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What people write"),
     WEIR_FIELD(kind_record, is_planned, BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Known, and not in this version"),
