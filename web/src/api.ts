@@ -1068,7 +1068,7 @@ export interface Kind {
     id: string // NOUN/NAME
     is_planned: boolean // Known, and not in this version
     name: string | null // What people write
-    /** What it is a kind of: source, sink, stage, door-kind, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter or proof */
+    /** What it is a kind of: source, sink, stage, door-kind, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter, proof or detector */
     noun: string | null
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown
