@@ -87,7 +87,8 @@ static void serve_lists(const char *locked)
     const char *names[] = {locked};
     const struct lists lists = {
         .allow = allow, .n_allow = 1, .locked = names, .n_locked = locked != NULL};
-    serving_slot_publish(&slot, serving_create(NULL, NULL, NULL, &lists, 1, 1));
+    const struct serving_parts none = {0};
+    serving_slot_publish(&slot, serving_create(&none, &lists, 1, 1));
 }
 
 static void set_up(void)
