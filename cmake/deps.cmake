@@ -64,6 +64,8 @@ weir_dep(png libpng libpng-dev)
 weir_dep(zlib zlib zlib1g-dev)
 weir_dep(libav "libavcodec;libavformat;libavutil" libavformat-dev OPTIONAL "video: cameras, and files")
 weir_dep(ucx ucx libucx-dev OPTIONAL "messages between hosts over RDMA")
+weir_dep(mosquitto libmosquitto libmosquitto-dev OPTIONAL "doors and sinks of kind mqtt")
+weir_dep(modbus libmodbus libmodbus-dev OPTIONAL "doors of kind modbus")
 
 # Debian's CMake configuration of oneDNN wants the OpenCL development files: look for the files.
 find_path(DNNL_INCLUDE dnnl.h)

@@ -1,5 +1,7 @@
 #include "endpoint/endpoint.h"
 
+#include "endpoint/private.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@ struct common {
     const json_t *secrets;
 };
 
-static const struct weir_option common[] = {
+const struct weir_option endpoint_common[ENDPOINT_N_COMMON] = {
     WEIR_OPT_JSON(common, secrets, "secrets", JSON, 0, NULL, 0, 0,
                   "Options whose values are secrets of the project: a list of \"OPTION=NAME\""),
 };
@@ -34,8 +36,8 @@ const struct weir_registry weir_sources = {
     .doc = "Where a prediction pipeline's frames come from.",
     .kinds = sources,
     .n_kinds = WEIR_ARRAY_LEN(sources),
-    .common = common,
-    .n_common = WEIR_ARRAY_LEN(common),
+    .common = endpoint_common,
+    .n_common = ENDPOINT_N_COMMON,
     .planned = WEIR_WORDS("mqtt", "kafka", "nats", "redis"),
 };
 
@@ -45,9 +47,9 @@ const struct weir_registry weir_sinks = {
     .doc = "Where a prediction pipeline's decisions go, beside the server.",
     .kinds = sinks,
     .n_kinds = WEIR_ARRAY_LEN(sinks),
-    .common = common,
-    .n_common = WEIR_ARRAY_LEN(common),
-    .planned = WEIR_WORDS("mqtt", "kafka", "nats", "redis"),
+    .common = endpoint_common,
+    .n_common = ENDPOINT_N_COMMON,
+    .planned = WEIR_WORDS("kafka", "nats", "redis"),
 };
 
 /* ---- secrets --------------------------------------------------------------------------------- */
@@ -152,8 +154,8 @@ static json_t *items_of(const struct weir_kind *kind, const json_t *endpoint)
     return ops != NULL && ops->items != NULL ? json_object_get(endpoint, ops->items) : NULL;
 }
 
-static void secrets_of(const struct weir_registry *registry, json_t *endpoint, const char *place,
-                       weir_endpoint_secret_fn fn, void *context)
+void endpoint_secrets(const struct weir_registry *registry, json_t *endpoint, const char *place,
+                      weir_endpoint_secret_fn fn, void *context)
 {
     const struct weir_kind *kind = kind_of(registry, endpoint);
     json_t *item;
@@ -176,11 +178,11 @@ void weir_endpoints_secrets(json_t *source, json_t *list, weir_endpoint_secret_f
     char place[32];
     json_t *sink;
     size_t i;
-    secrets_of(&weir_sources, source, "source", fn, context);
+    endpoint_secrets(&weir_sources, source, "source", fn, context);
     json_array_foreach(list, i, sink)
     {
         (void)snprintf(place, sizeof place, "sink_%zu", i);
-        secrets_of(&weir_sinks, sink, place, fn, context);
+        endpoint_secrets(&weir_sinks, sink, place, fn, context);
     }
 }
 
@@ -201,9 +203,9 @@ static weir_status check_item_secrets(const struct weir_kind *kind, const json_t
     return WEIR_OK;
 }
 
-static weir_status read_one(const struct weir_registry *registry, const json_t *endpoint,
-                            const char *where, struct weir_arena *arena,
-                            struct weir_configured *out, struct weir_error *err)
+weir_status endpoint_read(const struct weir_registry *registry, const json_t *endpoint,
+                          const char *where, struct weir_arena *arena, struct weir_configured *out,
+                          struct weir_error *err)
 {
     WEIR_AUTO(weir_json_auto_free) json_t *own = json_copy((json_t *)endpoint);
     (void)json_object_del(own, "secrets");
@@ -224,7 +226,7 @@ weir_status weir_endpoints_read(const json_t *source, const json_t *list, const 
     const json_t *sink;
     size_t i;
     char *place = weir_arena_printf(arena, "%s.source", where);
-    WEIR_TRY(read_one(&weir_sources, source, place, arena, out_source, err));
+    WEIR_TRY(endpoint_read(&weir_sources, source, place, arena, out_source, err));
     if (list != NULL && !json_is_null(list) && !json_is_array(list)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s.sinks: expected an array", where);
     }
@@ -235,7 +237,7 @@ weir_status weir_endpoints_read(const json_t *source, const json_t *list, const 
     json_array_foreach(list, i, sink)
     {
         place = weir_arena_printf(arena, "%s.sinks[%zu]", where, i);
-        WEIR_TRY(read_one(&weir_sinks, sink, place, arena, &out_sinks[i], err));
+        WEIR_TRY(endpoint_read(&weir_sinks, sink, place, arena, &out_sinks[i], err));
     }
     *out_n_sinks = json_array_size(list);
     return WEIR_OK;

@@ -1,4 +1,4 @@
-#include "endpoint/endpoint.h"
+#include "endpoint/door.h"
 #include "framework/job_plan.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 struct job_predict {
     char *ion, *pipeline;
     int64_t replicas;
-    const json_t *source, *sinks, *health;
+    const json_t *source, *sinks, *doors, *health;
     bool sandbox;
     char *dir, *sandbox_dir;
 };
@@ -26,6 +26,8 @@ static const struct weir_option options[] = {
                   "Where frames come from: a source"),
     WEIR_OPT_JSON(job_predict, sinks, "sinks", JSON, 0, NULL, 0, 0,
                   "Where decisions go: a list of sinks"),
+    WEIR_OPT_JSON(job_predict, doors, "doors", JSON, 0, NULL, 0, 0,
+                  "What is opened for whom it lets in: a list of doors"),
     WEIR_OPT_JSON(job_predict, health, "health", JSON, 0, NULL, 0, 0,
                   "Watching for drift: {window, interval_ms, frozen_after_ms}"),
     WEIR_OPT_JSON(
@@ -54,11 +56,15 @@ static weir_status check_predict(const json_t *spec, struct weir_arena *arena,
     }
     WEIR_TRY(weir_kind_read(&weir_job_predict, spec, "$.spec", arena, &read, err));
     const struct job_predict *predict = read.options;
-    return weir_endpoints_read(predict->source, predict->sinks, "$.spec", arena, &source, sinks,
-                               &n_sinks, err);
+    WEIR_TRY(weir_endpoints_read(predict->source, predict->sinks, "$.spec", arena, &source, sinks,
+                                 &n_sinks, err));
+    return weir_doors_read(predict->doors, "$.spec", predict->replicas, arena,
+                           WEIR_ARENA_ARRAY(arena, WEIR_DOORS_MAX, struct weir_door), &n_sinks,
+                           err);
 }
 
-/* In place of each sink a file in the job's own folder: nothing that the document names is written. */
+/* In place of each sink a file in the job's own folder, and no doors: nothing that the document names is written or
+ * opened. */
 static void put_sandbox(const struct job_plan *plan, const struct job_predict *predict,
                         int64_t rank, json_t *spec)
 {
@@ -73,6 +79,7 @@ static void put_sandbox(const struct job_plan *plan, const struct job_predict *p
                                           (long long)rank, i)));
     }
     json_object_set_new(spec, "sinks", sinks);
+    (void)json_object_del(spec, "doors");
     json_object_set_new(spec, "sandbox_dir", json_string(dir));
 }
 
@@ -93,12 +100,13 @@ static void add_secret(void *context, const struct weir_endpoint_secret *secret)
     json_array_append_new(context, json_sprintf("%s=%s", secret->variable, secret->name));
 }
 
-/* Those that its source and sinks name: as any job's they come by the environment. */
+/* Those that its source, sinks and doors name: as any job's they come by the environment. */
 static json_t *name_secrets(const json_t *spec)
 {
     json_t *list = json_array();
     weir_endpoints_secrets(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
                            add_secret, list);
+    weir_doors_secrets(json_object_get(spec, "doors"), add_secret, list);
     return list;
 }
 
@@ -112,6 +120,7 @@ static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
     WEIR_TRY(job_plan_room(plan, n_replicas, err));
     for (int64_t rank = 0; rank < n_replicas; rank++) {
         json_t *spec = job_plan_spec(plan);
+        json_object_set_new(spec, "project", json_string(job->project));
         json_object_set_new(spec, "replica", json_sprintf("%s-%lld", job->id, (long long)rank));
         json_object_set_new(
             spec, "dir",
@@ -131,8 +140,9 @@ static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
 static weir_status visit_paths(const json_t *spec, const char *where, weir_option_path_fn fn,
                                void *context)
 {
-    return weir_endpoints_paths(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
-                                where, fn, context);
+    WEIR_TRY(weir_endpoints_paths(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
+                                  where, fn, context));
+    return weir_doors_paths(json_object_get(spec, "doors"), where, fn, context);
 }
 
 static const struct weir_kind_words words[] = {

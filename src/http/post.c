@@ -13,6 +13,7 @@
 #define ANSWER_MAX_BYTES ((size_t)64 << 10)
 #define RETRY_MAX_S      86400
 #define HEADERS_MAX      5
+#define KEY_MAX          4096 /* as long as an option's text */
 
 struct weir_poster {
     struct weir_http_client *client; /**< NULL: none yet. */
@@ -33,6 +34,40 @@ void weir_post_signature(const char *secret, const char *time, const char *body,
     crypto_auth_hmacsha256_final(&state, sum);
     (void)sodium_bin2hex(out, WEIR_POST_SIGNATURE_BYTES, sum, sizeof sum);
     sodium_memzero(&state, sizeof state);
+}
+
+/* The key that a secret stands for: the bytes of "whsec_BASE64", else its own. @return How many. */
+static size_t standard_key(const char *secret, unsigned char *out, size_t size)
+{
+    static const char mark[] = "whsec_";
+    size_t len = strlen(secret);
+    if (strncmp(secret, mark, sizeof mark - 1) == 0 &&
+        weir_base64_decode(secret + sizeof mark - 1, out, size, &len) == WEIR_OK) {
+        return len;
+    }
+    len = WEIR_MIN(strlen(secret), size);
+    memcpy(out, secret, len);
+    return len;
+}
+
+void weir_post_signature_standard(const char *secret, const char *id, const char *time,
+                                  const char *body, size_t body_len,
+                                  char out[WEIR_POST_STANDARD_BYTES])
+{
+    crypto_auth_hmacsha256_state state;
+    unsigned char sum[crypto_auth_hmacsha256_BYTES], key[KEY_MAX];
+    size_t key_len = standard_key(secret, key, sizeof key);
+    crypto_auth_hmacsha256_init(&state, key, key_len);
+    crypto_auth_hmacsha256_update(&state, (const unsigned char *)id, strlen(id));
+    crypto_auth_hmacsha256_update(&state, (const unsigned char *)".", 1);
+    crypto_auth_hmacsha256_update(&state, (const unsigned char *)time, strlen(time));
+    crypto_auth_hmacsha256_update(&state, (const unsigned char *)".", 1);
+    crypto_auth_hmacsha256_update(&state, (const unsigned char *)body, body_len);
+    crypto_auth_hmacsha256_final(&state, sum);
+    memcpy(out, "v1,", 3);
+    (void)weir_base64_encode(sum, sizeof sum, out + 3);
+    sodium_memzero(&state, sizeof state);
+    sodium_memzero(key, sizeof key);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -125,9 +160,19 @@ static size_t make_headers(const struct weir_post *post, struct weir_arena *aren
     if (post->id == NULL) {
         return n;
     }
-    char time[24], signature[WEIR_POST_SIGNATURE_BYTES];
+    char time[24], signature[WEIR_POST_SIGNATURE_BYTES], standard[WEIR_POST_STANDARD_BYTES];
     (void)snprintf(time, sizeof time, "%" PRId64, post->now_ms / 1000);
     headers[n++] = "User-Agent: weir";
+    if (post->is_standard) {
+        headers[n++] = weir_arena_printf(arena, "webhook-id: %s", post->id);
+        headers[n++] = weir_arena_printf(arena, "webhook-timestamp: %s", time);
+        if (post->secret != NULL) {
+            weir_post_signature_standard(post->secret, post->id, time, post->body,
+                                         strlen(post->body), standard);
+            headers[n++] = weir_arena_printf(arena, "webhook-signature: %s", standard);
+        }
+        return n;
+    }
     headers[n++] = weir_arena_printf(arena, "Weir-Delivery: %s", post->id);
     headers[n++] = weir_arena_printf(arena, "Weir-Timestamp: %s", time);
     if (post->secret != NULL) {

@@ -11,7 +11,9 @@
  *
  * The receiver finds the headers Weir-Delivery (an identifier, the same with each try), Weir-Timestamp
  * (seconds since 1970) and, with a secret, Weir-Signature: "v1=" and the HMAC-SHA256 of "TIMESTAMP.BODY"
- * in hexadecimal.
+ * in hexadecimal. Or what Standard Webhooks 1.0 say: webhook-id, webhook-timestamp and webhook-signature,
+ * "v1," and the HMAC-SHA256 of "ID.TIMESTAMP.BODY" in base64; a secret of the form "whsec_BASE64" stands for
+ * the bytes in it.
  */
 #ifndef WEIR_HTTP_POST_H
 #define WEIR_HTTP_POST_H
@@ -35,6 +37,7 @@ struct weir_post {
     const char *basic;   /**< "USER:PASSWORD" of the header Authorization: Basic; NULL: none. */
     const char *secret;  /**< Key of the signature; NULL: none. */
     const char *id;      /**< The message's; NULL: neither identifier nor time nor signature. */
+    bool is_standard;    /**< The headers of Standard Webhooks, in place of ours. */
     const char *body;    /**< JSON. */
     int64_t now_ms;      /**< Wall clock. */
     int64_t timeout_ms;  /**< For all of it. */
@@ -67,6 +70,12 @@ bool weir_poster_is_stopped(struct weir_poster *poster);
 weir_status weir_poster_post(struct weir_poster *poster, const struct weir_post *post,
                              struct weir_arena *arena, struct weir_post_answer *answer,
                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The signature of Standard Webhooks 1.0: "v1,BASE64". Pure. */
+#define WEIR_POST_STANDARD_BYTES 48
+void weir_post_signature_standard(const char *secret, const char *id, const char *time,
+                                  const char *body, size_t body_len,
+                                  char out[WEIR_POST_STANDARD_BYTES]);
 
 /** Pure. */
 void weir_post_signature(const char *secret, const char *time, const char *body, size_t body_len,

@@ -82,6 +82,21 @@ START_TEST(a_signature_is_hmac_sha256)
 
 END_TEST
 
+/* The example of the specification, and a secret that is its own key; as Python's hmac has them. */
+START_TEST(a_standard_signature_is_as_the_specification_has_it)
+{
+    static const char body[] = "{\"test\": 2432232314}";
+    char out[WEIR_POST_STANDARD_BYTES];
+    weir_post_signature_standard("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+                                 "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", body,
+                                 sizeof body - 1, out);
+    ck_assert_str_eq(out, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    weir_post_signature_standard("plain", "a", "1", "{}", 2, out);
+    ck_assert_str_eq(out, "v1,9gANenXI7azKMUSDjUP7zfn/2LL7b0dhDFZeVWclj6E=");
+}
+
+END_TEST
+
 START_TEST(an_answer_says_whether_a_second_try_would_end_alike)
 {
     static const struct {
@@ -154,6 +169,7 @@ START_TEST(a_stop_ends_the_post_in_progress_and_each_after_it)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("post", set_up, tear_down, a_signature_is_hmac_sha256,
+                    a_standard_signature_is_as_the_specification_has_it,
                     an_answer_says_whether_a_second_try_would_end_alike,
                     an_error_does_not_say_where_the_message_went,
                     a_stop_ends_the_post_in_progress_and_each_after_it)

@@ -19,8 +19,9 @@
 /** Where secrets lie in an ION's document, and in what a replica must serve (base/secret.h). */
 #define WEIR_ION_SECRETS                                                                           \
     "pipelines.*.source.token pipelines.*.source.password pipelines.*.source.cameras.*.password "  \
-    "pipelines.*.sinks.*.token "                                                                   \
-    "pipelines.*.sinks.*.password pipelines.*.sinks.*.secret pipelines.*.parameters.env.*"
+    "pipelines.*.sinks.*.token pipelines.*.sinks.*.password pipelines.*.sinks.*.secret "           \
+    "pipelines.*.doors.*.by.token pipelines.*.doors.*.by.password pipelines.*.doors.*.by.secret "  \
+    "pipelines.*.parameters.env.*"
 #define WEIR_DEPLOYMENT_SECRETS                                                                    \
     "source.token source.password source.cameras.*.password sinks.*.token sinks.*.password "       \
     "sinks.*.secret"

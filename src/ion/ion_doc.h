@@ -52,6 +52,7 @@ struct weir_ion_doc_pipeline {
     int64_t gpus;             /**< Accelerators of each replica. */
     char *source;             /**< JSON object with "kind". */
     char *sinks;              /**< JSON array of objects with "kind". */
+    char *doors;              /**< JSON array (endpoint/door.h). */
     char *stages;             /**< JSON array; what is written, or what stands for none. */
     bool embeds;              /**< The stages need a model of embeddings; else a classifier. */
     char *detector;           /**< Model that a stage finds with; NULL: none does. */
@@ -136,7 +137,7 @@ weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
  * Can this version serve what the document describes? For documents that are applied; a stored one
  * is read as it is.
  * @return INVALID with the place: a path of a source or sink that is relative or still holds a
- * template's mark ("@WORK@"); a chain of policies that goes on behind one that must end it.
+ * template's mark ("@WORK@"); two doors of one name; a chain of policies that goes on behind one that must end it.
  */
 weir_status weir_ion_doc_check(const struct weir_ion_doc *doc,
                                struct weir_error *err) WEIR_MUST_CHECK;

@@ -210,6 +210,16 @@ struct weir_ion_member {
     int64_t time_ms;
 };
 
+/** A door that is locked down by hand (ion/door.h). */
+struct weir_ion_lock_down {
+    char *id; /**< "ION:DOOR" */
+    char *ion;
+    char *door;
+    char *note; /**< NULL: none. */
+    char *actor;
+    int64_t time_ms;
+};
+
 /** Everything the step looks at. Arrays are in the arena; the step may replace and extend them. */
 struct weir_ion_state {
     struct weir_ion ion;
@@ -222,6 +232,8 @@ struct weir_ion_state {
     size_t n_triggers;
     const struct weir_ion_member *members; /**< By person. */
     size_t n_members;
+    const struct weir_ion_lock_down *lock_downs; /**< By door. */
+    size_t n_lock_downs;
     const struct weir_ion_replica *replicas; /**< Last reports. */
     size_t n_replicas;
 };
@@ -302,9 +314,9 @@ enum weir_ion_event_type {
                                 actor, note. */
     WEIR_ION_EVENT_SET,      /**< link, models[0]: a version of any model serves there, unasked;
                                 actor, note. */
-    WEIR_ION_EVENT_PAUSE,   /**< pipeline (NULL = all), actor: no training begins, replicas stop. */
-    WEIR_ION_EVENT_RESUME,  /**< The same: what was wanted meanwhile begins. */
-    WEIR_ION_EVENT_LISTS,   /**< Members have changed (state->members are the new ones). */
+    WEIR_ION_EVENT_PAUSE,  /**< pipeline (NULL = all), actor: no training begins, replicas stop. */
+    WEIR_ION_EVENT_RESUME, /**< The same: what was wanted meanwhile begins. */
+    WEIR_ION_EVENT_LISTS, /**< Members have changed (state->members and lock_downs are the new ones). */
     WEIR_ION_EVENT_REPLICA, /**< pipeline: a replica reported (state->replicas are the new ones). */
     WEIR_ION_EVENT_STARTED, /**< pipeline, training (0 for replicas), job, run: the start was
                                carried out. */

@@ -27,8 +27,8 @@
 /** Where secrets lie in a job's specification, and in the parameters of its run (base/secret.h). */
 #define WEIR_JOB_SECRETS                                                                           \
     "env.* files.* secret service.secret source.token source.password source.cameras.*.password "  \
-    "sinks.*.token "                                                                               \
-    "sinks.*.password sinks.*.secret"
+    "sinks.*.token sinks.*.password sinks.*.secret doors.*.by.token doors.*.by.password "          \
+    "doors.*.by.secret"
 
 extern const struct weir_resource weir_node_resource;
 extern const struct weir_resource weir_job_resource;

@@ -103,7 +103,9 @@ static void save(struct consumer *consumer)
 static weir_status take_batch(struct consumer *consumer, struct weir_error *err)
 {
     if (consumer->batch == NULL) {
-        WEIR_TRY(outbox_reader_next(consumer->reader, BATCH_MAX, IDLE_MS, &consumer->batch, err));
+        int64_t idle_ms = consumer->config.ops->idle_ms;
+        WEIR_TRY(outbox_reader_next(consumer->reader, BATCH_MAX, idle_ms > 0 ? idle_ms : IDLE_MS,
+                                    &consumer->batch, err));
         consumer->n_dealt = 0;
         consumer->most = BATCH_MAX;
     }
@@ -169,6 +171,9 @@ static void *consumer_main(void *context)
         }
         if (status == WEIR_OK) {
             status = deliver_batch(consumer, &retry_ms, &err);
+        }
+        if (consumer->config.ops->tick != NULL) {
+            consumer->config.ops->tick(consumer->sink);
         }
         if (outbox_reader_is_due(consumer->reader)) {
             save(consumer);
@@ -280,5 +285,8 @@ json_t *consumer_status(struct consumer *consumer)
     json_object_set_new(json, "name", json_string(consumer->config.name));
     json_object_set_new(json, "taken", json_integer(atomic_load(&consumer->n_taken)));
     json_object_set_new(json, "refused", json_integer(atomic_load(&consumer->n_refused)));
+    if (consumer->config.ops->describe != NULL) {
+        consumer->config.ops->describe(consumer->sink, json);
+    }
     return json;
 }

@@ -18,6 +18,8 @@ struct lists {
     size_t n_allow;
     const char **deny;
     size_t n_deny;
+    const char **locked; /**< Doors that are locked down by hand. */
+    size_t n_locked;
     enum verdict fallback; /**< Of a known person on no list. */
 };
 

@@ -444,6 +444,12 @@ weir_status deployer_start(const struct deployer_config *config, struct deployer
     return WEIR_OK;
 }
 
+void deployer_notify(void *context)
+{
+    const struct deployer *deployer = context;
+    weir_host_notify(deployer->host);
+}
+
 void deployer_stop(struct deployer *deployer)
 {
     if (deployer == NULL) {

@@ -54,6 +54,9 @@ struct deployer_config {
 weir_status deployer_start(const struct deployer_config *config, struct deployer **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The server is to hear at once how the replica stands. Any thread, until it stops. */
+void deployer_notify(void *deployer);
+
 /** Waits for the photo it is at. NULL is accepted. */
 void deployer_stop(struct deployer *deployer);
 

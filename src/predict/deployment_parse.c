@@ -171,6 +171,7 @@ weir_status deployment_parse(const json_t *json, struct weir_arena *arena, struc
     }
     WEIR_TRY(read_list(lists, "allow", arena, &found.lists.allow, &found.lists.n_allow, err));
     WEIR_TRY(read_list(lists, "deny", arena, &found.lists.deny, &found.lists.n_deny, err));
+    WEIR_TRY(read_list(lists, "locked", arena, &found.lists.locked, &found.lists.n_locked, err));
     WEIR_TRY(read_fallback(json, &found.lists.fallback, err));
     *out = found;
     return WEIR_OK;

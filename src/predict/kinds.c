@@ -1,6 +1,7 @@
 #include "predict/kinds.h"
 
 #include "endpoint/stage.h"
+#include "predict/door.h"
 #include "predict/sink.h"
 #include "predict/source.h"
 #include "predict/stage.h"
@@ -18,6 +19,9 @@ static const struct {
 #undef WEIR_KIND
 #define WEIR_KIND(name) {&weir_stage_##name##_kind, &stage_##name},
 #include "endpoint/stages.def"
+#undef WEIR_KIND
+#define WEIR_KIND(name) {&weir_door_##name##_kind, &door_##name},
+#include "endpoint/doors.def"
 #undef WEIR_KIND
 };
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "host/program.h"
 #include "predict/deployment.h"
+#include "predict/door.h"
 #include "predict/engine.h"
 #include "predict/kinds.h"
 #include "predict/left.h"
@@ -12,6 +13,7 @@
 #include "predict/source.h"
 #include "serve/executor_flags.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +33,9 @@ struct replica {
     struct engine *engine;
     struct deployer *deployer;
     struct left *left; /**< NULL: there is no server. */
-    struct consumer *consumers[1 + WEIR_ENDPOINT_SINKS_MAX];
+    struct door_board doors;
+    struct door_setup door_setups[WEIR_DOORS_MAX];
+    struct consumer *consumers[1 + WEIR_ENDPOINT_SINKS_MAX + WEIR_DOORS_MAX];
     size_t n_consumers;
     const struct source_ops *source_ops;
     struct source *source;
@@ -67,6 +71,20 @@ static weir_status open_outbox(struct replica *replica, struct weir_error *err)
     return outbox_open(&config, &replica->outbox, err);
 }
 
+static weir_status start_consumer(struct replica *replica, const char *name,
+                                  const struct sink_ops *ops, const void *options,
+                                  struct weir_error *err)
+{
+    const struct consumer_config config = {.name = name,
+                                           .ops = ops,
+                                           .options = options,
+                                           .spec = replica->spec,
+                                           .outbox = replica->outbox,
+                                           .pictures = replica->pictures,
+                                           .refused = replica->refused};
+    return consumer_start(&config, &replica->consumers[replica->n_consumers++], err);
+}
+
 static weir_status start_consumers(struct replica *replica, struct weir_error *err)
 {
     const struct predict_spec *spec = replica->spec;
@@ -77,14 +95,14 @@ static weir_status start_consumers(struct replica *replica, struct weir_error *e
         replica->left = left_start(spec);
     }
     for (size_t i = 0; i < spec->n_sinks; i++) {
-        const struct consumer_config config = {.name = spec->sinks[i].kind->name,
-                                               .ops = predict_ops_of(spec->sinks[i].kind),
-                                               .options = spec->sinks[i].options,
-                                               .spec = spec,
-                                               .outbox = replica->outbox,
-                                               .pictures = replica->pictures,
-                                               .refused = replica->refused};
-        WEIR_TRY(consumer_start(&config, &replica->consumers[replica->n_consumers++], err));
+        const struct weir_configured *sink = &spec->sinks[i];
+        WEIR_TRY(start_consumer(replica, sink->kind->name, predict_ops_of(sink->kind),
+                                sink->options, err));
+    }
+    for (size_t i = 0; i < spec->n_doors; i++) {
+        replica->door_setups[i] =
+            (struct door_setup){&spec->doors[i], &replica->doors, &replica->slot};
+        WEIR_TRY(start_consumer(replica, "door", &door_sink, &replica->door_setups[i], err));
     }
     return WEIR_OK;
 }
@@ -115,7 +133,9 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
                                                            .n_consumers = replica->n_consumers,
                                                            .source_ops = replica->source_ops,
                                                            .source = replica->source}};
-    return deployer_start(&deployer, &replica->deployer, err);
+    WEIR_TRY(deployer_start(&deployer, &replica->deployer, err));
+    door_board_listen(&replica->doors, deployer_notify, replica->deployer);
+    return WEIR_OK;
 }
 
 static weir_status start_parts(struct replica *replica, struct weir_error *err)
@@ -137,6 +157,7 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     struct replica *replica = weir_xalloc(sizeof *replica);
     *replica = (struct replica){.spec = spec, .source_ops = predict_ops_of(spec->source.kind)};
     serving_slot_init(&replica->slot);
+    door_board_init(&replica->doors, spec->doors, spec->n_doors);
     replica->intake = intake_create(&replica->source_ops->limits);
     weir_status status = start_parts(replica, err);
     if (status != WEIR_OK) {
@@ -160,6 +181,7 @@ void replica_stop(struct replica *replica)
     if (replica->source != NULL) {
         replica->source_ops->close(replica->source);
     }
+    door_board_listen(&replica->doors, NULL, NULL);
     deployer_stop(replica->deployer); /* Before the source and the outbox that it reports of. */
     engine_stop(replica->engine);
     bool is_flushed = replica->outbox == NULL || outbox_flush(replica->outbox, FLUSH_PATIENCE_MS);
@@ -176,6 +198,7 @@ void replica_stop(struct replica *replica)
     pictures_close(replica->pictures);
     refused_close(replica->refused);
     serving_slot_fini(&replica->slot);
+    door_board_fini(&replica->doors);
     intake_destroy(replica->intake);
     free(replica);
 }
@@ -185,11 +208,14 @@ void replica_stop(struct replica *replica)
 struct options {
     struct weir_host_options host; /* First: program.h. */
     struct executor_flags executor;
+    char *door_programs;
 };
 
 static const struct weir_option options[] = {
     WEIR_HOST_OPTIONS(options, "What to serve (spec.json)"),
     EXECUTOR_FLAGS(options),
+    WEIR_OPT(options, door_programs, "door-programs", 0, TEXT, WEIR_DOOR_PROGRAMS, 0, 0, "DIR",
+             "Folder of the programs that doors of kind command may start"),
     WEIR_HOST_OPTION_HELP(options),
 };
 
@@ -199,10 +225,13 @@ static weir_status start(struct weir_host_run *run, const void *given, struct we
     const struct options *chosen = given;
     struct predict_spec *spec = WEIR_ARENA_NEW(arena, struct predict_spec);
     struct replica *replica;
-    (void)run; /* a replica that breaks ends at once */
+    (void)run;                      /* a replica that breaks ends at once */
+    (void)signal(SIGPIPE, SIG_IGN); /* programs of doors, and brokers, that are gone */
     WEIR_TRY(predict_spec_load(chosen->host.spec, arena, spec, err));
     weir_host_options_apply(&chosen->host, &spec->host);
     WEIR_TRY(executor_flags_read(&chosen->executor, &spec->executor, err));
+    spec->door_programs = chosen->door_programs;
+    WEIR_TRY(doors_set_zone(spec, err));
     WEIR_TRY(replica_start(spec, &replica, err));
     *out = replica;
     return WEIR_OK;

@@ -30,6 +30,8 @@ struct serving *serving_create(const struct serving_parts *parts, const struct l
         .n_allow = lists->n_allow,
         .deny = copy_names(&serving->arena, lists->deny, lists->n_deny),
         .n_deny = lists->n_deny,
+        .locked = copy_names(&serving->arena, lists->locked, lists->n_locked),
+        .n_locked = lists->n_locked,
         .fallback = lists->fallback,
     };
     lists_sort(&serving->lists);

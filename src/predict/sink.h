@@ -14,6 +14,8 @@
  *          without its end (a kill in the middle of a write) cuts it off; its own writer writes it
  *          again. The file has a bound (rotated_file.h): what it held becomes PATH.1, PATH.2 …,
  *          and the oldest goes. While the file cannot be written the sink waits and tries again.
+ *   mqtt   A message to a broker for each decision, at least once: those that its broker has not taken
+ *          come again.
  *   webhook  A POST of each batch as JSON, signed (http/post.h). The receiver tells decisions that come
  *          again by their identifiers.
  */
@@ -59,6 +61,13 @@ struct sink_ops {
     /** What was taken must outlast a kill now: the place is about to be saved, and with it the number
      *  that is returned. NULL: it does so anyway; the number is 0. On the consumer's thread. */
     int64_t (*sync)(struct sink *sink);
+    /** Called at least every idle_ms between deliveries, for what has to be done in time. On the
+     *  consumer's thread. NULL: nothing has. */
+    void (*tick)(struct sink *sink);
+    int64_t idle_ms; /**< 0: 1 s. */
+    /** Add to what people see of the consumer (consumer_status), or say it better. Any thread; NULL: there is no
+     *  more to say. */
+    void (*describe)(struct sink *sink, json_t *status);
     /** A delivery in progress, or else the next, is to end soon. NULL: none lasts. Any thread. */
     void (*cancel)(struct sink *sink);
     void (*close)(struct sink *sink);

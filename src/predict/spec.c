@@ -9,6 +9,7 @@ static const struct weir_host_text texts[] = {
     {"ion", offsetof(struct predict_spec, ion), true},
     {"pipeline", offsetof(struct predict_spec, pipeline), true},
     {"job", offsetof(struct predict_spec, job), false},
+    {"project", offsetof(struct predict_spec, project), false},
     {"sandbox_dir", offsetof(struct predict_spec, sandbox_dir), false},
 };
 
@@ -58,12 +59,14 @@ static void fill_secret(void *context, const struct weir_endpoint_secret *secret
 }
 
 /* They are not named any more then. */
-static weir_status fill_secrets(json_t *source, json_t *sinks, struct weir_error *err)
+static weir_status fill_secrets(json_t *source, json_t *sinks, json_t *doors,
+                                struct weir_error *err)
 {
     const char *missing = NULL;
-    json_t *sink;
+    json_t *sink, *door;
     size_t i;
     weir_endpoints_secrets(source, sinks, fill_secret, &missing);
+    weir_doors_secrets(doors, fill_secret, &missing);
     if (missing != NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "secret %s is not in the environment",
                               missing);
@@ -73,6 +76,10 @@ static weir_status fill_secrets(json_t *source, json_t *sinks, struct weir_error
     {
         (void)json_object_del(sink, "secrets");
     }
+    json_array_foreach(doors, i, door)
+    {
+        (void)json_object_del(json_object_get(door, "by"), "secrets");
+    }
     return WEIR_OK;
 }
 
@@ -81,14 +88,17 @@ static weir_status read_rest(json_t *root, struct weir_arena *arena, void *spec,
 {
     struct predict_spec *out = spec;
     json_t *source = json_object_get(root, "source"), *sinks = json_object_get(root, "sinks");
+    json_t *doors = json_object_get(root, "doors");
     read_left(root, arena, out);
     WEIR_TRY(weir_host_read_ints(root, "$", &replicas, 1, out, err));
     WEIR_TRY(weir_host_read_ints(json_object_get(root, "health"), "$.health", health,
                                  WEIR_ARRAY_LEN(health), out, err));
     out->rank = rank_of(out->host.replica) % out->n_replicas;
-    WEIR_TRY(fill_secrets(source, sinks, err));
-    return weir_endpoints_read(source, sinks, "$", arena, &out->source, out->sinks, &out->n_sinks,
-                               err);
+    out->project = out->project != NULL ? out->project : weir_arena_strdup(arena, "default");
+    WEIR_TRY(fill_secrets(source, sinks, doors, err));
+    WEIR_TRY(weir_endpoints_read(source, sinks, "$", arena, &out->source, out->sinks, &out->n_sinks,
+                                 err));
+    return weir_doors_read(doors, "$", out->n_replicas, arena, out->doors, &out->n_doors, err);
 }
 
 weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct predict_spec *out,

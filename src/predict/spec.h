@@ -5,6 +5,7 @@
  *      "source": {"kind": "directory", "path": "/frames"}
  *              | {"kind": "http", "listen": "127.0.0.1:0", "token": "…"},
  *      "sinks": [{"kind": "jsonl", "path": "/…/decisions.jsonl"}],
+ *      "doors": [{"name": "door-1", "by": {"kind": "mqtt", …}}], "project": "default",
  *      "health": {"window": 200, "interval_ms": 1000, "frozen_after_ms": 30000}}
  *
  * Its folder holds outbox, last good deployment, pictures. "health" is optional: values per window, the least
@@ -13,7 +14,7 @@
 #ifndef WEIR_PREDICT_SPEC_H
 #define WEIR_PREDICT_SPEC_H
 
-#include "endpoint/endpoint.h"
+#include "endpoint/door.h"
 #include "host/spec.h"
 #include "serve/executor.h"
 
@@ -25,6 +26,7 @@
 struct predict_spec {
     struct weir_host_spec host;
     char *ion, *pipeline, *job;
+    char *project;                    /**< "default", unless it is said. */
     struct executor_options executor; /**< Not of the file: of flags, or the environment. */
     /** The ION is tried: this folder is its own, and what frames and ports belong to is left alone.
      *  NULL: it is in production. */
@@ -36,6 +38,10 @@ struct predict_spec {
     struct weir_configured source;
     struct weir_configured sinks[WEIR_ENDPOINT_SINKS_MAX];
     size_t n_sinks;
+    struct weir_door doors[WEIR_DOORS_MAX];
+    size_t n_doors;
+    /** Not of the file: folder of programs of doors; NULL: WEIR_DOOR_PROGRAMS. */
+    char *door_programs;
     int64_t health_window, health_interval_ms, health_frozen_after_ms;
 };
 

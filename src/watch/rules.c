@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "deploy/step.h"
+#include "ion/door.h"
 #include "store/alert_kind.h"
 
 #include <inttypes.h>
@@ -272,10 +273,46 @@ static void look_at_targets(const struct look *look, const struct weir_ion_state
     }
 }
 
+static void find_at_door(const struct look *look, const struct weir_ion_door *door,
+                         const char *kind, const char *message)
+{
+    weir_watch_add(
+        look->findings, look->arena,
+        (struct weir_watch_finding){.key = weir_arena_printf(look->arena, "%s:%s", kind, door->id),
+                                    .kind = kind,
+                                    .subject = weir_arena_printf(look->arena, "ion/%s", door->ion),
+                                    .message = message});
+}
+
+/* By what their replicas report; a replica that reports nothing is told of itself. */
+static void look_at_doors(const struct look *look, const struct weir_ion_state *ion)
+{
+    struct weir_ion_door *doors;
+    size_t n;
+    weir_ion_doors(ion, look->arena, &doors, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct weir_ion_door *door = &doors[i];
+        bool is_silent = strcmp(door->contact, "lost") == 0 &&
+                         look->seen->now_ms - door->since_ms >= WEIR_WATCH_DOOR_MS;
+        if (is_silent) {
+            find_at_door(look, door, "door_silent",
+                         weir_arena_printf(
+                             look->arena, "Door %s does not answer, and nobody is let in there: %s",
+                             door->name, door->error != NULL ? door->error : "no reason"));
+        }
+        if (strcmp(door->state, "jammed") == 0) {
+            find_at_door(
+                look, door, "door_jammed",
+                weir_arena_printf(look->arena, "Door %s is jammed: look at it.", door->name));
+        }
+    }
+}
+
 static void look_at_ion(const struct look *look, const struct weir_ion_state *ion)
 {
     look_at_targets(look, ion);
     look_at_trials(look, ion);
+    look_at_doors(look, ion);
     for (size_t i = 0; i < ion->n_pipelines; i++) {
         struct door door = {.ion = ion,
                             .pipeline = &ion->pipelines[i],

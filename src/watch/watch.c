@@ -27,10 +27,12 @@ static const char sql_failing[] =
     " AND state <> 'resolved' AND count >= :n ORDER BY key";
 static const char sql_old_failures[] =
     "UPDATE alerts SET state = 'resolved', resolved_ms = :now, looked = 0"
-    " WHERE kind = 'job_failed' AND state <> 'resolved' AND last_ms < :before";
+    " WHERE state <> 'resolved' AND (kind = 'job_failed' AND last_ms < :before"
+    " OR kind = 'barred_at_door' AND last_ms < :seen)";
 static const char sql_count_old_failures[] =
     "SELECT count(*) FROM alerts"
-    " WHERE kind = 'job_failed' AND state <> 'resolved' AND last_ms < :before";
+    " WHERE state <> 'resolved' AND (kind = 'job_failed' AND last_ms < :before"
+    " OR kind = 'barred_at_door' AND last_ms < :seen)";
 
 static weir_status load_ions(struct weir_txn *txn, struct weir_watch_seen *seen,
                              struct weir_arena *arena, struct weir_error *err)
@@ -195,9 +197,10 @@ static bool is_raised(const struct weir_alert *alerts, size_t n,
 static weir_status count_old_failures(struct weir_txn *txn, int64_t now_ms, int64_t *out,
                                       struct weir_error *err)
 {
-    return weir_txn_query_int(
-        txn, sql_count_old_failures,
-        WEIR_BINDS(WEIR_BIND_INT("before", now_ms - WEIR_WATCH_JOB_FAILED_MS)), 0, out, err);
+    return weir_txn_query_int(txn, sql_count_old_failures,
+                              WEIR_BINDS(WEIR_BIND_INT("before", now_ms - WEIR_WATCH_JOB_FAILED_MS),
+                                         WEIR_BIND_INT("seen", now_ms - WEIR_WATCH_BARRED_MS)),
+                              0, out, err);
 }
 
 weir_status weir_watch_differs(struct weir_txn *txn, const struct weir_watch_findings *findings,
@@ -268,6 +271,7 @@ weir_status weir_watch_sync(struct weir_txn *txn, const struct weir_watch_findin
     }
     return weir_txn_exec(txn, sql_old_failures,
                          WEIR_BINDS(WEIR_BIND_INT("now", now_ms),
-                                    WEIR_BIND_INT("before", now_ms - WEIR_WATCH_JOB_FAILED_MS)),
+                                    WEIR_BIND_INT("before", now_ms - WEIR_WATCH_JOB_FAILED_MS),
+                                    WEIR_BIND_INT("seen", now_ms - WEIR_WATCH_BARRED_MS)),
                          NULL, err);
 }

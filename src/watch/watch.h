@@ -36,7 +36,10 @@
 #define WEIR_WATCH_DISK_LOW_BYTES ((int64_t)2 << 30)
 #define WEIR_WATCH_DISK_LAST_PCT  3
 #define WEIR_WATCH_AWAY_MS        600000 /**< So long it is told that the server was away. */
-#define WEIR_WATCH_JOB_FAILED_MS  ((int64_t)7 * 24 * 3600 * 1000)
+#define WEIR_WATCH_DOOR_MS        2000   /**< A door that is silent for so long is told. */
+#define WEIR_WATCH_BARRED_MS                                                                       \
+    600000 /**< A barred person who has not been seen for so long has gone. */
+#define WEIR_WATCH_JOB_FAILED_MS ((int64_t)7 * 24 * 3600 * 1000)
 
 struct weir_deploy_state;
 

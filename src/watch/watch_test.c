@@ -2,6 +2,7 @@
  */
 #include "watch/watch.h"
 
+#include "base/json.h"
 #include "base/test_main.h"
 #include "deploy/step.h"
 #include "store/alert_kind.h"
@@ -301,6 +302,39 @@ START_TEST(the_disk_of_another_node_is_told_by_its_name)
     seen.disk_id = ""; /* not known */
     node.disk_id = "";
     ck_assert_str_eq(found(), expected);
+}
+
+END_TEST
+
+/** What the replica of rank 1 says of door "gate". */
+static char *said_of_gate(bool is_connected, const char *state, int64_t since_ms)
+{
+    json_t *list = json_pack("[{s:s},{s:s,s:b,s:s,s:s,s:o}]", "name", "server", "door", "gate",
+                             "connected", is_connected, "state", state, "error", "port 1883",
+                             "since", weir_json_time(since_ms));
+    char *text = weir_json_text(list, &arena);
+    json_decref(list);
+    return text;
+}
+
+START_TEST(a_door_that_is_silent_or_jammed_is_told_by_its_name)
+{
+    doc.doors = "[{\"name\": \"gate\", \"by\": {\"kind\": \"mqtt\"}}]";
+    ck_assert_str_eq(found(), ""); /* nobody has said anything */
+    replicas[1].consumers = said_of_gate(true, "locked", START);
+    ck_assert_str_eq(found(), "");
+    replicas[1].consumers = said_of_gate(false, "locked", seen.now_ms - WEIR_WATCH_DOOR_MS + 1);
+    ck_assert_str_eq(found(), "");
+    replicas[1].consumers = said_of_gate(false, "locked", seen.now_ms - WEIR_WATCH_DOOR_MS);
+    ck_assert_str_eq(found(), "door_silent/critical");
+    ck_assert_str_eq(findings.items[0].key, "door_silent:door:gate");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "gate"));
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "port 1883"));
+    replicas[1].consumers = said_of_gate(true, "jammed", START);
+    ck_assert_str_eq(found(), "door_jammed/critical");
+    pipeline.job = "other"; /* what replicas before it said is no news */
+    replicas[0].replica = "other-0";
+    ck_assert_ptr_null(strstr(found(), "door_jammed"));
 }
 
 END_TEST
@@ -665,6 +699,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_disk_of_another_node_is_told_by_its_name, 0,
                         sizeof disks / sizeof *disks);
     tcase_add_test(tcase, a_task_whose_place_is_kept_is_told);
+    tcase_add_test(tcase, a_door_that_is_silent_or_jammed_is_told_by_its_name);
     tcase_add_test(tcase, refused_decisions_are_told_until_they_are_taken_away);
     tcase_add_test(tcase, a_deployment_that_does_not_answer_is_told_until_it_does);
     tcase_add_test(tcase, a_replica_that_starts_again_and_again_is_told_until_it_runs);

@@ -21,6 +21,7 @@ OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
 KINDS = {
     "source": ("src/endpoint/sources.def", "src/endpoint/source/{}.c"),
     "sink": ("src/endpoint/sinks.def", "src/endpoint/sink/{}.c"),
+    "door": ("src/endpoint/doors.def", "src/endpoint/door/{}.c"),
     "stage": ("src/endpoint/stages.def", "src/endpoint/stage/{}.c"),
     "policy": ("src/ion/policies.def", "src/ion/policy/{}.c"),
     "trigger": ("src/ion/triggers.def", "src/ion/trigger/{}.c"),

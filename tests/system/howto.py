@@ -59,6 +59,7 @@ NEEDS = {  # a block that needs one is played where it is
     "streamlit": ("Streamlit", lambda: shutil.which("streamlit")),
     "mpi": ("mpirun, and two nodes of many CPUs", lambda: False),
     "spark": ("Spark", lambda: False),
+    "broker": ("an MQTT broker", lambda: False),
     "sshd": ("an ssh server", lambda: False),
 }
 NOTES = ("file", "part", "shown", "form", "needs", "goes on", "types", "fails")

@@ -7,7 +7,7 @@ import harness
 from harness import ROOT, HttpError, Server, small_model
 
 NOUNS = {"source": "src/endpoint/sources.def", "sink": "src/endpoint/sinks.def", "policy": "src/ion/policies.def",
-         "job-kind": "src/framework/job_kinds.def", "driver": "src/cluster/drivers.def", "detector": "src/vision/detectors.def"}
+         "door-kind": "src/endpoint/doors.def", "job-kind": "src/framework/job_kinds.def", "driver": "src/cluster/drivers.def", "detector": "src/vision/detectors.def"}
 ION = {"kind": "ion", "name": "door",
        "pipelines": [{"name": "learn", "type": "training", "dataset": "staff", "model": "face-embed"},
                      {"name": "see", "type": "prediction", "source": {"kind": "http"}, "gallery": {"dataset": "staff"}}],
@@ -21,6 +21,7 @@ SAMPLES = {
     "canary": {"steps": [10, 100], "hold_s": 60, "max_error_rate": 0.01, "max_p99_ms": 50.0},
     "shadow": {"min_requests": 100, "max_disagreement": 0.05, "max_latency_ratio": 1.5},
     "webhook": {"url": "http://127.0.0.1/in", "token": "t"},
+    "mqtt": {"url": "mqtt://127.0.0.1", "topic": "site/{camera}"},
     "manual": {"approvals": 2, "roles": ["operator"], "four_eyes": True, "timeout_s": 60, "on_timeout": "reject"},
 }
 

@@ -704,6 +704,28 @@ export interface DisagreementsOfRun {
     why: string | null // Why no samples were compared, and how to get some
 }
 
+/** GET /doors */
+export interface Door {
+    contact: string // ok; lost, if it did not answer; unknown, if no replica has reported
+    error: string | null // Why contact was lost last
+    id: string // ION:NAME
+    ion: string // ION
+    kind: string // What reaches it: a kind of doors
+    /** The last command or what came in its place: {id, verb, outcome, person, camera, decision, said, time} */
+    last: unknown
+    last_ms: Time | null // When (ms)
+    /** Of it: done, repeated, late, refused, jammed; silent; locked down, not now, interlocked */
+    last_outcome: string | null
+    last_person: string | null // For whom
+    locked_by: string | null // Who locked it down; none: it is not locked down
+    locked_ms: Time | null // When (ms)
+    name: string // Name within the ION
+    note: string | null // Why
+    pipeline: string // Pipeline that opens it
+    since_ms: Time | null // When that began (ms)
+    state: string // unknown, locked, open or jammed, as far as its replica knows
+}
+
 export interface DriftSignal {
     baseline: Record<string, unknown> | null // Training: edges, counts
     baseline_mean: number | null // Mean of training
@@ -1046,7 +1068,7 @@ export interface Kind {
     id: string // NOUN/NAME
     is_planned: boolean // Known, and not in this version
     name: string | null // What people write
-    /** What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter, proof or detector */
+    /** What it is a kind of: source, sink, stage, door-kind, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter, proof or detector */
     noun: string | null
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown

@@ -7,7 +7,7 @@
 
 #include "base/names.h"
 #include "cluster/driver.h"
-#include "endpoint/endpoint.h"
+#include "endpoint/door.h"
 #include "endpoint/stage.h"
 #include "framework/framework.h"
 #include "identity/identity.h"
@@ -25,7 +25,7 @@ const struct weir_registry *const api_registries[] = {
     &weir_sources,        &weir_sinks,         &weir_stages,        &weir_triggers,
     &weir_policies,       &weir_restarts,      &weir_job_kinds,     &weir_drivers,
     &weir_receiver_kinds, &weir_alert_actions, &weir_sweep_methods, &weir_sweep_parameters,
-    &weir_identity_kinds, &weir_detectors};
+    &weir_identity_kinds, &weir_detectors,     &weir_doors};
 const size_t api_n_registries = WEIR_ARRAY_LEN(api_registries);
 
 struct kind_record {
@@ -36,7 +36,7 @@ struct kind_record {
 // clang-format off
 static const struct weir_field kind_fields[] = {
     WEIR_FIELD(kind_record, id,         TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "NOUN/NAME"),
-    WEIR_FIELD(kind_record, noun,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter, proof or detector"),
+    WEIR_FIELD(kind_record, noun,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is a kind of: source, sink, stage, door-kind, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method, sweep-parameter, proof or detector"),
     WEIR_FIELD(kind_record, plural,     TEXT, WEIR_FIELD_READ_ONLY, "", "Several of those"),
     WEIR_FIELD(kind_record, name,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What people write"),
     WEIR_FIELD(kind_record, is_planned, BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Known, and not in this version"),

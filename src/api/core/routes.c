@@ -9,6 +9,7 @@
 #include "capture/state.h"
 #include "deploy/deploy.h"
 #include "ion/decision.h"
+#include "ion/door.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
 #include "ion/ion_step.h"

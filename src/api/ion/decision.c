@@ -5,6 +5,7 @@
 #include "api/core/query.h"
 #include "api/core/records.h"
 #include "api/core/views.h"
+#include "api/ion/door.h"
 #include "api/ion/health.h"
 #include "control/control.h"
 
@@ -204,13 +205,17 @@ struct shipment {
     struct weir_arena *arena;
     struct weir_decision_picture *erased;
     size_t n_erased;
+    int64_t now_ms;
+    size_t n_alerts; /**< That are new. */
 };
 
 static weir_status store_shipment(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct shipment *shipment = context;
-    return weir_decisions_store(txn, shipment->decisions, shipment->n, shipment->erased,
-                                shipment->n_erased, &shipment->n_stored, err);
+    WEIR_TRY(weir_decisions_store(txn, shipment->decisions, shipment->n, shipment->erased,
+                                  shipment->n_erased, &shipment->n_stored, err));
+    return api_barred_raise(txn, shipment->decisions, shipment->n, shipment->now_ms,
+                            &shipment->n_alerts, err);
 }
 
 static weir_status find_replaced(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -249,7 +254,8 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
     struct shipment shipment = {.decisions =
                                     WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_decision),
                                 .n = n,
-                                .arena = call->arena};
+                                .arena = call->arena,
+                                .now_ms = call->now_ms};
     json_array_foreach(list, i, item)
     {
         struct weir_error wrong = {0};
@@ -260,6 +266,9 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
     }
     WEIR_TRY(erase_replaced(call, &shipment, err));
     WEIR_TRY(api_write(call, store_shipment, &shipment, err));
+    if (shipment.n_alerts > 0 && call->api->notify != NULL) {
+        call->api->notify(call->api->notify_context);
+    }
     API_ANSWER(call, api_stored_decisions, .stored = (int64_t)shipment.n_stored,
                .duplicates = (int64_t)(n - shipment.n_stored));
     return WEIR_OK;

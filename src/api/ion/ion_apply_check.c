@@ -240,10 +240,11 @@ static weir_status check_paths(struct ion_apply *apply, struct weir_error *err)
             weir_arena_printf(apply->call->arena,
                               is_training ? "$.pipelines[%zu].parameters" : "$.pipelines[%zu]", i);
         const char *parameters = pipeline->parameters != NULL ? pipeline->parameters : "{}";
-        json_t *spec =
-            is_training ? json_loads(parameters, 0, NULL)
-                        : json_pack("{s:o*,s:o*}", "source", json_loads(pipeline->source, 0, NULL),
-                                    "sinks", json_loads(pipeline->sinks, 0, NULL));
+        json_t *spec = is_training ? json_loads(parameters, 0, NULL)
+                                   : json_pack("{s:o*,s:o*,s:o*}", "source",
+                                               json_loads(pipeline->source, 0, NULL), "sinks",
+                                               json_loads(pipeline->sinks, 0, NULL), "doors",
+                                               json_loads(pipeline->doors, 0, NULL));
         status = weir_framework_paths_check(&reach, job_kind_of(pipeline), where, spec, err);
         json_decref(spec);
     }

@@ -1,6 +1,6 @@
 /** What an ION document names, in the store. */
 #include "api/ion/ion_apply.h"
-#include "endpoint/endpoint.h"
+#include "endpoint/door.h"
 #include "job/code.h"
 #include "job/secret.h"
 #include "store/role.h"
@@ -456,6 +456,8 @@ static weir_status find_secrets(struct ion_apply *apply, struct weir_txn *txn,
         weir_endpoints_secrets(json_object_get(pipeline, "source"),
                                json_object_get(pipeline, "sinks"), name_secret,
                                json_object_get(spec, "secrets"));
+        weir_doors_secrets(json_object_get(pipeline, "doors"), name_secret,
+                           json_object_get(spec, "secrets"));
         weir_status status =
             weir_secrets_check(txn, apply->doc.project, spec, apply->call->arena, &cause);
         if (status != WEIR_OK) {
@@ -469,7 +471,7 @@ static weir_status find_secrets(struct ion_apply *apply, struct weir_txn *txn,
 
 static bool is_same_sink(const json_t *one, const json_t *other)
 {
-    static const char *const members[] = {"kind", "path", "url"};
+    static const char *const members[] = {"kind", "path", "url", "topic"};
     bool is_same = true;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(members); i++) {
         const json_t *its = json_object_get(one, members[i]);

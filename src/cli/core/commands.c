@@ -56,6 +56,7 @@
     X(cli_feedback) \
     X(cli_statistics) \
     X(cli_member) \
+    X(cli_door) \
     X(cli_snapshot_create) \
     X(cli_snapshot_export) \
     X(cli_snapshot_import) \

@@ -196,7 +196,7 @@ START_TEST(describe_shows_the_state_first_and_what_belongs_to_it)
         ck_assert(json_is_object(cli.json));
         EXPECT_EXIT(0, "describe", rows[i].noun, rows[i].name, "-oyaml");
     }
-    EXPECT_EXIT(0, "describe", "door"); /* an ION, if nothing is said */
+    EXPECT_EXIT(0, "describe", "ion/door");
     EXPECT_OUT("learn:see");
     EXPECT_EXIT(0, "describe", "job", JOB);
     EXPECT_OUT("\ntasks\n");

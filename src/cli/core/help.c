@@ -22,7 +22,7 @@ static const struct {
     {"Jobs", "job sweep service notebook tensorboard batch secret"},
     {"Data and models", "dataset train evaluate model deploy scale rollout undeploy predict"},
     {"IONs", "apply diff edit approve reject rollback ion trigger health kpi feedback statistics "
-             "member snapshot"},
+             "member door snapshot"},
     {"Alerts", "alert"},
     {"Cluster", "node reserve agent queue usage what-if simulate bench"},
     {"People", "login logout context whoami project role group user token session person audit"},

@@ -7,6 +7,7 @@
 #include "cli/core/find.h"
 #include "deploy/deploy.h"
 #include "ion/decision.h"
+#include "ion/door.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
 #include "ion/outcome.h"
@@ -102,6 +103,8 @@ const struct cli_noun cli_nouns[] = {
     {"kinds", "kind", &weir_kind_resource, API "kinds", NULL, NULL, NULL, "id", "noun", 0, NULL},
     {"snapshots", "snapshot", &weir_snapshot_resource, API "snapshots", NULL, API "snapshots/{}",
      NULL, "name", "ion project", 1000, NULL},
+    {"doors", "door", &weir_ion_door_resource, API "doors", NULL, NULL, NULL, "name", "ion", 0,
+     NULL},
     /* parts of something: the path needs its name */
     {"versions", "version", &weir_model_version_resource, API "models/{}/versions", NULL, NULL,
      "model", "version", "", 0, "executor aliases deployments"},

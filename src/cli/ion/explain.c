@@ -313,10 +313,11 @@ static weir_status run_explain(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_explain = {
     .name = "explain",
-    .usage = "WORD | NOUN | roles | job JOB | "
-             "source|sink|stage|trigger|restart|policy|job-kind|driver|receiver|alert-action|"
-             "sweep-method|sweep-parameter|proof|detector "
-             "[KIND]",
+    .usage =
+        "WORD | NOUN | roles | job JOB | "
+        "source|sink|stage|door-kind|trigger|restart|policy|job-kind|driver|receiver|alert-action|"
+        "sweep-method|sweep-parameter|proof|detector "
+        "[KIND]",
     .summary = "Say what a word or the members of a record mean, why a job waits or failed, or "
                "what a kind is",
     .help =

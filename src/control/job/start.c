@@ -329,6 +329,9 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     if (doc->sinks != NULL) {
         json_object_set_new(spec, "sinks", json_loads(doc->sinks, JSON_DECODE_ANY, NULL));
     }
+    if (doc->doors != NULL) {
+        json_object_set_new(spec, "doors", json_loads(doc->doors, JSON_DECODE_ANY, NULL));
+    }
     json_t *folders = json_object();
     add_folder(control, txn, doc->gallery_dataset, folders);
     add_folder(control, txn, doc->impostors, folders);

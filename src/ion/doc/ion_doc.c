@@ -2,7 +2,7 @@
 
 #include "ion/doc/ion_doc_reader.h"
 
-#include "endpoint/endpoint.h"
+#include "endpoint/door.h"
 #include "endpoint/stage.h"
 #include "endpoint/stage/detect.h"
 
@@ -28,7 +28,7 @@ struct training {
 };
 
 struct prediction {
-    char *name, *type, *source, *gallery, *stages, *sinks, *restart;
+    char *name, *type, *source, *gallery, *stages, *sinks, *doors, *restart;
     int64_t replicas, gpus, no_frames_after_s;
     bool critical;
 };
@@ -84,6 +84,7 @@ static const struct weir_field prediction_fields[] = {
     WEIR_FIELD(prediction, gallery,  JSON, 0, "", "known people"),
     WEIR_FIELD(prediction, stages,   JSON, 0, "", "what is made of a frame: a list of stages"),
     WEIR_FIELD(prediction, sinks,    JSON, 0, "", "where decisions go"),
+    WEIR_FIELD(prediction, doors,    JSON, 0, "", "what is opened for whom it lets in"),
     WEIR_FIELD(prediction, no_frames_after_s, INT, 0, "s", "when a source without frames is told"),
     WEIR_FIELD(prediction, restart,  JSON, 0, "", "whether its replicas start again after they have ended"),
     WEIR_FIELD(prediction, critical, BOOL, 0, "", "whether the ION is down if it does not serve"),
@@ -242,6 +243,15 @@ bool weir_ion_doc_detects(const struct weir_ion_doc *doc, const char *model)
     return false;
 }
 
+static weir_status check_doors(const struct doc_reader *reader, const json_t *json,
+                               int64_t n_replicas)
+{
+    size_t n;
+    struct weir_door *doors = WEIR_ARENA_ARRAY(reader->arena, WEIR_DOORS_MAX, struct weir_door);
+    return weir_doors_read(json_object_get(json, "doors"), reader->path, n_replicas, reader->arena,
+                           doors, &n, reader->err);
+}
+
 /** The stages as they are written, or those that stand for none; the replica reads them with the
  *  same table. */
 static weir_status read_stages(const struct doc_reader *parent, const char *written,
@@ -273,6 +283,7 @@ static weir_status read_prediction(const struct doc_reader *reader, const json_t
     WEIR_TRY(doc_check_range(reader, "no_frames_after_s", prediction.no_frames_after_s, 0,
                              NO_FRAMES_MAX_S));
     WEIR_TRY(check_endpoints(reader, json));
+    WEIR_TRY(check_doors(reader, json, prediction.replicas));
     *out = (struct weir_ion_doc_pipeline){
         .name = prediction.name,
         .type = WEIR_PIPELINE_PREDICTION,
@@ -282,6 +293,7 @@ static weir_status read_prediction(const struct doc_reader *reader, const json_t
         .no_frames_after_s = prediction.no_frames_after_s,
         .source = prediction.source,
         .sinks = prediction.sinks != NULL ? prediction.sinks : "[]",
+        .doors = prediction.doors != NULL ? prediction.doors : "[]",
     };
     WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
     WEIR_TRY(read_gallery(reader, json_object_get(json, "gallery"), out));

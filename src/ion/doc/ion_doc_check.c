@@ -1,7 +1,7 @@
 /* What a document must not say when it is applied, though it can be read. */
 #include "ion/ion_doc.h"
 
-#include "endpoint/endpoint.h"
+#include "endpoint/door.h"
 
 #include <string.h>
 
@@ -42,18 +42,40 @@ static weir_status check_path(void *context, const char *place, const char *path
     return WEIR_OK;
 }
 
-/** Source and sinks of pipeline i. */
+/** Source, sinks and doors of pipeline i. */
 static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline, size_t i_pipeline,
                                    struct weir_error *err)
 {
     char place[64];
-    json_t *source = json_loads(pipeline->source, 0, NULL);
-    json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
+    WEIR_AUTO(weir_json_auto_free) json_t *source = json_loads(pipeline->source, 0, NULL);
+    WEIR_AUTO(weir_json_auto_free) json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
+    WEIR_AUTO(weir_json_auto_free) json_t *doors = json_loads(pipeline->doors, 0, NULL);
     (void)snprintf(place, sizeof place, "$.pipelines[%zu]", i_pipeline);
-    weir_status status = weir_endpoints_paths(source, sinks, place, check_path, err);
-    json_decref(source);
-    json_decref(sinks);
-    return status;
+    WEIR_TRY(weir_endpoints_paths(source, sinks, place, check_path, err));
+    return weir_doors_paths(doors, place, check_path, err);
+}
+
+/** Doors are locked down by name: there is one of a name, whatever pipeline opens it. */
+static weir_status check_door_names(const struct weir_ion_doc *doc, struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *seen = json_object();
+    for (size_t i = 0; i < doc->n_pipelines; i++) {
+        const char *text = doc->pipelines[i].doors;
+        WEIR_AUTO(weir_json_auto_free)
+        json_t *doors = json_loads(text != NULL ? text : "[]", 0, NULL);
+        for (size_t k = 0; k < json_array_size(doors); k++) {
+            const char *name = json_string_value(json_object_get(json_array_get(doors, k), "name"));
+            if (json_object_get(seen, name) != NULL) {
+                return weir_error_set(
+                    err, WEIR_ERR_INVALID,
+                    "$.pipelines[%zu].doors[%zu].name: another pipeline has a door "
+                    "\"%s\": doors of an ION have names of their own",
+                    i, k, name);
+            }
+            json_object_set_new(seen, name, json_true());
+        }
+    }
+    return WEIR_OK;
 }
 
 /** Policies in an order in which they do what they are for. */
@@ -73,6 +95,7 @@ static weir_status check_chain(const struct weir_policy_chain *chain, size_t i_l
 
 weir_status weir_ion_doc_check(const struct weir_ion_doc *doc, struct weir_error *err)
 {
+    WEIR_TRY(check_door_names(doc, err));
     for (size_t i = 0; i < doc->n_links; i++) {
         WEIR_TRY(check_chain(&doc->links[i].policies, doc->links[i].i_link, err));
     }

@@ -318,6 +318,27 @@ static const struct {
      "$.pipelines[1].sinks[1].path: \"out.jsonl\" is a relative path"},
 };
 
+START_TEST(doors_of_an_ion_have_names_of_their_own)
+{
+    static const char gate[] = "[{name: gate, by: {kind: webhook, url: \"http://c/\"}}]",
+                      door[] = "[{name: door, by: {kind: webhook, url: \"http://c/\"}}]";
+    for (int i = 0; i < 2; i++) {
+        struct weir_ion_doc doc;
+        char text[1024];
+        (void)snprintf(text, sizeof text,
+                       DOC(TRAINING
+                           ", {name: p, type: prediction, source: {kind: http}, doors: %s}, "
+                           "{name: q, type: prediction, source: {kind: http}, doors: %s}",
+                           LINK ", {from: t, to: q}"),
+                       gate, i == 0 ? door : gate);
+        ck_assert_int_eq(parse(text, &doc), WEIR_OK);
+        ck_assert_int_eq(weir_ion_doc_check(&doc, &err), i == 0 ? WEIR_OK : WEIR_ERR_INVALID);
+    }
+    ck_assert_ptr_nonnull(strstr(err.message, "$.pipelines[2].doors[0].name"));
+}
+
+END_TEST
+
 START_TEST(a_path_that_means_something_else_on_a_node_is_refused)
 {
     struct weir_ion_doc doc;
@@ -374,6 +395,7 @@ int main(void)
     tcase_add_test(tcase, what_is_left_out_has_its_default);
     tcase_add_test(tcase, a_pipeline_without_a_gallery_classifies);
     tcase_add_test(tcase, a_link_may_begin_at_a_registered_model);
+    tcase_add_test(tcase, doors_of_an_ion_have_names_of_their_own);
     tcase_add_loop_test(tcase, a_path_that_means_something_else_on_a_node_is_refused, 0,
                         sizeof(paths) / sizeof(paths[0]));
     tcase_add_loop_test(tcase, what_would_wait_behind_a_canary_is_refused_when_it_is_applied, 0,

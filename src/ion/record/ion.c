@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/uuid.h"
 #include "ion/arms.h"
+#include "ion/door.h"
 #include "ion/firing.h"
 #include "ion/revision.h"
 #include "store/event.h"
@@ -221,7 +222,7 @@ weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_ar
                           struct weir_ion_state *out, struct weir_error *err)
 {
     struct weir_ion_state state = {0};
-    void *pipelines, *candidates, *members, *replicas, *triggers;
+    void *pipelines, *candidates, *members, *lock_downs, *replicas, *triggers;
     WEIR_TRY(weir_ion_load_doc(txn, name, arena, &state.ion, &state.doc, err));
     WEIR_TRY(load_all(txn, &weir_ion_pipeline_resource, name, NULL, arena, &pipelines,
                       &state.n_pipelines, err));
@@ -229,6 +230,8 @@ weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_ar
                       &state.n_candidates, err));
     WEIR_TRY(load_all(txn, &weir_ion_member_resource, name, "person", arena, &members,
                       &state.n_members, err));
+    WEIR_TRY(load_all(txn, &weir_ion_lock_down_resource, name, "door", arena, &lock_downs,
+                      &state.n_lock_downs, err));
     WEIR_TRY(load_all(txn, &weir_ion_replica_resource, name, NULL, arena, &replicas,
                       &state.n_replicas, err));
     WEIR_TRY(load_all(txn, &weir_ion_trigger_resource, name, NULL, arena, &triggers,
@@ -237,6 +240,7 @@ weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_ar
     state.triggers = triggers;
     state.candidates = candidates;
     state.members = members;
+    state.lock_downs = lock_downs;
     state.replicas = replicas;
     *out = state;
     return WEIR_OK;

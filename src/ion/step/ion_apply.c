@@ -172,7 +172,8 @@ static void apply_prediction(struct ion_step *step, struct weir_ion_pipeline *pi
     apply_detector(step, pipeline, old, doc);
     bool must_restart = old != NULL && (old->replicas != doc->replicas || old->gpus != doc->gpus ||
                                         !is_same_text(old->source, doc->source) ||
-                                        !is_same_text(old->sinks, doc->sinks));
+                                        !is_same_text(old->sinks, doc->sinks) ||
+                                        !is_same_text(old->doors, doc->doors));
     if (must_restart) {
         step_restart_replicas(step, pipeline);
     } else {

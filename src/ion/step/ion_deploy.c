@@ -79,6 +79,13 @@ static json_t *lists_json(const struct weir_ion_state *state)
     }
     json_object_set_new(lists, "allow", allow);
     json_object_set_new(lists, "deny", deny);
+    if (state->n_lock_downs > 0) {
+        json_t *locked = json_array();
+        for (size_t i = 0; i < state->n_lock_downs; i++) {
+            json_array_append_new(locked, json_string(state->lock_downs[i].door));
+        }
+        json_object_set_new(lists, "locked", locked);
+    }
     return lists;
 }
 

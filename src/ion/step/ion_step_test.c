@@ -362,6 +362,15 @@ START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
     ck_assert_msg(json_equal(json, expected), "%s", pipeline_of(&state, "p")->service.deployment);
     json_decref(json);
     json_decref(expected);
+    const struct weir_ion_lock_down gate = {.door = "gate"};
+    state.lock_downs = &gate;
+    state.n_lock_downs = 1;
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_LISTS});
+    json = deployment();
+    expected = json_pack("[s]", "gate");
+    ck_assert(json_equal(json_object_get(json_object_get(json, "lists"), "locked"), expected));
+    json_decref(json);
+    json_decref(expected);
 }
 
 END_TEST
