@@ -207,11 +207,10 @@ const struct weir_onnx_port *weir_onnx_outputs(const struct weir_onnx *onnx, siz
 bool weir_onnx_is_resizable(const struct weir_onnx *onnx)
 {
     static const char fixing[] = "Reshape Flatten Gemm MatMul";
-    bool is_fixed = false;
-    for (size_t i = 0; i < onnx->n_inputs; i++) {
-        const struct weir_onnx_port *port = &onnx->inputs[i];
-        is_fixed = is_fixed || (port->rank == 4 && port->dims[2] > 0 && port->dims[3] > 0);
-    }
+    const struct weir_onnx_port *port = onnx->inputs;
+    bool is_fixed = onnx->n_inputs == 1 && port->rank == 4 &&
+                    (port->dims[1] == 1 || port->dims[1] == 3) && port->dims[2] > 0 &&
+                    port->dims[3] > 0;
     for (size_t i = 0; is_fixed && i < onnx->n_steps; i++) {
         const char *type = onnx->steps[i].node->type;
         is_fixed = onnx->steps[i].op == NULL || !weir_words_have(fixing, type, strlen(type));

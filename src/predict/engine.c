@@ -117,7 +117,7 @@ static size_t leave_out_known(struct engine *engine, struct stage_frame *at)
         struct stage_decision made = at->decisions[i];
         name(at, i, made.decision);
         json_t *known = at->has_detector && made.decision->key != NULL
-                            ? outbox_find(engine->config.outbox, made.decision->key)
+                            ? outcome_find_part(engine->config.outbox, made.decision->key)
                             : NULL;
         if (known == NULL) {
             at->decisions[n_kept++] = made;
@@ -133,8 +133,8 @@ static size_t leave_out_known(struct engine *engine, struct stage_frame *at)
 /* What was made of a frame goes out. What a frame is acknowledged by may be freed with the last of it. */
 static void give(struct engine *engine, struct frame *frame, struct stage_frame *at)
 {
-    frame->is_undecided = at->n_decisions == 0;
     size_t n = leave_out_known(engine, at);
+    frame->is_undecided = n == 0 || at->has_tracks; /* Passages are not the frame's. */
     atomic_store(&frame->n_open, n);
     for (size_t i = 0; i < n; i++) {
         hand_over(engine, frame, &at->decisions[i]);

@@ -23,17 +23,34 @@ const char *frame_part_key(const struct frame *frame, size_t i, char out[FRAME_K
     return out;
 }
 
+/* What a detector found, or that it found nothing, has a box or null; a decision about a whole frame has no such
+ * member. A source may name a frame as another one's part is named. */
+static json_t *find(struct outbox *outbox, const char *key, bool is_part)
+{
+    json_t *one = outbox_find(outbox, key);
+    if (one != NULL && (json_object_get(one, "box") != NULL) != is_part) {
+        json_decref(one);
+        one = NULL;
+    }
+    return one;
+}
+
+json_t *outcome_find_part(struct outbox *outbox, const char *key)
+{
+    return find(outbox, key, true);
+}
+
 json_t *outcome_find(struct outbox *outbox, const struct frame *frame)
 {
     char key[FRAME_KEY_BYTES];
-    json_t *one = outbox_find(outbox, frame->key);
+    json_t *one = find(outbox, frame->key, false);
     if (one != NULL) {
         return one;
     }
     json_t *all = json_array();
     size_t n = 1;
     for (size_t i = 0; i < n; i++) {
-        one = outbox_find(outbox, frame_part_key(frame, i, key));
+        one = outcome_find_part(outbox, frame_part_key(frame, i, key));
         if (one == NULL) {
             json_decref(all);
             return NULL;
@@ -42,5 +59,7 @@ json_t *outcome_find(struct outbox *outbox, const struct frame *frame)
         n = i == 0 && of != NULL ? (size_t)json_integer_value(of) : n;
         json_array_append_new(all, one);
     }
-    return json_pack("{s:s,s:o}", "camera", frame->camera, "decisions", all);
+    /* Their camera, not this frame's: one key may be given to frames of two. */
+    return json_pack("{s:O,s:o}", "camera", json_object_get(json_array_get(all, 0), "camera"),
+                     "decisions", all);
 }

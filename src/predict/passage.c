@@ -93,13 +93,16 @@ static struct going *going_create(struct passages *passages, const struct camera
 static int32_t number_of(struct going *going, const struct finding *finding)
 {
     size_t i = 0;
-    while (i < going->n_named && strcmp(going->named[i].name, finding->name) != 0) {
+    /* A label is no person of the same name: after a change of the serving both may come. */
+    while (i < going->n_named && (going->named[i].best.is_label != finding->is_label ||
+                                  strcmp(going->named[i].name, finding->name) != 0)) {
         i++;
     }
     if (i == going->n_named) {
         weir_xgrow(&going->named, sizeof *going->named, going->n_named, &going->named_cap);
         going->named[going->n_named++] =
-            (struct named){.name = weir_xstrdup(finding->name), .best = {.score = -INFINITY}};
+            (struct named){.name = weir_xstrdup(finding->name),
+                           .best = {.is_label = finding->is_label, .score = -INFINITY}};
     }
     struct named *named = &going->named[i];
     if (finding->score > named->best.score) {

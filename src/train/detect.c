@@ -62,6 +62,11 @@ static weir_status check(const struct train_task *task, struct weir_error *err)
                               "blurred faces already; leave it out",
                               config->data.mirror_classes ? "mirror_classes" : "augment", name);
     }
+    if (config->optimizer.label_smoothing > 0) {
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "label_smoothing: %s is a detector, whose loss has none; leave it out", name);
+    }
     struct weir_shape input = weir_model_spec_input(task->spec);
     return input.c == 1 ? WEIR_OK
                         : weir_error_set(err, WEIR_ERR_UNSUPPORTED,

@@ -60,6 +60,12 @@ static weir_status evaluate(const struct evaluate_options *given, const struct w
                               "--protocol identification measures such models",
                               given->weights);
     }
+    if (weir_graph_is_detector(weir_net_file_graph(file))) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "%s is a detector, which is measured on scenes while it is trained: "
+                              "give the training validation",
+                              given->weights);
+    }
     WEIR_TRY(train_check_classes(dataset, info->labels, info->n_labels, given->data, err));
     enum weir_precision precision;
     WEIR_TRY(weir_precision_parse(given->precision, &precision, err));

@@ -714,10 +714,10 @@ export interface Door {
     /** The last command or what came in its place: {id, verb, outcome, person, camera, decision, said, time} */
     last: unknown
     last_ms: Time | null // When (ms)
-    /** Of it: done, repeated, late, refused, jammed; silent; locked down, not now, interlocked */
+    /** What became of it: done, repeated, late, refused, jammed; silent; locked down, not now, interlocked */
     last_outcome: string | null
     last_person: string | null // For whom
-    locked_by: string | null // Who locked it down; none: it is not locked down
+    locked_by: string | null // The user that locked it down; none: it is not locked down
     locked_ms: Time | null // When (ms)
     name: string // Name within the ION
     note: string | null // Why

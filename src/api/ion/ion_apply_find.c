@@ -365,8 +365,15 @@ static weir_status find_detectors(struct ion_apply *apply, struct weir_txn *txn,
                              weir_model_get(txn, name, arena, &model, &ignored), err));
         if (pipeline->detector_alias != NULL) {
             WEIR_TRY(find_alias(txn, name, pipeline->detector_alias, &number, err));
-            if (number == 0) {
-                continue; /* What the alias comes to name will come. */
+            if (number == 0) { /* What the alias comes to name will come. */
+                ion_apply_warn(apply, weir_arena_printf(
+                                          arena,
+                                          "%s: model \"%s\" has no alias \"%s\" yet: the pipeline "
+                                          "serves nothing until it has (weir model alias %s %s "
+                                          "VERSION)",
+                                          place, name, pipeline->detector_alias, name,
+                                          pipeline->detector_alias));
+                continue;
             }
         }
         bool is_there =
@@ -375,7 +382,13 @@ static weir_status find_detectors(struct ion_apply *apply, struct weir_txn *txn,
             return weir_error_set(err, WEIR_ERR_INVALID, "%s: model \"%s\" has no version %lld",
                                   place, name, (long long)number);
         }
-        if (is_there) {
+        if (!is_there) {
+            ion_apply_warn(
+                apply, weir_arena_printf(arena,
+                                         "%s: model \"%s\" has no version yet: the pipeline serves "
+                                         "nothing until it has (weir model push %s FILE)",
+                                         place, name, name));
+        } else {
             WEIR_TRY(weir_version_check_servable(&version, err));
             apply->detectors[apply->n_detectors++] = (struct weir_ion_named_detector){
                 .pipeline = pipeline->name, .model = control_ion_model(&version, arena)};

@@ -215,6 +215,9 @@ static weir_status take_extras(struct entry *entry, struct weir_error *err)
                               "$.inputs: expected an object: {\"x\": \"N,3,H,W\"}");
     }
     entry->inputs = json_is_object(inputs) ? weir_json_text(inputs, call->arena) : NULL;
+    if (entry->inputs != NULL && strlen(entry->inputs) > PREPROCESS_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "$.inputs: at most %zu bytes", PREPROCESS_BYTES);
+    }
     entry->labels = json_is_array(labels) ? weir_json_text(labels, call->arena) : NULL;
     entry->preprocess = json_is_object(preprocess) ? weir_json_text(preprocess, call->arena) : NULL;
     if (entry->preprocess != NULL && strlen(entry->preprocess) > PREPROCESS_BYTES) {

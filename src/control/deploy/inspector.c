@@ -128,6 +128,11 @@ static void answer(struct inspector *inspector, struct look *look)
     look->state = status == WEIR_OK ? INSPECT_DONE : INSPECT_REFUSED;
     look->signature = kept;
     look->why = why;
+    char **const given[] = {&look->labels, &look->preprocess, &look->inputs};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(given); i++) { /* the key stands for them from now on */
+        free(*given[i]);
+        *given[i] = NULL;
+    }
     if (!inspector->is_stopping && inspector->config.listener.wake != NULL) {
         inspector->config.listener.wake(inspector->config.listener.context);
     }

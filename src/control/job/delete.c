@@ -167,7 +167,8 @@ static bool sweep_names(const json_t *document, const char *name, const char *pa
 static const struct use dataset_uses[] = {
     {&weir_job_resource,
      "SELECT id || '\njob ' || name, spec FROM jobs WHERE state NOT IN " OVER
-     " AND instr(spec, :name) > 0",
+     " AND (instr(spec, :name) > 0 OR"
+     " instr(spec, (SELECT path FROM datasets WHERE name = :name)) > 0)",
      "", " names it and is not over: wait for it, or `weir job cancel` it, first", false, job_names},
     {&weir_sweep_resource,
      "SELECT id || '\nsweep ' || name, document FROM sweeps"
@@ -178,7 +179,11 @@ static const struct use dataset_uses[] = {
      "people were forgotten in it (", "), and what tells of that is kept", false, NULL},
     {&weir_model_resource,
      "SELECT model || '\n' || model || ' version ' || version FROM model_versions"
-     " WHERE dataset = :name AND deleted_ms = 0 ORDER BY created_ms DESC",
+     " WHERE (dataset = :name OR run IN (SELECT r.id FROM input_datasets d"
+     " JOIN run_inputs i ON i.dataset = d.id JOIN runs r ON r.number = i.run"
+     " WHERE d.source_type = 'weir' AND i.context = 'backgrounds'"
+     " AND substr(d.source, 1, length(:name) + 2) = :name || '@v'))"
+     " AND deleted_ms = 0 ORDER BY created_ms DESC",
      "", " was trained on it, and its lineage would end there: delete that first, or say --force",
      true, NULL},
 };

@@ -143,9 +143,25 @@ static weir_status resolve_dataset(const struct reading *reading, struct weir_er
     return WEIR_OK;
 }
 
-/* So does what is named for validation, or as backgrounds; the run's parameters keep the name and the version. */
+/* A version that is read, as its run notes it. */
+static struct weir_run_input input_of(const struct control *control,
+                                      const struct weir_dataset_version *version)
+{
+    return (struct weir_run_input){
+        .name = version->dataset,
+        .digest = weir_arena_printf(control->arena, "v%lld:%.*s", (long long)version->version,
+                                    INPUT_DIGEST_CHARS, version->digest),
+        .source_type = "weir",
+        .source = weir_arena_printf(control->arena, "%s@v%lld", version->dataset,
+                                    (long long)version->version),
+        .context = "dataset",
+        .tags = "[]"};
+}
+
+/* So does what is named for validation, or as backgrounds; the run's parameters keep the name and the version, and its inputs
+ * tell lineage. */
 static weir_status resolve_other(const struct reading *reading, const char *key, json_t *parameters,
-                                 struct weir_error *err)
+                                 struct weir_run_input *inputs, struct weir_error *err)
 {
     const char *name = spec_text(reading, key);
     struct weir_arena *arena = reading->control->arena;
@@ -160,24 +176,11 @@ static weir_status resolve_other(const struct reading *reading, const char *key,
                         json_string(dataset.name));
     json_object_set_new(parameters, weir_arena_printf(arena, "%s_dataset_version", key),
                         json_integer(version.version));
+    inputs[reading->out->n_inputs] = input_of(reading->control, &version);
+    inputs[reading->out->n_inputs++].context = weir_arena_strdup(arena, key);
     json_object_set_new(reading->spec, key, json_string(dataset.path));
     json_object_set_new(reading->out->datasets, dataset.name, json_string(dataset.path));
     return WEIR_OK;
-}
-
-/* A version that is read, as its run notes it. */
-static struct weir_run_input input_of(const struct control *control,
-                                      const struct weir_dataset_version *version)
-{
-    return (struct weir_run_input){
-        .name = version->dataset,
-        .digest = weir_arena_printf(control->arena, "v%lld:%.*s", (long long)version->version,
-                                    INPUT_DIGEST_CHARS, version->digest),
-        .source_type = "weir",
-        .source = weir_arena_printf(control->arena, "%s@v%lld", version->dataset,
-                                    (long long)version->version),
-        .context = "dataset",
-        .tags = "[]"};
 }
 
 /* What a job names in "datasets", with the folders. The run's own is noted already. */
@@ -227,8 +230,12 @@ static weir_status read_training(const struct reading *reading, struct weir_erro
     }
     WEIR_TRY(resolve_dataset(reading, err));
     WEIR_AUTO(weir_json_auto_free) json_t *names = json_object();
-    WEIR_TRY(resolve_other(reading, "validation", names, err));
-    WEIR_TRY(resolve_other(reading, "backgrounds", names, err));
+    struct weir_run_input *inputs =
+        WEIR_ARENA_ARRAY(reading->control->arena, 2, struct weir_run_input);
+    out->inputs = inputs;
+    /* The first of one version counts: what is learnt from goes before what is measured with. */
+    WEIR_TRY(resolve_other(reading, "backgrounds", names, inputs, err));
+    WEIR_TRY(resolve_other(reading, "validation", names, inputs, err));
     if (wanted->resumed_from != NULL) {
         json_object_set_new(names, "resumed_from", json_string(wanted->resumed_from));
     }

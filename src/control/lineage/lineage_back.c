@@ -111,6 +111,17 @@ static void add_other(struct lineage *lineage, struct lineage_run *run, const ch
     }
 }
 
+/* Is it what add_other has found? */
+static bool is_told(const struct lineage_run *run, const struct weir_run_input *input)
+{
+    const char *by = input->context != NULL ? input->context : "";
+    const char *key = strcmp(by, "validation") == 0    ? "validation_dataset"
+                      : strcmp(by, "backgrounds") == 0 ? "backgrounds_dataset"
+                                                       : NULL;
+    const char *name = key != NULL ? find(run->parameters, run->n_parameters, key) : NULL;
+    return name != NULL && input->name != NULL && strcmp(name, input->name) == 0;
+}
+
 static void add_reads(struct lineage *lineage, struct lineage_run *run,
                       const struct weir_run_input *inputs, size_t n_inputs)
 {
@@ -127,6 +138,9 @@ static void add_reads(struct lineage *lineage, struct lineage_run *run,
         const struct weir_run_input *input = &inputs[i];
         char *name;
         int64_t version;
+        if (is_told(run, input)) {
+            continue;
+        }
         bool is_own = input->source_type != NULL && strcmp(input->source_type, WEIR_SOURCE) == 0 &&
                       split_source(lineage->arena, input->source, &name, &version);
         add_read(lineage, run,

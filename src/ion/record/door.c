@@ -16,7 +16,7 @@ static const struct weir_field lock_down_fields[] = {
     WEIR_FIELD(weir_ion_lock_down, ion,     TEXT, WEIR_FIELD_READ_ONLY, "", "ION"),
     WEIR_FIELD(weir_ion_lock_down, door,    TEXT, WEIR_FIELD_READ_ONLY, "", "Door"),
     WEIR_FIELD(weir_ion_lock_down, note,    TEXT, 0, "", "Why"),
-    WEIR_FIELD(weir_ion_lock_down, actor,   TEXT, WEIR_FIELD_READ_ONLY, "", "Who locked it down"),
+    WEIR_FIELD(weir_ion_lock_down, actor,   TEXT, WEIR_FIELD_READ_ONLY, "", "The user that locked it down"),
     WEIR_FIELD(weir_ion_lock_down, time_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When"),
 };
 static const struct weir_field door_fields[] = {
@@ -29,11 +29,11 @@ static const struct weir_field door_fields[] = {
     WEIR_FIELD(weir_ion_door, contact,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "ok; lost, if it did not answer; unknown, if no replica has reported"),
     WEIR_FIELD(weir_ion_door, since_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When that began"),
     WEIR_FIELD(weir_ion_door, error,        TEXT, WEIR_FIELD_READ_ONLY, "", "Why contact was lost last"),
-    WEIR_FIELD(weir_ion_door, locked_by,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who locked it down; none: it is not locked down"),
+    WEIR_FIELD(weir_ion_door, locked_by,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "The user that locked it down; none: it is not locked down"),
     WEIR_FIELD(weir_ion_door, locked_ms,    TIME, WEIR_FIELD_READ_ONLY, "ms", "When"),
     WEIR_FIELD(weir_ion_door, note,         TEXT, WEIR_FIELD_READ_ONLY, "", "Why"),
     WEIR_FIELD(weir_ion_door, last,         JSON, WEIR_FIELD_READ_ONLY, "", "The last command or what came in its place: {id, verb, outcome, person, camera, decision, said, time}"),
-    WEIR_FIELD(weir_ion_door, last_outcome, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Of it: done, repeated, late, refused, jammed; silent; locked down, not now, interlocked"),
+    WEIR_FIELD(weir_ion_door, last_outcome, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What became of it: done, repeated, late, refused, jammed; silent; locked down, not now, interlocked"),
     WEIR_FIELD(weir_ion_door, last_person,  TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "For whom"),
     WEIR_FIELD(weir_ion_door, last_ms,      TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
 };

@@ -142,6 +142,9 @@ static void apply_detector(struct ion_step *step, struct weir_ion_pipeline *pipe
         !is_same_text(old->detector_alias, doc->detector_alias) ||
         old->detector_version != doc->detector_version) {
         weir_ion_service_of(pipeline)->detector = (struct weir_ion_detector){0};
+        if (step_is(pipeline->state, PIPELINE_WAITING) && pipeline->paused_by == NULL) {
+            pipeline->state_reason = NULL; /* It may have been the other that was missing. */
+        }
     }
     for (size_t i = 0; i < event->n_detectors; i++) {
         if (strcmp(event->detectors[i].pipeline, pipeline->name) == 0) {
@@ -163,13 +166,13 @@ static void apply_prediction(struct ion_step *step, struct weir_ion_pipeline *pi
     if (old != NULL && !is_same_text(old->impostors, doc->impostors)) {
         service->impostors.version = 0;
     }
+    apply_detector(step, pipeline, old, doc); /* First: those below deploy. */
     if (dataset != NULL) {
         step_see_gallery(step, pipeline, dataset);
     }
     if (impostors != NULL) {
         step_see_impostors(step, pipeline, impostors);
     }
-    apply_detector(step, pipeline, old, doc);
     bool must_restart = old != NULL && (old->replicas != doc->replicas || old->gpus != doc->gpus ||
                                         !is_same_text(old->source, doc->source) ||
                                         !is_same_text(old->sinks, doc->sinks) ||

@@ -136,8 +136,7 @@ static bool deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline, bo
     struct weir_ion_service *service = weir_ion_service_of(pipeline);
     const struct weir_ion_candidate *candidate =
         weir_ion_candidate_of(step->state, service->candidate);
-    if (doc == NULL || candidate == NULL ||
-        (doc->detector != NULL && service->detector.version == 0)) {
+    if (doc == NULL || candidate == NULL) {
         return false;
     }
     char *same = compose(step, service, doc, candidate, service->deployment_revision);
@@ -158,8 +157,46 @@ static bool deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline, bo
     return true;
 }
 
+/** Why the detector of the document is not there; NULL: it is, or there is none. */
+static char *lack_of_detector(struct ion_step *step, const struct weir_ion_pipeline *pipeline)
+{
+    const struct weir_ion_doc_pipeline *doc =
+        weir_ion_doc_pipeline(&step->state->doc, pipeline->name);
+    if (doc == NULL || doc->detector == NULL || pipeline->service.detector.version != 0) {
+        return NULL;
+    }
+    return doc->detector_alias != NULL
+               ? step_text(step,
+                           "stage detect needs %s@%s, and that names no version yet (weir model "
+                           "alias %s %s VERSION)",
+                           doc->detector, doc->detector_alias, doc->detector, doc->detector_alias)
+               : step_text(step,
+                           "stage detect needs model %s, which has no version yet (weir model "
+                           "push %s FILE)",
+                           doc->detector, doc->detector);
+}
+
+/** Nothing is served until the detector is there: what was served goes by a document, and lists, of before. */
+static void await_detector(struct ion_step *step, struct weir_ion_pipeline *pipeline,
+                           const char *why)
+{
+    if (pipeline->paused_by != NULL ||
+        (step_is(pipeline->state, PIPELINE_WAITING) && step_is(pipeline->state_reason, why))) {
+        return;
+    }
+    step_stop_replicas(step, pipeline);
+    step_forget_serving(step, pipeline);
+    step_set_state(step, pipeline, PIPELINE_WAITING, why);
+    step_tell(step, "detector_missing", "Pipeline %s waits: %s.", pipeline->name, why);
+}
+
 void step_deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
+    const char *lack = lack_of_detector(step, pipeline);
+    if (lack != NULL) {
+        await_detector(step, pipeline, lack);
+        return;
+    }
     bool is_waiting = step_is(pipeline->state, PIPELINE_WAITING) && pipeline->paused_by == NULL;
     if (deploy(step, pipeline, is_waiting) && is_waiting) {
         start_replicas(step, pipeline);
@@ -180,7 +217,7 @@ void step_stop_replicas(struct ion_step *step, struct weir_ion_pipeline *pipelin
 
 void step_restart_replicas(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
-    if (pipeline->job == NULL) {
+    if (pipeline->job == NULL || lack_of_detector(step, pipeline) != NULL) {
         step_deploy(step, pipeline);
         return; /* Not started yet: the start that waits reads the new document. */
     }
@@ -233,6 +270,9 @@ void step_see_detector(struct ion_step *step, struct weir_ion_pipeline *pipeline
     pipeline->updated_ms = step->now_ms;
     step_tell(step, "detector_changed", "Pipeline %s finds with %s version %" PRId64 ".",
               pipeline->name, model->name, model->version);
+    if (step_is(pipeline->state, PIPELINE_WAITING) && pipeline->paused_by == NULL) {
+        pipeline->state_reason = NULL; /* It is there now. */
+    }
     step_deploy(step, pipeline);
 }
 

@@ -427,7 +427,9 @@ START_TEST(a_detector_is_served_as_its_name_says_and_moves_with_it)
     must(applied_with_detector("faces@best", 0));
     must(model(&arena, "t", 7));
     ck_assert_ptr_null(pipeline_of(&state, "p")->service.deployment); /* It has no detector yet. */
-    offer_detector(3, NULL);                                          /* No alias names it. */
+    ck_assert_ptr_nonnull(
+        strstr(pipeline_of(&state, "p")->state_reason, "weir model alias faces best"));
+    offer_detector(3, NULL); /* No alias names it. */
     ck_assert_ptr_null(pipeline_of(&state, "p")->service.deployment);
     offer_detector(3, "best");
     check_detector(3, 1);

@@ -91,6 +91,12 @@ START_TEST(a_keyed_frame_is_decided_once_also_across_a_restart)
     json_t *first = post_named("door?key=topic/0/17", 3),
            *other = post_named("door?key=topic/1/17", 7);
     json_t *numbered = post_named("door/17", 5);
+    /* Named as the first part of another frame would be: it is no part. */
+    json_t *part = post_named("door?key=a/0", 2), *whole = post_named("door?key=a", 4);
+    ck_assert_str_eq(test_text(part, "person"), "p02");
+    ck_assert_str_eq(test_text(whole, "person"), "p04");
+    json_decref(part);
+    json_decref(whole);
     ck_assert_str_eq(test_text(first, "key"), "topic/0/17");
     ck_assert_int_lt(test_int(first, "frame"), 0);
     ck_assert_str_eq(test_text(first, "person"), "p03");

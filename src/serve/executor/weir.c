@@ -246,6 +246,10 @@ static weir_status load(const char *path, const struct executor_options *options
     }
     describe(self);
     self->texts = net_texts_make(self->file, &self->arena);
+    if (self->is_detector) {
+        self->texts.picture =
+            NULL; /* of any size: whoever decodes what it says knows what it takes */
+    }
     *out = &self->model;
     return WEIR_OK;
 }

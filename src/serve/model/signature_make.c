@@ -180,9 +180,8 @@ static const char *explain(const struct serve_model *model, const char *why,
     }
     return model->is_resizable
                ? weir_arena_printf(arena,
-                                   "%.600s; its file fixes the size of pictures, and none of its "
-                                   "nodes does: pushed with --input \"%.80s=N,%lld,H,W\" it takes "
-                                   "any",
+                                   "%.600s; its file fixes the size of pictures: pushed with "
+                                   "--input \"%.80s=N,%lld,H,W\" it may take others",
                                    why, model->inputs[0].name, (long long)model->inputs[0].dims[1])
                : weir_arena_strdup(arena, why);
 }
