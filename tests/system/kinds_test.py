@@ -21,6 +21,10 @@ SAMPLES = {
     "canary": {"steps": [10, 100], "hold_s": 60, "max_error_rate": 0.01, "max_p99_ms": 50.0},
     "shadow": {"min_requests": 100, "max_disagreement": 0.05, "max_latency_ratio": 1.5},
     "webhook": {"url": "http://127.0.0.1/in", "token": "t"},
+    "rtsp": {"cameras": [{"name": "door", "url": "rtsp://127.0.0.1/door"}]},
+    "mjpeg": {"cameras": [{"name": "door", "url": "http://127.0.0.1/door"}]},
+    "v4l2": {"cameras": [{"name": "door", "device": "/dev/video0"}]},
+    "video": {"cameras": [{"name": "door", "path": "/clips/door.mp4"}]},
     "mqtt": {"url": "mqtt://127.0.0.1", "topic": "site/{camera}"},
     "manual": {"approvals": 2, "roles": ["operator"], "four_eyes": True, "timeout_s": 60, "on_timeout": "reject"},
 }
@@ -115,7 +119,7 @@ class Kinds(unittest.TestCase):
         text = self.said("explain", "sink", "jsonl")
         self.assertRegex(text, r"(?m)^max_mb +integer +128 +1 to 1000000 +Size")
         self.assertRegex(text, r"(?m)^path +text +- +required ")
-        self.assertIn("Planned", self.said("explain", "source", "rtsp"))
+        self.assertIn("Planned", self.said("explain", "source", "kafka"))
         status, _, message = self.server.weir("explain", "source", "horse", check=False)
         self.assertNotEqual(status, 0)
         self.assertIn("weir explain source", message)

@@ -70,6 +70,7 @@ static weir_status plan(struct control *control, struct weir_txn *txn, const str
     WEIR_TRY(weir_json_parse(job->spec, strlen(job->spec), "$.spec", &spec, err));
     WEIR_AUTO(weir_json_auto_free) json_t *folders = folders_of(control, txn, job, spec);
     const struct weir_launch_job launch_job = {.id = job->id,
+                                               .project = job->project,
                                                .kind = job->kind,
                                                .spec = spec,
                                                .datasets =
