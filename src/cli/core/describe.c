@@ -22,6 +22,11 @@ static const struct cli_column threshold_columns[] = {{"pipeline", "PIPELINE"},
                                                       {"refused_share", "OWN PHOTOS BELOW"},
                                                       {"scores", "SCORES"},
                                                       {"people", "PEOPLE"}};
+static const struct cli_column claim_columns[] = {{"pipeline", "PIPELINE"},
+                                                  {"name", "FIGURE"},
+                                                  {"value", "VALUE"},
+                                                  {"unit", "UNIT"},
+                                                  {"rests_on", "RESTS ON"}};
 static const struct cli_column link_columns[] = {{"id", "LINK"},
                                                  {"policy", "POLICY"},
                                                  {"serving_version", "SERVING"},
@@ -170,6 +175,7 @@ struct section {
 static const struct section ion_sections[] = {
     SECTION("pipelines", "pipelines", NULL, pipeline_columns),
     SECTION("thresholds", "pipelines/threshold", "pipeline=name", threshold_columns),
+    SECTION("what the thresholds can claim", "pipelines/claims", "pipeline=name", claim_columns),
     SECTION("links", "links", NULL, link_columns),
     SECTION("compared", "comparisons/arms", COMPARED, arm_columns),
     SECTION("links that start pipelines", "starts", NULL, start_columns),
