@@ -42,9 +42,11 @@ export interface AccuracyGroup {
     accuracy: number | null // Their share; null: none is known
     high: number // Upper end of that interval
     low: number // Lower end of its 95 % interval
+    missed: number // Wrong ones that named nobody: false denies, of people who are let in
     n: number // Decisions whose truth is known
     name: string // Camera, person, label, version, pipeline or day
     right: number // Those that said it
+    taken: number // Wrong ones that named a person, or a label: false admits, if that is let in
 }
 
 /** GET /alerts, GET /alerts/{id} */
@@ -1272,8 +1274,10 @@ export interface LiveAccuracy {
     accuracy: number | null // Their share; null: none is known
     high: number // Upper end of that interval
     low: number // Lower end of its 95 % interval
+    missed: number // Wrong ones that named nobody: false denies, of people who are let in
     n: number // Decisions whose truth is known
     right: number // Those that said it
+    taken: number // Wrong ones that named a person, or a label: false admits, if that is let in
 }
 
 /** POST /tasks/{id}/log */

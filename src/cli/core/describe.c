@@ -115,9 +115,14 @@ static void print_isolation(struct cli_call *call, const json_t *record)
     }
 }
 
-static const struct cli_column accuracy_columns[] = {{"name", "CAMERA"}, {"n", "KNOWN"},
-                                                     {"right", "RIGHT"}, {"accuracy", "ACCURACY"},
-                                                     {"low", "FROM"},    {"high", "TO"}};
+static const struct cli_column accuracy_columns[] = {{"name", "CAMERA"},
+                                                     {"n", "KNOWN"},
+                                                     {"right", "RIGHT"},
+                                                     {"taken", "TAKEN FOR ANOTHER"},
+                                                     {"missed", "NOT RECOGNISED"},
+                                                     {"accuracy", "ACCURACY"},
+                                                     {"low", "FROM"},
+                                                     {"high", "TO"}};
 static const struct cli_column kpi_columns[] = {
     {"name", "KPI"}, {"value", "VALUE"}, {"unit", "UNIT"}, {"time_ms", "TIME"}};
 
