@@ -54,6 +54,9 @@ weir_status weir_feedback_store(struct weir_txn *txn, const char *decision, cons
 struct weir_accuracy {
     int64_t n;
     int64_t n_right;
+    /** The wrong ones: somebody was taken for another, known or not; somebody known was not recognised.
+     *  0 where only right and wrong are counted. */
+    int64_t n_taken, n_missed;
     double accuracy;  /**< NaN if n is 0. */
     double low, high; /**< Wilson's 95 % interval; 0 and 1 if n is 0. */
 };

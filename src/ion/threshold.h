@@ -18,6 +18,7 @@ struct weir_threshold {
     double deny_threshold;                /**< Of people on the deny list. */
     char *rule;
     int64_t scores, people;
+    int64_t gallery_people;                          /**< 0: nobody, or not known. */
     double asked_rate, expected_rate, refused_share; /**< NaN: not known. */
     int64_t impostors_enrolled, photos_skipped;
     int64_t model_version, gallery_version, impostors_version;

@@ -24,6 +24,7 @@ json_t *threshold_report(const struct serving *serving, const char *replica)
     json_object_set_new(json, "rule", json_string(calibration_rule_text(found->rule)));
     json_object_set_new(json, "scores", json_integer((json_int_t)n_scores));
     json_object_set_new(json, "people", json_integer((json_int_t)n_people));
+    json_object_set_new(json, "gallery_people", json_integer((json_int_t)gallery->n_persons));
     json_object_set_new(json, "asked_rate", number(gallery->rates.accept));
     json_object_set_new(json, "expected_rate", number(found->expected_rate));
     json_object_set_new(json, "refused_share", number(found->refused_share));

@@ -74,6 +74,7 @@ enum route_flags {
     ROUTE_FORMER = 1 << 16, /**< Also by the token that tasks of before shared (job/former.h). */
     ROUTE_FILTERS =
         1 << 17, /**< With LIST: filters by each text field of `out` that is no secret, too. */
+    ROUTE_SHOWS = 1 << 18, /**< Shows people or their photos: looking is an act (api/core/act.h). */
     ROUTE_RECORDS =
         ROUTE_LIST | ROUTE_FILTERS, /**< Lists the records of `out`, or what it shows of them. */
 };

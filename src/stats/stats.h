@@ -9,6 +9,7 @@
  *   sequence.h   the same for what is too slow or too small for a window
  *   monitor.h    both, for one signal of a stream, and what is too small for a signal of its kind
  *   rate.h       exact tests of rates: missing, new, out of range
+ *   claim.h      what a few comparisons can claim, and what that comes to in a day
  *   frozen.h     does a camera still see?
  *   look.h       what can be said of any picture: light, contrast, focus, entropy
  *   embedding.h  how far a vector lies from where training's lay

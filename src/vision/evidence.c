@@ -4,13 +4,12 @@
 
 #include <math.h>
 
-#define LIKELIHOOD_MAX    3.0F
-#define AT_THRESHOLD      1.5F  /* Likelihood of a score that just names the person. */
-#define PER_WAY_TO_1      15.0F /* What it gains by the way from the threshold to the best score. */
-#define RATE_MIN          1e-9F
-#define RATE_MAX          0.5F
-#define NAMES_NOBODY      (-1)
-#define COMPARISONS_AT_95 3.0 /* -ln 0.05 */
+#define LIKELIHOOD_MAX 3.0F
+#define AT_THRESHOLD   1.5F  /* Likelihood of a score that just names the person. */
+#define PER_WAY_TO_1   15.0F /* What it gains by the way from the threshold to the best score. */
+#define RATE_MIN       1e-9F
+#define RATE_MAX       0.5F
+#define NAMES_NOBODY   (-1)
 
 const struct weir_evidence_options weir_evidence_usual = {
     .accept = 1e-4F,
@@ -203,14 +202,4 @@ void weir_evidence_end(struct weir_evidence *evidence)
         evidence->person = NAMES_NOBODY;
         evidence->is_barred = false;
     }
-}
-
-double weir_false_admits_a_day(double n_strangers, double fmr, double n_people, double n_looks)
-{
-    return n_strangers * -expm1(n_people * n_looks * log1p(-fmr));
-}
-
-double weir_claimable_rate(double n_comparisons)
-{
-    return n_comparisons > COMPARISONS_AT_95 ? COMPARISONS_AT_95 / n_comparisons : 1;
 }

@@ -95,10 +95,4 @@ bool weir_evidence_add(struct weir_evidence *evidence, const struct weir_evidenc
 /** The track has ended: OPEN becomes UNKNOWN. */
 void weir_evidence_end(struct weir_evidence *evidence);
 
-/** Expected admissions of strangers a day: strangers' passages a day × (1 - (1 - fmr)^(n_people × n_looks)). */
-double weir_false_admits_a_day(double n_strangers, double fmr, double n_people, double n_looks);
-
-/** The least rate of false matches that n comparisons without an error can claim, with 95 %: 3 / n; at most 1. */
-double weir_claimable_rate(double n_comparisons);
-
 #endif

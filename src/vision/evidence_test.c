@@ -337,23 +337,8 @@ START_TEST(no_number_is_no_evidence)
 
 END_TEST
 
-START_TEST(false_admits_and_claims_are_as_stated)
-{
-    ck_assert_double_eq_tol(weir_false_admits_a_day(200, 1e-6, 1000, 3), 0.599, 1e-3);
-    ck_assert_double_eq_tol(weir_false_admits_a_day(200, 5.6e-8, 1000, 3), 1 / 30.0, 1e-3);
-    ck_assert_double_eq(weir_false_admits_a_day(200, 1, 1, 1), 200);
-    ck_assert_double_eq(weir_false_admits_a_day(200, 0.1, 0, 3), 0);
-    ck_assert_double_eq_tol(weir_claimable_rate(3e6), 1e-6, 1e-12);
-    ck_assert_double_eq(weir_claimable_rate(0), 1);
-    ck_assert_double_eq(weir_claimable_rate(2), 1);
-    ck_assert_double_eq(weir_claimable_rate(NAN), 1);
-}
-
-END_TEST
-
 WEIR_TEST_MAIN("evidence", strangers_are_admitted_less_often_than_is_borne,
                known_people_are_decided_as_soon_at_any_frame_rate,
                a_plain_count_of_all_looks_agrees, what_is_decided_stays_so,
                a_barred_person_is_decided_by_one_good_frame,
-               somebody_unknown_at_first_can_still_be_known, no_number_is_no_evidence,
-               false_admits_and_claims_are_as_stated)
+               somebody_unknown_at_first_can_still_be_known, no_number_is_no_evidence)

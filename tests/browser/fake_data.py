@@ -179,6 +179,17 @@ def threshold(at):
     }
 
 
+def claims():
+    """What that threshold can claim, as docs/reference/rest.md has it."""
+    return [{"name": name, "value": value, "unit": unit, "rests_on": rests_on} for name, value, unit, rests_on in (
+        ("gallery_people", 48, "people", "The people whom each face is compared with: version 7 of the gallery."),
+        ("impostor_searches", 1240, "searches", "Photos of 62 impostors, each searched for in the whole gallery."),
+        ("claimable_rate", 3 / 62, "share", "3 / 62, with 95 %: by impostors, not by their photos."),
+        ("measured_rate", 0.008, "share", "The share of these searches that would name somebody at the threshold."),
+        ("unknown_a_day", 200, "per day", "1400 decisions of the last 7.0 days knew nobody."),
+        ("false_admits_a_day", 9.68, "per day", "200 (unknown) a day, of whom 4.84 % are taken for somebody: no liveness is claimed."))]
+
+
 def version(rng, number, at, run):
     return {
         "id": make_id(rng),

@@ -43,7 +43,7 @@ def drift(state, is_empty):
 
 
 def accuracy(n, right, **more):
-    return {"n": n, "right": right, "accuracy": right / n if n else None, "low": max(0, right / max(1, n) - 0.05), "high": min(1, right / max(1, n) + 0.03), **more}
+    return {"n": n, "right": right, "taken": (n - right) // 3, "missed": n - right - (n - right) // 3, "accuracy": right / n if n else None, "low": max(0, right / max(1, n) - 0.05), "high": min(1, right / max(1, n) + 0.03), **more}
 
 
 def health(by):

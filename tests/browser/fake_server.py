@@ -243,7 +243,7 @@ class State:
                  "cause": "schedule", "pending_cause": None, "next_fire_ms": made.rfc3339(now + 9000), "dataset": "faces",
                  "model": made.ARCHITECTURE, "workers": 2, "parameter_servers": 0, "schedule": "0 0 3 * * *", "new_data": True},
                 {"name": "entrance", "type": "prediction", "state": "SERVING", "job": predict_job, "replicas": 1, "dataset": "people",
-                 "impostors": "passers-by", "state_reason": None, "served_revision": 9, "threshold": made.threshold(now - 3000),
+                 "impostors": "passers-by", "state_reason": None, "served_revision": 9, "threshold": made.threshold(now - 3000), "claims": made.claims(),
                  "deployment": {"revision": 9, "model": {"name": made.MODEL, "version": 2},
                                 "gallery": {"dataset": "people", "version": 7}}},
             ],

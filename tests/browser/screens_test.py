@@ -440,6 +440,26 @@ class ThresholdTest(WithPage):
         self.assertEqual(facts["Set by"], "1,240 scores of 62 impostors")
         page.has_text(".threshold", "model v2 · gallery v7")
 
+    def claim_rows(self):
+        return {name: (value, why) for name, value, why in self.page.js("""return [...document.querySelectorAll('.threshold .claims tr')]
+            .map((e) => [...e.children].map((cell) => cell.innerText))""")}
+
+    def test_what_a_threshold_can_claim_stands_beside_it(self):
+        self.page.has_text(".threshold .claims", "Unknown people let in a day, at most")
+        rows = self.claim_rows()
+        self.assertEqual(rows["People in the gallery"][0], "48")
+        self.assertEqual(rows["Not known below"][0], "4.8%")
+        self.assertEqual(rows["Unknown people let in a day, at most"][0], "9.68")
+        self.assertIn("no liveness is claimed", rows["Unknown people let in a day, at most"][1])
+        with self.state.lock:
+            figures = self.state.ions[0]["pipelines"][1]["claims"]
+            figures[5].update(value=None, rests_on="Not known before the pipeline has decided something.")
+            self.state.publish("ions", {"name": made.ION})
+        self.page.has_text(".threshold .claims", "before the pipeline has decided")
+        self.assertEqual(self.claim_rows()["Unknown people let in a day, at most"][0], "not known")
+        self.page.resize(390, 844)
+        self.assertFalse(self.page.js("return document.documentElement.scrollWidth > innerWidth"), "the page scrolls sideways on a phone")
+
     def test_what_is_not_known_is_not_made_up(self):
         with self.state.lock:
             door = self.state.ions[0]["pipelines"][1]

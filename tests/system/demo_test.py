@@ -85,6 +85,11 @@ class Demo(unittest.TestCase):
         self.assertEqual(told["model_version"], max(model["version"] for model in report["models"]))
         shown = server.weir("describe", "building-security")[1]
         self.assertRegex(shown, r"thresholds\nPIPELINE .*RULE .*OWN PHOTOS BELOW.*\nentrance +impostors +0\.\d+")
+        self.assertRegex(shown, r"entrance +gallery_people +\d+ +people +The people whom")
+        figures = {one["name"]: one["value"] for one in next(p for p in server.get("/ions/building-security")["pipelines"] if p["name"] == "entrance")["claims"]}
+        self.assertGreater(figures["gallery_people"], 1)
+        self.assertAlmostEqual(figures["claimable_rate"], 3 / 60)
+        self.assertAlmostEqual(figures["false_admits_a_day"], figures["unknown_a_day"] * max(figures["claimable_rate"], figures["measured_rate"]))
         last = server.get("/decisions?ion=building-security&limit=1")["items"][0]
         self.assertIn(last["threshold"], (told["threshold"], told["deny_threshold"]))
         document = dict(ion["document"], name="other")

@@ -28,7 +28,7 @@ SMALL = set("""
     projects project_members project_retention users groups group_members tokens sessions login_links node_joins
     queues nodes devices secrets alert_rules alert_receivers alert_silences forgotten_people dataset_tombstones
     ions ion_pipelines ion_members ion_triggers ion_arms deployments deployment_versions deployment_replicas
-    datasets snapshots models services usage_totals past_use job_totals decision_totals task_devices former_attempts
+    datasets snapshots models services usage_totals past_use job_totals decision_totals unknown_days task_devices former_attempts
 """.split())
 
 # Why a statement may walk through a table that grows: a part of its text, and the reason.

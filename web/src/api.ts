@@ -42,9 +42,11 @@ export interface AccuracyGroup {
     accuracy: number | null // Their share; null: none is known
     high: number // Upper end of that interval
     low: number // Lower end of its 95 % interval
+    missed: number // Wrong ones that named nobody: false denies, of people who are let in
     n: number // Decisions whose truth is known
     name: string // Camera, person, label, version, pipeline or day
     right: number // Those that said it
+    taken: number // Wrong ones that named a person, or a label: false admits, if that is let in
 }
 
 /** GET /alerts, GET /alerts/{id} */
@@ -356,6 +358,14 @@ export interface ChangedQueue {
     after: QueueShare | null // With the change
     before: QueueShare | null // As it is; null: it is not there yet
     name: string // Queue
+}
+
+export interface Claim {
+    /** gallery_people, impostor_searches, claimable_rate, measured_rate, unknown_a_day or false_admits_a_day */
+    name: string
+    rests_on: string // What it rests on, in words
+    unit: string // people, searches, share or per day
+    value: number | null // null: not known
 }
 
 /** GET /usage */
@@ -1264,8 +1274,10 @@ export interface LiveAccuracy {
     accuracy: number | null // Their share; null: none is known
     high: number // Upper end of that interval
     low: number // Lower end of its 95 % interval
+    missed: number // Wrong ones that named nobody: false denies, of people who are let in
     n: number // Decisions whose truth is known
     right: number // Those that said it
+    taken: number // Wrong ones that named a person, or a label: false admits, if that is let in
 }
 
 /** POST /tasks/{id}/log */
@@ -1461,6 +1473,7 @@ export interface Pipeline {
     candidate: string | null // Candidate that serves
     cause: string | null // Why it runs or ran last
     cause_by: string | null // Who triggered it by hand
+    claims: Claim[] // What that threshold can and cannot claim; [] without one
     critical?: boolean | null // The ION is down if it fails
     dataset?: string | null // Dataset that a run begins with, gallery of a prediction
     dataset_version: number // Latest version of its dataset seen
@@ -2230,6 +2243,7 @@ export interface Threshold {
     deny_threshold: number | null // The same for people on the deny list; null: the threshold of all
     deployment_revision: number // Deployment that it belongs to
     expected_rate: number | null // Share of impostors expected at or above it; null: not known
+    gallery_people: number // People in the gallery; 0: nobody, or not known
     gallery_version: number // Version of the gallery's dataset
     impostors_enrolled: number // Impostors left out because they are in the gallery
     impostors_version: number // Version of the impostors' dataset; 0: none

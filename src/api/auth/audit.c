@@ -33,8 +33,9 @@ struct audit {
     struct window windows[AUDIT_WINDOWS];
     struct window others; /**< All for whom there is no window. */
     struct use uses[AUDIT_USES_KEPT];
-    size_t i_use;                    /**< The oldest, which is replaced next. */
-    uint64_t flows[AUDIT_USES_KEPT]; /**< Hashes of actor, address and subject, in this minute. */
+    size_t i_use; /**< The oldest, which is replaced next. */
+    uint64_t flows
+        [AUDIT_USES_KEPT]; /**< Hashes of method, actor, address and subject, in this minute. */
     size_t n_flows;
     int64_t flows_minute;
     int64_t uses_minute;
@@ -286,7 +287,9 @@ static bool remember_use(struct audit *audit, const char *token, const char *add
 
 static uint64_t flow_hash(const struct api_call *call, const char *subject)
 {
-    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, call->actor);
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, call->request->method);
+    hash = weir_hash_text(hash, "\n");
+    hash = weir_hash_text(hash, call->actor);
     hash = weir_hash_text(hash, "\n");
     hash = weir_hash_text(hash, call->request->remote);
     hash = weir_hash_text(hash, "\n");

@@ -49,7 +49,7 @@ weir_status audit_act(struct api_call *call, struct weir_txn *txn, const char *k
 void audit_refused(struct audit *audit, const struct api_call *call, const char *kind,
                    const char *why);
 
-/** Was an act of the call's actor, address and subject written in this minute, as far as is remembered? */
+/** Was an act of the call's method, actor, address and subject written in this minute, as far as is remembered? */
 bool audit_has_flow(struct audit *audit, const struct api_call *call, const char *subject);
 
 /** One was written, and is durable: remember it for this minute. */

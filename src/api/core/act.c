@@ -15,8 +15,11 @@ bool act_is_one(const struct api_call *call)
     bool is_change = strcmp(call->request->method, "GET") != 0 &&
                      strcmp(call->request->method, "HEAD") != 0 &&
                      (call->route->flags & ROUTE_ASKS) == 0 && !call->is_trial;
-    bool is_beyond = (call->route->flags & ROUTE_BEYOND) != 0;
-    return is_change && role != WEIR_ROLE_AGENT && (role != WEIR_ROLE_WORKER || is_beyond);
+    bool is_look =
+        (call->route->flags & ROUTE_SHOWS) != 0 && strcmp(call->request->method, "GET") == 0;
+    bool is_beyond = (call->route->flags & ROUTE_BEYOND) != 0 && !is_look;
+    return (is_change || is_look) && role != WEIR_ROLE_AGENT &&
+           (role != WEIR_ROLE_WORKER || is_beyond);
 }
 
 bool act_is_wanted(const struct api_call *call)

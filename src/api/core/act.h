@@ -7,7 +7,9 @@
  * actor, an address and a subject in each minute: the rows themselves say who sent them. What is not done
  * by a transaction is written before: the event is there even if the act then failed. So do routes that
  * delete files (ROUTE_ACT_FIRST), and those that begin what goes on without them (api_act_first). 
- * What agents and tasks report is no act: it is their node's or their job's. What a task changes beyond its
+ * Looking at a person is an act, too (ROUTE_SHOWS: the picture of a decision, a photo, an export): with
+ * ROUTE_FLOW the first of an actor, an address and a picture in each minute. An answer that fails is none.
+ * What agents and tasks report or fetch is no act: it is their node's or their job's. What a task changes beyond its
  * own runs (ROUTE_BEYOND) is one, with the task, its job, and who it works for.
  */
 #ifndef WEIR_API_ACT_H

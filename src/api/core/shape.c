@@ -8,6 +8,7 @@
 #include "capture/replay.h"
 #include "capture/snapshot.h"
 #include "deploy/deploy.h"
+#include "ion/claim.h"
 #include "ion/door.h"
 #include "ion/drift_table.h"
 #include "ion/feedback.h"

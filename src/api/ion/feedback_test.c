@@ -72,6 +72,9 @@ START_TEST(truth_that_comes_later_gives_accuracy_by_group)
     ck_assert_double_eq_tol(json_real_value(said("accuracy.accuracy")), 0.5, 1e-12);
     ck_assert_str_eq(said_text("by"), "camera");
     ck_assert_uint_eq(json_array_size(said("groups")), 2);
+    ck_assert_int_eq(number("accuracy.right") + number("accuracy.taken") +
+                         number("accuracy.missed"),
+                     number("accuracy.n"));
     EXPECT(200, "GET " DOOR "/health?by=truth&pipeline=see");
     ck_assert_uint_eq(json_array_size(said("groups")), 4);
     ck_assert_int_eq(number("groups.0.right"), 0);
@@ -79,6 +82,11 @@ START_TEST(truth_that_comes_later_gives_accuracy_by_group)
     ck_assert_int_eq(number("accuracy.n"), 0);
     ck_assert(json_is_null(said("accuracy.accuracy")));
     EXPECT_ERROR(400, "not grouped by", "GET " DOOR "/health?by=colour");
+    EXPECT(200, "POST " API "/feedback\n\n{\"decision\":\"d3\",\"truth\":\"ann\"}");
+    EXPECT(200, "GET " DOOR "/health?by=truth");
+    ck_assert_int_eq(number("accuracy.taken"), 2);
+    ck_assert_int_eq(number("accuracy.missed"), 1); /* ann was not recognised */
+    EXPECT(200, "POST " API "/feedback\n\n{\"decision\":\"d3\",\"truth\":\"unknown\"}");
     /* Told again, the last holds. */
     EXPECT(200, "POST " API "/feedback\n\n{\"decision\":\"d2\",\"truth\":\"bob\"}");
     EXPECT(200, "GET " DOOR "/health");

@@ -12,7 +12,7 @@
 #include "base/grow.h"
 #include "base/secret.h"
 #include "control/control.h"
-#include "ion/threshold.h"
+#include "ion/claim.h"
 #include "store/role.h"
 #include "store/table.h"
 #include "store/tenant.h"
@@ -73,6 +73,24 @@ static void add_reason_of_job(struct weir_txn *txn, struct weir_ion_pipeline *pi
         pipeline->state_reason =
             weir_arena_printf(arena, "%s is %s: %s", job.name, job.state, job.reason);
     }
+}
+
+/** What its threshold can claim; nothing of a pipeline that reported none. */
+static weir_status add_claims(struct weir_txn *txn, const struct weir_ion_pipeline *pipeline,
+                              struct weir_arena *arena, struct api_pipeline *view,
+                              struct weir_error *err)
+{
+    const struct weir_ion_service *service = weir_ion_service_of(pipeline);
+    struct weir_unknown unknown;
+    if (service == NULL || service->threshold == NULL) {
+        return WEIR_OK;
+    }
+    struct weir_claim *figures = WEIR_ARENA_ARRAY(arena, WEIR_CLAIMS, struct weir_claim);
+    WEIR_TRY(weir_unknown_count(txn, pipeline->ion, pipeline->name, weir_time_ms(), &unknown, err));
+    weir_claims_of(service->threshold, &unknown, arena, figures);
+    view->claims = figures;
+    view->n_claims = WEIR_CLAIMS;
+    return WEIR_OK;
 }
 
 /** A pipeline with its triggers, as the document has them, and how often and why each has fired. */
@@ -182,7 +200,9 @@ static weir_status ion_view(struct weir_txn *txn, const struct weir_ion_state *s
     size_t n = 0;
     for (size_t i = 0; i < state->n_pipelines; i++) {
         if (strcmp(state->pipelines[i].state, "REMOVED") != 0) {
-            pipelines[n++] = pipeline_view(txn, state, &state->pipelines[i], arena);
+            pipelines[n] = pipeline_view(txn, state, &state->pipelines[i], arena);
+            WEIR_TRY(add_claims(txn, &state->pipelines[i], arena, &pipelines[n], err));
+            n++;
         }
     }
     for (size_t i = 0; i < state->doc.n_links; i++) {

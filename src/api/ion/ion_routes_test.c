@@ -211,6 +211,27 @@ START_TEST(a_replicas_report_is_listed)
 
 END_TEST
 
+START_TEST(a_threshold_says_what_it_can_claim)
+{
+    start_replica();
+    EXPECT(200, "GET " DOOR);
+    ck_assert_uint_eq(json_array_size(said("pipelines.1.claims")), 0);
+    EXPECT_STATUS(204, ask_as(replica, "PUT " SEE "/threshold\n\n{\"deployment_revision\":1,"
+                                       "\"threshold\":0.5,\"rule\":\"impostors\",\"scores\":300,"
+                                       "\"people\":100,\"gallery_people\":60,"
+                                       "\"expected_rate\":0.01}"));
+    EXPECT(200, "GET " DOOR);
+    ck_assert_uint_eq(json_array_size(said("pipelines.1.claims")), 6);
+    ck_assert_str_eq(said_text("pipelines.1.claims.0.name"), "gallery_people");
+    ck_assert_double_eq(json_number_value(said("pipelines.1.claims.0.value")), 60);
+    ck_assert_double_eq_tol(json_number_value(said("pipelines.1.claims.2.value")), 0.03, 1e-12);
+    ck_assert(json_is_null(said("pipelines.1.claims.5.value"))); /* nobody has come yet */
+    ck_assert_str_eq(said_text("pipelines.1.claims.5.rests_on"),
+                     "Not known before the pipeline has decided something.");
+}
+
+END_TEST
+
 START_TEST(a_replica_waits_for_its_deployment)
 {
     start_replica();
@@ -554,6 +575,14 @@ START_TEST(the_face_of_a_decision_is_shown)
                 "0000000000d1\",\"ion\":\"door\","
                 "\"pipeline\":\"see\",\"camera\":\"c\",\"frame\":1,\"verdict\":\"deny\","
                 "\"picture\":\"/9j/4AAQ\"}]}");
+    EXPECT(200, "GET " API "/audit?kind=decisions_read");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(404, "GET " API "/decisions/00000000-0000-4000-8000-0000000000d9/image");
+    EXPECT(200, "GET " API "/decisions/00000000-0000-4000-8000-0000000000d1/image");
+    EXPECT(200, "GET " API "/audit?kind=decisions_read");
+    ck_assert_uint_eq(json_array_size(said("items")), 1); /* who looked at which; nobody saw d9 */
+    ck_assert_str_eq(said_text("items.0.actor"), "ann");
+    ck_assert_str_eq(said_text("items.0.subject"), "decision/00000000-0000-4000-8000-0000000000d1");
     EXPECT(200, "GET " API "/decisions/00000000-0000-4000-8000-0000000000d1/image");
     ck_assert_str_eq(said_header("Content-Type"), "image/jpeg");
     ck_assert_uint_eq(callers.x->response.body_len, 6);
@@ -696,10 +725,10 @@ WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_chang
                     a_sources_token_is_kept_and_never_shown, a_deleted_ion_is_gone_for_readers,
                     a_training_is_triggered_once_its_data_is_frozen,
                     there_is_nothing_to_review_before_there_is_a_model, a_replicas_report_is_listed,
-                    a_replica_waits_for_its_deployment, a_frame_is_stored_once,
-                    decisions_are_listed_by_span_and_field, a_summary_counts_what_the_list_has,
-                    decisions_of_wrong_form_are_refused_whole, the_face_of_a_decision_is_shown,
-                    drift_raises_one_alert_until_it_is_gone,
+                    a_threshold_says_what_it_can_claim, a_replica_waits_for_its_deployment,
+                    a_frame_is_stored_once, decisions_are_listed_by_span_and_field,
+                    a_summary_counts_what_the_list_has, decisions_of_wrong_form_are_refused_whole,
+                    the_face_of_a_decision_is_shown, drift_raises_one_alert_until_it_is_gone,
                     a_link_begins_at_no_model_that_was_deleted,
                     a_version_that_an_ion_uses_or_goes_back_to_is_not_deleted,
                     a_model_that_does_not_fit_its_pipeline_is_refused,

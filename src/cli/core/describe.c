@@ -22,6 +22,11 @@ static const struct cli_column threshold_columns[] = {{"pipeline", "PIPELINE"},
                                                       {"refused_share", "OWN PHOTOS BELOW"},
                                                       {"scores", "SCORES"},
                                                       {"people", "PEOPLE"}};
+static const struct cli_column claim_columns[] = {{"pipeline", "PIPELINE"},
+                                                  {"name", "FIGURE"},
+                                                  {"value", "VALUE"},
+                                                  {"unit", "UNIT"},
+                                                  {"rests_on", "RESTS ON"}};
 static const struct cli_column link_columns[] = {{"id", "LINK"},
                                                  {"policy", "POLICY"},
                                                  {"serving_version", "SERVING"},
@@ -110,9 +115,14 @@ static void print_isolation(struct cli_call *call, const json_t *record)
     }
 }
 
-static const struct cli_column accuracy_columns[] = {{"name", "CAMERA"}, {"n", "KNOWN"},
-                                                     {"right", "RIGHT"}, {"accuracy", "ACCURACY"},
-                                                     {"low", "FROM"},    {"high", "TO"}};
+static const struct cli_column accuracy_columns[] = {{"name", "CAMERA"},
+                                                     {"n", "KNOWN"},
+                                                     {"right", "RIGHT"},
+                                                     {"taken", "TAKEN FOR ANOTHER"},
+                                                     {"missed", "NOT RECOGNISED"},
+                                                     {"accuracy", "ACCURACY"},
+                                                     {"low", "FROM"},
+                                                     {"high", "TO"}};
 static const struct cli_column kpi_columns[] = {
     {"name", "KPI"}, {"value", "VALUE"}, {"unit", "UNIT"}, {"time_ms", "TIME"}};
 
@@ -170,6 +180,7 @@ struct section {
 static const struct section ion_sections[] = {
     SECTION("pipelines", "pipelines", NULL, pipeline_columns),
     SECTION("thresholds", "pipelines/threshold", "pipeline=name", threshold_columns),
+    SECTION("what the thresholds can claim", "pipelines/claims", "pipeline=name", claim_columns),
     SECTION("links", "links", NULL, link_columns),
     SECTION("compared", "comparisons/arms", COMPARED, arm_columns),
     SECTION("links that start pipelines", "starts", NULL, start_columns),

@@ -103,7 +103,11 @@ weir_status weir_feedback_store(struct weir_txn *txn, const char *decision_id, c
 #define OF_ION                                                                                     \
     " FROM feedback WHERE ion = :ion AND decided_ms >= :since AND "                                \
     "(pipeline = :pipeline OR :pipeline IS NULL)"
-#define COUNTS " count(*), coalesce(sum(is_right), 0)"
+#define COUNTS                                                                                     \
+    " count(*), coalesce(sum(is_right), 0),"                                                       \
+    " coalesce(sum(is_right = 0 AND decided <> '" WEIR_FEEDBACK_UNKNOWN "'), 0),"                  \
+    " coalesce(sum(is_right = 0 AND decided = '" WEIR_FEEDBACK_UNKNOWN "'), 0)"
+#define N_COUNTS 4
 
 static const char sql_accuracy[] = "SELECT" COUNTS OF_ION;
 
@@ -135,6 +139,15 @@ struct weir_accuracy weir_accuracy_of(int64_t n, int64_t n_right)
     return out;
 }
 
+/* The first columns of a row of COUNTS. */
+static struct weir_accuracy accuracy_in(const struct weir_stmt *row)
+{
+    struct weir_accuracy out = weir_accuracy_of(weir_stmt_int(row, 0), weir_stmt_int(row, 1));
+    out.n_taken = weir_stmt_int(row, 2);
+    out.n_missed = weir_stmt_int(row, 3);
+    return out;
+}
+
 weir_status weir_feedback_accuracy(struct weir_txn *txn, const char *ion, const char *pipeline,
                                    int64_t since_ms, struct weir_accuracy *out,
                                    struct weir_error *err)
@@ -148,8 +161,7 @@ weir_status weir_feedback_accuracy(struct weir_txn *txn, const char *ion, const 
                        &stmt, err));
     weir_status status = weir_stmt_step(stmt, &has_row, err);
     if (status == WEIR_OK) {
-        *out = has_row ? weir_accuracy_of(weir_stmt_int(stmt, 0), weir_stmt_int(stmt, 1))
-                       : weir_accuracy_of(0, 0);
+        *out = has_row ? accuracy_in(stmt) : weir_accuracy_of(0, 0);
     }
     weir_stmt_close(stmt);
     return status;
@@ -174,9 +186,9 @@ static char *group_name(const struct weir_stmt *row, const char *by, struct weir
 {
     char day[WEIR_TIME_TEXT_BYTES];
     if (strcmp(by, "day") != 0) {
-        return weir_stmt_text(row, 2, arena);
+        return weir_stmt_text(row, N_COUNTS, arena);
     }
-    weir_time_format(weir_stmt_int(row, 2) * 86400000, day);
+    weir_time_format(weir_stmt_int(row, N_COUNTS) * 86400000, day);
     day[strlen("2026-01-01")] = '\0';
     return weir_arena_strdup(arena, day);
 }
@@ -202,9 +214,8 @@ weir_status weir_feedback_groups(struct weir_txn *txn, const char *ion, const ch
         WEIR_ARENA_ARRAY(arena, WEIR_ACCURACY_GROUPS_MAX, struct weir_accuracy_group);
     while ((status = weir_stmt_step(stmt, &has_row, err)) == WEIR_OK && has_row &&
            n < WEIR_ACCURACY_GROUPS_MAX) {
-        groups[n++] = (struct weir_accuracy_group){
-            .name = group_name(stmt, by, arena),
-            .accuracy = weir_accuracy_of(weir_stmt_int(stmt, 0), weir_stmt_int(stmt, 1))};
+        groups[n++] = (struct weir_accuracy_group){.name = group_name(stmt, by, arena),
+                                                   .accuracy = accuracy_in(stmt)};
     }
     weir_stmt_close(stmt);
     *out = groups;

@@ -19,6 +19,7 @@ static const struct weir_field threshold_fields[] = {
     WEIR_FIELD(weir_threshold, rule,                TEXT, WEIR_FIELD_REQUIRED, "", "By what it was set: impostors, gallery, both, blind"),
     WEIR_FIELD(weir_threshold, scores,              INT,  0, "", "Scores that it was set by"),
     WEIR_FIELD(weir_threshold, people,              INT,  0, "", "People whose photos gave them"),
+    WEIR_FIELD(weir_threshold, gallery_people,      INT,  0, "", "People in the gallery; 0: nobody, or not known"),
     WEIR_FIELD(weir_threshold, asked_rate,          F64,  0, "", "The gallery's false_accept_rate"),
     WEIR_FIELD(weir_threshold, expected_rate,       F64,  0, "", "Share of impostors expected at or above it; null: not known"),
     WEIR_FIELD(weir_threshold, refused_share,       F64,  0, "", "Share of the gallery's own photos below it"),

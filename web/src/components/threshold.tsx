@@ -1,6 +1,6 @@
 /** From which score on a prediction pipeline takes a face for known, how sure that figure is, and what it costs. */
 import type { ComponentChildren } from 'preact'
-import type { Ion, Pipeline, Threshold } from '../api'
+import type { Ion, Pipeline, Claim, Threshold } from '../api'
 import type { Opt } from '../types'
 import { counted, dayTime, fixed, NONE, percent, short } from '../format'
 import { Facts, Panel } from './basics'
@@ -49,12 +49,45 @@ function versionsOf(found: Threshold): string {
     return [...versions, found.time_ms && dayTime(found.time_ms)].filter(Boolean).join(' · ')
 }
 
+const CLAIM_NAMES = new Map([
+    ['gallery_people', 'People in the gallery'],
+    ['impostor_searches', 'Searches with impostors'],
+    ['claimable_rate', 'Not known below'],
+    ['measured_rate', 'Impostors accepted, as measured'],
+    ['unknown_a_day', 'Unknown people a day'],
+    ['false_admits_a_day', 'Unknown people let in a day, at most'],
+])
+
+const claimValue = ({ value, unit }: Claim) => (isFigure(value) && unit === 'share' ? share(value) : isFigure(value) ? short(value) : 'not known')
+
+/** What can be claimed, and how many admissions a day that means. Each figure says what it rests on. */
+function Claims({ figures }: { figures: Claim[] }) {
+    return (
+        <div class="table-wrap claims" tabIndex={0} role="group" aria-label="What the threshold can claim">
+            <table>
+                <tbody>
+                    {figures.map((one) => (
+                        <tr key={one.name}>
+                            <th scope="row">{CLAIM_NAMES.get(one.name) ?? one.name}</th>
+                            <td class="num">
+                                <b>{claimValue(one)}</b>
+                            </td>
+                            <td class="muted">{one.rests_on}</td>
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+        </div>
+    )
+}
+
 function ThresholdPanel({ pipeline, found }: { pipeline: Pipeline; found: Threshold }) {
     return (
         <Panel title={`Threshold of ${pipeline.name}`} class="threshold" aside={<span class="muted">{versionsOf(found)}</span>}>
             <div class="panel-body">
                 <Facts items={factsOf(found)} />
             </div>
+            {(pipeline.claims ?? []).length > 0 && <Claims figures={pipeline.claims} />}
         </Panel>
     )
 }

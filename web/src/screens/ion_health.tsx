@@ -188,7 +188,10 @@ function Truth({ health, by }: { health: IonHealth; by: string }) {
                                     <tr>
                                         <th scope="col">{words(by)}</th>
                                         <th scope="col" class="num">
-                                            Wrong
+                                            Taken for another
+                                        </th>
+                                        <th scope="col" class="num">
+                                            Not recognised
                                         </th>
                                         <th scope="col" class="num">
                                             Of
@@ -205,7 +208,8 @@ function Truth({ health, by }: { health: IonHealth; by: string }) {
                                     {health.groups.map((one) => (
                                         <tr key={one.name}>
                                             <td>{one.name}</td>
-                                            <td class="num">{one.n - one.right}</td>
+                                            <td class="num">{one.taken}</td>
+                                            <td class="num">{one.missed}</td>
                                             <td class="num">{one.n}</td>
                                             <td class="num">{percent(one.accuracy)}</td>
                                             <td class="num">
