@@ -258,7 +258,7 @@ class EnrolTest(WithPage):
         page.go(self.ENROL)
         page.one("input[name=folder]").send_keys(str(self.folder({**files, "yan/bad.png": b"none", "zoe/empty.png": b""})))
         page.until(lambda: len(page.all("[aria-label='People to enrol'] tbody tr")) == 3 and not page.all("main .muted[role=status]"), "a look at all")
-        page.has_text("main", "1 file left out. new/zoe/empty.png: It is empty.")
+        page.has_text("[aria-label='Files that are not taken']", "new/zoe/empty.png It is empty.")
         rows = {page.js("return arguments[0].querySelector('input').value", row): row.text for row in page.all("[aria-label='People to enrol'] tbody tr")}
         self.assertIn("adds to 100", rows["ada"])
         self.assertIn("stays out", rows["yan"])

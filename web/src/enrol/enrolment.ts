@@ -1,7 +1,7 @@
 /** Who is being put into a gallery, from the first picture until doors know them. It goes on on every screen, until the tab is closed. */
 import { signal } from '@preact/signals'
 import type { Dataset, Ion, Member, Pipeline } from '../api'
-import { forget, freeze, sendAll, uploads, type FreezeView, type Picked } from '../state/dataset_upload'
+import { forget, freeze, sendAll, uploads, type FreezeView, type Picked, type Refused } from '../state/dataset_upload'
 import { ApiError, getAll, messageOf, segment, send } from '../state/http'
 import type { Manifest } from '../state/manifest'
 import { sha256Of } from '../state/sha256'
@@ -37,6 +37,7 @@ export interface Draft {
     people: readonly Person[]
     isMany: boolean // they came as folders
     list: ListName
+    refused: readonly Refused[] // files that cannot be sent
     nToLook: number // pictures that are still to be looked at
     doing: Doing
     error: string // why it went no further
@@ -44,7 +45,7 @@ export interface Draft {
     made?: Made
 }
 
-const EMPTY: Draft = { people: [{ name: '', pictures: [] }], isMany: false, list: 'none', nToLook: 0, doing: '', error: '' }
+const EMPTY: Draft = { people: [{ name: '', pictures: [] }], isMany: false, list: 'none', refused: [], nToLook: 0, doing: '', error: '' }
 
 const drafts = signal<Readonly<Record<string, Draft>>>({})
 

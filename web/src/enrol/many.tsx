@@ -44,22 +44,20 @@ function Row({ ion, known, person, place }: { ion: string; known: Known; person:
 
 export function Many({ ion, known }: { ion: string; known: Known }) {
     return (
-        <div class="scroll">
-            <table aria-label="People to enrol">
-                <thead>
-                    <tr>
-                        <th scope="col">Person</th>
-                        <th scope="col">Gallery</th>
-                        <th scope="col">Usable</th>
-                        <th scope="col">What is wrong</th>
-                    </tr>
-                </thead>
-                <tbody>
-                    {draftOf(ion).people.map((person, i) => (
-                        <Row key={i} ion={ion} known={known} person={person} place={i} />
-                    ))}
-                </tbody>
-            </table>
-        </div>
+        <table aria-label="People to enrol">
+            <thead>
+                <tr>
+                    <th scope="col">Person</th>
+                    <th scope="col">Gallery</th>
+                    <th scope="col">Usable</th>
+                    <th scope="col">What is wrong</th>
+                </tr>
+            </thead>
+            <tbody>
+                {draftOf(ion).people.map((person, i) => (
+                    <Row key={i} ion={ion} known={known} person={person} place={i} />
+                ))}
+            </tbody>
+        </table>
     )
 }

@@ -27,6 +27,7 @@ export { DropFiles, Freeze, NewDataset, UploadFiles } from '../components/datase
 const LISTS_RIGHT = 'list people ions'
 const SHOWN = 8 // stored photos of a person
 const NAMES_MAX = 500 // offered while somebody types
+const NAMED = 50 // files that are named one by one
 const LOOSE = '(no folder)'
 
 interface Gallery extends Known {
@@ -45,7 +46,7 @@ function Sources({ ion, draft, known }: { ion: Ion; draft: Draft; known: Gallery
     const [person] = draft.people
     const files = (found: Found[]) => {
         const { picked, refused } = pick(found, LOOSE)
-        change(ion.name, { error: refused.length > 0 ? `${counted(refused.length, 'file')} left out. ${refused[0]!.path}: ${refused[0]!.why}` : '' })
+        change(ion.name, { refused })
         void addFiles(ion.name, picked.map((one) => (one.className === LOOSE ? { ...one, className: '' } : one)))
     }
     const usable = draft.isMany ? 0 : usableOf(known, person!).length
@@ -71,6 +72,16 @@ function Sources({ ion, draft, known }: { ion: Ion; draft: Draft; known: Gallery
                 <div class="panel-body">
                     <DropFiles hint="Photos of one person. For many at once: a folder with a folder for each person." onFiles={files} />
                 </div>
+            )}
+            {draft.refused.length > 0 && (
+                <ul class="panel-body steps" aria-label="Files that are not taken">
+                    {draft.refused.slice(0, NAMED).map((one) => (
+                        <li key={one.path} class="wrap">
+                            <State tone="bad">not taken</State> <code>{one.path}</code> {one.why}
+                        </li>
+                    ))}
+                    {draft.refused.length > NAMED && <li class="muted">and {draft.refused.length - NAMED} more</li>}
+                </ul>
             )}
             {draft.nToLook > 0 && (
                 <p class="panel-body muted" role="status">
@@ -126,7 +137,7 @@ function Holding({ known, name, onName }: { known: Known; name: string; onName: 
 }
 
 const LISTS: [ListName, string][] = [
-    ['none', 'On no list: what the gallery says of known people'],
+    ['none', 'On no list'],
     ['allow', 'Always allow'],
     ['deny', 'Bar'],
 ]
@@ -197,18 +208,20 @@ function Doors({ dataset, version }: { dataset: string; version: number }) {
         <ul class="steps stack mid" aria-label="Doors" role="status">
             {all.map(({ ion, door }) => {
                 const isKnown = knows(door, version)
-                const [tone, text]: [Tone, string] = isKnown
-                    ? ['good', `knows v${version}`]
+                const [tone, word, reason]: [Tone, string, string | null] = isKnown
+                    ? ['good', `knows v${version}`, null]
                     : door.paused_by
-                      ? ['plain', `is paused by ${door.paused_by}, and takes v${version} when it goes on`]
+                      ? ['plain', 'is paused', `${door.paused_by} paused it. It takes v${version} when it goes on.`]
                       : door.state === 'DEPLOY_FAILED'
-                        ? ['bad', `does not take v${version}: ${door.state_reason ?? 'it does not say why'}`]
-                        : ['busy', `does not know v${version} yet${door.state_reason ? `: ${door.state_reason}` : ''}`]
+                        ? ['bad', `does not take v${version}`, door.state_reason]
+                        : ['busy', `does not know v${version} yet`, door.state_reason]
                 return (
                     <li key={`${ion.name}/${door.name}`}>
-                        <State tone={tone}>
-                            {ion.name}/{door.name} {text}
-                        </State>
+                        <b>
+                            {ion.name}/{door.name}
+                        </b>{' '}
+                        <State tone={tone}>{word}</State>
+                        {reason && <small class="muted"> {reason}</small>}
                     </li>
                 )
             })}
@@ -272,13 +285,12 @@ function Enrolling({ ion, draft, known, onDone, onAnew }: { ion: Ion; draft: Dra
                         <Facts
                             items={[
                                 ['Gallery', `${known.dataset.name} ${known.version > 0 ? `v${known.version} → ` : ''}v${known.version + 1}, with all that is in the dataset then`],
-                                ['Pictures', `${n} of ${counted(ready.length, 'person', 'people')}`],
+                                ['Pictures', `${n}, of ${counted(ready.length, 'person', 'people')}`],
                                 ['Doors', doorsOf(ion, known.dataset.name).map((one) => one.name).join(', ')],
                                 ['Model', 'stays; a training that waits for new data begins'],
                             ]}
                         />
                         {lack && <p class="muted">{lack}</p>}
-                        <Refusal text={draft.error} />
                         <p class="acts">
                             <Act right={CHANGE_DATASETS} project={known.dataset.project} tone="primary" disabled={lack !== '' || draft.nToLook > 0} onClick={() => void enrol(ion, known.dataset, known).then(onDone)}>
                                 <Icon name="check" /> Enrol {draft.isMany ? counted(ready.length, 'person', 'people') : draft.people[0]!.name.trim() || 'them'}
@@ -300,7 +312,7 @@ function Sent({ draft }: { draft: Draft }) {
     const names = [...new Set(files.map((one) => one.className))]
     return (
         <Panel title="Pictures" window={`${files.length} used`}>
-            <ul class="panel-body list" aria-label="Who is enrolled">
+            <ul class="list" aria-label="Who is enrolled">
                 {names.map((name) => (
                     <li key={name}>
                         <b class="grow wrap">{name}</b> {counted(files.filter((one) => one.className === name).length, 'picture')}
