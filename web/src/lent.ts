@@ -3,7 +3,7 @@
  * reads these imports; what such a screen imports else is a part of its own file.
  */
 import { signal } from '@preact/signals'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Fragment, jsx, jsxs } from 'preact/jsx-runtime'
 import { Choices, Empty, Facts, Loaded, PageHead, Panel, Progress } from './components/basics'
 import { Picture } from './components/face'
@@ -26,7 +26,7 @@ import { sha256Of } from './state/sha256'
 import { datasets, ions } from './state/store'
 
 export const lent = {
-    signal, useEffect, useRef, useState, Fragment, jsx, jsxs, Choices, Empty, Facts, Loaded, PageHead, Panel, Progress, Picture, Form,
+    signal, useEffect, useLayoutEffect, useRef, useState, Fragment, jsx, jsxs, Choices, Empty, Facts, Loaded, PageHead, Panel, Progress, Picture, Form,
     Refusal, useSending, Icon, Act, decodePortable, isPortable, State, toast, bytes, counted, fixed, short, shutter, ApiError, apiUrl, call,
     get, getAll, messageOf, segment, send, byClass, FILES_MAX, manifestOf, project, sendBytes, useResource, CHANGE_DATASETS, may,
     projectsThatMay, go, href, hrefWith, param, route, sha256Of, datasets, ions,

@@ -367,6 +367,15 @@ function Gallery({ ion }: { ion: Ion }) {
             </div>
         )
     }
+    if (!may(CHANGE_DATASETS, dataset.project)) {
+        return (
+            <div class="panel">
+                <Empty icon="lock" title={`You may not put pictures into ${name}`} more={<Act right={CHANGE_DATASETS} project={dataset.project} onClick={() => undefined}>Enrol</Act>}>
+                    Who is enrolled is known by the doors of {ion.name}. It takes a right that you do not have in {dataset.project ?? 'this project'}.
+                </Empty>
+            </div>
+        )
+    }
     return (
         <>
             {names.length > 1 && <Choices label="Gallery" items={names.map((one) => ({ name: one, address: hrefWith({ gallery: one }), isCurrent: one === name }))} />}

@@ -1,5 +1,5 @@
 /** The camera of this computer: its picture with a guide, and one taken for each pose. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon'
 import { State } from '../components/state'
 import { shutter } from '../screens/ion_enrol'
@@ -104,7 +104,7 @@ export function Webcam({ taken, onPicture }: { taken: readonly string[]; onPictu
         setWanted(undefined)
         jpegOf(canvas).then((blob) => onPicture(blob, `webcam, ${pose}`), (error: unknown) => setReason(reasonOf(error)))
     }
-    useEffect(() => {
+    useLayoutEffect(() => { // with the drawing: when the guide is there the key takes
         shutter.value = isOn ? take : null
         return () => {
             shutter.value = null
