@@ -1,17 +1,17 @@
-// Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js}. The output depends only on the sources and on the
+// Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js,enrol.js}. The output depends only on the sources and on the
 // versions in package-lock.json: no times, no paths, no hashes of the machine. check-bundle.sh relies on it.
 // Files name each other with "?v=" and the first digits of their SHA-256, so that a browser keeps what has not changed.
 import { build } from 'esbuild'
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { minify } from 'terser'
 
 const web = dirname(fileURLToPath(import.meta.url))
 const out = process.argv[2] ?? join(web, 'dist')
-const LIMIT_BYTES = 200 * 1000 // as browsers fetch it, compressed: what they need to draw a page; charts and graphs come after it
+const LIMIT_BYTES = 200 * 1000 // as browsers fetch it, compressed: what they need to draw a page; charts, graphs and screens of their own come after it
 const TARGET = ['es2022', 'chrome109', 'firefox115', 'safari16.4']
 
 const smallGraphlib = {
@@ -40,7 +40,7 @@ async function shrink(name, parts, isModule) {
         ecma: 2020,
         module: isModule,
         compress: { passes: 3 },
-        format: { comments: false, preamble: `/* Weir console. Contains ${parts} (MIT): see web/THIRD-PARTY.txt */` },
+        format: { comments: false, preamble: `/* Weir console.${parts && ` Contains ${parts} (MIT): see web/THIRD-PARTY.txt`} */` },
     })
     await writeFile(script, code + '\n')
 }
@@ -61,13 +61,42 @@ await build({
 await shrink('plot.js', 'uPlot', true)
 await shrink('dagre.js', 'dagre', true)
 
-await build({
+// Screens in a file of their own. What src/lent.ts names they have from the page; else they carry it, and nothing that the page has.
+const lent = new Map([...(await readFile(join(web, 'src', 'lent.ts'), 'utf8')).matchAll(/^import \{(.*)\} from '(.*)'/gm)].map(([, names, path]) => [path.replace('./', ''), names]))
+const borrowed = {
+    name: 'borrowed',
+    setup(bundler) {
+        bundler.onResolve({ filter: /./ }, ({ path, resolveDir }) => {
+            const name = path.startsWith('.') ? relative(join(web, 'src'), join(resolveDir, path)) : path
+            return lent.has(name) ? { path: name, namespace: 'lent' } : undefined
+        })
+        bundler.onLoad({ filter: /./, namespace: 'lent' }, ({ path }) => ({ contents: `export const {${lent.get(path)}} = globalThis.lent` }))
+    },
+}
+const apart = await build({
     ...common,
+    metafile: true,
+    entryPoints: { enrol: 'src/enrol/page.tsx' },
+    format: 'esm',
+    loader: { '.css': 'text' },
+    plugins: [borrowed],
+})
+await shrink('enrol.js', '', true)
+
+const whole = await build({
+    ...common,
+    metafile: true,
     entryPoints: { app: 'src/main.tsx' },
     format: 'iife',
-    define: { PLOT_ADDRESS: JSON.stringify(await named('plot.js')), DAGRE_ADDRESS: JSON.stringify(await named('dagre.js')) },
+    define: { PLOT_ADDRESS: JSON.stringify(await named('plot.js')), DAGRE_ADDRESS: JSON.stringify(await named('dagre.js')), ENROL_ADDRESS: JSON.stringify(await named('enrol.js')) },
 })
 await shrink('app.js', 'preact', false)
+
+const twice = Object.keys(apart.metafile.inputs).filter((file) => file in whole.metafile.inputs)
+if (twice.length > 0) {
+    console.error(`the page and enrol.js both carry ${twice.join(', ')}: lend them in src/lent.ts`)
+    process.exit(1)
+}
 
 let page = await readFile(join(web, 'index.html'), 'utf8')
 for (const name of ['app.js', 'app.css']) {
@@ -76,10 +105,10 @@ for (const name of ['app.js', 'app.css']) {
 await writeFile(join(out, 'index.html'), page)
 
 let total = 0
-for (const name of ['plot.js', 'dagre.js', 'index.html', 'app.js', 'app.css']) {
+for (const name of ['plot.js', 'dagre.js', 'enrol.js', 'index.html', 'app.js', 'app.css']) {
     const content = await readFile(join(out, name))
     const packed = gzipSync(content).length
-    total += name === 'plot.js' || name === 'dagre.js' ? 0 : packed
+    total += ['plot.js', 'dagre.js', 'enrol.js'].includes(name) ? 0 : packed
     console.log(`${name.padEnd(12)}${String(content.length).padStart(8)} bytes${String(packed).padStart(8)} compressed`)
 }
 console.log(`${'page'.padEnd(12)}${String(total).padStart(22)} compressed`)

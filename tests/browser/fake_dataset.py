@@ -23,10 +23,13 @@ def change(state, command, parts, body, document):
     if command == "PUT" and parts[2] == "files":
         if body in state.refused_files:
             return 507, {"error": {"status": "NOSPACE", "message": "the disk is full"}}
-        state.files[parts[1]]["/".join(parts[3:])] = body
+        state.files.setdefault(parts[1], {})["/".join(parts[3:])] = body
         return 200, {}
+    if command == "DELETE" and parts[2:3] == ["files"]:
+        return (204, {}) if state.files[parts[1]].pop("/".join(parts[3:]), None) else (404, {"error": {"status": "NOT_FOUND", "message": "there is no such file"}})
     if command == "POST" and parts[2] == "versions":
-        state.frozen[parts[1]] = version(parts[1], 1, len(state.files[parts[1]]))
+        before = state.frozen.get(parts[1], {"version": 7 if parts[1] == "people" else 0})
+        state.frozen[parts[1]] = version(parts[1], before["version"] + 1, len(state.files[parts[1]]))
         return 202, {}
     return None
 

@@ -2,7 +2,11 @@
 
 import copy
 import json
+import shutil
+import tempfile
+from pathlib import Path
 
+import fake_data as made
 from fixture import ION, WithPage
 
 
@@ -163,4 +167,125 @@ class AlertTest(WithPage):
         page.has_text(".page-head", "whole: 82 rows at ")
 
 
-CASES = [HealthTest, AlertTest]
+
+
+class EnrolTest(WithPage):
+    ENROL = f"{ION}/people/new"
+
+    def folder(self, files):
+        root = Path(tempfile.mkdtemp()) / "new"
+        self.addCleanup(shutil.rmtree, root.parent)
+        for path, body in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(body)
+        return root
+
+    def choose(self, files):
+        root = self.folder(files)
+        self.page.one("input[name=files]").send_keys("\n".join(str(root / path) for path in files))
+
+    def grades(self):
+        return sorted(zip(self.page.texts(".taken .muted:nth-last-child(2)"), self.page.texts(".taken .state"), strict=True))
+
+    def changes(self):
+        return [f"{method} {path.split('/api/v1/')[1]}" for method, path, _, _ in self.state.requests]
+
+    def test_somebody_is_enrolled_from_photos_barred_known_by_the_door_and_taken_out_again(self):
+        page, state = self.page, self.state
+        page.go(f"{ION}/lists")
+        page.press("e")
+        page.until(lambda: page.address().endswith("/people/new"), "the screen, by a key")
+        tiny = b"P5 40 40 255\n" + bytes(range(0, 200, 5)) * 40
+        dark = b"P5 100 100 255\n" + bytes(10_000)
+        self.choose({"a.png": made.face_png("noor"), "b.pgm": made.face_pgm("noor 2"), "c.png": made.face_png("noor 3"), "tiny.pgm": tiny, "dark.pgm": dark, "text.png": b"no picture",
+                     "ada.pgm": made.face_pgm("ada")})
+        page.until(lambda: len(page.all(".taken li")) == 7, "a look at each")
+        self.assertEqual([word for _, word in self.grades()], ["usable"] * 4 + ["left out"] * 3, self.grades())
+        for why in ("too small", "too dark, too blurred", "rather small", "the browser cannot read it as a picture"):
+            page.has_text(".taken", why)
+        page.has_text("main", "Whether a face is in a picture, and whom it resembles, is not known here")
+        self.assertTrue(page.button("Enrol them").get_attribute("disabled"), "a name is missing")
+        page.button("Remove ada.pgm").click()
+        page.one("input[name=person]").send_keys("Ada")
+        page.has_text("main", "is that the same person?")
+        page.one("input[name=person]").clear()
+        page.one("input[name=person]").send_keys("noor")
+        page.one("select[name=list] option[value=deny]").click()
+        self.assertEqual(self.changes(), [], "nothing leaves the browser before")
+        self.may_fail_requests = True
+        state.faults["/api/v1/ions/building-security/members/noor"] = (403, "FORBIDDEN", "mia may not list people")
+        page.button("Enrol noor").click()
+        page.has_text('[role="alert"]', "mia may not list people")
+        state.faults.clear()
+        page.button("Try again").click()
+        page.has_text("[aria-label=Doors]", "does not know v8 yet")
+        changes = self.changes()
+        self.assertEqual(len(state.files["people"]), 3, "sent twice they are the same")
+        self.assertEqual(changes[-2:], ["PUT ions/building-security/members/noor", "POST datasets/people/versions"], "barred before a door knows them")
+        self.assertEqual(json.loads(state.requests[-2][3]), {"list": "deny", "not_enrolled": True})
+        with state.lock:
+            state.ions[0]["pipelines"][1]["deployment"]["gallery"]["version"] = 8
+            state.publish("ions", state.ions[0])
+        page.has_text("[aria-label=Doors]", "knows v8")
+        page.button("Take out again").click()
+        page.has_text("main", "Taken out again: people v9")
+        self.assertEqual((state.files["people"], self.changes()[-1]), ({}, "DELETE ions/building-security/members/noor"), "off the list when no door knows them any more")
+
+    def test_pictures_are_taken_with_the_camera_and_a_browser_that_refuses_it_is_told_of(self):
+        page = self.page
+        page.go(f"{self.ENROL}?from=webcam")
+        page.has_text(".webcam", "Look straight ahead")
+        for i, saying in enumerate(("Turn a little to your left", "Turn a little to your right"), 1):
+            page.press(" ")
+            page.until(lambda i=i: len(page.all(".taken li")) == i, "the picture")
+            page.has_text(".webcam", saying)
+        self.assertEqual(page.texts(".taken .muted:nth-last-child(2)"), ["webcam, ahead", "webcam, left"])
+        self.assertEqual(page.texts(".taken .state"), ["good", "good"])
+        page.js("window.tracks = document.querySelector('video').srcObject.getTracks()")
+        page.press("p")
+        page.one("input[name=files]")
+        self.assertEqual(page.js("return window.tracks.map((one) => one.readyState)"), ["ended"], "the camera is off")
+        page.js("navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotAllowedError'))")
+        page.press("w")
+        page.has_text('[role="alert"]', "allow the camera for this page")
+        page.js("[...document.querySelectorAll('main a')].find((one) => one.textContent.includes('photos instead')).click()")
+        page.one("input[name=files]")
+        self.assertEqual(len(page.all(".taken li")), 2, "what was taken stays")
+
+    def test_many_are_enrolled_at_once_and_a_table_says_what_is_wrong(self):
+        page, state = self.page, self.state
+        files = {f"{person}/{i}.png": made.face_png(f"{person} {i}") for person, n in (("zoe", 3), ("ada", 1), ("yan", 2)) for i in range(n)}
+        page.go(self.ENROL)
+        page.one("input[name=folder]").send_keys(str(self.folder({**files, "yan/bad.png": b"none", "zoe/empty.png": b""})))
+        page.until(lambda: len(page.all("[aria-label='People to enrol'] tbody tr")) == 3 and not page.all("main .muted[role=status]"), "a look at all")
+        page.has_text("[aria-label='Files that are not taken']", "new/zoe/empty.png It is empty.")
+        rows = {page.js("return arguments[0].querySelector('input').value", row): row.text for row in page.all("[aria-label='People to enrol'] tbody tr")}
+        self.assertIn("adds to 100", rows["ada"])
+        self.assertIn("stays out", rows["yan"])
+        self.assertIn("2 usable: at least 3 are needed", rows["yan"])
+        self.assertIn("1 picture left out", rows["yan"])
+        page.button("Enrol 2 people").click()
+        page.has_text("[aria-label='What happened']", "people v8 is frozen")
+        self.assertEqual(sorted({path.split("/")[0] for path in state.files["people"]}), ["ada", "zoe"])
+        self.assertEqual(len(state.files["people"]), 4)
+
+    def test_it_can_be_read_on_a_phone_and_in_the_dark(self):
+        page = self.page
+        page.go(f"{self.ENROL}?from=webcam")
+        page.has_text(".webcam", "Look straight ahead")
+        page.press(" ")
+        page.until(lambda: page.all(".taken li"), "the picture")
+        for shade in ("light", "dark"):
+            page.media(shade)
+            self.assertEqual(page.weak_texts(), [])
+        page.resize(360, 800)
+        self.assertEqual(page.overflow_px(), 0)
+
+    def test_a_gallery_in_a_folder_of_the_server_says_so(self):
+        with self.state.lock:
+            next(one for one in self.state.datasets if one["name"] == "people")["is_uploaded"] = False
+        self.page.go(self.ENROL)
+        self.page.has_text("main", "people takes no pictures from here")
+
+
+CASES = [HealthTest, AlertTest, EnrolTest]

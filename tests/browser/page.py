@@ -86,6 +86,8 @@ class Page:
             "--disable-background-networking",
             "--disable-component-update",
             "--no-first-run",
+            "--use-fake-device-for-media-stream",
+            "--use-fake-ui-for-media-stream",
             f"--user-data-dir={self.profile}",
         ):
             options.add_argument(argument)

@@ -3,6 +3,7 @@ import { render } from 'preact'
 import './styles/main.css'
 import { FAVICON, Icon } from './components/icon'
 import { Frame } from './frame/frame'
+import { lent } from './lent'
 import { register } from './registry'
 import { screens } from './screens'
 import { SignIn } from './screens/sign_in'
@@ -45,6 +46,7 @@ effect(() => {
     }
 })
 
+Object.assign(globalThis, { lent })
 register(screens)
 render(<App />, document.getElementById('app')!)
 void start()

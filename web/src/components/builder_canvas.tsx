@@ -9,7 +9,7 @@ import { words } from '../format'
 import { PolicyDiamond } from './diamond'
 import { Icon, type IconName } from './icon'
 import type { Box } from './layout_graph'
-import { WithDagre, type Dagre } from './library'
+import { WithLibrary, type Dagre } from './library'
 import { curve, placeSketch, type Point } from './layout_sketch'
 import { Glyph } from './state'
 import { toast } from './toast'
@@ -40,7 +40,7 @@ interface Props {
     onDelete: (choice: string) => void
 }
 
-export const BuilderCanvas = (props: Props) => <WithDagre>{(dagre) => <Canvas {...props} dagre={dagre} />}</WithDagre>
+export const BuilderCanvas = (props: Props) => <WithLibrary name="dagre">{(dagre) => <Canvas {...props} dagre={dagre} />}</WithLibrary>
 
 function Canvas({ dagre, ...props }: Props & { dagre: Dagre }) {
     const { draft, chosen, isReadOnly } = props

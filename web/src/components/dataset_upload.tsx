@@ -1,11 +1,11 @@
 /** Datasets made, filled and frozen on the page. */
 import { useRef, useState } from 'preact/hooks'
-import type { Dataset, DatasetVersion } from '../api'
+import type { Dataset } from '../api'
 import { bytes, counted, short } from '../format'
-import { call, get, segment } from '../state/http'
-import { chosen, dropped, forget, pick, sendAgain, sendAll, uploads, type Found, type Upload } from '../state/dataset_upload'
+import { call } from '../state/http'
+import { chosen, dropped, forget, freeze, pick, sendAgain, sendAll, uploads, type Found, type FreezeView, type Upload } from '../state/dataset_upload'
 import { project } from '../state/project'
-import { projectsThatMay } from '../state/rights'
+import { CHANGE_DATASETS, projectsThatMay } from '../state/rights'
 import { go, href } from '../state/route'
 import { datasets } from '../state/store'
 import { Progress } from './basics'
@@ -14,8 +14,6 @@ import { Icon } from './icon'
 import { Act } from './locked'
 import { toast } from './toast'
 
-export const RIGHT = 'change datasets'
-const WAIT_S = 20
 const NAMED = 50 // files that are named one by one
 
 /** "Faces of July" → "faces-of-july" */
@@ -23,7 +21,7 @@ const nameOf = (text: string) => text.toLowerCase().replace(/[^a-z0-9._-]+/g, '-
 
 /** @param files What it begins with. */
 export function NewDataset({ files, onClose }: { files: readonly Found[]; onClose: () => void }) {
-    const open = projectsThatMay(RIGHT)
+    const open = projectsThatMay(CHANGE_DATASETS)
     const folder = files[0]?.path.split('/').filter(Boolean) ?? []
     return (
         <Form
@@ -176,30 +174,11 @@ export function UploadFiles({ dataset }: { dataset: Dataset }) {
     )
 }
 
-interface FreezeView {
-    state: string
-    files: number
-    bytes: number
-    version: DatasetVersion | null
-    n_damaged: number
-    damaged: string[]
-    error: { message: string } | null
-}
-
 /** A version of what is there now. */
 export function Freeze({ dataset, onDone }: { dataset: Dataset; onDone: () => void }) {
     const [view, setView] = useState<FreezeView>()
     const sending = useSending(async () => {
-        const path = `/datasets/${segment(dataset.name)}`
-        await call('POST', `${path}/versions`, {})
-        let now = await get<FreezeView>(`${path}/freeze`, { wait_s: WAIT_S })
-        for (; now.state === 'running'; now = await get<FreezeView>(`${path}/freeze`, { wait_s: 1 })) {
-            setView(now)
-        }
-        setView(now)
-        if (now.error) {
-            throw new Error(now.error.message)
-        }
+        const now = await freeze(dataset.name, setView)
         toast(`${dataset.name} v${now.version?.version} is frozen`)
         onDone()
     })
@@ -207,7 +186,7 @@ export function Freeze({ dataset, onDone }: { dataset: Dataset; onDone: () => vo
     return (
         <>
             <p>
-                <Act right={RIGHT} project={dataset.project} tone="primary" disabled={sending.isBusy || isSending} onClick={() => void sending.submit(new Event('submit'))}>
+                <Act right={CHANGE_DATASETS} project={dataset.project} tone="primary" disabled={sending.isBusy || isSending} onClick={() => void sending.submit(new Event('submit'))}>
                     <Icon name="lock" /> {sending.isBusy ? 'Freezing …' : isSending ? 'Freeze when all files are there' : 'Freeze a version'}
                 </Act>
             </p>

@@ -6,7 +6,7 @@ import type { Action } from '../screen'
 import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
 import { getAll, segment, send } from '../state/http'
 import { useResource } from '../state/resource'
-import { may } from '../state/rights'
+import { CHANGE_DATASETS, may } from '../state/rights'
 import { go, href } from '../state/route'
 import { now } from '../state/store'
 import { isSandbox } from '../state/verdict'
@@ -26,6 +26,8 @@ const ROLL_BACK = 'roll back ions'
 const TRIGGER = 'trigger ions'
 const PAUSE = 'pause ions'
 export const SNAPSHOT = 'change snapshots'
+
+export const enrolHref = (ion: string) => href(['ions', ion, 'people', 'new'])
 
 const runnable = (ion: Ion) => ion.pipelines.filter((one) => one.type !== 'prediction')
 
@@ -191,6 +193,7 @@ export function actionsOfIon(ion: Ion): Action[] {
         ),
         ...allowed(PAUSE, hasPaused(ion), `Resume ${ion.name}`, () => ask(resumeQuestion(ion))),
         ...allowed(PAUSE, goesOn(ion), `Pause ${ion.name}`, () => ask(pauseQuestion(ion))),
+        ...allowed(CHANGE_DATASETS, true, `Enrol a person for ${ion.name}`, () => go(enrolHref(ion.name))),
         ...allowed(SNAPSHOT, true, `Take a snapshot of ${ion.name}`, () => snapshotOf(ion)),
         ...waiting.flatMap((one) => [
             ...allowed(REVIEW, true, `Approve version ${one.version} of ${one.model}`, () => ask(approveQuestion(ion.name, one))),

@@ -10,7 +10,7 @@ import { PolicyDiamond } from './diamond'
 import { is, StateWord, toneOf, type Tone } from './state'
 import { Icon, type IconName } from './icon'
 import { connection } from '../state/stream'
-import { WithDagre, type Dagre } from './library'
+import { WithLibrary, type Dagre } from './library'
 import { layoutIon, reasonOf, type Box, type GraphEdge, type GraphNode } from './layout_graph'
 
 const isPrediction = (pipeline: Pipeline) => pipeline.type === 'prediction'
@@ -335,7 +335,7 @@ function Traveller({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
     )
 }
 
-export const IonGraph = ({ ion }: { ion: Ion }) => <WithDagre>{(dagre) => <Graph ion={ion} dagre={dagre} />}</WithDagre>
+export const IonGraph = ({ ion }: { ion: Ion }) => <WithLibrary name="dagre">{(dagre) => <Graph ion={ion} dagre={dagre} />}</WithLibrary>
 
 function Graph({ ion, dagre }: { ion: Ion; dagre: Dagre }) {
     const host = useRef<HTMLDivElement>(null)

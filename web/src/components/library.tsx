@@ -3,41 +3,45 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Loading } from './basics'
 
-type Plot = typeof import('../plot')
-export type Dagre = typeof import('../dagre')
+interface Libraries {
+    plot: typeof import('../plot')
+    dagre: typeof import('../dagre')
+    enrol: typeof import('../enrol/page')
+}
+export type Dagre = Libraries['dagre']
 
 // What the build puts for them: the addresses of those files, with a mark of their bytes.
 declare const PLOT_ADDRESS: string
 declare const DAGRE_ADDRESS: string
+declare const ENROL_ADDRESS: string
 
 // No literals in import(): these are no parts of the bundle.
-const ADDRESSES = { plot: PLOT_ADDRESS, dagre: DAGRE_ADDRESS }
-const fetched: { plot?: Promise<Plot>; dagre?: Promise<Dagre> } = {}
+const ADDRESSES = { plot: PLOT_ADDRESS, dagre: DAGRE_ADDRESS, enrol: ENROL_ADDRESS }
+const fetched: { [Name in keyof Libraries]?: Promise<Libraries[Name]> } = {}
 
-function fetchLibrary<Name extends 'plot' | 'dagre'>(name: Name): Promise<Name extends 'plot' ? Plot : Dagre> {
-    const library = fetched[name] ?? import(ADDRESSES[name])
-    fetched[name] = library
+function fetchLibrary<Name extends keyof Libraries>(name: Name): Promise<Libraries[Name]> {
+    const library = (fetched[name] ??= import(ADDRESSES[name]))
     library.catch(() => delete fetched[name]) // the server was away: the next one that needs it tries again
     return library
 }
 
 export const fetchPlot = () => fetchLibrary('plot')
 
-/** Draws with what places the boxes of graphs, once it is there. */
-export function WithDagre({ children }: { children: (dagre: Dagre) => ComponentChildren }) {
-    const [dagre, setDagre] = useState<Dagre | 'failed' | null>(null)
+/** Draws with what places the boxes of graphs, or with a screen that is a file of its own, once it is there. */
+export function WithLibrary<Name extends 'dagre' | 'enrol'>({ name, children }: { name: Name; children: (library: Libraries[Name]) => ComponentChildren }) {
+    const [library, setLibrary] = useState<Libraries[Name] | 'failed' | null>(null)
     useEffect(() => {
         let isOver = false
-        fetchLibrary('dagre').then(
-            (library) => isOver || setDagre(library),
-            () => isOver || setDagre('failed'),
+        fetchLibrary(name).then(
+            (one) => isOver || setLibrary(one),
+            () => isOver || setLibrary('failed'),
         )
         return () => {
             isOver = true
         }
     }, [])
-    if (dagre === 'failed') {
-        return <p class="muted">The graph could not be fetched: load the page again.</p>
+    if (library === 'failed') {
+        return <p class="muted">A part of the page could not be fetched: load it again.</p>
     }
-    return dagre === null ? <Loading rows={6} /> : <>{children(dagre)}</>
+    return library === null ? <Loading rows={6} /> : <>{children(library)}</>
 }

@@ -3,21 +3,22 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Dataset, DatasetVersion, Ion } from '../api'
 import { COMMANDS } from '../commands'
 import { Empty, Facts, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
-import { DropFiles, Freeze, NewDataset, RIGHT, UploadFiles } from '../components/dataset_upload'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Picture } from '../components/face'
 import { DatasetLineageView } from '../components/lineage_view'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
+import { WithLibrary } from '../components/library'
 import { Act } from '../components/locked'
 import { Table, type Column } from '../components/table'
 import { bytes, dayTime, millis, NONE, short } from '../format'
 import type { Args, Screen } from '../screen'
-import { apiUrl, getAll, request, segment } from '../state/http'
+import { getAll, segment } from '../state/http'
+import { byClass, FILES_MAX, manifestOf } from '../state/manifest'
 import type { Found } from '../state/dataset_upload'
 import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
-import { may } from '../state/rights'
+import { CHANGE_DATASETS, may } from '../state/rights'
 import { href, hrefWith, param, setQuery } from '../state/route'
 import { datasets, ions } from '../state/store'
 
@@ -43,7 +44,6 @@ export function usesOf(dataset: string, all: readonly Ion[]): { ion: string; as:
 }
 
 const PAGE = 40
-const FILES_MAX = 50_000 // of a version whose list the page reads
 
 const FILTER: FilterOf<Dataset> = {
     text: (one) => `${one.name} ${one.path ?? ''}`,
@@ -89,27 +89,9 @@ const VERSION_COLUMNS: Column<DatasetVersion>[] = [
     { id: 'digest', name: 'Digest', render: (one) => <code title={one.digest}>{one.digest.slice(0, 12)}</code> },
 ]
 
-/** What a version was frozen from; its blob. */
-interface Manifest {
-    files: { class: string; file: string; sha256: string; bytes: number }[]
-}
-
-function byClass(files: Manifest['files']): Map<string, Manifest['files']> {
-    const found = new Map<string, Manifest['files']>()
-    for (const one of files) {
-        const its = found.get(one.class)
-        if (its) {
-            its.push(one)
-        } else {
-            found.set(one.class, [one])
-        }
-    }
-    return found
-}
-
 /** The pictures of a version, a class at a time (?class=). */
 function Pictures({ version }: { version: DatasetVersion }) {
-    const manifest = useResource(`manifest:${version.blob}`, async () => (await (await request(apiUrl(`/blobs/${version.blob}`))).json()) as Manifest)
+    const manifest = useResource(`manifest:${version.blob}`, () => manifestOf(version))
     const [shown, setShown] = useState(PAGE)
     const classes = useMemo(() => [...byClass(manifest.data.value?.files ?? [])], [manifest.data.value])
     return (
@@ -153,7 +135,7 @@ function Versions({ dataset }: { dataset: Dataset }) {
         <Loaded resource={versions}>
             {(items) => {
                 const version = items.find((one) => `v${one.version}` === param('v')) ?? items[0]
-                const freeze = <Freeze dataset={dataset} onDone={() => void versions.load()} />
+                const freeze = <WithLibrary name="enrol">{({ Freeze }) => <Freeze dataset={dataset} onDone={() => void versions.load()} />}</WithLibrary>
                 return version === undefined ? (
                     <>
                         <p class="quiet">No version yet: one is made when the files are frozen. From then on nobody can change it.</p>
@@ -215,10 +197,10 @@ function DatasetDrawer({ dataset }: { dataset: Dataset }) {
             <p>
                 <a href={href('experiments', { q: `dataset = "${dataset.name}" or dataset.name = "${dataset.name}"` })}>Runs that read it</a>
             </p>
-            {dataset.is_uploaded && may(RIGHT, dataset.project) && (
+            {dataset.is_uploaded && may(CHANGE_DATASETS, dataset.project) && (
                 <>
                     <h3>Files</h3>
-                    <UploadFiles key={dataset.name} dataset={dataset} />
+                    <WithLibrary name="enrol">{({ UploadFiles }) => <UploadFiles key={dataset.name} dataset={dataset} />}</WithLibrary>
                 </>
             )}
             <h3>Versions</h3>
@@ -242,11 +224,11 @@ function Datasets({ args }: { args: Args }) {
     return (
         <>
             <PageHead title="Datasets" sub="What models are trained with and people are recognised by">
-                <Act right={RIGHT} tone="primary" onClick={() => setMaking([])}>
+                <Act right={CHANGE_DATASETS} tone="primary" onClick={() => setMaking([])}>
                     <Icon name="plus" /> New dataset
                 </Act>
             </PageHead>
-            {making && <NewDataset files={making} onClose={() => setMaking(undefined)} />}
+            {making && <WithLibrary name="enrol">{({ NewDataset }) => <NewDataset files={making} onClose={() => setMaking(undefined)} />}</WithLibrary>}
             <Loaded resource={datasets} rows={6}>
                 {() =>
                     all.length === 0 && !wanted ? (
@@ -254,9 +236,9 @@ function Datasets({ args }: { args: Args }) {
                             <Empty icon="data" title="No datasets yet" command={COMMANDS.createDataset}>
                                 A dataset is a folder with a folder of pictures for each class. Drop one here, or name a folder of the server:
                             </Empty>
-                            {may(RIGHT) && (
+                            {may(CHANGE_DATASETS) && (
                                 <div class="panel-body">
-                                    <DropFiles hint="A folder is a class: its name is what the pictures show." onFiles={setMaking} />
+                                    <WithLibrary name="enrol">{({ DropFiles }) => <DropFiles hint="A folder is a class: its name is what the pictures show." onFiles={setMaking} />}</WithLibrary>
                                 </div>
                             )}
                         </div>

@@ -11,6 +11,7 @@ import { homeScreen } from './home'
 import { ionBuilderScreen, ionNewScreen } from './ion_builder'
 import { ionDecisionsScreen } from './ion_decisions'
 import { ionDocumentScreen } from './ion_document'
+import { ionEnrolScreen } from './ion_enrol'
 import { ionGraphScreen } from './ion_graph'
 import { ionHealthScreen } from './ion_health'
 import { ionListsScreen } from './ion_lists'
@@ -39,6 +40,7 @@ export const screens: readonly Screen[] = [
     ionReviewScreen,
     ionSnapshotsScreen,
     ionListsScreen,
+    ionEnrolScreen,
     ionBuilderScreen,
     ionDocumentScreen,
     ionNewScreen,

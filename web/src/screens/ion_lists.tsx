@@ -3,6 +3,8 @@ import { useEffect } from 'preact/hooks'
 import type { Member } from '../api'
 import { Empty, Loaded, Panel, When } from '../components/basics'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
+import { Icon } from '../components/icon'
+import { enrolHref } from '../components/ion_acts'
 import { ionActions, IonTab } from '../components/ion_head'
 import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
@@ -10,7 +12,7 @@ import { counted, millis } from '../format'
 import type { Args, Screen } from '../screen'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
-import { href } from '../state/route'
+import { go, href } from '../state/route'
 import { ions } from '../state/store'
 
 const FILTER: FilterOf<Member> = {
@@ -63,7 +65,13 @@ function Members({ ion }: { ion: string }) {
 }
 
 function IonLists({ args }: { args: Args }) {
-    return <IonTab args={args}>{(ion) => <Members key={ion.name} ion={ion.name} />}</IonTab>
+    const enrol = (
+        <a class="button" href={enrolHref(args['ion']!)}>
+            <Icon name="plus" />
+            Enrol a person
+        </a>
+    )
+    return <IonTab args={args} tools={enrol}>{(ion) => <Members key={ion.name} ion={ion.name} />}</IonTab>
 }
 
 export const ionListsScreen: Screen = {
@@ -76,5 +84,6 @@ export const ionListsScreen: Screen = {
     tab: { of: 'ion', name: 'Allow and deny' },
     load: [ions],
     actions: ionActions,
+    keys: (args) => [{ key: 'e', name: 'enrol a person', run: () => go(enrolHref(args['ion']!)) }],
     render: IonLists,
 }

@@ -1,10 +1,12 @@
 /** Pictures that the page puts into datasets: a folder is a class. What goes on does so on every screen, until the tab is closed. */
 import { signal } from '@preact/signals'
-import { apiUrl, messageOf, segment } from './http'
+import type { DatasetVersion } from '../api'
+import { apiUrl, call, get, messageOf, segment } from './http'
 import { sendBytes } from './push'
 
 export const FILE_MAX = 64 << 20 // the server's
 const AT_ONCE = 4
+const WAIT_S = 20 // for the end of a freeze
 const PART_BYTES_MAX = 128 // a class, or a name; the server has the bound
 
 export interface Found {
@@ -163,4 +165,29 @@ export function sendAgain(dataset: string): void {
     const one = uploads.value[dataset]
     const items = (one?.refused ?? []).flatMap((refused) => refused.item ?? [])
     void sendAll(dataset, items, (one?.refused ?? []).filter((refused) => refused.item === undefined))
+}
+
+export interface FreezeView {
+    state: string
+    files: number
+    bytes: number
+    version: DatasetVersion | null
+    n_damaged: number
+    damaged: string[]
+    error: { message: string } | null
+}
+
+/** A version of what is there now: how it ended, or the server's reason. @param onView Told how far it is. */
+export async function freeze(dataset: string, onView: (view: FreezeView) => void): Promise<FreezeView> {
+    const path = `/datasets/${segment(dataset)}`
+    await call('POST', `${path}/versions`, {})
+    let now = await get<FreezeView>(`${path}/freeze`, { wait_s: WAIT_S })
+    for (; now.state === 'running'; now = await get<FreezeView>(`${path}/freeze`, { wait_s: 1 })) {
+        onView(now)
+    }
+    onView(now)
+    if (now.error) {
+        throw new Error(now.error.message)
+    }
+    return now
 }

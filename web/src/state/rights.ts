@@ -21,3 +21,5 @@ export function projectsThatMay(right: string): string[] {
     const open = projects.value.filter((one) => may(right, one))
     return project.value && open.includes(project.value) ? [project.value, ...open.filter((one) => one !== project.value)] : open
 }
+
+export const CHANGE_DATASETS = 'change datasets'
