@@ -16,7 +16,7 @@ struct weir_dataset {
     enum weir_dataset_kind kind;
     char *root;                /**< Folder kind; "" otherwise. */
     struct weir_dataset *base; /**< Mirrored: what it shows twice. Borrowed. NULL otherwise. */
-    struct scenes *scenes;     /**< Of scenes: what they are made of; owned. NULL otherwise. */
+    struct scenes *scenes;     /**< What scenes are made from; owned. NULL: it has none. */
     size_t n_samples;
     int32_t *labels;
     struct name_list files; /**< Folder: relative to root; list: as given; IDX: two paths. */

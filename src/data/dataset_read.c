@@ -113,7 +113,7 @@ static weir_status read_view(const struct weir_dataset *dataset, size_t i_sample
     return WEIR_OK;
 }
 
-/** Of a file, or composed. */
+/** Read from a file, or composed. */
 static weir_status make_picture(const struct weir_dataset *dataset, size_t i_sample,
                                 struct weir_image *out, struct weir_error *err)
 {

@@ -10,7 +10,7 @@
 #define BLURRED_WIDTH   3
 #define JPEG_MAX_BYTES  ((size_t)64 << 20)
 #define SMEAR_ONE_IN    6
-#define BYTE_SUM_MEAN   510.0F /* of four bytes, each as likely as another */
+#define BYTE_SUM_MEAN   510.0F /* four bytes, each as likely as another */
 #define BYTE_SUM_SPREAD 147.8F
 
 struct canvas {

@@ -10,12 +10,12 @@
 
 #define MIN_WIDTH      9.0F
 #define MAX_WIDTH      72.0F
-#define PART           5 /* of the photographs every fifth is for measuring */
+#define PART           5 /* every fifth photograph is for measuring */
 #define ROLL_MAX       0.14F
 #define SQUEEZE_MAX    0.15F
 #define VISIBLE_POINTS 8
 
-/* Of the 300 pictures of the ORL database: the median of what a detector finds. Points as shares of the box. */
+/* The median that a detector finds in the 300 pictures of the ORL database. Points as shares of the box. */
 const struct weir_face_box weir_face_box_usual = {0.078F, 0.140F, 0.911F, 0.967F};
 static const float usual_points[WEIR_SCENE_POINTS] = {0.281F, 0.405F, 0.734F, 0.405F, 0.505F,
                                                       0.608F, 0.309F, 0.756F, 0.691F, 0.756F};

@@ -38,13 +38,14 @@ weir_status weir_face_box_parse(const char *text, struct weir_face_box *out,
 enum weir_scenes_part { WEIR_SCENES_ALL, WEIR_SCENES_LEARNT, WEIR_SCENES_MEASURED };
 
 struct weir_scenes_options {
-    int width, height; /**< Of a scene, in pixels; 32 to 4096. */
+    int width, height; /**< A scene has so many pixels; 32 to 4096. */
     size_t n;          /**< Scenes; 1 at least. */
     uint64_t seed;
     struct weir_face_box box;
     enum weir_scenes_part part; /**< MEASURED: every fifth photograph; LEARNT: the others. */
-    float min_width, max_width; /**< Of faces, in pixels. 0: 9, and 72 or 2/5 of the height. */
-    size_t cache_bytes;         /**< As of a dataset. */
+    float min_width,
+        max_width;      /**< Faces are so wide, in pixels. 0: 9, and 72 or 2/5 of the height. */
+    size_t cache_bytes; /**< As of a dataset. */
 };
 
 /** A face of a scene, in its pixels. Parts of it may lie outside. */
@@ -69,7 +70,7 @@ weir_status weir_dataset_open_scenes(struct weir_dataset *faces, struct weir_dat
 /** The pictures of faces; NULL: the dataset is none of scenes. */
 const struct weir_dataset *weir_scenes_faces(const struct weir_dataset *scenes);
 
-/** Of every scene. Call it for scenes alone. */
+/** Every scene has this size. Call it for scenes alone. */
 void weir_scenes_size(const struct weir_dataset *scenes, int *out_width, int *out_height);
 
 /**

@@ -25,13 +25,13 @@ struct figure {
     float h;         /**< By the picture's; scene_measure sets it. */
     float roll, gain, cloth;
     bool is_mirrored;
-    uint64_t seed; /**< Of a decoy's filling. */
+    uint64_t seed; /**< A decoy is filled by it. */
 };
 
 struct scene_plan {
     struct figure figures[SCENE_FIGURES_MAX]; /**< Far ones first. */
     size_t n_figures;
-    uint64_t seed; /**< Of background, blur and noise. */
+    uint64_t seed; /**< Background, blur and noise follow from it. */
 };
 
 struct scenes {

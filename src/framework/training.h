@@ -33,7 +33,7 @@ struct weir_train_model {
 struct weir_train_data {
     char *path, *kind, *validation, *augment, *on_damage;
     bool mirror_classes;
-    /* Of a detector: */
+    /* A detector has these: */
     char *backgrounds, *face_box;
     int64_t scenes;
 };

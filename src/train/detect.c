@@ -10,7 +10,7 @@
 #define SCENES_MEASURED 250
 #define CACHE_BYTES     ((size_t)256 << 20)
 #define SEED_MEASURED   0x6d656173 /* other scenes than those that are learnt from */
-#define OVERLAP_KEPT    0.4F       /* of two detections; more is the same face */
+#define OVERLAP_KEPT    0.4F       /* two detections that overlap more are one face */
 #define OVERLAP_FOUND   0.4F       /* with the truth */
 #define VISIBLE_MIN     0.4F
 #define SCORE_LEAST     0.02F

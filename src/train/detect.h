@@ -14,7 +14,7 @@
 
 struct train_task;
 
-/** Of a detector: make scenes of task->dataset and task->validation, in their places. @return INVALID, and what opening data gives. */
+/** A detector: make scenes of task->dataset and task->validation, in their places. @return INVALID, and what opening data gives. */
 weir_status train_detect_compose(struct train_task *task, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**

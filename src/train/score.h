@@ -11,7 +11,7 @@ struct train_score {
     double loss;              /**< Mean of the pictures'. */
     double accuracy;          /**< Fraction of the pictures that the net is right about. */
     uint64_t n;               /**< Pictures measured; damaged ones are left out. */
-    struct train_found found; /**< Of a detector. */
+    struct train_found found; /**< A detector has it. */
 };
 
 struct train_score_config {

@@ -51,7 +51,7 @@ struct lazy_weights;
 struct net_io {
     float *input, *output;
     int32_t *labels;
-    float *targets;         /**< Of a detect loss; else NULL. */
+    float *targets;         /**< A detect loss has them; else NULL. */
     struct op_loss *losses; /**< By slice. */
 };
 

@@ -7,7 +7,7 @@
  * computes the whole batch of its plan, so there are plans in between: of 8, 32, 128 …, below half of the
  * largest.
  *
- * A detector takes pictures of any size: when another size comes, its nets are planned anew, which takes some milliseconds.
+ * A detector takes pictures of any size: when another size comes, its nets are planned again, which takes some milliseconds.
  */
 #include "serve/executor/executor_private.h"
 #include "serve/model/net_texts.h"
@@ -23,7 +23,7 @@
 #define NETS_MAX   8
 #define STEP_FIRST 8
 #define STEP       4
-#define SIDE_MAX   4096 /* of a detector's input */
+#define SIDE_MAX   4096 /* a detector takes no larger input */
 
 struct weir_serve_model {
     struct serve_model model;
@@ -247,8 +247,7 @@ static weir_status load(const char *path, const struct executor_options *options
     describe(self);
     self->texts = net_texts_make(self->file, &self->arena);
     if (self->is_detector) {
-        self->texts.picture =
-            NULL; /* of any size: whoever decodes what it says knows what it takes */
+        self->texts.picture = NULL; /* any size will do: the kind of detector says what it takes */
     }
     *out = &self->model;
     return WEIR_OK;

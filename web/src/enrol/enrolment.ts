@@ -1,4 +1,4 @@
-/** Who is being put into a gallery, from the first picture until doors know them. It goes on on every screen, until the tab is closed. */
+/** A person is put into a gallery, from the first picture until doors know them. It goes on on every screen, until the tab is closed. */
 import { signal } from '@preact/signals'
 import type { Dataset, Ion, Member, Pipeline } from '../api'
 import { forget, freeze, sendAll, uploads, type FreezeView, type Picked, type Refused } from '../state/dataset_upload'
@@ -7,8 +7,8 @@ import type { Manifest } from '../state/manifest'
 import { sha256Of } from '../state/sha256'
 import { lookAt, type Look } from './look'
 
-export const LEAST = 3 // usable pictures of a person, with those that the gallery has
-const NAME_MAX = 60 // of the part of a file's name that is its old one
+export const LEAST = 3 // usable pictures that a person needs, with those that the gallery has
+const NAME_MAX = 60 // the part that a name keeps from the old one
 
 export interface Picture {
     sha256: string
@@ -89,10 +89,10 @@ export async function addFiles(ion: string, picked: readonly Picked[]): Promise<
 
 export interface Known {
     byPerson: ReadonlyMap<string, Manifest['files']>
-    bySha256: ReadonlyMap<string, string> // whose picture it is
+    bySha256: ReadonlyMap<string, string> // the person in the picture
 }
 
-/** Whose picture the gallery has already; undefined: nobody's. */
+/** The person that the gallery has this picture of; undefined: it has it not. */
 export const ownerOf = (known: Known, picture: Picture): string | undefined => known.bySha256.get(picture.sha256)
 
 export const usableOf = (known: Known, person: Person): Picture[] => person.pictures.filter((one) => one.look.grade !== 'out' && ownerOf(known, one) === undefined)
@@ -179,7 +179,7 @@ const freezeNow = (ion: string, made: Made) => async () => {
     change(ion, { made: { ...made, version: frozen.version?.version ?? 0 } })
 }
 
-/** Files, then lists, then a version: whoever is barred is so before a door knows them. After a failure: all of it again. */
+/** Files, then lists, then a version: a person is barred before a door knows them. After a failure: all of it again. */
 export async function enrol(ion: Ion, dataset: Dataset, known: Known): Promise<void> {
     const draft = draftOf(ion.name)
     const people = draft.people.filter((one) => lackOf(known, one) === '')
@@ -204,7 +204,7 @@ export async function enrol(ion: Ion, dataset: Dataset, known: Known): Promise<v
     ], 'done')
 }
 
-/** Takes out what enrol() put in: files, then a version, then lists, so that nobody who is barred passes in between. */
+/** Takes out what enrol() put in: files, then a version, then lists, so that no barred person passes in between. */
 export async function undo(ion: string, made: Made): Promise<void> {
     await through(ion, [
         [

@@ -1,4 +1,4 @@
-/** Many people at once, a folder each: who can be enrolled, and what is wrong with the others. */
+/** Many people at once, a folder each: those that can be enrolled, and what is wrong with the others. */
 import { State } from '../components/state'
 import { counted } from '../format'
 import { change, draftOf, lackOf, usableOf, type Known, type Person } from './enrolment'

@@ -306,7 +306,7 @@ function Enrolling({ ion, draft, known, onDone, onAnew }: { ion: Ion; draft: Dra
     )
 }
 
-/** Who is enrolled, and with what. */
+/** The person that is enrolled, and with what. */
 function Sent({ draft }: { draft: Draft }) {
     const files = draft.made?.files ?? []
     const names = [...new Set(files.map((one) => one.className))]

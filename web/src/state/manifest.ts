@@ -2,7 +2,7 @@
 import type { DatasetVersion } from '../api'
 import { apiUrl, request } from './http'
 
-export const FILES_MAX = 50_000 // of a version whose list the page reads
+export const FILES_MAX = 50_000 // the page reads the list of a version with so many
 
 /** The blob of a version. */
 export interface Manifest {

@@ -193,7 +193,7 @@ static double softplus(double x)
     return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
 }
 
-/* Of the logit x against the target t: the loss, and its derivative by x. */
+/* The loss that the logit x has against the target t, and its derivative by x. */
 static double focal(double x, double t, double *out_slope)
 {
     double p = 1 / (1 + exp(-x)), q = 1 - p;
