@@ -167,7 +167,7 @@ static int ask(const char *target, const char *headers)
 static void await_waiting(int64_t n)
 {
     struct weir_http_counts counts = {.n_waiting = -1};
-    int64_t give_up_ms = weir_mono_ms() + 20000;
+    int64_t give_up_ms = weir_mono_ms() + 60000;
     while (counts.n_waiting != n) {
         ck_assert_int_lt(weir_mono_ms(), give_up_ms);
         weir_http_server_counts(f.server, &counts);

@@ -20,7 +20,8 @@
 enum weir_trail weir_trail_of(const char *topic, const char *kind)
 {
     static const char *const accesses[] = {"token_used",    "login_link_made", "session_begun",
-                                           "session_ended", "login_refused",   "access_refused"};
+                                           "session_ended", "login_refused",   "access_refused",
+                                           "people_shown"};
     if (topic == NULL || strcmp(topic, WEIR_AUDIT_TOPIC) != 0) {
         return WEIR_TRAIL_NONE;
     }

@@ -37,11 +37,11 @@ enum weir_trail { WEIR_TRAIL_NONE, WEIR_TRAIL_ACTS, WEIR_TRAIL_ACCESSES, WEIR_N_
 
 #define WEIR_AUDIT_TOPIC "audit"
 
-/** The trail of an event in SQL, as migration 0014's index has it. */
+/** The trail of an event in SQL, as the index events_by_trail has it. */
 #define WEIR_TRAIL_SQL                                                                             \
     "CASE WHEN topic <> 'audit' THEN 0"                                                            \
     " WHEN kind IN ('token_used', 'login_link_made', 'session_begun', 'session_ended',"            \
-    " 'login_refused', 'access_refused') THEN 2 ELSE 1 END"
+    " 'login_refused', 'access_refused', 'people_shown') THEN 2 ELSE 1 END"
 
 enum weir_trail weir_trail_of(const char *topic, const char *kind);
 

@@ -105,6 +105,7 @@ START_TEST(the_trail_of_an_event_is_the_same_in_c_and_in_sql)
         {"audit", "session_ended", WEIR_TRAIL_ACCESSES},
         {"audit", "login_refused", WEIR_TRAIL_ACCESSES},
         {"audit", "access_refused", WEIR_TRAIL_ACCESSES},
+        {"audit", "people_shown", WEIR_TRAIL_ACCESSES},
         {"audit", "user_created", WEIR_TRAIL_ACTS},
         {"audit", "ions_review", WEIR_TRAIL_ACTS},
         {"audit", "token_use", WEIR_TRAIL_ACTS},

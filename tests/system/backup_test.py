@@ -89,10 +89,13 @@ class Backup(unittest.TestCase):
                 n += 1
                 self.put_photos(n, f"p{n}")
                 self.server.weir("dataset", "freeze", "faces")
+                has_one.set()
 
+        has_one = threading.Event()
         feeder = threading.Thread(target=feed)
         feeder.start()
         try:
+            self.assertTrue(has_one.wait(60), "a first version")
             for i in range(3):
                 self.target = self.server.root / f"backup-{i}"
                 self.backup()

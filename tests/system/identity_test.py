@@ -484,7 +484,7 @@ class Secrets(IdentityCase):
             shown += [json.dumps(self.server.get("/jobs/" + job["id"])), json.dumps(self.server.get(f"/jobs/{job['id']}/tasks")),
                       self.server.weir("describe", "job", job["id"])[1]]
         for ion in self.server.get("/ions")["items"]:
-            shown += [json.dumps(self.server.get("/ions/" + ion["name"])), self.server.weir("describe", ion["name"])[1]]
+            shown += [json.dumps(self.server.get("/ions/" + ion["name"])), self.server.weir("describe", "ion", ion["name"])[1]]
         return shown + [json.dumps(self.server.get("/nodes/node-a/desired")), self.server.log_text()]
 
     def assert_hidden(self):

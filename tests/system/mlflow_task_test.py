@@ -11,6 +11,12 @@ API = "/api/2.0/mlflow/"
 PROXY = "/api/2.0/mlflow-artifacts/"
 
 
+def own(answer):
+    """A run without what its node measures of it meanwhile."""
+    answer["run"]["data"]["metrics"] = [one for one in answer["run"]["data"].get("metrics", []) if not one["key"].startswith("system/")]
+    return answer
+
+
 class TaskToken(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -153,7 +159,7 @@ class TaskToken(unittest.TestCase):
     def test_it_changes_no_other_run_of_its_project(self):
         for whose, info in self.foreign.items():
             run, place = info["run_id"], f"{info['experiment_id']}/{info['run_id']}/artifacts"
-            before = self.admin("GET", "runs/get", run_id=run)
+            before = own(self.admin("GET", "runs/get", run_id=run))
             self.ask("GET", "runs/get", run_id=run)  # which it may see, as its project's
             for path, body in (("log-metric", {"key": "m", "value": 1, "timestamp": 1}), ("log-parameter", {"key": "p", "value": "v"}),
                                ("set-tag", {"key": "t", "value": "v"}), ("delete-tag", {"key": "mlflow.runName"}),
@@ -169,7 +175,7 @@ class TaskToken(unittest.TestCase):
             self.refused((403,), "POST", f"mpu/create/{place}", {"path": "big.bin", "num_parts": 1}, api=PROXY)
             self.refused((403,), "POST", "upload-artifact", b"forged", run_uuid=run, path="f.txt")
             self.refused((403,), "POST", "model-versions/create", {"name": "the red one", "source": info["artifact_uri"], "run_id": run})
-            self.assertEqual(self.admin("GET", "runs/get", run_id=run), before, whose)
+            self.assertEqual(own(self.admin("GET", "runs/get", run_id=run)), before, whose)
         begun = self.server.request("POST", f"{PROXY}mpu/create/{place}", {"path": "big.bin", "num_parts": 1})
         for verb in ("abort", "complete"):
             self.refused((403, 404), "POST", f"mpu/{verb}/{place}", {"path": "big.bin", "upload_id": begun["upload_id"]}, api=PROXY)

@@ -1758,7 +1758,7 @@ export interface Replica {
     replica: string // JOB-RANK
     revision: number // Deployment that the state is about; 0: none yet
     served_revision: number // Deployment that frames are decided by; 0: none
-    /** Is its source connected, since when, and the last error: {connected, since, error}; null: it does not say */
+    /** Is its source connected, since when, and the last error: {connected, since, error}; of video also cameras: {NAME: {state, since, error, size, fps, health, …}}; null: it does not say */
     source: unknown
     state: string // STARTING, APPLIED or FAILED
     time_ms: Time // When it reported (ms)

@@ -9,16 +9,19 @@
 
 #define PREFIX "/api/v1/"
 
+bool act_is_look(const struct api_call *call)
+{
+    return (call->route->flags & ROUTE_SHOWS) != 0 && strcmp(call->request->method, "GET") == 0;
+}
+
 bool act_is_one(const struct api_call *call)
 {
     enum weir_role role = call->identity.role;
     bool is_change = strcmp(call->request->method, "GET") != 0 &&
                      strcmp(call->request->method, "HEAD") != 0 &&
                      (call->route->flags & ROUTE_ASKS) == 0 && !call->is_trial;
-    bool is_look =
-        (call->route->flags & ROUTE_SHOWS) != 0 && strcmp(call->request->method, "GET") == 0;
-    bool is_beyond = (call->route->flags & ROUTE_BEYOND) != 0 && !is_look;
-    return (is_change || is_look) && role != WEIR_ROLE_AGENT &&
+    bool is_beyond = (call->route->flags & ROUTE_BEYOND) != 0 && !act_is_look(call);
+    return (is_change || act_is_look(call)) && role != WEIR_ROLE_AGENT &&
            (role != WEIR_ROLE_WORKER || is_beyond);
 }
 
@@ -73,10 +76,14 @@ const char *act_subject(const struct api_call *call)
     return name != NULL ? weir_arena_printf(call->arena, "%s/%.200s", noun, name) : noun;
 }
 
-/* "ions_review": what the caller had the right to. */
+/* "ions_review": what the caller had the right to. Looks are many: they are of the other trail (store/chain.h), where they push
+ * out no change. */
 static char *kind_of(const struct api_call *call)
 {
     enum weir_right right = call->route->right;
+    if (act_is_look(call)) {
+        return weir_arena_strdup(call->arena, "people_shown");
+    }
     char *kind =
         weir_arena_printf(call->arena, "%s_%s", weir_right_noun(right), weir_right_verb(right));
     for (char *p = kind; *p != '\0'; p++) {

@@ -8,7 +8,7 @@
  * by a transaction is written before: the event is there even if the act then failed. So do routes that
  * delete files (ROUTE_ACT_FIRST), and those that begin what goes on without them (api_act_first). 
  * Looking at a person is an act, too (ROUTE_SHOWS: the picture of a decision, a photo, an export): with
- * ROUTE_FLOW the first of an actor, an address and a picture in each minute. An answer that fails is none.
+ * ROUTE_FLOW the first of an actor, an address and a picture in each minute. An answer that fails is none. A full or broken disk stops no look: the log has it.
  * What agents and tasks report or fetch is no act: it is their node's or their job's. What a task changes beyond its
  * own runs (ROUTE_BEYOND) is one, with the task, its job, and who it works for.
  */
@@ -24,6 +24,9 @@ struct api_call;
 
 /** Is the call an act, as its route and its caller are? Pure. */
 bool act_is_one(const struct api_call *call);
+
+/** Is a person looked at by it? Pure. */
+bool act_is_look(const struct api_call *call);
 
 /** Should this one be written, or was one like it written in this minute? Asked once a turn. */
 bool act_is_wanted(const struct api_call *call);

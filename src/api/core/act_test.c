@@ -257,7 +257,7 @@ START_TEST(a_look_at_a_file_is_written_once_a_minute_with_who_and_which)
     }
     struct found after = acts();
     ck_assert_int_eq(after.n, before.n + 1);
-    ck_assert_str_eq(after.last.kind, "blobs_read");
+    ck_assert_str_eq(after.last.kind, "people_shown");
     ck_assert_str_eq(after.last.subject, "blob/" SHA);
     ck_assert_str_eq(after.last.actor, "ann");
 }

@@ -1,6 +1,7 @@
 /** A route's turn: its transactions, its act in the audit, and whom it tells. */
 #include "api/core/dispatch.h"
 
+#include "base/log.h"
 #include "control/control.h"
 #include "gateway/gateway.h"
 
@@ -51,6 +52,19 @@ weir_status api_act_first(struct api_call *call, struct weir_error *err)
     return call->is_act && !call->is_audited ? api_write(call, nothing_in, NULL, err) : WEIR_OK;
 }
 
+/* A disk that takes nothing stops what is written, and nobody who reads. */
+static weir_status note_act(struct api_call *call, struct weir_error *err)
+{
+    weir_status status = api_act_first(call, err);
+    if (!act_is_look(call) || (status != WEIR_ERR_NOSPACE && status != WEIR_ERR_IO)) {
+        return status;
+    }
+    weir_log(WEIR_LOG_ERROR, "audit_not_written", WEIR_KV_STR("kind", "people_shown"),
+             WEIR_KV_STR("actor", call->actor), WEIR_KV_STR("path", call->request->path),
+             WEIR_KV_STR("error", err->message));
+    return WEIR_OK;
+}
+
 /* Of a route without a transaction: what wrote nothing itself is in the audit all the same. */
 static weir_status run_alone(struct api_call *call, struct weir_error *err)
 {
@@ -58,7 +72,7 @@ static weir_status run_alone(struct api_call *call, struct weir_error *err)
         WEIR_TRY(api_act_first(call, err));
     }
     WEIR_TRY(call->form->run(call, NULL, err));
-    return weir_http_response_waits(call->response) ? WEIR_OK : api_act_first(call, err);
+    return weir_http_response_waits(call->response) ? WEIR_OK : note_act(call, err);
 }
 
 static weir_status run_in_transaction(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -73,7 +87,7 @@ static weir_status run_by_access(struct api_call *call, struct weir_error *err)
     switch (call->route->access) {
     case ROUTE_READ:
         WEIR_TRY(api_read(call, run_in_transaction, call, err));
-        return call->is_act ? api_write(call, nothing_in, NULL, err) : WEIR_OK;
+        return note_act(call, err);
     case ROUTE_WRITE:
         return api_write(call, run_in_transaction, call, err);
     default:

@@ -575,11 +575,11 @@ START_TEST(the_face_of_a_decision_is_shown)
                 "0000000000d1\",\"ion\":\"door\","
                 "\"pipeline\":\"see\",\"camera\":\"c\",\"frame\":1,\"verdict\":\"deny\","
                 "\"picture\":\"/9j/4AAQ\"}]}");
-    EXPECT(200, "GET " API "/audit?kind=decisions_read");
+    EXPECT(200, "GET " API "/audit?kind=people_shown");
     ck_assert_uint_eq(json_array_size(said("items")), 0);
     EXPECT(404, "GET " API "/decisions/00000000-0000-4000-8000-0000000000d9/image");
     EXPECT(200, "GET " API "/decisions/00000000-0000-4000-8000-0000000000d1/image");
-    EXPECT(200, "GET " API "/audit?kind=decisions_read");
+    EXPECT(200, "GET " API "/audit?kind=people_shown");
     ck_assert_uint_eq(json_array_size(said("items")), 1); /* who looked at which; nobody saw d9 */
     ck_assert_str_eq(said_text("items.0.actor"), "ann");
     ck_assert_str_eq(said_text("items.0.subject"), "decision/00000000-0000-4000-8000-0000000000d1");

@@ -179,10 +179,10 @@ static const struct use dataset_uses[] = {
      "people were forgotten in it (", "), and what tells of that is kept", false, NULL},
     {&weir_model_resource,
      "SELECT model || '\n' || model || ' version ' || version FROM model_versions"
-     " WHERE (dataset = :name OR run IN (SELECT r.id FROM input_datasets d"
-     " JOIN run_inputs i ON i.dataset = d.id JOIN runs r ON r.number = i.run"
-     " WHERE d.source_type = 'weir' AND i.context = 'backgrounds'"
-     " AND substr(d.source, 1, length(:name) + 2) = :name || '@v'))"
+     " WHERE (dataset = :name OR run IN (SELECT r.id FROM dataset_versions v CROSS JOIN"
+     " input_datasets d ON d.source_type = 'weir' AND d.source = v.dataset || '@v' || v.version"
+     " CROSS JOIN run_inputs i ON i.dataset = d.id AND i.context = 'backgrounds'"
+     " CROSS JOIN runs r ON r.number = i.run WHERE v.dataset = :name))"
      " AND deleted_ms = 0 ORDER BY created_ms DESC",
      "", " was trained on it, and its lineage would end there: delete that first, or say --force",
      true, NULL},
