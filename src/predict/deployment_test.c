@@ -149,7 +149,7 @@ START_TEST(a_specification_is_read_and_its_mistakes_are_named)
     ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"directory\"}}", &arena, &spec),
                      WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "$.source.path"));
-    ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"rtsp\"}}", &arena, &spec),
+    ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"kafka\"}}", &arena, &spec),
                      WEIR_ERR_UNSUPPORTED);
     ck_assert_int_eq(
         load_spec(SPEC_START "\"source\":{\"kind\":\"http\"},\"replicas\":0}", &arena, &spec),

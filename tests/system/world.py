@@ -202,7 +202,7 @@ class World:
         for thread in (self.observer, *self.probes):
             thread.start()
         self.go_on()
-        wait_until(lambda: self.is_well(self.there_since), 60, "the plant")
+        wait_until(lambda: self.is_well(self.there_since), 120, "the plant")
 
     def fill(self):
         post, server = self.server.post, self.server
