@@ -254,7 +254,7 @@ START_TEST(lines_since_a_time_are_those_that_are_as_young_and_kept)
     weir_rolling_close(&file);
     ck_assert_int_le(bytes_in(dir), max);
     read_times(kept, &n_kept);
-    ck_assert_uint_gt(n_kept, 100);
+    ck_assert_uint_gt(n_kept, 10); /* Lines may be long: few of them are kept then. */
     for (int i = 0; i < 2000; i++) {
         int64_t since = below(2) == 0 ? line_times[kept[below((int64_t)n_kept)]] + below(3) - 1
                                       : first_ms - 5 + below(newest_ms - first_ms + 10);
