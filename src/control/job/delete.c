@@ -180,9 +180,9 @@ static const struct use dataset_uses[] = {
     {&weir_model_resource,
      "SELECT model || '\n' || model || ' version ' || version FROM model_versions"
      " WHERE (dataset = :name OR run IN (SELECT r.id FROM dataset_versions v CROSS JOIN"
-     " input_datasets d ON d.source_type = 'weir' AND d.source = v.dataset || '@v' || v.version"
-     " CROSS JOIN run_inputs i ON i.dataset = d.id AND i.context = 'backgrounds'"
-     " CROSS JOIN runs r ON r.number = i.run WHERE v.dataset = :name))"
+     " input_datasets d CROSS JOIN run_inputs i CROSS JOIN runs r WHERE v.dataset = :name"
+     " AND d.source_type = 'weir' AND d.source = v.dataset || '@v' || v.version"
+     " AND i.dataset = d.id AND i.context = 'backgrounds' AND r.number = i.run))"
      " AND deleted_ms = 0 ORDER BY created_ms DESC",
      "", " was trained on it, and its lineage would end there: delete that first, or say --force",
      true, NULL},

@@ -126,7 +126,8 @@ static weir_status count_in(struct weir_txn *txn, void *context, struct weir_err
     MUST(weir_txn_exec(txn, "DELETE FROM decisions WHERE frame % 2 = 0", WEIR_NO_BINDS, NULL, err));
     MUST(weir_unknown_count(txn, "x", "p", NOW, &found, err));
     ck_assert_int_eq(found.n, expected); /* also of those that retention has deleted */
-    double days = (double)(NOW - WEIR_MAX(first_ms, first_day * DAY_MS)) / (double)DAY_MS;
+    int64_t since_ms = NOW - WEIR_MAX(first_ms, first_day * DAY_MS);
+    double days = (double)since_ms / (double)DAY_MS;
     ck_assert_double_eq_tol(found.days, days, 1e-9);
     return WEIR_OK;
 }
