@@ -126,9 +126,14 @@ weir_status weir_rolling_open(struct weir_rolling *file, const char *path, int64
     }
     (void)snprintf(file->path, sizeof file->path, "%s", path);
     rolling_look(path, &parts);
-    return open_part(file, parts.parts[parts.n - 1].start) >= 0
-               ? WEIR_OK
-               : weir_error_set_errno(err, errno, "cannot write %s", path);
+    if (open_part(file, parts.parts[parts.n - 1].start) < 0) {
+        return weir_error_set_errno(err, errno, "cannot write %s", path);
+    }
+    /* The last part may have no line yet: no line to come is older than those before it. */
+    for (size_t i = parts.n - 1; i > 0 && file->time_ms == INT64_MIN; i--) {
+        file->time_ms = rolling_times_last(path, parts.parts[i - 1].start);
+    }
+    return WEIR_OK;
 }
 
 int64_t weir_rolling_end(const struct weir_rolling *file)

@@ -35,6 +35,9 @@ bool rolling_make_folder(const char *path);
 void rolling_times_open(struct weir_rolling *file);
 void rolling_times_close(struct weir_rolling *file);
 
+/** The last time that the part beginning at `start` has; INT64_MIN: it has none. */
+int64_t rolling_times_last(const char *path, int64_t start);
+
 /** Bytes are about to be written behind the last: note when, if a line begins in them at a time of its own. */
 void rolling_times_note(struct weir_rolling *file, int64_t time_ms, const char *bytes, size_t len);
 

@@ -126,6 +126,17 @@ static bool times_open(struct times *times, const char *path, int64_t start)
     return true;
 }
 
+int64_t rolling_times_last(const char *path, int64_t start)
+{
+    struct times times;
+    int64_t last_ms = INT64_MIN;
+    if (times_open(&times, path, start)) {
+        last_ms = time_at(&times, times.n - 1).time_ms;
+        close(times.fd);
+    }
+    return last_ms;
+}
+
 /* The first that is at this position or behind it, and at this time or later. */
 static int64_t first_from(const struct times *times, int64_t position, int64_t time_ms)
 {
