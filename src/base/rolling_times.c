@@ -183,9 +183,9 @@ size_t weir_rolling_times(const char *path, struct weir_rolling_part *part,
     return n;
 }
 
-/* Where the first line begins at a position or behind it. */
-static weir_status find_line(const char *path, int64_t position, int64_t *out,
-                             struct weir_error *err)
+/* Where the first line begins at a position or behind it; what is left out there is not passed over. */
+static weir_status find_line_begin(const char *path, int64_t position, int64_t *out,
+                                   struct weir_error *err)
 {
     char bytes[SCAN_BYTES];
     struct weir_rolling_part part;
@@ -204,6 +204,18 @@ static weir_status find_line(const char *path, int64_t position, int64_t *out,
         at = part.from + (int64_t)part.n;
     }
     *out = WEIR_MAX(position, (int64_t)0);
+    return WEIR_OK;
+}
+
+/* The same; a line that is there. Behind the last line of a part the next part may be gone. */
+static weir_status find_line(const char *path, int64_t position, int64_t *out,
+                             struct weir_error *err)
+{
+    char byte;
+    struct weir_rolling_part part;
+    WEIR_TRY(find_line_begin(path, position, out, err));
+    WEIR_TRY(weir_rolling_read(path, *out, &byte, 1, &part, err));
+    *out = part.from;
     return WEIR_OK;
 }
 
