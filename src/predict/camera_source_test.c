@@ -62,23 +62,22 @@ static struct weir_arena arena;
 static struct predict_spec spec;
 static struct intake *intake;
 static struct source *source;
-static json_t *document;
+static char folder[] = "/tmp/weir-camera-source-XXXXXX";
 
 static void start(bool is_fast)
 {
     struct weir_error err;
-    size_t n_sinks;
+    char path[PATH_MAX];
     weir_arena_init(&arena, 0);
-    json_t *json = json_pack("{s:s,s:f,s:[{s:s,s:s}]}", "kind", "video", "fps", 0.0, "cameras",
+    (void)snprintf(path, sizeof path, "%s/spec.json", folder);
+    json_t *json = json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:f,s:[{s:s,s:s}]}}", "ion", "i",
+                             "pipeline", "p", "replica", "r-0", "dir", folder, "source", "kind",
+                             "video", "pace", is_fast ? "fast" : "own", "fps", 0.0, "cameras",
                              "name", "porch", "path", "/nowhere/filled");
-    json_object_set_new(json, "pace", json_string(is_fast ? "fast" : "own"));
-    char *text = weir_json_text(json, &arena);
+    ck_assert_int_eq(json_dump_file(json, path, 0), 0);
     json_decref(json);
-    document = json_loads(text, 0, NULL);
-    spec = (struct predict_spec){.n_replicas = 1};
-    ck_assert_msg(weir_endpoints_read(document, NULL, "$", &arena, &spec.source, spec.sinks,
-                                      &n_sinks, &err) == WEIR_OK,
-                  "%s", err.message);
+    ck_assert_msg(predict_spec_load(path, &arena, &spec, &err) == WEIR_OK, "%s", err.message);
+    (void)unlink(path);
     intake = intake_create(
         &(struct intake_limits){.max_queued = 4, .max_in_hand = 2, .max_bytes = 1 << 20});
     intake_open(intake);
@@ -92,7 +91,7 @@ static void stop(void)
     camera_source_close(source);
     camera_source_stop(source);
     intake_destroy(intake);
-    json_decref(document);
+    predict_spec_fini(&spec);
     weir_arena_fini(&arena);
 }
 
@@ -172,7 +171,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/weir-camera-source-XXXXXX", link[64], self[PATH_MAX];
+    char link[64], self[PATH_MAX];
     if (argc > 1 && strcmp(argv[1], "--serve") == 0) {
         return be_camera();
     }

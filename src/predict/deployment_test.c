@@ -143,9 +143,11 @@ START_TEST(a_specification_is_read_and_its_mistakes_are_named)
     ck_assert_str_eq(jsonl->path, "/s");
     ck_assert_int_eq(jsonl->max_mb, 128);
     ck_assert_int_eq(jsonl->keep, 7);
+    predict_spec_fini(&spec);
     ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"http\"}}", &arena, &spec),
                      WEIR_OK);
     ck_assert_str_eq(((const struct weir_source_http *)spec.source.options)->listen, "127.0.0.1:0");
+    predict_spec_fini(&spec);
     ck_assert_int_eq(load_spec(SPEC_START "\"source\":{\"kind\":\"directory\"}}", &arena, &spec),
                      WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.message, "$.source.path"));

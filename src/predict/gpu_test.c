@@ -141,6 +141,7 @@ static int replica_main(const char *spec_path, int confirm_fd)
         }
     }
     replica_stop(replica);
+    predict_spec_fini(&spec);
     weir_arena_fini(&arena);
     return EXIT_SUCCESS;
 }

@@ -79,9 +79,10 @@ static bool has_drift_report(void *context)
 }
 
 /* A replica that looks at every frame, and has a window of one for each camera. */
+static struct predict_spec spec;
+
 static struct replica *start_watched(struct weir_arena *arena)
 {
-    static struct predict_spec spec;
     struct weir_error err = {0};
     struct replica *replica;
     const char *path =
@@ -137,6 +138,7 @@ START_TEST(a_change_of_light_is_reported_once_it_is_confirmed)
     json_decref(reports);
     replica_stop(replica);
     test_server_stop(server);
+    predict_spec_fini(&spec);
     weir_arena_fini(&arena);
     test_dir_drop(&dir);
 }
@@ -198,6 +200,7 @@ START_TEST(a_classifier_whose_probabilities_change_is_reported)
     json_decref(reports);
     replica_stop(replica);
     test_server_stop(server);
+    predict_spec_fini(&spec);
     weir_arena_fini(&arena);
     test_dir_drop(&dir);
 }
@@ -245,6 +248,7 @@ START_TEST(a_camera_that_shows_the_same_picture_is_never_healthy)
     ck_assert(test_wait(is_frozen_told, NULL));
     replica_stop(replica);
     test_server_stop(server);
+    predict_spec_fini(&spec);
     weir_arena_fini(&arena);
     test_dir_drop(&dir);
 }

@@ -219,27 +219,45 @@ static const struct weir_option options[] = {
     WEIR_HOST_OPTION_HELP(options),
 };
 
-static weir_status start(struct weir_host_run *run, const void *given, struct weir_arena *arena,
-                         void **out, struct weir_error *err)
-{
-    const struct options *chosen = given;
-    struct predict_spec *spec = WEIR_ARENA_NEW(arena, struct predict_spec);
+/** What the program runs, in its arena. */
+struct hosted {
+    struct predict_spec spec;
     struct replica *replica;
-    (void)run;                      /* a replica that breaks ends at once */
-    (void)signal(SIGPIPE, SIG_IGN); /* programs of doors, and brokers, that are gone */
-    WEIR_TRY(predict_spec_load(chosen->host.spec, arena, spec, err));
+};
+
+static weir_status start_hosted(struct hosted *hosted, const struct options *chosen,
+                                struct weir_error *err)
+{
+    struct predict_spec *spec = &hosted->spec;
     weir_host_options_apply(&chosen->host, &spec->host);
     WEIR_TRY(executor_flags_read(&chosen->executor, &spec->executor, err));
     spec->door_programs = chosen->door_programs;
     WEIR_TRY(doors_set_zone(spec, err));
-    WEIR_TRY(replica_start(spec, &replica, err));
-    *out = replica;
-    return WEIR_OK;
+    return replica_start(spec, &hosted->replica, err);
 }
 
-static void stop(void *replica)
+static void stop(void *context)
 {
-    replica_stop(replica);
+    struct hosted *hosted = context;
+    replica_stop(hosted->replica);
+    predict_spec_fini(&hosted->spec);
+}
+
+static weir_status start(struct weir_host_run *run, const void *given, struct weir_arena *arena,
+                         void **out, struct weir_error *err)
+{
+    const struct options *chosen = given;
+    struct hosted *hosted = WEIR_ARENA_NEW(arena, struct hosted);
+    (void)run;                      /* a replica that breaks ends at once */
+    (void)signal(SIGPIPE, SIG_IGN); /* programs of doors, and brokers, that are gone */
+    WEIR_TRY(predict_spec_load(chosen->host.spec, arena, &hosted->spec, err));
+    weir_status status = start_hosted(hosted, chosen, err);
+    if (status != WEIR_OK) {
+        stop(hosted);
+        return status;
+    }
+    *out = hosted;
+    return WEIR_OK;
 }
 
 static bool fits(const void *given)

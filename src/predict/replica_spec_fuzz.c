@@ -32,6 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                spec.n_sinks > WEIR_ENDPOINT_SINKS_MAX || spec.source.kind == NULL ||
                spec.source.options == NULL) {
         abort();
+    } else {
+        predict_spec_fini(&spec);
     }
     weir_arena_fini(&arena);
     (void)close(fd);

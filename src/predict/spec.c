@@ -98,7 +98,9 @@ static weir_status read_rest(json_t *root, struct weir_arena *arena, void *spec,
     WEIR_TRY(fill_secrets(source, sinks, doors, err));
     WEIR_TRY(weir_endpoints_read(source, sinks, "$", arena, &out->source, out->sinks, &out->n_sinks,
                                  err));
-    return weir_doors_read(doors, "$", out->n_replicas, arena, out->doors, &out->n_doors, err);
+    WEIR_TRY(weir_doors_read(doors, "$", out->n_replicas, arena, out->doors, &out->n_doors, err));
+    out->document = json_incref(root);
+    return WEIR_OK;
 }
 
 weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct predict_spec *out,
@@ -109,4 +111,10 @@ weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct
     WEIR_TRY(weir_host_spec_load(path, &form, arena, &spec, err));
     *out = spec;
     return WEIR_OK;
+}
+
+void predict_spec_fini(struct predict_spec *spec)
+{
+    json_decref(spec->document);
+    spec->document = NULL;
 }

@@ -43,10 +43,15 @@ struct predict_spec {
     /** Not of the file: folder of programs of doors; NULL: WEIR_DOOR_PROGRAMS. */
     char *door_programs;
     int64_t health_window, health_interval_ms, health_frozen_after_ms;
+    json_t *
+        document; /**< Options that are JSON lie in it, such as the cameras of a source of video. */
 };
 
-/** Read the file; text lives in the arena. @return INVALID with the place of what is wrong. */
+/** Read the file; text lives in the arena. @return INVALID with the place of what is wrong; there is nothing to free then. */
 weir_status predict_spec_load(const char *path, struct weir_arena *arena, struct predict_spec *out,
                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What does not lie in the arena is freed. */
+void predict_spec_fini(struct predict_spec *spec);
 
 #endif

@@ -148,6 +148,7 @@ struct replica *test_replica_start(const struct test_dir *dir, int server_port, 
 void test_replica_stop(struct replica *replica)
 {
     replica_stop(replica);
+    predict_spec_fini(&spec);
     weir_arena_fini(&spec_arena);
 }
 
