@@ -152,7 +152,7 @@ void sandbox_fill_view(const struct sandbox_builder *builder, struct sandbox_vie
 
 static weir_status plan_programs(struct sandbox_builder *builder)
 {
-    static const char *const names[] = {"weir", "weir-worker"};
+    static const char *const names[] = {"weir", "weir-worker", "weir-camera"};
     for (size_t i = 0; builder->program_dir != NULL && i < WEIR_ARRAY_LEN(names); i++) {
         char *path = weir_arena_printf(builder->arena, "%s/%s", builder->program_dir, names[i]);
         WEIR_TRY(plan_given(builder, path, names[i]));
