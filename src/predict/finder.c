@@ -75,17 +75,22 @@ static weir_status check_type(enum weir_dtype dtype, bool may_be_bytes, const ch
                                 name, weir_dtype_name(dtype));
 }
 
-static void fill_ports(const struct serve_port *ports, size_t n, struct weir_detector_port *out)
+/* A shape that the file does not say is what was found when the version was made; `learnt` is as long, or NULL. */
+static void fill_ports(const struct serve_port *ports, const struct serve_port *learnt, size_t n,
+                       struct weir_detector_port *out)
 {
     for (size_t i = 0; i < n; i++) {
+        const struct serve_port *port =
+            ports[i].rank < 0 && learnt != NULL ? &learnt[i] : &ports[i];
         out[i] = (struct weir_detector_port){.name = ports[i].name,
-                                             .dims = ports[i].dims,
-                                             .rank = (size_t)WEIR_MAX(ports[i].rank, 0),
+                                             .dims = port->dims,
+                                             .rank = (size_t)WEIR_MAX(port->rank, 0),
                                              .is_u8 = ports[i].dtype == WEIR_DTYPE_UINT8};
     }
 }
 
-static weir_status make_detector(struct finder *finder, const struct weir_detector_options *options,
+static weir_status make_detector(struct finder *finder, const struct weir_signature *signature,
+                                 const struct weir_detector_options *options,
                                  struct weir_error *err)
 {
     const struct serve_model *serve = finder->serve;
@@ -96,8 +101,9 @@ static weir_status make_detector(struct finder *finder, const struct weir_detect
                               serve->n_inputs);
     }
     WEIR_TRY(check_type(serve->inputs[0].dtype, true, serve->inputs[0].name, err));
-    fill_ports(serve->inputs, serve->n_inputs, inputs);
-    fill_ports(serve->outputs, serve->n_outputs, outputs);
+    bool is_same = signature->n_outputs == serve->n_outputs;
+    fill_ports(serve->inputs, NULL, serve->n_inputs, inputs);
+    fill_ports(serve->outputs, is_same ? signature->outputs : NULL, serve->n_outputs, outputs);
     return weir_detector_create(options, inputs, serve->n_inputs, outputs, serve->n_outputs,
                                 &finder->detector, &finder->why, err);
 }
@@ -122,7 +128,7 @@ static weir_status prepare(struct finder *finder, const char *path, const struct
     WEIR_TRY(model_file_load(path, name, 1, &finder->arena, &finder->serve, &signature, err));
     name_classes(finder, &signature);
     WEIR_TRY(choose_classes(finder, wish->classes, err));
-    WEIR_TRY(make_detector(finder, &wish->detector, err));
+    WEIR_TRY(make_detector(finder, &signature, &wish->detector, err));
     return try_it(finder, err);
 }
 
