@@ -73,6 +73,22 @@ static weir_status ask(struct camera_http *http, int64_t deadline_ms, struct wei
                              : weir_error_set(err, WEIR_ERR_PEER, "the camera takes no request");
 }
 
+/* What has come of a body, as it comes. */
+static weir_status take_in(struct camera_http *http, const char *bytes, size_t n,
+                           struct weir_error *err)
+{
+    weir_status status =
+        http->is_answered && http->is_chunked
+            ? camera_chunks_take(&http->chunks, bytes, n, CAMERA_HTTP_PICTURE_MAX, &http->in)
+            : weir_buf_append(&http->in, bytes, n);
+    if (status == WEIR_ERR_CORRUPT) {
+        return weir_error_set(err, status, "its answer says that it comes in chunks, and does not");
+    }
+    return status == WEIR_OK ? WEIR_OK
+                             : weir_error_set(err, WEIR_ERR_LIMIT, "a picture of more than %zu MiB",
+                                              CAMERA_HTTP_PICTURE_MAX >> 20);
+}
+
 /* More of what the camera sends. */
 static weir_status fill(struct camera_http *http, int64_t deadline_ms, struct weir_error *err)
 {
@@ -85,10 +101,23 @@ static weir_status fill(struct camera_http *http, int64_t deadline_ms, struct we
     if (n <= 0) {
         return weir_error_set(err, WEIR_ERR_PEER, "the camera has ended the connection");
     }
-    return weir_buf_append(&http->in, bytes, (size_t)n) == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_LIMIT, "a picture of more than %zu MiB",
-                                CAMERA_HTTP_PICTURE_MAX >> 20);
+    return take_in(http, bytes, (size_t)n, err);
+}
+
+/* The head has been used. Of a body in chunks, what came behind it is not what it says. */
+static weir_status begin_body(struct camera_http *http, size_t n_head, struct weir_error *err)
+{
+    http->is_answered = true;
+    weir_buf_consume(&http->in, n_head);
+    if (!http->is_chunked) {
+        return WEIR_OK;
+    }
+    struct weir_buf raw = http->in;
+    weir_buf_init(&http->in, CAMERA_HTTP_PICTURE_MAX + 2 * READ_BYTES);
+    http->chunks = (struct camera_chunks){0};
+    weir_status status = take_in(http, raw.data, raw.len, err);
+    weir_buf_fini(&raw);
+    return status;
 }
 
 /* ---- heads ----------------------------------------------------------------------------------- */
@@ -180,6 +209,9 @@ static weir_status take_answer(struct camera_http *http, struct weir_error *err)
     }
     http->is_chunked =
         header(rest, "Transfer-Encoding", &value) && !rtsp_text_is(value, "identity");
+    if (http->is_chunked && !rtsp_text_is(value, "chunked")) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "its answer is packed");
+    }
     http->is_last = header(rest, "Connection", &value) && rtsp_text_is(value, "close");
     http->body_left = header(rest, "Content-Length", &value)
                           ? rtsp_text_number(value, (int64_t)CAMERA_HTTP_PICTURE_MAX)
@@ -188,15 +220,12 @@ static weir_status take_answer(struct camera_http *http, struct weir_error *err)
         WEIR_TRY(take_type(http, value, err));
     }
     if (http->is_chunked) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "its answer comes in chunks");
-    }
-    if (http->body_left < 0 && http->boundary[0] == '\0') {
+        http->body_left = -1;
+    } else if (http->body_left < 0 && http->boundary[0] == '\0') {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "its answer is no stream of pictures, and has no length");
     }
-    http->is_answered = true;
-    weir_buf_consume(&http->in, head.n);
-    return WEIR_OK;
+    return begin_body(http, head.n, err);
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -207,7 +236,8 @@ static weir_status take_part(struct camera_http *http, const uint8_t **out, size
 {
     size_t n_boundary = strlen(http->boundary);
     const char *data = http->in.data;
-    const char *begin = memmem(data, http->in.len, http->boundary, n_boundary);
+    const char *begin =
+        http->in.len > 0 ? memmem(data, http->in.len, http->boundary, n_boundary) : NULL;
     struct rtsp_text head, value;
     if (begin == NULL) {
         return http->in.len < HEAD_MAX
@@ -242,7 +272,10 @@ static weir_status take_picture(struct camera_http *http, const uint8_t **out, s
     if (http->boundary[0] != '\0') {
         return take_part(http, out, out_n, err);
     }
-    if (http->in.len < (size_t)http->body_left) {
+    if (http->is_chunked && http->chunks.is_over) {
+        http->body_left = (int64_t)http->in.len;
+    }
+    if (http->body_left < 0 || http->in.len < (size_t)http->body_left) {
         return WEIR_ERR_TIMEOUT;
     }
     *out = (const uint8_t *)http->in.data;
@@ -265,6 +298,10 @@ weir_status camera_http_next(struct camera_http *http, int64_t deadline_ms, cons
     for (;;) {
         weir_status status =
             http->is_answered ? take_picture(http, out, out_n, err) : take_answer(http, err);
+        bool is_over = http->is_answered && http->is_chunked && http->chunks.is_over;
+        if (status == WEIR_ERR_TIMEOUT && is_over) {
+            return weir_error_set(err, WEIR_ERR_PEER, "the camera has ended the stream");
+        }
         if (status == WEIR_ERR_TIMEOUT) {
             WEIR_TRY(fill(http, deadline_ms, err));
         } else if (status != WEIR_OK || http->n_used > 0) {

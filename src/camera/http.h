@@ -5,7 +5,7 @@
 #ifndef WEIR_CAMERA_HTTP_H
 #define WEIR_CAMERA_HTTP_H
 
-#include "base/buf.h"
+#include "chunks.h"
 #include "rtsp/auth.h"
 
 #include <stdbool.h>
@@ -16,10 +16,11 @@ struct camera_http {
     int fd; /**< -1: no connection. The caller opens and closes it. */
     const char *host, *path, *user, *password;
     struct rtsp_auth auth; /**< Follows the camera's challenges, over connections. */
-    struct weir_buf in;
+    struct weir_buf in;    /**< What has come; of a body in chunks, what they say. */
     /* The answer under way. */
-    int64_t body_left; /**< Bytes of the body; -1: until the connection's end. */
-    char boundary[80]; /**< "--…" of a stream; "": a single picture. */
+    struct camera_chunks chunks; /**< If is_chunked. */
+    int64_t body_left;           /**< Bytes of the body; -1: until its end. */
+    char boundary[80];           /**< "--…" of a stream; "": a single picture. */
     bool is_chunked, is_asked, is_answered,
         is_last;   /**< is_last: the connection ends with the picture. */
     size_t n_used; /**< Bytes of `in` that the last picture has. */

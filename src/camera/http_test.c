@@ -79,7 +79,14 @@ static const struct {
      WEIR_ERR_UNSUPPORTED},
     {"HTTP/1.1 500 No\r\n\r\n", "", "answers 500", WEIR_ERR_UNAVAILABLE},
     {"HTTP/1.1 401 No\r\n\r\n", "", "wants a user and a password", WEIR_ERR_UNAUTH},
-    {OK "Transfer-Encoding: chunked\r\n\r\n", "", "in chunks", WEIR_ERR_UNSUPPORTED},
+    {OK "Transfer-Encoding: gzip, chunked\r\n\r\n", "", "packed", WEIR_ERR_UNSUPPORTED},
+    {OK "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nTrailer: x\r\n\r\n", "hello|",
+     NULL, WEIR_OK},
+    {OK "Transfer-Encoding: chunked\r\n\r\nhello", "", "in chunks, and", WEIR_ERR_CORRUPT},
+    {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello6\r\n", "", "in chunks, and",
+     WEIR_ERR_CORRUPT},
+    {OK "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", "", "32 MiB", WEIR_ERR_LIMIT},
+    {OK "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "", "empty", WEIR_ERR_CORRUPT},
     {OK "\r\n", "", "no length", WEIR_ERR_UNSUPPORTED},
     {OK "Content-Length: 0\r\n\r\n", "", "empty", WEIR_ERR_CORRUPT},
     {"RTSP/1.0 200 OK\r\n\r\n", "", "HTTP/1", WEIR_ERR_CORRUPT},
@@ -97,6 +104,44 @@ START_TEST(what_a_camera_answers_is_pictures_or_a_sentence)
     ck_assert_msg(cases[_i].message == NULL || strstr(err.message, cases[_i].message) != NULL, "%s",
                   err.message);
     end();
+}
+
+END_TEST
+
+/* The same answer with its body in chunks, wherever they are cut. */
+static void cut_into_chunks(const char *answer, char out[2048])
+{
+    const char *body = strstr(answer, "\r\n\r\n") + 4;
+    int len = snprintf(out, 2048, "%.*sTransfer-Encoding: chunked\r\n\r\n",
+                       (int)(body - answer) - 2, answer);
+    for (size_t left = strlen(body); left > 0;) {
+        size_t n = 1 + weir_rng_below(&rng, (uint32_t)left);
+        static const char *const ends[] = {"", ";name=\"v\"", " "};
+        len +=
+            snprintf(out + len, 2048 - (size_t)len, "%0*zX%s\r\n", 1 + (int)weir_rng_below(&rng, 4),
+                     n, ends[weir_rng_below(&rng, WEIR_ARRAY_LEN(ends))]);
+        len += snprintf(out + len, 2048 - (size_t)len, "%.*s\r\n", (int)n, body);
+        body += n;
+        left -= n;
+    }
+    (void)snprintf(out + len, 2048 - (size_t)len, "0\r\n%s\r\n",
+                   weir_rng_below(&rng, 2) == 0 ? "" : "Trailer: 1\r\nOther: x\r\n");
+}
+
+START_TEST(chunks_change_no_picture)
+{
+    char pictures[256], answer[2048];
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        if (cases[i].pictures[0] == '\0' || strstr(cases[i].answer, "chunked") != NULL) {
+            continue;
+        }
+        cut_into_chunks(cases[i].answer, answer);
+        begin(NULL);
+        weir_status status = play(answer, pictures);
+        ck_assert_msg(status == cases[i].status, "%d %s: %s", status, err.message, answer);
+        ck_assert_str_eq(pictures, cases[i].pictures);
+        end();
+    }
 }
 
 END_TEST
@@ -133,6 +178,7 @@ int main(void)
     (void)test_seed(&rng);
     const struct weir_test_loop tests[] = {
         {what_a_camera_answers_is_pictures_or_a_sentence, WEIR_ARRAY_LEN(cases)},
+        {chunks_change_no_picture, 50},
         {a_password_is_proven_once_it_is_asked_for, 0}};
     return weir_test_run(weir_test_loops("camera_http", tests, WEIR_ARRAY_LEN(tests)));
 }
