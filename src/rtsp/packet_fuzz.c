@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         i += 2;
         n = n < size - i ? n : size - i;
         if (is_report) {
-            rtsp_stream_report(stream, data + i, n);
+            rtsp_stream_report(stream, data + i, n, 0);
         } else if (rtsp_stream_offer(stream, data + i, n, now_ns) != WEIR_OK) {
             abort();
         }

@@ -81,7 +81,6 @@ weir_status weir_rtsp_open(const struct weir_rtsp_config *config, int64_t deadli
 static weir_status keep_alive(struct weir_rtsp *rtsp, struct weir_error *err)
 {
     rtsp->alive_ms = weir_mono_ms();
-    rtsp_session_report(rtsp);
     return rtsp_dialogue_send(
         &rtsp->dialogue, rtsp->has_get_parameter ? "GET_PARAMETER" : "OPTIONS", rtsp->url, "", err);
 }
@@ -125,7 +124,7 @@ static weir_status take_datagram(struct weir_rtsp *rtsp, int i, bool *out_has_on
     if (i == 0) {
         return rtsp_stream_offer(&rtsp->stream, rtsp->datagram, (size_t)n, weir_mono_ns());
     }
-    rtsp_stream_report(&rtsp->stream, rtsp->datagram, (size_t)n);
+    rtsp_stream_report(&rtsp->stream, rtsp->datagram, (size_t)n, weir_mono_ns());
     return WEIR_OK;
 }
 
@@ -150,12 +149,17 @@ static weir_status take_one(struct weir_rtsp *rtsp, bool *out_has_one, struct we
 /* Until something comes, a missing packet is given up, the session wants to be kept alive, or the deadline. */
 static weir_status wait_on(struct weir_rtsp *rtsp, int64_t deadline_ms, struct weir_error *err)
 {
-    int64_t now_ms = weir_mono_ms(), alive_at_ms = rtsp->alive_ms + rtsp->timeout_ms / 2;
+    int64_t now_ms = weir_mono_ms(), report_at_ms = rtsp->report_ms + RTSP_REPORT_MS;
+    int64_t alive_at_ms = rtsp->alive_ms + rtsp->timeout_ms / 2;
     if (now_ms >= alive_at_ms) {
         WEIR_TRY(keep_alive(rtsp, err));
         alive_at_ms = now_ms + rtsp->timeout_ms / 2;
     }
-    int64_t until_ms = WEIR_MIN(deadline_ms, alive_at_ms);
+    if (now_ms >= report_at_ms) {
+        rtsp_session_report(rtsp);
+        report_at_ms = now_ms + RTSP_REPORT_MS;
+    }
+    int64_t until_ms = WEIR_MIN(WEIR_MIN(deadline_ms, alive_at_ms), report_at_ms);
     uint64_t due_ns = rtsp_queue_due_ns(&rtsp->stream.queue);
     if (due_ns > 0) {
         until_ms = WEIR_MIN(until_ms, (int64_t)(due_ns / 1000000) + 1);

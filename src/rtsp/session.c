@@ -76,7 +76,7 @@ weir_status rtsp_session_packet(struct weir_rtsp *rtsp, const struct rtsp_piece 
         return rtsp_stream_offer(&rtsp->stream, piece->bytes, piece->n, rtsp->dialogue.read_ns);
     }
     if (piece->channel == rtsp->channels[1]) {
-        rtsp_stream_report(&rtsp->stream, piece->bytes, piece->n);
+        rtsp_stream_report(&rtsp->stream, piece->bytes, piece->n, weir_mono_ns());
     }
     return WEIR_OK;
 }
@@ -238,15 +238,15 @@ static weir_status set_up(struct weir_rtsp *rtsp, const char *url, int64_t deadl
 
 void rtsp_session_report(struct weir_rtsp *rtsp)
 {
-    /* a receiver report without a source, and a description that names us */
-    static const uint8_t report[] = {0x80, 201, 0,   1,   'w', 'e', 'i', 'r', 0x81, 202, 0, 3,
-                                     'w',  'e', 'i', 'r', 1,   4,   'w', 'e', 'i',  'r', 0, 0};
+    uint8_t report[RTSP_RECEIVER_BYTES];
     struct sockaddr_storage address = {0};
     socklen_t n = sizeof address;
+    rtsp->report_ms = weir_mono_ms();
     if (rtsp->server_port == 0 ||
         getpeername(rtsp->dialogue.fd, (struct sockaddr *)&address, &n) != 0) {
         return;
     }
+    size_t n_report = rtsp_receiver_write(&rtsp->stream.receiver, weir_mono_ns(), report);
     for (int i = 0; i < 2; i++) {
         in_port_t port = htons((uint16_t)(rtsp->server_port + i));
         if (address.ss_family == AF_INET6) {
@@ -254,8 +254,7 @@ void rtsp_session_report(struct weir_rtsp *rtsp)
         } else {
             ((struct sockaddr_in *)&address)->sin_port = port;
         }
-        (void)sendto(rtsp->udp[i], report, sizeof report, MSG_NOSIGNAL, (struct sockaddr *)&address,
-                     n);
+        (void)sendto(rtsp->udp[i], report, n_report, MSG_NOSIGNAL, (struct sockaddr *)&address, n);
     }
 }
 

@@ -22,6 +22,7 @@ struct weir_rtsp {
     /** The last request to keep alive was sent again, with a new challenge. */
     bool is_asked_again;
     int64_t timeout_ms, alive_ms; /**< How long a session lasts unused; when it was kept alive. */
+    int64_t report_ms;            /**< When the last report was sent. */
 };
 
 #define RTSP_DATAGRAM_BYTES 65536
@@ -42,7 +43,10 @@ weir_status rtsp_session_packet(struct weir_rtsp *rtsp,
 weir_status rtsp_session_wait(struct weir_rtsp *rtsp, int64_t wait_ms,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
-/** An empty receiver report over UDP: it keeps the way back open, and says that somebody watches. */
+/** So often: a camera that hears nothing ends the session. */
+#define RTSP_REPORT_MS 5000
+
+/** A receiver report over UDP (receiver.h): it says what has come, keeps the way back open, and that somebody watches. */
 void rtsp_session_report(struct weir_rtsp *rtsp);
 
 #endif

@@ -53,6 +53,7 @@ weir_status rtsp_stream_offer(struct rtsp_stream *stream, const uint8_t *bytes, 
     }
     stream->has_source = true;
     stream->source = packet.source;
+    rtsp_receiver_packet(&stream->receiver, &packet);
     return rtsp_queue_offer(&stream->queue, &packet);
 }
 
@@ -61,7 +62,8 @@ static uint32_t u32_at(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-void rtsp_stream_report(struct rtsp_stream *stream, const uint8_t *bytes, size_t n)
+void rtsp_stream_report(struct rtsp_stream *stream, const uint8_t *bytes, size_t n,
+                        uint64_t received_ns)
 {
     enum { HEAD_BYTES = 8, REPORT_BYTES = 20, SENDER_REPORT = 200, BYE = 203 };
 
@@ -72,9 +74,9 @@ void rtsp_stream_report(struct rtsp_stream *stream, const uint8_t *bytes, size_t
             return;
         }
         if (bytes[1] == SENDER_REPORT && n_part >= REPORT_BYTES && is_own) {
-            rtsp_clock_report(&stream->clock,
-                              (uint64_t)u32_at(bytes + 8) << 32 | u32_at(bytes + 12),
-                              u32_at(bytes + 16));
+            uint64_t ntp_time = (uint64_t)u32_at(bytes + 8) << 32 | u32_at(bytes + 12);
+            rtsp_clock_report(&stream->clock, ntp_time, u32_at(bytes + 16));
+            rtsp_receiver_report(&stream->receiver, ntp_time, received_ns);
         }
         stream->has_ended = stream->has_ended || (bytes[1] == BYE && n_part >= HEAD_BYTES &&
                                                   stream->has_source && is_own);

@@ -14,13 +14,14 @@
 
 #include "clock.h"
 #include "codec.h"
-#include "queue.h"
+#include "receiver.h"
 
 struct rtsp_stream {
     const struct rtsp_codec *codec;
     int payload_type;
     struct rtsp_queue queue;
     struct rtsp_clock clock;
+    struct rtsp_receiver receiver;
     struct rtsp_unit unit; /**< In progress, or given. */
     bool has_source, has_ended, is_given;
     bool is_broken;     /**< The unit is of no use. */
@@ -45,7 +46,8 @@ weir_status rtsp_stream_offer(struct rtsp_stream *stream, const uint8_t *bytes, 
                               uint64_t received_ns) WEIR_MUST_CHECK;
 
 /** Packets of RTCP: sender reports, and the end (has_ended). What is none is left. */
-void rtsp_stream_report(struct rtsp_stream *stream, const uint8_t *bytes, size_t n);
+void rtsp_stream_report(struct rtsp_stream *stream, const uint8_t *bytes, size_t n,
+                        uint64_t received_ns);
 
 /** The next unit; its bytes live until the next call. @return TIMEOUT: none is whole yet; NOMEM; UNSUPPORTED. */
 weir_status rtsp_stream_take(struct rtsp_stream *stream, uint64_t now_ns,

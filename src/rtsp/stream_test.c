@@ -506,15 +506,15 @@ START_TEST(reports_and_the_end_are_read)
     struct rtsp_stream *stream = calloc(1, sizeof *stream);
     rtsp_stream_init(stream, WEIR_RTSP_H264, PAYLOAD_TYPE, 0);
     for (size_t i = 0; i < sizeof report; i++) {
-        rtsp_stream_report(stream, report, i < 28 ? i : 0);
+        rtsp_stream_report(stream, report, i < 28 ? i : 0, 0);
         ck_assert(!stream->clock.has_wall);
     }
-    rtsp_stream_report(stream, report, sizeof report);
+    rtsp_stream_report(stream, report, sizeof report, 0);
     ck_assert(stream->clock.has_wall);
-    rtsp_stream_report(stream, bye, sizeof bye);
+    rtsp_stream_report(stream, bye, sizeof bye, 0);
     ck_assert(!stream->has_ended); /* nobody has begun */
     stream->has_source = true;
-    rtsp_stream_report(stream, bye, sizeof bye);
+    rtsp_stream_report(stream, bye, sizeof bye, 0);
     ck_assert(stream->has_ended);
     rtsp_stream_fini(stream);
     free(stream);
