@@ -52,7 +52,7 @@ void weir_face_cut(const struct weir_view *view, const struct weir_detection *de
 /** What a face looks like, as far as a recogniser minds. */
 struct weir_face_quality {
     float width; /**< The box's, in pixels of the picture. */
-    /** Variance of the Laplacian over the inner cut, over the median of sharp faces of this width; 1: as sharp. */
+    /** Variance of the Laplacian over the inner cut, over the median of sharp faces as wide as the cut shows it; 1: as sharp. */
     float sharpness;
     /** By distances between points; NaN without points. yaw: of the nose off the eyes' middle, over the distance of the eyes.
      *  pitch: of the nose below the eyes, over that of the mouth. */

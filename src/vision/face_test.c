@@ -254,20 +254,28 @@ END_TEST
 
 /* ---- judging ---- */
 
-/* Cut by the points, and judge: grey, 112 × 112. */
-static struct weir_face_quality judge(const struct weir_image *image,
-                                      const struct weir_detection *detection, bool by_box)
+static struct weir_face_quality judge_cut(const struct weir_image *image,
+                                          const struct weir_detection *detection,
+                                          struct weir_face_align align)
 {
-    struct weir_face_align align = {.width = 112, .height = 112, .channels = 1, .by_box = by_box};
     struct weir_view view = weir_view_of(image);
     struct weir_image cut = {0};
     struct weir_face face;
     struct weir_error err = {0};
-    ck_assert(weir_image_init(&cut, 112, 112, 1, &err) == WEIR_OK);
+    ck_assert(weir_image_init(&cut, align.width, align.height, 1, &err) == WEIR_OK);
     weir_face_cut(&view, detection, &align, &cut, &face);
     struct weir_face_quality quality = weir_face_judge(&cut, &face, detection);
     weir_image_fini(&cut);
     return quality;
+}
+
+/* Cut by the points, and judge: grey, 112 × 112. */
+static struct weir_face_quality judge(const struct weir_image *image,
+                                      const struct weir_detection *detection, bool by_box)
+{
+    return judge_cut(
+        image, detection,
+        (struct weir_face_align){.width = 112, .height = 112, .channels = 1, .by_box = by_box});
 }
 
 /* Blurred by a Gaussian of a deviation. */
@@ -360,7 +368,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The median sharpness of real faces; NaN where there are none. */
-static float median_sharpness(double width, double sigma, bool by_box)
+static float median_sharpness(double width, double sigma, struct weir_face_align align)
 {
     float values[20];
     size_t n = 0;
@@ -368,7 +376,7 @@ static float median_sharpness(double width, double sigma, bool by_box)
         struct weir_image image = {0};
         struct weir_detection detection;
         if (load_orl(1 + i, 1 + i % 10, width, sigma, &image, &detection)) {
-            values[n++] = judge(&image, &detection, by_box).sharpness;
+            values[n++] = judge_cut(&image, &detection, align).sharpness;
             weir_image_fini(&image);
         }
     }
@@ -381,8 +389,10 @@ START_TEST(sharp_faces_of_any_size_are_sharp_and_blurred_ones_are_not)
     const double widths[] = {16, 24, 32, 48, 76, 110};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(widths); i++) {
         for (int by_box = 0; by_box < 2; by_box++) {
-            float sharp = median_sharpness(widths[i], 0, by_box == 1);
-            float blurred = median_sharpness(widths[i], 1, by_box == 1);
+            const struct weir_face_align align = {
+                .width = 112, .height = 112, .channels = 1, .by_box = by_box == 1};
+            float sharp = median_sharpness(widths[i], 0, align);
+            float blurred = median_sharpness(widths[i], 1, align);
             if (isnan(sharp)) {
                 printf("no real faces here: not looked at\n");
                 return;
@@ -392,6 +402,32 @@ START_TEST(sharp_faces_of_any_size_are_sharp_and_blurred_ones_are_not)
             ck_assert_msg(sharp > 0.5F && sharp < 1.3F, "%g px: %g", widths[i], (double)sharp);
             ck_assert_msg(blurred < 0.3F && blurred < sharp / 2, "%g px: %g", widths[i],
                           (double)blurred);
+        }
+    }
+}
+
+END_TEST
+
+/* A recogniser that takes little pictures sees no more of a wide face than of a narrow one: what it cannot see is not missing. */
+START_TEST(a_face_is_no_less_sharp_because_the_model_is_small)
+{
+    static const struct weir_face_align cuts[] = {
+        {.width = 46,
+         .height = 56,
+         .channels = 1,
+         .by_box = true,
+         .place = {0.078F, 0.14F, 0.911F, 0.967F}},
+        {.width = 32, .height = 32, .channels = 1, .by_box = true},
+        {.width = 56, .height = 56, .channels = 1},
+        {.width = 80, .height = 80, .channels = 1},
+    };
+    const double widths[] = {24, 48, 76, 110, 170};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(widths); i++) {
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(cuts); k++) {
+            float sharp = median_sharpness(widths[i], 0, cuts[k]);
+            printf("%g px, cut to %d: sharp %.2f\n", widths[i], cuts[k].width, (double)sharp);
+            ck_assert_msg(isnan(sharp) || (sharp > 0.35F && sharp < 2), "%g px: %g", widths[i],
+                          (double)sharp);
         }
     }
 }
@@ -535,6 +571,7 @@ WEIR_TEST_MAIN("face", the_known_points_have_the_known_matrix,
                points_in_one_place_are_no_face, a_face_lies_on_the_template_in_a_cut_of_any_size,
                a_box_lies_in_its_place_in_the_cut, what_is_judged_is_the_same_by_box_and_by_points,
                sharp_faces_of_any_size_are_sharp_and_blurred_ones_are_not,
+               a_face_is_no_less_sharp_because_the_model_is_small,
                a_face_is_refused_for_what_it_lacks,
                a_pose_is_what_the_points_say_however_the_head_is_tilted,
                what_is_not_known_and_what_is_not_limited_is_no_reason)
