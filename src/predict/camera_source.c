@@ -260,9 +260,11 @@ static const char *health_of(const struct weir_video_status *at)
 static json_t *eye_to_json(struct eye *eye)
 {
     struct weir_video_status at;
+    struct intake_camera intake;
     char since[WEIR_TIME_TEXT_BYTES];
     double period_ns = atomic_load(&eye->period_ns);
     weir_video_status(eye->video, &at);
+    intake_camera(eye->source->config.intake, eye->name, &intake);
     weir_time_format(at.since_ms, since);
     json_t *json = json_pack(
         "{s:s,s:b,s:s,s:o,s:s,s:[i,i],s:o,s:I,s:o}", "state", weir_video_state_name(at.state),
@@ -278,6 +280,8 @@ static json_t *eye_to_json(struct eye *eye)
         int64_t n;
     } counts[] = {{"frames", at.n_frames},
                   {"dropped", atomic_load(&eye->n_dropped) + (int64_t)at.counts.n_dropped},
+                  {"dropped_undecided", (int64_t)intake.n_dropped_undecided},
+                  {"taken_age_ms", intake.age_us < 0 ? -1 : intake.age_us / 1000},
                   {"damaged", (int64_t)at.counts.n_damaged},
                   {"lost", (int64_t)at.counts.n_lost},
                   {"skipped", (int64_t)at.counts.n_skipped},

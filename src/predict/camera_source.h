@@ -4,8 +4,9 @@
  *
  * A camera has a thread and a process of its own (video/camera.h). A frame's key is CAMERA/CONNECTION.EPOCH/SEQ: a connection is
  * named by the time of its begin, so no frame of a later one has the same. The status has a member "cameras" beside what every source
- * has: by name {"state", "connected", "since", "error", "codec", "size": [w, h], "fps", "period_ms", "age_ms", "frames", "dropped", "damaged",
- * "lost", "skipped", "connections", "health", "clock_off_ms"}. The source is connected while all of its cameras are.
+ * has: by name {"state", "connected", "since", "error", "codec", "size": [w, h], "fps", "period_ms", "age_ms", "frames", "dropped",
+ * "dropped_undecided" (while a passage was not decided), "taken_age_ms" (how old its last frame was when the engine took it; -1: it
+ * took none), "damaged", "lost", "skipped", "connections", "health", "clock_off_ms"}. The source is connected while all of its cameras are.
  */
 #ifndef WEIR_PREDICT_CAMERA_SOURCE_H
 #define WEIR_PREDICT_CAMERA_SOURCE_H
@@ -21,7 +22,7 @@ json_t *camera_source_status(struct source *source);
 
 #define CAMERA_SOURCE_OPS                                                                          \
     {                                                                                              \
-        .limits = {.max_queued = (size_t)2 * 64,                                                   \
+        .limits = {.max_queued = (size_t)FRAME_UNDECIDED_QUEUED * 64,                              \
                    .max_in_hand = 256,                                                             \
                    .max_bytes = (size_t)64 << 20},                                                 \
         .start = camera_source_start, .close = camera_source_close, .stop = camera_source_stop,    \

@@ -117,11 +117,18 @@ static void wait_ended(json_t **out)
     }
 }
 
+static struct frame *take(void)
+{
+    struct frame *frame;
+    ck_assert_int_eq(intake_take(intake, -1, &frame), WEIR_OK);
+    return frame;
+}
+
 START_TEST(frames_that_wait_for_the_engine_come_all)
 {
     start(true);
     for (int64_t seq = 0; seq < N_FRAMES; seq++) {
-        struct frame *frame = intake_take(intake);
+        struct frame *frame = take();
         ck_assert_int_eq(seq_of(frame), seq);
         ck_assert_int_eq(frame->number, seq);
         ck_assert_int_eq(frame->view.form, WEIR_VIEW_I420);
@@ -157,7 +164,7 @@ START_TEST(of_frames_that_nobody_takes_the_newest_stay)
     ck_assert_uint_eq(counts.n_queued, FRAME_LIVE_QUEUED);
     ck_assert_uint_eq(counts.n_dropped, N_FRAMES - FRAME_LIVE_QUEUED);
     for (int64_t seq = N_FRAMES - FRAME_LIVE_QUEUED; seq < N_FRAMES; seq++) {
-        struct frame *frame = intake_take(intake);
+        struct frame *frame = take();
         ck_assert_int_eq(seq_of(frame), seq);
         ck_assert_int_eq(frame->view.planes[0][5], seq);
         if (seq < N_FRAMES - 1) {

@@ -13,6 +13,7 @@
 #include "base/protobuf.h"
 #include "base/rng.h"
 
+#include <glob.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -521,6 +522,44 @@ START_TEST(each_passage_is_decided_once_with_the_frames_it_rests_on)
 
 END_TEST
 
+#define GONE_MS 300
+
+static bool is_passage_durable(void *context)
+{
+    struct outbox_counts counts;
+    (void)context;
+    outbox_counts(it.outbox, &counts);
+    return counts.n_durable > 0;
+}
+
+START_TEST(who_left_a_camera_that_fell_silent_is_decided_all_the_same)
+{
+    char bytes[SCENE_BYTES];
+    const struct standing impostor = {9, 26, 34};
+    int64_t last_ms = 0, time_ms = 0;
+    n_put = 0;
+    start("[" DETECT "{\"kind\":\"track\",\"gone_ms\":300},\"decide\"]");
+    for (int i = 0; i < 5; i++) {
+        last_ms = weir_time_ms();
+        put("door", i, last_ms, bytes, draw(&impostor, 1, 100 + i, bytes));
+        n_put++;
+        ck_assert(test_wait(are_durable, &n_put));
+    }
+    ck_assert(test_wait(is_passage_durable, NULL));
+    stop();
+    json_t *all = all_decisions();
+    ck_assert_uint_eq(json_array_size(all), 1);
+    const json_t *passage = json_object_get(json_array_get(all, 0), "passage");
+    ck_assert_int_eq(weir_time_parse(test_text(passage, "last"), &time_ms), WEIR_OK);
+    ck_assert_int_eq(time_ms, last_ms);
+    ck_assert_int_eq(weir_time_parse(test_text(json_array_get(all, 0), "time_ms"), &time_ms),
+                     WEIR_OK);
+    ck_assert_int_ge(time_ms - last_ms, GONE_MS);
+    json_decref(all);
+}
+
+END_TEST
+
 /* ---- kills ----------------------------------------------------------------------------------- */
 
 #define N_KILLS    8
@@ -626,6 +665,27 @@ static json_t *deployment_of(struct test_server *server, const char *stages)
     return deployment;
 }
 
+/* The files of embeddings in the replica's cache: how many, and one's name. */
+static size_t find_embeddings(char out[256])
+{
+    glob_t found;
+    int status = glob(test_path(&dir, "*/cache/embeddings*"), 0, NULL, &found);
+    size_t n = status == 0 ? found.gl_pathc : 0;
+    if (n > 0) {
+        (void)snprintf(out, 256, "%s", found.gl_pathv[0]);
+    }
+    if (status == 0) {
+        globfree(&found);
+    }
+    return n;
+}
+
+static bool are_embeddings_other(void *context)
+{
+    char now[256];
+    return find_embeddings(now) > 1 || strcmp(now, context) != 0;
+}
+
 START_TEST(a_replica_fetches_its_detector_and_answers_with_each_face)
 {
     const struct standing people[2] = {{3, 2, 2}, {5, 50, 34}};
@@ -646,6 +706,8 @@ START_TEST(a_replica_fetches_its_detector_and_answers_with_each_face)
         json_decref(answer);
     }
     /* Where people are followed, a frame alone decides nothing, and says so at once. */
+    char embeddings[256];
+    ck_assert_uint_eq(find_embeddings(embeddings), 1);
     test_server_deploy(server, deployment_of(server, TRACK));
     int64_t frame = 100;
     do {
@@ -655,6 +717,18 @@ START_TEST(a_replica_fetches_its_detector_and_answers_with_each_face)
         json_decref(answer);
     } while (len > 0 && frame < 10000);
     ck_assert_uint_eq(len, 0);
+    /* Photos are what they were: nothing is embedded again, by the next process either. */
+    char again[256];
+    test_replica_stop(replica);
+    replica = test_replica_start(&dir, test_server_port(server), "{\"kind\":\"http\"}", NULL);
+    (void)snprintf(url, sizeof url, "%s", test_endpoint(&dir));
+    ck_assert(test_wait(is_served, NULL));
+    ck_assert_uint_eq(find_embeddings(again), 1);
+    ck_assert_str_eq(again, embeddings);
+    /* Another model has its own. */
+    test_write_model(test_path(&dir, "model"), 2, NULL);
+    test_server_deploy(server, deployment_of(server, TRACK));
+    ck_assert(test_wait(are_embeddings_other, embeddings));
     test_replica_stop(replica);
     test_server_stop(server);
 }
@@ -664,5 +738,6 @@ END_TEST
 WEIR_TEST_MAIN_WITH("chain", set_up, tear_down,
                     each_face_of_a_frame_is_decided_and_the_frame_acknowledged_when_all_are,
                     each_passage_is_decided_once_with_the_frames_it_rests_on,
+                    who_left_a_camera_that_fell_silent_is_decided_all_the_same,
                     killed_at_any_moment_it_decides_no_passage_twice,
                     a_replica_fetches_its_detector_and_answers_with_each_face)

@@ -12,6 +12,7 @@
 
 #define OBJECTS_AT_ONCE    8
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
+#define KEY_MAX_BYTES      256 /* two sums */
 #define PATH_BYTES         WEIR_HOST_PATH_BYTES
 
 /** Blobs of a model that was served, of its detector, its gallery and the impostors, and what its embeddings are filed under; "" for
@@ -67,6 +68,37 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
     return status;
 }
 
+/* What a list of stages says about these kinds, as text. To be freed. */
+static char *said_of(const json_t *list, const char *kind, const char *other)
+{
+    const json_t *stage;
+    size_t i;
+    json_t *said = json_array();
+    json_array_foreach(list, i, stage)
+    {
+        const char *name =
+            json_string_value(json_is_string(stage) ? stage : json_object_get(stage, "kind"));
+        if (name != NULL && (strcmp(name, kind) == 0 || strcmp(name, other) == 0)) {
+            json_array_append(said, (json_t *)(uintptr_t)stage);
+        }
+    }
+    char *text = json_dumps(said, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(said);
+    return text != NULL ? text : weir_xstrdup("");
+}
+
+/* Does what was served say the same of these kinds? */
+static bool is_said(const struct serving *old, const json_t *list, const char *kind,
+                    const char *other)
+{
+    char *before = said_of(stages_list(old->stages), kind, other),
+         *now = said_of(list, kind, other);
+    bool is_same = strcmp(before, now) == 0;
+    free(before);
+    free(now);
+    return is_same;
+}
+
 /* The same of the detector. It goes by the options of `stages`, the new ones. */
 static weir_status get_finder(struct deployer *deployer, const struct deployment *wanted,
                               const struct serving *old, const struct stages *stages,
@@ -79,7 +111,7 @@ static weir_status get_finder(struct deployer *deployer, const struct deployment
         return WEIR_OK;
     }
     if (old != NULL && old->finder != NULL && finder_is(old->finder, &wanted->detector) &&
-        stages_are(old->stages, wanted->stages)) {
+        is_said(old, wanted->stages, "detect", "detect")) {
         *out = finder_ref(old->finder);
         return WEIR_OK;
     }
@@ -120,17 +152,17 @@ static const char *embeddings_kind(const struct deployer *deployer)
                                                               : "embeddings-tf32";
 }
 
-/* What embeddings of photos are filed under: the model, and how faces were found in them. */
+/* What embeddings of photos are filed under: the model, and how faces are found in them and cut out. What other stages say
+ * changes none. */
 static void embeddings_key(const struct deployment *wanted, char out[WEIR_SHA256_TEXT_BYTES])
 {
-    char *stages =
-        wanted->has_detector ? json_dumps(wanted->stages, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     struct weir_buf text;
     (void)snprintf(out, WEIR_SHA256_TEXT_BYTES, "%s", wanted->model.blob);
-    if (stages == NULL) {
+    if (!wanted->has_detector) {
         return;
     }
-    weir_buf_init(&text, 0);
+    char *stages = said_of(wanted->stages, "detect", "align");
+    weir_buf_init(&text, KEY_MAX_BYTES + strlen(stages));
     weir_buf_printf(&text, "%s\n%s\n%s", wanted->model.blob, wanted->detector.blob, stages);
     weir_sha256(text.data, text.len, out);
     weir_buf_fini(&text);
@@ -191,7 +223,8 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
         return WEIR_OK;
     }
     if (old != NULL && old->model == parts->model && old->finder == parts->finder &&
-        old->gallery != NULL && old->gallery->version == wanted->gallery_version &&
+        is_said(old, wanted->stages, "align", "align") && old->gallery != NULL &&
+        old->gallery->version == wanted->gallery_version &&
         strcmp(old->gallery->blob, wanted->gallery_blob) == 0 &&
         old->gallery->impostors_version == wanted->impostors_version &&
         is_same_blob(old->gallery->impostors_blob, wanted->impostors_blob) &&

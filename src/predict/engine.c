@@ -13,6 +13,7 @@
 struct engine {
     struct engine_config config;
     pthread_t thread;
+    struct frame none; /**< Stands for a frame while none comes. */
     struct passages *passages;
     struct weir_complaint damaged; /**< Frames. */
 };
@@ -104,7 +105,7 @@ static void hand_over(struct engine *engine, struct frame *frame, struct stage_d
     struct outbox_item item = {.decision = decision,
                                .received_ns = frame->received_ns,
                                .picture = made->picture,
-                               .ticket = frame};
+                               .ticket = frame == &engine->none ? NULL : frame};
     *made = (struct stage_decision){0};
     outbox_put(engine->config.outbox, &item);
 }
@@ -140,8 +141,18 @@ static void give(struct engine *engine, struct frame *frame, struct stage_frame 
         hand_over(engine, frame, &at->decisions[i]);
     }
     at->n_decisions = 0;
-    if (n == 0) {
+    if (n == 0 && frame != &engine->none) {
         intake_done(engine->config.intake, frame);
+    }
+}
+
+/* A camera with an ended passage may have no undecided one left. */
+static void tell_of_ended(struct engine *engine, const struct stage_frame *at)
+{
+    for (size_t i = 0; i < at->n_due; i++) {
+        const char *camera = at->due[i]->camera;
+        intake_tell(engine->config.intake, camera, 0,
+                    passages_are_undecided(engine->passages, camera));
     }
 }
 
@@ -149,6 +160,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
 {
     struct weir_error err;
     struct stage_frame at;
+    uint64_t start_ns = weir_mono_ns();
     stage_frame_init(&at, frame, serving);
     at.passages = engine->passages;
     if (stages_run(serving->stages, &at, &err) != WEIR_OK) {
@@ -164,7 +176,28 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
         at.image = (struct weir_image){0};
     }
     frame_drop_pixels(frame); /* before its decisions are durable */
+    intake_tell(engine->config.intake, frame->camera, weir_mono_ns() - start_ns,
+                passages_are_undecided(engine->passages, frame->camera));
+    tell_of_ended(engine, &at);
     give(engine, frame, &at);
+    passages_end_due(engine->passages, &at);
+    stage_frame_fini(&at);
+}
+
+/* No frame has come: passages end by the clock. */
+static void wait_on(struct engine *engine, struct serving *serving)
+{
+    struct weir_error err;
+    struct stage_frame at;
+    engine->none.received_ms = weir_time_ms();
+    engine->none.received_ns = weir_mono_ns();
+    stage_frame_init(&at, &engine->none, serving);
+    at.passages = engine->passages;
+    if (stages_wait(serving->stages, &at, &err) != WEIR_OK) {
+        complain(engine, at.frame, err.message);
+    }
+    tell_of_ended(engine, &at);
+    give(engine, &engine->none, &at);
     passages_end_due(engine->passages, &at);
     stage_frame_fini(&at);
 }
@@ -180,26 +213,35 @@ static bool is_known(struct engine *engine, const struct frame *frame)
 static void *engine_main(void *context)
 {
     struct engine *engine = context;
-    struct frame *frame;
-    while ((frame = intake_take(engine->config.intake)) != NULL) {
-        if (is_known(engine, frame)) {
+    for (;;) {
+        struct frame *frame = NULL;
+        int64_t wait_ms = passages_are_on(engine->passages) ? ENGINE_TICK_MS : -1;
+        weir_status status = intake_take(engine->config.intake, wait_ms, &frame);
+        if (status == WEIR_ERR_CANCELLED) {
+            return NULL;
+        }
+        if (frame != NULL && is_known(engine, frame)) {
             intake_done(engine->config.intake, frame);
             continue;
         }
         /* The intake opens when there is a serving, so there is one. */
         struct serving *serving = serving_slot_get(engine->config.slot);
-        process(engine, frame, serving);
+        if (frame != NULL) {
+            process(engine, frame, serving);
+        } else {
+            wait_on(engine, serving);
+        }
         serving_unref(serving);
     }
-    return NULL;
 }
 
 weir_status engine_start(const struct engine_config *config, struct engine **out,
                          struct weir_error *err)
 {
     struct engine *engine = weir_xalloc(sizeof *engine);
-    *engine = (struct engine){.config = *config,
-                              .passages = passages_open(config->present_path, config->outbox)};
+    *engine = (struct engine){
+        .config = *config,
+        .passages = passages_open(config->present_path, config->outbox, config->intake)};
     int failed = pthread_create(&engine->thread, NULL, engine_main, engine);
     if (failed != 0) {
         passages_close(engine->passages);
@@ -214,7 +256,7 @@ void engine_durable(struct intake *intake, void *const *tickets, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct frame *frame = tickets[i];
-        if (atomic_fetch_sub(&frame->n_open, 1) == 1) {
+        if (frame != NULL && atomic_fetch_sub(&frame->n_open, 1) == 1) {
             intake_done(intake, frame);
         }
     }

@@ -1,6 +1,7 @@
 #include "predict/intake.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -18,8 +19,20 @@ struct frame_list {
     size_t n;
 };
 
+/** What is known of a camera. */
+struct turn {
+    uint64_t camera;            /**< Hash of its name: two that share one take turns as one. */
+    uint64_t spent_ns;          /**< By its frames, or as much as it cannot have back. */
+    uint64_t i_told;            /**< The higher, the later. */
+    struct intake_camera known; /**< But for n_queued. */
+};
+
 struct intake {
     struct intake_limits limits;
+    struct turn *turns; /**< INTAKE_CAMERAS_MAX. */
+    size_t n_turns;
+    uint64_t n_told;
+    uint64_t now_ns; /**< What the camera of the last turn had spent. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct frame_list queued;
@@ -146,6 +159,7 @@ struct intake *intake_create(const struct intake_limits *limits)
 {
     struct intake *intake = weir_xalloc(sizeof *intake);
     *intake = (struct intake){.limits = *limits};
+    intake->turns = weir_xalloc(INTAKE_CAMERAS_MAX * sizeof *intake->turns);
     list_init(&intake->queued);
     list_init(&intake->in_hand);
     pthread_mutex_init(&intake->lock, NULL);
@@ -160,6 +174,7 @@ void intake_destroy(struct intake *intake)
     }
     list_free(&intake->queued);
     list_free(&intake->in_hand);
+    free(intake->turns);
     pthread_cond_destroy(&intake->changed);
     pthread_mutex_destroy(&intake->lock);
     free(intake);
@@ -206,23 +221,133 @@ static bool wait_change(struct intake *intake, int64_t wait_ms, const struct tim
     return weir_cond_wait_until(&intake->changed, &intake->lock, deadline) != ETIMEDOUT;
 }
 
-/* Under lock. For a live frame: take the oldest of its camera out where it is in the way. */
-static void make_place(struct intake *intake, const struct frame *frame, struct frame_list *dropped)
+/* ---- cameras --------------------------------------------------------------------------------- */
+
+/* Under lock. NULL: it was never told of. */
+static struct turn *find_turn(const struct intake *intake, const char *camera)
 {
-    struct frame *oldest = NULL;
-    size_t n = 0;
-    for (struct frame *at = intake->queued.first; frame->is_live && at != NULL; at = at->next) {
-        if (at->is_live && strcmp(at->camera, frame->camera) == 0) {
-            oldest = oldest == NULL ? at : oldest;
-            n++;
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, camera);
+    for (size_t i = 0; i < intake->n_turns; i++) {
+        if (intake->turns[i].camera == hash) {
+            return &intake->turns[i];
         }
     }
-    if (oldest != NULL && (n >= FRAME_LIVE_QUEUED || !has_room(intake, frame))) {
-        list_remove(&intake->queued, oldest);
-        intake->n_bytes -= oldest->n_bytes;
-        intake->n_dropped++;
-        oldest->is_dropped = true;
-        list_push(dropped, oldest);
+    return NULL;
+}
+
+static struct turn *make_turn(struct intake *intake, const char *camera)
+{
+    struct turn *turn = find_turn(intake, camera);
+    if (turn != NULL) {
+        return turn;
+    }
+    turn = &intake->turns[0];
+    for (size_t i = 0; i < intake->n_turns; i++) {
+        turn = intake->turns[i].i_told < turn->i_told ? &intake->turns[i] : turn;
+    }
+    if (intake->n_turns < INTAKE_CAMERAS_MAX) {
+        turn = &intake->turns[intake->n_turns++];
+    }
+    *turn = (struct turn){.camera = weir_hash_text(WEIR_HASH_BEGIN, camera),
+                          .spent_ns = intake->now_ns,
+                          .i_told = ++intake->n_told,
+                          .known = {.age_us = -1}};
+    return turn;
+}
+
+/* Under lock. What the camera of a frame has had: one that had nothing to give for a while has no claim on that time. */
+static uint64_t spent(const struct intake *intake, const struct frame *frame)
+{
+    const struct turn *turn = find_turn(intake, frame->camera);
+    return turn != NULL ? WEIR_MAX(turn->spent_ns, intake->now_ns) : intake->now_ns;
+}
+
+/* Under lock. The next frame: the oldest one among cameras that have had the least time. */
+static struct frame *choose(struct intake *intake)
+{
+    struct frame *next = intake->queued.first;
+    uint64_t least_ns = next != NULL ? spent(intake, next) : 0;
+    for (struct frame *at = next; at != NULL; at = at->next) {
+        uint64_t its_ns = spent(intake, at);
+        if (its_ns < least_ns) {
+            least_ns = its_ns;
+            next = at;
+        }
+    }
+    intake->now_ns = next != NULL ? least_ns : intake->now_ns;
+    return next;
+}
+
+void intake_tell(struct intake *intake, const char *camera, uint64_t spent_ns, bool is_undecided)
+{
+    pthread_mutex_lock(&intake->lock);
+    struct turn *turn = make_turn(intake, camera);
+    turn->spent_ns = WEIR_MAX(turn->spent_ns, intake->now_ns) + spent_ns;
+    turn->i_told = ++intake->n_told;
+    turn->known.is_undecided = is_undecided;
+    pthread_mutex_unlock(&intake->lock);
+}
+
+void intake_camera(struct intake *intake, const char *camera, struct intake_camera *out)
+{
+    pthread_mutex_lock(&intake->lock);
+    const struct turn *turn = find_turn(intake, camera);
+    *out = turn != NULL ? turn->known : (struct intake_camera){.age_us = -1};
+    for (const struct frame *at = intake->queued.first; at != NULL; at = at->next) {
+        out->n_queued += strcmp(at->camera, camera) == 0;
+    }
+    pthread_mutex_unlock(&intake->lock);
+}
+
+/* Which of a camera's queued frames, with a new one behind them, leaves the shortest gap. The first goes where there is no other. */
+static size_t thinnest(struct frame *const *its, size_t n, const struct frame *newest)
+{
+    size_t i_least = 0;
+    int64_t least_ms = INT64_MAX;
+    for (size_t i = 1; i < n; i++) {
+        int64_t after_ms = i + 1 < n ? its[i + 1]->received_ms : newest->received_ms;
+        int64_t gap_ms = after_ms - its[i - 1]->received_ms;
+        if (gap_ms < least_ms) {
+            least_ms = gap_ms;
+            i_least = i;
+        }
+    }
+    return i_least;
+}
+
+/* Under lock. */
+static void drop(struct intake *intake, struct frame *frame, struct turn *turn,
+                 struct frame_list *dropped)
+{
+    list_remove(&intake->queued, frame);
+    intake->n_bytes -= frame->n_bytes;
+    intake->n_dropped++;
+    turn->known.n_dropped++;
+    turn->known.n_dropped_undecided += turn->known.is_undecided;
+    frame->is_dropped = true;
+    list_push(dropped, frame);
+}
+
+/* Under lock. For a live frame: take some of its camera out, where there are too many or the intake is full. */
+static void make_place(struct intake *intake, const struct frame *frame, struct frame_list *dropped)
+{
+    struct frame *its[FRAME_UNDECIDED_QUEUED];
+    size_t n = 0, i;
+    struct turn *turn = make_turn(intake, frame->camera);
+    bool is_undecided = turn->known.is_undecided;
+    size_t n_most = is_undecided ? FRAME_UNDECIDED_QUEUED : FRAME_LIVE_QUEUED;
+    struct frame *at = intake->queued.first;
+    for (; at != NULL && n < WEIR_ARRAY_LEN(its); at = at->next) {
+        if (at->is_live && strcmp(at->camera, frame->camera) == 0) {
+            its[n++] = at;
+        }
+    }
+    while (n > 0 && (n >= n_most || !has_room(intake, frame))) {
+        bool is_old = frame->received_ms - its[0]->received_ms > FRAME_UNDECIDED_MS;
+        i = is_undecided && !is_old ? thinnest(its, n, frame) : 0;
+        drop(intake, its[i], turn, dropped);
+        n--;
+        memmove(&its[i], &its[i + 1], (n - i) * sizeof(struct frame *));
     }
 }
 
@@ -233,7 +358,7 @@ weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_
     struct timespec deadline = weir_deadline_after(WEIR_MAX(wait_ms, 0));
     weir_status status = WEIR_OK;
     pthread_mutex_lock(&intake->lock);
-    if (!intake->is_closed && intake->is_open) {
+    if (frame->is_live && !intake->is_closed && intake->is_open) {
         make_place(intake, frame, &dropped);
     }
     for (;;) {
@@ -262,28 +387,41 @@ weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_
     return status;
 }
 
-struct frame *intake_take(struct intake *intake)
+/* Under lock. CANCELLED: closed and empty, or given up; TIMEOUT: nothing has come. */
+static weir_status await_frame(struct intake *intake, int64_t wait_ms)
 {
-    bool is_given_up = false;
-    pthread_mutex_lock(&intake->lock);
-    while (!is_given_up && ((intake->queued.n == 0 && !intake->is_closed) ||
-                            (intake->queued.n > 0 && is_hand_full(intake)))) {
+    struct timespec deadline = weir_deadline_after(WEIR_MAX(wait_ms, 0));
+    while (intake->queued.n == 0 || is_hand_full(intake)) {
         if (intake->is_closed) {
-            is_given_up = weir_cond_wait_until(&intake->changed, &intake->lock, &intake->give_up) ==
-                          ETIMEDOUT;
-        } else {
+            if (intake->queued.n == 0 || weir_cond_wait_until(&intake->changed, &intake->lock,
+                                                              &intake->give_up) == ETIMEDOUT) {
+                return WEIR_ERR_CANCELLED;
+            }
+        } else if (intake->queued.n > 0) {
             pthread_cond_wait(&intake->changed, &intake->lock);
+        } else if (!wait_change(intake, wait_ms, &deadline)) {
+            return WEIR_ERR_TIMEOUT;
         }
     }
-    struct frame *frame = is_given_up ? NULL : intake->queued.first;
+    return WEIR_OK;
+}
+
+weir_status intake_take(struct intake *intake, int64_t wait_ms, struct frame **out)
+{
+    pthread_mutex_lock(&intake->lock);
+    weir_status status = await_frame(intake, wait_ms);
+    struct frame *frame = status != WEIR_OK ? NULL : choose(intake);
     if (frame != NULL) {
+        make_turn(intake, frame->camera)->known.age_us =
+            ((int64_t)weir_mono_ns() - (int64_t)frame->received_ns) / 1000;
         list_remove(&intake->queued, frame);
         intake->n_bytes -= frame->n_bytes;
         list_push(&intake->in_hand, frame);
         pthread_cond_broadcast(&intake->changed);
+        *out = frame;
     }
     pthread_mutex_unlock(&intake->lock);
-    return frame;
+    return status;
 }
 
 void intake_done(struct intake *intake, struct frame *frame)

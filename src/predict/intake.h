@@ -5,6 +5,15 @@
  * second frame with the same key is refused while the first is in either state. Until the intake is
  * opened (a model is there) nothing is accepted.
  *
+ * The engine has one frame at a time, so cameras take turns by the time that their frames cost it (intake_tell): the next frame is of
+ * the camera that has had the least. A camera with 30 faces a frame has what others leave; one that needs less than its
+ * share waits for the frame in hand, and little more. Frames of one camera keep their order.
+ *
+ * The newest frame of a live camera wins: FRAME_LIVE_QUEUED of its frames wait, and a further one takes the place of the oldest. While the
+ * camera has a passage that is not decided, FRAME_UNDECIDED_QUEUED wait. The oldest gives way when it is more than
+ * FRAME_UNDECIDED_MS older than the new one, else the frame without which the gap around it is shortest: what is seen of somebody
+ * grows thinner, and has no hole.
+ *
  * The key names a frame for ever. Of a source that numbers the frames of a camera it follows from these two.
  * Another source gives a text, which the thing that it passes on has for good (a message's topic, partition
  * and offset), and a number if there is one.
@@ -24,6 +33,10 @@
 #define FRAME_KEY_BYTES    129
 #define FRAME_MAX_BYTES    ((size_t)16 << 20)
 #define FRAME_LIVE_QUEUED  2
+/** A camera's program has slots for these, one in hand, and two to write (camera_source.c). */
+#define FRAME_UNDECIDED_QUEUED 5
+#define FRAME_UNDECIDED_MS     1000
+#define INTAKE_CAMERAS_MAX     1024 /**< With more, the one told of longest ago is forgotten. */
 
 struct frame {
     char camera[FRAME_CAMERA_BYTES]; /**< UTF-8, 1 to 63 bytes, no "/", not starting with ".". */
@@ -88,15 +101,34 @@ void intake_open(struct intake *intake);
 void intake_close(struct intake *intake);
 
 /**
- * Queue a frame, waiting up to wait_ms (−1: for ever) for room and for the opening. A live frame takes the place of the oldest of its
- * camera where FRAME_LIVE_QUEUED of it are queued, or where the intake is full: the newest wins. What is in hand stays.
+ * Queue a frame, waiting up to wait_ms (−1: for ever) for room and for the opening. A live frame takes the place of one of its
+ * camera where enough of it are queued (above), or where the intake is full. What is in hand stays.
  * @return WEIR_OK: the frame belongs to the intake. Else it stays the caller's: EXISTS (the same
  *         frame is queued or in hand), UNAVAILABLE (full, or not open yet), CANCELLED (closed).
  */
 weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_ms) WEIR_MUST_CHECK;
 
-/** The next frame, in order of arrival; waits while max_in_hand are out. NULL: closed and empty. */
-struct frame *intake_take(struct intake *intake);
+/**
+ * The next frame; waits while max_in_hand are out.
+ * @param wait_ms  For how long at most while nothing is queued; −1: for ever.
+ * @return WEIR_OK; TIMEOUT: nothing is queued; CANCELLED: closed and empty.
+ */
+weir_status intake_take(struct intake *intake, int64_t wait_ms, struct frame **out) WEIR_MUST_CHECK;
+
+/** What a frame of the camera has cost the engine, and whether the camera has a passage now that is not decided. */
+void intake_tell(struct intake *intake, const char *camera, uint64_t spent_ns, bool is_undecided);
+
+/** A camera as the engine is with it. */
+struct intake_camera {
+    size_t n_queued;
+    bool is_undecided;
+    uint64_t n_dropped;           /**< Live frames that gave their place to a newer one. */
+    uint64_t n_dropped_undecided; /**< While a passage of the camera was not decided. */
+    int64_t age_us; /**< How old its last frame was when the engine took it; -1: it took none. */
+};
+
+/** A camera without a frame so far has 0 everywhere. */
+void intake_camera(struct intake *intake, const char *camera, struct intake_camera *out);
 
 /** A taken frame is durable: calls on_durable, then forgets and frees the frame. */
 void intake_done(struct intake *intake, struct frame *frame);

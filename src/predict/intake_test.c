@@ -115,6 +115,12 @@ END_TEST
 
 /* ---- intake ---------------------------------------------------------------------------------- */
 
+static struct frame *take(struct intake *intake)
+{
+    struct frame *frame = NULL;
+    return intake_take(intake, -1, &frame) == WEIR_OK ? frame : NULL;
+}
+
 static const struct intake_limits limits = {.max_queued = 3, .max_in_hand = 2, .max_bytes = 1000};
 
 static weir_status put(struct intake *intake, int64_t number, size_t n_bytes)
@@ -136,7 +142,7 @@ START_TEST(the_intake_is_bounded_and_has_each_frame_once)
     ck_assert_int_eq(put(intake, 1, 2000), WEIR_OK); /* A first one always fits. */
     ck_assert_int_eq(put(intake, 1, 10), WEIR_ERR_EXISTS);
     ck_assert_int_eq(put(intake, 2, 10), WEIR_ERR_UNAVAILABLE); /* Bytes. */
-    struct frame *first = intake_take(intake);
+    struct frame *first = take(intake);
     ck_assert_int_eq(first->number, 1);
     ck_assert_int_eq(put(intake, 1, 10), WEIR_ERR_EXISTS); /* In hand. */
     for (int64_t i = 2; i <= 4; i++) {
@@ -144,7 +150,7 @@ START_TEST(the_intake_is_bounded_and_has_each_frame_once)
     }
     ck_assert_int_eq(put(intake, 5, 10), WEIR_ERR_UNAVAILABLE); /* Frames. */
     intake_done(intake, first);
-    struct frame *second = intake_take(intake);
+    struct frame *second = take(intake);
     ck_assert_int_eq(second->number, 2);
     ck_assert_int_eq(put(intake, 1, 10), WEIR_OK); /* Done: may come again. */
     intake_close(intake);
@@ -152,11 +158,11 @@ START_TEST(the_intake_is_bounded_and_has_each_frame_once)
     intake_done(intake, second);
     int64_t left[] = {3, 4, 1};
     for (size_t i = 0; i < 3; i++) {
-        struct frame *frame = intake_take(intake);
+        struct frame *frame = take(intake);
         ck_assert_int_eq(frame->number, left[i]);
         intake_done(intake, frame);
     }
-    ck_assert_ptr_null(intake_take(intake));
+    ck_assert_ptr_null(take(intake));
     intake_destroy(intake);
 }
 
@@ -173,7 +179,7 @@ static void *consume(void *context)
 {
     struct consumer *consumer = context;
     struct frame *frame, *before = NULL;
-    while ((frame = intake_take(consumer->intake)) != NULL) {
+    while ((frame = take(consumer->intake)) != NULL) {
         ck_assert_int_gt(frame->number, consumer->last);
         consumer->last = frame->number;
         int in_hand = atomic_fetch_add(&consumer->n_in_hand, 1) + 1;
@@ -254,7 +260,7 @@ START_TEST(the_newest_of_a_live_camera_wins)
     ck_assert_uint_eq(counts.n_dropped, 9);
     ck_assert_int_eq(n_dropped, 9);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(left); i++) {
-        struct frame *frame = intake_take(intake);
+        struct frame *frame = take(intake);
         size_t k = 0;
         while (strcmp(left[k].camera, frame->camera) != 0 || left[k].number != frame->number) {
             ck_assert_uint_lt(++k, WEIR_ARRAY_LEN(left));
@@ -268,8 +274,212 @@ START_TEST(the_newest_of_a_live_camera_wins)
 
 END_TEST
 
+/* ---- laws ------------------------------------------------------------------------------------ */
+
+#define N_CAMERAS 4
+#define N_STEPS   4000
+
+static const struct intake_limits wide = {.max_queued = 64, .max_in_hand = 9, .max_bytes = 1 << 20};
+
+/** What the intake ought to hold of a camera, oldest first. */
+struct held {
+    int64_t numbers[FRAME_UNDECIDED_QUEUED + 1], times_ms[FRAME_UNDECIDED_QUEUED + 1];
+    size_t n;
+    bool is_undecided;
+    uint64_t n_dropped, n_dropped_undecided;
+};
+
+static void forget_held(struct held *held, size_t i)
+{
+    held->n--;
+    for (; i < held->n; i++) {
+        held->numbers[i] = held->numbers[i + 1];
+        held->times_ms[i] = held->times_ms[i + 1];
+    }
+}
+
+/* Which of those that wait is to go for one of this time; said in another way than the intake does. */
+static size_t goes(const struct held *held, int64_t time_ms)
+{
+    size_t best = 0;
+    if (!held->is_undecided || time_ms - held->times_ms[0] > FRAME_UNDECIDED_MS) {
+        return 0;
+    }
+    for (size_t i = held->n; i-- > 1;) {
+        int64_t times[FRAME_UNDECIDED_QUEUED + 1];
+        memcpy(times, held->times_ms, sizeof times);
+        times[held->n] = time_ms;
+        if (best == 0 || times[i + 1] - times[i - 1] <= times[best + 1] - times[best - 1]) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void put_law(struct intake *intake, struct held *held, int i_camera, int64_t time_ms)
+{
+    char name[8];
+    size_t n_most = held->is_undecided ? FRAME_UNDECIDED_QUEUED : FRAME_LIVE_QUEUED;
+    (void)snprintf(name, sizeof name, "c%d", i_camera);
+    struct frame *frame = frame_create(name, time_ms);
+    frame->is_live = true;
+    frame->received_ms = time_ms;
+    ck_assert_int_eq(intake_put(intake, frame, 0), WEIR_OK);
+    while (held->n >= n_most) {
+        held->n_dropped++;
+        held->n_dropped_undecided += held->is_undecided;
+        forget_held(held, goes(held, time_ms));
+    }
+    held->numbers[held->n] = time_ms;
+    held->times_ms[held->n++] = time_ms;
+}
+
+static void check_camera(struct intake *intake, const struct held *held, int i_camera)
+{
+    struct intake_camera camera;
+    char name[8];
+    (void)snprintf(name, sizeof name, "c%d", i_camera);
+    intake_camera(intake, name, &camera);
+    ck_assert_uint_eq(camera.n_queued, held->n);
+    ck_assert_uint_eq(camera.n_dropped, held->n_dropped);
+    ck_assert_uint_eq(camera.n_dropped_undecided, held->n_dropped_undecided);
+}
+
+/* Whoever is undecided is not dropped without need, and never so that a hole comes up; all others' newest stay. */
+START_TEST(frames_of_somebody_who_is_not_decided_give_way_by_time_and_thin_out)
+{
+    uint64_t seed = weir_mono_ns();
+    struct weir_rng rng;
+    struct held held[N_CAMERAS] = {0};
+    struct intake *intake = intake_create(&wide);
+    int64_t time_ms = 1000;
+    printf("seed %llu\n", (unsigned long long)seed);
+    weir_rng_init(&rng, seed, 0);
+    intake_open(intake);
+    for (int step = 0; step < N_STEPS; step++) {
+        int i = (int)weir_rng_below(&rng, N_CAMERAS);
+        char name[8];
+        (void)snprintf(name, sizeof name, "c%d", i);
+        time_ms += 1 + (int64_t)weir_rng_below(&rng, 100);
+        switch (weir_rng_below(&rng, 8)) {
+        case 0:
+            held[i].is_undecided = weir_rng_below(&rng, 3) > 0;
+            intake_tell(intake, name, 0, held[i].is_undecided);
+            break;
+        case 1: {
+            struct frame *frame;
+            if (intake_take(intake, 0, &frame) == WEIR_OK) {
+                struct held *its = &held[frame->camera[1] - '0'];
+                ck_assert_int_eq(frame->number, its->numbers[0]);
+                forget_held(its, 0);
+                intake_done(intake, frame);
+            }
+            break;
+        }
+        default:
+            put_law(intake, &held[i], i, time_ms);
+        }
+        for (int k = 0; k < N_CAMERAS; k++) {
+            check_camera(intake, &held[k], k);
+        }
+    }
+    intake_destroy(intake);
+}
+
+END_TEST
+
+#define PERIOD_NS 100000000
+#define SECONDS   60
+
+/** A camera of 10 frames a second. */
+struct sender {
+    uint64_t cost_ns, next_ns;
+    uint64_t n_sent, n_taken, spent_ns;
+};
+
+static void send_until(struct intake *intake, struct sender *senders, uint64_t now_ns)
+{
+    for (int i = 0; i < N_CAMERAS; i++) {
+        for (; senders[i].next_ns <= now_ns; senders[i].next_ns += PERIOD_NS) {
+            char name[8];
+            (void)snprintf(name, sizeof name, "c%d", i);
+            struct frame *frame = frame_create(name, (int64_t)senders[i].n_sent++);
+            frame->is_live = true;
+            frame->received_ms = (int64_t)(senders[i].next_ns / 1000000);
+            ck_assert_int_eq(intake_put(intake, frame, 0), WEIR_OK);
+        }
+    }
+}
+
+/* One engine at frames of four cameras, two of which cost more than there is. */
+static void play(struct intake *intake, struct sender *senders)
+{
+    for (uint64_t now_ns = 0; now_ns < (uint64_t)SECONDS * 1000000000;) {
+        struct frame *frame;
+        send_until(intake, senders, now_ns);
+        if (intake_take(intake, 0, &frame) != WEIR_OK) {
+            now_ns += 1000000;
+            continue;
+        }
+        char name[FRAME_CAMERA_BYTES];
+        struct sender *its = &senders[frame->camera[1] - '0'];
+        (void)snprintf(name, sizeof name, "%s", frame->camera);
+        now_ns += its->cost_ns;
+        its->n_taken++;
+        its->spent_ns += its->cost_ns;
+        intake_done(intake, frame);
+        intake_tell(intake, name, its->cost_ns, true);
+    }
+}
+
+START_TEST(a_camera_full_of_faces_takes_nothing_from_the_others)
+{
+    uint64_t seed = weir_mono_ns();
+    struct weir_rng rng;
+    printf("seed %llu\n", (unsigned long long)seed);
+    weir_rng_init(&rng, seed, 0);
+    for (int round = 0; round < 10; round++) {
+        struct intake *intake = intake_create(&wide);
+        struct sender senders[N_CAMERAS] = {0};
+        intake_open(intake);
+        for (int i = 0; i < N_CAMERAS; i++) {
+            uint64_t ms = i < 2 ? 60 + weir_rng_below(&rng, 140) : 1 + weir_rng_below(&rng, 20);
+            senders[i].cost_ns = ms * 1000000;
+            senders[i].next_ns = weir_rng_below(&rng, PERIOD_NS);
+        }
+        play(intake, senders);
+        for (int i = 2; i < N_CAMERAS; i++) {
+            ck_assert_uint_ge(senders[i].n_taken + FRAME_UNDECIDED_QUEUED, senders[i].n_sent);
+        }
+        /* Those that want more than there is share the rest alike. */
+        double share = (double)senders[0].spent_ns / (double)senders[1].spent_ns;
+        ck_assert_msg(share > 0.9 && share < 1.1, "%g", share);
+        intake_destroy(intake);
+    }
+}
+
+END_TEST
+
+START_TEST(a_wait_for_a_frame_ends)
+{
+    struct frame *frame;
+    struct intake *intake = intake_create(&wide);
+    intake_open(intake);
+    ck_assert_int_eq(intake_take(intake, 1, &frame), WEIR_ERR_TIMEOUT);
+    ck_assert_int_eq(put(intake, 1, 10), WEIR_OK);
+    ck_assert_int_eq(intake_take(intake, 1, &frame), WEIR_OK);
+    intake_done(intake, frame);
+    intake_close(intake);
+    ck_assert_int_eq(intake_take(intake, 1, &frame), WEIR_ERR_CANCELLED);
+    intake_destroy(intake);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("intake", the_newest_of_a_live_camera_wins, a_frame_file_is_named_by_a_number,
                a_camera_has_a_plain_name, cameras_take_turns_and_each_gives_its_lowest_frame,
                of_many_frames_the_lowest_are_held_and_the_rest_is_remembered_as_more,
                the_intake_is_bounded_and_has_each_frame_once,
-               a_source_that_waits_gets_room_and_order_is_kept)
+               a_source_that_waits_gets_room_and_order_is_kept,
+               frames_of_somebody_who_is_not_decided_give_way_by_time_and_thin_out,
+               a_camera_full_of_faces_takes_nothing_from_the_others, a_wait_for_a_frame_ends)

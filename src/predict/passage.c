@@ -1,8 +1,7 @@
 #include "predict/passage.h"
 
-#include "base/file.h"
+#include "base/clock.h"
 #include "base/grow.h"
-#include "base/log.h"
 #include "predict/finder.h"
 #include "predict/passage_present.h"
 #include "predict/serving.h"
@@ -37,22 +36,24 @@ struct camera {
     char name[FRAME_CAMERA_BYTES];
     struct weir_tracker *tracker;
     int64_t gone_ms; /**< That the tracker goes by. */
-    char *model;     /**< It compares embeddings of this one; "": none. */
-    size_t dim;
-    int64_t last_ms;
+    float low_score;
+    char *model;      /**< It compares embeddings of this one; "": none. */
+    int64_t last_ms;  /**< When its last frame came. */
+    uint64_t seen_ns; /**< When that was followed. */
 };
 
 struct passages {
     struct present *present;
+    struct intake *intake;
     struct camera *cameras;
     size_t n_cameras, cameras_cap;
     uint64_t n_begun;
 };
 
-struct passages *passages_open(const char *path, struct outbox *outbox)
+struct passages *passages_open(const char *path, struct outbox *outbox, struct intake *intake)
 {
     struct passages *passages = weir_xalloc(sizeof *passages);
-    *passages = (struct passages){.present = present_open(path, outbox)};
+    *passages = (struct passages){.present = present_open(path, outbox), .intake = intake};
     return passages;
 }
 
@@ -208,10 +209,9 @@ static void add_due(struct stage_frame *at, struct going *going)
 }
 
 /* Those that are over: what is not decided is, as far as it can be. */
-static void take_ended(struct passages *passages, struct camera *camera, struct stage_frame *at)
+static void take_ended(struct camera *camera, struct stage_frame *at)
 {
     const struct weir_track *track;
-    (void)passages;
     while (camera->tracker != NULL && (track = weir_tracker_ended(camera->tracker)) != NULL) {
         struct going *going = track->of_user;
         if (going == NULL) {
@@ -229,10 +229,10 @@ static void take_ended(struct passages *passages, struct camera *camera, struct 
 }
 
 /* All of a camera's passages are over. */
-static void end_all(struct passages *passages, struct camera *camera, struct stage_frame *at)
+static void end_all(struct camera *camera, struct stage_frame *at)
 {
     weir_tracker_wait(camera->tracker, camera->last_ms + camera->gone_ms + 1);
-    take_ended(passages, camera, at);
+    take_ended(camera, at);
     weir_tracker_destroy(camera->tracker);
     free(camera->model);
     camera->tracker = NULL;
@@ -252,7 +252,7 @@ static struct camera *find_camera(struct passages *passages, struct stage_frame 
     }
     struct camera *camera = &passages->cameras[i_oldest];
     if (passages->n_cameras == PASSAGES_CAMERAS_MAX) {
-        end_all(passages, camera, at);
+        end_all(camera, at);
     } else {
         weir_xgrow(&passages->cameras, sizeof *passages->cameras, passages->n_cameras,
                    &passages->cameras_cap);
@@ -263,34 +263,53 @@ static struct camera *find_camera(struct passages *passages, struct stage_frame 
     return camera;
 }
 
-/* A tracker by these rules that compares embeddings of this model; one that follows somebody stays as it is. */
-static weir_status fit_tracker(struct camera *camera, const struct passage_rules *rules,
-                               const struct serving *serving, struct weir_error *err)
+/* Does it follow somebody? */
+static bool is_busy(const struct camera *camera)
+{
+    struct weir_track *const *ignored;
+    return camera->tracker != NULL && weir_tracker_tracks(camera->tracker, &ignored) > 0;
+}
+
+/* What a camera's tracker goes by: a passage that goes on keeps it. */
+static struct weir_tracker_options tracker_options(const struct passage_rules *rules,
+                                                   const struct serving *serving)
 {
     struct finder_wish wish;
-    const struct model *model = serving->model;
     struct weir_tracker_options options = weir_tracker_usual;
-    struct weir_track *const *ignored;
-    bool embeds = model != NULL && model->gives == WEIR_STAGE_MODEL_EMBEDS;
-    const char *wanted = embeds ? model->blob : "";
-    bool fits = camera->tracker != NULL && strcmp(camera->model, wanted) == 0 &&
-                camera->gone_ms == rules->gone_ms;
-    if (fits || (camera->tracker != NULL && weir_tracker_tracks(camera->tracker, &ignored) > 0)) {
-        return WEIR_OK;
-    }
-    struct weir_tracker *tracker;
     options.gone_ms = rules->gone_ms;
     if (finder_wish_of(stages_chain(serving->stages), &wish)) {
         /* What people call found is not too weak for a passage to begin with. */
         options.low_score = fminf(options.low_score, wish.detector.threshold);
     }
-    camera->dim = embeds ? model->dim : 0;
-    WEIR_TRY(weir_tracker_create(&options, camera->dim, &tracker, err));
-    weir_tracker_destroy(camera->tracker);
+    return options;
+}
+
+/* A tracker by these rules; one that follows somebody keeps its own. It compares embeddings of this serving's model from now on. */
+static weir_status fit_tracker(struct camera *camera, const struct passage_rules *rules,
+                               const struct serving *serving, struct weir_error *err)
+{
+    const struct model *model = serving->model;
+    const struct weir_tracker_options options = tracker_options(rules, serving);
+    bool embeds = model != NULL && model->gives == WEIR_STAGE_MODEL_EMBEDS;
+    const char *blob = embeds ? model->blob : "";
+    size_t dim = embeds ? model->dim : 0;
+    bool has_rules = camera->tracker != NULL && camera->gone_ms == options.gone_ms &&
+                     camera->low_score == options.low_score;
+    if (has_rules || is_busy(camera)) {
+        if (strcmp(camera->model, blob) == 0) {
+            return WEIR_OK;
+        }
+        WEIR_TRY(weir_tracker_change_model(camera->tracker, dim, err));
+    } else {
+        struct weir_tracker *tracker;
+        WEIR_TRY(weir_tracker_create(&options, dim, &tracker, err));
+        weir_tracker_destroy(camera->tracker);
+        camera->tracker = tracker;
+        camera->gone_ms = options.gone_ms;
+        camera->low_score = options.low_score;
+    }
     free(camera->model);
-    camera->tracker = tracker;
-    camera->model = weir_xstrdup(wanted);
-    camera->gone_ms = rules->gone_ms;
+    camera->model = weir_xstrdup(blob);
     return WEIR_OK;
 }
 
@@ -340,34 +359,81 @@ static void follow(struct passages *passages, struct camera *camera,
     }
 }
 
+/* Time goes on for cameras without a frame, too. A camera with a waiting frame is not silent. */
+static void wait_for_others(struct passages *passages, const struct camera *but,
+                            struct stage_frame *at)
+{
+    uint64_t now_ns = weir_mono_ns();
+    for (size_t i = 0; i < passages->n_cameras; i++) {
+        struct camera *camera = &passages->cameras[i];
+        struct intake_camera waiting;
+        if (camera == but || !is_busy(camera)) {
+            continue;
+        }
+        intake_camera(passages->intake, camera->name, &waiting);
+        if (waiting.n_queued == 0) {
+            weir_tracker_wait(camera->tracker,
+                              camera->last_ms + (int64_t)((now_ns - camera->seen_ns) / 1000000));
+            take_ended(camera, at);
+        }
+    }
+}
+
 weir_status passages_step(struct passages *passages, const struct passage_rules *rules,
                           struct stage_frame *at, struct weir_error *err)
 {
     int64_t time_ms = at->frame->received_ms;
     struct camera *camera = find_camera(passages, at);
-    const struct model *model = at->serving->model;
     size_t n = at->n_objects;
     WEIR_TRY(fit_tracker(camera, rules, at->serving, err));
-    bool compares = camera->dim > 0 && model != NULL && strcmp(camera->model, model->blob) == 0;
     struct weir_sighting *sights = WEIR_ARENA_ARRAY(&at->arena, n + 1, struct weir_sighting);
     struct weir_track **tracks = WEIR_ARENA_ARRAY(&at->arena, n + 1, struct weir_track *);
     for (size_t i = 0; i < n; i++) {
         sights[i] = (struct weir_sighting){.detection = at->objects[i].detection,
-                                           .embedding = compares ? at->objects[i].embedding : NULL};
+                                           .embedding = at->objects[i].embedding};
     }
     camera->last_ms = time_ms;
+    camera->seen_ns = weir_mono_ns();
     present_begin(passages->present, camera->name, time_ms, rules->gone_ms);
     weir_tracker_step(camera->tracker, time_ms, sights, n, tracks);
     follow(passages, camera, rules, at, tracks, time_ms);
-    for (size_t i = 0; i < passages->n_cameras; i++) {
-        if (&passages->cameras[i] != camera && passages->cameras[i].tracker != NULL) {
-            weir_tracker_wait(passages->cameras[i].tracker, time_ms);
-        }
-        take_ended(passages, &passages->cameras[i], at);
-    }
+    take_ended(camera, at);
+    wait_for_others(passages, camera, at);
     at->has_tracks = true;
     present_save(passages->present, time_ms);
     return WEIR_OK;
+}
+
+void passages_wait(struct passages *passages, struct stage_frame *at)
+{
+    wait_for_others(passages, NULL, at);
+    at->has_tracks = true;
+}
+
+bool passages_are_on(const struct passages *passages)
+{
+    bool is_on = false;
+    for (size_t i = 0; i < passages->n_cameras; i++) {
+        is_on = is_on || is_busy(&passages->cameras[i]);
+    }
+    return is_on;
+}
+
+bool passages_are_undecided(const struct passages *passages, const char *camera)
+{
+    struct weir_track *const *tracks;
+    for (size_t i = 0; i < passages->n_cameras; i++) {
+        const struct camera *one = &passages->cameras[i];
+        bool is_it = one->tracker != NULL && strcmp(one->name, camera) == 0;
+        size_t n = is_it ? weir_tracker_tracks(one->tracker, &tracks) : 0;
+        for (size_t k = 0; k < n; k++) {
+            const struct going *going = tracks[k]->of_user;
+            if (going != NULL && !going->is_decided) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 void passages_end_due(struct passages *passages, struct stage_frame *at)

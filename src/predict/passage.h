@@ -1,14 +1,15 @@
 /**
  * Passages: people and things that go through each camera's picture, followed over frames, and decided once.
  *
- *     passages_open(path, outbox)                    // people who were there when the process before ended
+ *     passages_open(path, outbox, intake)            // people who were there when the process before ended
  *     passages_step(passages, rules, at, err)        // the stage "track": at->due are decided now
+ *     passages_wait(passages, at)                    // the same while no frame comes
  *     passages_end_due(passages, at)                 // after the stage "decide"
  *     passages_close(passages)
  *
- * A passage is decided as soon as its frames name somebody for sure (vision/evidence.h), else when it is over. It outlives
- * a change of the serving: names are kept as text; embeddings of another model are not compared with, until the camera's picture
- * was empty once.
+ * A passage is decided as soon as its frames name somebody for sure (vision/evidence.h), else when it is over: when nobody was seen for
+ * gone_ms. Time goes on by the clock for a camera that has fallen silent (none of its frames waits in the intake), at each step of another camera, and at each passages_wait. It outlives
+ * a change of the serving: names are kept as text, and embeddings of the model before are forgotten.
  *
  * A person is in a camera's picture once. A person is decided there, and a frame of another track names the same person within
  * gone_ms of the last frame that did: that is the same passage, and it is not decided again. This holds over a kill, too: the person
@@ -55,14 +56,23 @@ struct passage {
     size_t n_refused;
 };
 
-/** @param path  The file; NULL: nothing is kept over the process's end. @param outbox  Borrowed. */
-struct passages *passages_open(const char *path, struct outbox *outbox);
+/** @param path  The file; NULL: nothing is kept over the process's end. @param outbox, intake  Borrowed. */
+struct passages *passages_open(const char *path, struct outbox *outbox, struct intake *intake);
 void passages_close(
     struct passages *passages); /**< NULL is accepted; passages that are not decided are not. */
 
 /** Follow the objects of a frame. at->due is filled with passages that are to be decided now, of any camera. */
 weir_status passages_step(struct passages *passages, const struct passage_rules *rules,
                           struct stage_frame *at, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** No frame has come: at->due is filled with passages that are over. */
+void passages_wait(struct passages *passages, struct stage_frame *at);
+
+/** Is somebody there, so that time must go on? */
+bool passages_are_on(const struct passages *passages);
+
+/** Has the camera a passage that is not decided? */
+bool passages_are_undecided(const struct passages *passages, const char *camera);
 
 /** The frame is over: what was due is decided. */
 void passages_end_due(struct passages *passages, struct stage_frame *at);

@@ -33,10 +33,9 @@ static weir_status check_model(const struct weir_stage_chain *chain, const struc
     return WEIR_OK;
 }
 
-bool stages_are(const struct stages *stages, const json_t *list)
+const json_t *stages_list(const struct stages *stages)
 {
-    return stages->list == NULL || list == NULL ? stages->list == list
-                                                : json_equal(stages->list, list);
+    return stages->list;
 }
 
 weir_status stages_create(const json_t *list, const struct model *model, struct stages **out,
@@ -75,6 +74,19 @@ weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
         const struct weir_configured *stage = &stages->chain.items[i];
         const struct stage_ops *ops = predict_ops_of(stage->kind);
         WEIR_TRY(ops->run(stage->options, frame, err));
+    }
+    return WEIR_OK;
+}
+
+weir_status stages_wait(const struct stages *stages, struct stage_frame *frame,
+                        struct weir_error *err)
+{
+    for (size_t i = 0; i < stages->chain.n; i++) {
+        const struct weir_configured *stage = &stages->chain.items[i];
+        const struct stage_ops *ops = predict_ops_of(stage->kind);
+        if (ops->wait != NULL) {
+            WEIR_TRY(ops->wait(stage->options, frame, err));
+        }
     }
     return WEIR_OK;
 }

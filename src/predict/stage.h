@@ -103,6 +103,8 @@ void stage_decisions_drop(struct stage_frame *at);
 struct stage_ops {
     /** Do it, for each object that is not refused. On an error the frame is decided as an error, with the sentence. */
     weir_status (*run)(const void *options, struct stage_frame *frame, struct weir_error *err);
+    /** Time has passed and no frame has come: the same, of what is in the making. NULL: nothing is. */
+    weir_status (*wait)(const void *options, struct stage_frame *frame, struct weir_error *err);
     /** Can it work with this model? NULL: with any. The sentence is about the model. */
     weir_status (*check)(const void *options, const struct model *model, struct weir_error *err);
 };
@@ -122,8 +124,8 @@ struct stages;
 weir_status stages_create(const json_t *list, const struct model *model, struct stages **out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Were they made of the same list? */
-bool stages_are(const struct stages *stages, const json_t *list);
+/** The list that they were made of; theirs. NULL: none was written. */
+const json_t *stages_list(const struct stages *stages);
 
 /** NULL is accepted. */
 void stages_destroy(struct stages *stages);
@@ -131,6 +133,10 @@ void stages_destroy(struct stages *stages);
 /** Run all; the first that fails ends it. */
 weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** No frame has come; `frame` stands for none. As stages_run. */
+weir_status stages_wait(const struct stages *stages, struct stage_frame *frame,
+                        struct weir_error *err) WEIR_MUST_CHECK;
 
 /** As it was read; its options are the stages'. */
 const struct weir_stage_chain *stages_chain(const struct stages *stages);

@@ -109,12 +109,19 @@ static void decide_passage(struct stage_frame *at, struct passage *passage)
     }
 }
 
-static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
+static weir_status wait_on(const void *options, struct stage_frame *at, struct weir_error *err)
 {
     (void)options;
+    (void)err;
     for (size_t i = 0; i < at->n_due; i++) {
         decide_passage(at, at->due[i]);
     }
+    return WEIR_OK;
+}
+
+static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
+{
+    WEIR_TRY(wait_on(options, at, err));
     if (at->has_tracks) {
         return WEIR_OK;
     }
@@ -124,4 +131,4 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
     return at->n_objects == 0 ? decide_nothing(at, err) : WEIR_OK;
 }
 
-const struct stage_ops stage_decide = {.run = run};
+const struct stage_ops stage_decide = {.run = run, .wait = wait_on};

@@ -13,4 +13,12 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
     return passages_step(at->passages, &rules, at, err);
 }
 
-const struct stage_ops stage_track = {.run = run};
+static weir_status wait_on(const void *options, struct stage_frame *at, struct weir_error *err)
+{
+    (void)options; /* Cameras keep what they are followed by. */
+    (void)err;
+    passages_wait(at->passages, at);
+    return WEIR_OK;
+}
+
+const struct stage_ops stage_track = {.run = run, .wait = wait_on};
