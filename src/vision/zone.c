@@ -80,6 +80,16 @@ bool weir_zone_has(const struct weir_zone *zone, float x, float y)
     return is_in;
 }
 
+void weir_zone_point(const struct weir_detection *detection, bool is_by_foot, int width, int height,
+                     float out[2])
+{
+    const struct weir_box *box = &detection->box;
+    float y = is_by_foot ? box->y + box->h : box->y + box->h / 2;
+    out[0] = (box->x + box->w / 2) / (float)width;
+    /* What stands on the picture's lower edge is in it. */
+    out[1] = WEIR_MIN(y / (float)height, nextafterf(1, 0));
+}
+
 struct weir_box weir_zone_bounds(const struct weir_zone *zone)
 {
     if (zone->n_points == 0) {
@@ -188,12 +198,9 @@ static bool does_count(const struct weir_occupancy_options *options, int32_t cla
 static bool is_inside(const struct weir_occupancy_options *options, int width, int height,
                       const struct weir_detection *detection)
 {
-    const struct weir_box *box = &detection->box;
-    float y = options->is_by_foot ? box->y + box->h : box->y + box->h / 2;
-    /* What stands on the picture's lower edge is in it. */
-    float y_share = WEIR_MIN(y / (float)height, nextafterf(1, 0));
-    float x_share = (box->x + box->w / 2) / (float)width;
-    return weir_zone_has(&options->zone, x_share, y_share);
+    float point[2];
+    weir_zone_point(detection, options->is_by_foot, width, height, point);
+    return weir_zone_has(&options->zone, point[0], point[1]);
 }
 
 static size_t place_of(const struct weir_occupancy *occupancy, uint64_t track)

@@ -34,6 +34,10 @@ weir_status weir_zone_check(const struct weir_zone *zone, struct weir_error *err
 /** By the even-odd rule, where a polygon crosses itself. A point on an edge that two zones share is in one of them. */
 bool weir_zone_has(const struct weir_zone *zone, float x, float y);
 
+/** The point that stands for a thing: x, y in shares of the picture. */
+void weir_zone_point(const struct weir_detection *detection, bool is_by_foot, int width, int height,
+                     float out[2]);
+
 /** The least rectangle around it, in shares. */
 struct weir_box weir_zone_bounds(const struct weir_zone *zone);
 
