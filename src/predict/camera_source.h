@@ -23,7 +23,7 @@ json_t *camera_source_status(struct source *source);
 #define CAMERA_SOURCE_OPS                                                                          \
     {                                                                                              \
         .limits = {.max_queued = (size_t)FRAME_UNDECIDED_QUEUED * 64,                              \
-                   .max_in_hand = 256,                                                             \
+                   .max_in_hand = (size_t)FRAME_UNDECIDED_QUEUED * 64,                             \
                    .max_bytes = (size_t)64 << 20},                                                 \
         .start = camera_source_start, .close = camera_source_close, .stop = camera_source_stop,    \
         .ignored = camera_source_ignored, .status = camera_source_status                           \
