@@ -277,6 +277,27 @@ class ClassifierIon(unittest.TestCase):
         self.assertAlmostEqual(two["score"], one["score"], delta=1e-4)
         self.assertEqual(two["label"], one["label"])
 
+    def test_each_picture_of_a_film_is_decided(self):
+        """weir-camera reads it, as the replica's task starts it: in the sandbox of a job where there is one."""
+        server, n, side = self.server, 25, 64
+        if not (harness.BIN / "weir-camera").exists():
+            self.skipTest("weir-camera is not built: it needs the libraries of ffmpeg")
+        film = server.root / "film.y4m"
+        grey = bytes([128]) * (side * side // 2)
+        film.write_bytes(b"YUV4MPEG2 W%d H%d F10:1 C420jpeg\n" % (side, side) +
+                         b"".join(b"FRAME\n" + bytes([16 + 8 * i]) * (side * side) + grey for i in range(n)))
+        os.chmod(film, 0o644)
+        self.register("film-net", 1)
+        source = {"kind": "video", "fps": 0, "pace": "fast", "cameras": [{"name": "reel", "path": str(film)}]}
+        watched = document(server.root, source=source)
+        watched["name"], watched["links"] = "cinema", [{"from": {"model": "film-net"}, "to": "belt", "policy": "always-update"}]
+        del watched["pipelines"][0]
+        server.post("/ions", watched)
+        decided = lambda: server.get("/decisions?ion=cinema&after=0&limit=500")["items"]
+        wait_until(lambda: len(decided()) >= n, 60, "all pictures decided")
+        self.assertEqual(sorted((one["camera"], one["frame"]) for one in decided()), [("reel", i) for i in range(n)])
+        self.assertEqual({one["error"] for one in decided()}, {None})
+
     def test_the_example_sorts_clothing(self):
         """examples/sorting-belt on the first pictures of Fashion-MNIST, and what it says of pictures of the test split."""
         server, real = self.server, pathlib.Path(os.environ.get("WEIR_SHARED_DATA") or harness.ROOT.parent / "shared" / "data") / "fashion-mnist"
