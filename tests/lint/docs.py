@@ -49,6 +49,10 @@ OPTION_MACROS = {
     "SWEEP_RANGE_MIN": "src/sweep/parameter/range.h",
     "SWEEP_RANGE_MAX": "src/sweep/parameter/range.h",
     "SWEEP_RANGE_POINTS": "src/sweep/parameter/range.h",
+    "WEIR_SOURCE_VIDEO_OPTIONS": "src/endpoint/source/camera.h",
+    "WEIR_SOURCE_VIDEO_PASSWORD": "src/endpoint/source/camera.h",
+    "WEIR_CAMERA_OPTIONS": "src/endpoint/source/camera.h",
+    "WEIR_CAMERA_PASSWORD": "src/endpoint/source/camera.h",
 }
 ION_KINDS = ("source", "sink", "stage", "policy")
 END = "<!-- end of generated part -->"
@@ -241,18 +245,21 @@ def shared_options(row):
 
 
 def load_kinds():
-    """Noun → (name, explanation, rows of its options) of each kind, in the registry's order."""
+    """Noun → (name, explanation, rows of its options, and of what its items are if it has any) of each kind, in the registry's order."""
     kinds = {}
     for noun, (registry, pattern) in KINDS.items():
         for kind in re.findall(r"^WEIR_KIND(?:_WITH)?\((?:\w+, )?(\w+)\)$", read(registry), re.M):
             text = without_comments(read(pattern.format(kind)))
-            body = braces_after(text, re.search(r"struct weir_kind \w+\s*=", text).start())
+            body = braces_after(text, re.search(r"struct weir_kind (?!item\b)\w+\s*=", text).start())
+            item = re.search(r"struct weir_kind item\s*=", text)
+            item_table = item and re.search(r"WEIR_KIND_OPTIONS\(\w+, (\w+)\)", braces_after(text, item.start()))[1]
             member = lambda name: string(re.search(rf'\.{name} =\s*((?:"(?:\\.|[^"\\])*"\s*)+)', body)[1])
-            given = [row for match in re.finditer(r"struct weir_option \w+\[\]\s*=\s*\{", text)
-                     for row in parts(braces_after(text, match.start()))]
-            given = [row for one in given for row in shared_options(one)]
-            rows = [kind_option(row) for row in given if row.startswith(("WEIR_OPT_JSON(", "{"))]
-            kinds.setdefault(noun, []).append((member("name"), member("doc"), rows))
+            rows, item_rows = [], []
+            for match in re.finditer(r"struct weir_option (\w+)\[\]\s*=\s*\{", text):
+                given = [row for one in parts(braces_after(text, match.start())) for row in shared_options(one)]
+                (item_rows if match[1] == item_table else rows).extend(
+                    kind_option(row) for row in given if row.startswith(("WEIR_OPT_JSON(", "{")))
+            kinds.setdefault(noun, []).append((member("name"), member("doc"), rows, item_rows))
     return kinds
 
 
@@ -418,9 +425,9 @@ def options_table(rows):
 
 def kinds_part(kinds):
     text = []
-    for name, doc, rows in kinds:
-        options = options_table(rows)
-        text.append(f"### {name}\n\n{doc}" + (f"\n\n{options}" if options else ""))
+    for name, doc, rows, item_rows in kinds:
+        options, items = options_table(rows), options_table(item_rows)
+        text.append(f"### {name}\n\n{doc}" + (f"\n\n{options}" if options else "") + (f"\n\nEach of its cameras:\n\n{items}" if items else ""))
     return "\n\n".join(text)
 
 
@@ -428,9 +435,10 @@ def kinds_man_part(kinds):
     """The same for a page of the manual: scdoc, a paragraph per kind and one per option."""
     plain = lambda text: text.replace("_", "\\_").replace("`", "")
     text = []
-    for name, doc, rows in kinds:
+    for name, doc, rows, item_rows in kinds:
         text.append(f"*{name}*\n\t{plain(doc)}")
-        for key, _, flags, fallback, bounds, meaning in rows:
+        of_items = [(f"cameras: {key}", *rest) for key, *rest in item_rows]
+        for key, _, flags, fallback, bounds, meaning in rows + of_items:
             if "INTERNAL" not in flags:
                 notes = ["required"] if "REQUIRED" in flags else [f"default {fallback}"] if fallback is not None else []
                 notes += [bounds] if bounds else []
