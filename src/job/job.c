@@ -290,7 +290,8 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
 
 uint64_t weir_node_topic(const char *name)
 {
-    return WEIR_TOPIC_GENERAL << (1 + weir_hash_text(WEIR_HASH_BEGIN, name) % 63);
+    return WEIR_TOPIC_GENERAL << (1 +
+                                  weir_hash_text(WEIR_HASH_BEGIN, name) % (WEIR_TOPIC_FREE - 1));
 }
 
 /* The one place that counts the revision up: whoever waits for it is woken by the mark. */

@@ -118,8 +118,11 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
 /** Whoever waits for any change, and not for one of these, waits for this topic. */
 #define WEIR_TOPIC_GENERAL ((uint64_t)1)
 
+/** The number of the first topic that is neither this one nor a node's; 10 are. */
+#define WEIR_TOPIC_FREE 54
+
 /**
- * The topic of a node: one of 63 bits beside the general one, so that a few nodes share it. A transaction that
+ * The topic of a node: one of 53 bits beside the general one, so that a few nodes share it. A transaction that
  * counts up a node's desired_revision marks it (weir_txn_mark), and nothing else does.
  */
 uint64_t weir_node_topic(const char *name);

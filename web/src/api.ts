@@ -209,6 +209,13 @@ export interface Board {
     values: Record<string, string> // By key: those whose tasks are still at it
 }
 
+export interface Box {
+    h: number // Height
+    w: number // Width
+    x: number // Left, in pixels of the picture
+    y: number // Top
+}
+
 export interface BusyJob {
     accelerators_used: number // Accelerators that they have
     cpus_busy: number | null // CPUs that its tasks use, as agents said it last
@@ -655,6 +662,19 @@ export interface DeploymentVersionFigures {
     version: number // Version; 0: requests for which none was chosen
 }
 
+/** GET /ions/{name}/pipelines/{pipeline}/replicas/{replica}/desk */
+export interface Desk {
+    looks: DeskLook[] // Photos to look at, at most one question at a time
+    revision: number // Of what is watched: the next question's {after}
+    watched: string[] // Cameras
+}
+
+export interface DeskLook {
+    id: string // For the answer
+    person: string | null // Who is said to be on them
+    pictures: string[] // Photos in base64
+}
+
 /** GET /devices */
 export interface Device {
     changed_ms: Time // Since when it is in its state (ms)
@@ -878,6 +898,18 @@ export interface ForgottenPerson {
     reason: string | null // Why
     state: string | null // running or done
     summary: unknown // What went: photos, pictures of decisions, files of embeddings, entries of lists
+}
+
+export interface Found {
+    barred: boolean // The person is on the deny list
+    h: number // Height
+    name: string | null // Person or label; null: nobody known, not decided yet, or not for the caller to see
+    passage: string | null // Of what is followed: which passage it is
+    score: number | null // Of the best comparison so far
+    verdict: string | null // grant, deny or unknown; null: not decided yet, or a label
+    w: number // Width
+    x: number // Left, in pixels of width and height
+    y: number // Top
 }
 
 /** GET /ions/{name}/comparison */
@@ -1280,6 +1312,16 @@ export interface LiveAccuracy {
     taken: number // Wrong ones that named a person, or a label: false admits, if that is let in
 }
 
+/** GET /ions/{name}/cameras/{camera}/live */
+export interface LivePicture {
+    boxes: Found[] // What was found
+    height: number // Of the frame
+    picture: string | null // JPEG in base64, at most 640 pixels wide; null: the caller may not read decisions
+    seq: number // Its number: the next question's {after}
+    time_ms: Time // When the frame was there
+    width: number // Of the frame, which the boxes are in; the picture may be smaller
+}
+
 /** POST /tasks/{id}/log */
 export interface LogEnd {
     offset: number // Where the log ends now
@@ -1289,6 +1331,25 @@ export interface LogEnd {
 export interface LoginLink {
     expires_s: number // For so many seconds
     url: string // Where it leads; good once
+}
+
+/** POST /ions/{name}/look */
+export interface Look {
+    /** From which score on the pipeline takes one person for another: somebody barred is recognised from lower scores on */
+    confused_from: number | null
+    nearest: Resemblance[] // Of all photos together, without {person}
+    pictures: LookedAt[] // In the order in which they came
+    threshold: number | null // From which score on somebody is recognised
+}
+
+export interface LookedAt {
+    box: Box | null // The face that counts, the largest
+    faces: number | null // Found in the photo; null: the pipeline has no detector, and the whole photo counts
+    nearest: Resemblance[] // The five people whom it resembles most
+    /** As the stage judge sees it: width, sharpness, yaw, pitch, roll, brightness; null: not judged */
+    quality: Record<string, number> | null
+    usable: boolean // A face that the pipeline would compare
+    why: string | null // Why it would not
 }
 
 /** GET /ions/{name}/members */
@@ -1763,6 +1824,11 @@ export interface Replica {
     state: string // STARTING, APPLIED or FAILED
     time_ms: Time // When it reported (ms)
     why_ignored: string | null // What is wrong with the first of them
+}
+
+export interface Resemblance {
+    person: string // Of the gallery
+    score: number // The largest cosine with a photo of theirs
 }
 
 /** GET /reservations, GET /reservations/{name} */

@@ -11,7 +11,8 @@
 
 bool act_is_look(const struct api_call *call)
 {
-    return (call->route->flags & ROUTE_SHOWS) != 0 && strcmp(call->request->method, "GET") == 0;
+    return (call->route->flags & ROUTE_SHOWS) != 0 &&
+           (strcmp(call->request->method, "GET") == 0 || (call->route->flags & ROUTE_ASKS) != 0);
 }
 
 bool act_is_one(const struct api_call *call)

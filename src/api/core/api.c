@@ -6,6 +6,7 @@
 #include "api/core/feed.h"
 #include "api/core/uses.h"
 #include "api/data/blob_files.h"
+#include "api/ion/desk.h"
 #include "api/job/visit.h"
 #include "base/log.h"
 #include "control/control.h"
@@ -126,6 +127,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->blob_files = blob_files_create(config->blobs, WEIR_BLOB_FILES_MAX_BYTES);
     api->beats = beats_create();
     api->uses = uses_create();
+    api->desk = desk_create();
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->since_ms = api->started_ms;
@@ -170,6 +172,7 @@ void weir_api_destroy(struct weir_api *api)
     weir_identities_destroy(api->identities);
     beats_destroy(api->beats);
     uses_destroy(api->uses);
+    desk_destroy(api->desk);
     free(api->state_dir);
     free((char *)api->services_domain);
     explicit_bzero(api->task_key, sizeof api->task_key);

@@ -37,6 +37,7 @@ struct weir_api {
     struct weir_visits *visits; /**< Who is inside jobs. */
     struct beats *beats;        /**< What nodes said last. */
     struct uses *uses;          /**< What tasks use, by what nodes said last. */
+    struct desk *desk;          /**< Live pictures, and looks at photos. */
     struct freezer *freezer;
     struct blob_files *blob_files;
     /** Datasets to freeze again, since the server was killed before they were. Of the tick's thread. */
