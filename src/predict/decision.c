@@ -66,20 +66,27 @@ static json_t *box_of(const struct decision *decision)
                      (double)box->w, "h", (double)box->h, "of", (json_int_t)decision->n_boxes);
 }
 
+json_t *decision_quality_to_json(const struct weir_face_quality *quality)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "width", number((double)quality->width));
+    json_object_set_new(json, "sharpness", number((double)quality->sharpness));
+    json_object_set_new(json, "yaw", number((double)quality->yaw));
+    json_object_set_new(json, "pitch", number((double)quality->pitch));
+    json_object_set_new(json, "roll", number((double)quality->roll));
+    json_object_set_new(json, "brightness", number((double)quality->brightness));
+    return json;
+}
+
 static json_t *quality_of(const struct decision *decision)
 {
-    const struct weir_face_quality *quality = &decision->quality;
-    json_t *json = decision->has_quality || decision->refused != NULL ? json_object() : json_null();
+    if (!decision->has_quality && decision->refused == NULL) {
+        return json_null();
+    }
+    json_t *json =
+        decision->has_quality ? decision_quality_to_json(&decision->quality) : json_object();
     if (decision->refused != NULL) {
         json_object_set_new(json, "refused", text(decision->refused));
-    }
-    if (decision->has_quality) {
-        json_object_set_new(json, "width", number((double)quality->width));
-        json_object_set_new(json, "sharpness", number((double)quality->sharpness));
-        json_object_set_new(json, "yaw", number((double)quality->yaw));
-        json_object_set_new(json, "pitch", number((double)quality->pitch));
-        json_object_set_new(json, "roll", number((double)quality->roll));
-        json_object_set_new(json, "brightness", number((double)quality->brightness));
     }
     return json;
 }

@@ -70,6 +70,9 @@ void decision_destroy(struct decision *decision);
 /** From now on it is its own: what model and gallery call things is copied. Other texts are borrowed still. */
 void decision_keep(struct decision *decision);
 
+/** New object: {width, sharpness, yaw, pitch, roll, brightness}; null: not known. */
+json_t *decision_quality_to_json(const struct weir_face_quality *quality);
+
 /**
  * New object with every field of the record but "durable_us", which is known later, and "key" if there is none. Text
  * that is not UTF-8 becomes "?".

@@ -171,6 +171,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
     } else if (engine->config.health != NULL) {
         note_health(engine, &at);
     }
+    desk_show(engine->config.desk, &at);
     if (at.n_decisions == 1 && at.decisions[0].picture.pixels == NULL) {
         at.decisions[0].picture = at.image;
         at.image = (struct weir_image){0};

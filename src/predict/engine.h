@@ -21,6 +21,7 @@
 #define WEIR_PREDICT_ENGINE_H
 
 #include "base/status.h"
+#include "predict/desk.h"
 #include "predict/health.h"
 #include "predict/intake.h"
 #include "predict/outbox.h"
@@ -38,6 +39,7 @@ struct engine_config {
     struct outbox *outbox;
     const char *present_path; /**< File of persons present (passage.h); not kept. */
     struct health *health;    /**< May be NULL. */
+    struct desk *desk;        /**< Shows frames to people; may be NULL. */
     /** The model's GPU has failed: no frame can be decided until the process is started anew. Called on
      *  the engine's thread, with the frame neither decided nor acknowledged; it does not return. */
     void (*on_broken)(const char *reason);

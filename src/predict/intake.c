@@ -27,6 +27,13 @@ struct turn {
     struct intake_camera known; /**< But for n_queued. */
 };
 
+/** What intake_run asks for. */
+struct errand {
+    void (*fn)(void *context);
+    void *context;
+    bool is_done; /**< Under the intake's lock. */
+};
+
 struct intake {
     struct intake_limits limits;
     struct turn *turns; /**< INTAKE_CAMERAS_MAX. */
@@ -42,6 +49,7 @@ struct intake {
     int64_t last_ms; /**< When the last accepted one was received. */
     bool is_open, is_closed;
     struct timespec give_up; /**< Once closed. */
+    struct errand *errand;   /**< Not begun; NULL: there is none. */
 };
 
 static bool is_plain(const char *text, size_t max_bytes)
@@ -387,12 +395,50 @@ weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_
     return status;
 }
 
+/* Under lock, which is free while it is done. */
+static void run_errand(struct intake *intake)
+{
+    struct errand *errand = intake->errand;
+    intake->errand = NULL;
+    pthread_mutex_unlock(&intake->lock);
+    errand->fn(errand->context);
+    pthread_mutex_lock(&intake->lock);
+    errand->is_done = true;
+    pthread_cond_broadcast(&intake->changed);
+}
+
+weir_status intake_run(struct intake *intake, void (*fn)(void *context), void *context)
+{
+    struct errand errand = {.fn = fn, .context = context};
+    pthread_mutex_lock(&intake->lock);
+    while (intake->errand != NULL && !intake->is_closed) {
+        pthread_cond_wait(&intake->changed, &intake->lock);
+    }
+    if (!intake->is_closed) {
+        intake->errand = &errand;
+        pthread_cond_broadcast(&intake->changed);
+        while (!errand.is_done && (!intake->is_closed || intake->errand != &errand)) {
+            pthread_cond_wait(&intake->changed, &intake->lock);
+        }
+        intake->errand = intake->errand == &errand ? NULL : intake->errand;
+    }
+    pthread_mutex_unlock(&intake->lock);
+    return errand.is_done ? WEIR_OK : WEIR_ERR_CANCELLED;
+}
+
 /* Under lock. CANCELLED: closed and empty, or given up; TIMEOUT: nothing has come. */
 static weir_status await_frame(struct intake *intake, int64_t wait_ms)
 {
     struct timespec deadline = weir_deadline_after(WEIR_MAX(wait_ms, 0));
-    while (intake->queued.n == 0 || is_hand_full(intake)) {
-        if (intake->is_closed) {
+    bool has_run = false;
+    for (;;) {
+        bool has_next = intake->queued.n > 0 && !is_hand_full(intake);
+        if (intake->errand != NULL && !(has_run && has_next)) {
+            run_errand(intake);
+            has_run = true;
+        } else if (has_next) {
+            return WEIR_OK;
+        } else if (intake->is_closed) {
             if (intake->queued.n == 0 || weir_cond_wait_until(&intake->changed, &intake->lock,
                                                               &intake->give_up) == ETIMEDOUT) {
                 return WEIR_ERR_CANCELLED;
@@ -403,7 +449,6 @@ static weir_status await_frame(struct intake *intake, int64_t wait_ms)
             return WEIR_ERR_TIMEOUT;
         }
     }
-    return WEIR_OK;
 }
 
 weir_status intake_take(struct intake *intake, int64_t wait_ms, struct frame **out)

@@ -109,7 +109,7 @@ void intake_close(struct intake *intake);
 weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_ms) WEIR_MUST_CHECK;
 
 /**
- * The next frame; waits while max_in_hand are out.
+ * The next frame; waits while max_in_hand are out. Does what intake_run asks for, once before a frame that waits at most.
  * @param wait_ms  For how long at most while nothing is queued; −1: for ever.
  * @return WEIR_OK; TIMEOUT: nothing is queued; CANCELLED: closed and empty.
  */
@@ -129,6 +129,14 @@ struct intake_camera {
 
 /** A camera without a frame so far has 0 everywhere. */
 void intake_camera(struct intake *intake, const char *camera, struct intake_camera *out);
+
+/**
+ * Have something done by the thread that takes frames, between two of them, and wait until it is. It is not a frame: it is
+ * neither queued nor counted.
+ * @return CANCELLED: the intake was closed before it began.
+ */
+weir_status intake_run(struct intake *intake, void (*fn)(void *context),
+                       void *context) WEIR_MUST_CHECK;
 
 /** A taken frame is durable: calls on_durable, then forgets and frees the frame. */
 void intake_done(struct intake *intake, struct frame *frame);

@@ -476,10 +476,90 @@ START_TEST(a_wait_for_a_frame_ends)
 
 END_TEST
 
+/* ---- what is done between frames ------------------------------------------------------------- */
+
+#define N_ERRANDS 200
+#define N_ASKERS  3
+#define N_QUEUED  300
+
+struct between {
+    struct intake *intake;
+    pthread_t taker;
+    char log[N_QUEUED + N_ASKERS * N_ERRANDS + 1]; /* "f": a frame, "e": an errand; the taker's */
+    size_t n_log;
+    atomic_size_t n_run, n_ok;
+};
+
+static void run_between(void *context)
+{
+    struct between *between = context;
+    ck_assert(pthread_equal(pthread_self(), between->taker));
+    between->log[between->n_log++] = 'e';
+    atomic_fetch_add(&between->n_run, 1);
+}
+
+static void *ask_between(void *context)
+{
+    struct between *between = context;
+    for (int i = 0; i < N_ERRANDS; i++) {
+        weir_status status = intake_run(between->intake, run_between, between);
+        ck_assert(status == WEIR_OK || status == WEIR_ERR_CANCELLED);
+        atomic_fetch_add(&between->n_ok, status == WEIR_OK);
+    }
+    return NULL;
+}
+
+static void *take_between(void *context)
+{
+    struct between *between = context;
+    struct frame *frame;
+    between->taker = pthread_self();
+    while (intake_take(between->intake, -1, &frame) == WEIR_OK) {
+        between->log[between->n_log++] = 'f';
+        intake_done(between->intake, frame);
+    }
+    return NULL;
+}
+
+/* However many ask, frames go on: one errand at most lies between two frames that wait. */
+START_TEST(what_is_asked_is_done_once_between_frames_by_the_thread_that_takes_them)
+{
+    const struct intake_limits room = {
+        .max_queued = N_QUEUED, .max_in_hand = 2, .max_bytes = 1 << 20};
+    struct between between = {.intake = intake_create(&room)};
+    pthread_t taker, askers[N_ASKERS];
+    intake_open(between.intake);
+    for (int i = 0; i < N_QUEUED; i++) {
+        ck_assert_int_eq(intake_put(between.intake, frame_create("c", i), 0), WEIR_OK);
+    }
+    for (int i = 0; i < N_ASKERS; i++) {
+        ck_assert_int_eq(pthread_create(&askers[i], NULL, ask_between, &between), 0);
+    }
+    ck_assert_int_eq(pthread_create(&taker, NULL, take_between, &between), 0);
+    pthread_join(askers[0], NULL);
+    intake_close(between.intake); /* while others ask */
+    for (int i = 1; i < N_ASKERS; i++) {
+        pthread_join(askers[i], NULL);
+    }
+    pthread_join(taker, NULL);
+    struct intake_counts counts;
+    intake_counts(between.intake, &counts);
+    ck_assert_uint_eq(counts.n_accepted, N_QUEUED); /* an errand is no frame */
+    ck_assert_uint_eq(atomic_load(&between.n_run), atomic_load(&between.n_ok));
+    ck_assert_uint_ge(atomic_load(&between.n_ok), N_ERRANDS);
+    char *last = strrchr(between.log, 'f'), *twice = strstr(between.log, "ee");
+    ck_assert_msg(twice == NULL || twice > last, "%s", between.log);
+    ck_assert_int_eq(intake_run(between.intake, run_between, &between), WEIR_ERR_CANCELLED);
+    intake_destroy(between.intake);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("intake", the_newest_of_a_live_camera_wins, a_frame_file_is_named_by_a_number,
                a_camera_has_a_plain_name, cameras_take_turns_and_each_gives_its_lowest_frame,
                of_many_frames_the_lowest_are_held_and_the_rest_is_remembered_as_more,
                the_intake_is_bounded_and_has_each_frame_once,
                a_source_that_waits_gets_room_and_order_is_kept,
                frames_of_somebody_who_is_not_decided_give_way_by_time_and_thin_out,
-               a_camera_full_of_faces_takes_nothing_from_the_others, a_wait_for_a_frame_ends)
+               a_camera_full_of_faces_takes_nothing_from_the_others, a_wait_for_a_frame_ends,
+               what_is_asked_is_done_once_between_frames_by_the_thread_that_takes_them)

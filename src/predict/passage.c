@@ -352,6 +352,7 @@ static void follow(struct passages *passages, struct camera *camera,
             tracks[i]->of_user = going = going_create(passages, camera, time_ms);
         }
         note(going, rules, at, &at->objects[i], time_ms);
+        at->objects[i].passage = &going->told;
         if (going->evidence.state == WEIR_EVIDENCE_KNOWN && !going->is_decided) {
             decide_known(passages, camera, going, at);
         }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "host/program.h"
 #include "predict/deployment.h"
+#include "predict/desk.h"
 #include "predict/door.h"
 #include "predict/engine.h"
 #include "predict/kinds.h"
@@ -31,6 +32,7 @@ struct replica {
     struct outbox *outbox;
     struct health *health;
     struct engine *engine;
+    struct desk *desk; /**< NULL: there is no server. */
     struct deployer *deployer;
     struct left *left; /**< NULL: there is no server. */
     struct door_board doors;
@@ -112,12 +114,18 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
     const struct predict_spec *spec = replica->spec;
     char present[PATH_BYTES];
     (void)snprintf(present, sizeof present, "%s/passages.json", spec->host.dir);
+    const struct desk_config desk = {
+        .spec = spec, .intake = replica->intake, .slot = &replica->slot};
+    if (spec->host.server != NULL) {
+        WEIR_TRY(desk_start(&desk, &replica->desk, err));
+    }
     const struct engine_config engine = {.spec = spec,
                                          .present_path = present,
                                          .intake = replica->intake,
                                          .slot = &replica->slot,
                                          .outbox = replica->outbox,
                                          .health = replica->health,
+                                         .desk = replica->desk,
                                          .on_broken = end_process};
     const struct source_config source = {
         .spec = spec, .intake = replica->intake, .outbox = replica->outbox, .slot = &replica->slot};
@@ -184,6 +192,7 @@ void replica_stop(struct replica *replica)
     door_board_listen(&replica->doors, NULL, NULL);
     deployer_stop(replica->deployer); /* Before the source and the outbox that it reports of. */
     engine_stop(replica->engine);
+    desk_stop(replica->desk);
     bool is_flushed = replica->outbox == NULL || outbox_flush(replica->outbox, FLUSH_PATIENCE_MS);
     if (!is_flushed) {
         weir_log_event(WEIR_LOG_ERROR, "replica_stops_with_frames_not_durable");

@@ -67,15 +67,36 @@ void stages_destroy(struct stages *stages)
     free(stages);
 }
 
-weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
-                       struct weir_error *err)
+/* The first n. */
+static weir_status run_some(const struct stages *stages, size_t n, struct stage_frame *frame,
+                            struct weir_error *err)
 {
-    for (size_t i = 0; i < stages->chain.n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct weir_configured *stage = &stages->chain.items[i];
         const struct stage_ops *ops = predict_ops_of(stage->kind);
         WEIR_TRY(ops->run(stage->options, frame, err));
     }
     return WEIR_OK;
+}
+
+weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
+                       struct weir_error *err)
+{
+    return run_some(stages, stages->chain.n, frame, err);
+}
+
+weir_status stages_look(const struct stages *stages, struct stage_frame *frame,
+                        struct weir_error *err)
+{
+    size_t n = 0;
+    while (n < stages->chain.n) {
+        const struct weir_stage_facts *facts = stages->chain.items[n].kind->ops;
+        if (facts->gives == WEIR_STAGE_TRACK || facts->gives == WEIR_STAGE_DECISION) {
+            break;
+        }
+        n++;
+    }
+    return run_some(stages, n, frame, err);
 }
 
 weir_status stages_wait(const struct stages *stages, struct stage_frame *frame,

@@ -37,10 +37,11 @@ struct stage_object {
     struct weir_image cut;            /**< By align: upright, of one size; zeroed before. */
     struct weir_face face;            /**< By align. */
     struct weir_face_quality quality; /**< By judge; width 0: it was not judged. */
-    const char *refused;    /**< Why it is not decided by what it looks like; a literal or NULL. */
-    const float *embedding; /**< By embed; the frame's. NULL: it has none. */
-    double brightness;      /**< As the model sees it; NaN: it has not. */
-    struct finding finding; /**< By match or classify. */
+    const char *refused; /**< Why it is not decided by what it looks like; a literal or NULL. */
+    const struct passage *passage;       /**< By track: what is known of it so far. NULL: none. */
+    const float *embedding;              /**< By embed; the frame's. NULL: it has none. */
+    double brightness;                   /**< As the model sees it; NaN: it has not. */
+    struct finding finding;              /**< By match or classify. */
     const struct decision_label *labels; /**< By classify, if they are asked for. */
     size_t n_labels;
 };
@@ -136,6 +137,10 @@ weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
 
 /** No frame has come; `frame` stands for none. As stages_run. */
 weir_status stages_wait(const struct stages *stages, struct stage_frame *frame,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Run those that look at one picture alone: what is found has a name then, and nothing is followed or decided. */
+weir_status stages_look(const struct stages *stages, struct stage_frame *frame,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
 /** As it was read; its options are the stages'. */

@@ -20,6 +20,9 @@ struct test_server {
     json_t *health_reports;
     json_t *thresholds;
     json_t *heartbeats;
+    json_t *desk;        /**< What is asked of the replica's desk; NULL: nothing. */
+    json_t *desk_said;   /**< What it sent. */
+    int64_t n_desk_asks; /**< The revision. */
     size_t n_again;
     size_t most_at_once;   /**< Decisions of a call; 0: any number. */
     int64_t refused_frame; /**< A decision about it is too large; 0: none is. */
@@ -121,6 +124,31 @@ static void handle_blob(struct test_server *server, struct weir_http_request *re
     }
 }
 
+/* As the real server: a look is handed out once. */
+static void answer_desk(struct test_server *server, struct weir_http_request *request,
+                        struct weir_http_response *response)
+{
+    bool says = strcmp(request->method, "POST") == 0;
+    const char *after = weir_http_request_query(request, "after");
+    if (says && request->state == NULL) {
+        json_array_append_new(server->desk_said,
+                              json_loadb(request->body, request->body_len, 0, NULL));
+    }
+    if (!says && server->n_desk_asks == strtoll(after, NULL, 10) && !request->is_expired) {
+        weir_http_response_wait(response, 1, 5000);
+        return;
+    }
+    json_t *reply = server->desk != NULL ? json_deep_copy(server->desk) : json_object();
+    json_object_set_new(reply, "revision", json_integer(server->n_desk_asks));
+    json_object_del(server->desk, "looks");
+    weir_http_response_json(response, 200, reply);
+}
+
+static bool is_desk(const struct weir_http_request *request)
+{
+    return request->n_segments == 9 && strcmp(request->segments[8], "desk") == 0;
+}
+
 static void handle(void *context, struct weir_http_request *request,
                    struct weir_http_response *response)
 {
@@ -129,6 +157,8 @@ static void handle(void *context, struct weir_http_request *request,
     pthread_mutex_lock(&server->lock);
     if (server->is_down) {
         weir_http_response_errorf(response, WEIR_ERR_UNAVAILABLE, "down");
+    } else if (is_desk(request)) {
+        answer_desk(server, request, response);
     } else if (strcmp(what, "ions") == 0 && strcmp(request->method, "PUT") == 0) {
         bool is_heartbeat = strcmp(request->segments[6], "replicas") == 0;
         json_array_append_new(is_heartbeat ? server->heartbeats : server->thresholds,
@@ -164,6 +194,7 @@ struct test_server *test_server_start(const struct test_dir *dir, int port)
     server->health_reports = json_array();
     server->thresholds = json_array();
     server->heartbeats = json_array();
+    server->desk_said = json_array();
     const struct weir_http_config config = {.listen = listen, .n_handlers = 2, .n_io_threads = 1};
     ck_assert_msg(weir_http_server_start(&config, handle, server, &server->http, &err) == WEIR_OK,
                   "%s", err.message);
@@ -178,6 +209,8 @@ void test_server_stop(struct test_server *server)
     json_decref(server->health_reports);
     json_decref(server->thresholds);
     json_decref(server->heartbeats);
+    json_decref(server->desk);
+    json_decref(server->desk_said);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }
@@ -209,6 +242,31 @@ void test_server_deploy(struct test_server *server, json_t *deployment)
     server->revision++;
     pthread_mutex_unlock(&server->lock);
     weir_http_wake(server->http, 1);
+}
+
+void test_server_ask_desk(struct test_server *server, json_t *asked)
+{
+    pthread_mutex_lock(&server->lock);
+    json_decref(server->desk);
+    server->desk = asked;
+    server->n_desk_asks++;
+    pthread_mutex_unlock(&server->lock);
+    weir_http_wake(server->http, 1);
+}
+
+json_t *test_server_desk_said(struct test_server *server, const char *list)
+{
+    size_t i;
+    json_t *one, *all = json_array();
+    pthread_mutex_lock(&server->lock);
+    json_array_foreach(server->desk_said, i, one)
+    {
+        json_t *copy = json_deep_copy(json_object_get(one, list));
+        json_array_extend(all, copy);
+        json_decref(copy);
+    }
+    pthread_mutex_unlock(&server->lock);
+    return all;
 }
 
 void test_server_set_down(struct test_server *server, bool is_down)

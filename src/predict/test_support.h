@@ -121,6 +121,11 @@ json_t *test_server_thresholds(struct test_server *server);
 
 /** New reference: what the replica said of itself last; {} if nothing. */
 json_t *test_server_heartbeat(struct test_server *server);
+/** Ask the replica's desk for this; takes the reference. "looks" are handed out once. */
+void test_server_ask_desk(struct test_server *server, json_t *asked);
+
+/** New reference: all that the replica's desk sent in the list "live" or "looks", in order. */
+json_t *test_server_desk_said(struct test_server *server, const char *list);
 bool test_server_has_blob(struct test_server *server, const char *digest);
 
 /**

@@ -665,13 +665,13 @@ export interface DeploymentVersionFigures {
 /** GET /ions/{name}/pipelines/{pipeline}/replicas/{replica}/desk */
 export interface Desk {
     looks: DeskLook[] // Photos to look at, at most one question at a time
-    revision: number // Of what is watched: the next question's {after}
+    revision: number // What is watched: the next question's {after}
     watched: string[] // Cameras
 }
 
 export interface DeskLook {
     id: string // For the answer
-    person: string | null // Who is said to be on them
+    person: string | null // The person said to be on them
     pictures: string[] // Photos in base64
 }
 
@@ -904,8 +904,8 @@ export interface Found {
     barred: boolean // The person is on the deny list
     h: number // Height
     name: string | null // Person or label; null: nobody known, not decided yet, or not for the caller to see
-    passage: string | null // Of what is followed: which passage it is
-    score: number | null // Of the best comparison so far
+    passage: string | null // Its passage, where people are followed
+    score: number | null // The best comparison so far
     verdict: string | null // grant, deny or unknown; null: not decided yet, or a label
     w: number // Width
     x: number // Left, in pixels of width and height
@@ -1315,11 +1315,11 @@ export interface LiveAccuracy {
 /** GET /ions/{name}/cameras/{camera}/live */
 export interface LivePicture {
     boxes: Found[] // What was found
-    height: number // Of the frame
+    height: number // The frame's
     picture: string | null // JPEG in base64, at most 640 pixels wide; null: the caller may not read decisions
     seq: number // Its number: the next question's {after}
     time_ms: Time // When the frame was there
-    width: number // Of the frame, which the boxes are in; the picture may be smaller
+    width: number // The frame's, which the boxes are in; the picture may be smaller
 }
 
 /** POST /tasks/{id}/log */
@@ -1337,7 +1337,7 @@ export interface LoginLink {
 export interface Look {
     /** From which score on the pipeline takes one person for another: somebody barred is recognised from lower scores on */
     confused_from: number | null
-    nearest: Resemblance[] // Of all photos together, without {person}
+    nearest: Resemblance[] // All photos together, without {person}
     pictures: LookedAt[] // In the order in which they came
     threshold: number | null // From which score on somebody is recognised
 }
@@ -1345,7 +1345,7 @@ export interface Look {
 export interface LookedAt {
     box: Box | null // The face that counts, the largest
     faces: number | null // Found in the photo; null: the pipeline has no detector, and the whole photo counts
-    nearest: Resemblance[] // The five people whom it resembles most
+    nearest: Resemblance[] // The five people that it resembles most
     /** As the stage judge sees it: width, sharpness, yaw, pitch, roll, brightness; null: not judged */
     quality: Record<string, number> | null
     usable: boolean // A face that the pipeline would compare
@@ -1827,7 +1827,7 @@ export interface Replica {
 }
 
 export interface Resemblance {
-    person: string // Of the gallery
+    person: string // A name in the gallery
     score: number // The largest cosine with a photo of theirs
 }
 

@@ -274,10 +274,10 @@ int64_t desk_live_seq(struct desk *desk, struct desk_place place, const char *ca
     return desk_live(desk, place, camera, false, now_ms, NULL);
 }
 
-bool desk_is_first_sight(struct desk *desk, const char *viewer, struct desk_place place,
-                         const char *camera, int64_t now_ms)
+bool desk_is_first_view(struct desk *desk, const char *viewer, struct desk_place place,
+                        const char *camera, int64_t now_ms)
 {
-    uint64_t hash = HASH_OF("sight", viewer, place.ion, place.pipeline, camera);
+    uint64_t hash = HASH_OF("view", viewer, place.ion, place.pipeline, camera);
     bool is_first = true;
     pthread_mutex_lock(&desk->lock);
     for (size_t i = 0; i < DESK_SEEN_MAX && is_first; i++) {

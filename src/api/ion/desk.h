@@ -91,8 +91,8 @@ int64_t desk_live_seq(struct desk *desk, struct desk_place place, const char *ca
 
 /** Has this viewer not looked at the camera for DESK_SEEN_MS? From now on they have. Beyond DESK_SEEN_MAX the oldest is
  *  forgotten. */
-bool desk_is_first_sight(struct desk *desk, const char *viewer, struct desk_place place,
-                         const char *camera, int64_t now_ms);
+bool desk_is_first_view(struct desk *desk, const char *viewer, struct desk_place place,
+                        const char *camera, int64_t now_ms);
 
 /**
  * What is wanted of a place: {revision, watched: [camera], looks: [one at most]}, appended if there is news. A look that is in

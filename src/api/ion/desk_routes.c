@@ -133,7 +133,7 @@ static weir_status answer_live(struct api_call *call, const struct wanted *wante
             place.pipeline, wanted->camera);
     }
     call->is_act = call->is_act && sees_people &&
-                   desk_is_first_sight(desk, call->actor, place, wanted->camera, now_ms);
+                   desk_is_first_view(desk, call->actor, place, wanted->camera, now_ms);
     weir_http_response_buf(call->response, 200, "application/json", &text);
     return WEIR_OK;
 }

@@ -96,7 +96,7 @@ END_TEST
 
 START_TEST(who_may_not_read_decisions_sees_no_people)
 {
-    char guard[BEARER_BYTES], stranger[BEARER_BYTES];
+    char guard[BEARER_BYTES], nobody[BEARER_BYTES];
     open_site(true);
     EXPECT(200, "POST " API "/roles\n\n{\"name\":\"plumber\",\"rights\":[\"read ions\"]}");
     EXPECT(200, "POST " API "/projects\n\n{\"name\":\"other\"}");
@@ -105,7 +105,7 @@ START_TEST(who_may_not_read_decisions_sees_no_people)
     EXPECT(200, "PUT " API "/projects/default/members/user/paul\n\n{\"role\":\"plumber\"}");
     EXPECT(200, "POST " API "/tokens\n\n{\"user\":\"paul\",\"name\":\"t\"}");
     (void)snprintf(guard, sizeof guard, "Bearer %s", said_text("secret"));
-    make_caller("sam", "member", "", stranger);
+    make_caller("sam", "member", "", nobody);
     EXPECT(503, "GET " LIVE);
     EXPECT_STATUS(200, ask_as(replica, "POST " DESK "\n\n" SHOWN("door-1", "1920")));
     EXPECT_STATUS(200, ask_as(guard, "GET " LIVE));
@@ -113,7 +113,7 @@ START_TEST(who_may_not_read_decisions_sees_no_people)
     ck_assert(json_is_null(said("boxes.0.name")));
     ck_assert_str_eq(said_text("boxes.0.verdict"), "grant");
     EXPECT_STATUS(403, ask_as(guard, "POST " SITE "/look\n\n{\"pictures\":[\"AAAA\"]}"));
-    EXPECT_STATUS(403, ask_as(stranger, "GET " LIVE));
+    EXPECT_STATUS(403, ask_as(nobody, "GET " LIVE));
     expect_looks(0); /* nobody was shown */
     callers_close();
 }

@@ -346,13 +346,13 @@ END_TEST
 START_TEST(a_viewer_is_told_of_once_in_ten_minutes)
 {
     struct desk *desk = desk_create();
-    ck_assert(desk_is_first_sight(desk, "ann", places[0], "c", 5));
-    ck_assert(!desk_is_first_sight(desk, "ann", places[0], "c", 4 + DESK_SEEN_MS));
-    ck_assert(desk_is_first_sight(desk, "ann", places[1], "c", 6));
-    ck_assert(desk_is_first_sight(desk, "bea", places[0], "c", 6));
-    ck_assert(desk_is_first_sight(desk, "ann", places[0], "d", 6));
-    ck_assert(desk_is_first_sight(desk, "ann", places[0], "c", 5 + DESK_SEEN_MS));
-    ck_assert(!desk_is_first_sight(desk, "ann", places[0], "c", 6 + DESK_SEEN_MS));
+    ck_assert(desk_is_first_view(desk, "ann", places[0], "c", 5));
+    ck_assert(!desk_is_first_view(desk, "ann", places[0], "c", 4 + DESK_SEEN_MS));
+    ck_assert(desk_is_first_view(desk, "ann", places[1], "c", 6));
+    ck_assert(desk_is_first_view(desk, "bea", places[0], "c", 6));
+    ck_assert(desk_is_first_view(desk, "ann", places[0], "d", 6));
+    ck_assert(desk_is_first_view(desk, "ann", places[0], "c", 5 + DESK_SEEN_MS));
+    ck_assert(!desk_is_first_view(desk, "ann", places[0], "c", 6 + DESK_SEEN_MS));
     desk_destroy(desk);
 }
 
