@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_SLOTS      8
-#define RTSP_PORT    554
-#define HTTP_PORT    80
-#define RATE_WEIGHT  0.1
-#define CLOCK_OFF_MS 5000
+#define N_SLOTS     8
+#define RTSP_PORT   554
+#define HTTP_PORT   80
+#define RATE_WEIGHT 0.1
 
 /** One camera of this replica. */
 struct eye {
@@ -29,6 +28,9 @@ struct eye {
     _Atomic uint64_t last_ns; /**< The frame before. */
     _Atomic double period_ns; /**< Smoothed; 0: not known. */
     _Atomic int state;        /**< enum weir_video_state */
+    /* Under the source's lock; wall clock, 0: it is well. */
+    int64_t unwell_ms;    /**< Since when its pictures are not well. */
+    int64_t clock_bad_ms; /**< Since when its clock is wrong. */
 };
 
 struct source {
@@ -37,7 +39,8 @@ struct source {
     struct contact contact;
     struct eye *eyes; /**< As they are from the start on, but for `video`. */
     size_t n;
-    pthread_mutex_t lock; /**< Guards `video` of each: the status reads what close ends. */
+    pthread_mutex_t
+        lock; /**< Guards `video` of each, for the status reads what close ends; and since when they are unwell. */
 };
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -247,29 +250,49 @@ size_t camera_source_ignored(struct source *source, char *why)
     return 0;
 }
 
-/* What is wrong with its pictures, or with its clock: the first that holds. */
-static const char *health_of(const struct weir_video_status *at)
+/* Since when something holds that did not before. */
+static void note_since(int64_t *since_ms, bool holds)
 {
-    bool has_clock = llabs(at->counts.clock_off_ms) <= CLOCK_OFF_MS;
-    return at->frame.condition != WEIR_CONDITION_WELL
-               ? weir_condition_name((enum weir_condition_kind)at->frame.condition)
-           : has_clock ? weir_condition_name(WEIR_CONDITION_WELL)
-                       : "wrong clock";
+    *since_ms = !holds ? 0 : *since_ms != 0 ? *since_ms : weir_time_ms();
+}
+
+static json_t *time_or_null(int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(time_ms, text);
+    return time_ms != 0 ? json_string(text) : json_null();
+}
+
+/* What is wrong with its pictures, or with its clock: the first that holds. Of a camera that is lost nothing is known. */
+static void add_health(struct eye *eye, const struct weir_video_status *at, json_t *json)
+{
+    bool is_live = at->state == WEIR_VIDEO_IS_LIVE;
+    enum weir_condition_kind condition =
+        is_live ? (enum weir_condition_kind)at->frame.condition : WEIR_CONDITION_WELL;
+    bool is_clock_bad = llabs(at->counts.clock_off_ms) > WEIR_CAMERA_CLOCK_OFF_MS;
+    note_since(&eye->unwell_ms, condition != WEIR_CONDITION_WELL);
+    note_since(&eye->clock_bad_ms, is_live && is_clock_bad);
+    bool is_clock = condition == WEIR_CONDITION_WELL && eye->clock_bad_ms != 0;
+    json_object_set_new(json, "health",
+                        json_string(is_clock ? "wrong clock" : weir_condition_name(condition)));
+    json_object_set_new(json, "health_since", time_or_null(eye->unwell_ms));
+    json_object_set_new(json, "clock_since", time_or_null(eye->clock_bad_ms));
 }
 
 static json_t *eye_to_json(struct eye *eye)
 {
     struct weir_video_status at;
     struct intake_camera intake;
-    char since[WEIR_TIME_TEXT_BYTES];
     double period_ns = atomic_load(&eye->period_ns);
     weir_video_status(eye->video, &at);
     intake_camera(eye->source->config.intake, eye->name, &intake);
-    weir_time_format(at.since_ms, since);
+    bool has_failed = at.why[0] != '\0';
     json_t *json = json_pack(
-        "{s:s,s:b,s:s,s:o,s:s,s:[i,i],s:o,s:I,s:o}", "state", weir_video_state_name(at.state),
-        "connected", at.state == WEIR_VIDEO_IS_LIVE, "since", since, "error",
-        at.why[0] == '\0' ? json_null() : weir_json_string(at.why, "its text is no UTF-8"), "codec",
+        "{s:s,s:b,s:o,s:o,s:o,s:s?,s:s,s:[i,i],s:o,s:I,s:o}", "state",
+        weir_video_state_name(at.state), "connected", at.state == WEIR_VIDEO_IS_LIVE, "since",
+        time_or_null(at.since_ms), "lost_since", time_or_null(at.lost_ms), "error",
+        weir_json_string(has_failed ? at.why : NULL, "its text is no UTF-8"), "cause",
+        has_failed ? weir_status_name(at.cause) : NULL, "codec",
         weir_text_is_utf8(at.codec) ? at.codec : "", "size", at.frame.width, at.frame.height, "fps",
         period_ns > 0 ? weir_json_real(1e9 / period_ns) : json_null(), "period_ms",
         (json_int_t)(at.counts.period_us / 1000), "age_ms",
@@ -288,7 +311,7 @@ static json_t *eye_to_json(struct eye *eye)
                   {"connections", at.n_connections},
                   {"clock_off_ms", at.counts.clock_off_ms}};
 
-    json_object_set_new(json, "health", json_string(health_of(&at)));
+    add_health(eye, &at, json);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(counts); i++) {
         json_object_set_new(json, counts[i].name, json_integer(counts[i].n));
     }

@@ -4,14 +4,19 @@
  *
  * A camera has a thread and a process of its own (video/camera.h). A frame's key is CAMERA/CONNECTION.EPOCH/SEQ: a connection is
  * named by the time of its begin, so no frame of a later one has the same. The status has a member "cameras" beside what every source
- * has: by name {"state", "connected", "since", "error", "codec", "size": [w, h], "fps", "period_ms", "age_ms", "frames", "dropped",
- * "dropped_undecided" (while a passage was not decided), "taken_age_ms" (how old its last frame was when the engine took it; -1: it
- * took none), "damaged", "lost", "skipped", "connections", "health", "clock_off_ms"}. The source is connected while all of its cameras are.
+ * has: by name {"state", "connected", "since", "lost_since", "error", "cause", "codec", "size": [w, h], "fps", "period_ms", "age_ms", "frames",
+ * "dropped", "dropped_undecided" (while a passage was not decided), "taken_age_ms" (how old its last frame was when the engine took it;
+ * -1: it took none), "damaged", "lost", "skipped", "connections", "health", "health_since", "clock_since", "clock_off_ms"}, of which each
+ * takes at most CAMERA_STATUS_BYTES as JSON, so that the report of WEIR_CAMERAS_MAX fits its place (ion/replica.h). "lost_since": no frame
+ * has come since then, however often it was tried; "cause": the name of the status that "error" has; "health_since", "clock_since": since
+ * when its pictures, its clock, are not well. The source is connected while all of its cameras are.
  */
 #ifndef WEIR_PREDICT_CAMERA_SOURCE_H
 #define WEIR_PREDICT_CAMERA_SOURCE_H
 
 #include "predict/source.h"
+
+#define CAMERA_STATUS_BYTES 2000 /**< With its name. */
 
 weir_status camera_source_start(const struct source_config *config, struct source **out,
                                 struct weir_error *err) WEIR_MUST_CHECK;

@@ -31,6 +31,13 @@ static int be_camera(void)
     uint8_t *slots =
         mmap(NULL, message.slot * slot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
     struct weir_video_message live = {.kind = WEIR_VIDEO_LIVE, .text = "h264"};
+    if (strstr(text, "/nowhere/rude") != NULL) {
+        struct weir_video_message rude = {.kind = WEIR_VIDEO_END, .status = WEIR_ERR_UNAUTH};
+        for (size_t i = 0; i + 1 < sizeof rude.text; i++) {
+            rude.text[i] = (char)(i % 2 == 0 ? '"' : 1 + i % 31);
+        }
+        return weir_video_send(0, &rude, NULL, 0, true) == WEIR_OK ? 0 : 6;
+    }
     if (slots == MAP_FAILED || strstr(text, "/nowhere/filled") == NULL ||
         weir_video_send(0, &live, NULL, 0, true) != WEIR_OK) {
         return 2;
@@ -51,6 +58,15 @@ static int be_camera(void)
             return 4;
         }
     }
+    if (strstr(text, "/nowhere/filled/dark") != NULL) {
+        struct weir_video_message report = {.kind = WEIR_VIDEO_REPORT,
+                                            .counts.clock_off_ms = -WEIR_CAMERA_CLOCK_OFF_MS - 1};
+        weir_status status = weir_video_send(0, &report, NULL, 0, true);
+        while (status == WEIR_OK) {
+            status = weir_video_receive(0, &message, fds);
+        }
+        return 0;
+    }
     struct weir_video_message end = {
         .kind = WEIR_VIDEO_END, .status = WEIR_ERR_END, .text = "the file is over"};
     return weir_video_send(0, &end, NULL, 0, true) == WEIR_OK ? 0 : 5;
@@ -64,7 +80,7 @@ static struct intake *intake;
 static struct source *source;
 static char folder[] = "/tmp/weir-camera-source-XXXXXX";
 
-static void start(bool is_fast)
+static void start_at(const char *at, const char *name, bool is_fast)
 {
     struct weir_error err;
     char path[PATH_MAX];
@@ -73,7 +89,7 @@ static void start(bool is_fast)
     json_t *json = json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:f,s:[{s:s,s:s}]}}", "ion", "i",
                              "pipeline", "p", "replica", "r-0", "dir", folder, "source", "kind",
                              "video", "pace", is_fast ? "fast" : "own", "fps", 0.0, "cameras",
-                             "name", "porch", "path", "/nowhere/filled");
+                             "name", name, "path", at);
     ck_assert_int_eq(json_dump_file(json, path, 0), 0);
     json_decref(json);
     ck_assert_msg(predict_spec_load(path, &arena, &spec, &err) == WEIR_OK, "%s", err.message);
@@ -83,6 +99,11 @@ static void start(bool is_fast)
     intake_open(intake);
     const struct source_config config = {.spec = &spec, .intake = intake};
     ck_assert_msg(camera_source_start(&config, &source, &err) == WEIR_OK, "%s", err.message);
+}
+
+static void start(bool is_fast)
+{
+    start_at("/nowhere/filled", "porch", is_fast);
 }
 
 static void stop(void)
@@ -103,12 +124,12 @@ static int64_t seq_of(const struct frame *frame)
     return strtoll(slash + 1, NULL, 10);
 }
 
-static void wait_ended(json_t **out)
+static void wait_for(const char *name, const char *state, json_t **out)
 {
     for (;;) {
         json_t *status = camera_source_status(source);
-        const json_t *porch = json_object_get(json_object_get(status, "cameras"), "porch");
-        if (strcmp(json_string_value(json_object_get(porch, "state")), "ended") == 0) {
+        const json_t *porch = json_object_get(json_object_get(status, "cameras"), name);
+        if (strcmp(json_string_value(json_object_get(porch, "state")), state) == 0) {
             *out = status;
             return;
         }
@@ -149,12 +170,14 @@ START_TEST(of_frames_that_nobody_takes_the_newest_stay)
     json_t *status;
     struct intake_counts counts;
     start(false);
-    wait_ended(&status);
+    wait_for("porch", "ended", &status);
     const json_t *porch = json_object_get(json_object_get(status, "cameras"), "porch");
     ck_assert_int_eq(json_integer_value(json_object_get(porch, "frames")), N_FRAMES);
     ck_assert_int_eq(json_integer_value(json_object_get(porch, "dropped")),
                      N_FRAMES - FRAME_LIVE_QUEUED);
-    ck_assert_str_eq(json_string_value(json_object_get(porch, "health")), "black");
+    ck_assert_str_eq(json_string_value(json_object_get(porch, "cause")), "END");
+    ck_assert(json_is_string(json_object_get(porch, "lost_since")));
+    ck_assert(json_is_null(json_object_get(porch, "clock_since")));
     ck_assert_str_eq(json_string_value(json_object_get(porch, "error")), "the file is over");
     ck_assert(!json_boolean_value(json_object_get(status, "connected")));
     ck_assert_str_eq(json_string_value(json_object_get(status, "error")),
@@ -170,6 +193,55 @@ START_TEST(of_frames_that_nobody_takes_the_newest_stay)
         if (seq < N_FRAMES - 1) {
             intake_done(intake, frame);
         } /* the last one outlives its source */
+    }
+    stop();
+}
+
+END_TEST
+
+/* It stays lost since the first time while it is tried again, and what is said of it has its bound. */
+START_TEST(a_camera_that_is_lost_says_since_when_and_why_in_bounded_words)
+{
+    char name[WEIR_CAMERA_NAME_BYTES], lost_since[64] = "";
+    json_t *status;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    start_at("/nowhere/rude", name, false);
+    for (int64_t n_tries = 0; n_tries < 2;) {
+        wait_for(name, "lost", &status);
+        json_t *cameras = json_object_get(status, "cameras"),
+               *camera = json_object_get(cameras, name);
+        char *text = json_dumps(cameras, JSON_COMPACT);
+        const char *since = json_string_value(json_object_get(camera, "lost_since"));
+        ck_assert_uint_lt(strlen(text), CAMERA_STATUS_BYTES);
+        ck_assert_uint_gt(strlen(json_string_value(json_object_get(camera, "error"))), 400);
+        ck_assert_str_eq(json_string_value(json_object_get(camera, "cause")), "UNAUTH");
+        ck_assert(lost_since[0] == '\0' || strcmp(lost_since, since) == 0);
+        (void)snprintf(lost_since, sizeof lost_since, "%s", since);
+        n_tries = json_integer_value(json_object_get(camera, "connections"));
+        free(text);
+        json_decref(status);
+        (void)poll(NULL, 0, 1);
+    }
+    stop();
+}
+
+END_TEST
+
+START_TEST(a_live_camera_says_since_when_pictures_and_clock_are_not_well)
+{
+    bool is_told = false;
+    start_at("/nowhere/filled/dark", "porch", false);
+    while (!is_told) {
+        json_t *status;
+        wait_for("porch", "live", &status);
+        const json_t *porch = json_object_get(json_object_get(status, "cameras"), "porch");
+        bool is_dark = strcmp(json_string_value(json_object_get(porch, "health")), "black") == 0;
+        ck_assert_int_eq(is_dark, json_is_string(json_object_get(porch, "health_since")));
+        ck_assert(json_is_null(json_object_get(porch, "lost_since")));
+        is_told = is_dark && json_is_string(json_object_get(porch, "clock_since"));
+        json_decref(status);
+        (void)poll(NULL, 0, 1);
     }
     stop();
 }
@@ -195,7 +267,9 @@ int main(int argc, char **argv)
         return 1;
     }
     const TTest *const tests[] = {frames_that_wait_for_the_engine_come_all,
-                                  of_frames_that_nobody_takes_the_newest_stay};
+                                  of_frames_that_nobody_takes_the_newest_stay,
+                                  a_live_camera_says_since_when_pictures_and_clock_are_not_well,
+                                  a_camera_that_is_lost_says_since_when_and_why_in_bounded_words};
     int rc = weir_test_run(weir_test_suite("camera_source", tests, WEIR_ARRAY_LEN(tests)));
     (void)unlink(link);
     (void)rmdir(folder);

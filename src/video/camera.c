@@ -81,19 +81,37 @@ weir_status weir_video_program(char *out, size_t size, struct weir_error *err)
 
 /* ---- what is known --------------------------------------------------------------------------- */
 
-static void set_state(struct weir_video_camera *camera, enum weir_video_state state,
-                      const char *why)
+static void set_state(struct weir_video_camera *camera, enum weir_video_state state)
 {
     const struct weir_video_config *config = camera->config;
     pthread_mutex_lock(&camera->lock);
     camera->status.state = state;
     camera->status.since_ms = weir_time_ms();
-    if (why != NULL) {
-        (void)snprintf(camera->status.why, sizeof camera->status.why, "%s", why);
+    camera->status.lost_ms = state == WEIR_VIDEO_IS_LIVE ? 0 : camera->status.lost_ms;
+    pthread_mutex_unlock(&camera->lock);
+    if (config->on_state != NULL) {
+        config->on_state(config->context, state, "");
+    }
+}
+
+/* Lost, or at its end. What it says of that may be a stranger's text. */
+static void set_lost(struct weir_video_camera *camera, enum weir_video_state state,
+                     const struct weir_error *why)
+{
+    const struct weir_video_config *config = camera->config;
+    struct weir_video_status *status = &camera->status;
+    pthread_mutex_lock(&camera->lock);
+    status->state = state;
+    status->since_ms = weir_time_ms();
+    status->lost_ms = status->lost_ms != 0 ? status->lost_ms : status->since_ms;
+    status->cause = why->status;
+    (void)snprintf(status->why, sizeof status->why, "%s", why->message);
+    for (char *c = status->why; *c != '\0'; c++) {
+        *c = (unsigned char)*c < ' ' ? ' ' : *c;
     }
     pthread_mutex_unlock(&camera->lock);
     if (config->on_state != NULL) {
-        config->on_state(config->context, state, why != NULL ? why : "");
+        config->on_state(config->context, state, status->why);
     }
 }
 
@@ -182,7 +200,7 @@ static weir_status take_message(struct session *session, const struct weir_video
         pthread_mutex_lock(&camera->lock);
         (void)snprintf(camera->status.codec, sizeof camera->status.codec, "%.31s", message->text);
         pthread_mutex_unlock(&camera->lock);
-        set_state(camera, WEIR_VIDEO_IS_LIVE, NULL);
+        set_state(camera, WEIR_VIDEO_IS_LIVE);
         return WEIR_OK;
     case WEIR_VIDEO_FRAME:
         return take_frame(session, message, err);
@@ -289,7 +307,7 @@ static weir_status connect_once(struct weir_video_camera *camera, struct session
     camera->status.n_connections++;
     camera->status.counts = (struct weir_video_counts){0};
     pthread_mutex_unlock(&camera->lock);
-    set_state(camera, WEIR_VIDEO_CONNECTING, NULL);
+    set_state(camera, WEIR_VIDEO_CONNECTING);
     WEIR_TRY(start_process(session, err));
     weir_status status = tell_setup(session, err);
     status = status != WEIR_OK ? status : serve(session, err);
@@ -322,7 +340,7 @@ static void *camera_main(void *context)
             break;
         }
         if (status == WEIR_ERR_END && session.is_over) {
-            set_state(camera, WEIR_VIDEO_ENDED, err.message);
+            set_lost(camera, WEIR_VIDEO_ENDED, &err);
             break;
         }
         if (weir_mono_ms() - session.begun_ms >= STABLE_MS) {
@@ -330,7 +348,7 @@ static void *camera_main(void *context)
         }
         weir_log(WEIR_LOG_WARN, "camera_lost", WEIR_KV_STR("camera", camera->config->name),
                  WEIR_KV_STR("why", err.message), WEIR_KV_INT("again_in_ms", pause_ms));
-        set_state(camera, WEIR_VIDEO_IS_LOST, err.message);
+        set_lost(camera, WEIR_VIDEO_IS_LOST, &err);
         pause_for(camera, pause_ms);
         pause_ms = WEIR_MIN(2 * pause_ms, PAUSE_MAX_MS);
     }

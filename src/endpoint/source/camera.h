@@ -14,6 +14,7 @@
 #define WEIR_CAMERA_MASKS_MAX       16
 #define WEIR_CAMERA_MASK_POINTS_MAX 32
 #define WEIR_CAMERA_FPS_MAX         120
+#define WEIR_CAMERA_CLOCK_OFF_MS    5000 /**< A camera whose clock is off by more has a wrong one. */
 
 /** Options of the source, of all kinds of video; each kind takes a part of them. */
 struct weir_source_video {
@@ -27,6 +28,7 @@ struct weir_source_video {
     bool loop;
     double period_s; /**< Single pictures are fetched so often; 0: the address gives a stream. */
     int64_t width, height;
+    int64_t lost_after_s, unwell_after_s; /**< What lasts for so long is told; 0: never. */
 };
 
 /** Options of one camera. */
@@ -93,7 +95,14 @@ weir_status weir_cameras_check(const struct weir_source_video *options,
                       67108864, "A camera whose frames are larger is refused"),                    \
         WEIR_OPT_JSON(weir_source_video, motion, "motion", F64, 0, "0", 0, 1,                      \
                       "Share of the picture that must change; frames in which less does come "     \
-                      "once a second; 0: all frames come")
+                      "once a second; 0: all frames come"),                                        \
+        WEIR_OPT_JSON(weir_source_video, lost_after_s, "lost-after-s", INT, 0, "30", 0, 86400,     \
+                      "A camera that gives no picture for so long raises the alert camera_lost; "  \
+                      "0: none does"),                                                             \
+        WEIR_OPT_JSON(weir_source_video, unwell_after_s, "unwell-after-s", INT, 0, "60", 0, 86400, \
+                      "A camera whose pictures are dark, dazzled, frozen, covered, blurred or "    \
+                      "moved, or whose clock is wrong, for so long raises camera_unwell; 0: none " \
+                      "does")
 
 #define WEIR_CAMERA_OPTIONS                                                                        \
     WEIR_OPT_JSON(weir_camera, name, "name", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,               \
