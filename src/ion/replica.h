@@ -39,6 +39,9 @@ struct weir_ion_replica {
     int64_t time_ms; /**< When it reported. */
 };
 
+/** Replicas report every 5 s: one that has not for so long is silent. */
+#define WEIR_REPLICA_SILENT_MS 15000
+
 #define WEIR_REPLICA_STARTING "STARTING"
 #define WEIR_REPLICA_APPLIED  "APPLIED"
 #define WEIR_REPLICA_FAILED   "FAILED"

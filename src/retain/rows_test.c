@@ -446,6 +446,7 @@ static void must_compile(const char *statement)
 /* Tables of few rows, which may be walked through, as plans name them. */
 static const char *const few[] = {
     "SCAN alert_silences", /* made by people */
+    "SCAN camera_minutes", /* at most 32 of a camera, of the last day */
     "SCAN d",              /* deployment_versions: at most 32 of a deployment */
     "SCAN ion_pipelines",  /* of documents */
     "SCAN ion_replicas",   /* those that are gone, for a day */

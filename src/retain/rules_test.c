@@ -112,6 +112,7 @@ START_TEST(kinds_keep_their_names_and_order)
                                         "usage",
                                         "usage-days",
                                         "queue-history",
+                                        "camera-minutes",
                                         "sent-blobs",
                                         "checkpoints",
                                         "rendezvous",

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define WEIR_WATCH_DEPLOYING_MS   60000 /**< A deployment may take so long before it is told. */
-#define WEIR_WATCH_REPLICA_MS     15000 /**< Replicas report every 5 s. */
+#define WEIR_WATCH_REPLICA_MS     WEIR_REPLICA_SILENT_MS
 #define WEIR_WATCH_BACKLOG_MS     60000
 #define WEIR_WATCH_REFUSED_MAX    0.10 /**< Share of the gallery's own photos. */
 #define WEIR_WATCH_TARGET_MS      5000 /**< A deployment is made within this of what it serves. */

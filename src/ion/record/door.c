@@ -1,8 +1,7 @@
 #include "ion/door.h"
 
-#include "base/clock.h"
-#include "base/json.h"
 #include "ion/ion.h"
+#include "ion/record/said.h"
 #include "ion/replica.h"
 #include "store/noun.h"
 #include "store/stmt.h"
@@ -76,36 +75,23 @@ weir_status weir_ion_lock_down_set(struct weir_txn *txn, const struct weir_ion_l
 
 /* ---- how they stand --------------------------------------------------------------------------- */
 
-static char *text_in(const json_t *object, const char *member, struct weir_arena *arena)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text != NULL ? weir_arena_strdup(arena, text) : NULL;
-}
-
-static int64_t time_in(const json_t *object, const char *member)
-{
-    int64_t time_ms = 0;
-    const char *text = json_string_value(json_object_get(object, member));
-    return text != NULL && weir_time_parse(text, &time_ms) == WEIR_OK ? time_ms : 0;
-}
-
 /* The replica with the last command says the state; contact is lost if one has lost it. */
 static void hear(const json_t *said, struct weir_arena *arena, struct weir_ion_door *door)
 {
     const json_t *last = json_object_get(said, "last");
     bool is_lost = json_is_false(json_object_get(said, "connected"));
-    int64_t last_ms = time_in(last, "time");
+    int64_t last_ms = said_time(last, "time");
     if (strcmp(door->contact, "lost") != 0) {
         door->contact = is_lost ? "lost" : "ok";
-        door->since_ms = time_in(said, "since");
-        door->error = text_in(said, "error", arena);
+        door->since_ms = said_time(said, "since");
+        door->error = said_text(said, "error", arena);
     }
     if (last_ms >= door->last_ms) {
-        char *state = text_in(said, "state", arena);
+        char *state = said_text(said, "state", arena);
         door->state = state != NULL ? state : door->state;
         door->last = json_is_object(last) ? weir_json_text(last, arena) : door->last;
-        door->last_outcome = text_in(last, "outcome", arena);
-        door->last_person = text_in(last, "person", arena);
+        door->last_outcome = said_text(last, "outcome", arena);
+        door->last_person = said_text(last, "person", arena);
         door->last_ms = last_ms;
     }
 }
@@ -140,8 +126,8 @@ static struct weir_ion_door door_of(const struct weir_ion_state *state,
 {
     struct weir_ion_door door = {.ion = state->ion.name,
                                  .pipeline = pipeline->name,
-                                 .name = text_in(written, "name", arena),
-                                 .kind = text_in(json_object_get(written, "by"), "kind", arena),
+                                 .name = said_text(written, "name", arena),
+                                 .kind = said_text(json_object_get(written, "by"), "kind", arena),
                                  .state = "unknown",
                                  .contact = "unknown"};
     door.id = weir_arena_printf(arena, "%s:%s", door.ion, door.name);
