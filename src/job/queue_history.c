@@ -8,7 +8,7 @@
 const struct weir_noun weir_noun_queue_history = {
     "queue_history", .project = "project",
     .rules = {WEIR_RULE("queue-history", "What queues had and waited for, by 5 min",
-                        "The oldest go first.", 220, {WEIR_DAYS(90), WEIR_MB(60)}, 250, 3,
+                        "The oldest go first.", 220, {WEIR_DAYS(90), WEIR_MB(58)}, 250, 3,
                         .by = WEIR_ROWS_TIMED, .time = "time_ms", .key = "time_ms, queue",
                         .where = "time_ms > 0")}};
 

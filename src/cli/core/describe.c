@@ -305,6 +305,12 @@ static const struct described {
      "unhealthy labels taints agent_version "
      "last_seen_ms created_ms",
      SECTIONS(node_sections)},
+    {.singular = "camera",
+     .members =
+         "state name since_ms error cure health ion pipeline project mode kind replica fps "
+         "fps_expected "
+         "width height codec age_ms clock_off_ms frames dropped damaged lost n_decided n_unknown "
+         "last_decision_ms reported_ms id"},
     {"snapshot",
      "name ion project from_ms to_ms revision n_rows rows has_models is_imported bytes "
      "created_by created_ms",

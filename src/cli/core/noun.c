@@ -6,12 +6,15 @@
 #include "capture/snapshot.h"
 #include "cli/core/find.h"
 #include "deploy/deploy.h"
+#include "ion/camera.h"
 #include "ion/decision.h"
 #include "ion/door.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
 #include "ion/outcome.h"
+#include "ion/replica.h"
 #include "ion/revision.h"
+#include "ion/source.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
@@ -105,6 +108,10 @@ const struct cli_noun cli_nouns[] = {
      NULL, "name", "ion project", 1000, NULL},
     {"doors", "door", &weir_ion_door_resource, API "doors", NULL, NULL, NULL, "name", "ion", 0,
      NULL},
+    {"cameras", "camera", &weir_ion_camera_resource, API "cameras", NULL, NULL, NULL, "name",
+     "ion pipeline name state kind mode project replica", 1000, NULL},
+    {"sources", "source", &weir_ion_source_resource, API "sources", NULL, NULL, NULL, "id",
+     "ion pipeline replica role name kind state", 0, NULL},
     /* parts of something: the path needs its name */
     {"versions", "version", &weir_model_version_resource, API "models/{}/versions", NULL, NULL,
      "model", "version", "", 0, "executor aliases deployments"},
@@ -130,6 +137,8 @@ const struct cli_noun cli_nouns[] = {
      NULL, NULL, "project", "name", "", 0, "problem"},
     {"group-members", "group-member", &weir_group_member_resource, API "groups/{}/members", NULL,
      NULL, "group", "name", "", 0, NULL},
+    {"replicas", "replica", &weir_ion_replica_resource, API "ions/{}/replicas", NULL, NULL, "ion",
+     "replica", "", 0, NULL},
     {"members", "member", &weir_ion_member_resource, API "ions/{}/members", NULL, NULL, "ion",
      "person", "", 0, NULL},
 };
@@ -400,26 +409,46 @@ weir_status cli_noun_key(struct cli_call *call, const struct cli_noun *noun, con
     return WEIR_OK;
 }
 
-/* From the list: the one whose key is that. */
+static bool says(const json_t *item, const char *member, const char *word)
+{
+    const char *text = json_string_value(json_object_get(item, member));
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+/* From the list: the one whose key is that, or its identifier where several have the key. */
 static weir_status pick(struct cli_call *call, const struct cli_noun *noun, const char *key,
                         json_t **out, struct weir_error *err)
 {
-    json_t *list, *item;
-    size_t i;
+    WEIR_AUTO(weir_json_auto_free) json_t *list = NULL;
+    json_t *item, *found = NULL;
+    struct weir_names ids = {0};
+    size_t i, n = 0;
     WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, LIST_MAX, &list, err));
-    *out = NULL;
     json_array_foreach(json_object_get(list, "items"), i, item)
     {
-        const char *name = json_string_value(json_object_get(item, noun->key));
-        if (*out == NULL && name != NULL && strcmp(name, key) == 0) {
+        if (says(item, "id", key)) {
             *out = json_incref(item);
+            return WEIR_OK;
+        }
+        if (says(item, noun->key, key)) {
+            const char *id = json_string_value(json_object_get(item, "id"));
+            weir_names_add(&ids, id != NULL ? id : key, strlen(id != NULL ? id : key));
+            found = item;
+            n++;
         }
     }
-    json_decref(list);
-    return *out != NULL ? WEIR_OK
-                        : weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                         "there is no %s \"%.60s\"; `weir get %s` lists them",
-                                         noun->singular, key, noun->plural);
+    if (n > 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "several %s are called \"%.60s\": say which, of %s", noun->plural,
+                              key, ids.text);
+    }
+    if (n == 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "there is no %s \"%.60s\"; `weir get %s` lists them", noun->singular,
+                              key, noun->plural);
+    }
+    *out = json_incref(found);
+    return WEIR_OK;
 }
 
 weir_status cli_noun_get(struct cli_call *call, const struct cli_noun *noun, const char *word,

@@ -54,7 +54,7 @@ const struct weir_noun weir_noun_camera_minute = {
     "camera_minutes", WEIR_OF(ion, ions, name),
     .rules = {WEIR_RULE("camera-minutes", "How much was decided about each camera, by minute",
                         "Those of cameras that have decided nothing for longest go first.", 225,
-                        {WEIR_DAYS(1), WEIR_MB(20)}, 150, 1, .by = WEIR_ROWS_TIMED,
+                        {WEIR_DAYS(1), WEIR_MB(2)}, 150, 2, .by = WEIR_ROWS_TIMED,
                         .time = "last_ms", .key = "ion, pipeline, camera, slot")}};
 
 #define MINUTE_MS ((int64_t)60000)

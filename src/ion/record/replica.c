@@ -11,16 +11,16 @@
 static const struct weir_field replica_fields[] = {
     WEIR_FIELD(weir_ion_replica, id,              TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "ION:PIPELINE:REPLICA"),
     WEIR_FIELD(weir_ion_replica, ion,             TEXT, WEIR_FIELD_READ_ONLY, "", "ION"),
-    WEIR_FIELD(weir_ion_replica, pipeline,        TEXT, WEIR_FIELD_READ_ONLY, "", "Pipeline"),
-    WEIR_FIELD(weir_ion_replica, replica,         TEXT, WEIR_FIELD_READ_ONLY, "", "JOB-RANK"),
+    WEIR_FIELD(weir_ion_replica, pipeline,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Pipeline"),
+    WEIR_FIELD(weir_ion_replica, replica,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "JOB-RANK"),
     WEIR_FIELD(weir_ion_replica, revision,        INT,  0, "", "Deployment that the state is about; 0: none yet"),
-    WEIR_FIELD(weir_ion_replica, state,           TEXT, WEIR_FIELD_REQUIRED, "", "STARTING, APPLIED or FAILED"),
-    WEIR_FIELD(weir_ion_replica, reason,          TEXT, 0, "", "Why it failed"),
+    WEIR_FIELD(weir_ion_replica, state,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "STARTING, APPLIED or FAILED"),
+    WEIR_FIELD(weir_ion_replica, reason,          TEXT, WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "Why it failed"),
     WEIR_FIELD(weir_ion_replica, served_revision, INT,  0, "", "Deployment that frames are decided by; 0: none"),
-    WEIR_FIELD(weir_ion_replica, frames_taken,    INT,  0, "", "Frames taken since it started"),
-    WEIR_FIELD(weir_ion_replica, frames_decided,  INT,  0, "", "Frames decided, durably"),
-    WEIR_FIELD(weir_ion_replica, frames_waiting,  INT,  0, "", "Frames that wait at the source or before the model"),
-    WEIR_FIELD(weir_ion_replica, last_frame_ms,   TIME, 0, "ms", "When a frame was taken last"),
+    WEIR_FIELD(weir_ion_replica, frames_taken,    INT,  WEIR_FIELD_COLUMN, "", "Frames taken since it started"),
+    WEIR_FIELD(weir_ion_replica, frames_decided,  INT,  WEIR_FIELD_COLUMN, "", "Frames decided, durably"),
+    WEIR_FIELD(weir_ion_replica, frames_waiting,  INT,  WEIR_FIELD_COLUMN, "", "Frames that wait at the source or before the model"),
+    WEIR_FIELD(weir_ion_replica, last_frame_ms,   TIME, WEIR_FIELD_COLUMN, "ms", "When a frame was taken last"),
     WEIR_FIELD(weir_ion_replica, backlog_ms,      INT,  0, "ms", "Age of the oldest decision that is not passed on"),
     WEIR_FIELD(weir_ion_replica, backlog_reader,  TEXT, 0, "", "Who has not passed it on: server, or a sink"),
     WEIR_FIELD(weir_ion_replica, decisions_refused, INT, 0, "", "Decisions that the server or a sink refused; they are set aside on the replica's disk"),
@@ -28,7 +28,7 @@ static const struct weir_field replica_fields[] = {
     WEIR_FIELD(weir_ion_replica, why_ignored,     TEXT, 0, "", "What is wrong with the first of them"),
     WEIR_FIELD_SIZED(weir_ion_replica, source,   JSON, 0, 128 << 10, "", "Is its source connected, since when, and the last error: {connected, since, error}; of video also cameras: {NAME: {state, since, error, size, fps, health, …}}; null: it does not say"),
     WEIR_FIELD_SIZED(weir_ion_replica, consumers, JSON, 0, 64 << 10, "", "What takes its decisions, the server and each sink: [{name, connected, since, error, taken, refused}], counts since it started"),
-    WEIR_FIELD(weir_ion_replica, time_ms,         TIME, WEIR_FIELD_READ_ONLY, "ms", "When it reported"),
+    WEIR_FIELD(weir_ion_replica, time_ms,         TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it reported"),
 };
 // clang-format on
 
