@@ -248,6 +248,39 @@ export interface Caller {
     version: string // Version of the server
 }
 
+/** GET /cameras, GET /cameras/{id} */
+export interface Camera {
+    age_ms: number | null // Age of its newest frame when it was reported, ms
+    clock_off_ms: number | null // By how much its clock is ahead, ms; wrong from 5 s on; null: it tells none
+    codec: string | null // How they are encoded
+    cure: string | null // What to do
+    damaged: number // Frames that could not be decoded
+    dropped: number // Frames that were passed over for newer ones
+    error: string | null // Why it is lost, in its own words
+    fps: number | null // Frames a second that are taken (1/s)
+    fps_expected: number | null // Frames a second that the document asks for, else that the camera sends (1/s)
+    frames: number // Frames that came since the replica started, as all of these
+    health: string[] // What is not well: dark, dazzled, frozen, covered, blurred, moved, clock
+    height: number | null // Of its frames, in pixels
+    id: string // ION:PIPELINE:CAMERA
+    ion: string // ION
+    kind: string // Kind of its source
+    last_decision_ms: Time | null // The newest decision of the ION about a camera of this name (ms)
+    lost: number // Packets that did not come
+    mode: string // Of the ION: production or sandbox
+    n_decided: number // Decisions of the last 30 minutes
+    n_unknown: number // Of these, those about people whom nobody knows
+    name: string // What decisions call it
+    pipeline: string // Pipeline that decides about its frames
+    project: string // Project of the ION
+    replica: string | null // Replica that takes its frames
+    reported_ms: Time | null // When its replica reported last (ms)
+    since_ms: Time | null // When that began (ms)
+    /** sees; unwell, if its frames come and health says what is wrong; lost; connecting, for the first time; unknown, if no replica reports it */
+    state: string
+    width: number | null // Of its frames, in pixels
+}
+
 /** GET /ions/{name}/candidates */
 export interface Candidate {
     approvals: unknown // Who has approved it there
@@ -411,6 +444,23 @@ export interface Comparison {
 export interface ComparisonOfRun {
     comparison: Comparison | null // Of the run; of an ION's version the newest, and one with what serves before all
     why: string | null // Why there is none, and how to get one
+}
+
+/** GET /sources */
+export interface Connection {
+    error: string | null // The last error, also of one that is connected again
+    id: string // ION:PIPELINE:REPLICA:NUMBER
+    ion: string // ION
+    kind: string | null // Its kind
+    n_refused: number // Decisions that it refused
+    n_taken: number // Decisions that it took, or frames that it gave, since the replica started
+    name: string | null // Of a door its name, else its kind
+    pipeline: string // Pipeline
+    replica: string | null // Replica that reports it
+    reported_ms: Time | null // When its replica reported last (ms)
+    role: string // source, sink, door or server
+    since_ms: Time | null // When that began (ms)
+    state: string // connected; lost; unknown, if its replica does not report
 }
 
 /** GET /datasets, GET /datasets/{name} */

@@ -207,6 +207,33 @@ START_TEST(describe_shows_the_state_first_and_what_belongs_to_it)
 
 END_TEST
 
+static void decide(const char *ion, const char *id)
+{
+    EXPECT(200,
+           "POST " API "/decisions\n\n{\"decisions\":[{\"id\":\"%s\",\"ion\":\"%s\",\"pipeline\":"
+           "\"see\",\"camera\":\"porch\",\"frame\":9,\"verdict\":\"deny\",\"time_ms\":%lld}]}",
+           id, ion, (long long)weir_time_ms());
+}
+
+START_TEST(a_camera_goes_by_its_name_or_where_several_have_it_by_its_id)
+{
+    decide("door", "d1");
+    EXPECT_EXIT(0, "describe", "camera", "porch");
+    ck_assert_msg(strncmp(cli.out, "state ", 6) == 0, "%s", cli.out);
+    EXPECT(200, "POST " API "/ions\n\n{\"name\":\"yard\",%s", strchr(DOOR, ',') + 1);
+    decide("yard", "d2");
+    EXPECT_REFUSED(2, "door:see:porch, yard:see:porch", "describe", "camera", "porch");
+    EXPECT_EXIT(0, "describe", "camera", "yard:see:porch");
+    EXPECT_OUT("yard");
+    EXPECT_EXIT(0, "get", "cameras", "ion=yard", "-ojson");
+    ck_assert_uint_eq(json_array_size(json_object_get(cli.json, "items")), 1);
+    EXPECT_EXIT(0, "get", "sources");
+    EXPECT_OUT("unknown");
+    EXPECT_EXIT(0, "get", "replicas", "door");
+}
+
+END_TEST
+
 START_TEST(explain_says_what_members_mean_and_why_a_job_waits)
 {
     EXPECT_EXIT(0, "explain", "job");
@@ -291,6 +318,7 @@ WEIR_TEST_MAIN_WITH("get", set_up, cli_close, every_noun_is_listed_in_every_form
                     filters_and_limits_are_the_lists,
                     one_is_found_by_name_and_by_a_part_of_its_identifier,
                     describe_shows_the_state_first_and_what_belongs_to_it,
+                    a_camera_goes_by_its_name_or_where_several_have_it_by_its_id,
                     explain_says_what_members_mean_and_why_a_job_waits,
                     a_kind_is_explained_by_its_noun_or_alone_if_only_one_has_the_name,
                     runs_are_compared, logs_are_what_the_tasks_wrote)
