@@ -28,6 +28,8 @@ static const struct weir_alert_kind kinds[] = {
     {"drift", "warning", DEGRADES, "ion", false, "a health report with drifted", "the next report of that signal without"},
     {"door_silent", "critical", DEGRADES, "ion", true, "a door does not answer its replica, or is not in reach: nobody is let in there", "it answers, or is in reach again; the document has it no more"},
     {"door_jammed", "critical", DEGRADES, "ion", true, "a door says that it is jammed, or does not do what it is told", "it does, or says something else"},
+    {"camera_lost", NULL, DEGRADES, "ion", true, "a camera has given no picture for lost_after_s of its source (default 30 s), since it was lost or since it was tried first: critical if its pipeline is", "a picture comes; the document has it no more"},
+    {"camera_unwell", "warning", DEGRADES, "ion", true, "a camera's pictures are dark, dazzled, frozen, covered, blurred or moved, or its clock is off by more than 5 s, for unwell_after_s of its source (default 60 s)", "they are well again; it is lost; the document has it no more"},
     {"barred_at_door", "critical", NONE, "ion", false, "a replica has denied a person who is on the deny list: one alert for each person and camera, with the decision whose picture shows them", "a person ends it; no such decision has come for 10 minutes"},
     {"told", "warning", DEGRADES, "ion", false, "a program of an ION, or a person, has told that something is not well (`POST /ions/{name}/told`, weir_mlops_alert)", "they tell that it is again"},
     {"training_failed", "critical", DEGRADES, "ion", false, "a training of an ION failed for good", "the next training of the pipeline that succeeds; the pipeline is removed"},
