@@ -554,6 +554,7 @@ export interface DecisionBucket {
 export interface DecisionLineage {
     datasets: LineageDataset[] // Dataset versions on the way back
     decision: Decision // The decision
+    detector: LineageVersion | null // Version of the model that its pipeline's stages found with
     forgotten: LineageForgotten | null // The person whom it recognised was forgotten
     gallery: LineageName | null // Who was known
     is_certain: boolean // It is known which model that was
@@ -1228,6 +1229,13 @@ export interface LineageDecisions {
     n_made: number | null // Decisions with an effect that were ever made; null: not known
     n_tried: number | null // Decisions that were only tried
     why: string | null // Why not, in a sentence
+}
+
+export interface LineageFinder {
+    ion: string // ION
+    pipeline: string // Prediction pipeline whose stages find with it
+    since_ms: Time | null // From when on
+    until_ms: Time | null // Until when; null: now
 }
 
 export interface LineageForgotten {
@@ -2539,6 +2547,7 @@ export interface VerifiedChain {
 export interface VersionLineage {
     datasets: LineageDataset[] // Dataset versions on the way back
     deployments: string[] // Deployments where it has a share
+    finders: LineageFinder[] // Pipelines that find with it, or did
     is_cut: boolean // There is more than is named
     places: LineagePlace[] // Links that it came to
     runs: LineageRun[] // Runs on the way back, the nearest first

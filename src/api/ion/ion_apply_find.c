@@ -341,6 +341,22 @@ static weir_status find_models(struct ion_apply *apply, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/** A detector that is named alone is whatever version is the newest: nobody is asked, and nothing is tried before. */
+static void warn_of_newest(struct ion_apply *apply, const char *place,
+                           const struct weir_ion_doc_pipeline *pipeline)
+{
+    const char *name = pipeline->detector;
+    if (pipeline->detector_alias == NULL && pipeline->detector_version == 0) {
+        ion_apply_warn(apply,
+                       weir_arena_printf(apply->call->arena,
+                                         "%s: \"%s\" is its newest version: each new one finds for "
+                                         "\"%s\" at once, with no policy between. To decide which "
+                                         "does, name a version (%s/2) or an alias (%s@best, set by "
+                                         "`weir model alias %s best 2`)",
+                                         place, name, pipeline->name, name, name, name));
+    }
+}
+
 /** The version that each pipeline's detector names; a fixed one must be there, another may come later. */
 static weir_status find_detectors(struct ion_apply *apply, struct weir_txn *txn,
                                   struct weir_error *err)
@@ -363,6 +379,7 @@ static weir_status find_detectors(struct ion_apply *apply, struct weir_txn *txn,
         char *place = weir_arena_printf(arena, "$.pipelines[%zu].stages: detect", i);
         WEIR_TRY(check_model(apply, place, name, &model,
                              weir_model_get(txn, name, arena, &model, &ignored), err));
+        warn_of_newest(apply, place, pipeline);
         if (pipeline->detector_alias != NULL) {
             WEIR_TRY(find_alias(txn, name, pipeline->detector_alias, &number, err));
             if (number == 0) { /* What the alias comes to name will come. */

@@ -684,6 +684,37 @@ START_TEST(approvals_are_counted_by_people_and_roles)
 
 END_TEST
 
+/* Does the answer to the document, with this detector, warn so? */
+static bool warns(const char *query, const char *detector, const char *part)
+{
+    bool is_warned = false;
+    EXPECT(
+        200,
+        "POST " API "/ions%s\n\n{\"name\":\"door\",\"pipelines\":[{\"name\":\"learn\",\"type\":"
+        "\"training\",\"dataset\":\"staff\",\"model\":\"face-embed\"},{\"name\":\"see\",\"type\":"
+        "\"prediction\",\"source\":{\"kind\":\"http\"},\"gallery\":{\"dataset\":\"staff\"},"
+        "\"stages\":[\"decode\",{\"kind\":\"detect\",\"model\":\"%s\"},\"align\",\"judge\","
+        "\"embed\",\"match\",\"decide\"]}],\"links\":[{\"from\":\"learn\",\"to\":\"see\"}]}",
+        query, detector);
+    for (size_t i = 0; i < json_array_size(said("warnings")); i++) {
+        const char *warning = json_string_value(json_array_get(said("warnings"), i));
+        is_warned = is_warned || strstr(warning, part) != NULL;
+    }
+    return is_warned;
+}
+
+START_TEST(a_detector_that_is_the_newest_version_is_warned_of_with_the_cure)
+{
+    static const char cure[] = "no policy between. To decide which does, name a version (sorter/2) "
+                               "or an alias (sorter@best";
+    push(1, "{\"picture\":{},\"output_kind\":\"logits\"}");
+    ck_assert(warns("?dry_run=1", "sorter", cure));
+    ck_assert(warns("", "sorter", cure));
+    ck_assert(!warns("", "sorter@best", cure));
+}
+
+END_TEST
+
 /* A role that an admin defined is named by a policy as one of Weir's own is. */
 START_TEST(a_custom_role_approves_where_a_policy_names_it)
 {
@@ -719,6 +750,7 @@ START_TEST(a_custom_role_approves_where_a_policy_names_it)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_changes_nothing,
+                    a_detector_that_is_the_newest_version_is_warned_of_with_the_cure,
                     a_custom_role_approves_where_a_policy_names_it,
                     a_document_of_wrong_form_is_refused_whole,
                     a_dry_run_says_what_would_come_of_it_and_changes_nothing,

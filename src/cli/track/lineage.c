@@ -288,6 +288,12 @@ static void print_places(const struct tree *tree, int depth)
     {
         print_place(tree, one, depth);
     }
+    json_array_foreach(json_object_get(tree->answer, "finders"), i, one)
+    {
+        tell(
+            tree, depth, one,
+            "finds for {ion} / {pipeline}{since_ms? since {since_ms}}{until_ms? until {until_ms}}");
+    }
     json_array_foreach(json_object_get(tree->answer, "deployments"), i, one)
     {
         line(depth, "deployment %s", json_string_value(one));
@@ -335,6 +341,10 @@ static void print_decision(const struct tree *tree)
         print_origin(tree, json_object_get(answer, "version"), 2);
     } else if (is_there(answer, "place")) {
         print_place(tree, json_object_get(answer, "place"), 1);
+    }
+    if (is_there(answer, "detector")) {
+        tell(tree, 1, answer, "found by {detector.model} v{detector.version}");
+        print_origin(tree, json_object_get(answer, "detector"), 2);
     }
     if (json_is_object(gallery)) {
         print_back(tree,

@@ -180,6 +180,14 @@ static weir_status add_served(struct way *way, struct weir_error *err)
     return WEIR_OK;
 }
 
+static weir_status add_detector(struct way *way, struct weir_error *err)
+{
+    const struct weir_model_version *detector;
+    WEIR_TRY(lineage_detector_of(way->lineage, way->decision, &detector, err));
+    way->out->detector = detector;
+    return detector != NULL ? add_version(way->lineage, detector, err) : WEIR_OK;
+}
+
 static weir_status add_person(struct way *way, struct weir_error *err)
 {
     struct weir_txn *txn = way->lineage->txn;
@@ -234,6 +242,7 @@ weir_status control_lineage_decision(struct weir_txn *txn, const char *id, struc
     struct way way = {&lineage, &decision, &found};
     WEIR_TRY(add_person(&way, err));
     WEIR_TRY(add_served(&way, err));
+    WEIR_TRY(add_detector(&way, err));
     WEIR_TRY(add_revision(&way, err));
     WEIR_TRY(lineage_go_back(&lineage, err));
     found.found = found_by(&lineage);
@@ -270,8 +279,9 @@ weir_status control_lineage_version(struct weir_txn *txn, const char *model, int
 {
     struct lineage lineage = {.txn = txn, .arena = arena};
     struct weir_model_version row;
+    struct control_lineage_finder *finders;
     char **deployments;
-    size_t n;
+    size_t n, n_finders;
     WEIR_TRY(lineage_version_row(&lineage, model, version, &row, err));
     WEIR_TRY(add_version(&lineage, &row, err));
     WEIR_TRY(lineage_go_back(&lineage, err));
@@ -280,9 +290,11 @@ weir_status control_lineage_version(struct weir_txn *txn, const char *model, int
         txn, sql_deployments,
         WEIR_BINDS(WEIR_BIND_TEXT("model", row.model), WEIR_BIND_INT("version", row.version)),
         arena, &deployments, &n, err));
-    *out = WEIR_VIEW_JSON(control_version_lineage, .version = &row, .deployments = deployments,
-                          .n_deployments = n, .places = lineage.places,
-                          .n_places = lineage.n_places, .found = found_by(&lineage));
+    WEIR_TRY(lineage_finders(&lineage, &row, &finders, &n_finders, err));
+    *out =
+        WEIR_VIEW_JSON(control_version_lineage, .version = &row, .deployments = deployments,
+                       .n_deployments = n, .places = lineage.places, .n_places = lineage.n_places,
+                       .finders = finders, .n_finders = n_finders, .found = found_by(&lineage));
     return WEIR_OK;
 }
 

@@ -114,6 +114,16 @@ weir_status lineage_add_places(struct lineage *lineage, const struct weir_model_
 weir_status lineage_add_galleries(struct lineage *lineage, const char *dataset, int64_t version,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The version that found for a pipeline when it decided; *out NULL: none did, or it is not known, which is said then. */
+weir_status lineage_detector_of(struct lineage *lineage, const struct weir_decision *decision,
+                                const struct weir_model_version **out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The pipelines that find with a version, or did, in the arena. */
+weir_status lineage_finders(struct lineage *lineage, const struct weir_model_version *version,
+                            struct control_lineage_finder **out, size_t *out_n,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /** From a dataset version to runs, dataset versions, model versions, links and galleries. */
 weir_status lineage_go_forward(struct lineage *lineage, const char *dataset, int64_t version,
                                struct weir_error *err) WEIR_MUST_CHECK;
