@@ -4,8 +4,8 @@
  *
  * A camera *sees* while its frames come, is *unwell* if they come and are dark, frozen, covered …, or its clock is wrong, and is
  * *lost* since the last frame until the next, however often it is tried. Before the first frame and before anything has failed it is
- * *connecting*. Whose replica does not report is *unknown*, and so is a camera that only decisions name (sources of files and
- * requests have no list of cameras).
+ * *connecting*. It is *unknown* if its replica does not report, or if only decisions name it (sources of files and requests have no
+ * list of cameras).
  */
 #ifndef WEIR_ION_CAMERA_H
 #define WEIR_ION_CAMERA_H
@@ -20,39 +20,40 @@
 /** Decisions are counted over this time, in minutes: the present one and those before it. */
 #define WEIR_CAMERA_RECENT_MIN 30
 
-/** Of an ION, that its document does not name: those with the first names. */
+/** So many that its document does not name are listed for an ION: those with the first names. */
 #define WEIR_CAMERAS_DECIDED_MAX 1000
 
 struct weir_ion_camera {
     char *id; /**< "ION:PIPELINE:CAMERA" */
     char *project, *ion, *pipeline, *name;
-    char *kind;       /**< Of the source. */
-    char *replica;    /**< That takes its frames; NULL: none reports it. */
-    char *mode;       /**< Of the ION. */
+    char *kind;       /**< The source's. */
+    char *replica;    /**< It takes the frames; NULL: none reports the camera. */
+    char *mode;       /**< The ION's. */
     char *state;      /**< "sees", "unwell", "lost", "connecting" or "unknown". */
     int64_t since_ms; /**< When that began; 0: not known. */
     char *error;      /**< Why it was lost, in its own words; NULL: it is not, or does not say. */
     char *cure;       /**< What to do; NULL: nothing. */
     char *health;     /**< JSON: what is not well, a list of names; "[]": nothing. */
     double fps;       /**< Frames a second that are taken; NaN: not known. */
-    double fps_expected;   /**< That the document asks for, else that it sends; NaN: not known. */
-    int64_t width, height; /**< WEIR_INT_NONE: not known, as of the next two. */
-    char *codec;           /**< NULL: not known. */
-    int64_t age_ms;        /**< Of its newest frame when it was reported. */
-    int64_t clock_off_ms;  /**< Its clock is ahead by so much. */
-    int64_t frames;        /**< Since the replica started, as all counts. */
-    int64_t dropped;       /**< The replica was behind. */
-    int64_t damaged, lost; /**< Not to be decoded; packets that did not come. */
-    int64_t n_decided; /**< In the last WEIR_CAMERA_RECENT_MIN minutes, by the decisions' times. */
-    int64_t n_unknown; /**< Of these those that knew nobody. */
-    int64_t last_decision_ms; /**< Of the ION and a camera of this name; 0: there is none. */
+    /** Frames a second that the document asks for, else that the camera sends; NaN: not known. */
+    double fps_expected;
+    int64_t width, height;    /**< WEIR_INT_NONE: not known; so for the next two. */
+    int64_t age_ms;           /**< How old its newest frame was when it was reported. */
+    int64_t clock_off_ms;     /**< Its clock is ahead by so much. */
+    char *codec;              /**< NULL: not known. */
+    int64_t frames;           /**< Since the replica started, as all counts. */
+    int64_t dropped;          /**< The replica was behind. */
+    int64_t damaged, lost;    /**< Not to be decoded; packets that did not come. */
+    int64_t n_decided;        /**< In the last WEIR_CAMERA_RECENT_MIN minutes. */
+    int64_t n_unknown;        /**< Among these, those that knew nobody. */
+    int64_t last_decision_ms; /**< By the ION, about a camera with this name; 0: there is none. */
     int64_t reported_ms;      /**< 0: never. */
     /* For alerts (watch/cameras.h). */
-    int64_t lost_ms,
-        unwell_ms; /**< Since when it gives no frames, or what is not well; 0: it is not so. A file that is over is not
-                                    lost by this: it has given all its frames. */
-    int64_t lost_after_ms,
-        unwell_after_ms; /**< So long it may be: of the source's options; 0: for ever. */
+    /** Since when it gives no frames; 0: it does, or is a file that is over: that has given all. */
+    int64_t lost_ms;
+    int64_t unwell_ms; /**< Since when it is unwell; 0: it is not. */
+    /** It may be so for so long, by the source's options; 0: for ever. */
+    int64_t lost_after_ms, unwell_after_ms;
 };
 
 extern const struct weir_resource weir_ion_camera_resource;

@@ -16,13 +16,13 @@ struct weir_ion_source {
     char *ion, *pipeline;
     char *replica;     /**< NULL: none has reported. */
     char *role;        /**< "source", "sink", "door" or "server". */
-    char *name;        /**< Of a door its name, else its kind; "server". */
-    char *kind;        /**< NULL: of the server. */
+    char *name;        /**< A door's name, else the kind; "server". */
+    char *kind;        /**< NULL: it is the server. */
     char *state;       /**< "connected", "lost" or "unknown". */
     int64_t since_ms;  /**< When that began; 0: not known. */
     char *error;       /**< The last, also of one that is connected again; NULL: there was none. */
-    int64_t n_taken;   /**< Decisions, or of a source frames, since the replica started. */
-    int64_t n_refused; /**< Of these those that were refused. */
+    int64_t n_taken;   /**< Decisions, or a source's frames, since the replica started. */
+    int64_t n_refused; /**< Decisions that it refused. */
     int64_t reported_ms; /**< 0: never. */
 };
 

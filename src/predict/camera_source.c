@@ -39,8 +39,8 @@ struct source {
     struct contact contact;
     struct eye *eyes; /**< As they are from the start on, but for `video`. */
     size_t n;
-    pthread_mutex_t
-        lock; /**< Guards `video` of each, for the status reads what close ends; and since when they are unwell. */
+    /** Guards `video` of each, for the status reads what close ends; and since when they are unwell. */
+    pthread_mutex_t lock;
 };
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -263,7 +263,7 @@ static json_t *time_or_null(int64_t time_ms)
     return time_ms != 0 ? json_string(text) : json_null();
 }
 
-/* What is wrong with its pictures, or with its clock: the first that holds. Of a camera that is lost nothing is known. */
+/* What is wrong with its pictures, or with its clock: the first that holds. Nothing is known of a camera that is lost. */
 static void add_health(struct eye *eye, const struct weir_video_status *at, json_t *json)
 {
     bool is_live = at->state == WEIR_VIDEO_IS_LIVE;

@@ -61,12 +61,11 @@ struct weir_video_config {
 struct weir_video_status {
     enum weir_video_state state;
     int64_t since_ms; /**< Wall clock. */
-    int64_t
-        lost_ms; /**< Wall clock since when it has been lost, however often it was tried since; 0: it is not. */
-    char why
-        [WEIR_VIDEO_TEXT_BYTES]; /**< It was lost last, without control characters; "": it never was. */
-    weir_status cause;           /**< What that was. */
-    char codec[32];              /**< "": nothing has come yet. */
+    /** Wall clock since when it has been lost, however often it was tried since; 0: it is not. */
+    int64_t lost_ms;
+    char why[WEIR_VIDEO_TEXT_BYTES]; /**< It was lost last: no control characters; "": never. */
+    weir_status cause;               /**< What that was. */
+    char codec[32];                  /**< "": nothing has come yet. */
     int64_t n_frames, n_connections; /**< In all. */
     int64_t last_ms;                 /**< Wall clock when the last frame came; 0: none has. */
     struct weir_video_frame frame;   /**< The last. */

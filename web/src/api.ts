@@ -261,15 +261,15 @@ export interface Camera {
     fps_expected: number | null // Frames a second that the document asks for, else that the camera sends (1/s)
     frames: number // Frames that came since the replica started, as all of these
     health: string[] // What is not well: dark, dazzled, frozen, covered, blurred, moved, clock
-    height: number | null // Of its frames, in pixels
+    height: number | null // Height of its frames, in pixels
     id: string // ION:PIPELINE:CAMERA
     ion: string // ION
     kind: string // Kind of its source
     last_decision_ms: Time | null // The newest decision of the ION about a camera of this name (ms)
     lost: number // Packets that did not come
-    mode: string // Of the ION: production or sandbox
+    mode: string // How the ION runs: production or sandbox
     n_decided: number // Decisions of the last 30 minutes
-    n_unknown: number // Of these, those about people whom nobody knows
+    n_unknown: number // Decisions among these about people whom nobody knows
     name: string // What decisions call it
     pipeline: string // Pipeline that decides about its frames
     project: string // Project of the ION
@@ -278,7 +278,7 @@ export interface Camera {
     since_ms: Time | null // When that began (ms)
     /** sees; unwell, if its frames come and health says what is wrong; lost; connecting, for the first time; unknown, if no replica reports it */
     state: string
-    width: number | null // Of its frames, in pixels
+    width: number | null // Width of its frames, in pixels
 }
 
 /** GET /ions/{name}/candidates */
@@ -454,7 +454,7 @@ export interface Connection {
     kind: string | null // Its kind
     n_refused: number // Decisions that it refused
     n_taken: number // Decisions that it took, or frames that it gave, since the replica started
-    name: string | null // Of a door its name, else its kind
+    name: string | null // A door's name, else the kind
     pipeline: string // Pipeline
     replica: string | null // Replica that reports it
     reported_ms: Time | null // When its replica reported last (ms)
@@ -1233,7 +1233,7 @@ export interface LineageDecisions {
 
 export interface LineageFinder {
     ion: string // ION
-    pipeline: string // Prediction pipeline whose stages find with it
+    pipeline: string // Prediction pipeline that finds with it
     since_ms: Time | null // From when on
     until_ms: Time | null // Until when; null: now
 }

@@ -14,7 +14,7 @@
 #define WEIR_CAMERA_MASKS_MAX       16
 #define WEIR_CAMERA_MASK_POINTS_MAX 32
 #define WEIR_CAMERA_FPS_MAX         120
-#define WEIR_CAMERA_CLOCK_OFF_MS    5000 /**< A camera whose clock is off by more has a wrong one. */
+#define WEIR_CAMERA_CLOCK_OFF_MS    5000 /**< A clock that is off by more is wrong. */
 
 /** Options of the source, of all kinds of video; each kind takes a part of them. */
 struct weir_source_video {

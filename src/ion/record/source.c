@@ -13,7 +13,7 @@ static const struct weir_field source_fields[] = {
     WEIR_FIELD(weir_ion_source, pipeline,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Pipeline"),
     WEIR_FIELD(weir_ion_source, replica,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Replica that reports it"),
     WEIR_FIELD(weir_ion_source, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "source, sink, door or server"),
-    WEIR_FIELD(weir_ion_source, name,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Of a door its name, else its kind"),
+    WEIR_FIELD(weir_ion_source, name,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "A door's name, else the kind"),
     WEIR_FIELD(weir_ion_source, kind,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its kind"),
     WEIR_FIELD(weir_ion_source, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "connected; lost; unknown, if its replica does not report"),
     WEIR_FIELD(weir_ion_source, since_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When that began"),
@@ -31,7 +31,7 @@ const struct weir_resource weir_ion_source_resource =
 struct listing {
     const struct weir_ion_state *state;
     const struct weir_ion_doc_pipeline *doc;
-    char *kind; /**< Of the source. */
+    char *kind; /**< The source's. */
     int64_t now_ms;
     struct weir_arena *arena;
     struct weir_ion_source *items;
