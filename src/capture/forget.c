@@ -45,6 +45,24 @@ static bool rename_in(const struct forgetting *forgetting, json_t *row, const ch
     return is_named;
 }
 
+/* The same of all objects in it. */
+static bool rename_within(const struct forgetting *forgetting, json_t *value)
+{
+    bool is_named = json_is_object(value) && rename_in(forgetting, value, "person");
+    const char *member;
+    json_t *one;
+    size_t i;
+    json_object_foreach(value, member, one)
+    {
+        is_named = rename_within(forgetting, one) || is_named;
+    }
+    json_array_foreach(value, i, one)
+    {
+        is_named = rename_within(forgetting, one) || is_named;
+    }
+    return is_named;
+}
+
 /* Does a snapshot have its rows, and do they name people? */
 static bool names_people(const struct weir_noun *table)
 {
@@ -76,7 +94,10 @@ static bool change_row(const struct forgetting *forgetting, json_t *row, bool *o
     for (size_t i = 0; i < WEIR_ARRAY_LEN(forgets->renamed) && forgets->renamed[i] != NULL; i++) {
         is_named = rename_in(forgetting, row, forgets->renamed[i]) || is_named;
     }
-    return drop_picture(forgetting, row, is_named) || is_named || *out_goes;
+    bool is_changed = drop_picture(forgetting, row, is_named) || is_named || *out_goes;
+    return (forgets->frozen_within != NULL &&
+            rename_within(forgetting, json_object_get(row, forgets->frozen_within))) ||
+           is_changed;
 }
 
 static weir_status put_line(struct forgetting *forgetting, const char *line, size_t len,

@@ -30,6 +30,9 @@ static void add_people(void)
     sql("UPDATE decisions SET person = 'ada', image = 'aa11' WHERE id IN ('d2', 'd3')");
     sql("UPDATE decisions SET image = 'bb22' WHERE id = 'd4'");
     sql("UPDATE decisions SET person = 'bob', image = 'cc33' WHERE id = 'd6'");
+    sql("UPDATE decisions SET passage = '{\"nearest\":[{\"person\":\"bob\",\"score\":0.5},"
+        "{\"person\":\"ada\",\"score\":0.25}],\"frames\":[{\"person\":\"ada\"},{\"person\":null}]}'"
+        " WHERE id IN ('d2', 'd6')");
     sql("INSERT INTO ion_members (id, ion, person, list, actor, time_ms) VALUES"
         " ('x/ada', 'x', 'ada', 'allow', 'ann', 1), ('x/bob', 'x', 'bob', 'deny', 'ann', 1)");
     sql("INSERT INTO feedback (decision, seq, ion, pipeline, camera, model_version, decided, truth,"
@@ -149,7 +152,7 @@ START_TEST(the_rows_of_the_person_change_and_all_else_stays_byte_for_byte)
         }
         ck_assert_msg(strstr(text_of(&after, name), "\"ada\"") == NULL, "%s", name);
     }
-    ck_assert_int_eq(result.n_changed, 7); /* an entry of a list, 3 decisions, 3 of feedback */
+    ck_assert_int_eq(result.n_changed, 8); /* an entry of a list, 4 decisions, 3 of feedback */
     ck_assert_int_eq(result.n_rows, made.n_rows - 1);
     ck_assert_int_eq(result.changed_ms, NOW_MS);
     ck_assert_ptr_nonnull(strstr(text_of(&before, "rows/decisions.jsonl"), "\"ada\""));
@@ -167,7 +170,7 @@ START_TEST(the_sums_are_right_and_the_manifest_says_that_it_was_changed)
     ck_assert_int_eq(weir_snapshot_verify(file, &fixture.err), WEIR_OK);
     const json_t *marks = json_object_get(weir_snapshot_manifest(file), "forgotten");
     ck_assert_uint_eq(json_array_size(marks), 1);
-    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(marks, 0), "rows")), 7);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(marks, 0), "rows")), 8);
     weir_snapshot_close(file);
     char *path = weir_snapshot_path(&capture, made.id, &fixture.arena);
     struct stat facts;

@@ -41,6 +41,7 @@ struct weir_decision {
     int64_t pack;    /**< Where the face lies (blob/pack.h); 0: in a blob, or nowhere. */
     int64_t pack_offset;
     int64_t pack_bytes;
+    int64_t film_bytes; /**< The last so many of these are a passage's film. */
 };
 
 struct weir_health_report {

@@ -181,6 +181,7 @@ static struct {
     struct serving_slot slot;
     struct intake *intake;
     struct outbox *outbox;
+    struct pictures *pictures;
     struct outbox_reader *reader;
     struct engine *engine;
     json_t *photos;
@@ -271,8 +272,10 @@ static void start(const char *list)
     it.spec.host.replica = (char *)"job-0";
     serving_slot_init(&it.slot);
     it.intake = intake_create(&limits);
-    const struct outbox_config outbox = {.dir = test_path(&dir, "outbox"),
-                                         .on_durable = on_durable};
+    ck_assert_int_eq(pictures_open(test_path(&dir, "images"), PICTURES_MAX, &it.pictures, &err),
+                     WEIR_OK);
+    const struct outbox_config outbox = {
+        .dir = test_path(&dir, "outbox"), .on_durable = on_durable, .pictures = it.pictures};
     ck_assert_msg(outbox_open(&outbox, &it.outbox, &err) == WEIR_OK, "%s", err.message);
     const struct engine_config engine = {.spec = &it.spec,
                                          .intake = it.intake,
@@ -290,6 +293,7 @@ static void stop(void)
     engine_stop(it.engine);
     (void)outbox_flush(it.outbox, 10000);
     outbox_close(it.outbox);
+    pictures_close(it.pictures);
     serving_slot_fini(&it.slot);
     intake_destroy(it.intake);
 }
@@ -491,6 +495,94 @@ static size_t count_of(const json_t *decisions, const char *person)
     return n;
 }
 
+/* A picture of the file: a JPEG of the side that people are shown. */
+static void check_jpeg(const char *data, size_t len)
+{
+    struct weir_image image;
+    ck_assert_msg(weir_image_decode(data, len, &image, &err) == WEIR_OK, "%s", err.message);
+    ck_assert_int_le(WEIR_MAX(image.width, image.height), PICTURE_SIDE_MAX);
+    weir_image_fini(&image);
+}
+
+/* The file of a decision: its picture, and those of the other frames behind it. */
+static void check_pictures(const json_t *decision, const json_t *frames)
+{
+    char path[PICTURE_PATH_BYTES], *data, digest[WEIR_SHA256_TEXT_BYTES];
+    const json_t *frame;
+    size_t i, len, at, n_film = 0;
+    (void)snprintf(path, sizeof path, "%s",
+                   test_path(&dir, "images/%s.jpg", test_text(decision, "id")));
+    ck_assert_int_eq(weir_file_read(path, 1 << 20, &arena, &data, &len, &err), WEIR_OK);
+    json_array_foreach(frames, i, frame)
+    {
+        ck_assert_int_eq(json_is_true(json_object_get(frame, "is_best")),
+                         test_int(frame, "bytes") == 0);
+        n_film += (size_t)test_int(frame, "bytes");
+    }
+    ck_assert_uint_lt(n_film, len);
+    at = len - n_film;
+    check_jpeg(data, at);
+    weir_sha256(data, at, digest);
+    ck_assert_str_eq(digest, test_text(decision, "image"));
+    json_array_foreach(frames, i, frame)
+    {
+        size_t bytes = (size_t)test_int(frame, "bytes");
+        if (bytes > 0) {
+            check_jpeg(data + at, bytes);
+        }
+        at += bytes;
+    }
+}
+
+/* Whoever walked there at the time of a frame is in its box. */
+static void check_film(const json_t *decision, int i_walker)
+{
+    const json_t *passage = json_object_get(decision, "passage"), *frame;
+    const json_t *frames = json_object_get(passage, "frames");
+    size_t i, n_best = 0;
+    int64_t before_ms = INT64_MIN, time_ms, n_seen = test_int(passage, "n_frames"), n_even = n_seen;
+    while (n_even > FILM_FRAMES - 1) {
+        n_even = (n_even + 1) / 2;
+    }
+    ck_assert_int_ge((int64_t)json_array_size(frames), n_even);
+    ck_assert_int_le((int64_t)json_array_size(frames), n_even + 1);
+    json_array_foreach(frames, i, frame)
+    {
+        const json_t *box = json_object_get(frame, "box");
+        ck_assert_int_eq(weir_time_parse(test_text(frame, "time_ms"), &time_ms), WEIR_OK);
+        ck_assert_int_gt(time_ms, before_ms);
+        int step = (int)((time_ms - walk_begins(i_walker)) / FRAME_MS);
+        ck_assert_double_eq_tol(json_number_value(json_object_get(box, "x")), 2 + 4 * (step / 2),
+                                STRIDE + 2);
+        bool is_best = json_is_true(json_object_get(frame, "is_best"));
+        n_best += is_best;
+        ck_assert(!is_best ||
+                  json_number_value(json_object_get(box, "x")) ==
+                      json_number_value(json_object_get(json_object_get(decision, "box"), "x")));
+        before_ms = time_ms;
+    }
+    ck_assert_uint_eq(n_best, 1);
+    check_pictures(decision, frames);
+}
+
+/* Five people at most, most like first; somebody who is known is the first of them. */
+static void check_nearest(const json_t *decision)
+{
+    const json_t *nearest = json_object_get(json_object_get(decision, "passage"), "nearest"), *near;
+    double before = 1.001;
+    size_t i;
+    ck_assert_uint_eq(json_array_size(nearest), DECISION_NEAREST);
+    json_array_foreach(nearest, i, near)
+    {
+        double score = json_number_value(json_object_get(near, "score"));
+        ck_assert_double_le(score, before);
+        before = score;
+    }
+    const char *person = test_text(decision, "person");
+    ck_assert(person[0] == '\0' ||
+              strcmp(person, test_text(json_array_get(nearest, 0), "person")) == 0);
+}
+
 START_TEST(each_passage_is_decided_once_with_the_frames_it_rests_on)
 {
     int64_t end = walk_begins(N_WALKERS) + 3000;
@@ -516,6 +608,9 @@ START_TEST(each_passage_is_decided_once_with_the_frames_it_rests_on)
                                                                             : 20);
         ck_assert_int_le(test_int(passage, "n_frames"), WALK_MS / FRAME_MS);
         ck_assert_int_ge(test_int(passage, "n_counted"), test_int(passage, "n_named"));
+        ck_assert_int_eq(test_int(json_object_get(passage, "rule"), "m"), 3);
+        check_film(one, (int)i);
+        check_nearest(one);
     }
     json_decref(all);
 }

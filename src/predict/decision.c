@@ -16,6 +16,9 @@ struct decision *decision_create(void)
 void decision_destroy(struct decision *decision)
 {
     if (decision != NULL) {
+        if (decision->passage != NULL) {
+            film_fini(&decision->passage->film);
+        }
         weir_arena_fini(&decision->arena);
         free(decision);
     }
@@ -91,9 +94,54 @@ static json_t *quality_of(const struct decision *decision)
     return json;
 }
 
+static json_t *time_of(int64_t time_ms)
+{
+    char text_of_it[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(time_ms, text_of_it);
+    return json_string(text_of_it);
+}
+
+static json_t *frame_of(const struct film *film, size_t i)
+{
+    const struct film_frame *frame = &film->frames[i];
+    const struct weir_box *box = &frame->box;
+    return json_pack("{s:o,s:o,s:o,s:b,s:o,s:{s:f,s:f,s:f,s:f},s:b,s:I}", "time_ms",
+                     time_of(frame->time_ms), "score", number(frame->score), "person",
+                     text(frame->person), "counts", frame->is_counted, "why", text(frame->why),
+                     "box", "x", (double)box->x, "y", (double)box->y, "w", (double)box->w, "h",
+                     (double)box->h, "is_best", i == film->i_best, "bytes",
+                     (json_int_t)frame->jpeg_bytes);
+}
+
+static json_t *frames_of(const struct film *film)
+{
+    json_t *frames = json_array();
+    for (size_t i = 0; i < film->n; i++) {
+        json_array_append_new(frames, frame_of(film, i));
+    }
+    return frames;
+}
+
+static json_t *nearest_of(const struct decision_passage *passage)
+{
+    json_t *nearest = json_array();
+    for (size_t i = 0; i < passage->n_nearest; i++) {
+        const struct decision_near *near = &passage->nearest[i];
+        json_array_append_new(nearest, json_pack("{s:o,s:o}", "person", text(near->person), "score",
+                                                 number(near->score)));
+    }
+    return nearest;
+}
+
+static json_t *rule_of(const struct decision_rule *rule)
+{
+    return json_pack("{s:I,s:I,s:f,s:f,s:I}", "n", (json_int_t)rule->n, "m", (json_int_t)rule->m,
+                     "accept", rule->accept, "deny", rule->deny, "gone_ms",
+                     (json_int_t)rule->gone_ms);
+}
+
 static json_t *passage_of(const struct decision_passage *passage)
 {
-    char first[WEIR_TIME_TEXT_BYTES], last[WEIR_TIME_TEXT_BYTES];
     if (passage == NULL) {
         return json_null();
     }
@@ -101,12 +149,12 @@ static json_t *passage_of(const struct decision_passage *passage)
     for (size_t i = 0; i < passage->n_refused; i++) {
         json_object_set_new(refused, passage->refused[i].why, json_integer(passage->refused[i].n));
     }
-    weir_time_format(passage->first_ms, first);
-    weir_time_format(passage->last_ms, last);
-    return json_pack("{s:s,s:s,s:s,s:I,s:I,s:I,s:o}", "id", passage->id, "first", first, "last",
-                     last, "n_frames", (json_int_t)passage->n_frames, "n_counted",
-                     (json_int_t)passage->n_counted, "n_named", (json_int_t)passage->n_named,
-                     "refused", refused);
+    return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:o,s:o,s:o,s:o}", "id", passage->id, "first",
+                     time_of(passage->first_ms), "last", time_of(passage->last_ms), "n_frames",
+                     (json_int_t)passage->n_frames, "n_counted", (json_int_t)passage->n_counted,
+                     "n_named", (json_int_t)passage->n_named, "refused", refused, "rule",
+                     rule_of(&passage->rule), "nearest", nearest_of(passage), "frames",
+                     frames_of(&passage->film));
 }
 
 json_t *decision_to_json(const struct decision *decision)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/uuid.h"
 #include "predict/decide.h"
+#include "predict/film.h"
 #include "vision/face.h"
 
 #include <stdbool.h>
@@ -17,6 +18,20 @@ struct decision_label {
     double score;
 };
 
+#define DECISION_NEAREST 5
+
+/** Somebody whom the best frame is like. */
+struct decision_near {
+    const char *person;
+    double score;
+};
+
+/** What the stage "track" said when it was decided. */
+struct decision_rule {
+    int64_t n, m, gone_ms;
+    double accept, deny;
+};
+
 /** The frames that a passage's decision rests on. */
 struct decision_passage {
     const char *id; /**< Unique within the camera. */
@@ -24,6 +39,11 @@ struct decision_passage {
     int64_t n_frames, n_counted, n_named; /**< Seen, compared, and those that name the person. */
     const struct decision_refusal *refused;
     size_t n_refused;
+    struct decision_rule rule;
+    const struct decision_near *nearest; /**< Most like first. */
+    size_t n_nearest;                    /**< At most DECISION_NEAREST. */
+    /** Frames of it, with their pictures, which are the decision's. The best frame's is not here: it is the decision's own. */
+    struct film film;
 };
 
 /** Frames that were not compared. */
@@ -55,8 +75,8 @@ struct decision {
     bool has_quality;
     struct weir_face_quality quality; /**< The face's, if has_quality. */
     const char *refused; /**< Why it was not compared, or not found; a literal or NULL. */
-    const struct decision_passage *passage; /**< NULL: of one frame. */
-    bool is_sandbox;                        /**< It is tried: the decision has no effect. */
+    struct decision_passage *passage;   /**< NULL: of one frame. */
+    bool is_sandbox;                    /**< It is tried: the decision has no effect. */
     char image[WEIR_SHA256_TEXT_BYTES]; /**< The sum of its picture, which is kept; "": none is. */
     struct weir_arena arena;            /**< Holds texts that nothing else keeps. */
 };

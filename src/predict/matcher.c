@@ -59,6 +59,41 @@ void match_each(const struct templates *templates, const float *probe, size_t n_
     }
 }
 
+/* The place of a person among n; n: it has none. */
+static size_t place_of(const struct match *matches, size_t n, int32_t person)
+{
+    size_t i = 0;
+    while (i < n && matches[i].person != person) {
+        i++;
+    }
+    return i;
+}
+
+size_t match_nearest(const struct templates *templates, const float *probe, size_t k,
+                     struct match *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < templates->n; i++) {
+        struct match match = {.person = templates->persons[i], .i_template = i};
+        match.score = match_cosine(templates->vectors + i * templates->dim, probe, templates->dim);
+        if (n == k && !(n > 0 && match.score > out[n - 1].score)) {
+            continue;
+        }
+        /* One that has been pushed out was worse than all that stay: it comes back only by a better template. */
+        size_t place = place_of(out, n, match.person);
+        if (place < n && !(match.score > out[place].score)) {
+            continue;
+        }
+        n += place == n && n < k;
+        place = place < n ? place : n - 1;
+        for (; place > 0 && match.score > out[place - 1].score; place--) {
+            out[place] = out[place - 1];
+        }
+        out[place] = match;
+    }
+    return n;
+}
+
 struct match match_best_same(const struct templates *templates, const float *probe, int32_t person,
                              size_t i_excluded)
 {

@@ -34,6 +34,13 @@ struct match match_best(const struct templates *templates, const float *probe);
 void match_each(const struct templates *templates, const float *probe, size_t n_persons,
                 float *out_scores);
 
+/**
+ * The best of each of the k persons who are most like the probe, most like first; the first template wins a tie.
+ * @return How many there are: k at most. Cost: n · dim multiply-adds.
+ */
+size_t match_nearest(const struct templates *templates, const float *probe, size_t k,
+                     struct match *out);
+
 /** As match_best, among the templates of `person` but i_excluded. */
 struct match match_best_same(const struct templates *templates, const float *probe, int32_t person,
                              size_t i_excluded);

@@ -61,6 +61,28 @@ static void check(struct match found, double wanted, const struct templates *all
         slow_cosine(all->vectors + found.i_template * all->dim, probe, all->dim), wanted, 1e-5);
 }
 
+/* The nearest k are those of all who have templates, sorted. */
+static void check_nearest(const struct templates *all, const float *each, size_t n_persons,
+                          size_t k)
+{
+    struct match nearest[7];
+    size_t n = match_nearest(all, probe, k, nearest), n_known = 0;
+    bool is_in[12] = {false};
+    for (size_t i = 0; i < n; i++) {
+        int32_t person = nearest[i].person;
+        ck_assert(!is_in[person]);
+        is_in[person] = true;
+        ck_assert_double_eq_tol(nearest[i].score, (double)each[person], 1e-5);
+        ck_assert_int_eq(all->persons[nearest[i].i_template], person);
+        ck_assert(i == 0 || nearest[i].score <= nearest[i - 1].score);
+    }
+    for (size_t p = 0; p < n_persons; p++) {
+        n_known += !isinf(each[p]);
+        ck_assert(is_in[p] || isinf(each[p]) || (double)each[p] <= nearest[n - 1].score + 1e-6);
+    }
+    ck_assert_uint_eq(n, n_known < k ? n_known : k);
+}
+
 START_TEST(best_matches_agree_with_brute_force_in_double)
 {
     const uint64_t seed = 20261;
@@ -85,6 +107,7 @@ START_TEST(best_matches_agree_with_brute_force_in_double)
             double wanted = slow_best(&all, 2, p, n);
             ck_assert(wanted < -1.5 ? isinf(each[p]) : fabs(each[p] - wanted) < 1e-5);
         }
+        check_nearest(&all, each, (size_t)n_persons, 1 + weir_rng_below(&rng, 7));
         check(match_best_same(&all, probe, person, excluded), slow_best(&all, 2, person, excluded),
               &all);
     }

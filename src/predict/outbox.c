@@ -71,22 +71,57 @@ static weir_status recover_index(struct outbox *outbox, struct weir_error *err)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-/* Keep the picture and name it in the decision. A picture that cannot be kept is left out. */
+/* Frames of a passage, behind the picture. One that cannot be encoded is left out. */
+static void encode_film(struct film *film, struct weir_buf *jpegs)
+{
+    struct weir_error ignored;
+    for (size_t i = 0; i < film->n; i++) {
+        struct film_frame *frame = &film->frames[i];
+        size_t before = jpegs->len;
+        if (frame->picture.pixels != NULL &&
+            picture_encode(&frame->picture, jpegs, &ignored) == WEIR_OK) {
+            frame->jpeg_bytes = jpegs->len - before;
+        } else {
+            jpegs->len = before;
+        }
+    }
+}
+
+/* A film is kept with the decision's picture, or not at all. */
+static void forget_film(struct decision *decision)
+{
+    for (size_t i = 0; decision->passage != NULL && i < decision->passage->film.n; i++) {
+        decision->passage->film.frames[i].jpeg_bytes = 0;
+    }
+}
+
+/* Keep the picture, and a film behind it, and name it in the decision. A picture that cannot be kept is left out. */
+static void keep_picture(struct outbox *outbox, struct outbox_item *item)
+{
+    struct weir_buf jpegs;
+    struct weir_error ignored;
+    struct decision *decision = item->decision;
+    weir_buf_init(&jpegs, PICTURE_MAX);
+    if (picture_encode(&item->picture, &jpegs, &ignored) == WEIR_OK) {
+        size_t len = jpegs.len;
+        if (decision->passage != NULL) {
+            encode_film(&decision->passage->film, &jpegs);
+        }
+        if (pictures_put(outbox->config.pictures, decision->id, jpegs.data, jpegs.len, &ignored) ==
+            WEIR_OK) {
+            weir_sha256(jpegs.data, len, decision->image);
+        } else {
+            forget_film(decision);
+        }
+    }
+    weir_buf_fini(&jpegs);
+}
+
 static void finish_picture(struct outbox *outbox, struct outbox_item *item)
 {
-    struct weir_buf jpeg;
-    struct weir_error ignored;
-    const char *id = item->decision->id;
-    if (item->picture.pixels == NULL || outbox->config.pictures == NULL) {
-        weir_image_fini(&item->picture);
-        return;
+    if (item->picture.pixels != NULL && outbox->config.pictures != NULL) {
+        keep_picture(outbox, item);
     }
-    weir_buf_init(&jpeg, PICTURE_MAX);
-    if (picture_encode(&item->picture, &jpeg, &ignored) == WEIR_OK &&
-        pictures_put(outbox->config.pictures, id, jpeg.data, jpeg.len, &ignored) == WEIR_OK) {
-        weir_sha256(jpeg.data, jpeg.len, item->decision->image);
-    }
-    weir_buf_fini(&jpeg);
     weir_image_fini(&item->picture);
 }
 
@@ -285,8 +320,10 @@ void outbox_close(struct outbox *outbox)
 void outbox_put(struct outbox *outbox, struct outbox_item *item)
 {
     struct weir_image *picture = &item->picture;
+    struct decision_passage *passage = item->decision->passage;
     size_t picture_bytes =
         (size_t)picture->width * (size_t)picture->height * (size_t)picture->channels;
+    picture_bytes += passage != NULL ? film_bytes(&passage->film) : 0;
     pthread_mutex_lock(&outbox->lock);
     while (outbox->n_queued == OUTBOX_QUEUE_MAX) {
         pthread_cond_wait(&outbox->changed, &outbox->lock);
@@ -294,6 +331,9 @@ void outbox_put(struct outbox *outbox, struct outbox_item *item)
     if (outbox->n_queued > 0 &&
         outbox->picture_bytes + picture_bytes > OUTBOX_QUEUE_PICTURE_BYTES) {
         weir_image_fini(picture);
+        if (passage != NULL) {
+            film_fini(&passage->film);
+        }
         picture_bytes = 0;
     }
     outbox->picture_bytes += picture_bytes;

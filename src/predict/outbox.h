@@ -56,7 +56,7 @@ struct outbox_item {
     /** What it borrows lives until it is durable. Its image is of the picture. */
     struct decision *decision;
     uint64_t received_ns;
-    struct weir_image picture; /**< To be kept as a small JPEG; zeroed: none. */
+    struct weir_image picture; /**< Kept as a small JPEG, a film behind it; zeroed: none. */
     void *ticket;              /**< Given to on_durable. */
 };
 

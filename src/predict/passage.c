@@ -28,7 +28,7 @@ struct going {
     struct named *named;
     size_t n_named, named_cap;
     struct decision_refusal refused[REFUSALS_MAX];
-    double worth; /**< The kept picture's. */
+    double embedding_worth; /**< The worth of the frame that the kept embedding is of. */
     bool is_decided, is_over, is_due;
 };
 
@@ -71,7 +71,8 @@ static void going_destroy(struct going *going)
         free(going->named[i].name);
     }
     free(going->named);
-    weir_image_fini(&going->told.picture);
+    film_fini(&going->told.film);
+    free(going->told.embedding);
     free(going);
 }
 
@@ -81,7 +82,8 @@ static struct going *going_create(struct passages *passages, const struct camera
     struct going *going = weir_xalloc(sizeof *going);
     *going = (struct going){
         .told = {.first_ms = time_ms, .brightness = NAN, .best = {.score = NAN, .threshold = NAN}},
-        .worth = -1};
+        .embedding_worth = -1};
+    film_init(&going->told.film);
     (void)snprintf(going->told.id, sizeof going->told.id, "%" PRId64 "-%" PRIu64, time_ms,
                    ++passages->n_begun);
     (void)snprintf(going->told.camera, sizeof going->told.camera, "%s", camera->name);
@@ -139,51 +141,95 @@ static double worth_of(const struct stage_object *object)
     return object->refused != NULL ? worth / 10 : worth;
 }
 
-/* A picture that cannot be kept is left out. */
-static void keep_picture(struct going *going, const struct stage_frame *at,
-                         const struct stage_object *object)
+/* What the decision says of its picture. */
+static void tell_best(struct passage *told, const struct stage_frame *at,
+                      const struct stage_object *object)
+{
+    told->box = object->detection.box;
+    told->n_boxes = (int64_t)at->n_objects;
+    told->quality = object->quality;
+    told->brightness = object->brightness;
+}
+
+/* One more frame of the film, with a picture if it is to stay. One that cannot be cut is no best one. */
+static void film(struct going *going, const struct stage_frame *at,
+                 const struct stage_object *object, struct film_frame *frame)
 {
     struct weir_error ignored;
-    struct weir_image picture;
+    struct film *film = &going->told.film;
     double worth = worth_of(object);
-    if (going->is_decided || !(worth > going->worth) ||
-        stage_object_show(&at->view, object, &picture, &ignored) != WEIR_OK) {
+    if (film_wants(film, worth) &&
+        stage_object_show(&at->view, object, &frame->picture, &ignored) != WEIR_OK) {
+        worth = -1;
+    }
+    if (worth > film->worth) {
+        tell_best(&going->told, at, object);
+    }
+    film_add(film, frame, worth);
+}
+
+/* The embedding of the best frame, for whom else it could be. */
+static void keep_embedding(struct going *going, const struct stage_frame *at,
+                           const struct stage_object *object)
+{
+    struct passage *told = &going->told;
+    const struct model *model = at->serving->model;
+    double worth = worth_of(object);
+    if (object->embedding == NULL || !(worth > going->embedding_worth)) {
         return;
     }
-    weir_image_fini(&going->told.picture);
-    going->told.picture = picture;
-    going->told.box = object->detection.box;
-    going->told.n_boxes = (int64_t)at->n_objects;
-    going->told.quality = object->quality;
-    going->told.brightness = object->brightness;
-    going->worth = worth;
+    if (told->dim != model->dim) {
+        free(told->embedding);
+        told->embedding = weir_xalloc(model->dim * sizeof *told->embedding);
+        told->dim = model->dim;
+    }
+    memcpy(told->embedding, object->embedding, model->dim * sizeof *told->embedding);
+    (void)snprintf(told->embedder, sizeof told->embedder, "%s", model->blob);
+    going->embedding_worth = worth;
+}
+
+/* Is it compared, what does it say? Its number of the frame's person; below 0: none. */
+static int32_t weigh(struct going *going, const struct passage_rules *rules,
+                     const struct stage_frame *at, const struct finding *finding, int64_t time_ms)
+{
+    struct weir_look_at look = {.time_ms = time_ms,
+                                .person = -1,
+                                .score = (float)finding->score,
+                                .threshold = (float)finding->threshold,
+                                .likelihood = NAN};
+    if (finding->name != NULL) {
+        look.person = number_of(going, finding);
+        look.is_barred = !finding->is_label && lists_bar(&at->serving->lists, finding->name);
+    }
+    (void)weir_evidence_add(&going->evidence, &rules->evidence, &look);
+    going->told.n_counted = going->evidence.n_counted;
+    going->told.n_named = going->evidence.n_named;
+    return look.person;
 }
 
 /* One more frame of it. */
 static void note(struct going *going, const struct passage_rules *rules,
                  const struct stage_frame *at, const struct stage_object *object, int64_t time_ms)
 {
-    const struct finding finding = object->finding;
+    const struct finding *finding = &object->finding;
     struct passage *told = &going->told;
+    struct film_frame frame = {
+        .time_ms = time_ms, .score = NAN, .why = object->refused, .box = object->detection.box};
     told->last_ms = time_ms;
     told->n_frames++;
-    keep_picture(going, at, object);
+    told->rules = *rules;
     if (object->refused != NULL) {
         count_refusal(going, object->refused);
-        return;
+    } else {
+        int32_t i = weigh(going, rules, at, finding, time_ms);
+        frame.score = finding->score;
+        frame.is_counted = finding->name != NULL;
+        frame.person = i >= 0 && finding->score >= finding->threshold ? going->named[i].name : NULL;
     }
-    struct weir_look_at look = {.time_ms = time_ms,
-                                .person = -1,
-                                .score = (float)finding.score,
-                                .threshold = (float)finding.threshold,
-                                .likelihood = NAN};
-    if (finding.name != NULL) {
-        look.person = number_of(going, &finding);
-        look.is_barred = !finding.is_label && lists_bar(&at->serving->lists, finding.name);
+    if (!going->is_decided) {
+        keep_embedding(going, at, object);
+        film(going, at, object, &frame);
     }
-    (void)weir_evidence_add(&going->evidence, &rules->evidence, &look);
-    told->n_counted = going->evidence.n_counted;
-    told->n_named = going->evidence.n_named;
 }
 
 /* What is told of one that is to be decided. */

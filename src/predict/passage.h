@@ -17,12 +17,16 @@
  * persons with a durable decision, and counts their time from the camera's first frame on, if the file is not older than
  * PASSAGES_AWAY_MAX_MS.
  *
+ * A passage keeps a film (film.h) until it is decided: what is shipped with the decision is what was there then. The frames of somebody
+ * who was known at once and went on walking are not in it.
+ *
  * There are at most PASSAGES_CAMERAS_MAX cameras: a further one takes the place of the one that has been silent for longest, and the
  * passages of that one end. One thread, the engine's.
  */
 #ifndef WEIR_PREDICT_PASSAGE_H
 #define WEIR_PREDICT_PASSAGE_H
 
+#include "predict/film.h"
 #include "predict/outbox.h"
 #include "predict/stage.h"
 #include "vision/evidence.h"
@@ -51,9 +55,13 @@ struct passage {
     int64_t n_boxes;     /**< Found in its frame. */
     struct weir_face_quality quality; /**< The best picture's; width 0: it was not judged. */
     double brightness;
-    struct weir_image picture; /**< The best; the stage that decides takes it. */
+    struct film film; /**< Until it is decided; the stage that decides takes the pictures. */
+    float *embedding; /**< The best frame's that has one, dim floats; NULL: none has. */
+    size_t dim;
+    char embedder[WEIR_SHA256_TEXT_BYTES]; /**< The blob of the model that made it. */
     const struct decision_refusal *refused;
     size_t n_refused;
+    struct passage_rules rules; /**< That its last frame was judged by. */
 };
 
 /** @param path  The file; NULL: nothing is kept over the process's end. @param outbox, intake  Borrowed. */

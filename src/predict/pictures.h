@@ -1,5 +1,6 @@
 /**
- * Pictures of decisions on their way to the console: small JPEG files named by the decision.
+ * Pictures of decisions on their way to the console: small JPEG files named by the decision. Behind the picture lie those of
+ * a passage's film, each as long as the decision says (`bytes` of its frames).
  *
  * A help for people, not part of the decision: at most `max` are kept, the oldest go first, and
  * they are not synced. Identifiers are UUIDv7, so their order is the order of time. Thread-safe.

@@ -99,6 +99,7 @@ weir_status refused_put(struct refused *refused, const json_t *decision, const c
 {
     json_t *kept = json_copy((json_t *)decision);
     json_object_del(kept, "picture");
+    json_object_del(kept, "film");
     json_object_set_new(kept, "refused", json_string(reason));
     char *text = json_dumps(kept, JSON_COMPACT);
     json_decref(kept);

@@ -19,7 +19,29 @@ struct sink {
     struct weir_client *client;
 };
 
-/* Put the picture beside what was decided. One that is not there any more is no reason to wait. */
+/* How many of a file's bytes are a film, behind the picture. */
+static size_t film_of(const json_t *decision, size_t len)
+{
+    const json_t *frame, *frames = json_object_get(json_object_get(decision, "passage"), "frames");
+    size_t i, n = 0;
+    json_array_foreach(frames, i, frame)
+    {
+        json_int_t bytes = json_integer_value(json_object_get(frame, "bytes"));
+        n += bytes > 0 ? WEIR_MIN((size_t)bytes, len) : 0;
+    }
+    return n < len ? n : 0;
+}
+
+/* Bytes as text, as a member. Returns the text's length. */
+static size_t add_bytes(json_t *decision, const char *member, const char *data, size_t len,
+                        struct weir_arena *arena)
+{
+    char *text = weir_arena_alloc(arena, WEIR_BASE64_TEXT_BYTES(len));
+    json_object_set_new(decision, member, json_string(weir_base64_encode(data, len, text)));
+    return WEIR_BASE64_TEXT_BYTES(len);
+}
+
+/* Put the pictures beside what was decided. What is not there any more is no reason to wait. */
 static void add_picture(const struct sink *sink, json_t *decision, size_t *out_bytes)
 {
     char path[PICTURE_PATH_BYTES];
@@ -29,16 +51,20 @@ static void add_picture(const struct sink *sink, json_t *decision, size_t *out_b
     struct weir_error ignored;
     const char *id = json_string_value(json_object_get(decision, "id"));
     const char *there = json_string_value(json_object_get(decision, "picture"));
+    const char *film_there = json_string_value(json_object_get(decision, "film"));
     *out_bytes = there != NULL ? strlen(there) : 0;
+    *out_bytes += film_there != NULL ? strlen(film_there) : 0;
     if (there != NULL || id == NULL || !json_is_string(json_object_get(decision, "image"))) {
         return;
     }
     weir_arena_init(&arena, 0);
     if (weir_file_read(pictures_path(sink->pictures, id, path), PICTURE_MAX_BYTES, &arena, &data,
                        &len, &ignored) == WEIR_OK) {
-        char *text = weir_arena_alloc(&arena, WEIR_BASE64_TEXT_BYTES(len));
-        json_object_set_new(decision, "picture", json_string(weir_base64_encode(data, len, text)));
-        *out_bytes = WEIR_BASE64_TEXT_BYTES(len);
+        size_t n_film = film_of(decision, len), n_picture = len - n_film;
+        *out_bytes = add_bytes(decision, "picture", data, n_picture, &arena);
+        if (n_film > 0) {
+            *out_bytes += add_bytes(decision, "film", data + n_picture, n_film, &arena);
+        }
     } else {
         json_object_set_new(decision, "image", json_null());
     }
@@ -98,6 +124,7 @@ static weir_status deliver(struct sink *sink, json_t *decisions, struct sink_out
     weir_status status = send_decisions(sink, part, err);
     json_t *first = json_array_get(part, 0);
     if (is_refusal(status) && outcome->n == 1 && json_object_del(first, "picture") == 0) {
+        json_object_del(first, "film");
         json_object_set_new(first, "image", json_null());
         status = send_decisions(sink, part, err);
     }

@@ -63,6 +63,7 @@ static void take_picture(struct test_server *server, json_t *decision)
         test_write_file(blob_path(server, digest, path), bytes, len);
         json_object_del(decision, "picture");
     }
+    ck_assert(picture != NULL || json_object_get(decision, "film") == NULL);
 }
 
 /* As the real server where a call or a decision is over one of its limits. */

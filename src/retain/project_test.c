@@ -355,7 +355,8 @@ START_TEST(pictures_go_as_their_project_says_though_packs_are_shared)
                          WEIR_OK);
         add_row(0, i, NOON_MS - i * HOUR_MS);
         sql("UPDATE decisions SET id = '%s', image = 'x', pack = %" PRId64
-            ", pack_offset = %" PRId64 ", pack_bytes = %" PRId64 " WHERE seq = %d",
+            ", pack_offset = %" PRId64 ", pack_bytes = %" PRId64 ", film_bytes = 200,"
+            " passage = '{\"frames\":[{\"has_picture\":true}]}' WHERE seq = %d",
             id, places[i].pack, places[i].offset, places[i].bytes, i + 1);
     }
     now_ms = weir_time_ms(); /* packs have the time of the machine */
@@ -377,6 +378,9 @@ START_TEST(pictures_go_as_their_project_says_though_packs_are_shared)
     }
     ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 35);
     ck_assert_int_eq(ask("SELECT count(*) FROM decisions WHERE image IS NOT NULL"), 28);
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions WHERE (image IS NOT NULL) ="
+                         " (film_bytes = 200 AND passage LIKE '%\"has_picture\":true%')"),
+                     35);
 }
 
 END_TEST

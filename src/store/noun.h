@@ -92,6 +92,7 @@ struct weir_forgets {
     const char *goes;          /**< In the table the row goes that has the name here. */
     const char *frozen_rename; /**< In snapshots alone. */
     const char *frozen_goes;   /**< In snapshots the row goes that has the name here. */
+    const char *frozen_within; /**< In snapshots: JSON in which every member "person" is renamed. */
     const char *picture;       /**< In snapshots: digest of a picture, which goes with the name. */
 };
 

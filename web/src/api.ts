@@ -507,7 +507,7 @@ export interface DatasetVersion {
     version: number // Number
 }
 
-/** GET /decisions, GET /decisions/{id}, GET /models/{name}/versions/{version}/decisions, GET /datasets/{name}/versions/{version}/decisions */
+/** GET /decisions, GET /decisions/{id}, GET /passages, GET /models/{name}/versions/{version}/decisions, GET /datasets/{name}/versions/{version}/decisions */
 export interface Decision {
     /** Where it is in the picture, in pixels: {x, y, w, h, of: how many were found}; null: no detector looked, or it found nothing */
     box: unknown
@@ -527,7 +527,7 @@ export interface Decision {
     latency_us: number // From frame to decision (us)
     list_revision: number // Revision of the lists
     model_version: number // Model version that decided
-    /** The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}}; null: one */
+    /** The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}, rule: {n, m, accept, deny, gone_ms}, nearest: [{person, score}] of the best frame, frames: [{time_ms, score, person, counts, why, box, is_best, bytes, has_picture}]}; null: one */
     passage: unknown
     person: string | null // Who was recognised
     pipeline: string // Pipeline

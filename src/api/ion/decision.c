@@ -7,6 +7,7 @@
 #include "api/core/views.h"
 #include "api/ion/door.h"
 #include "api/ion/health.h"
+#include "api/ion/passage.h"
 #include "control/control.h"
 
 #include "base/base64.h"
@@ -17,6 +18,7 @@
 #include "job/attempt.h"
 #include "job/code.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -94,13 +96,15 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
                               "$.verdict: expected grant, deny, unknown, error or label");
     }
     WEIR_TRY(check_labels(decision->labels, err));
+    WEIR_TRY(api_passage_check(decision->passage, err));
     if (decision->image != NULL && !is_sha256(decision->image)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.image: expected a SHA-256 in hexadecimal");
     }
     return WEIR_OK;
 }
 
-weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+static weir_status list_decisions(struct api_call *call, struct weir_txn *txn,
+                                  const char *condition, struct weir_error *err)
 {
     struct weir_filter filters[3];
     size_t n_filters = 0;
@@ -118,26 +122,56 @@ weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struc
     }
     const struct weir_query of = {.filters = filters,
                                   .n_filters = n_filters,
+                                  .condition = condition,
                                   .order_by = after >= 0 ? "seq" : "time_ms",
                                   .is_descending = after < 0};
     return api_list_of(call, txn, &of, err);
 }
 
+weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return list_decisions(call, txn, NULL, err);
+}
+
+weir_status api_passage_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return list_decisions(call, txn, "passage IS NOT NULL", err);
+}
+
+/* Bytes that a text of `room` bytes may say at most. */
+static size_t decoded_room(const char *text)
+{
+    return text != NULL ? strlen(text) / 4 * 3 + 1 : 0;
+}
+
+/* Add a film that is as long as the frames say to the picture. Else there is none, as if it were no longer there. */
+static size_t add_film(const char *film, const struct weir_decision *decision, char *bytes,
+                       size_t n_picture)
+{
+    size_t n_film = 0, room = decoded_room(film);
+    bool is_film = film != NULL &&
+                   weir_base64_decode(film, bytes + n_picture, room, &n_film) == WEIR_OK &&
+                   n_film == api_passage_film_bytes(decision->passage) &&
+                   n_picture + n_film <= WEIR_PACK_ITEM_MAX_BYTES;
+    return is_film ? n_film : 0;
+}
+
 /* A picture of what was decided. One that is damaged or too large is left out, like one that the
  * replica no longer has; a disk that is full is the caller's to wait for. */
-static weir_status store_picture(struct api_call *call, const char *text,
+static weir_status store_picture(struct api_call *call, const char *text, const char *film,
                                  struct weir_decision *decision, struct weir_error *err)
 {
     struct weir_pack_place place;
     char digest[WEIR_SHA256_TEXT_BYTES];
-    size_t size = strlen(text) / 4 * 3 + 1, len;
-    char *bytes = weir_arena_alloc(call->arena, size);
+    size_t size = decoded_room(text), len;
+    char *bytes = weir_arena_alloc(call->arena, size + decoded_room(film));
     decision->image = NULL;
     if (weir_base64_decode(text, bytes, size, &len) != WEIR_OK) {
         return WEIR_OK;
     }
+    size_t n_film = add_film(film, decision, bytes, len);
     weir_status status =
-        weir_packs_append(call->api->pictures, decision->id, bytes, len, &place, err);
+        weir_packs_append(call->api->pictures, decision->id, bytes, len + n_film, &place, err);
     if (status == WEIR_ERR_LIMIT || status == WEIR_ERR_INVALID) {
         return WEIR_OK;
     }
@@ -147,6 +181,7 @@ static weir_status store_picture(struct api_call *call, const char *text,
     decision->pack = place.pack;
     decision->pack_offset = place.offset;
     decision->pack_bytes = place.bytes;
+    decision->film_bytes = (int64_t)n_film;
     return WEIR_OK;
 }
 
@@ -181,10 +216,12 @@ static weir_status read_decision(struct api_call *call, const json_t *item,
                                  struct weir_decision *out, struct weir_error *err)
 {
     const char *picture = json_string_value(json_object_get(item, "picture"));
+    const char *film = json_string_value(json_object_get(item, "film"));
     struct weir_error wrong = {0};
     out->score = out->threshold = out->brightness = NAN;
     json_t *fields = json_copy((json_t *)item);
     (void)json_object_del(fields, "picture");
+    (void)json_object_del(fields, "film");
     weir_status status = weir_record_from_json(&weir_decision_resource, fields, WEIR_RECORD_REPORT,
                                                call->arena, out, &wrong);
     json_decref(fields);
@@ -194,9 +231,12 @@ static weir_status read_decision(struct api_call *call, const json_t *item,
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "%s", wrong.message + 1);
     }
-    out->pack = out->pack_offset = out->pack_bytes = 0; /* not for a caller to say */
-    return picture != NULL ? store_picture(call, picture, out, err)
-                           : check_named_picture(call, out, err);
+    out->pack = out->pack_offset = out->pack_bytes = out->film_bytes =
+        0; /* not a caller's to say */
+    WEIR_TRY(picture != NULL ? store_picture(call, picture, film, out, err)
+                             : check_named_picture(call, out, err));
+    api_passage_tell(out, call->arena);
+    return WEIR_OK;
 }
 
 struct shipment {
@@ -274,48 +314,68 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
     return WEIR_OK;
 }
 
-/* The picture of a decision that lies in a pack; whatever else lies there now is not it. */
-static weir_status answer_packed(struct api_call *call, const struct weir_decision *decision,
-                                 struct weir_error *err)
+/* What is kept of a decision in a pack: its picture and the film; whatever else lies there now is not it. */
+static weir_status read_packed(struct api_call *call, const struct weir_decision *decision,
+                               char **out_data, struct weir_error *err)
 {
-    char *data, digest[WEIR_SHA256_TEXT_BYTES];
+    char digest[WEIR_SHA256_TEXT_BYTES];
     size_t len;
     struct weir_error gone = {0};
     struct weir_pack_place place = {decision->pack, decision->pack_offset, decision->pack_bytes};
-    weir_status status =
-        weir_packs_read(call->api->pictures, decision->id, &place, call->arena, &data, &len, &gone);
+    weir_status status = weir_packs_read(call->api->pictures, decision->id, &place, call->arena,
+                                         out_data, &len, &gone);
     if (status == WEIR_OK) {
-        weir_sha256(data, len, digest);
+        weir_sha256(*out_data, (size_t)(decision->pack_bytes - decision->film_bytes), digest);
     }
     if (status == WEIR_ERR_NOT_FOUND ||
         (status == WEIR_OK && strcmp(digest, decision->image) != 0)) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "the picture of decision %s is no longer kept", decision->id);
     }
-    if (status != WEIR_OK) {
-        return weir_error_set(err, status, "%s", gone.message);
+    return status == WEIR_OK ? WEIR_OK : weir_error_set(err, status, "%s", gone.message);
+}
+
+/* Answer with a part of it. */
+static weir_status answer_part(struct api_call *call, const struct weir_decision *decision,
+                               size_t offset, size_t len, struct weir_error *err)
+{
+    char *data, *path;
+    if (decision->pack != 0) {
+        WEIR_TRY(read_packed(call, decision, &data, err));
+        assert(offset + len <= (size_t)decision->pack_bytes);
+        weir_http_response_bytes(call->response, 200, "image/jpeg", data + offset, len);
+    } else {
+        WEIR_TRY(weir_blob_path(call->api->blobs, decision->image, call->arena, &path, NULL, err));
+        weir_http_response_file(call->response, 200, "image/jpeg", path);
     }
-    weir_http_response_bytes(call->response, 200, "image/jpeg", data, len);
+    weir_http_response_header(call->response, "Cache-Control", "private, max-age=86400, immutable");
     return WEIR_OK;
+}
+
+static weir_status get_shown(struct api_call *call, struct weir_txn *txn, struct weir_decision *out,
+                             struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_get(txn, &weir_decision_resource, call->params[0], call->arena, out, err));
+    return out->image != NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_NOT_FOUND, "decision %s has no picture", out->id);
 }
 
 weir_status api_decision_image(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_decision decision;
-    char *path;
-    WEIR_TRY(
-        weir_txn_get(txn, &weir_decision_resource, call->params[0], call->arena, &decision, err));
-    if (decision.image == NULL) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "decision %s has no picture", decision.id);
-    }
-    if (decision.pack != 0) {
-        WEIR_TRY(answer_packed(call, &decision, err));
-    } else {
-        WEIR_TRY(weir_blob_path(call->api->blobs, decision.image, call->arena, &path, NULL, err));
-        weir_http_response_file(call->response, 200, "image/jpeg", path);
-    }
-    weir_http_response_header(call->response, "Cache-Control", "private, max-age=86400, immutable");
-    return WEIR_OK;
+    WEIR_TRY(get_shown(call, txn, &decision, err));
+    return answer_part(call, &decision, 0, (size_t)(decision.pack_bytes - decision.film_bytes),
+                       err);
+}
+
+weir_status api_decision_frame(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_decision decision;
+    size_t offset, len;
+    WEIR_TRY(get_shown(call, txn, &decision, err));
+    WEIR_TRY(api_passage_find(&decision, call->params[1], &offset, &len, err));
+    return answer_part(call, &decision, offset, len, err);
 }
 
 static double quantile(int64_t us)

@@ -240,7 +240,7 @@ const struct cli_command cli_get = {
     .help =
         "Nouns: ions jobs runs experiments models deployments datasets nodes devices queues "
         "reservations\n"
-        "services sweeps decisions feedback outcomes events audit alerts alert-rules "
+        "services sweeps decisions passages feedback outcomes events audit alerts alert-rules "
         "alert-receivers "
         "alert-silences\n"
         "alert-deliveries projects groups users tokens sessions roles kinds snapshots doors "

@@ -70,6 +70,8 @@ const struct cli_noun cli_nouns[] = {
      "state project name", 1000, NULL},
     {"decisions", "decision", &weir_decision_resource, API "decisions", NULL, NULL, NULL, NULL,
      "ion pipeline camera verdict person label after", 1000, NULL},
+    {"passages", "passage", &weir_decision_resource, API "passages", NULL, NULL, NULL, NULL,
+     "ion pipeline camera verdict person label after", 1000, NULL},
     {"feedback", "feedback", &weir_feedback_resource, API "feedback", NULL, NULL, NULL, NULL,
      "ion pipeline camera decided truth after", 1000, NULL},
     {"outcomes", "outcome", &weir_outcome_resource, API "outcomes", NULL, NULL, NULL, NULL,

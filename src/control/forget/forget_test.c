@@ -168,22 +168,26 @@ static void make_decisions(const char *ion, const char *project, int64_t first)
     for (int i = 0; i < 2 * N_PEOPLE; i++) {
         struct weir_pack_place place;
         int who = i / 2, is_told = i % 2;
-        char id[40], sha256[WEIR_SHA256_TEXT_BYTES];
+        char id[40], sha256[WEIR_SHA256_TEXT_BYTES], kept[2 * PHOTO_BYTES];
         const char *crop = bytes.crop[who][is_told];
+        memcpy(kept, crop, PHOTO_BYTES); /* and a film behind it */
+        memcpy(kept + PHOTO_BYTES, bytes.crop[who][1 - is_told], PHOTO_BYTES);
         (void)snprintf(id, sizeof id, "018f0000-0000-7000-8000-%012" PRId64, first + i);
         weir_sha256(crop, PHOTO_BYTES, sha256);
-        ck_assert_int_eq(weir_packs_append(packs, id, crop, PHOTO_BYTES, &place, NULL), WEIR_OK);
-        put_file(weir_arena_printf(&fixture.arena, "replicas/j-0/images/%s.jpg", id), crop,
-                 PHOTO_BYTES);
+        ck_assert_int_eq(weir_packs_append(packs, id, kept, sizeof kept, &place, NULL), WEIR_OK);
+        put_file(weir_arena_printf(&fixture.arena, "replicas/j-0/images/%s.jpg", id), kept,
+                 sizeof kept);
         sql("INSERT INTO decisions (id, seq, ion, pipeline, camera, frame, time_ms, verdict, "
             "person,"
             " model_version, gallery_version, list_revision, latency_us, durable_us, image, pack,"
-            " pack_offset, pack_bytes) VALUES ('%s', %" PRId64 ", '%s', 'p', 'c', %" PRId64
-            ", %" PRId64 ", 'grant', %s%s%s, 1, 1, 1, 1, 1, '%s', %" PRId64 ", %" PRId64
-            ", %" PRId64 ")",
+            " pack_offset, pack_bytes, film_bytes, passage) VALUES ('%s', %" PRId64
+            ", '%s', 'p', 'c', %" PRId64 ", %" PRId64
+            ", 'grant', %s%s%s, 1, 1, 1, 1, 1, '%s', %" PRId64 ", %" PRId64 ", %" PRId64
+            ", %d, '{\"nearest\":[{\"person\":\"ada\"}],\"frames\":[{\"person\":\"%s\","
+            "\"bytes\":%d,\"has_picture\":true}]}')",
             id, first + i, ion, first + i, NOW_MS, is_told ? "NULL" : "'",
             is_told ? "" : people[who], is_told ? "" : "'", sha256, place.pack, place.offset,
-            place.bytes);
+            place.bytes, PHOTO_BYTES, people[who], PHOTO_BYTES);
         sql("INSERT INTO feedback (decision, seq, ion, pipeline, camera, model_version, decided,"
             " truth, is_right, decided_ms, time_ms) VALUES ('%s', %" PRId64
             ", '%s', 'p', 'c', 1, '%s', '%s', %d, %" PRId64 ", 1)",
@@ -368,6 +372,12 @@ static void check_gone(int n_of_bob)
     ck_assert_int_eq(ask("SELECT count(*) FROM forgotten_people WHERE state = 'done'"), 1);
     ck_assert_int_eq(ask("SELECT count(*) FROM events WHERE kind = 'person_forgotten'"), 1);
     ck_assert_int_eq(ask("SELECT count(*) FROM decisions WHERE image IS NOT NULL"), 2);
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions WHERE image IS NOT NULL AND"
+                         " pack_bytes = 2 * film_bytes AND passage LIKE '%\"has_picture\":true%'"),
+                     2);
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions WHERE image IS NULL AND film_bytes = 0"
+                         " AND passage LIKE '%\"has_picture\":false%'"),
+                     2);
     ck_assert_int_eq(ask("SELECT count(*) FROM feedback WHERE truth = 'ada' OR decided = 'ada'"),
                      0);
     ck_assert_int_eq(ask("SELECT count(*) FROM feedback WHERE truth = '(forgotten)'"), 2);

@@ -32,13 +32,14 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, brightness,      F64,  0, "", "Mean brightness of the frame"),
     WEIR_FIELD_SIZED(weir_decision, box, JSON, 0, 1024, "", "Where it is in the picture, in pixels: {x, y, w, h, of: how many were found}; null: no detector looked, or it found nothing"),
     WEIR_FIELD_SIZED(weir_decision, quality, JSON, 0, 1024, "", "How good the face is to recognise: {width, sharpness, yaw, pitch, roll, brightness}, and refused: why it was not compared"),
-    WEIR_FIELD_SIZED(weir_decision, passage, JSON, 0, 4 << 10, "", "The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}}; null: one"),
+    WEIR_FIELD_SIZED(weir_decision, passage, JSON, 0, 16 << 10, "", "The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}, rule: {n, m, accept, deny, gone_ms}, nearest: [{person, score}] of the best frame, frames: [{time_ms, score, person, counts, why, box, is_best, bytes, has_picture}]}; null: one"),
     WEIR_FIELD_SIZED(weir_decision, error, TEXT, 0, 1024, "", "What went wrong"),
     WEIR_FIELD(weir_decision, is_sandbox,      BOOL, 0, "", "It was made in the sandbox: it had no effect"),
     WEIR_FIELD(weir_decision, image,           TEXT, 0, "", "SHA-256 of the face"),
     WEIR_FIELD(weir_decision, pack,            INT,  WEIR_FIELD_SECRET, "", "Pack that holds the face"),
     WEIR_FIELD(weir_decision, pack_offset,     INT,  WEIR_FIELD_SECRET, "bytes", "Where in it"),
-    WEIR_FIELD(weir_decision, pack_bytes,      INT,  WEIR_FIELD_SECRET, "bytes", "Its length"),
+    WEIR_FIELD(weir_decision, pack_bytes,      INT,  WEIR_FIELD_SECRET, "bytes", "Its length, with the film"),
+    WEIR_FIELD(weir_decision, film_bytes,      INT,  WEIR_FIELD_SECRET, "bytes", "Length of the film behind it"),
 };
 static const struct weir_field health_report_fields[] = {
     WEIR_FIELD(weir_health_report, id,            TEXT, WEIR_FIELD_KEY, "", "Identifier, made by the replica"),
@@ -66,11 +67,12 @@ const struct weir_resource weir_health_report_resource =
 const struct weir_noun weir_noun_decision = {
     "decisions", WEIR_OF(ion, ions, name),
     .rules = {WEIR_RULE("decisions", "What replicas decided about frames, one row each",
-                        "The oldest go first.", 10, {WEIR_DAYS(30), WEIR_MB(1200)}, 570, 16,
+                        "The oldest go first.", 10, {WEIR_DAYS(30), WEIR_MB(1200)}, 570, 21,
                         .is_of_project = true, .by = WEIR_ROWS_NUMBERED, .time = "time_ms")},
     .captured = WEIR_CAPTURED("decisions", 110, .resource = &weir_decision_resource, .by = "ion",
                               .time = "time_ms"),
-    .forgets = WEIR_FORGETS(.key = "id", .frozen_rename = "person", .picture = "image")};
+    .forgets = WEIR_FORGETS(.key = "id", .frozen_rename = "person", .frozen_within = "passage",
+                            .picture = "image")};
 
 const struct weir_noun weir_noun_health_report = {
     "health_reports", WEIR_OF(ion, ions, name),

@@ -2,6 +2,8 @@
 #include "predict/serving.h"
 #include "predict/stage.h"
 
+#include <string.h>
+
 /* What is said of a finding that stands. `is_sure`: it holds although its score alone may not say so. */
 static void say(const struct serving *serving, const struct finding *finding, bool is_sure,
                 struct decision *decision)
@@ -71,12 +73,47 @@ static const char *refusal_of(const struct passage *passage)
     return most != NULL ? most->why : NULL;
 }
 
-static void decide_passage(struct stage_frame *at, struct passage *passage)
+/* Whom else it could be: people of the gallery that serves now, if its embeddings are of the model that made this one. */
+static void tell_nearest(const struct serving *serving, const struct passage *passage,
+                         struct weir_arena *arena, struct decision_passage *told)
 {
-    char key[FRAME_KEY_BYTES];
-    struct stage_decision *made = stage_decision_add(at);
-    struct decision *decision = made->decision;
-    struct weir_arena *arena = &decision->arena;
+    struct match matches[DECISION_NEAREST];
+    const struct gallery *gallery = serving->gallery;
+    if (passage->embedding == NULL || gallery == NULL || serving->model == NULL ||
+        strcmp(serving->model->blob, passage->embedder) != 0) {
+        return;
+    }
+    struct decision_near *nearest = WEIR_ARENA_ARRAY(arena, DECISION_NEAREST, struct decision_near);
+    told->n_nearest =
+        match_nearest(&gallery->templates, passage->embedding, DECISION_NEAREST, matches);
+    for (size_t i = 0; i < told->n_nearest; i++) {
+        const char *person = gallery->persons[matches[i].person];
+        nearest[i] = (struct decision_near){weir_arena_strdup(arena, person), matches[i].score};
+    }
+    told->nearest = nearest;
+}
+
+/* The film becomes the decision's; the best frame's picture is the decision's own. */
+static void tell_film(struct passage *passage, struct weir_arena *arena,
+                      struct decision_passage *told, struct weir_image *out_picture)
+{
+    told->film = passage->film;
+    film_init(&passage->film);
+    for (size_t i = 0; i < told->film.n; i++) {
+        struct film_frame *frame = &told->film.frames[i];
+        frame->person = weir_arena_strdup(arena, frame->person);
+    }
+    struct film_frame *best = film_best(&told->film);
+    if (best != NULL) {
+        *out_picture = best->picture;
+        best->picture = (struct weir_image){0};
+    }
+}
+
+static struct decision_passage *tell_passage(const struct passage *passage,
+                                             struct weir_arena *arena)
+{
+    const struct passage_rules *rules = &passage->rules;
     struct decision_passage *told = WEIR_ARENA_NEW(arena, struct decision_passage);
     *told = (struct decision_passage){
         .id = weir_arena_strdup(arena, passage->id),
@@ -87,8 +124,24 @@ static void decide_passage(struct stage_frame *at, struct passage *passage)
         .n_named = passage->n_named,
         .refused = (const void *)weir_arena_memdup(arena, passage->refused,
                                                    passage->n_refused * sizeof *passage->refused),
-        .n_refused = passage->n_refused};
-    decision->passage = told;
+        .n_refused = passage->n_refused,
+        .rule = {.n = rules->evidence.n,
+                 .m = rules->evidence.m,
+                 .gone_ms = rules->gone_ms,
+                 .accept = (double)rules->evidence.accept,
+                 .deny = (double)rules->evidence.deny}};
+    return told;
+}
+
+static void decide_passage(struct stage_frame *at, struct passage *passage)
+{
+    char key[FRAME_KEY_BYTES];
+    struct stage_decision *made = stage_decision_add(at);
+    struct decision *decision = made->decision;
+    struct weir_arena *arena = &decision->arena;
+    decision->passage = tell_passage(passage, arena);
+    tell_nearest(at->serving, passage, arena, decision->passage);
+    tell_film(passage, arena, decision->passage, &made->picture);
     decision->key = weir_arena_strdup(arena, passage_key(passage, key));
     decision->camera = weir_arena_strdup(arena, passage->camera);
     decision->brightness = passage->brightness;
@@ -98,8 +151,6 @@ static void decide_passage(struct stage_frame *at, struct passage *passage)
     decision->has_quality = passage->quality.width > 0;
     decision->quality = passage->quality;
     decision->refused = refusal_of(passage);
-    made->picture = passage->picture;
-    passage->picture = (struct weir_image){0};
     if (passage->is_known) {
         say(at->serving, &passage->best, true, decision);
     } else {
