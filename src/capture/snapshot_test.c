@@ -354,10 +354,10 @@ END_TEST
 START_TEST(tables_keep_their_names_and_order)
 {
     static const char *const names[] = {
-        "ion",       "revisions",        "pipelines", "candidates", "members",
-        "replicas",  "policy-decisions", "events",    "alerts",     "health-reports",
-        "decisions", "feedback",         "kpis",      "statistics", "runs",
-        "metrics",   "model-versions"};
+        "ion",       "revisions",        "pipelines",     "candidates", "members",
+        "replicas",  "policy-decisions", "events",        "alerts",     "health-reports",
+        "decisions", "orders",           "feedback",      "kpis",       "statistics",
+        "runs",      "metrics",          "model-versions"};
     size_t n = 0;
     for (; weir_captured_at(n) != NULL; n++) {
         ck_assert_uint_lt(n, WEIR_ARRAY_LEN(names));

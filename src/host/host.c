@@ -135,6 +135,20 @@ static void *follower_main(void *context)
 
 /* ---- the reporter ---------------------------------------------------------------------------- */
 
+/* How a report went. */
+static void end_report(struct weir_host *host, weir_status status, const struct weir_error *err)
+{
+    const struct weir_hosted *hosted = host->config.hosted;
+    if (status != WEIR_OK) {
+        if (!weir_client_can_retry(status) && status != WEIR_ERR_CANCELLED) {
+            weir_log(hosted->refused_level, hosted->refused_event,
+                     WEIR_KV_STR("reason", err->message));
+        }
+    } else if (hosted->reported != NULL) {
+        hosted->reported(host->config.context);
+    }
+}
+
 static void report(struct weir_host *host)
 {
     struct weir_error err;
@@ -151,9 +165,7 @@ static void report(struct weir_host *host)
     weir_status status =
         weir_client_call(host->reporter.client, "PUT", host->report_path, json, NULL, &err);
     json_decref(json);
-    if (status != WEIR_OK && !weir_client_can_retry(status) && status != WEIR_ERR_CANCELLED) {
-        weir_log(hosted->refused_level, hosted->refused_event, WEIR_KV_STR("reason", err.message));
-    }
+    end_report(host, status, &err);
 }
 
 /* Until there is news or the next report is due; false: end. */

@@ -76,6 +76,8 @@ struct weir_hosted {
     bool (*needs)(const void *context, const json_t *wanted, const char *file);
     /** A new reference; NULL: it would be no UTF-8. NULL itself: nothing is reported. */
     json_t *(*report)(void *context, const struct weir_host_standing *standing);
+    /** The server has taken the last report. NULL: nothing is to be done. */
+    void (*reported)(void *context);
     /** Before each question to the server; NULL: nothing. */
     void (*before_asking)(void *context);
 };

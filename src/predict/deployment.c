@@ -437,6 +437,12 @@ static json_t *report(void *context, const struct weir_host_standing *standing)
     return heartbeat_make(&deployer->config.heartbeat, standing);
 }
 
+static void reported(void *context)
+{
+    const struct deployer *deployer = context;
+    door_orders_taken(deployer->config.heartbeat.orders);
+}
+
 static const struct weir_hosted hosted = {.place = "/api/v1/ions/{}/pipelines/{}",
                                           .wanted = "deployment",
                                           .member = "model",
@@ -449,6 +455,7 @@ static const struct weir_hosted hosted = {.place = "/api/v1/ions/{}/pipelines/{}
                                           .apply = apply,
                                           .needs = needs,
                                           .report = report,
+                                          .reported = reported,
                                           .before_asking = report_threshold};
 
 static weir_status start_host(struct deployer *deployer, struct weir_error *err)

@@ -26,7 +26,7 @@ struct last {
     char command[WEIR_UUID_BYTES], decision[64], person[257], camera[64];
     char verb[8], outcome[16]; /**< An answer, a plan, or "silent". */
     char said[DOOR_SAID_BYTES];
-    int64_t time_ms;
+    int64_t time_ms, valid_until_ms;
 };
 
 struct sink {
@@ -40,8 +40,10 @@ struct sink {
     int64_t hold_ms; /**< Monotonic: when the hold is to be renewed; 0: it is not held. */
     int64_t lock_ms; /**< Monotonic: when "lock" is to be sent (again); 0: it is not. */
     bool is_shown, shown, is_locked_down;
-    bool is_news;         /**< That people have not been told. */
-    int64_t told_ms;      /**< Monotonic: when they were last. */
+    char own[8 + 16 +
+             1];     /**< What came of the last "hold" or "lock", with its verb; "": none since. */
+    bool is_news;    /**< That people have not been told. */
+    int64_t told_ms; /**< Monotonic: when they were last. */
     bool is_out_of_reach; /**< By the last tick: no answer has said so. */
     /* Under lock. */
     pthread_mutex_t lock;
@@ -156,6 +158,26 @@ static size_t index_of(const struct sink *sink)
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
+
+/* For the server, as an order: what was not sent has the reason as its state, in one word. */
+static void note_order(struct sink *sink, const struct last *last, const char *state,
+                       int64_t answered_ms)
+{
+    struct door_order order = {.sent_ms = last->time_ms,
+                               .valid_until_ms = last->valid_until_ms,
+                               .answered_ms = answered_ms};
+    (void)snprintf(order.id, sizeof order.id, "%s", last->command);
+    (void)snprintf(order.door, sizeof order.door, "%s", sink->setup->door->name);
+    (void)snprintf(order.verb, sizeof order.verb, "%s", last->verb);
+    (void)snprintf(order.state, sizeof order.state, "%s", state);
+    (void)snprintf(order.decision, sizeof order.decision, "%s", last->decision);
+    (void)snprintf(order.camera, sizeof order.camera, "%s", last->camera);
+    (void)snprintf(order.detail, sizeof order.detail, "%s", last->said);
+    for (char *at = order.state; (at = strchr(at, ' ')) != NULL;) {
+        *at = '-';
+    }
+    door_orders_note(sink->setup->orders, &order);
+}
 
 static void note(struct sink *sink, const struct last *last, bool is_done)
 {
@@ -281,13 +303,15 @@ static void open_for(struct sink *sink, const json_t *decision, int64_t issued_m
     struct weir_error why = {0};
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
+    note_order(sink, last, ORDER_SENT, 0);
     json_t *json = command_json(sink, last->command, door->verb, issued_ms, door->pulse_ms);
     add_decision(json, decision);
     add_key(json, decision);
     struct door_command command = {
         .id = last->command, .text = weir_json_text(json, &arena), .pulse_ms = door->pulse_ms};
-    weir_status status = send_until(sink, &command, issued_ms + door->valid_ms, &answer, &why);
+    weir_status status = send_until(sink, &command, last->valid_until_ms, &answer, &why);
     bool is_done = take_answer(sink, status, &answer, &why, last);
+    note_order(sink, last, last->outcome, status == WEIR_OK ? weir_time_ms() : 0);
     bool is_known = strcmp(last->outcome, SILENT) != 0; /* a silent one may have opened */
     if (is_known && sink->hold_ms == 0) {
         door_board_until(sink->setup->board, index_of(sink),
@@ -323,6 +347,7 @@ static void take_decision(struct sink *sink, const json_t *decision)
     door_command_id(last.decision, door->name, last.command);
     (void)snprintf(last.verb, sizeof last.verb, "%s", door->verb);
     last.time_ms = now.ms;
+    last.valid_until_ms = visitor.issued_ms + door->valid_ms;
     if (plan == DOOR_PLAN_SEND &&
         !door_board_open(sink->setup->board, index_of(sink), weir_mono_ms(),
                          door->valid_ms + door->pulse_ms)) {
@@ -330,6 +355,7 @@ static void take_decision(struct sink *sink, const json_t *decision)
     }
     if (plan != DOOR_PLAN_SEND) {
         (void)snprintf(last.outcome, sizeof last.outcome, "%s", door_plan_text(plan));
+        note_order(sink, &last, last.outcome, 0);
         note(sink, &last, false);
         return;
     }
@@ -351,6 +377,17 @@ static weir_status deliver(struct sink *sink, json_t *decisions, struct sink_out
 
 /* ---- hold-open and lock-down ------------------------------------------------------------------ */
 
+/* A hold is renewed, and a door that does not hear is told to lock, every few seconds: that is one order. */
+static void note_own(struct sink *sink, const struct last *last, bool is_silent)
+{
+    char now[sizeof sink->own];
+    (void)snprintf(now, sizeof now, "%s %s", last->verb, last->outcome);
+    if (strcmp(now, sink->own) != 0) {
+        memcpy(sink->own, now, sizeof now);
+        note_order(sink, last, last->outcome, is_silent ? 0 : weir_time_ms());
+    }
+}
+
 /* "hold" or "lock", without a decision. */
 static bool send_own(struct sink *sink, const char *verb, int64_t pulse_ms)
 {
@@ -360,15 +397,16 @@ static bool send_own(struct sink *sink, const char *verb, int64_t pulse_ms)
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     weir_uuid_make(last.command);
+    last.valid_until_ms = last.time_ms + sink->setup->door->valid_ms;
     (void)snprintf(last.verb, sizeof last.verb, "%s", verb);
     json_t *json = command_json(sink, last.command, verb, last.time_ms, pulse_ms);
     struct door_command command = {.id = last.command,
                                    .text = weir_json_text(json, &arena),
                                    .is_lock = strcmp(verb, "lock") == 0,
                                    .pulse_ms = pulse_ms};
-    weir_status status =
-        send_until(sink, &command, last.time_ms + sink->setup->door->valid_ms, &answer, &why);
+    weir_status status = send_until(sink, &command, last.valid_until_ms, &answer, &why);
     bool is_done = take_answer(sink, status, &answer, &why, &last);
+    note_own(sink, &last, status != WEIR_OK);
     note(sink, &last, is_done);
     json_decref(json);
     weir_arena_fini(&arena);
@@ -453,6 +491,9 @@ static void follow(struct sink *sink)
     if (door_is_held(sink->setup->door, &now, is_locked_down)) {
         hold(sink, weir_mono_ms());
         return;
+    }
+    if (sink->hold_ms == 0 && is_locked_down == was_locked_down && sink->lock_ms == 0) {
+        sink->own[0] = '\0'; /* the next one begins something */
     }
     if (is_locked_down && !was_locked_down) {
         sink->lock_ms = weir_mono_ms();

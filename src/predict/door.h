@@ -15,6 +15,9 @@
  * issued_ms is that of the replica's node. An answer is {"id", "answer": done | repeated | late | refused |
  * jammed, "at"}.
  *
+ * What a door was told is noted as an order (door/orders.h), for the server, and so is what was not sent for a rule, an interlock, a
+ * lock-down or being late. "hold" and "lock" are noted when they begin, and when something else comes of them.
+ *
  * Hours in which a door stands open are a lease: "hold" every 10 s, for 25 s, which ends by itself. Lock-down
  * comes with what the server wants served (deployment.h), ends a hold by "lock", and is told to doors that can
  * show it.
@@ -26,6 +29,7 @@
 
 #include "predict/consumer.h"
 #include "predict/door/board.h"
+#include "predict/door/orders.h"
 #include "predict/serving.h"
 
 #define DOOR_ANSWER_MS                                                                             \
@@ -87,7 +91,8 @@ struct door_ops {
 struct door_setup {
     const struct weir_door *door;
     struct door_board *board;
-    struct serving_slot *slot; /**< The allow list, and doors that are locked down. */
+    struct serving_slot *slot;  /**< The allow list, and doors that are locked down. */
+    struct door_orders *orders; /**< What it is told is noted there; NULL: nowhere. */
 };
 
 /** The consumer's side of all doors. */

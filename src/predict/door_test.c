@@ -30,7 +30,7 @@ static const char *cameras[] = {"door-1"};
 static struct weir_door door;
 static struct weir_door_webhook webhook;
 static struct predict_spec spec = {.host = {.replica = replica}};
-static struct door_setup setup = {&door, &board, &slot};
+static struct door_setup setup = {&door, &board, &slot, NULL};
 
 /* The controller: what it got, and how it answers. */
 static struct {
@@ -113,12 +113,14 @@ static void set_up(void)
                               .pulse_ms = 100};
     door_board_init(&board, &door, 1);
     serving_slot_init(&slot);
+    setup.orders = door_orders_open(test_path(&dir, "orders.jsonl"));
     serve_lists(NULL);
 }
 
 static void tear_down(void)
 {
     serving_slot_fini(&slot);
+    door_orders_close(setup.orders);
     door_board_fini(&board);
     weir_http_server_stop(controller.server, 1000);
     refused_close(refused);
@@ -175,6 +177,26 @@ static json_t *run_until(int64_t n)
     return status;
 }
 
+/* The orders that the server will hear of: their verbs and states; those of decisions have one. */
+static void check_orders(const char *wanted)
+{
+    char text[512] = "";
+    json_t *report = door_orders_report(setup.orders), *one;
+    size_t i;
+    json_array_foreach(report, i, one)
+    {
+        size_t len = strlen(text);
+        bool is_own = strcmp(test_text(one, "verb"), "open") != 0;
+        (void)snprintf(text + len, sizeof text - len, "%s%s:%s", i > 0 ? " " : "",
+                       test_text(one, "verb"), test_text(one, "state"));
+        ck_assert_str_eq(test_text(one, "door"), "door-1");
+        ck_assert_int_eq(is_own, json_is_null(json_object_get(one, "decision")));
+        ck_assert_int_gt(test_int(one, "sent_ms"), 0);
+    }
+    ck_assert_str_eq(text, wanted);
+    json_decref(report);
+}
+
 START_TEST(a_grant_opens_once_and_nothing_else_does)
 {
     put(VERDICT_DENY, "door-1", "bob", 0);
@@ -192,6 +214,13 @@ START_TEST(a_grant_opens_once_and_nothing_else_does)
     ck_assert_str_eq(test_text(status, "door"), "door-1");
     ck_assert_str_eq(test_text(json_object_get(status, "last"), "outcome"), "done");
     json_decref(status);
+    check_orders("open:late open:done");
+    json_t *report = door_orders_report(setup.orders);
+    const json_t *done = json_array_get(report, 1), *late = json_array_get(report, 0);
+    ck_assert_str_eq(test_text(done, "id"), controller.ids[0]);
+    ck_assert_int_ge(test_int(done, "answered_ms"), test_int(done, "sent_ms"));
+    ck_assert_int_lt(test_int(late, "valid_until_ms"), test_int(late, "sent_ms"));
+    json_decref(report);
 }
 
 END_TEST
@@ -219,6 +248,7 @@ START_TEST(a_silent_controller_is_told_and_holds_nothing_up)
     ck_assert(json_is_false(json_object_get(status, "connected")));
     ck_assert_str_eq(test_text(json_object_get(status, "last"), "outcome"), "silent");
     json_decref(status);
+    check_orders("open:silent");
     ck_assert_int_ge(controller.n_calls, 2);
 }
 
@@ -241,6 +271,7 @@ START_TEST(after_a_kill_a_command_has_its_identifier_again)
     json_decref(run_until(1));
     ck_assert_int_eq(controller.n_calls, 2);
     ck_assert_str_eq(controller.ids[0], controller.ids[1]);
+    check_orders("open:done");
 }
 
 END_TEST
@@ -255,6 +286,7 @@ START_TEST(a_door_that_is_locked_down_is_told_to_lock_and_opens_for_nobody)
     ck_assert_int_eq(controller.n_calls, 1);
     ck_assert_str_eq(controller.verbs[0], "lock");
     json_decref(status);
+    check_orders("open:locked-down lock:done");
 }
 
 END_TEST
@@ -284,6 +316,7 @@ START_TEST(a_door_is_held_open_in_its_hours_and_locked_when_it_is_locked_down)
     ck_assert_str_eq(controller.verbs[0], "hold");
     ck_assert_str_eq(controller.verbs[1], "lock");
     ck_assert_int_gt(controller.seqs[1], controller.seqs[0]);
+    check_orders("hold:done lock:done");
 }
 
 END_TEST
@@ -298,6 +331,7 @@ START_TEST(a_jammed_door_is_told)
     ck_assert_str_eq(test_text(json_object_get(status, "last"), "said"), "bolt");
     ck_assert(json_is_true(json_object_get(status, "connected")));
     json_decref(status);
+    check_orders("open:jammed");
 }
 
 END_TEST

@@ -45,7 +45,11 @@ json_t *heartbeat_make(const struct heartbeat *heartbeat, const struct weir_host
         age_ms > 0 ? outbox.oldest_reader : NULL, "decisions_refused",
         (json_int_t)refused_count(heartbeat->refused), "consumers", consumers_to_json(heartbeat));
     if (json != NULL) {
+        json_t *orders = door_orders_report(heartbeat->orders);
         add_source(heartbeat, counts.n_queued, json);
+        if (orders != NULL) {
+            json_object_set_new(json, "orders", orders);
+        }
     }
     return json;
 }

@@ -7,6 +7,7 @@
 
 #include "host/host.h"
 #include "predict/consumer.h"
+#include "predict/door/orders.h"
 #include "predict/intake.h"
 #include "predict/outbox.h"
 #include "predict/refused.h"
@@ -21,6 +22,7 @@ struct heartbeat {
     struct refused *refused;
     struct consumer *const *consumers;
     size_t n_consumers;
+    struct door_orders *orders; /**< NULL: there are no doors. */
     const struct source_ops *source_ops;
     struct source *source;
 };

@@ -36,6 +36,7 @@ struct replica {
     struct deployer *deployer;
     struct left *left; /**< NULL: there is no server. */
     struct door_board doors;
+    struct door_orders *orders; /**< NULL: it has no doors. */
     struct door_setup door_setups[WEIR_DOORS_MAX];
     struct consumer *consumers[1 + WEIR_ENDPOINT_SINKS_MAX + WEIR_DOORS_MAX];
     size_t n_consumers;
@@ -101,9 +102,14 @@ static weir_status start_consumers(struct replica *replica, struct weir_error *e
         WEIR_TRY(start_consumer(replica, sink->kind->name, predict_ops_of(sink->kind),
                                 sink->options, err));
     }
+    if (spec->n_doors > 0) {
+        char path[PATH_BYTES];
+        (void)snprintf(path, sizeof path, "%s/orders.jsonl", spec->host.dir);
+        replica->orders = door_orders_open(path);
+    }
     for (size_t i = 0; i < spec->n_doors; i++) {
         replica->door_setups[i] =
-            (struct door_setup){&spec->doors[i], &replica->doors, &replica->slot};
+            (struct door_setup){&spec->doors[i], &replica->doors, &replica->slot, replica->orders};
         WEIR_TRY(start_consumer(replica, "door", &door_sink, &replica->door_setups[i], err));
     }
     return WEIR_OK;
@@ -139,6 +145,7 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
                                                            .refused = replica->refused,
                                                            .consumers = replica->consumers,
                                                            .n_consumers = replica->n_consumers,
+                                                           .orders = replica->orders,
                                                            .source_ops = replica->source_ops,
                                                            .source = replica->source}};
     WEIR_TRY(deployer_start(&deployer, &replica->deployer, err));
@@ -208,6 +215,7 @@ void replica_stop(struct replica *replica)
     refused_close(replica->refused);
     serving_slot_fini(&replica->slot);
     door_board_fini(&replica->doors);
+    door_orders_close(replica->orders);
     intake_destroy(replica->intake);
     free(replica);
 }

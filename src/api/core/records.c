@@ -122,6 +122,32 @@ weir_status api_list_of(struct api_call *call, struct weir_txn *txn, const struc
     return answer_page(call, txn, &list.query, err);
 }
 
+weir_status api_list_timed(struct api_call *call, struct weir_txn *txn, const char *time,
+                           const struct weir_query *of, struct weir_error *err)
+{
+    struct weir_filter filters[5];
+    struct weir_query query = *of;
+    int64_t after = api_query_int(call, "after");
+    int64_t since = api_query_time(call, "since", INT64_MIN);
+    int64_t until = api_query_time(call, "until", INT64_MAX);
+    for (query.n_filters = 0; query.n_filters < of->n_filters; query.n_filters++) {
+        filters[query.n_filters] = of->filters[query.n_filters];
+    }
+    /* Newest first, the bounds are always there: without one, SQLite takes the index of the frames
+     * for an ION and a camera, and sorts all that it finds. */
+    if (after < 0 || since != INT64_MIN || until != INT64_MAX) {
+        filters[query.n_filters++] = WEIR_FILTER_INT(time, GE, since);
+        filters[query.n_filters++] = WEIR_FILTER_INT(time, LT, until);
+    }
+    if (after >= 0) {
+        filters[query.n_filters++] = WEIR_FILTER_INT("seq", GT, after);
+    }
+    query.filters = filters;
+    query.order_by = after >= 0 ? "seq" : time;
+    query.is_descending = after < 0;
+    return api_list_of(call, txn, &query, err);
+}
+
 weir_status api_list_of_path(struct api_call *call, struct weir_txn *txn, const char *field,
                              struct weir_error *err)
 {

@@ -29,6 +29,11 @@ weir_status api_row_fits(const struct api_call *call, const void *record, bool *
 weir_status api_list_of(struct api_call *call, struct weir_txn *txn, const struct weir_query *of,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same of numbered records by their time `time`, within the call's `since` and `until`, newest first; with `after` those of
+ *  greater numbers, in their order. @param of  Its filters, 2 at most, and its condition hold, too. */
+weir_status api_list_timed(struct api_call *call, struct weir_txn *txn, const char *time,
+                           const struct weir_query *of, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The same of those whose `field` is the first parameter of the path. */
 weir_status api_list_of_path(struct api_call *call, struct weir_txn *txn, const char *field,
                              struct weir_error *err) WEIR_MUST_CHECK;

@@ -503,6 +503,8 @@ static const struct row {
     {.method = "GET", .pattern = API "/decisions/{id}", .least = VIEWER},
     {.method = "GET", .pattern = API "/decisions/{id}/image", .least = VIEWER},
     {.method = "GET", .pattern = API "/decisions/{id}/frames/{frame}", .least = VIEWER},
+    {.method = "GET", .pattern = API "/decisions/{id}/orders", .least = VIEWER},
+    {.method = "GET", .pattern = API "/orders", .least = VIEWER},
     {.method = "GET", .pattern = API "/passages", .least = VIEWER},
     {.method = "GET", .pattern = API "/ions/{name}/health", .least = VIEWER},
     {.method = "GET", .pattern = API "/ions/{name}/drift", .least = VIEWER},

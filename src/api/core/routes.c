@@ -15,6 +15,7 @@
 #include "ion/ion.h"
 #include "ion/ion_step.h"
 #include "ion/kpi.h"
+#include "ion/order.h"
 #include "ion/outcome.h"
 #include "ion/replica.h"
 #include "ion/revision.h"

@@ -4,6 +4,7 @@
 #include "framework/framework.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
+#include "ion/order.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/service.h"
@@ -53,6 +54,7 @@ static const struct {
     {&weir_device_resource,         "kind",     "cpu memory disk nic gpu mig declared", NULL},
     {&weir_device_resource,         "state",    "ok bad gone", NULL},
     {&weir_decision_resource,       "verdict",  "grant deny unknown error label", NULL},
+    {&weir_door_order_resource,     "state",    WEIR_ORDER_STATES, NULL},
     {&weir_event_resource,          "severity", "info warning error", NULL},
     {&weir_alert_resource,          "state",    "open acknowledged resolved", NULL},
     {&weir_alert_resource,          "severity", "info warning critical", NULL},

@@ -103,39 +103,15 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
     return WEIR_OK;
 }
 
-static weir_status list_decisions(struct api_call *call, struct weir_txn *txn,
-                                  const char *condition, struct weir_error *err)
-{
-    struct weir_filter filters[3];
-    size_t n_filters = 0;
-    int64_t after = api_query_int(call, "after");
-    int64_t since = api_query_time(call, "since", INT64_MIN);
-    int64_t until = api_query_time(call, "until", INT64_MAX);
-    /* Newest first, the bounds are always there: without one, SQLite takes the index of the frames
-     * for an ION and a camera, and sorts all that it finds. */
-    if (after < 0 || since != INT64_MIN || until != INT64_MAX) {
-        filters[n_filters++] = WEIR_FILTER_INT("time_ms", GE, since);
-        filters[n_filters++] = WEIR_FILTER_INT("time_ms", LT, until);
-    }
-    if (after >= 0) {
-        filters[n_filters++] = WEIR_FILTER_INT("seq", GT, after);
-    }
-    const struct weir_query of = {.filters = filters,
-                                  .n_filters = n_filters,
-                                  .condition = condition,
-                                  .order_by = after >= 0 ? "seq" : "time_ms",
-                                  .is_descending = after < 0};
-    return api_list_of(call, txn, &of, err);
-}
-
 weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    return list_decisions(call, txn, NULL, err);
+    return api_list_timed(call, txn, "time_ms", &(struct weir_query){0}, err);
 }
 
 weir_status api_passage_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    return list_decisions(call, txn, "passage IS NOT NULL", err);
+    const struct weir_query of = {.condition = "passage IS NOT NULL"};
+    return api_list_timed(call, txn, "time_ms", &of, err);
 }
 
 /* Bytes that a text of `room` bytes may say at most. */

@@ -4,17 +4,20 @@
 #include "api/core/args.h"
 #include "api/core/functions.h"
 #include "api/core/query.h"
+#include "api/core/records.h"
 #include "api/ion/door.h"
 #include "api/ion/ion.h"
 #include "base/names.h"
 #include "base/uuid.h"
 #include "control/control.h"
 #include "ion/ion.h"
+#include "ion/order.h"
 #include "store/stmt.h"
 
 #include <string.h>
 
-#define NOTE_MAX_BYTES 500
+#define NOTE_MAX_BYTES     500
+#define ORDERS_OF_DECISION 1000
 
 /* An ION that cannot be loaded says so elsewhere. */
 static void add_doors(struct api_call *call, struct weir_txn *txn, const char *name, json_t *items)
@@ -46,6 +49,26 @@ weir_status api_door_list(struct api_call *call, struct weir_txn *txn, struct we
     }
     api_answer_items(call, items, NULL);
     return WEIR_OK;
+}
+
+/* ---- what they were told ---------------------------------------------------------------------- */
+
+weir_status api_order_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return api_list_timed(call, txn, "sent_ms", &(struct weir_query){0}, err);
+}
+
+/* A few: one for each door of the decision's camera. */
+weir_status api_decision_orders(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_decision decision;
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_decision_resource, call->params[0], call->arena, &decision, err));
+    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("decision", EQ, decision.id),
+                                               WEIR_FILTER_TEXT("ion", EQ, decision.ion)),
+                                  .condition = "decision IS NOT NULL", .order_by = "sent_ms",
+                                  .limit = ORDERS_OF_DECISION};
+    return api_list_of(call, txn, &of, err);
 }
 
 /* ---- lock-down -------------------------------------------------------------------------------- */

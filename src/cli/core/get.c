@@ -243,7 +243,7 @@ const struct cli_command cli_get = {
         "services sweeps decisions passages feedback outcomes events audit alerts alert-rules "
         "alert-receivers "
         "alert-silences\n"
-        "alert-deliveries projects groups users tokens sessions roles kinds snapshots doors "
+        "alert-deliveries projects groups users tokens sessions roles kinds snapshots doors orders "
         "cameras sources "
         "forgotten; "
         "with the\n"

@@ -11,6 +11,7 @@
 #include "ion/door.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
+#include "ion/order.h"
 #include "ion/outcome.h"
 #include "ion/replica.h"
 #include "ion/revision.h"
@@ -108,6 +109,8 @@ const struct cli_noun cli_nouns[] = {
     {"kinds", "kind", &weir_kind_resource, API "kinds", NULL, NULL, NULL, "id", "noun", 0, NULL},
     {"snapshots", "snapshot", &weir_snapshot_resource, API "snapshots", NULL, API "snapshots/{}",
      NULL, "name", "ion project", 1000, NULL},
+    {"orders", "order", &weir_door_order_resource, API "orders", NULL, NULL, NULL, NULL,
+     "ion door state after", 1000, NULL},
     {"doors", "door", &weir_ion_door_resource, API "doors", NULL, NULL, NULL, "name", "ion", 0,
      NULL},
     {"cameras", "camera", &weir_ion_camera_resource, API "cameras", NULL, NULL, NULL, "name",
