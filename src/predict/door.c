@@ -161,11 +161,12 @@ static size_t index_of(const struct sink *sink)
 
 /* For the server, as an order: what was not sent has the reason as its state, in one word. */
 static void note_order(struct sink *sink, const struct last *last, const char *state,
-                       int64_t answered_ms)
+                       int64_t answered_ms, bool is_held)
 {
     struct door_order order = {.sent_ms = last->time_ms,
                                .valid_until_ms = last->valid_until_ms,
-                               .answered_ms = answered_ms};
+                               .answered_ms = answered_ms,
+                               .is_held = is_held};
     (void)snprintf(order.id, sizeof order.id, "%s", last->command);
     (void)snprintf(order.door, sizeof order.door, "%s", sink->setup->door->name);
     (void)snprintf(order.verb, sizeof order.verb, "%s", last->verb);
@@ -303,7 +304,7 @@ static void open_for(struct sink *sink, const json_t *decision, int64_t issued_m
     struct weir_error why = {0};
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    note_order(sink, last, ORDER_SENT, 0);
+    note_order(sink, last, ORDER_SENT, 0, false);
     json_t *json = command_json(sink, last->command, door->verb, issued_ms, door->pulse_ms);
     add_decision(json, decision);
     add_key(json, decision);
@@ -311,7 +312,7 @@ static void open_for(struct sink *sink, const json_t *decision, int64_t issued_m
         .id = last->command, .text = weir_json_text(json, &arena), .pulse_ms = door->pulse_ms};
     weir_status status = send_until(sink, &command, last->valid_until_ms, &answer, &why);
     bool is_done = take_answer(sink, status, &answer, &why, last);
-    note_order(sink, last, last->outcome, status == WEIR_OK ? weir_time_ms() : 0);
+    note_order(sink, last, last->outcome, status == WEIR_OK ? weir_time_ms() : 0, false);
     bool is_known = strcmp(last->outcome, SILENT) != 0; /* a silent one may have opened */
     if (is_known && sink->hold_ms == 0) {
         door_board_until(sink->setup->board, index_of(sink),
@@ -355,7 +356,7 @@ static void take_decision(struct sink *sink, const json_t *decision)
     }
     if (plan != DOOR_PLAN_SEND) {
         (void)snprintf(last.outcome, sizeof last.outcome, "%s", door_plan_text(plan));
-        note_order(sink, &last, last.outcome, 0);
+        note_order(sink, &last, last.outcome, 0, true);
         note(sink, &last, false);
         return;
     }
@@ -384,7 +385,7 @@ static void note_own(struct sink *sink, const struct last *last, bool is_silent)
     (void)snprintf(now, sizeof now, "%s %s", last->verb, last->outcome);
     if (strcmp(now, sink->own) != 0) {
         memcpy(sink->own, now, sizeof now);
-        note_order(sink, last, last->outcome, is_silent ? 0 : weir_time_ms());
+        note_order(sink, last, last->outcome, is_silent ? 0 : weir_time_ms(), false);
     }
 }
 

@@ -118,6 +118,9 @@ class Doors(unittest.TestCase):
     def alerts(self, kind):
         return [one for one in self.server.get("/alerts")["items"] if one["kind"] == kind and one["state"] != "resolved"]
 
+    def orders(self, decision):
+        return self.server.get(f"/decisions/{decision}/orders")["items"]
+
     def opens(self, person=1, camera="door-1", name="controller"):
         """Has the decision about a new frame opened the door?"""
         decision = self.decide(camera, person)
@@ -145,6 +148,10 @@ class Doors(unittest.TestCase):
         self.assertEqual({one["person"] for one in self.opened("hook")}, {"p2"})
         wait_until(lambda: self.door()["last_outcome"] == "done" and self.door()["contact"] == "ok", 12, "what people see of it")
         self.assertIn("done", self.server.weir("get", "doors")[1])
+        order, = wait_until(lambda: self.server.get("/orders?ion=site&door=gate&state=done")["items"], 5, "what the gate was told")
+        self.assertEqual(self.orders(order["decision"]), [order])
+        self.assertGreaterEqual(order["answered_ms"], order["sent_ms"])
+        self.assertIn("not-now", self.server.weir("get", "orders", "door=gate")[1])
 
     def test_1_decisions_and_the_door_are_at_the_broker(self):
         decision = self.decide("aside", 1)
@@ -163,6 +170,9 @@ class Doors(unittest.TestCase):
         self.assertEqual(self.decide("door-1", 1)["verdict"], "grant")
         wait_until(lambda: self.door()["last_outcome"] == "locked down", 12, "what people see of it")
         self.assertEqual(self.door()["note"], "a drill")
+        for state, verb in (("locked-down", "open"), ("done", "lock")):
+            wait_until(lambda state=state, verb=verb: verb in [one["verb"] for one in self.server.get(
+                f"/orders?ion=site&door=door-1&state={state}")["items"]], 5, f"the order to {verb}")
         self.assertEqual(len([one for one in self.opened() if one["verb"] == "open"]), before)
         self.assertEqual([one["verb"] for one in self.opened()][-1], "lock")
         self.server.weir("door", "release", "door-1")
@@ -220,6 +230,22 @@ class Doors(unittest.TestCase):
         self.assertEqual(self.door()["contact"], "lost")
         self.begin("controller")
         wait_until(lambda: not self.alerts("door_silent"), 15, "its end")
+
+    def test_6_each_grant_has_one_order_though_the_replica_is_killed(self):
+        granted = []
+        for _ in range(3):
+            for _ in range(4):
+                decision = self.decide("door-1", 1)
+                granted += [decision["id"]] if decision else []
+            pid, = [pid for pid in self.server.pids("weir-worker predict") if "--supervise" not in pathlib.Path(
+                f"/proc/{pid}/cmdline").read_text()]
+            os.kill(pid, 9)
+            wait_until(lambda: self.decide("nowhere", 1), 20, "the next replica")
+        wait_until(lambda: all(len(self.orders(one)) == 1 and self.orders(one)[0]["state"] != "sent" for one in granted), 20, "orders")
+        opened = {one.get("decision") for one in self.opened()}
+        for one in granted:
+            order, = self.orders(one)
+            self.assertIn(order["state"], ("done", "repeated", "silent") if one in opened else ("late", "locked-down", "silent"), order)
 
 
 if __name__ == "__main__":

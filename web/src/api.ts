@@ -1557,6 +1557,25 @@ export interface NodeJoin {
     used_ms: Time | null // When a node joined with it (ms)
 }
 
+/** GET /decisions/{id}/orders, GET /orders */
+export interface Order {
+    answered_ms: Time | null // When the answer was there (ms)
+    camera: string | null // The decision's camera
+    decision: string | null // The decision that lets somebody in; none: the door's hours, or a lock-down
+    detail: string | null // Why, in the words of the door, or of its replica
+    door: string // Door
+    id: string // Identifier of the command
+    ion: string | null // ION
+    pipeline: string | null // Pipeline
+    replica: string | null // Replica that told the door
+    sent_ms: Time // When it was sent first, by the clock of the replica's node (ms)
+    seq: number // Order of arrival
+    /** What came of it: done, repeated, late, refused or jammed, as the door says; silent; sent, if nothing yet; locked-down, not-now or interlocked, if it was not sent */
+    state: string
+    valid_until_ms: Time | null // Until when a door may carry it out (ms)
+    verb: string // open, hold or lock
+}
+
 /** GET /outcomes */
 export interface Outcome {
     actor: string | null // Who told it

@@ -64,10 +64,12 @@ weir_status api_decision_orders(struct api_call *call, struct weir_txn *txn, str
     struct weir_decision decision;
     WEIR_TRY(
         weir_txn_get(txn, &weir_decision_resource, call->params[0], call->arena, &decision, err));
-    const struct weir_query of = {WEIR_FILTERS(WEIR_FILTER_TEXT("decision", EQ, decision.id),
-                                               WEIR_FILTER_TEXT("ion", EQ, decision.ion)),
-                                  .condition = "decision IS NOT NULL", .order_by = "sent_ms",
-                                  .limit = ORDERS_OF_DECISION};
+    const struct weir_query of = {
+        WEIR_FILTERS(
+            WEIR_FILTER_TEXT("decision", EQ, decision.id),
+            (struct weir_filter){
+                .field = "ion", .op = WEIR_OP_EQ, .text = decision.ion, .is_common = true}),
+        .condition = "decision IS NOT NULL", .order_by = "sent_ms", .limit = ORDERS_OF_DECISION};
     return api_list_of(call, txn, &of, err);
 }
 

@@ -14,11 +14,13 @@
 #include <unistd.h>
 
 #define LINE_BYTES     1024
+#define NEVER_HEARD    "the replica ended before the door had answered"
 #define FILE_MAX_BYTES ((size_t)ORDERS_MAX * 2 * LINE_BYTES)
 
 struct noted {
     struct door_order order;
     uint64_t number; /**< Counts up with each note. */
+    bool is_told;    /**< The server knows that it was sent. */
 };
 
 struct door_orders {
@@ -45,7 +47,7 @@ static void drop(struct door_orders *orders, size_t i)
     memmove(&orders->noted[i], &orders->noted[i + 1], (orders->n - i) * sizeof *orders->noted);
 }
 
-/* @return Whether it says something new. */
+/* @return Whether it says something new, which is the last one now. */
 static bool keep(struct door_orders *orders, const struct door_order *order)
 {
     size_t i = 0;
@@ -55,7 +57,13 @@ static bool keep(struct door_orders *orders, const struct door_order *order)
     if (i < orders->n && !is_open(&orders->noted[i].order)) {
         return false;
     }
+    struct door_order noted = *order;
     if (i < orders->n) {
+        if (order->is_held) {
+            noted = orders->noted[i].order;
+            (void)snprintf(noted.state, sizeof noted.state, "silent");
+            (void)snprintf(noted.detail, sizeof noted.detail, "%s", NEVER_HEARD);
+        }
         drop(orders, i);
     } else if (orders->n == ORDERS_MAX) {
         int64_t n_unsaid;
@@ -65,7 +73,7 @@ static bool keep(struct door_orders *orders, const struct door_order *order)
         }
     }
     weir_xgrow(&orders->noted, sizeof *orders->noted, orders->n, &orders->cap);
-    orders->noted[orders->n++] = (struct noted){*order, ++orders->number};
+    orders->noted[orders->n++] = (struct noted){noted, ++orders->number, false};
     return true;
 }
 
@@ -135,7 +143,6 @@ static void complain(struct door_orders *orders, const char *reason)
     }
 }
 
-/* All that something came of, and nothing else. */
 static void rewrite(struct door_orders *orders)
 {
     struct weir_buf text;
@@ -143,10 +150,8 @@ static void rewrite(struct door_orders *orders)
     size_t n_lines = 0;
     weir_buf_init(&text, FILE_MAX_BYTES);
     for (size_t i = 0; i < orders->n; i++) {
-        if (!is_open(&orders->noted[i].order)) {
-            add_line(&orders->noted[i].order, &text);
-            n_lines++;
-        }
+        add_line(&orders->noted[i].order, &text);
+        n_lines++;
     }
     if (weir_file_replace(orders->path, text.data, text.len, 0600, &err) == WEIR_OK) {
         orders->n_lines = n_lines;
@@ -226,8 +231,8 @@ void door_orders_note(struct door_orders *orders, const struct door_order *order
     }
     pthread_mutex_lock(&orders->lock);
     bool is_new = keep(orders, order);
-    if (is_new && orders->path != NULL && !is_open(order)) {
-        append(orders, order);
+    if (is_new && orders->path != NULL) {
+        append(orders, &orders->noted[orders->n - 1].order);
         if (orders->n_lines > 2 * (size_t)ORDERS_MAX - 1) {
             rewrite(orders);
         }
@@ -242,10 +247,13 @@ json_t *door_orders_report(struct door_orders *orders)
         return NULL;
     }
     pthread_mutex_lock(&orders->lock);
-    for (size_t i = 0; i < orders->n && i < ORDERS_PER_REPORT; i++) {
-        list = list != NULL ? list : json_array();
-        json_array_append_new(list, to_json(&orders->noted[i].order));
-        orders->reported = orders->noted[i].number;
+    for (size_t i = 0; i < orders->n && json_array_size(list) < ORDERS_PER_REPORT; i++) {
+        const struct noted *noted = &orders->noted[i];
+        if (!noted->is_told) {
+            list = list != NULL ? list : json_array();
+            json_array_append_new(list, to_json(&noted->order));
+            orders->reported = noted->number;
+        }
     }
     pthread_mutex_unlock(&orders->lock);
     return list;
@@ -253,17 +261,21 @@ json_t *door_orders_report(struct door_orders *orders)
 
 void door_orders_taken(struct door_orders *orders)
 {
-    size_t n_taken = 0;
+    size_t n_left = 0, n_before;
     if (orders == NULL) {
         return;
     }
     pthread_mutex_lock(&orders->lock);
-    while (n_taken < orders->n && orders->noted[n_taken].number <= orders->reported) {
-        n_taken++;
+    n_before = orders->n;
+    for (size_t i = 0; i < n_before; i++) {
+        struct noted *noted = &orders->noted[i];
+        noted->is_told = noted->number <= orders->reported;
+        if (!noted->is_told || is_open(&noted->order)) {
+            orders->noted[n_left++] = *noted;
+        }
     }
-    orders->n -= n_taken;
-    memmove(orders->noted, orders->noted + n_taken, orders->n * sizeof *orders->noted);
-    if (n_taken > 0 && orders->path != NULL && orders->n_lines > 0) {
+    orders->n = n_left;
+    if (n_left < n_before && orders->path != NULL) {
         rewrite(orders);
     }
     pthread_mutex_unlock(&orders->lock);

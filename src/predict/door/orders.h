@@ -6,11 +6,12 @@
  *     door_orders_report(orders)           // the reporter: the oldest ORDERS_PER_REPORT
  *     door_orders_taken(orders)            // … and they have arrived
  *
- * What came of an order is a line of the file before door_orders_note returns: a kill loses none, as a decision that no line is there
- * about comes again (outbox.h). A loss of power may: nothing is synced. What has arrived leaves the file. While the server is away, at
- * most ORDERS_MAX are kept; then the oldest go, which is logged.
+ * An order is a line of the file before it is sent, and what came of it before door_orders_note returns: a kill loses none, as a
+ * decision that no such line is there about comes again (outbox.h). A loss of power may: nothing is synced. What has arrived leaves the
+ * file. While the server is away, at most ORDERS_MAX are kept; then the oldest go, which is logged.
  *
- * An identifier is one order. The first thing that came of it stands: told again, after a kill, a controller answers "repeated".
+ * An identifier is one order. The first thing that came of it stands: told again, after a kill, a controller answers "repeated". One that
+ * was sent and is not sent again was never answered, as far as is known: that is "silent", whatever holds it back now.
  */
 #ifndef WEIR_PREDICT_DOOR_ORDERS_H
 #define WEIR_PREDICT_DOOR_ORDERS_H
@@ -18,6 +19,7 @@
 #include "base/json.h"
 #include "base/uuid.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +35,7 @@ struct door_order {
     char detail[200];              /**< Why, for people; "": nothing. */
     int64_t sent_ms, valid_until_ms;
     int64_t answered_ms; /**< 0: it is not. */
+    bool is_held;        /**< It is not sent, for the state. */
 };
 
 struct door_orders;

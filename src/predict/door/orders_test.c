@@ -16,6 +16,7 @@ static struct door_orders *orders;
 /* What is known of an order: what came of it first, and what the server has heard. */
 static struct {
     char first[16], heard[16];
+    bool is_sent;
 } known[N_ORDERS];
 
 static struct door_order order_of(int i, const char *state)
@@ -29,12 +30,17 @@ static struct door_order order_of(int i, const char *state)
     return order;
 }
 
+/* What comes of it; it is held back, if it has the state "interlocked". One that was sent is then silent. */
 static void note(int i, const char *state)
 {
-    const struct door_order order = order_of(i, state);
+    struct door_order order = order_of(i, state);
+    order.is_held = strcmp(state, "interlocked") == 0;
     door_orders_note(orders, &order);
-    if (strcmp(state, ORDER_SENT) != 0 && known[i].first[0] == '\0') {
-        (void)snprintf(known[i].first, sizeof known[i].first, "%s", state);
+    if (strcmp(state, ORDER_SENT) == 0) {
+        known[i].is_sent = true;
+    } else if (known[i].first[0] == '\0') {
+        (void)snprintf(known[i].first, sizeof known[i].first, "%s",
+                       order.is_held && known[i].is_sent ? "silent" : state);
     }
 }
 
@@ -90,7 +96,9 @@ START_TEST(the_server_hears_once_what_came_of_each_order)
     for (int step = 0; step < N_STEPS; step++) {
         uint64_t what = weir_rng_below(&rng, 20);
         if (what < 12 && n < N_ORDERS) {
-            note(n, ORDER_SENT);
+            if (weir_rng_below(&rng, 4) > 0) {
+                note(n, ORDER_SENT);
+            }
             if (weir_rng_below(&rng, 10) > 0) {
                 note(n, outcomes[weir_rng_below(&rng, 4)]);
             }
@@ -105,7 +113,7 @@ START_TEST(the_server_hears_once_what_came_of_each_order)
             /* Its last decisions come again, and what was under way ends. */
             for (int i = is_open_from; i < n; i++) {
                 if (known[i].first[0] == '\0' || i > n - 3) {
-                    note(i, "repeated");
+                    note(i, weir_rng_below(&rng, 2) == 0 ? "repeated" : "interlocked");
                 }
             }
             is_open_from = n;

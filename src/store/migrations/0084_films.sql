@@ -10,8 +10,5 @@ BEGIN
 END;
 
 -- Passages are listed among many more decisions of frames.
-CREATE INDEX passages_by_number ON decisions (seq) WHERE passage IS NOT NULL;
 CREATE INDEX passages_by_time_of_all ON decisions (time_ms) WHERE passage IS NOT NULL;
 CREATE INDEX passages_by_time ON decisions (ion, time_ms) WHERE passage IS NOT NULL;
-CREATE INDEX passages_by_verdict ON decisions (ion, verdict, time_ms) WHERE passage IS NOT NULL;
-CREATE INDEX passages_by_camera ON decisions (ion, camera, time_ms) WHERE passage IS NOT NULL;
