@@ -23,6 +23,7 @@ import fake_data as made
 import fake_dataset
 import fake_ion
 import fake_lineage
+import fake_passage
 import fake_serve
 import fake_service
 import fake_share
@@ -68,12 +69,15 @@ class State:
         self.files, self.frozen, self.refused_files = {}, {}, set()  # of datasets that the page made
         self.members = []  # of every ION
         self.policy_decisions = []  # of every ION
+        self.passages = [] if is_empty else fake_passage.passages()  # newest first
+        self.truths, self.order_state = [], "done"
+        self.look = {"lena": 0.61, "dora": 0.58, "ada": 0.52}  # whom the pictures of an enrolment resemble; None: no replica says so
         self.audit = []
         self.devices = []
         self.members_of = {}
         self.custom_roles = {}
         self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
-        self.rights = list(fake_share.RIGHTS)
+        self.rights = [*fake_share.RIGHTS, "give feedback"]
         self.own_projects = {}  # rights in single projects
         self.role = "admin"
         self.began = time.time() - 100
@@ -428,7 +432,7 @@ class Handler(BaseHTTPRequestHandler):
             is_page = url.path == "/" or url.path.startswith("/p/") or "text/html" in (self.headers.get("Accept") or "")
             name = "index.html" if is_page else url.path[1:]
             file = DIST / name
-            if name in ("index.html", "app.js", "app.css", "plot.js", "dagre.js", "enrol.js") and file.exists():
+            if name in ("index.html", "app.js", "app.css", "plot.js", "dagre.js", "enrol.js", "passage.js") and file.exists():
                 self.answer(200, file.read_bytes(), TYPES[file.suffix])
             else:
                 self.error(404, "NOT_FOUND", "no such file")
@@ -446,6 +450,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         if parts[0] == "blobs":
             self.answer(200, made.blob(parts[1]), "application/octet-stream")
+            return
+        shot = fake_passage.picture(state, parts) if parts[0] == "decisions" and len(parts) > 2 else None
+        if shot:
+            self.answer(200, shot, "image/jpeg")
             return
         if parts[0] == "decisions" and parts[-1] == "image":
             self.image(parts[1])
@@ -492,7 +500,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        for part in (fake_lineage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
+        for part in (fake_lineage, fake_passage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
             found = part.find(state, path, parts, query)
             if found is not None:
                 return found
@@ -661,7 +669,7 @@ class Handler(BaseHTTPRequestHandler):
         is_file = parts[0] == "datasets" and self.command == "PUT"
         document = json.loads(body) if body and not is_file else {}
         with self.state.lock:
-            served = fake_dataset.change(self.state, self.command, parts, body, document)
+            served = fake_dataset.change(self.state, self.command, parts, body, document) or fake_passage.change(self.state, self.command, parts, document)
         if served is not None:
             self.answer(*served)
             return

@@ -23,7 +23,7 @@ function versionText(value: number | null | undefined): string {
 }
 
 /** Data → run → version → pipeline, as far as it is known of this decision. */
-function Lineage({ decision, ion }: { decision: Decision; ion: Ion | undefined }) {
+export function Lineage({ decision, ion }: { decision: Decision; ion: Ion | undefined }) {
     const pipeline = ion?.pipelines.find((one) => one.name === decision.pipeline)
     const model = pipeline?.deployment?.model?.name
     const gallery = pipeline?.deployment?.gallery?.dataset ?? pipeline?.dataset
@@ -92,6 +92,14 @@ function Details({ decision }: { decision: Decision }) {
             <h3>Lineage</h3>
             <Lineage decision={decision} ion={ions.data.value?.find((one) => one.name === ion)} />
             <DecisionLineageView key={decision.id} decision={decision} />
+            {Boolean(decision.passage) && (
+                <p class="acts">
+                    <a class="button small" href={href(['ions', ion, 'passages', decision.id])}>
+                        <Icon name="person" />
+                        Its passage
+                    </a>
+                </p>
+            )}
             {person && (
                 <p class="acts">
                     <Act right="list people ions" project={project} isSmall onClick={() => ask(memberQuestion(ion, person, 'allow'))}>

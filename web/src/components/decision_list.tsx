@@ -1,5 +1,6 @@
 /** Decisions as rows that hold still for whoever points at them, with the line that says what is shown, and a pause. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Decision } from '../api'
 import { short } from '../format'
 import type { DecisionList } from '../state/decisions'
 import { hrefWith } from '../state/route'
@@ -97,7 +98,9 @@ function useHolds(list: DecisionList) {
     }
 }
 
-export function DecisionRows({ list, chosen }: { list: DecisionList; chosen: string }) {
+/** @param addressOf Where the details of one are; without: in a drawer of this screen. @param noteOf What a wide row says beside its camera; without: versions. */
+export function DecisionRows(props: { list: DecisionList; chosen: string; addressOf?: (decision: Decision) => string; noteOf?: (decision: Decision) => string; note?: string }) {
+    const { list, chosen } = props
     const [isPhone, setPhone] = useState(PHONE.matches)
     const holds = useHolds(list)
     const rows = list.rows.value ?? []
@@ -114,7 +117,7 @@ export function DecisionRows({ list, chosen }: { list: DecisionList; chosen: str
                 <span>Who</span>
                 <span>Score</span>
                 <span class="place">Camera</span>
-                <span class="versions">Model, gallery</span>
+                <span class="versions">{props.note ?? 'Model, gallery'}</span>
                 <span class="speed num">Latency</span>
                 <span class="when num">Time</span>
             </div>
@@ -124,7 +127,7 @@ export function DecisionRows({ list, chosen }: { list: DecisionList; chosen: str
                 label="Decisions"
                 keyOf={(decision) => decision.id}
                 render={(decision) => (
-                    <DecisionRow decision={decision} address={hrefWith({ id: decision.id })} isChosen={decision.id === chosen} isNew={list.fresh.has(decision.id)} />
+                    <DecisionRow decision={decision} address={props.addressOf?.(decision) ?? hrefWith({ id: decision.id })} note={props.noteOf?.(decision)} isChosen={decision.id === chosen} isNew={list.fresh.has(decision.id)} />
                 )}
                 onNearEnd={() => void list.loadOlder()}
             />

@@ -16,6 +16,7 @@ interface Props {
     address: string // where its details are
     isChosen: boolean
     isNew: boolean // tinted while it comes in
+    note?: string | undefined // instead of the versions
 }
 
 /** A decision never changes: a row is drawn once, and again when it is chosen. */
@@ -24,7 +25,7 @@ export class DecisionRow extends Component<Props> {
         return next.decision !== this.props.decision || next.isChosen !== this.props.isChosen || next.address !== this.props.address
     }
 
-    override render({ decision, address, isChosen, isNew }: Props) {
+    override render({ decision, address, isChosen, isNew, note }: Props) {
         const who = whoOf(decision)
         const clock = clockTime(decision.time_ms)
         const day = dayTime(decision.time_ms)
@@ -41,7 +42,7 @@ export class DecisionRow extends Component<Props> {
                         {decision.camera}
                     </span>
                     <span class="versions clip muted">
-                        {[version('model', decision.model_version), isClassified(decision) ? '' : version('gallery', decision.gallery_version)].filter(Boolean).join(' · ')}
+                        {note ?? [version('model', decision.model_version), isClassified(decision) ? '' : version('gallery', decision.gallery_version)].filter(Boolean).join(' · ')}
                     </span>
                     <span class="speed num">{latency(decision.latency_us)}</span>
                     <time class="when num muted" title={fullTime(decision.time_ms)}>

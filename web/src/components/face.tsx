@@ -116,11 +116,14 @@ export function Face({ decision, size }: { decision: Decision; size: 'small' | '
     )
 }
 
-/** The picture of a decision of which only the identifier is known; null: there is none. */
-export function FrameFace({ decision, name }: { decision: string | null; name: string }) {
-    const url = useImage(decision === null ? null : { key: decision, path: `/decisions/${segment(decision)}/image` })
-    return <span class="face large">{url ? <img src={url} alt={name} decoding="sync" /> : <Icon name="camera" size={48} />}</span>
+/** A picture at an address of the API; null: there is none. */
+export function Shot({ path, name, size }: { path: string | null; name: string; size: string }) {
+    const url = useImage(path === null ? null : { key: path, path })
+    return <span class={`face ${size}`}>{url ? <img src={url} alt={name} decoding="sync" /> : <Icon name="camera" size={size === 'small' || size === 'picture' ? 20 : 48} />}</span>
 }
+
+/** The picture of a decision of which only the identifier is known; null: there is none. */
+export const FrameFace = ({ decision, name }: { decision: string | null; name: string }) => <Shot path={decision === null ? null : `/decisions/${segment(decision)}/image`} name={name} size="large" />
 
 /** A picture of a dataset, by its SHA-256. */
 export function Picture({ sha256, name }: { sha256: string; name: string }) {

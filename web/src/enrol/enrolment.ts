@@ -6,6 +6,7 @@ import { ApiError, getAll, messageOf, segment, send } from '../state/http'
 import type { Manifest } from '../state/manifest'
 import { sha256Of } from '../state/sha256'
 import { lookAt, type Look } from './look'
+import { confusion, type Resemblance, type Seen } from './resemble'
 
 export const LEAST = 3 // usable pictures that a person needs, with those that the gallery has
 const NAME_MAX = 60 // the part that a name keeps from the old one
@@ -14,11 +15,13 @@ export interface Picture {
     sha256: string
     from: string // "photo-1.jpg", "webcam, ahead"
     look: Look
+    seen?: Seen // what a replica said of it
 }
 
 export interface Person {
     name: string
     pictures: readonly Picture[]
+    resembles?: Resemblance
 }
 
 export type ListName = 'allow' | 'deny' | 'none'
@@ -39,6 +42,7 @@ export interface Draft {
     list: ListName
     refused: readonly Refused[] // files that cannot be sent
     nToLook: number // pictures that are still to be looked at
+    taken?: string // passages whose pictures are among them, as the address names them
     doing: Doing
     error: string // why it went no further
     frozen?: FreezeView
@@ -95,7 +99,7 @@ export interface Known {
 /** The person that the gallery has this picture of; undefined: it has it not. */
 export const ownerOf = (known: Known, picture: Picture): string | undefined => known.bySha256.get(picture.sha256)
 
-export const usableOf = (known: Known, person: Person): Picture[] => person.pictures.filter((one) => one.look.grade !== 'out' && ownerOf(known, one) === undefined)
+export const usableOf = (known: Known, person: Person): Picture[] => person.pictures.filter((one) => one.look.grade !== 'out' && one.seen?.usable !== false && ownerOf(known, one) === undefined)
 
 /** Why somebody cannot be enrolled yet; '': they can. */
 export function lackOf(known: Known, person: Person): string {
@@ -108,7 +112,7 @@ export function lackOf(known: Known, person: Person): string {
           ? 'There is no usable picture that the gallery does not have.'
           : n + has < LEAST
             ? `${n + has} usable: at least ${LEAST} are needed, of different light and poses.`
-            : ''
+            : confusion(person)
 }
 
 /** Another spelling of the name that the gallery has. */

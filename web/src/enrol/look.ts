@@ -109,6 +109,20 @@ function drawn(image: ImageBitmap, width: number, height: number): CanvasRenderi
     return context
 }
 
+const COPY_SIDE = 1280
+
+/** A picture as a question sends it: as it is if it is small, else a copy. @param file As lookAt() keeps it. */
+export async function smallCopy(file: Blob): Promise<Blob> {
+    const bytes = new Uint8Array(await file.arrayBuffer())
+    const image = await createImageBitmap(isPortable(bytes) ? decodePortable(bytes) : file, { imageOrientation: 'from-image' })
+    try {
+        const scale = Math.min(1, COPY_SIDE / Math.max(image.width, image.height))
+        return isJpeg(bytes) && scale === 1 ? file : await jpegOf(drawn(image, Math.round(image.width * scale), Math.round(image.height * scale)).canvas)
+    } finally {
+        image.close()
+    }
+}
+
 export const jpegOf = (canvas: HTMLCanvasElement): Promise<Blob> =>
     new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('The browser could not write the picture.'))), 'image/jpeg', 0.95))
 

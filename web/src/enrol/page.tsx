@@ -7,19 +7,23 @@ import { Picture as Stored } from '../components/face'
 import { Refusal } from '../components/form'
 import { Icon } from '../components/icon'
 import { Act } from '../components/locked'
+import { ScoreLine } from '../components/score_line'
 import { State, type Tone } from '../components/state'
-import { counted } from '../format'
+import { counted, fixed } from '../format'
 import { pick, uploads, type Found } from '../state/dataset_upload'
 import { getAll, segment } from '../state/http'
 import { byClass, FILES_MAX, manifestOf } from '../state/manifest'
+import { useEffect } from 'preact/hooks'
 import { useResource } from '../state/resource'
 import { CHANGE_DATASETS, may } from '../state/rights'
 import { hrefWith, href, param } from '../state/route'
 import { datasets, ions } from '../state/store'
-import { add, addFiles, alikeOf, begin, change, doorsOf, draftOf, enrol, galleryOf, knows, lackOf, LEAST, remove, undo, usableOf, type Draft, type Known, type ListName } from './enrolment'
+import { add, addFiles, alikeOf, begin, change, doorsOf, draftOf, enrol, galleryOf, knows, lackOf, LEAST, remove, undo, usableOf, type Draft, type Known, type ListName, type Person } from './enrolment'
 import style from './enrol.css'
 import { Many } from './many'
+import { takePassages } from './from_passage'
 import { Pictures } from './pictures'
+import { confusedWith, isOpen, lookAgain } from './resemble'
 import { Webcam } from './webcam'
 
 export { DropFiles, Freeze, NewDataset, UploadFiles } from '../components/dataset_upload'
@@ -42,13 +46,21 @@ async function galleryOfDataset(dataset: Dataset): Promise<Gallery> {
 }
 
 function Sources({ ion, draft, known }: { ion: Ion; draft: Draft; known: Gallery }) {
-    const isWebcam = param('from') === 'webcam' && !draft.isMany
+    const from = draft.isMany ? 'photo' : param('from')
+    const [isWebcam, isPassage] = [from === 'webcam', from === 'passage']
+    const [ids, frames] = [param('id'), param('frames')]
+    useEffect(() => {
+        if (isPassage) {
+            void takePassages(ion.name, ids, frames)
+        }
+    }, [isPassage, ids, frames])
     const [person] = draft.people
     const files = (found: Found[]) => {
         const { picked, refused } = pick(found, LOOSE)
         change(ion.name, { refused })
         void addFiles(ion.name, picked.map((one) => (one.className === LOOSE ? { ...one, className: '' } : one)))
     }
+    const unseen = draft.people.find((one) => one.resembles?.error)?.resembles?.error
     const usable = draft.isMany ? 0 : usableOf(known, person!).length
     return (
         <Panel
@@ -59,8 +71,9 @@ function Sources({ ion, draft, known }: { ion: Ion; draft: Draft; known: Gallery
                     <Choices
                         label="Where pictures come from"
                         items={[
-                            { name: 'Photos', address: hrefWith({ from: 'photo' }), isCurrent: !isWebcam },
+                            { name: 'Photos', address: hrefWith({ from: 'photo' }), isCurrent: !isWebcam && !isPassage },
                             { name: 'Webcam', address: hrefWith({ from: 'webcam' }), isCurrent: isWebcam },
+                            { name: 'From a passage', address: hrefWith({ from: 'passage' }), isCurrent: isPassage },
                         ]}
                     />
                 )
@@ -68,6 +81,11 @@ function Sources({ ion, draft, known }: { ion: Ion; draft: Draft; known: Gallery
         >
             {isWebcam ? (
                 <Webcam taken={person!.pictures.filter((one) => one.look.grade !== 'out').map((one) => one.from)} onPicture={(file, from) => void add(ion.name, 0, file, from)} />
+            ) : isPassage ? (
+                <p class="panel-body">
+                    {ids === '' ? 'Open a passage, tick the frames that show the person well, and press Enrol.' : `Of ${counted(ids.split(',').length, 'passage')}.`}{' '}
+                    <a href={href(['ions', ion.name, 'passages'], { verdict: 'unknown' })}>Passages of unknown people</a>
+                </p>
             ) : (
                 <div class="panel-body">
                     <DropFiles hint="Photos of one person. For many at once: a folder with a folder for each person." onFiles={files} />
@@ -97,7 +115,11 @@ function Sources({ ion, draft, known }: { ion: Ion; draft: Draft; known: Gallery
                     </div>
                 )
             )}
-            <p class="panel-body small muted">Looked at are readability, size, light and sharpness. Whether a face is in a picture, and whom it resembles, is not known here: choose pictures with one face that fills much of them.</p>
+            <p class="panel-body small muted">
+                {unseen
+                    ? `Looked at are readability, size, light and sharpness. Whether a face is in a picture, and whom it resembles, is not known: ${unseen} Choose pictures with one face that fills much of them.`
+                    : `Replicas of ${ion.name} say whether there is one face in a picture, how good it is, and whom it resembles. They keep none of the pictures.`}
+            </p>
         </Panel>
     )
 }
@@ -136,6 +158,67 @@ function Holding({ known, name, onName }: { known: Known; name: string; onName: 
     )
 }
 
+/** Whom the pictures resemble, and whether that is too much. */
+function Resembles({ person, known, onName }: { person: Person; known: Known; onName: (name: string) => void }) {
+    const its = person.resembles
+    if (isOpen(known, person)) {
+        return <p class="muted">Replicas compare them with the gallery …</p>
+    }
+    if (!its || its.error) {
+        return null
+    }
+    const { nearest, confusedFrom } = its
+    const near = confusedWith(person)
+    const stored = near && known.byPerson.get(near.person)?.[0]
+    return (
+        <div class="stack mid">
+            <p class="row">
+                <b>Resembles</b>
+                <span class="small muted">
+                    nearest of {counted(known.byPerson.size, 'person', 'people')}
+                    {confusedFrom !== null && ` · confused from ${fixed(confusedFrom, 2)}`}
+                </span>
+            </p>
+            <ul class="near" aria-label="Resembles">
+                {nearest.map((one) => (
+                    <li key={one.person} class="small">
+                        <span class="clip">{one.person}</span>
+                        <ScoreLine score={one.score} limit={confusedFrom} tone={one === near ? 'bad' : 'plain'} />
+                        <span class="num">{fixed(one.score, 2)}</span>
+                    </li>
+                ))}
+            </ul>
+            {near ? (
+                <>
+                    <div class="row" role="alert">
+                        {stored && (
+                            <span class="stored">
+                                <Stored sha256={stored.sha256} name={`${near.person} in the gallery`} />
+                            </span>
+                        )}
+                        <p>
+                            <State tone="bad">Too much like {near.person}</State>
+                            <small class="muted"> Doors would take one for the other. Other pictures may differ more; the same person is not enrolled twice.</small>
+                        </p>
+                    </div>
+                    <p>
+                        <button type="button" class="button small" onClick={() => onName(near.person)}>
+                            It is the same person: add to {near.person}
+                        </button>
+                    </p>
+                </>
+            ) : confusedFrom === null ? (
+                <small class="muted">From which score on two people are confused is not known.</small>
+            ) : (
+                <p>
+                    <State tone="good">Nobody comes near</State>
+                    {nearest[0] && <small class="muted"> {fixed(confusedFrom - nearest[0].score, 2)} below the limit</small>}
+                </p>
+            )}
+        </div>
+    )
+}
+
 const LISTS: [ListName, string][] = [
     ['none', 'On no list'],
     ['allow', 'Always allow'],
@@ -160,6 +243,7 @@ function Who({ ion, draft, known }: { ion: Ion; draft: Draft; known: Gallery }) 
                             ))}
                         </datalist>
                         <Holding known={known} name={name} onName={setName} />
+                        <Resembles person={draft.people[0]!} known={known} onName={setName} />
                     </>
                 )}
                 <label class="field">
@@ -292,7 +376,7 @@ function Enrolling({ ion, draft, known, onDone, onAnew }: { ion: Ion; draft: Dra
                         />
                         {lack && <p class="muted">{lack}</p>}
                         <p class="acts">
-                            <Act right={CHANGE_DATASETS} project={known.dataset.project} tone="primary" disabled={lack !== '' || draft.nToLook > 0} onClick={() => void enrol(ion, known.dataset, known).then(onDone)}>
+                            <Act right={CHANGE_DATASETS} project={known.dataset.project} tone="primary" disabled={lack !== '' || draft.nToLook > 0 || draft.people.some((one) => isOpen(known, one))} onClick={() => void enrol(ion, known.dataset, known).then(onDone)}>
                                 <Icon name="check" /> Enrol {draft.isMany ? counted(ready.length, 'person', 'people') : draft.people[0]!.name.trim() || 'them'}
                             </Act>
                             <button type="button" class="button" onClick={() => begin(ion.name)}>
@@ -326,6 +410,12 @@ function Sent({ draft }: { draft: Draft }) {
 function Form({ ion, dataset }: { ion: Ion; dataset: Dataset }) {
     const gallery = useResource(`gallery:${dataset.name}`, () => galleryOfDataset(dataset))
     const draft = draftOf(ion.name)
+    const known = gallery.data.value
+    useEffect(() => {
+        if (known && draft.doing === '') {
+            void lookAgain(ion.name, known)
+        }
+    }, [known, draft.people, draft.doing])
     return (
         <Loaded resource={gallery} rows={6}>
             {(known) => (

@@ -30,12 +30,13 @@ function usePreview(picture: Picture): string {
 }
 
 /** "640 × 480 · light 0.55 · sharp 31" */
-function Figures({ look }: Pick<Picture, 'look'>) {
+function Figures({ look, seen }: Pick<Picture, 'look' | 'seen'>) {
     const its = look.measures
     return its ? (
         <>
             {its.width} × {its.height}
             {look.isTurned && ', turned upright'} · light {fixed(its.light, 2)} · sharp {Math.round(its.sharp)}
+            {seen?.quality && ` · face ${Math.round(seen.quality.width)} px wide`}
         </>
     ) : null
 }
@@ -43,7 +44,8 @@ function Figures({ look }: Pick<Picture, 'look'>) {
 /** Why it is left out; '': it is not. */
 export function whyOut(known: Known, picture: Picture): string {
     const owner = ownerOf(known, picture)
-    return picture.look.grade === 'out' ? picture.look.why : owner !== undefined ? `the gallery has it already, of ${owner}` : ''
+    const { look, seen } = picture
+    return look.grade === 'out' ? look.why : owner !== undefined ? `the gallery has it already, of ${owner}` : seen?.usable === false ? (seen.why ?? (seen.faces === 0 ? 'no face is found in it' : 'it is not good enough')) : ''
 }
 
 function One({ known, picture, onRemove }: { known: Known; picture: Picture; onRemove: (() => void) | undefined }) {
@@ -64,7 +66,7 @@ function One({ known, picture, onRemove }: { known: Known; picture: Picture; onR
             {(why || picture.look.why) && <small class="wrap">{why || picture.look.why}</small>}
             <small class="muted wrap">{picture.from}</small>
             <small class="muted wrap">
-                <Figures look={picture.look} />
+                <Figures look={picture.look} {...(picture.seen && { seen: picture.seen })} />
             </small>
         </li>
     )

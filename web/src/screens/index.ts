@@ -15,6 +15,7 @@ import { ionEnrolScreen } from './ion_enrol'
 import { ionGraphScreen } from './ion_graph'
 import { ionHealthScreen } from './ion_health'
 import { ionListsScreen } from './ion_lists'
+import { ionPassageScreen, ionPassagesScreen } from './ion_passages'
 import { ionReviewScreen } from './ion_review'
 import { ionSnapshotsScreen } from './ion_snapshots'
 import { ionsScreen } from './ions'
@@ -37,6 +38,8 @@ export const screens: readonly Screen[] = [
     ionGraphScreen,
     ionHealthScreen,
     ionDecisionsScreen,
+    ionPassagesScreen,
+    ionPassageScreen,
     ionReviewScreen,
     ionSnapshotsScreen,
     ionListsScreen,

@@ -21,21 +21,21 @@ const SEEN_MAX = 500
 const WINDOW = '-30m'
 const BUCKETS = 60
 const NARROWS = ['camera', 'verdict', 'person', 'label'] as const
-const KEYS = [...NARROWS, 'from', 'to'] as const
+export const KEYS = [...NARROWS, 'from', 'to'] as const
 
 type Wanted = Record<(typeof KEYS)[number], string>
 
-function wantedNow(): Wanted {
+export function wantedNow(): Wanted {
     return Object.fromEntries(KEYS.map((key) => [key, param(key)])) as Wanted
 }
 
-function filterOf(ion: string, wanted: Wanted): DecisionFilter {
+export function filterOf(ion: string, wanted: Wanted): DecisionFilter {
     const { camera, verdict, person, label } = wanted
     return { ion, camera, verdict, person, label, since: momentOf(wanted.from, Date.now()), until: momentOf(wanted.to, Date.now()) }
 }
 
 /** Remembers what was seen, so that a choice does not vanish while its decisions scroll out of memory. */
-function useSeen(items: Decision[], field: 'camera' | 'person' | 'label', current: string): string[] {
+export function useSeen(items: Decision[], field: 'camera' | 'person' | 'label', current: string): string[] {
     const seen = useMemo(() => new Set<string>(), [])
     for (const decision of items) {
         const value = decision[field]
@@ -59,7 +59,7 @@ function Choice(props: { name: 'camera' | 'verdict' | 'label'; value: string; al
     )
 }
 
-function Filters(props: { wanted: Wanted; cameras: string[]; people: string[]; labels: string[] }) {
+export function Filters(props: { wanted: Wanted; cameras: string[]; people: string[]; labels: string[] }) {
     const { wanted } = props
     return (
         <form class="filter decisions-filter" role="search" aria-label="Filter decisions" onSubmit={(event) => event.preventDefault()}>
@@ -94,7 +94,7 @@ function Filters(props: { wanted: Wanted; cameras: string[]; people: string[]; l
 }
 
 /** Nothing matches: what to drop, and names that were seen and are like the one asked for. */
-function NoMatch({ wanted, people }: { wanted: Wanted; people: string[] }) {
+export function NoMatch({ wanted, people }: { wanted: Wanted; people: string[] }) {
     const needle = wanted.person.toLowerCase()
     const like = needle ? people.filter((person) => person !== wanted.person && person.toLowerCase().includes(needle)).slice(0, 5) : []
     return (
@@ -118,7 +118,7 @@ function NoMatch({ wanted, people }: { wanted: Wanted; people: string[] }) {
     )
 }
 
-function Foot({ list }: { list: DecisionList }) {
+export function Foot({ list }: { list: DecisionList }) {
     const rows = list.rows.value ?? []
     const oldest = rows[rows.length - 1]
     return (
@@ -129,7 +129,7 @@ function Foot({ list }: { list: DecisionList }) {
     )
 }
 
-function ListFailed({ list }: { list: DecisionList }) {
+export function ListFailed({ list }: { list: DecisionList }) {
     const error = list.error.value
     return (
         error && (

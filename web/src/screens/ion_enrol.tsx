@@ -34,7 +34,7 @@ export const ionEnrolScreen: Screen = {
     title: 'Enrol a person',
     icon: 'person',
     address: 'ions/:ion/people/new',
-    query: ['from', 'gallery'],
+    query: ['from', 'gallery', 'id', 'frames'],
     under: 'ions',
     load: [ions, datasets],
     actions: ionActions,

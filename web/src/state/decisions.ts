@@ -89,6 +89,8 @@ export class DecisionList {
     constructor(
         readonly filter: DecisionFilter,
         private readonly keep = KEEP,
+        /** Of passages only. */
+        private readonly isOfPassages = false,
     ) {}
 
     /** Begins to load and to listen; the returned function ends it. */
@@ -142,7 +144,7 @@ export class DecisionList {
         try {
             this.missed.value = 0
             this.queue = []
-            const list = await get<List<Decision>>('/decisions', { ...this.params(), limit: Math.min(PAGE, this.keep) })
+            const list = await get<List<Decision>>(this.isOfPassages ? '/passages' : '/decisions', { ...this.params(), limit: Math.min(PAGE, this.keep) })
             if (this.rows.peek() !== undefined) {
                 await this.faces(list.items.slice(0, FACES_AHEAD))
             }
@@ -173,7 +175,7 @@ export class DecisionList {
         this.isLoading = true
         try {
             const until = millis(last.time_ms) + 1 // others of the same millisecond may be missing yet
-            const list = await get<List<Decision>>('/decisions', { ...this.params(), until: iso(until), limit: 2 * PAGE })
+            const list = await get<List<Decision>>(this.isOfPassages ? '/passages' : '/decisions', { ...this.params(), until: iso(until), limit: 2 * PAGE })
             const merged = mergeDecisions(this.rows.peek() ?? [], list.items)
             this.atEnd.value = list.next === null || list.next === undefined || merged.length === have.length
             this.rows.value = merged
@@ -185,7 +187,7 @@ export class DecisionList {
     }
 
     private arrived(decision: Decision): void {
-        if (!matches(decision, this.filter)) {
+        if (!matches(decision, this.filter) || (this.isOfPassages && !decision.passage)) {
             return
         }
         this.arrivals[0]!++
