@@ -1,4 +1,4 @@
-// Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js,enrol.js,passage.js}. The output depends only on the sources and on the
+// Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js,enrol.js,passage.js,snapshots.js}. The output depends only on the sources and on the
 // versions in package-lock.json: no times, no paths, no hashes of the machine. check-bundle.sh relies on it.
 // Files name each other with "?v=" and the first digits of their SHA-256, so that a browser keeps what has not changed.
 import { build } from 'esbuild'
@@ -73,7 +73,7 @@ const borrowed = {
         bundler.onLoad({ filter: /./, namespace: 'lent' }, ({ path }) => ({ contents: `export const {${lent.get(path)}} = globalThis.lent` }))
     },
 }
-const APART = { enrol: 'src/enrol/page.tsx', passage: 'src/passage/page.tsx' }
+const APART = { enrol: 'src/enrol/page.tsx', passage: 'src/passage/page.tsx', snapshots: 'src/snapshots/page.ts' }
 const apart = await build({
     ...common,
     metafile: true,
@@ -95,9 +95,10 @@ const whole = await build({
 })
 await shrink('app.js', 'preact', false)
 
-const twice = Object.keys(apart.metafile.inputs).filter((file) => file in whole.metafile.inputs)
+const carried = [whole.metafile, ...Object.values(apart.metafile.outputs)].flatMap(({ inputs }) => Object.keys(inputs))
+const twice = [...new Set(carried.filter((file, i) => carried.indexOf(file) < i && !file.startsWith('lent:')))]
 if (twice.length > 0) {
-    console.error(`the page and a file of its own both carry ${twice.join(', ')}: lend them in src/lent.ts`)
+    console.error(`two files of the page carry ${twice.join(', ')}: lend them in src/lent.ts`)
     process.exit(1)
 }
 

@@ -450,6 +450,7 @@ END_TEST
 /* ---- passages -------------------------------------------------------------------------------- */
 
 #define TRACK     "[" DETECT "\"track\",\"decide\"]"
+#define REMEMBER  "[" DETECT "{\"kind\":\"track\",\"visitors\":true},\"decide\"]"
 #define WALK_MS   3000
 #define FRAME_MS  100
 #define N_WALKERS 12
@@ -587,7 +588,7 @@ START_TEST(each_passage_is_decided_once_with_the_frames_it_rests_on)
 {
     int64_t end = walk_begins(N_WALKERS) + 3000;
     n_put = 0;
-    start(TRACK);
+    start(REMEMBER);
     for (int64_t time_ms = T0; time_ms < end; time_ms += FRAME_MS) {
         show(time_ms);
     }
@@ -608,6 +609,9 @@ START_TEST(each_passage_is_decided_once_with_the_frames_it_rests_on)
                                                                             : 20);
         ck_assert_int_le(test_int(passage, "n_frames"), WALK_MS / FRAME_MS);
         ck_assert_int_ge(test_int(passage, "n_counted"), test_int(passage, "n_named"));
+        const json_t *visitor = json_object_get(passage, "visitor");
+        ck_assert_int_eq(json_is_object(visitor), person >= N_PEOPLE);
+        ck_assert(person < N_PEOPLE || test_int(visitor, "times") == 1);
         ck_assert_int_eq(test_int(json_object_get(passage, "rule"), "m"), 3);
         check_film(one, (int)i);
         check_nearest(one);

@@ -94,6 +94,17 @@ static json_t *quality_of(const struct decision *decision)
     return json;
 }
 
+static json_t *visitor_of(const struct visitor *visitor)
+{
+    char first[WEIR_TIME_TEXT_BYTES];
+    if (visitor->times == 0) {
+        return json_null();
+    }
+    weir_time_format(visitor->first_ms, first);
+    return json_pack("{s:s,s:I,s:s}", "id", visitor->id, "times", (json_int_t)visitor->times,
+                     "first_ms", first);
+}
+
 static json_t *time_of(int64_t time_ms)
 {
     char text_of_it[WEIR_TIME_TEXT_BYTES];
@@ -149,12 +160,12 @@ static json_t *passage_of(const struct decision_passage *passage)
     for (size_t i = 0; i < passage->n_refused; i++) {
         json_object_set_new(refused, passage->refused[i].why, json_integer(passage->refused[i].n));
     }
-    return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:o,s:o,s:o,s:o}", "id", passage->id, "first",
+    return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "id", passage->id, "first",
                      time_of(passage->first_ms), "last", time_of(passage->last_ms), "n_frames",
                      (json_int_t)passage->n_frames, "n_counted", (json_int_t)passage->n_counted,
                      "n_named", (json_int_t)passage->n_named, "refused", refused, "rule",
                      rule_of(&passage->rule), "nearest", nearest_of(passage), "frames",
-                     frames_of(&passage->film));
+                     frames_of(&passage->film), "visitor", visitor_of(&passage->visitor));
 }
 
 json_t *decision_to_json(const struct decision *decision)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/uuid.h"
 #include "predict/decide.h"
+#include "predict/visitors.h"
 #include "predict/film.h"
 #include "vision/face.h"
 
@@ -39,6 +40,7 @@ struct decision_passage {
     int64_t n_frames, n_counted, n_named; /**< Seen, compared, and those that name the person. */
     const struct decision_refusal *refused;
     size_t n_refused;
+    struct visitor visitor; /**< Nobody known: did the same come before? */
     struct decision_rule rule;
     const struct decision_near *nearest; /**< Most like first. */
     size_t n_nearest;                    /**< At most DECISION_NEAREST. */

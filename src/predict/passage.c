@@ -28,7 +28,8 @@ struct going {
     struct named *named;
     size_t n_named, named_cap;
     struct decision_refusal refused[REFUSALS_MAX];
-    double embedding_worth; /**< The worth of the frame that the kept embedding is of. */
+    double            embedding_worth;/**< The worth of the frame that the kept embedding is of. */
+    double embedding_worth; /**< The kept embedding's frame's. */
     bool is_decided, is_over, is_due;
 };
 
@@ -45,15 +46,24 @@ struct camera {
 struct passages {
     struct present *present;
     struct intake *intake;
+    struct visitors *visitors;
     struct camera *cameras;
     size_t n_cameras, cameras_cap;
     uint64_t n_begun;
 };
 
+static struct visitors *open_visitors(const char *path)
+{
+    char beside[4200];
+    (void)snprintf(beside, sizeof beside, "%s.visitors", path != NULL ? path : "");
+    return visitors_open(path != NULL ? beside : NULL);
+}
+
 struct passages *passages_open(const char *path, struct outbox *outbox, struct intake *intake)
 {
     struct passages *passages = weir_xalloc(sizeof *passages);
-    *passages = (struct passages){.present = present_open(path, outbox), .intake = intake};
+    *passages = (struct passages){
+        .present = present_open(path, outbox), .intake = intake, .visitors = open_visitors(path)};
     return passages;
 }
 
@@ -71,7 +81,8 @@ static void going_destroy(struct going *going)
         free(going->named[i].name);
     }
     free(going->named);
-    film_fini(&going->told.film);
+    
+    free(going->told.embedding);film_fini(&going->told.film);
     free(going->told.embedding);
     free(going);
 }
@@ -82,6 +93,7 @@ static struct going *going_create(struct passages *passages, const struct camera
     struct going *going = weir_xalloc(sizeof *going);
     *going = (struct going){
         .told = {.first_ms = time_ms, .brightness = NAN, .best = {.score = NAN, .threshold = NAN}},
+        .embedding_worth = -1,
         .embedding_worth = -1};
     film_init(&going->told.film);
     (void)snprintf(going->told.id, sizeof going->told.id, "%" PRId64 "-%" PRIu64, time_ms,
@@ -207,6 +219,26 @@ static int32_t weigh(struct going *going, const struct passage_rules *rules,
     return look.person;
 }
 
+/* The embedding of the best frame. */
+static void keep_embedding(struct going *going, const struct stage_frame *at,
+                           const struct stage_object *object)
+{
+    struct passage *told = &going->told;
+    const struct model *model = at->serving->model;
+    double worth = worth_of(object);
+    if (object->embedding == NULL || !(worth > going->embedding_worth)) {
+        return;
+    }
+    if (told->dim != model->dim) {
+        free(told->embedding);
+        told->embedding = weir_xalloc(model->dim * sizeof *told->embedding);
+        told->dim = model->dim;
+    }
+    memcpy(told->embedding, object->embedding, model->dim * sizeof *told->embedding);
+    (void)snprintf(told->embedder, sizeof told->embedder, "%s", model->blob);
+    going->embedding_worth = worth;
+}
+
 /* One more frame of it. */
 static void note(struct going *going, const struct passage_rules *rules,
                  const struct stage_frame *at, const struct stage_object *object, int64_t time_ms)
@@ -217,7 +249,8 @@ static void note(struct going *going, const struct passage_rules *rules,
         .time_ms = time_ms, .score = NAN, .why = object->refused, .box = object->detection.box};
     told->last_ms = time_ms;
     told->n_frames++;
-    told->rules = *rules;
+    told->rules = 
+    keep_embedding(going, at, object);*rules;
     if (object->refused != NULL) {
         count_refusal(going, object->refused);
     } else {
@@ -245,6 +278,19 @@ static void conclude(struct going *going)
     }
 }
 
+/* Did the unknown person come before? */
+static void compare_visitor(struct passages *passages, struct passage *told)
+{
+    const struct visitor_look look = {.embedding = told->embedding,
+                                      .dim = told->dim,
+                                      .embedder = told->embedder,
+                                      .first_ms = told->first_ms,
+                                      .last_ms = told->last_ms};
+    if (!told->is_known) {
+        visitors_see(passages->visitors, &look, &told->visitor);
+    }
+}
+
 /* ---- cameras --------------------------------------------------------------------------------- */
 
 static void add_due(struct stage_frame *at, struct going *going)
@@ -269,6 +315,7 @@ static void take_ended(struct camera *camera, struct stage_frame *at)
         }
         weir_evidence_end(&going->evidence);
         conclude(going);
+        compare_visitor(at->passages, &going->told);
         going->is_decided = going->is_over = true;
         add_due(at, going);
     }
@@ -441,6 +488,7 @@ weir_status passages_step(struct passages *passages, const struct passage_rules 
     }
     camera->last_ms = time_ms;
     camera->seen_ns = weir_mono_ns();
+    visitors_fit(passages->visitors, rules->keeps_visitors, at->serving->gallery, time_ms);
     present_begin(passages->present, camera->name, time_ms, rules->gone_ms);
     weir_tracker_step(camera->tracker, time_ms, sights, n, tracks);
     follow(passages, camera, rules, at, tracks, time_ms);
@@ -514,6 +562,7 @@ void passages_close(struct passages *passages)
         free(camera->model);
     }
     present_close(passages->present);
+    visitors_close(passages->visitors);
     free(passages->cameras);
     free(passages);
 }

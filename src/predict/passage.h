@@ -29,6 +29,7 @@
 #include "predict/film.h"
 #include "predict/outbox.h"
 #include "predict/stage.h"
+#include "predict/visitors.h"
 #include "vision/evidence.h"
 
 #define PASSAGES_CAMERAS_MAX 256
@@ -41,6 +42,7 @@ struct passages;
 struct passage_rules {
     int64_t gone_ms; /**< For the tracker. */
     struct weir_evidence_options evidence;
+    bool keeps_visitors; /**< visitors.h */
 };
 
 /** One that is to be decided, with what its frames say. */
@@ -59,12 +61,17 @@ struct passage {
     float *embedding; /**< The best frame's that has one, dim floats; NULL: none has. */
     size_t dim;
     char embedder[WEIR_SHA256_TEXT_BYTES]; /**< The blob of the model that made it. */
+    float *embedding;          /**< The best frame's that has one, dim floats; NULL: none has. */
+    size_t dim;
+    char embedder[WEIR_SHA256_TEXT_BYTES]; /**< The blob of the model that made it. */
     const struct decision_refusal *refused;
     size_t n_refused;
+    struct visitor visitor; /**< Nobody is known: did the same person come before? */
     struct passage_rules rules; /**< That its last frame was judged by. */
 };
 
-/** @param path  The file; NULL: nothing is kept over the process's end. @param outbox, intake  Borrowed. */
+/** @param path  The file; beside it lies that of visitors, PATH.visitors. NULL: nothing is kept over the process's end.
+ *  @param outbox, intake  Borrowed. */
 struct passages *passages_open(const char *path, struct outbox *outbox, struct intake *intake);
 void passages_close(
     struct passages *passages); /**< NULL is accepted; passages that are not decided are not. */

@@ -28,6 +28,7 @@ import frame_test
 import ion_test
 import lineage_test
 import page as browser
+import passage_test
 import screens_test
 import serve_test
 import share_test
@@ -537,7 +538,7 @@ class AccessTest(WithPage):
         page.until(lambda: page.js("return document.getAnimations().length") == 0, "no animation")
 
 
-LATER = ("plot.js", "dagre.js", "enrol.js", "passage.js")  # they come with the first chart, graph, enrolment and passage
+LATER = ("plot.js", "dagre.js", "enrol.js", "passage.js", "snapshots.js")  # they come with the first chart, graph, enrolment …
 
 
 class BundleTest(unittest.TestCase):
@@ -595,7 +596,7 @@ def main():
         return SKIPPED
     is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
     own = [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
-    cases = [SmokeTest] if is_smoke else [*own, *builder_test.CASES, *ion_test.CASES, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *track_test.CASES, *experiments_test.CASES, *decisions_test.CASES, *describe_test.CASES, *lineage_test.CASES, *frame_test.CASES]
+    cases = [SmokeTest] if is_smoke else [*own, *builder_test.CASES, *ion_test.CASES, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *track_test.CASES, *experiments_test.CASES, *decisions_test.CASES, *describe_test.CASES, *lineage_test.CASES, *passage_test.CASES, *frame_test.CASES]
     wanted = sys.argv[1:]
     suite = unittest.TestSuite()
     for case in cases:

@@ -5,7 +5,7 @@ import time
 
 import fake_data as made
 
-STRANGER = "1790000000000-7"
+VISITOR = "1790000000000-7"
 PEOPLE = ["rosa", "ines", "lena", "tess"]
 
 
@@ -20,7 +20,7 @@ def film(at, scores, threshold, who):
     return frames
 
 
-def passage(rng, seq, at, verdict, who, scores, threshold=0.87, stranger=None):
+def passage(rng, seq, at, verdict, who, scores, threshold=0.87, visitor=None):
     frames = film(at, scores, threshold, who)
     compared = [one for one in scores if one is not None]
     n_named = sum(one >= threshold for one in compared[-5:])
@@ -28,7 +28,7 @@ def passage(rng, seq, at, verdict, who, scores, threshold=0.87, stranger=None):
     near = [] if best is None else [{"person": one, "score": round(best - step, 3)} for one, step in zip([who] + [one for one in PEOPLE if one != who], (0, 0.23, 0.26, 0.28, 0.31))]
     told = {"id": f"{int(at * 1000)}-{seq}", "first": frames[0]["time_ms"], "last": frames[-1]["time_ms"], "n_frames": len(scores) + 2, "n_counted": len(compared),
             "n_named": n_named, "refused": {"too dark": len(scores) - len(compared)} if len(compared) < len(scores) else {}, "frames": frames, "nearest": near,
-            "rule": {"n": 3, "m": 5, "accept": 0.0001, "deny": 0.02, "gone_ms": 2000}, "stranger": stranger}
+            "rule": {"n": 3, "m": 5, "accept": 0.0001, "deny": 0.02, "gone_ms": 2000}, "visitor": visitor}
     return {**made.decision(rng, seq, seq, at, 2), "verdict": verdict, "person": who if verdict in ("grant", "deny") else None, "camera": f"door-{1 + seq % 3}", "score": best,
             "error": None, "threshold": threshold, "brightness": 0.14, "image": f"{7000 + seq:064x}", "passage": told, "is_sandbox": False, "key": f"passage/door/{told['id']}"}
 
@@ -36,14 +36,14 @@ def passage(rng, seq, at, verdict, who, scores, threshold=0.87, stranger=None):
 def passages():
     """Newest first."""
     rng, now = random.Random(11), time.time()
-    seen = {"id": STRANGER, "first_ms": made.rfc3339(now - 3 * 86_400)}
+    seen = {"id": VISITOR, "first_ms": made.rfc3339(now - 3 * 86_400)}
     known = [0.58, 0.66, 0.74, 0.81, 0.84, 0.88, 0.86, 0.91, 0.94]
     vague = [None, 0.41, 0.52, 0.47, None, 0.55]
-    made_up = [passage(rng, 901, now - 3 * 86_400, "unknown", "lena", vague, stranger={**seen, "times": 1}),
-               passage(rng, 902, now - 86_400, "unknown", "lena", vague, stranger={**seen, "times": 2}),
+    made_up = [passage(rng, 901, now - 3 * 86_400, "unknown", "lena", vague, visitor={**seen, "times": 1}),
+               passage(rng, 902, now - 86_400, "unknown", "lena", vague, visitor={**seen, "times": 2}),
                passage(rng, 903, now - 900, "deny", "georg", [0.7, 0.89, 0.92, 0.93]),
                passage(rng, 904, now - 600, "unknown", "ines", [None, None, None, None]),
-               passage(rng, 905, now - 120, "unknown", "lena", vague, stranger={**seen, "times": 3}),
+               passage(rng, 905, now - 120, "unknown", "lena", vague, visitor={**seen, "times": 3}),
                passage(rng, 906, now - 25, "grant", "rosa", known)]
     return made_up[::-1]
 
@@ -76,7 +76,7 @@ def picture(state, parts):
     of = next((one for one in state.passages if one["id"] == parts[1]), None)
     if of is None or (parts[-1] != "image" and parts[2] != "frames"):
         return None
-    who = of["person"] or ("stranger" if of["passage"]["stranger"] else "somebody")
+    who = of["person"] or ("visitor" if of["passage"]["visitor"] else "somebody")
     return made.face_png(f"{who} {of['seq'] if parts[-1] == 'image' else parts[3]} of {of['seq']}")
 
 

@@ -432,7 +432,7 @@ class Handler(BaseHTTPRequestHandler):
             is_page = url.path == "/" or url.path.startswith("/p/") or "text/html" in (self.headers.get("Accept") or "")
             name = "index.html" if is_page else url.path[1:]
             file = DIST / name
-            if name in ("index.html", "app.js", "app.css", "plot.js", "dagre.js", "enrol.js", "passage.js") and file.exists():
+            if name in ("index.html", "app.js", "app.css", "plot.js", "dagre.js", "enrol.js", "passage.js", "snapshots.js") and file.exists():
                 self.answer(200, file.read_bytes(), TYPES[file.suffix])
             else:
                 self.error(404, "NOT_FOUND", "no such file")

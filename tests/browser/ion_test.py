@@ -188,7 +188,7 @@ class EnrolTest(WithPage):
         return sorted(zip(self.page.texts(".taken .muted:nth-last-child(2)"), self.page.texts(".taken .state"), strict=True))
 
     def changes(self):
-        return [f"{method} {path.split('/api/v1/')[1]}" for method, path, _, _ in self.state.requests]
+        return [f"{method} {path.split('/api/v1/')[1]}" for method, path, _, _ in self.state.requests if not path.endswith("/look")]
 
     def test_somebody_is_enrolled_from_photos_barred_known_by_the_door_and_taken_out_again(self):
         page, state = self.page, self.state
@@ -203,15 +203,14 @@ class EnrolTest(WithPage):
         self.assertEqual([word for _, word in self.grades()], ["usable"] * 4 + ["left out"] * 3, self.grades())
         for why in ("too small", "too dark, too blurred", "rather small", "the browser cannot read it as a picture"):
             page.has_text(".taken", why)
-        page.has_text("main", "Whether a face is in a picture, and whom it resembles, is not known here")
+        page.has_text("main", "Nobody comes near")
         self.assertTrue(page.button("Enrol them").get_attribute("disabled"), "a name is missing")
         page.button("Remove ada.pgm").click()
         page.one("input[name=person]").send_keys("Ada")
         page.has_text("main", "is that the same person?")
-        page.one("input[name=person]").clear()
-        page.one("input[name=person]").send_keys("noor")
+        page.one("input[name=person]").send_keys("\ue009a\ue000noor")  # Ctrl A: clear() tells the page nothing
         page.one("select[name=list] option[value=deny]").click()
-        self.assertEqual(self.changes(), [], "nothing leaves the browser before")
+        self.assertEqual(self.changes(), [], "nothing is kept before")
         self.may_fail_requests = True
         state.faults["/api/v1/ions/building-security/members/noor"] = (403, "FORBIDDEN", "mia may not list people")
         page.button("Enrol noor").click()
@@ -264,6 +263,7 @@ class EnrolTest(WithPage):
         self.assertIn("stays out", rows["yan"])
         self.assertIn("2 usable: at least 3 are needed", rows["yan"])
         self.assertIn("1 picture left out", rows["yan"])
+        page.until(lambda: not page.button("Enrol 2 people").get_attribute("disabled"), "a look by replicas")
         page.button("Enrol 2 people").click()
         page.has_text("[aria-label='What happened']", "people v8 is frozen")
         self.assertEqual(sorted({path.split("/")[0] for path in state.files["people"]}), ["ada", "zoe"])

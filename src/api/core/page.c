@@ -13,6 +13,7 @@ extern const char web_plot_js[], web_plot_js_end[];
 extern const char web_dagre_js[], web_dagre_js_end[];
 extern const char web_enrol_js[], web_enrol_js_end[];
 extern const char web_passage_js[], web_passage_js_end[];
+extern const char web_snapshots_js[], web_snapshots_js_end[];
 extern const char web_app_css[], web_app_css_end[];
 
 #define NEXT_MAX_BYTES 1000 /* three times as many are in one more address */
@@ -101,6 +102,8 @@ static struct page_file {
     {"/enrol.js", {.content_type = JAVASCRIPT, .bytes = web_enrol_js, .end = web_enrol_js_end}},
     {"/passage.js",
      {.content_type = JAVASCRIPT, .bytes = web_passage_js, .end = web_passage_js_end}},
+    {"/snapshots.js",
+     {.content_type = JAVASCRIPT, .bytes = web_snapshots_js, .end = web_snapshots_js_end}},
     {"/app.css", {.content_type = CSS, .bytes = web_app_css, .end = web_app_css_end}},
 };
 

@@ -12,6 +12,9 @@ static const struct weir_option options[] = {
                   "Share of unknown people's passages that may be taken for somebody's"),
     WEIR_OPT_JSON(weir_stage_track, deny, "deny", F64, 0, "0.02", 1e-12, 0.5,
                   "Share of known people's passages that may stay unknown"),
+    WEIR_OPT_JSON(weir_stage_track, visitors, "visitors", BOOL, 0, NULL, 0, 0,
+                  "Faces of unknown people are remembered for 7 days, 256 at most, so that one who "
+                  "comes again is told to have come before"),
 };
 
 static const struct weir_stage_facts facts = {

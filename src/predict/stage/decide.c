@@ -129,7 +129,8 @@ static struct decision_passage *tell_passage(const struct passage *passage,
                  .m = rules->evidence.m,
                  .gone_ms = rules->gone_ms,
                  .accept = (double)rules->evidence.accept,
-                 .deny = (double)rules->evidence.deny}};
+                 .deny = (double)rules->evidence.deny},
+        .visitor = passage->visitor};
     return told;
 }
 

@@ -10,6 +10,7 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
     rules.evidence.deny = (float)track->deny;
     rules.evidence.n = (int32_t)track->n;
     rules.evidence.m = (int32_t)track->m;
+    rules.keeps_visitors = track->visitors;
     return passages_step(at->passages, &rules, at, err);
 }
 

@@ -42,7 +42,7 @@ export interface Draft {
     list: ListName
     refused: readonly Refused[] // files that cannot be sent
     nToLook: number // pictures that are still to be looked at
-    taken?: string // passages whose pictures are among them, as the address names them
+    taken?: string // passages that pictures were taken from, as the address names them
     doing: Doing
     error: string // why it went no further
     frozen?: FreezeView

@@ -1,8 +1,8 @@
 /** Pictures of passages for an enrolment: of one, the frames that the address names, else its best; of several, the best of each. */
 import type { Decision } from '../api'
 import { dayMinute } from '../format'
+import { bestOf, framesOf } from '../state/film'
 import { apiUrl, get, messageOf, request, segment } from '../state/http'
-import { bestOf, framesOf } from '../passage/passage'
 import { add, change, draftOf } from './enrolment'
 
 const BEST = 3 // frames of one passage

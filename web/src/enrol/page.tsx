@@ -118,7 +118,7 @@ function Sources({ ion, draft, known }: { ion: Ion; draft: Draft; known: Gallery
             <p class="panel-body small muted">
                 {unseen
                     ? `Looked at are readability, size, light and sharpness. Whether a face is in a picture, and whom it resembles, is not known: ${unseen} Choose pictures with one face that fills much of them.`
-                    : `Replicas of ${ion.name} say whether there is one face in a picture, how good it is, and whom it resembles. They keep none of the pictures.`}
+                    : `Replicas of ${ion.name} say whether there is one face in a picture, how good it is, and whom it resembles. They get copies, and keep none.`}
             </p>
         </Panel>
     )
@@ -358,6 +358,7 @@ function Outcome({ ion, draft, known, onDone, onAnew }: { ion: Ion; draft: Draft
 function Enrolling({ ion, draft, known, onDone, onAnew }: { ion: Ion; draft: Draft; known: Gallery; onDone: () => void; onAnew: () => void }) {
     const ready = draft.people.filter((one) => lackOf(known, one) === '')
     const lack = draft.isMany ? (ready.length === 0 ? 'Nobody can be enrolled yet.' : '') : lackOf(known, draft.people[0]!)
+    const isOpenYet = draft.people.some((one) => isOpen(known, one))
     const n = ready.reduce((sum, one) => sum + usableOf(known, one).length, 0)
     return (
         <Panel title={draft.doing === '' ? 'What enrolling will do' : 'What enrolling did'}>
@@ -374,9 +375,9 @@ function Enrolling({ ion, draft, known, onDone, onAnew }: { ion: Ion; draft: Dra
                                 ['Model', 'stays; a training that waits for new data begins'],
                             ]}
                         />
-                        {lack && <p class="muted">{lack}</p>}
+                        {(lack || isOpenYet) && <p class="muted">{lack || 'Replicas still compare the pictures with the gallery.'}</p>}
                         <p class="acts">
-                            <Act right={CHANGE_DATASETS} project={known.dataset.project} tone="primary" disabled={lack !== '' || draft.nToLook > 0 || draft.people.some((one) => isOpen(known, one))} onClick={() => void enrol(ion, known.dataset, known).then(onDone)}>
+                            <Act right={CHANGE_DATASETS} project={known.dataset.project} tone="primary" disabled={lack !== '' || draft.nToLook > 0 || isOpenYet} onClick={() => void enrol(ion, known.dataset, known).then(onDone)}>
                                 <Icon name="check" /> Enrol {draft.isMany ? counted(ready.length, 'person', 'people') : draft.people[0]!.name.trim() || 'them'}
                             </Act>
                             <button type="button" class="button" onClick={() => begin(ion.name)}>
@@ -412,10 +413,10 @@ function Form({ ion, dataset }: { ion: Ion; dataset: Dataset }) {
     const draft = draftOf(ion.name)
     const known = gallery.data.value
     useEffect(() => {
-        if (known && draft.doing === '') {
+        if (known && draft.doing === '' && draft.nToLook === 0) {
             void lookAgain(ion.name, known)
         }
-    }, [known, draft.people, draft.doing])
+    }, [known, draft.people, draft.doing, draft.nToLook])
     return (
         <Loaded resource={gallery} rows={6}>
             {(known) => (
@@ -485,7 +486,7 @@ export function Enrol({ ion }: { ion: Ion }) {
                     [ion.name, href(['ions', ion.name, 'graph'])],
                     ['Allow and deny', href(['ions', ion.name, 'lists'])],
                 ]}
-                sub={`Into the gallery of ${ion.name}. Pictures stay in this browser until you enrol.`}
+                sub={`Into the gallery of ${ion.name}. Pictures are kept nowhere until you enrol.`}
             />
             <Loaded resource={datasets} rows={6}>
                 {() => <Gallery ion={ion} />}

@@ -1,6 +1,6 @@
 /**
- * What replicas say of somebody's pictures: is one face in each, is it good enough to recognise, and whom they resemble. Asked
- * anew when the pictures change, one question at a time, with copies of at most SIDE pixels. A replica compares; this page does not.
+ * What replicas say about somebody's pictures: is one face in each, is it good enough to recognise, what people do they resemble. Asked
+ * again when the pictures change, one question at a time, with copies of at most SIDE pixels. A replica compares; this page does not.
  */
 import { call, messageOf, segment } from '../state/http'
 import { fixed } from '../format'
@@ -8,7 +8,7 @@ import { change, draftOf, ownerOf, type Known, type Person, type Picture } from 
 import { smallCopy } from './look'
 
 const AT_ONCE = 10 // pictures of a question, the server's maximum
-const PICTURES_MAX = 30 // of a person: those that come first
+const PICTURES_MAX = 30 // for each person, the first ones
 const SHOWN = 5
 const TIMEOUT_MS = 30_000
 
@@ -17,7 +17,7 @@ export interface Near {
     score: number
 }
 
-/** Of one picture. */
+/** About one picture. */
 export interface Seen {
     faces: number
     usable: boolean
@@ -26,9 +26,9 @@ export interface Seen {
     nearest: readonly Near[]
 }
 
-/** Of all of somebody's pictures together. */
+/** About all pictures together. */
 export interface Resemblance {
-    key: string // of what was asked about
+    key: string // names what was asked about
     nearest: readonly Near[]
     confusedFrom: number | null // two people are confused from this score on
     error: string // why it is not known; '': it is
@@ -42,7 +42,7 @@ interface Answer {
 
 const asked = (known: Known, person: Person): Picture[] => person.pictures.filter((one) => one.look.measures && ownerOf(known, one) === undefined).slice(0, PICTURES_MAX)
 
-/** The person of the gallery to leave out: who gets more photos resembles nobody more. */
+/** The person to leave out: somebody resembles themselves. */
 const itself = (known: Known, person: Person) => (known.byPerson.has(person.name.trim()) ? person.name.trim() : null)
 
 /** What is to be asked about; '': nothing. */
@@ -105,15 +105,15 @@ async function ask(ion: string, known: Known, person: Person): Promise<{ resembl
 
 const busy = new Set<string>()
 
-/** Asks until nothing is open; who calls it meanwhile need not wait. Does not reject. */
+/** Asks until nothing is open. A second call meanwhile does nothing. Does not reject. */
 export async function lookAgain(ion: string, known: Known): Promise<void> {
     if (busy.has(ion)) {
         return
     }
     busy.add(ion)
     for (;;) {
-        const { people } = draftOf(ion)
-        const at = people.findIndex((one) => isOpen(known, one))
+        const { people, nToLook } = draftOf(ion)
+        const at = nToLook > 0 ? -1 : people.findIndex((one) => isOpen(known, one))
         const person = people[at]
         if (!person) {
             break

@@ -121,7 +121,7 @@ export function Webcam({ taken, onPicture }: { taken: readonly string[]; onPictu
             <div class="webcam">
                 <video ref={video} autoplay muted playsinline aria-label="The camera of this computer" onPlaying={() => setOn(true)} />
                 <span class="guide" aria-hidden="true" />
-                <p class="label top only-desk">Your camera · pictures stay here until you enrol</p>
+                <p class="label top only-desk">Your camera · pictures are kept nowhere until you enrol</p>
                 <p class="label" role="status">
                     {isOn ? SAYINGS[pose] : 'The camera is being opened. The browser may ask you first.'}
                 </p>

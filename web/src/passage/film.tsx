@@ -5,10 +5,11 @@ import { Shot } from '../components/face'
 import { Icon } from '../components/icon'
 import { Glyph, VERDICTS } from '../components/state'
 import { clockTime, counted, duration, fixed, millis } from '../format'
+import { framesOf, toldOf, type FilmFrame } from '../state/film'
 import { whoOf } from '../state/finding'
 import { segment } from '../state/http'
 import { hrefWith, setQuery } from '../state/route'
-import { framesOf, isFor, toldOf, type FilmFrame } from './passage'
+import { isFor } from './passage'
 
 const STEP_MS = 400
 

@@ -6,13 +6,14 @@ import { DecisionRows, LiveControls } from '../components/decision_list'
 import { Shot } from '../components/face'
 import { Icon } from '../components/icon'
 import { counted, dayMinute, fullTime } from '../format'
+import { toldOf } from '../state/film'
 import { Filters, filterOf, Foot, KEYS, ListFailed, NoMatch, useSeen, wantedNow } from '../screens/ion_decisions'
 import { DecisionList } from '../state/decisions'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
 import style from './passage.css'
-import { strangersOf, timesText, toldOf, type Stranger } from './passage'
+import { visitorsOf, timesText, type Visitor } from './passage'
 import { enrolFrom } from './sides'
 
 const SPAN_MS = 7 * 86_400_000 // replicas remember no longer
@@ -27,8 +28,8 @@ function noteOf(one: Decision): string {
     if (!told) {
         return ''
     }
-    const { stranger, rule } = told
-    return `${stranger && stranger.times > 1 ? `came ${timesText(stranger.times)}` : rule ? `${told.n_named} of ${rule.m} name one` : ''} · ${counted(told.n_frames, 'frame')}`
+    const { visitor, rule } = told
+    return `${visitor && visitor.times > 1 ? `came ${timesText(visitor.times)}` : rule ? `${told.n_named} of ${rule.m} name one` : ''} · ${counted(told.n_frames, 'frame')}`
 }
 
 function AsTheyCome({ ion }: { ion: string }) {
@@ -68,8 +69,8 @@ function AsTheyCome({ ion }: { ion: string }) {
     )
 }
 
-function Came({ stranger }: { stranger: Stranger }) {
-    const { passages, times, first } = stranger
+function Came({ visitor }: { visitor: Visitor }) {
+    const { passages, times, first } = visitor
     const newest = passages[0]!
     const cameras = [...new Set(passages.map((one) => one.camera))].join(', ')
     return (
@@ -101,19 +102,19 @@ function ComeAgain({ ion }: { ion: string }) {
     const wanted = wantedNow()
     const { camera, since, until } = filterOf(ion, wanted)
     const from = since ?? Date.now() - SPAN_MS
-    const found = useResource(['strangers', ion, camera, wanted.from, wanted.to].join('\n'), () =>
+    const found = useResource(['visitors', ion, camera, wanted.from, wanted.to].join('\n'), () =>
         getAll<Decision>('/passages', { ion, camera, verdict: 'unknown', since: new Date(from).toISOString(), until: until === null ? null : new Date(until).toISOString(), limit: 200 }, PAGES),
     )
     return (
         <Loaded resource={found} rows={6}>
             {(passages) => {
-                const groups = strangersOf(passages)
-                const isCompared = passages.some((one) => toldOf(one)?.stranger)
+                const groups = visitorsOf(passages)
+                const isCompared = passages.some((one) => toldOf(one)?.visitor)
                 return groups.length > 0 ? (
                     <Panel title="Unknown people who came again" window={`${counted(groups.length, 'person', 'people')}, by likeness of the face alone`}>
-                        <ul class="list strangers" aria-label="Unknown people who came again">
+                        <ul class="list visitors" aria-label="Unknown people who came again">
                             {groups.map((one) => (
-                                <Came key={one.id} stranger={one} />
+                                <Came key={one.id} visitor={one} />
                             ))}
                         </ul>
                     </Panel>
@@ -125,7 +126,7 @@ function ComeAgain({ ion }: { ion: string }) {
                             <Empty icon="person" title="Nobody unknown came twice">{counted(passages.length, 'passage')} of unknown people, each of another one.</Empty>
                         ) : (
                             <Empty icon="person" title="Unknown people are not compared with each other">
-                                Write <code>{'{kind: track, strangers: true}'}</code> into the stages of the pipeline. Its replicas then remember faces of unknown people for up to 7 days, which the law may ask a reason for.
+                                Write <code>{'{kind: track, visitors: true}'}</code> into the stages of the pipeline. Its replicas then remember faces of unknown people for up to 7 days, which the law may ask a reason for.
                             </Empty>
                         )}
                     </div>

@@ -7,15 +7,15 @@ import { Id } from '../components/noun'
 import { State, VERDICTS } from '../components/state'
 import { toast } from '../components/toast'
 import { dayTime, fixed, fullTime } from '../format'
+import { framesOf, toldOf } from '../state/film'
 import { passageKeys } from '../screens/ion_passages'
 import { whoOf } from '../state/finding'
-import { get, segment } from '../state/http'
+import { get, messageOf, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { go, href, param, setQuery } from '../state/route'
 import { ions } from '../state/store'
 import { Film, tenths } from './film'
 import style from './passage.css'
-import { framesOf, toldOf } from './passage'
 import { Scores } from './scores'
 import { answersOf, CameBefore, DecidedBy, Nearest, offered, Orders, Rule, ThisWas, Thumb, useTruth } from './sides'
 
@@ -77,10 +77,14 @@ function Shown({ decision }: { decision: Decision }) {
     useLayoutEffect(() => {
         passageKeys.value = {
             step: (by) => setQuery({ frame: String(Math.min(frames.length - 1, Math.max(0, at + by))) }, true),
-            go: (by) => {
-                const one = by > 0 ? later : earlier
-                one && go(hrefOf(one))
-            },
+            go: (by) =>
+                void (around.data.value ? Promise.resolve(around.data.value) : neighbours(decision)).then(
+                    (found) => {
+                        const one = by > 0 ? found.later : found.earlier
+                        one && go(hrefOf(one))
+                    },
+                    (error: unknown) => toast(messageOf(error), 'bad'),
+                ),
             was: (i) => answersOf(decision, truth).slice(-3)[i]?.run(),
         }
     })
@@ -125,7 +129,7 @@ function Shown({ decision }: { decision: Decision }) {
                 <div class="stack">
                     <Rule decision={decision} told={told} />
                     <Nearest decision={decision} told={told} />
-                    {told.stranger && told.stranger.times > 1 && <CameBefore decision={decision} stranger={told.stranger} />}
+                    {told.visitor && told.visitor.times > 1 && <CameBefore decision={decision} visitor={told.visitor} />}
                     <Orders decision={decision} />
                     <ThisWas decision={decision} ion={ion} truth={truth} chosen={chosen} />
                     <DecidedBy decision={decision} ion={ion} />

@@ -1,54 +1,13 @@
-/** A passage as its decision tells it: frames in time, whom they are nearest to, the rule, and how often an unknown person came. Pure. */
+/** A passage as its decision tells it: frames in time, the nearest people, the rule, and how often an unknown person came. Pure. */
 import type { Decision, Time } from '../api'
 import { counted, duration, fixed, millis } from '../format'
+import { toldOf, type FilmFrame, type Near, type Told } from '../state/film'
 import type { Opt } from '../types'
-
-export interface FilmFrame {
-    time_ms: Time
-    score: number | null
-    person: string | null // whom the frame names: from the threshold on
-    counts: boolean // it was compared
-    why: string | null // it was not
-    has_picture: boolean
-    is_best?: boolean
-}
-
-export interface Near {
-    person: string
-    score: number
-}
-
-export interface Told {
-    id: string
-    first: Time
-    last: Time
-    n_frames: number
-    n_counted: number // compared, and independent of each other
-    n_named: number // of the last m of these: they name the person
-    refused: Readonly<Record<string, number>> // not compared: why, how many
-    frames?: readonly FilmFrame[]
-    nearest?: readonly Near[]
-    rule?: { n: number; m: number }
-    stranger?: { id: string; times: number; first_ms: Time } | null
-}
-
-/** Null: it was decided from one frame. */
-export const toldOf = (decision: Decision): Told | null => decision.passage as Told | null
-
-export const framesOf = (decision: Decision): readonly FilmFrame[] => toldOf(decision)?.frames ?? []
 
 /** It speaks for what was decided, or for somebody where nobody was known. */
 export const isFor = (decision: Decision, frame: FilmFrame) => frame.counts && frame.person !== null && (decision.person === null || frame.person === decision.person)
 
-const worthOf = (frame: FilmFrame | undefined) => (frame?.is_best ? Infinity : (frame?.score ?? -Infinity))
-
-/** Numbers of the best frames that have a picture, at most so many, in time; without a score any is as good. */
-export function bestOf(frames: readonly FilmFrame[], n: number): number[] {
-    const shown = [...frames.keys()].filter((i) => frames[i]!.has_picture)
-    return shown.sort((a, b) => (worthOf(frames[b]) > worthOf(frames[a]) ? 1 : -1)).slice(0, n).sort((a, b) => a - b)
-}
-
-/** Who decided verdicts are about: the person, else the nearest. */
+/** The person, else the nearest. */
 export const candidateOf = (decision: Decision): string | undefined => decision.person ?? toldOf(decision)?.nearest?.[0]?.person
 
 /** "3 too dark, 1 turned away" */
@@ -92,7 +51,7 @@ export const nFramesOf = (frames: readonly FilmFrame[], person: string) => frame
 /** "4 times" */
 export const timesText = (n: Opt<number>) => `${n ?? 1} times`
 
-export interface Stranger {
+export interface Visitor {
     id: string
     times: number
     first: Time
@@ -100,13 +59,13 @@ export interface Stranger {
 }
 
 /** Unknown people who came again, those who came most often first. @param passages Newest first. */
-export function strangersOf(passages: readonly Decision[]): Stranger[] {
-    const found = new Map<string, Stranger>()
+export function visitorsOf(passages: readonly Decision[]): Visitor[] {
+    const found = new Map<string, Visitor>()
     for (const passage of passages) {
-        const stranger = toldOf(passage)?.stranger
-        if (stranger) {
-            const known = found.get(stranger.id) ?? { id: stranger.id, times: 0, first: stranger.first_ms, passages: [] }
-            found.set(stranger.id, { ...known, times: Math.max(known.times, stranger.times), passages: [...known.passages, passage] })
+        const visitor = toldOf(passage)?.visitor
+        if (visitor) {
+            const known = found.get(visitor.id) ?? { id: visitor.id, times: 0, first: visitor.first_ms, passages: [] }
+            found.set(visitor.id, { ...known, times: Math.max(known.times, visitor.times), passages: [...known.passages, passage] })
         }
     }
     return [...found.values()].filter((one) => one.times > 1).sort((a, b) => b.times - a.times)

@@ -2,8 +2,9 @@
 import type { Decision } from '../api'
 import { ChartWithTable } from '../components/chart_table'
 import { clockTime, fixed, millis } from '../format'
+import { framesOf, toldOf, type FilmFrame } from '../state/film'
 import { tenths } from './film'
-import { framesOf, isFor, toldOf, type FilmFrame } from './passage'
+import { isFor } from './passage'
 
 const HEIGHT = 148
 const [LEFT, TOP, BOTTOM, EDGE] = [36, 8, 22, 12]
@@ -34,7 +35,7 @@ function Drawn({ decision, width }: { decision: Decision; width: number }) {
     const { x, y, ticks } = scaleOf(frames, decision.threshold, width)
     const scored = frames.filter((one) => one.score !== null)
     const isNamed = decision.verdict !== 'unknown'
-    const seen = frames.filter((one) => one.counts).slice(-(toldOf(decision)!.rule?.m ?? 1)) // of those that are kept
+    const seen = frames.filter((one) => one.counts).slice(-(toldOf(decision)!.rule?.m ?? 1)) // as far as they are kept
     const bottom = HEIGHT - BOTTOM
     return (
         <svg class="chart" viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label="Score of each frame">

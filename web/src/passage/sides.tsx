@@ -1,4 +1,4 @@
-/** Beside the frames of a passage: the rule, who else it could have been, what the door was told, and what people say of it. */
+/** Beside the frames of a passage: the rule, the nearest people, what the door was told, and what people say about it. */
 import { useState } from 'preact/hooks'
 import type { Decision, Feedback, Ion } from '../api'
 import { Facts, Loaded, Panel } from '../components/basics'
@@ -13,12 +13,13 @@ import { ScoreLine } from '../components/score_line'
 import { Glyph, State, type Tone } from '../components/state'
 import { toast } from '../components/toast'
 import { counted, dayMinute, fixed, millis } from '../format'
+import { bestOf, framesOf, toldOf, type Told } from '../state/film'
 import { getAll, messageOf, segment, send } from '../state/http'
 import { useResource } from '../state/resource'
 import { href } from '../state/route'
 import { memberQuestion } from '../state/versions'
 import { tenths } from './film'
-import { bestOf, candidateOf, framesOf, gapText, nFramesOf, ruleText, timesText, toldOf, type Told } from './passage'
+import { candidateOf, gapText, nFramesOf, ruleText, timesText } from './passage'
 
 const NOBODY = 'unknown' // as the server calls it
 const LISTS_RIGHT = 'list people ions'
@@ -234,13 +235,13 @@ export function Thumb({ decision, ion, truth }: { decision: Decision; ion: Ion |
 }
 
 /** Other passages of an unknown person. */
-export function CameBefore({ decision, stranger }: { decision: Decision; stranger: NonNullable<Told['stranger']> }) {
+export function CameBefore({ decision, visitor }: { decision: Decision; visitor: NonNullable<Told['visitor']> }) {
     const visits = useResource(`visits:${decision.id}`, async () => {
-        const all = await getAll<Decision>('/passages', { ion: decision.ion, verdict: 'unknown', since: stranger.first_ms, limit: 200 }, 5)
-        return all.filter((one) => toldOf(one)?.stranger?.id === stranger.id)
+        const all = await getAll<Decision>('/passages', { ion: decision.ion, verdict: 'unknown', since: visitor.first_ms, limit: 200 }, 5)
+        return all.filter((one) => toldOf(one)?.visitor?.id === visitor.id)
     })
     return (
-        <Panel title="Unknown, and seen before" window={`${timesText(stranger.times)} since ${dayMinute(stranger.first_ms)}`}>
+        <Panel title="Unknown, and seen before" window={`${timesText(visitor.times)} since ${dayMinute(visitor.first_ms)}`}>
             <div class="panel-body stack mid">
                 <Loaded resource={visits} rows={2}>
                     {(items) => (

@@ -6,9 +6,8 @@ import { ask } from '../components/dialog'
 import { Icon } from '../components/icon'
 import { SNAPSHOT, SnapshotForm } from '../components/ion_acts'
 import { ionActions, IonTab } from '../components/ion_head'
+import { WithLibrary } from '../components/library'
 import { Act } from '../components/locked'
-import { SnapshotReplay } from '../components/snapshot_replay'
-import { SnapshotTime } from '../components/snapshot_time'
 import { toast } from '../components/toast'
 import { bytes, counted, dayMinute, dayTime } from '../format'
 import type { Args, Screen } from '../screen'
@@ -75,23 +74,27 @@ function One({ snapshot, ion, onGone }: { snapshot: Snapshot; ion: Ion; onGone: 
             },
         })
     return (
-        <div class="stack">
-            <SnapshotTime
-                key={snapshot.name}
-                snapshot={snapshot}
-                acts={
-                    <>
-                        <a class="button small" href={apiUrl(`/snapshots/${segment(snapshot.name)}/export`)} download={`${snapshot.name}.tar`}>
-                            <Icon name="download" /> Download
-                        </a>
-                        <Act right={SNAPSHOT} project={snapshot.project} isSmall tone="danger" onClick={remove}>
-                            Delete…
-                        </Act>
-                    </>
-                }
-            />
-            <SnapshotReplay key={`replay:${snapshot.name}`} snapshot={snapshot} />
-        </div>
+        <WithLibrary name="snapshots">
+            {({ SnapshotReplay, SnapshotTime }) => (
+                <div class="stack">
+                    <SnapshotTime
+                        key={snapshot.name}
+                        snapshot={snapshot}
+                        acts={
+                            <>
+                                <a class="button small" href={apiUrl(`/snapshots/${segment(snapshot.name)}/export`)} download={`${snapshot.name}.tar`}>
+                                    <Icon name="download" /> Download
+                                </a>
+                                <Act right={SNAPSHOT} project={snapshot.project} isSmall tone="danger" onClick={remove}>
+                                    Delete…
+                                </Act>
+                            </>
+                        }
+                    />
+                    <SnapshotReplay key={`replay:${snapshot.name}`} snapshot={snapshot} />
+                </div>
+            )}
+        </WithLibrary>
     )
 }
 

@@ -89,7 +89,7 @@ export class DecisionList {
     constructor(
         readonly filter: DecisionFilter,
         private readonly keep = KEEP,
-        /** Of passages only. */
+        /** Passages only. */
         private readonly isOfPassages = false,
     ) {}
 

@@ -6,10 +6,10 @@ import { call, getAll, messageOf, segment } from '../state/http'
 import type { Option } from '../state/job_form'
 import { useResource } from '../state/resource'
 import { readYaml, writeYaml } from '../state/yaml'
-import { Panel, Version } from './basics'
-import { Icon } from './icon'
-import { State, VERSION_VERDICTS } from './state'
-import { ValueField } from './value_field'
+import { Panel, Version } from '../components/basics'
+import { Icon } from '../components/icon'
+import { State, VERSION_VERDICTS } from '../components/state'
+import { ValueField } from '../components/value_field'
 
 const REPLAY_MS = 300_000
 const SHOWN = 200

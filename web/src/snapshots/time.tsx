@@ -7,11 +7,11 @@ import { get, segment } from '../state/http'
 import { onKeys } from '../state/keys'
 import { useResource, type Resource } from '../state/resource'
 import { param, setQuery } from '../state/route'
-import { Facts, Loaded, Panel, Version, When } from './basics'
-import { Icon } from './icon'
-import { Sentence } from './noun'
-import { State } from './state'
-import { TimeChart } from './time_chart'
+import { Facts, Loaded, Panel, Version, When } from '../components/basics'
+import { Icon } from '../components/icon'
+import { Sentence } from '../components/noun'
+import { State } from '../components/state'
+import { TimeChart } from '../components/time_chart'
 
 const PARTS = 24 // of the span, that the curve is made of
 const MINUTE_MS = 60_000
