@@ -94,7 +94,7 @@ const ORDERS: Record<string, [Tone, string]> = {
     late: ['bad', 'came too late: not carried out'],
     refused: ['bad', 'refused'],
     jammed: ['bad', 'the door is jammed'],
-    silent: ['bad', 'the door did not answer'],
+    silent: ['bad', 'the door did not answer: whether it opened is not known'],
 }
 
 function OneOrder({ order }: { order: Order }) {
