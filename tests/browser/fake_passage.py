@@ -42,7 +42,7 @@ def passages():
     made_up = [passage(rng, 901, now - 3 * 86_400, "unknown", "lena", vague, visitor={**seen, "times": 1}),
                passage(rng, 902, now - 86_400, "unknown", "lena", vague, visitor={**seen, "times": 2}),
                passage(rng, 903, now - 900, "deny", "georg", [0.7, 0.89, 0.92, 0.93]),
-               passage(rng, 904, now - 600, "unknown", "ines", [None, None, None, None]),
+               passage(rng, 904, now - 600, "unknown", "ines", [None, None, None, None], visitor={"id": "1790000000000-9", "times": 1, "first_ms": made.rfc3339(now - 600)}),
                passage(rng, 905, now - 120, "unknown", "lena", vague, visitor={**seen, "times": 3}),
                passage(rng, 906, now - 25, "grant", "rosa", known)]
     return made_up[::-1]

@@ -69,6 +69,7 @@ class PassageTest(WithPage):
         page = self.page
         self.open(905)
         page.has_text("main", "4 frames count, in 2 s. 0 of the last 4 name one person: 3 more had to. The nearest, lena, has 0.55; 0.87 is needed. Of 8 frames these were not compared: 2 too dark.")
+        self.assertEqual(page.all(".chart circle"), [], "no frame names anybody")
         self.open(904)
         page.has_text("main", "None of 6 frames could be compared with anybody. Of 6 frames these were not compared: 4 too dark.")
         self.assertEqual(page.all(".chart"), [], "there are no scores")

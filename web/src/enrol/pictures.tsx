@@ -36,6 +36,7 @@ function Figures({ look, seen }: Pick<Picture, 'look' | 'seen'>) {
         <>
             {its.width} × {its.height}
             {look.isTurned && ', turned upright'} · light {fixed(its.light, 2)} · sharp {Math.round(its.sharp)}
+            {(seen?.faces ?? 0) > 1 && ` · ${seen!.faces} faces`}
             {seen?.quality && ` · face ${Math.round(seen.quality.width)} px wide`}
         </>
     ) : null

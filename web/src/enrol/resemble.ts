@@ -19,7 +19,7 @@ export interface Near {
 
 /** About one picture. */
 export interface Seen {
-    faces: number
+    faces: number | null // null: no detector looks
     usable: boolean
     why: string | null
     quality: { width: number; sharpness: number; yaw: number } | null

@@ -81,7 +81,7 @@ interface Order {
     door: string
     verb: string
     sent_ms: string
-    valid_until_ms: string
+    valid_until_ms: string | null
     state: string
     answered_ms: string | null
     detail: string | null
@@ -95,6 +95,9 @@ const ORDERS: Record<string, [Tone, string]> = {
     refused: ['bad', 'refused'],
     jammed: ['bad', 'the door is jammed'],
     silent: ['bad', 'the door did not answer: whether it opened is not known'],
+    'locked-down': ['warn', 'not sent: the door is locked down'],
+    'not-now': ['warn', 'not sent: the door lets nobody in at this time'],
+    interlocked: ['warn', 'not sent: another door is open'],
 }
 
 function OneOrder({ order }: { order: Order }) {
@@ -106,7 +109,7 @@ function OneOrder({ order }: { order: Order }) {
                 ['Order', <Id id={order.id} />],
                 ['Door', `${order.door}: ${order.verb}`],
                 ['Sent', tenths(order.sent_ms)],
-                ['Valid until', `${tenths(order.valid_until_ms)}, then it is refused`],
+                order.valid_until_ms === null ? null : ['Valid until', `${tenths(order.valid_until_ms)}, then it is refused`],
                 [
                     'Answer',
                     <>
