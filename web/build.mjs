@@ -1,4 +1,4 @@
-// Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js,enrol.js}. The output depends only on the sources and on the
+// Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js,cameras.js,enrol.js}. The output depends only on the sources and on the
 // versions in package-lock.json: no times, no paths, no hashes of the machine. check-bundle.sh relies on it.
 // Files name each other with "?v=" and the first digits of their SHA-256, so that a browser keeps what has not changed.
 import { build } from 'esbuild'
@@ -73,28 +73,32 @@ const borrowed = {
         bundler.onLoad({ filter: /./, namespace: 'lent' }, ({ path }) => ({ contents: `export const {${lent.get(path)}} = globalThis.lent` }))
     },
 }
+const APART = { cameras: 'src/cameras/page.tsx', enrol: 'src/enrol/page.tsx' }
 const apart = await build({
     ...common,
     metafile: true,
-    entryPoints: { enrol: 'src/enrol/page.tsx' },
+    entryPoints: APART,
     format: 'esm',
     loader: { '.css': 'text' },
     plugins: [borrowed],
 })
-await shrink('enrol.js', '', true)
+for (const name of Object.keys(APART)) {
+    await shrink(`${name}.js`, '', true)
+}
 
 const whole = await build({
     ...common,
     metafile: true,
     entryPoints: { app: 'src/main.tsx' },
     format: 'iife',
-    define: { PLOT_ADDRESS: JSON.stringify(await named('plot.js')), DAGRE_ADDRESS: JSON.stringify(await named('dagre.js')), ENROL_ADDRESS: JSON.stringify(await named('enrol.js')) },
+    define: Object.fromEntries(await Promise.all(['plot', 'dagre', ...Object.keys(APART)].map(async (one) => [`${one.toUpperCase()}_ADDRESS`, JSON.stringify(await named(`${one}.js`))]))),
 })
 await shrink('app.js', 'preact', false)
 
-const twice = Object.keys(apart.metafile.inputs).filter((file) => file in whole.metafile.inputs)
+const carried = [whole.metafile, ...Object.values(apart.metafile.outputs)].flatMap(({ inputs }) => Object.keys(inputs))
+const twice = [...new Set(carried.filter((file, i) => carried.indexOf(file) < i && !file.startsWith('lent:')))]
 if (twice.length > 0) {
-    console.error(`the page and enrol.js both carry ${twice.join(', ')}: lend them in src/lent.ts`)
+    console.error(`two files of the page carry ${twice.join(', ')}: lend them in src/lent.ts`)
     process.exit(1)
 }
 
@@ -105,10 +109,11 @@ for (const name of ['app.js', 'app.css']) {
 await writeFile(join(out, 'index.html'), page)
 
 let total = 0
-for (const name of ['plot.js', 'dagre.js', 'enrol.js', 'index.html', 'app.js', 'app.css']) {
+const LATER = ['plot', 'dagre', ...Object.keys(APART)].map((one) => `${one}.js`)
+for (const name of [...LATER, 'index.html', 'app.js', 'app.css']) {
     const content = await readFile(join(out, name))
     const packed = gzipSync(content).length
-    total += ['plot.js', 'dagre.js', 'enrol.js'].includes(name) ? 0 : packed
+    total += LATER.includes(name) ? 0 : packed
     console.log(`${name.padEnd(12)}${String(content.length).padStart(8)} bytes${String(packed).padStart(8)} compressed`)
 }
 console.log(`${'page'.padEnd(12)}${String(total).padStart(22)} compressed`)

@@ -32,7 +32,7 @@ import screens_test
 import serve_test
 import share_test
 import track_test
-from fake_server import COOKIE, CSRF, DIST, LINK
+from fake_server import COOKIE, CSRF, DIST, LATER, LINK
 from fixture import ION, SCREENS, WithPage
 
 SKIPPED = 77
@@ -540,9 +540,9 @@ class AccessTest(WithPage):
 class BundleTest(unittest.TestCase):
     def test_the_bundle_names_no_other_host_and_stays_small(self):
         total = 0
-        for name in ("index.html", "app.js", "app.css", "plot.js", "dagre.js", "enrol.js"):
+        for name in ("index.html", "app.js", "app.css", *LATER):
             content = (DIST / name).read_bytes()
-            total += len(gzip.compress(content)) if name not in ("plot.js", "dagre.js", "enrol.js") else 0  # they come with the first chart, graph and enrolment
+            total += len(gzip.compress(content)) if name not in LATER else 0  # they come with what needs them first
             for scheme in (b"http://", b"https://"):
                 # The one that is not an address to fetch is SVG's namespace.
                 found = content.replace(b"http://www.w3.org/", b"").count(scheme)

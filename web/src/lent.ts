@@ -3,31 +3,46 @@
  * reads these imports; what such a screen imports else is a part of its own file.
  */
 import { signal } from '@preact/signals'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Fragment, jsx, jsxs } from 'preact/jsx-runtime'
-import { Choices, Empty, Facts, Loaded, PageHead, Panel, Progress } from './components/basics'
-import { Picture } from './components/face'
-import { Form, Refusal, useSending } from './components/form'
+import { COMMANDS } from './commands'
+import { Ago, Choices, Empty, Facts, Loaded, Owner, PageHead, Panel, Progress } from './components/basics'
+import { Effects } from './components/builder_panels'
+import { openDialog } from './components/dialog'
+import { Face, Picture } from './components/face'
+import { Filter, filtered, NothingMatches } from './components/filter'
+import { Form, FormDialog, Refusal, useSending } from './components/form'
 import { Icon } from './components/icon'
 import { Act } from './components/locked'
 import { decodePortable, isPortable } from './components/portable'
-import { State } from './components/state'
+import { Glyph, State, VERDICTS, VerdictWord } from './components/state'
+import { Table } from './components/table'
 import { toast } from './components/toast'
-import { bytes, counted, fixed, short } from './format'
+import { ago, bytes, clockTime, counted, dayTime, duration, fixed, millis, NONE, plural, short } from './format'
+import { wallKeys } from './screens/cameras'
 import { shutter } from './screens/ion_enrol'
+import { cameras } from './state/cameras'
+import { DecisionList, NO_FILTER } from './state/decisions'
+import { usePlan } from './state/draft'
+import { whoOf } from './state/finding'
 import { ApiError, apiUrl, call, get, getAll, messageOf, segment, send } from './state/http'
+import { appliedForm, asIonDoc, isPrediction, nameOf } from './state/ion_doc'
 import { byClass, FILES_MAX, manifestOf } from './state/manifest'
-import { project } from './state/project'
+import { inProject, project } from './state/project'
 import { sendBytes } from './state/push'
 import { useResource } from './state/resource'
 import { CHANGE_DATASETS, may, projectsThatMay } from './state/rights'
-import { go, href, hrefWith, param, route } from './state/route'
+import { go, href, hrefWith, param, route, setQuery } from './state/route'
 import { sha256Of } from './state/sha256'
-import { datasets, ions } from './state/store'
+import { datasets, ions, now } from './state/store'
+import { connection } from './state/stream'
+import { kept } from './state/view'
 
 export const lent = {
-    signal, useEffect, useLayoutEffect, useRef, useState, Fragment, jsx, jsxs, Choices, Empty, Facts, Loaded, PageHead, Panel, Progress, Picture, Form,
-    Refusal, useSending, Icon, Act, decodePortable, isPortable, State, toast, bytes, counted, fixed, short, shutter, ApiError, apiUrl, call,
-    get, getAll, messageOf, segment, send, byClass, FILES_MAX, manifestOf, project, sendBytes, useResource, CHANGE_DATASETS, may,
-    projectsThatMay, go, href, hrefWith, param, route, sha256Of, datasets, ions,
+    signal, useEffect, useLayoutEffect, useRef, useState, useMemo, Fragment, jsx, jsxs, COMMANDS, Choices, Empty, Facts, Loaded, PageHead, Panel,
+    Progress, Ago, Owner, Effects, openDialog, Picture, Face, Filter, filtered, NothingMatches, Form, Refusal, useSending, FormDialog, Icon, Act,
+    decodePortable, isPortable, State, Glyph, VERDICTS, VerdictWord, Table, toast, bytes, counted, fixed, short, ago, clockTime, dayTime, duration,
+    millis, NONE, plural, wallKeys, shutter, cameras, DecisionList, NO_FILTER, usePlan, whoOf, ApiError, apiUrl, call, get, getAll, messageOf,
+    segment, send, appliedForm, asIonDoc, isPrediction, nameOf, byClass, FILES_MAX, manifestOf, project, inProject, sendBytes, useResource,
+    CHANGE_DATASETS, may, projectsThatMay, go, href, hrefWith, param, route, setQuery, sha256Of, datasets, ions, now, connection, kept,
 }

@@ -14,10 +14,10 @@ import { toast } from './toast'
 
 const AT_ONCE = 4
 
-/** The ION that something is about: by name, or because a job or a training works for it. */
+/** The ION that something is about: by name, or because a job, a training or a camera works for it. */
 export function ionOf(subject: Opt<string>, all: readonly Job[]): string | undefined {
     const [noun, name] = (subject ?? '').split('/')
-    return noun === 'ion' ? name : noun === 'job' ? (all.find((job) => job.id === name)?.ion ?? undefined) : undefined
+    return noun === 'ion' ? name : noun === 'camera' ? name?.split(':')[0] : noun === 'job' ? (all.find((job) => job.id === name)?.ion ?? undefined) : undefined
 }
 
 /** The project that something is about; undefined: none, it is everybody's. */
