@@ -75,7 +75,7 @@ def live(state, name, after):
         return 404, None
     if name in state.blind:
         return 503, f"no replica has sent a picture of {name} yet"
-    seq = after if name in state.frozen else after + 1
+    seq = after if name in state.stuck else after + 1
     sees_people = "read decisions" in state.rights
     boxes = [one if sees_people else {**one, "name": None} for one in BOXES.get(name, [])]
     picture = base64.b64encode(scene(name, seq)).decode() if sees_people else None

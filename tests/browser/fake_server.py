@@ -91,7 +91,7 @@ class State:
         self.more_experiments = []
         self.artifacts, self.uploads = {}, {}  # run → path → bytes, None: deleted; parts of files on their way
         self.cameras = [] if is_empty else fake_camera.cameras()
-        self.blind, self.frozen = set(), set()  # cameras of which no picture comes, and of which always the same
+        self.blind, self.stuck = set(), set()  # cameras of which no picture comes, and of which always the same
         self.lets = threading.Event()  # what comes as a file's part waits for it
         self.lets.set()
         self.platform = []  # reasons why the platform is not well
@@ -397,7 +397,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the reader went to another page while it waited
 
     def error(self, status, code, message):
-        is_draft = status == 400 and self.headers.get("X-Weir-Draft") is not None
+        is_draft = status in (400, 404) and self.headers.get("X-Weir-Draft") is not None
         self.answer(200 if is_draft else status, {"error": {"status": code, "message": message}}, headers=[("X-Weir-Status", str(status))] if is_draft else [])
 
     def is_refused(self, path):

@@ -25,7 +25,7 @@ import { cameras } from './state/cameras'
 import { DecisionList, NO_FILTER } from './state/decisions'
 import { usePlan } from './state/draft'
 import { whoOf } from './state/finding'
-import { ApiError, apiUrl, call, get, getAll, messageOf, segment, send } from './state/http'
+import { ApiError, apiUrl, call, DRAFT, get, getAll, messageOf, segment, send } from './state/http'
 import { appliedForm, asIonDoc, isPrediction, nameOf } from './state/ion_doc'
 import { byClass, FILES_MAX, manifestOf } from './state/manifest'
 import { inProject, project } from './state/project'
@@ -42,7 +42,7 @@ export const lent = {
     signal, useEffect, useLayoutEffect, useRef, useState, useMemo, Fragment, jsx, jsxs, COMMANDS, Choices, Empty, Facts, Loaded, PageHead, Panel,
     Progress, Ago, Owner, Effects, openDialog, Picture, Face, Filter, filtered, NothingMatches, Form, Refusal, useSending, FormDialog, Icon, Act,
     decodePortable, isPortable, State, Glyph, VERDICTS, VerdictWord, Table, toast, bytes, counted, fixed, short, ago, clockTime, dayTime, duration,
-    millis, NONE, plural, wallKeys, shutter, cameras, DecisionList, NO_FILTER, usePlan, whoOf, ApiError, apiUrl, call, get, getAll, messageOf,
+    millis, NONE, plural, wallKeys, shutter, cameras, DecisionList, NO_FILTER, usePlan, whoOf, ApiError, apiUrl, call, DRAFT, get, getAll, messageOf,
     segment, send, appliedForm, asIonDoc, isPrediction, nameOf, byClass, FILES_MAX, manifestOf, project, inProject, sendBytes, useResource,
     CHANGE_DATASETS, may, projectsThatMay, go, href, hrefWith, param, route, setQuery, sha256Of, datasets, ions, now, connection, kept,
 }

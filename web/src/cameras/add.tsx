@@ -83,7 +83,7 @@ function SecretChoice({ of, chosen, isNeeded, onChange }: { of: string; chosen: 
                         <input class="input" name="made" autocomplete="off" required value={chosen.made} onInput={change('made')} />
                     </label>
                     <label class="field">
-                        <span>Password; nobody is shown it again</span>
+                        <span>Password; nobody sees it again</span>
                         <input class="input" name="value" type="password" autocomplete="new-password" required value={chosen.value} onInput={change('value')} />
                     </label>
                 </div>

@@ -11,14 +11,21 @@ export interface Judgement {
     evidence: string
 }
 
+/** @param seenMs When its newest picture came to the page. */
+export type Judge = (camera: Camera, seenMs?: number) => Judgement
+
 const REPORT_MS = 30_000 // a replica that was silent for longer proves nothing
 const HEALTH: Record<string, string> = { dark: 'too dark', black: 'too dark', clock: 'wrong clock' }
 
 /** The words of what is wrong with its picture: "too dark, blurred". */
 export const healthOf = (camera: Camera): string => [...new Set((camera.health ?? []).map((one) => HEALTH[one] ?? one))].join(', ')
 
-/** How old its newest frame is, when the list came so many ms ago; NaN: nobody says. */
-export const ageOf = (camera: Camera, sinceListMs: number): number => (camera.age_ms === null ? NaN : camera.age_ms + Math.max(0, sinceListMs))
+/** How old its newest frame is: that of the last report, or of the picture that the page has; NaN: nobody says. */
+function ageOf(camera: Camera, nowMs: number, seenMs: number): number {
+    const ages = [camera.age_ms === null || camera.reported_ms === null ? NaN : camera.age_ms + Math.max(0, nowMs - millis(camera.reported_ms)), nowMs - seenMs]
+    const known = ages.filter((age) => !Number.isNaN(age))
+    return known.length > 0 ? Math.max(0, Math.min(...known)) : NaN
+}
 
 /** "0.2 s ago", "3 min ago" */
 const agoText = (ms: number) => (ms < 10_000 ? `${fixed(ms / 1000, 1)} s ago` : `${duration(ms)} ago`)
@@ -28,9 +35,9 @@ export const periodOf = (camera: Camera): number => Math.max(1000, 1000 / (camer
 
 const since = (camera: Camera, nowMs: number) => (camera.since_ms ? `for ${duration(Math.max(0, nowMs - millis(camera.since_ms)))}` : '')
 
-/** @param isHeard The page hears from the server. @param listMs When the list came. */
-export function judge(camera: Camera, nowMs: number, listMs: number, isHeard: boolean): Judgement {
-    const age = ageOf(camera, nowMs - listMs)
+/** @param isHeard The page hears from the server. @param seenMs When its newest picture came to the page; NaN: none has. */
+export function judge(camera: Camera, nowMs: number, isHeard: boolean, seenMs = NaN): Judgement {
+    const age = ageOf(camera, nowMs, seenMs)
     const frame = Number.isNaN(age) ? '' : `frame ${agoText(age)}`
     const own = camera.mode === 'sandbox' ? 'sandbox, opens no door · ' : ''
     const unknown = (word: string, evidence: string) => ({ rank: 2, tone: 'plain' as const, isKnown: false, word, evidence: own + evidence })
@@ -63,13 +70,13 @@ export function judge(camera: Camera, nowMs: number, listMs: number, isHeard: bo
 }
 
 /** What needs somebody first; sandboxes after all of production that is alike. */
-export function byNeed(all: readonly Camera[], of: (camera: Camera) => Judgement): Camera[] {
+export function byNeed(all: readonly Camera[], of: Judge): Camera[] {
     const place = (one: Camera) => of(one).rank + (one.mode === 'sandbox' ? 0.5 : 0)
     return [...all].sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name, undefined, { numeric: true }) || a.id.localeCompare(b.id))
 }
 
 /** "1 of 6 cameras gives no picture, 1 is too dark" */
-export function verdictOf(all: readonly Camera[], of: (camera: Camera) => Judgement): string {
+export function verdictOf(all: readonly Camera[], of: Judge): string {
     const total = counted(all.length, 'camera')
     const lost = all.filter((one) => of(one).rank === 0).length
     const unwell = all.filter((one) => of(one).rank === 1)

@@ -4,7 +4,7 @@
  * while the page is held.
  */
 import { signal } from '@preact/signals'
-import { ApiError, get, segment } from '../state/http'
+import { ApiError, DRAFT, get, segment } from '../state/http'
 import type { Camera } from '../state/cameras'
 
 export interface Box {
@@ -36,6 +36,7 @@ export interface Picture extends Omit<Answer, 'picture'> {
 const TICK_MS = 50
 const AT_ONCE = 4
 const PAUSE_MS = 2_000 // after a refusal
+const FIRST_WAIT_S = 2 // a replica sends none before somebody watches
 
 export const isHeld = signal(false)
 
@@ -82,7 +83,7 @@ export class Feed {
         this.isBusy = true
         this.dueAt = nowMs + this.periodMs
         try {
-            const { picture, ...answer } = await get<Answer>(this.path, { after: this.picture.peek()?.seq, wait_s: 0 })
+            const { picture, ...answer } = await get<Answer>(this.path, { after: this.picture.peek()?.seq, wait_s: this.picture.peek() ? 0 : FIRST_WAIT_S }, DRAFT) // one that is gone is an answer
             if (!this.isOver && answer.seq !== undefined && answer.seq !== this.picture.peek()?.seq && !isQuiet()) {
                 this.show({ ...answer, url: picture === null ? null : addressOf(picture), at: Date.now() })
             }

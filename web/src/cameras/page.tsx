@@ -17,7 +17,7 @@ import { connection } from '../state/stream'
 import { kept } from '../state/view'
 import { AddCamera, APPLY } from './add'
 import style from './cameras.css'
-import { byNeed, judge, verdictOf, type Judgement } from './judge'
+import { byNeed, judge, verdictOf, type Judge } from './judge'
 import { isHeld } from './live'
 import { Passages } from './passages'
 import { CameraTable } from './table'
@@ -30,7 +30,7 @@ const SEE_PEOPLE = 'read decisions'
 
 const faces = kept('weir.faces', ['shown', 'hidden'])
 
-const filterOf = (of: (camera: Camera) => Judgement): FilterOf<Camera> => ({
+const filterOf = (of: Judge): FilterOf<Camera> => ({
     text: (one) => `${one.name} ${one.ion}`,
     keys: {
         camera: (one) => one.name,
@@ -43,7 +43,7 @@ const filterOf = (of: (camera: Camera) => Judgement): FilterOf<Camera> => ({
 })
 
 /** "4 see as they should · 46.0 frames/s of 55" */
-function factsOf(all: readonly Camera[], of: (camera: Camera) => Judgement): string {
+function factsOf(all: readonly Camera[], of: Judge): string {
     const well = all.filter((one) => of(one).rank > 3).length
     const sum = (value: (one: Camera) => number | null) => all.reduce((total, one) => total + (value(one) ?? 0), 0)
     const expected = sum((one) => one.fps_expected)
@@ -117,7 +117,7 @@ function Tools({ view, size, n, isHidden, isForced }: { view: string; size: numb
 export function Cameras() {
     const all = (cameras.data.value ?? []).filter(inProject)
     const isHeard = connection.value.state !== 'lost'
-    const of = (one: Camera) => judge(one, now.value, cameras.loadedAt, isHeard)
+    const of: Judge = (one, seenMs) => judge(one, now.value, isHeard, seenMs)
     const filter = filterOf(of)
     const found = byNeed(filtered(all, filter), of)
     const view = param('view') || (all.length > MANY ? 'table' : 'wall')

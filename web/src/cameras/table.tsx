@@ -5,9 +5,9 @@ import { Ago, Owner } from '../components/basics'
 import { fixed, millis, NONE, short } from '../format'
 import type { Camera } from '../state/cameras'
 import { href } from '../state/route'
-import { rateOf, shareOf, type Judgement } from './judge'
+import { rateOf, shareOf, type Judge } from './judge'
 
-const columnsOf = (of: (camera: Camera) => Judgement): Column<Camera>[] => [
+const columnsOf = (of: Judge): Column<Camera>[] => [
     {
         id: 'state',
         name: 'State and evidence',
@@ -57,6 +57,6 @@ const columnsOf = (of: (camera: Camera) => Judgement): Column<Camera>[] => [
     { id: 'clock', name: 'Clock off', isNumber: true, width: '80px', render: (one) => (one.clock_off_ms === null ? NONE : `${fixed(one.clock_off_ms / 1000, 1)} s`) },
 ]
 
-export function CameraTable({ rows, of }: { rows: readonly Camera[]; of: (camera: Camera) => Judgement }) {
+export function CameraTable({ rows, of }: { rows: readonly Camera[]; of: Judge }) {
     return <Table label="Cameras" rows={rows} columns={columnsOf(of)} keyOf={(one) => one.id} hrefOf={(one) => href('cameras', { view: 'wall', q: `ion:${one.ion} camera:${one.name}` })} rowPx={48} minPx={1100} />
 }

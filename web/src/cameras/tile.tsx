@@ -11,7 +11,7 @@ import { get } from '../state/http'
 import { go, href } from '../state/route'
 import { now } from '../state/store'
 import { APPLY, ChooseSecret } from './add'
-import { periodOf, rateOf, shareOf, wantsSecret, type Judgement } from './judge'
+import { periodOf, rateOf, shareOf, wantsSecret, type Judge, type Judgement } from './judge'
 import { isHeld, unwatch, watch, type Box, type Feed, type Picture } from './live'
 
 const TOP = 0.14 // of the picture: a label above a box that begins higher would leave it
@@ -142,10 +142,11 @@ function useFeed(camera: Camera, periodMs: number, host: { current: HTMLElement 
     return feed
 }
 
-export function Tile({ camera, found, periodMs, isHidden }: { camera: Camera; found: Judgement; periodMs: number; isHidden: boolean }) {
+export function Tile({ camera, of, periodMs, isHidden }: { camera: Camera; of: Judge; periodMs: number; isHidden: boolean }) {
     const host = useRef<HTMLElement>(null)
     const feed = useFeed(camera, periodMs, host)
     const picture = feed?.picture.value
+    const found = of(camera, picture?.at)
     const isYoung = picture !== undefined && picture !== null && (isHeld.value || now.value - picture.at <= 3 * Math.max(periodOf(camera), periodMs))
     const isGiving = givesPictures(camera)
     const isLow = camera.fps !== null && camera.fps_expected !== null && camera.fps < RATE_LOW * camera.fps_expected

@@ -3,14 +3,14 @@ import type { RefObject } from 'preact'
 import { State } from '../components/state'
 import type { Camera } from '../state/cameras'
 import { hrefWith, param } from '../state/route'
-import type { Judgement } from './judge'
+import type { Judge } from './judge'
 import { Tile } from './tile'
 
 const FAST_MS = 500
 const SLOW_MS = 1000
 const FAST_TILES = 9 // of more each has its picture once a second
 
-export function Wall({ host, found, of, size, isHidden }: { host: RefObject<HTMLDivElement | null>; found: readonly Camera[]; of: (camera: Camera) => Judgement; size: number; isHidden: boolean }) {
+export function Wall({ host, found, of, size, isHidden }: { host: RefObject<HTMLDivElement | null>; found: readonly Camera[]; of: Judge; size: number; isHidden: boolean }) {
     const pages = Math.ceil(found.length / size)
     const page = Math.min(Math.max(1, Number(param('page')) || 1), pages)
     const shown = found.slice((page - 1) * size, page * size)
@@ -18,7 +18,7 @@ export function Wall({ host, found, of, size, isHidden }: { host: RefObject<HTML
         <>
             <div class={`wall of-${size}`} ref={host}>
                 {shown.map((one) => (
-                    <Tile key={one.id} camera={one} found={of(one)} periodMs={shown.length > FAST_TILES ? SLOW_MS : FAST_MS} isHidden={isHidden} />
+                    <Tile key={one.id} camera={one} of={of} periodMs={shown.length > FAST_TILES ? SLOW_MS : FAST_MS} isHidden={isHidden} />
                 ))}
             </div>
             {pages > 1 && (

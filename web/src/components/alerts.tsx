@@ -14,10 +14,10 @@ import { toast } from './toast'
 
 const AT_ONCE = 4
 
-/** The ION that something is about: by name, or because a job, a training or a camera works for it. */
+/** The ION that something is about: by name, or because a job or a training works for it. */
 export function ionOf(subject: Opt<string>, all: readonly Job[]): string | undefined {
     const [noun, name] = (subject ?? '').split('/')
-    return noun === 'ion' ? name : noun === 'camera' ? name?.split(':')[0] : noun === 'job' ? (all.find((job) => job.id === name)?.ion ?? undefined) : undefined
+    return noun === 'ion' ? name : noun === 'job' ? (all.find((job) => job.id === name)?.ion ?? undefined) : undefined
 }
 
 /** The project that something is about; undefined: none, it is everybody's. */
@@ -86,6 +86,12 @@ export function TakeButton({ alert }: { alert: Alert }) {
     ) : null
 }
 
+/** What it is about, as a link: of an ION the camera, where it is one that gives no picture or a bad one. */
+export function About({ alert }: { alert: Alert }) {
+    const [, ion, camera] = /^camera_\w+:([^:]+):[^:]+:(.+)$/.exec(alert.key) ?? []
+    return camera ? <a href={href('cameras', { q: `ion:${ion} camera:${camera}` })}>camera {camera}</a> : <Subject subject={alert.subject} />
+}
+
 /** A few alerts in a panel: what, about what, since when. */
 export function AlertRows({ items, withTake = false }: { items: readonly Alert[]; withTake?: boolean }) {
     return (
@@ -101,7 +107,7 @@ export function AlertRows({ items, withTake = false }: { items: readonly Alert[]
                             <Sentence text={alert.message} />
                         </a>
                         <div class="small muted clip">
-                            {words(alert.kind)} · <Subject subject={alert.subject} />
+                            {words(alert.kind)} · <About alert={alert} />
                         </div>
                     </div>
                     <span class="small muted nowrap" title={dayTime(alert.raised_ms)}>

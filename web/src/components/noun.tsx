@@ -50,7 +50,6 @@ export function Sentence({ text }: { text: string }) {
 /** Where the page shows each noun. */
 const ADDRESS_OF: Record<string, (name: string) => string> = {
     ion: (name) => href(['ions', name, 'graph']),
-    camera: (id) => href('cameras', { q: `ion:${id.split(':')[0]} camera:${id.split(':')[2] ?? ''}` }),
     job: (name) => href('jobs', { job: name }),
     node: (name) => href(['nodes', name]),
     model: (name) => href(['models', name]),
@@ -71,7 +70,7 @@ function nameOf(noun: string, name: string): string {
         runs.need()
     }
     const list = noun === 'job' ? jobs.data.value : noun === 'run' ? runs.data.value : undefined
-    return list?.find((one) => one.id === name)?.name ?? (UUID.test(name) ? shortId(name) : noun === 'camera' ? (name.split(':')[2] ?? name) : name)
+    return list?.find((one) => one.id === name)?.name ?? (UUID.test(name) ? shortId(name) : name)
 }
 
 /** "ion/NAME", "job/ID" …, as events and alerts name their subject: a link to the screen that shows it. */

@@ -2,14 +2,14 @@
 import { useState } from 'preact/hooks'
 import type { Alert } from '../api'
 import { AlertReceivers, AlertRules, AlertSilences, Deliveries, SilenceForm } from '../components/alert_settings'
-import { byUrgency, mayTake, severityTone, TAKE, take, TakeButton, useProjectAlerts } from '../components/alerts'
+import { About, byUrgency, mayTake, severityTone, TAKE, take, TakeButton, useProjectAlerts } from '../components/alerts'
 import { Command, Count, Facts, Loaded, PageHead, Panel, Tabs, When } from '../components/basics'
 import { ask } from '../components/dialog'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
 import { Act } from '../components/locked'
-import { Id, Sentence, Subject } from '../components/noun'
+import { Id, Sentence } from '../components/noun'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { counted, dayMinute, dayTime, duration, millis, NONE, plainValue, plural, sentence, words } from '../format'
@@ -54,7 +54,7 @@ function alertColumn(): Column<Alert> {
                     <Sentence text={alert.message} />
                 </a>
                 <span class="sub">
-                    {words(alert.kind)} · <Subject subject={alert.subject} />
+                    {words(alert.kind)} · <About alert={alert} />
                     {(alert.count ?? 1) > 1 ? ` · ${alert.count} times` : ''}
                 </span>
             </>
@@ -165,7 +165,7 @@ function AlertDrawer({ alert }: { alert: Alert }) {
             </div>
             <Facts
                 items={[
-                    ['About', <Subject subject={alert.subject} />],
+                    ['About', <About alert={alert} />],
                     ['Severity', alert.severity ?? NONE],
                     ['First', dayTime(alert.raised_ms)],
                     ['Last', dayTime(alert.last_ms)],
