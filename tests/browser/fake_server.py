@@ -31,7 +31,7 @@ import fake_sweep
 import fake_track
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
-LATER = ("plot.js", "dagre.js", "cameras.js", "enrol.js")  # fetched when the page needs them
+LATER = ("plot.js", "dagre.js", "alerts.js", "cameras.js", "enrol.js")  # fetched when the page needs them
 CSP = "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'"
 LOGIN_CSP = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
