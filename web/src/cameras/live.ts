@@ -35,8 +35,9 @@ export interface Picture extends Omit<Answer, 'picture'> {
 
 const TICK_MS = 50
 const AT_ONCE = 4
-const PAUSE_MS = 2_000 // after a refusal
+const PAUSE_MS = 2_000 // after a refusal, and after a picture that is the last one still
 const FIRST_WAIT_S = 2 // a replica sends none before somebody watches
+const WAIT_S = 1 // for the next one; while none comes nobody is kept waiting for it
 
 export const isHeld = signal(false)
 
@@ -53,10 +54,14 @@ export class Feed {
     /** It gives pictures, as far as the list says: what gives none is not asked for any. */
     isGiving = false
     private dueAt = 0
+    private waitS = FIRST_WAIT_S
     private isBusy = false
     private isOver = false
 
-    constructor(private readonly path: string) {}
+    constructor(
+        private readonly path: string,
+        private readonly pipeline: string,
+    ) {}
 
     get due(): number {
         return this.isBusy || !this.isSeen || !this.isGiving ? Infinity : this.dueAt
@@ -83,10 +88,13 @@ export class Feed {
         this.isBusy = true
         this.dueAt = nowMs + this.periodMs
         try {
-            const { picture, ...answer } = await get<Answer>(this.path, { after: this.picture.peek()?.seq, wait_s: this.picture.peek() ? 0 : FIRST_WAIT_S }, DRAFT) // one that is gone is an answer
-            if (!this.isOver && answer.seq !== undefined && answer.seq !== this.picture.peek()?.seq && !isQuiet()) {
+            const { picture, ...answer } = await get<Answer>(this.path, { pipeline: this.pipeline, after: this.picture.peek()?.seq, wait_s: this.waitS }, DRAFT) // one that is gone is an answer
+            const isNew = answer.seq !== this.picture.peek()?.seq
+            if (isNew && !this.isOver && !isQuiet()) {
                 this.show({ ...answer, url: picture === null ? null : addressOf(picture), at: Date.now() })
             }
+            this.waitS = isNew ? WAIT_S : 0
+            this.dueAt = isNew ? this.dueAt : Date.now() + PAUSE_MS
             this.trouble.value = ''
         } catch (error) {
             this.dueAt = Date.now() + PAUSE_MS
@@ -117,7 +125,7 @@ function tick(): void {
 
 /** Its pictures, until it is given back to unwatch(). */
 export function watch(camera: Camera): Feed {
-    const feed = new Feed(`/ions/${segment(camera.ion)}/cameras/${segment(camera.name)}/live`)
+    const feed = new Feed(`/ions/${segment(camera.ion)}/cameras/${segment(camera.name)}/live`, camera.pipeline)
     feeds.add(feed)
     timer ||= window.setInterval(tick, TICK_MS)
     return feed
