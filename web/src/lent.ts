@@ -21,7 +21,7 @@ import { toast } from './components/toast'
 import { ago, bytes, clockTime, counted, dayMinute, dayTime, duration, fixed, millis, NONE, plainValue, plural, short, spanOf, spanText, words } from './format'
 import { wallKeys } from './screens/cameras'
 import { shutter } from './screens/ion_enrol'
-import { cameras } from './state/cameras'
+import { cameraHref, cameras } from './state/cameras'
 import { DecisionList, NO_FILTER } from './state/decisions'
 import { usePlan } from './state/draft'
 import { whoOf } from './state/finding'
@@ -43,7 +43,7 @@ export const lent = {
     signal, useEffect, useLayoutEffect, useMemo, useRef, useState, Fragment, jsx, jsxs, COMMANDS, Ago, Choices, Empty, Facts, Loaded, Owner, PageHead,
     Panel, Progress, When, Effects, ask, openDialog, Face, Picture, Filter, filtered, NothingMatches, Form, FormDialog, Refusal, useSending, Icon,
     Act, decodePortable, isPortable, Glyph, State, VERDICTS, VerdictWord, Table, toast, ago, bytes, clockTime, counted, dayMinute, dayTime, duration,
-    fixed, millis, NONE, plainValue, plural, short, spanOf, spanText, words, wallKeys, shutter, cameras, DecisionList, NO_FILTER, usePlan, whoOf,
+    fixed, millis, NONE, plainValue, plural, short, spanOf, spanText, words, wallKeys, shutter, cameraHref, cameras, DecisionList, NO_FILTER, usePlan, whoOf,
     ApiError, apiUrl, call, DRAFT, get, getAll, messageOf, segment, send, appliedForm, asIonDoc, isPrediction, nameOf, optionsOf, shellWords, valueOf,
     byClass, FILES_MAX, manifestOf, inProject, project, sendBytes, Resource, useResource, CHANGE_DATASETS, may, projectsThatMay, go, href, hrefWith,
     param, route, setQuery, sha256Of, datasets, ions, now, connection, kept,

@@ -4,8 +4,7 @@ import type { AppliedIon, Ion, Secret } from '../api'
 import { Effects } from '../components/builder_panels'
 import { FormDialog, Refusal, useSending } from '../components/form'
 import { toast } from '../components/toast'
-import type { Camera } from '../state/cameras'
-import { cameras } from '../state/cameras'
+import { cameraHref, cameras, type Camera } from '../state/cameras'
 import { usePlan, type Checked } from '../state/draft'
 import { call, get, getAll, segment, send } from '../state/http'
 import { appliedForm, asIonDoc, type IonDoc } from '../state/ion_doc'
@@ -128,7 +127,7 @@ export function AddCamera({ address: first = '', onClose }: { address?: string; 
         await apply(place!.ion.name, change)
         toast(`${name} is added: its first picture comes when its replica has connected`)
         onClose()
-        go(href('cameras', { q: `ion:${place!.ion.name} camera:${name}` }))
+        go(cameraHref(place!.ion.name, name))
     })
     return (
         <FormDialog title="Add a camera" wide sending={sending} isReady={isGood} confirm={name ? `Add ${name}` : 'Add it'} onClose={onClose}>

@@ -1,5 +1,5 @@
 /** How a camera is, in words of the page, and which of them needs somebody first. Pure. */
-import { ago, clockTime, counted, duration, fixed, millis } from '../format'
+import { ago, clockTime, counted, duration, fixed, millis, short } from '../format'
 import type { Tone } from '../components/state'
 import type { Camera } from '../state/cameras'
 
@@ -15,10 +15,11 @@ export interface Judgement {
 export type Judge = (camera: Camera, seenMs?: number) => Judgement
 
 const REPORT_MS = 30_000 // a replica that was silent for longer proves nothing
+const FRESH_MS = 30_000 // of a decision
 const HEALTH: Record<string, string> = { dark: 'too dark', black: 'too dark', clock: 'wrong clock' }
 
 /** The words of what is wrong with its picture: "too dark, blurred". */
-export const healthOf = (camera: Camera): string => [...new Set((camera.health ?? []).map((one) => HEALTH[one] ?? one))].join(', ')
+export const healthOf = (camera: Camera): string => [...new Set(camera.health.map((one) => HEALTH[one] ?? one))].join(', ')
 
 /** How old its newest frame is: that of the last report, or of the picture that the page has; NaN: nobody says. */
 function ageOf(camera: Camera, nowMs: number, seenMs: number): number {
@@ -30,10 +31,20 @@ function ageOf(camera: Camera, nowMs: number, seenMs: number): number {
 /** "0.2 s ago", "3 min ago" */
 const agoText = (ms: number) => (ms < 10_000 ? `${fixed(ms / 1000, 1)} s ago` : `${duration(ms)} ago`)
 
-/** What follows from a picture, or from none, that is so old. */
+/** How far apart its pictures are, at least. */
 export const periodOf = (camera: Camera): number => Math.max(1000, 1000 / (camera.fps_expected || camera.fps || 1))
 
 const since = (camera: Camera, nowMs: number) => (camera.since_ms ? `for ${duration(Math.max(0, nowMs - millis(camera.since_ms)))}` : '')
+
+/** Sources of files and requests tell of no cameras: decisions do. */
+const isOfFiles = (camera: Camera): boolean => camera.state === 'unknown' && !['rtsp', 'mjpeg', 'v4l2', 'video'].includes(camera.kind)
+
+/** By its decisions alone. */
+function byDecisions(camera: Camera, nowMs: number, own: string): Judgement {
+    const isYoung = nowMs - millis(camera.last_decision_ms) < FRESH_MS
+    const evidence = `${own}last decision ${ago(camera.last_decision_ms, nowMs)}`
+    return isYoung ? { rank: 4, tone: 'good', isKnown: true, word: 'decided', evidence } : { rank: 5, tone: 'plain', isKnown: true, word: 'nothing came', evidence }
+}
 
 /** @param isHeard The page hears from the server. @param seenMs When its newest picture came to the page; NaN: none has. */
 export function judge(camera: Camera, nowMs: number, isHeard: boolean, seenMs = NaN): Judgement {
@@ -43,6 +54,9 @@ export function judge(camera: Camera, nowMs: number, isHeard: boolean, seenMs = 
     const unknown = (word: string, evidence: string) => ({ rank: 2, tone: 'plain' as const, isKnown: false, word, evidence: own + evidence })
     if (!isHeard) {
         return unknown('unknown', 'the server does not answer')
+    }
+    if (isOfFiles(camera) && camera.last_decision_ms !== null) {
+        return byDecisions(camera, nowMs, own)
     }
     if (camera.state === 'lost') {
         return { rank: 0, tone: 'bad', isKnown: true, word: 'fails', evidence: `${own}${since(camera, nowMs)} · tried again within a minute`.replace(/^ · /, '') }
@@ -81,10 +95,12 @@ export function verdictOf(all: readonly Camera[], of: Judge): string {
     const lost = all.filter((one) => of(one).rank === 0).length
     const unwell = all.filter((one) => of(one).rank === 1)
     const unknown = all.filter((one) => of(one).rank === 2).length
-    const words = new Set(unwell.map((one) => of(one).word))
+    const words = [...new Set(unwell.map((one) => of(one).word))]
+    const one = words.length !== 1 || words[0]!.includes(',') ? '' : words[0] === HEALTH['clock'] ? `a ${words[0]}` : words[0]!
+    const [is, are] = one === '' ? ['sees badly', 'see badly'] : one.startsWith('a ') ? [`has ${one}`, `have ${one}`] : [`is ${one}`, `are ${one}`]
     const found: [number, string, string][] = [
         [lost, 'gives no picture', 'give no picture'],
-        [unwell.length, words.size === 1 ? `is ${[...words][0]}` : 'sees badly', words.size === 1 ? `are ${[...words][0]}` : 'see badly'],
+        [unwell.length, is!, are!],
         [unknown, 'is unknown', 'are unknown'],
     ]
     const parts = found.filter(([n]) => n > 0)
@@ -97,14 +113,14 @@ export function verdictOf(all: readonly Camera[], of: Judge): string {
     return parts.map(([n, one, many], i) => `${n}${i === 0 ? ` of ${total}` : ''} ${n === 1 ? one : many}`).join(', ')
 }
 
-/** "10.4 of 10 frames/s" */
-export const rateOf = (camera: Camera): string => `${fixed(camera.state === 'lost' ? 0 : camera.fps, 1)}${camera.fps_expected ? ` of ${camera.fps_expected}` : ''} frames/s`
+/** It gives pictures, as far as its replica says. */
+export const givesPictures = (camera: Camera): boolean => camera.state === 'sees' || camera.state === 'unwell' || isOfFiles(camera)
 
-/** "12 % unknown, 30 min" */
-export function shareOf(camera: Camera): string {
-    const n = camera.n_decided ?? 0
-    return n === 0 ? 'no decision, 30 min' : `${Math.round((100 * (camera.n_unknown ?? 0)) / n)} % unknown, 30 min`
-}
+/** "10.4 of 10": frames a second. */
+export const rateOf = (camera: Camera): string => `${fixed(camera.state === 'lost' ? 0 : givesPictures(camera) ? camera.fps : null, 1)}${camera.fps_expected ? ` of ${short(camera.fps_expected)}` : ''}`
+
+/** The share of unknown people, in 30 min: "12 %"; '': nothing was decided. */
+export const shareOf = (camera: Camera): string => (camera.n_decided ? `${Math.round((100 * camera.n_unknown) / camera.n_decided)} %` : '')
 
 /** What it answered is about who we are: another password helps. */
 export const wantsSecret = (camera: Camera): boolean => ['rtsp', 'mjpeg'].includes(camera.kind) && /40[13]|password|secret|unauthori|credential|denied/i.test(`${camera.error ?? ''} ${camera.cure ?? ''}`)

@@ -11,7 +11,7 @@ import { wallKeys } from '../screens/cameras'
 import { cameras, type Camera } from '../state/cameras'
 import { inProject, project } from '../state/project'
 import { may } from '../state/rights'
-import { hrefWith, param } from '../state/route'
+import { href, hrefWith, param } from '../state/route'
 import { now } from '../state/store'
 import { connection } from '../state/stream'
 import { kept } from '../state/view'
@@ -69,7 +69,7 @@ function NoCamera() {
                 command={COMMANDS.demo}
                 more={
                     <p>
-                        {project.value ? `In ${project.value} none is known. ` : ''}A folder of pictures and a camera of a node (/dev/video0) are sources, too: write the address here, or draw the source in the builder.
+                        {project.value ? `In ${project.value} none is known. ` : ''}A camera of a node (/dev/video0) and a video file have an address, too; a folder of pictures is a source that one draws in <a href={href(['ions', 'new'])}>the builder</a>.
                     </p>
                 }
             >
@@ -166,7 +166,7 @@ export function Cameras() {
                                     <NothingMatches rows={all} of={filter} what="camera" />
                                 </div>
                             ) : view === 'table' ? (
-                                <Panel title="All cameras" window={param('sort') ? undefined : 'what needs you first'}>
+                                <Panel title="All cameras" window={`${param('sort') ? '' : 'what needs you first · '}shares of 30 min`}>
                                     <CameraTable rows={found} of={of} />
                                 </Panel>
                             ) : (

@@ -3,7 +3,7 @@ import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { Ago, Owner } from '../components/basics'
 import { fixed, millis, NONE, short } from '../format'
-import type { Camera } from '../state/cameras'
+import { cameraHref, type Camera } from '../state/cameras'
 import { href } from '../state/route'
 import { rateOf, shareOf, type Judge } from './judge'
 
@@ -11,7 +11,7 @@ const columnsOf = (of: Judge): Column<Camera>[] => [
     {
         id: 'state',
         name: 'State and evidence',
-        width: '240px',
+        width: '220px',
         phone: 'state',
         render: (one) => (
             <>
@@ -30,7 +30,7 @@ const columnsOf = (of: Judge): Column<Camera>[] => [
         phone: 'name',
         sort: (one) => one.name,
         render: (one) => (
-            <a class="main" href={href('cameras', { view: 'wall', q: `ion:${one.ion} camera:${one.name}` })}>
+            <a class="main" href={cameraHref(one.ion, one.name, { view: 'wall' })}>
                 {one.name}
             </a>
         ),
@@ -48,15 +48,15 @@ const columnsOf = (of: Judge): Column<Camera>[] => [
             </>
         ),
     },
-    { id: 'rate', name: 'Rate', isNumber: true, width: '144px', phone: 'more', sort: (one) => one.fps ?? 0, render: rateOf },
-    { id: 'unknown', name: 'Unknown', isNumber: true, width: '168px', phone: 'more', sort: (one) => (one.n_unknown ?? 0) / (one.n_decided || 1), render: shareOf },
+    { id: 'rate', name: 'Frames/s', isNumber: true, width: '92px', phone: 'more', sort: (one) => one.fps ?? 0, render: rateOf },
+    { id: 'unknown', name: 'Unknown', isNumber: true, width: '92px', phone: 'more', sort: (one) => one.n_unknown / (one.n_decided || 1), render: (one) => shareOf(one) || NONE },
     { id: 'last', name: 'Last decision', width: '104px', sort: (one) => -millis(one.last_decision_ms), render: (one) => <Ago time={one.last_decision_ms} /> },
-    { id: 'picture', name: 'Picture', width: '128px', render: (one) => (one.width ? `${one.width} × ${one.height} ${one.codec ?? ''}` : NONE) },
-    { id: 'dropped', name: 'Dropped', isNumber: true, width: '76px', sort: (one) => one.dropped ?? 0, render: (one) => short(one.dropped) },
-    { id: 'damaged', name: 'Damaged, lost', isNumber: true, width: '112px', sort: (one) => (one.damaged ?? 0) + (one.lost ?? 0), render: (one) => `${short(one.damaged)}, ${short(one.lost)}` },
+    { id: 'picture', name: 'Picture', width: '136px', render: (one) => (one.width ? `${one.width} × ${one.height} ${one.codec ?? ''}` : NONE) },
+    { id: 'dropped', name: 'Dropped', isNumber: true, width: '76px', sort: (one) => one.dropped, render: (one) => short(one.dropped) },
+    { id: 'damaged', name: 'Damaged, lost', isNumber: true, width: '112px', sort: (one) => one.damaged + one.lost, render: (one) => `${short(one.damaged)}, ${short(one.lost)}` },
     { id: 'clock', name: 'Clock off', isNumber: true, width: '80px', render: (one) => (one.clock_off_ms === null ? NONE : `${fixed(one.clock_off_ms / 1000, 1)} s`) },
 ]
 
 export function CameraTable({ rows, of }: { rows: readonly Camera[]; of: Judge }) {
-    return <Table label="Cameras" rows={rows} columns={columnsOf(of)} keyOf={(one) => one.id} hrefOf={(one) => href('cameras', { view: 'wall', q: `ion:${one.ion} camera:${one.name}` })} rowPx={48} minPx={1100} />
+    return <Table label="Cameras" rows={rows} columns={columnsOf(of)} keyOf={(one) => one.id} hrefOf={(one) => cameraHref(one.ion, one.name, { view: 'wall' })} rowPx={48} minPx={1100} />
 }

@@ -11,7 +11,7 @@ import { get } from '../state/http'
 import { go, href } from '../state/route'
 import { now } from '../state/store'
 import { APPLY, ChooseSecret } from './add'
-import { periodOf, rateOf, shareOf, wantsSecret, type Judge, type Judgement } from './judge'
+import { givesPictures, periodOf, rateOf, shareOf, wantsSecret, type Judge, type Judgement } from './judge'
 import { isHeld, unwatch, watch, type Box, type Feed, type Picture } from './live'
 
 const TOP = 0.14 // of the picture: a label above a box that begins higher would leave it
@@ -72,7 +72,7 @@ function None({ camera, found, feed, isConnecting }: { camera: Camera; found: Ju
     const last = feed.picture.value
     const isPlain = found.tone !== 'bad'
     const title = isConnecting ? 'Waits for its first picture' : camera.state === 'lost' && camera.since_ms ? `No picture since ${clockTime(camera.since_ms)}` : last ? `No picture since ${clockTime(last.at)}` : 'No picture'
-    const why = camera.cure ?? feed.trouble.value
+    const why = camera.cure ?? (feed.trouble.value || (isConnecting ? '' : found.evidence))
     return (
         <div class={`frame none ${isPlain ? 'plain' : ''}`} tabIndex={-1}>
             <div>
@@ -118,8 +118,6 @@ async function openLast(camera: Camera): Promise<void> {
         go(all)
     }
 }
-
-const givesPictures = (camera: Camera) => camera.state === 'sees' || camera.state === 'unwell'
 
 /** Its pictures while it is shown, asked for no more often than that; none of a camera that gives none. */
 function useFeed(camera: Camera, periodMs: number, host: { current: HTMLElement | null }): Feed | undefined {
@@ -184,9 +182,9 @@ export function Tile({ camera, of, periodMs, isHidden }: { camera: Camera; of: J
                     </div>
                 </div>
                 <div class="num">
-                    <span class={isLow ? 'tone-warn-text' : ''}>{rateOf(camera)}</span>
+                    <span class={isLow ? 'tone-warn-text' : ''}>{rateOf(camera)} frames/s</span>
                     <br />
-                    {shareOf(camera)}
+                    {shareOf(camera) ? `${shareOf(camera)} unknown` : 'no decision'}, 30 min
                 </div>
             </div>
         </section>

@@ -2,6 +2,7 @@
 import type { Alert, Ion, Job } from '../api'
 import type { Opt } from '../types'
 import { dayTime, duration, millis, words } from '../format'
+import { cameraHref } from '../state/cameras'
 import { messageOf, segment, send } from '../state/http'
 import { project } from '../state/project'
 import { may } from '../state/rights'
@@ -89,7 +90,7 @@ export function TakeButton({ alert }: { alert: Alert }) {
 /** What it is about, as a link: of an ION the camera, where it is one that gives no picture or a bad one. */
 export function About({ alert }: { alert: Alert }) {
     const [, ion, camera] = /^camera_\w+:([^:]+):[^:]+:(.+)$/.exec(alert.key) ?? []
-    return camera ? <a href={href('cameras', { q: `ion:${ion} camera:${camera}` })}>camera {camera}</a> : <Subject subject={alert.subject} />
+    return camera ? <a href={cameraHref(ion!, camera)}>camera {camera}</a> : <Subject subject={alert.subject} />
 }
 
 /** A few alerts in a panel: what, about what, since when. */
