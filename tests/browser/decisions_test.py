@@ -384,7 +384,7 @@ class CameraTest(WithPage):
         page.has_text(".others", "nobody there")
         page.js("Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })")
         n = self.asked("door-1") + self.asked("door-2") + self.asked("door-3")
-        for _ in range(4):  # each is shown with the next quarter of a second
+        for _ in range(10):  # each is shown with the next quarter of a second
             record = self.state.push_decision(camera="door-1", verdict="grant", person="ada")
             page.one(f'[data-decision="{record["id"]}"]')
         self.assertLessEqual(self.asked("door-1") + self.asked("door-2") + self.asked("door-3") - n, 3, "those on their way, and no more")

@@ -4,31 +4,11 @@
  * while the page is held.
  */
 import { signal } from '@preact/signals'
+import type { LivePicture } from '../api'
 import { ApiError, DRAFT, get, segment } from '../state/http'
 import type { Camera } from '../state/cameras'
 
-export interface Box {
-    x: number
-    y: number
-    w: number
-    h: number
-    name: string | null
-    verdict: string | null // grant, deny, unknown; null: not decided yet
-    score: number | null
-    barred: boolean
-    passage: string | null
-}
-
-interface Answer {
-    seq: number
-    time_ms: string | number
-    width: number // that boxes are in
-    height: number
-    boxes: Box[]
-    picture: string | null // base64 of JPEG; null: who asks may not see people
-}
-
-export interface Picture extends Omit<Answer, 'picture'> {
+export interface Picture extends Omit<LivePicture, 'picture'> {
     url: string | null
     at: number // when it came, by this browser's clock
 }
@@ -88,7 +68,7 @@ export class Feed {
         this.isBusy = true
         this.dueAt = nowMs + this.periodMs
         try {
-            const { picture, ...answer } = await get<Answer>(this.path, { pipeline: this.pipeline, after: this.picture.peek()?.seq, wait_s: this.waitS }, DRAFT) // one that is gone is an answer
+            const { picture, ...answer } = await get<LivePicture>(this.path, { pipeline: this.pipeline, after: this.picture.peek()?.seq, wait_s: this.waitS }, DRAFT) // one that is gone is an answer
             const isNew = answer.seq !== this.picture.peek()?.seq
             if (isNew && !this.isOver && !isQuiet()) {
                 this.show({ ...answer, url: picture === null ? null : addressOf(picture), at: Date.now() })

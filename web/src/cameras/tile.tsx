@@ -1,6 +1,6 @@
 /** A camera: its newest picture with what was found on it, how it is and why one may say so; or why there is none, and what cures it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Decision, List } from '../api'
+import type { Decision, Found as Box, List } from '../api'
 import { Act } from '../components/locked'
 import { openDialog } from '../components/dialog'
 import { Icon } from '../components/icon'
@@ -12,7 +12,7 @@ import { go, href } from '../state/route'
 import { now } from '../state/store'
 import { APPLY, ChooseSecret } from './add'
 import { givesPictures, periodOf, rateOf, shareOf, wantsSecret, type Judge, type Judgement } from './judge'
-import { isHeld, unwatch, watch, type Box, type Feed, type Picture } from './live'
+import { isHeld, unwatch, watch, type Feed, type Picture } from './live'
 
 const TOP = 0.14 // of the picture: a label above a box that begins higher would leave it
 const RIGHT = 0.62
