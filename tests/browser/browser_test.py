@@ -33,7 +33,7 @@ import screens_test
 import serve_test
 import share_test
 import track_test
-from fake_server import COOKIE, CSRF, DIST, LINK
+from fake_server import COOKIE, CSRF, DIST, LATER, LINK
 from fixture import ION, SCREENS, WithPage
 
 SKIPPED = 77
@@ -538,15 +538,12 @@ class AccessTest(WithPage):
         page.until(lambda: page.js("return document.getAnimations().length") == 0, "no animation")
 
 
-LATER = ("plot.js", "dagre.js", "enrol.js", "passage.js", "snapshots.js")  # they come with the first chart, graph, enrolment …
-
-
 class BundleTest(unittest.TestCase):
     def test_the_bundle_names_no_other_host_and_stays_small(self):
         total = 0
         for name in ("index.html", "app.js", "app.css", *LATER):
             content = (DIST / name).read_bytes()
-            total += len(gzip.compress(content)) if name not in LATER else 0
+            total += len(gzip.compress(content)) if name not in LATER else 0  # they come with what needs them first
             for scheme in (b"http://", b"https://"):
                 # The one that is not an address to fetch is SVG's namespace.
                 found = content.replace(b"http://www.w3.org/", b"").count(scheme)

@@ -1,8 +1,10 @@
-"""The screen of decisions: at the speed of three cameras, back in time, and still under the pointer."""
+"""The screen of decisions: at the speed of three cameras, back in time, and still under the pointer. And the cameras themselves."""
 
+import json
 import threading
 import time
 
+import fake_camera
 import fake_data as made
 from fixture import ION, WithPage
 
@@ -301,4 +303,182 @@ class WindowTest(WithPage):
         self.assertLess(max(rates), 1.4 * PER_SECOND)
 
 
-CASES = [SpeedTest, PastTest, WindowTest]
+class CameraTest(WithPage):
+    """The wall of cameras, against the stand-in's six: what needs somebody, what is seen, and what is asked for."""
+
+    def open(self, query=""):
+        self.page.go(f"cameras{query}")
+        return self.page
+
+    def tiles(self):
+        return self.page.js("return [...document.querySelectorAll('.cam')].map((e) => e.dataset.camera)")
+
+    def pictures(self, n=5):
+        self.page.until(lambda: self.page.js("return [...document.querySelectorAll('.seen img')].filter((e) => e.naturalWidth > 0).length") == n, f"{n} pictures")
+
+    def asked(self, name):
+        return sum(one.startswith(f"ions/{made.ION}/cameras/{name}/live") for one in self.state.reads)
+
+    def tile(self, name, part=""):
+        return f'.cam[data-camera="{name}"] {part}'
+
+    def take_video(self, **camera):
+        """The ION's document has a source of cameras."""
+        with self.state.lock:
+            document = self.state.ions[0]["document"]
+            document["pipelines"][1]["source"] = {"kind": "rtsp", "cameras": [{"name": "dock", "url": "rtsp://weir@dock/1", **camera}]}
+
+    def applied(self):
+        self.page.until(lambda: any(one[:2] == ("POST", "/api/v1/ions") and "dry_run" not in one[1] for one in self.state.requests), "an ION that is applied")
+        return json.loads([one for one in self.state.requests if one[:2] == ("POST", "/api/v1/ions")][-1][3])["pipelines"][1]["source"]
+
+    def test_what_needs_somebody_comes_first_with_its_evidence_and_its_cure(self):
+        with self.state.lock:
+            alert = self.state.alert("camera_lost", f"ion/{made.ION}", "open", time.time(), "Camera dock of pipeline entrance gives no picture")
+            self.state.alerts.append({**alert, "key": f"camera_lost:{made.ION}:{made.PIPELINE}:dock"})
+            self.state.publish("alerts", {"kind": "camera_lost"})
+        page = self.open()
+        self.pictures()
+        self.assertEqual(self.tiles(), ["dock", "door-3", "door-1", "door-2", "lobby", "garage"])
+        self.assertEqual(page.text("h1"), "1 of 6 cameras gives no picture, 1 is too dark")
+        for name, texts in {
+            "dock": ["No picture since", "RTSP/1.0 401 Unauthorized", "Name the secret", "Choose the secret", "fails", "0.0 of 10 frames/s"],
+            "door-3": ["too dark", "nobody known 0.31", "ines 0.91", "38 % unknown, 30 min"],
+            "door-2": ["yuri 0.93", "6.1 of 10 frames/s"], "lobby": ["emil 0.92, barred", "sandbox, opens no door"], "garage": ["nobody there", "no decision, 30 min"]}.items():
+            for text in texts:
+                page.has_text(self.tile(name), text)
+        self.assertEqual(self.asked("dock"), 0, "who gives no picture is not asked for one")
+        colours = page.js("return ['.tone-good', '.tone-warn', '.tone-bad'].map((one) => getComputedStyle(document.querySelector(`.box${one}`)).borderTopColor)")
+        self.assertEqual(len(set(colours)), 3)
+        self.assertEqual(len(page.all(".box b .glyph")), len(page.all(".box b")), "a colour alone does not tell a verdict")
+        at = page.js("""const [box, seen] = ['.cam[data-camera=door-1] .box', '.cam[data-camera=door-1] .seen'].map((one) => document.querySelector(one).getBoundingClientRect())
+            return [(box.left - seen.left) / seen.width * 320, (box.top - seen.top) / seen.height * 180]""")
+        self.assertLess(abs(at[0] - 130) + abs(at[1] - 50), 1.5, "a box lies where its face is")
+        self.assertIn("2", page.text('.nav a[href="/p/-/cameras"] .count'))
+        page.go("home")
+        page.one('main a[href="/p/-/cameras"]')
+        self.assertIn("2 cameras need you", page.text(".page-head .sub"))
+        page.one('[data-alert] a[href*="camera%3Adock"]').click()
+        page.until(lambda: self.tiles() == ["dock"], "the camera that an alert is about")
+
+    def test_an_old_picture_is_taken_away_and_a_sentence_stands_in_its_place(self):
+        self.may_fail_requests = True
+        self.state.blind = {"garage"}
+        page = self.open()
+        self.pictures(4)
+        page.has_text(self.tile("garage"), "no replica has sent a picture of garage yet")
+        self.state.stuck = {"door-1"}
+        page.until(lambda: not page.all(self.tile("door-1", "img")), "the picture to go")
+        page.has_text(self.tile("door-1"), "No picture since")
+        self.state.stuck, self.state.blind = set(), set()
+        page.one(self.tile("garage", "button")).click()
+        self.pictures(5)
+
+    def test_nobody_is_asked_for_more_pictures_than_are_looked_at(self):
+        page = self.open("?size=4")
+        self.pictures(3)
+        began, n = time.monotonic(), self.asked("door-1")
+        page.until(lambda: self.asked("door-1") >= n + 4, "four more pictures of it")
+        self.assertGreater(time.monotonic() - began, 1.4, "at most two a second")
+        self.assertEqual(self.asked("garage"), 0, "it is on another page")
+        page.has_text(".others", "nobody there")
+        page.js("Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })")
+        n = self.asked("door-1") + self.asked("door-2") + self.asked("door-3")
+        for _ in range(10):  # each is shown with the next quarter of a second
+            record = self.state.push_decision(camera="door-1", verdict="grant", person="ada")
+            page.one(f'[data-decision="{record["id"]}"]')
+        self.assertLessEqual(self.asked("door-1") + self.asked("door-2") + self.asked("door-3") - n, 3, "those on their way, and no more")
+        page.js("delete document.hidden")
+        page.until(lambda: self.asked("door-1") > n, "pictures again")
+
+    def test_faces_are_hidden_by_choice_and_from_who_may_not_see_people(self):
+        page = self.open()
+        self.pictures()
+        page.button("Hide faces").click()
+        page.until(lambda: len(page.all(".box.shade")) == 6, "silhouettes")
+        self.assertNotIn("ines", page.text("main"))
+        page.has_text(self.tile("door-3"), "Grant 0.91")
+        self.assertEqual(page.all(".film img"), [])
+        page.driver.refresh()
+        page.until(lambda: len(page.all(".box.shade")) == 6, "silhouettes, remembered")
+        page.js("localStorage.clear()")
+        self.state.rights = [one for one in self.state.rights if one != "read decisions"]
+        page.driver.refresh()
+        page.until(lambda: len(page.all(".box.shade")) == 6, "silhouettes for who may not")
+        page.has_text(self.tile("door-1"), "You may not see people")
+        self.assertEqual(page.all(".seen img, .film img"), [])
+        self.assertNotIn("Hide faces", page.text("main"))
+
+    def test_keys_walk_hold_open_and_enlarge(self):
+        from selenium.webdriver.common.keys import Keys
+
+        page = self.open()
+        self.pictures()
+        page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+        self.assertEqual(page.js("return document.activeElement.closest('.cam').dataset.camera"), "lobby")
+        page.press("f")
+        page.until(lambda: page.js("return document.fullscreenElement?.dataset.camera") == "lobby", "it alone")
+        page.press("f")
+        page.until(lambda: page.js("return document.fullscreenElement === null"), "all of them")
+        page.js("document.activeElement.blur()")
+        page.press(" ")
+        page.has_text(self.tile("door-1"), "Held")
+        page.button("Held")
+        page.press(" ")
+        page.until(lambda: "Held" not in page.text("main"), "pictures to go on")
+        record = self.state.push_decision(camera="door-1", verdict="grant", person="ada")
+        page.one(self.tile("door-1", "a")).send_keys(Keys.ENTER)
+        page.until(lambda: page.address() == f"/p/-/ions/{made.ION}/decisions?id={record['id']}", "its last decision")
+
+    def test_a_camera_is_added_with_its_password_as_a_secret(self):
+        page = self.page
+        self.take_video()
+        page.driver.get(f"{self.server.url}/p/-/cameras")
+        page.button("Add a camera").click()
+        page.one("dialog input[name=address]").send_keys("rtsp://weir:o%40pen@cam-7.plant/main\t")
+        page.until(lambda: page.js("return document.querySelector('dialog input[name=address]').value") == "rtsp://weir@cam-7.plant/main", "the address without its password")
+        page.has_text("dialog", "entrance of building-security")
+        page.button("Add cam-7", "dialog").click()
+        self.assertEqual(self.applied()["cameras"][1], {"name": "cam-7", "url": "rtsp://weir@cam-7.plant/main", "secrets": ["password=cam-7-password"]})
+        secret = next(one for one in self.state.requests if one[0] == "PUT")
+        self.assertEqual((secret[1], json.loads(secret[3])), ("/api/v1/projects/default/secrets/cam-7-password", {"value": "o@pen"}))
+        page.has_text("main", "No camera matches")  # until a list has it
+        self.assertEqual(page.address(), "/p/-/cameras?q=ion%3Abuilding-security+camera%3Acam-7")
+
+    def test_another_secret_is_named_where_a_camera_refuses_its_password(self):
+        page = self.page
+        self.take_video(password="***", rotate=90)
+        page.driver.get(f"{self.server.url}/p/-/cameras")
+        page.button("Choose the secret of dock").click()
+        page.has_text("dialog select", "WANDB")
+        page.js("const e = document.querySelector('dialog select'); e.value = 'WANDB'; e.dispatchEvent(new Event('change', { bubbles: true }))")
+        page.button("Use WANDB", "dialog").click()
+        self.assertEqual(self.applied()["cameras"], [{"name": "dock", "url": "rtsp://weir@dock/1", "rotate": 90, "secrets": ["password=WANDB"]}])
+
+    def test_many_are_a_table_and_nine_a_page(self):
+        with self.state.lock:
+            self.state.cameras = [fake_camera.camera(f"gate-{i}", "lost" if i == 40 else "sees") for i in range(41)]
+        page = self.open()
+        page.until(lambda: page.texts("table.rows .main")[:2] == ["gate-40", "gate-0"], "a table, the worst first")
+        page.go("cameras?view=wall")
+        self.pictures(8)
+        self.assertEqual(self.tiles()[:3], ["gate-40", "gate-0", "gate-1"])
+        self.assertEqual(len(page.all(".others a")), 32)
+        page.one('.others a[href*="page=5"]').click()
+        page.until(lambda: self.tiles() == [f"gate-{i}" for i in range(35, 40)], "the last page")
+
+
+class NoCameraTest(WithPage):
+    is_empty = True
+
+    def test_an_address_is_asked_for_where_no_camera_is(self):
+        page = self.page
+        page.go("cameras")
+        page.has_text("main", "No camera yet")
+        page.one("main input[name=address]").send_keys("rtsps://gate/1")
+        page.button("Add a camera", "main").click()
+        page.has_text("dialog", "rtsps and https are not supported")
+        self.assertEqual(page.js("return document.querySelector('dialog [type=submit]').disabled"), True)
+
+
+CASES = [CameraTest, NoCameraTest, SpeedTest, PastTest, WindowTest]

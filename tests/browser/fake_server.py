@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import fake_data as made
+import fake_camera
 import fake_dataset
 import fake_ion
 import fake_lineage
@@ -31,6 +32,7 @@ import fake_sweep
 import fake_track
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
+LATER = ("plot.js", "dagre.js", "alerts.js", "cameras.js", "enrol.js", "passage.js", "snapshots.js")  # fetched when the page needs them
 CSP = "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'"
 LOGIN_CSP = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
@@ -92,6 +94,8 @@ class State:
         self.many, self.searches, self.experiment_tags = None, [], {}
         self.more_experiments = []
         self.artifacts, self.uploads = {}, {}  # run → path → bytes, None: deleted; parts of files on their way
+        self.cameras = [] if is_empty else fake_camera.cameras()
+        self.blind, self.stuck = set(), set()  # cameras of which no picture comes, and of which always the same
         self.lets = threading.Event()  # what comes as a file's part waits for it
         self.lets.set()
         self.platform = []  # reasons why the platform is not well
@@ -397,7 +401,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the reader went to another page while it waited
 
     def error(self, status, code, message):
-        is_draft = status == 400 and self.headers.get("X-Weir-Draft") is not None
+        is_draft = status in (400, 404) and self.headers.get("X-Weir-Draft") is not None
         self.answer(200 if is_draft else status, {"error": {"status": code, "message": message}}, headers=[("X-Weir-Status", str(status))] if is_draft else [])
 
     def is_refused(self, path):
@@ -432,7 +436,7 @@ class Handler(BaseHTTPRequestHandler):
             is_page = url.path == "/" or url.path.startswith("/p/") or "text/html" in (self.headers.get("Accept") or "")
             name = "index.html" if is_page else url.path[1:]
             file = DIST / name
-            if name in ("index.html", "app.js", "app.css", "plot.js", "dagre.js", "enrol.js", "passage.js", "snapshots.js") and file.exists():
+            if name in ("index.html", "app.js", "app.css", *LATER) and file.exists():
                 self.answer(200, file.read_bytes(), TYPES[file.suffix])
             else:
                 self.error(404, "NOT_FOUND", "no such file")
@@ -461,6 +465,10 @@ class Handler(BaseHTTPRequestHandler):
         if parts[0] == "runs" and "artifacts" in parts[2:3] and len(parts) > 3:
             found = fake_track.artifact("/".join(parts[3:]))
             self.answer(200 if found else 404, found or b"", "application/octet-stream")
+            return
+        if parts[0] == "ions" and parts[2:3] == ["cameras"] and parts[-1] == "live":
+            status, answer = fake_camera.live(state, parts[3], int(query.get("after", 0)))
+            self.answer(status, answer) if status == 200 else self.error(status, "NOT_FOUND" if status == 404 else "UNAVAILABLE", answer)
             return
         wrong = fake_track.problem(path, query)
         if wrong:
@@ -500,7 +508,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        for part in (fake_lineage, fake_passage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
+        for part in (fake_camera, fake_lineage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
             found = part.find(state, path, parts, query)
             if found is not None:
                 return found

@@ -5,7 +5,7 @@ import fake_serve
 
 ROLES = ["member", "viewer", "approver", "operator", "data-scientist", "ml-engineer", "admin"]
 MATRIX = {  # who may, besides an admin
-    "read jobs": ROLES[1:6], "submit jobs": ROLES[4:6], "cancel jobs": ROLES[3:6], "change runs": ROLES[4:6], "change experiments": ROLES[4:6], "operate nodes": ["operator", "ml-engineer"],
+    "read jobs": ROLES[1:6], "read decisions": ROLES[1:6], "submit jobs": ROLES[4:6], "cancel jobs": ROLES[3:6], "change runs": ROLES[4:6], "change experiments": ROLES[4:6], "operate nodes": ["operator", "ml-engineer"],
     "change queues": [], "change secrets": ROLES[4:6], "grant projects": [], "create projects": [], "read users": ROLES[1:6], "change users": [], "change tokens": [],
     "apply ions": ROLES[4:6], "change alert rules": ["operator"], "change alert receivers": [], "acknowledge alerts": ["operator"], "promote ions": ["operator", "ml-engineer"], "pause ions": ["operator", "ml-engineer"],
     "trigger ions": ROLES[3:6], "roll back ions": ["operator", "ml-engineer"], "list people ions": ["operator", "ml-engineer"], "change snapshots": ROLES[3:6], "change datasets": ["data-scientist", "ml-engineer"], "change nodes": [], "read usage": ROLES[1:6], "review ions": ["approver", "operator", "ml-engineer"], **fake_serve.RIGHTS,

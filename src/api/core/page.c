@@ -11,6 +11,8 @@ extern const char web_index_html[], web_index_html_end[];
 extern const char web_app_js[], web_app_js_end[];
 extern const char web_plot_js[], web_plot_js_end[];
 extern const char web_dagre_js[], web_dagre_js_end[];
+extern const char web_alerts_js[], web_alerts_js_end[];
+extern const char web_cameras_js[], web_cameras_js_end[];
 extern const char web_enrol_js[], web_enrol_js_end[];
 extern const char web_passage_js[], web_passage_js_end[];
 extern const char web_snapshots_js[], web_snapshots_js_end[];
@@ -20,9 +22,9 @@ extern const char web_app_css[], web_app_css_end[];
 
 /* What addresses of screens begin with below /p/PROJECT (web/src/screens). */
 static const char *const screens[] = {
-    "alerts", "audit",  "datasets", "deployments", "events", "experiments",
-    "home",   "ions",   "jobs",     "models",      "nodes",  "notebooks",
-    "people", "queues", "runs",     "storage",     "sweeps", "usage",
+    "alerts", "audit", "cameras", "datasets", "deployments", "events",    "experiments",
+    "home",   "ions",  "jobs",    "models",   "nodes",       "notebooks", "people",
+    "queues", "runs",  "storage", "sweeps",   "usage",
 };
 
 static bool begins_with_screen(const char *target)
@@ -99,6 +101,9 @@ static struct page_file {
     {"/app.js", {.content_type = JAVASCRIPT, .bytes = web_app_js, .end = web_app_js_end}},
     {"/plot.js", {.content_type = JAVASCRIPT, .bytes = web_plot_js, .end = web_plot_js_end}},
     {"/dagre.js", {.content_type = JAVASCRIPT, .bytes = web_dagre_js, .end = web_dagre_js_end}},
+    {"/alerts.js", {.content_type = JAVASCRIPT, .bytes = web_alerts_js, .end = web_alerts_js_end}},
+    {"/cameras.js",
+     {.content_type = JAVASCRIPT, .bytes = web_cameras_js, .end = web_cameras_js_end}},
     {"/enrol.js", {.content_type = JAVASCRIPT, .bytes = web_enrol_js, .end = web_enrol_js_end}},
     {"/passage.js",
      {.content_type = JAVASCRIPT, .bytes = web_passage_js, .end = web_passage_js_end}},

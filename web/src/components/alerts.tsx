@@ -2,6 +2,7 @@
 import type { Alert, Ion, Job } from '../api'
 import type { Opt } from '../types'
 import { dayTime, duration, millis, words } from '../format'
+import { cameraHref } from '../state/cameras'
 import { messageOf, segment, send } from '../state/http'
 import { project } from '../state/project'
 import { may } from '../state/rights'
@@ -86,6 +87,12 @@ export function TakeButton({ alert }: { alert: Alert }) {
     ) : null
 }
 
+/** What it is about, as a link: of an ION the camera, where it is one that gives no picture or a bad one. */
+export function About({ alert }: { alert: Alert }) {
+    const [, ion, camera] = /^camera_\w+:([^:]+):[^:]+:(.+)$/.exec(alert.key) ?? []
+    return camera ? <a href={cameraHref(ion!, camera)}>camera {camera}</a> : <Subject subject={alert.subject} />
+}
+
 /** A few alerts in a panel: what, about what, since when. */
 export function AlertRows({ items, withTake = false }: { items: readonly Alert[]; withTake?: boolean }) {
     return (
@@ -101,7 +108,7 @@ export function AlertRows({ items, withTake = false }: { items: readonly Alert[]
                             <Sentence text={alert.message} />
                         </a>
                         <div class="small muted clip">
-                            {words(alert.kind)} · <Subject subject={alert.subject} />
+                            {words(alert.kind)} · <About alert={alert} />
                         </div>
                     </div>
                     <span class="small muted nowrap" title={dayTime(alert.raised_ms)}>

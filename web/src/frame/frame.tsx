@@ -7,6 +7,7 @@ import { allScreens, current, isTop, partsOf } from '../registry'
 import type { Screen } from '../screen'
 import { ALL_PROJECTS, go, href, route } from '../state/route'
 import { onKeys } from '../state/keys'
+import { cameras } from '../state/cameras'
 import { candidates } from '../state/candidates'
 import { projectList } from '../state/project'
 import { alerts, ions, jobs, models, nodes, platform } from '../state/store'
@@ -18,7 +19,7 @@ import { openPalette, Palette } from './palette'
 import { openSwitcher, TopBar } from './top_bar'
 
 /** What the frame itself shows: counts, verdict, names for the palette. After what the screen needs. */
-const OWN = [alerts, ions, platform, projectList, jobs, models, nodes, candidates]
+const OWN = [alerts, ions, platform, projectList, jobs, models, nodes, candidates, cameras]
 
 /** After a change of screen: title, scroll and focus start again, as a page load would have done. */
 function useScreenChange(key: string, title: string): void {

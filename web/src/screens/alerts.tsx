@@ -1,15 +1,15 @@
 /** Alerts: what fires, about what, since when, and who has taken it. */
 import { useState } from 'preact/hooks'
 import type { Alert } from '../api'
-import { AlertReceivers, AlertRules, AlertSilences, Deliveries, SilenceForm } from '../components/alert_settings'
-import { byUrgency, mayTake, severityTone, TAKE, take, TakeButton, useProjectAlerts } from '../components/alerts'
+import { About, byUrgency, mayTake, severityTone, TAKE, take, TakeButton, useProjectAlerts } from '../components/alerts'
 import { Command, Count, Facts, Loaded, PageHead, Panel, Tabs, When } from '../components/basics'
 import { ask } from '../components/dialog'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
+import { WithLibrary } from '../components/library'
 import { Act } from '../components/locked'
-import { Id, Sentence, Subject } from '../components/noun'
+import { Id, Sentence } from '../components/noun'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { counted, dayMinute, dayTime, duration, millis, NONE, plainValue, plural, sentence, words } from '../format'
@@ -54,7 +54,7 @@ function alertColumn(): Column<Alert> {
                     <Sentence text={alert.message} />
                 </a>
                 <span class="sub">
-                    {words(alert.kind)} · <Subject subject={alert.subject} />
+                    {words(alert.kind)} · <About alert={alert} />
                     {(alert.count ?? 1) > 1 ? ` · ${alert.count} times` : ''}
                 </span>
             </>
@@ -134,7 +134,7 @@ function Told({ id, version }: { id: string; version: string }) {
                             {Array.isArray(one.actions) && one.actions.length > 0 && ` · ${one.actions.map((act) => plainValue(act)).join(', ')}`}
                         </p>
                     ))}
-                    <Deliveries items={found.deliveries ?? []} />
+                    <WithLibrary name="alerts">{({ Deliveries }) => <Deliveries items={found.deliveries ?? []} />}</WithLibrary>
                 </>
             )}
         </Loaded>
@@ -165,7 +165,7 @@ function AlertDrawer({ alert }: { alert: Alert }) {
             </div>
             <Facts
                 items={[
-                    ['About', <Subject subject={alert.subject} />],
+                    ['About', <About alert={alert} />],
                     ['Severity', alert.severity ?? NONE],
                     ['First', dayTime(alert.raised_ms)],
                     ['Last', dayTime(alert.last_ms)],
@@ -194,7 +194,7 @@ function AlertDrawer({ alert }: { alert: Alert }) {
                     What happened
                 </a>
             </p>
-            {isSilencing && <SilenceForm alert={alert} onClose={() => setSilencing(false)} onDone={() => void alerts.load()} />}
+            {isSilencing && <WithLibrary name="alerts">{({ SilenceForm }) => <SilenceForm alert={alert} onClose={() => setSilencing(false)} onDone={() => void alerts.load()} />}</WithLibrary>}
             <h3>Who was told</h3>
             <Told id={alert.id} version={`${alert.state}${alert.count}${alert.silence ?? ''}`} />
         </Drawer>
@@ -281,7 +281,11 @@ function Alerts() {
     const open = firing.filter((alert) => is(alert.state, 'open'))
     const tab = param('tab')
     const isHistory = tab === 'history'
-    const settings = { rules: <AlertRules />, receivers: <AlertReceivers />, silences: <AlertSilences /> }[tab]
+    const settings = ['rules', 'receivers', 'silences'].includes(tab) ? (
+        <WithLibrary key={tab} name="alerts">
+            {({ AlertRules, AlertReceivers, AlertSilences }) => (tab === 'rules' ? <AlertRules /> : tab === 'receivers' ? <AlertReceivers /> : <AlertSilences />)}
+        </WithLibrary>
+    ) : undefined
     const wanted = param('id')
     const alert = (alerts.data.value ?? []).find((one) => one.id === wanted)
     const missing = wanted && alerts.data.value && !alert && (

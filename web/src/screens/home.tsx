@@ -11,6 +11,7 @@ import { is, State, StateWord, toneOf } from '../components/state'
 import { rangeText, TimeRange } from '../components/time_range'
 import { counted, dayMinute, dayTime, NONE, nameIn, percent, plainValue, rateText, span, words } from '../format'
 import type { Screen } from '../screen'
+import { cameraNeedsYou, cameras } from '../state/cameras'
 import { pendingCandidates } from '../state/candidates'
 import { inProject, project, projects } from '../state/project'
 import { useResource } from '../state/resource'
@@ -412,17 +413,27 @@ function Home() {
                 const names = new Set(all.map((ion) => ion.name))
                 const approvals = pendingCandidates.value.filter((one) => names.has(one.ion)).length
                 const works = all.filter((ion) => verdictOf(ion).tone === 'good').length
+                const unseen = (cameras.data.value ?? []).filter((one) => names.has(one.ion) && cameraNeedsYou(one)).length
                 return (
                     <>
                         <PageHead
                             title={verdictText(all)}
-                            sub={[
-                                works > 0 && works < all.length && `${works} ${works === 1 ? 'works' : 'work'} as they should`,
-                                approvals > 0 && (approvals === 1 ? '1 approval waits' : `${approvals} approvals wait`),
-                                dayTime(now.value),
-                            ]
-                                .filter(Boolean)
-                                .join(' · ')}
+                            sub={
+                                <>
+                                    {unseen > 0 && (
+                                        <>
+                                            <a href={href('cameras')}>{counted(unseen, 'camera needs you', 'cameras need you')}</a> ·{' '}
+                                        </>
+                                    )}
+                                    {[
+                                        works > 0 && works < all.length && `${works} ${works === 1 ? 'works' : 'work'} as they should`,
+                                        approvals > 0 && (approvals === 1 ? '1 approval waits' : `${approvals} approvals wait`),
+                                        dayTime(now.value),
+                                    ]
+                                        .filter(Boolean)
+                                        .join(' · ')}
+                                </>
+                            }
                         >
                             <span class="small muted desk">Rates are means of the {rangeText(param('from') || WINDOW, param('to'), '')}</span>
                             <TimeRange fallback={WINDOW} />

@@ -2,6 +2,7 @@
 import type { Screen } from '../screen'
 import { alertsScreen } from './alerts'
 import { auditScreen } from './audit'
+import { camerasScreen } from './cameras'
 import { compareScreens } from './compare'
 import { datasetsScreen } from './datasets'
 import { deploymentsScreen } from './deployments'
@@ -63,6 +64,7 @@ export const screens: readonly Screen[] = [
     datasetsScreen,
     modelsScreen,
     deploymentsScreen,
+    camerasScreen,
     alertsScreen,
     eventsScreen,
     auditScreen,

@@ -7,6 +7,7 @@ import type { Alert, Dataset, Decision, Deployment, HealthSummary, Ion, Job, Met
 import { is } from '../components/state'
 import { millis } from '../format'
 import { noteTransitions } from './transitions'
+import { cameras } from './cameras'
 import { auth, get, getAll, openSession, segment, send, session } from './http'
 import { RateMeter } from './rate'
 import { Resource } from './resource'
@@ -201,6 +202,7 @@ function onRun(message: RunNews): void {
 
 function onAlert(alert: Partial<Alert>): void {
     platform.refresh()
+    cameras.refresh()
     if (alert.id === undefined) {
         alerts.refresh()
     } else {
@@ -248,7 +250,7 @@ function onMessages(messages: Message[]): void {
 
 /** Again what was fetched before: what nobody has looked at yet is fetched when somebody does. */
 function loadAll(): void {
-    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, deployments, sweeps, services, platform]) {
+    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, deployments, sweeps, services, platform, cameras]) {
         if (resource.isWanted) {
             void resource.load()
         }
@@ -314,5 +316,6 @@ window.setInterval(() => {
         ions.refresh()
         nodes.refresh()
         platform.refresh()
+        cameras.refresh()
     }
 }, ION_POLL_MS)
