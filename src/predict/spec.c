@@ -58,6 +58,22 @@ static void fill_secret(void *context, const struct weir_endpoint_secret *secret
     }
 }
 
+/* Of an endpoint, and of the objects in its lists. */
+static void forget_names(json_t *endpoint)
+{
+    json_t *list, *item;
+    const char *key;
+    size_t i;
+    (void)json_object_del(endpoint, "secrets");
+    json_object_foreach(endpoint, key, list)
+    {
+        json_array_foreach(list, i, item)
+        {
+            (void)json_object_del(item, "secrets");
+        }
+    }
+}
+
 /* They are not named any more then. */
 static weir_status fill_secrets(json_t *source, json_t *sinks, json_t *doors,
                                 struct weir_error *err)
@@ -71,14 +87,14 @@ static weir_status fill_secrets(json_t *source, json_t *sinks, json_t *doors,
         return weir_error_set(err, WEIR_ERR_INVALID, "secret %s is not in the environment",
                               missing);
     }
-    (void)json_object_del(source, "secrets");
+    forget_names(source);
     json_array_foreach(sinks, i, sink)
     {
-        (void)json_object_del(sink, "secrets");
+        forget_names(sink);
     }
     json_array_foreach(doors, i, door)
     {
-        (void)json_object_del(json_object_get(door, "by"), "secrets");
+        forget_names(json_object_get(door, "by"));
     }
     return WEIR_OK;
 }
