@@ -183,19 +183,29 @@ static void check_files(struct doctor *doctor)
          is_low ? "raise the limit (ulimit -Hn 8192) for many cameras or viewers" : NULL);
 }
 
-static void check_worker(struct doctor *doctor)
+/* A program that is looked for beside this one. @param absent  How bad it is if it is not there. @param cure  What to do then. */
+static void check_program(struct doctor *doctor, const char *name, enum verdict absent,
+                          const char *cure)
 {
     char path[4096];
     ssize_t len = readlink("/proc/self/exe", path, sizeof path - 32);
     path[len > 0 ? len : 0] = '\0';
     char *slash = strrchr(path, '/');
     if (slash != NULL) {
-        (void)snprintf(slash + 1, 32, "weir-worker");
+        (void)snprintf(slash + 1, 32, "%s", name);
     }
     bool is_there = access(path, X_OK) == 0;
-    find(doctor, is_there ? FINE : TROUBLE, "weir-worker",
-         is_there ? path : "not beside this program",
-         is_there ? NULL : "build it with `make`, or install both programs into one folder");
+    find(doctor, is_there ? FINE : absent, name, is_there ? path : "not beside this program",
+         is_there ? NULL : cure);
+}
+
+static void check_programs(struct doctor *doctor)
+{
+    check_program(doctor, "weir-worker", TROUBLE,
+                  "build it with `make`, or install both programs into one folder");
+    check_program(doctor, "weir-camera", NOTE,
+                  "cameras of the network and files of video need it: install the package "
+                  "weir-camera, or build where libavformat-dev is");
 }
 
 static void check_libraries(struct doctor *doctor)
@@ -337,7 +347,7 @@ static void check_platform(struct doctor *doctor)
 static void (*const checks[])(struct doctor *doctor) = {
     check_processor,    check_memory,    check_huge_pages, check_shared_memory, check_files,
     check_accelerators, check_devices,   check_isolation,  check_sandbox,       check_state,
-    check_worker,       check_libraries, check_server,     check_platform,
+    check_programs,     check_libraries, check_server,     check_platform,
 };
 
 static weir_status run_doctor(struct cli_call *call, struct weir_error *err)
