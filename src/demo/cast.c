@@ -12,7 +12,6 @@
 
 #define PHOTO_MAX_BYTES ((size_t)8 << 20)
 #define PHOTO_ROOM      ((size_t)1 << 20)
-#define ENROLLED_PHOTOS 5
 
 /* Passers-by: how many photos count of each, and which of --faces' folders they are. Drawn ones
  * have numbers that no other person has. */
@@ -77,11 +76,12 @@ static weir_status load_person(struct demo *demo, const char *folder, uint64_t n
 /* Every few folders one is a passer-by, and all that are left when there are enough people. */
 static struct demo_person *next_of_folder(struct demo *demo, int i_folder)
 {
-    bool is_passer = demo->options->passers > 0 && i_folder % PASSER_EVERY == PASSER_EVERY - 1;
+    bool has_passers = demo->options->passers > 0 && demo->n_enrolled_photos > 0;
+    bool is_passer = has_passers && i_folder % PASSER_EVERY == PASSER_EVERY - 1;
     if (!is_passer && demo->n_people < (size_t)demo->options->people) {
         return &demo->people[demo->n_people];
     }
-    bool has_room = demo->n_passers < (size_t)demo->options->passers;
+    bool has_room = has_passers && demo->n_passers < (size_t)demo->options->passers;
     return has_room ? &demo->passers[demo->n_passers] : NULL;
 }
 
@@ -100,7 +100,7 @@ static weir_status take_folder(struct demo *demo, const char *root, const char *
         person->part = DEMO_PASSER;
         demo->n_passers += person->n_photos > 0;
     } else {
-        demo->n_people += person->n_photos > ENROLLED_PHOTOS;
+        demo->n_people += person->n_photos > demo->n_enrolled_photos;
     }
     return WEIR_OK;
 }
@@ -120,12 +120,12 @@ static weir_status cast_from_folder(struct demo *demo, const char *root, struct 
         free(entries[i]);
     }
     free(entries);
-    if (status == WEIR_OK && demo->n_people < 6) {
+    const bool is_enrolled = demo->n_enrolled_photos > 0;
+    if (status == WEIR_OK && demo->n_people < (is_enrolled ? 6 : 1)) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
-            "--faces %s: expected a folder per person, eight or more people with more than "
-            "%d photos each",
-            root, ENROLLED_PHOTOS);
+            "--faces %s: expected a folder per person, %s with more than %zu photos each", root,
+            is_enrolled ? "eight or more people" : "one or more", demo->n_enrolled_photos);
     }
     return status;
 }
@@ -212,10 +212,16 @@ weir_status demo_cast(struct demo *demo, struct weir_error *err)
     } else {
         cast_drawn(demo);
     }
-    demo->n_enrolled_photos = ENROLLED_PHOTOS;
-    uint8_t *photo = weir_arena_alloc(demo->call->arena, PHOTO_ROOM);
     for (size_t i = 0; i < demo->n_people; i++) {
         demo->people[i].part = part_of(i, demo->n_people);
+    }
+    return WEIR_OK;
+}
+
+weir_status demo_cast_write(struct demo *demo, struct weir_error *err)
+{
+    uint8_t *photo = weir_arena_alloc(demo->call->arena, PHOTO_ROOM);
+    for (size_t i = 0; i < demo->n_people; i++) {
         if (demo->people[i].part != DEMO_UNKNOWN) {
             WEIR_TRY(write_photos(demo, &demo->people[i], photo, err));
         }

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "demo/cameras.h"
+#include "demo/stream.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ION_FILE_MAX_BYTES ((size_t)1 << 20)
-#define TRAINING_MAX_MS    ((int64_t)20 * 60 * 1000)
-#define CATCH_UP_MAX_MS    ((int64_t)60 * 1000)
-#define POLL_MS            300
+#define ENROLLED_PHOTOS 5
+#define TRAINING_MAX_MS ((int64_t)20 * 60 * 1000)
+#define CATCH_UP_MAX_MS ((int64_t)60 * 1000)
+#define POLL_MS         300
 
 static const struct weir_option options[] = {
     CLI_COMMON_OPTIONS(demo_options),
@@ -41,6 +43,10 @@ static const struct weir_option options[] = {
              "How many cameras"),
     WEIR_OPT(demo_options, frames_per_second, "fps", 0, F64, "10", 0.1, 200, "N",
              "Frames a second of each camera"),
+    WEIR_OPT(demo_options, listen, "listen", 0, TEXT, "127.0.0.1:0", 0, 0, "HOST:PORT",
+             "Where cameras stream over RTSP; port 0: any free one"),
+    WEIR_OPT(demo_options, login, "login", 0, TEXT, NULL, 0, 0, "USER:PASSWORD",
+             "Of camera: what a watcher has to know"),
     WEIR_OPT(demo_options, seconds, "seconds", 0, F64, "8", 1, 3600, "S",
              "How long frames flow between two steps"),
 };
@@ -55,8 +61,7 @@ void demo_say(const char *fmt, ...)
     va_end(args);
 }
 
-/* Wait with an ear for SIGINT: CANCELLED then. */
-static weir_status pause_ms(int signal_fd, int64_t ms)
+weir_status demo_pause_ms(int signal_fd, int64_t ms)
 {
     struct pollfd wait = {.fd = signal_fd, .events = POLLIN};
     int64_t until = weir_mono_ms() + ms;
@@ -68,13 +73,13 @@ static weir_status pause_ms(int signal_fd, int64_t ms)
     return WEIR_OK;
 }
 
-static weir_status get(struct demo *demo, const char *path, json_t **out, struct weir_error *err)
+weir_status demo_get(struct demo *demo, const char *path, json_t **out, struct weir_error *err)
 {
     return weir_client_call_retry(demo->call->client, "GET", path, NULL, 30000, out, err);
 }
 
-static weir_status post(struct demo *demo, const char *method, const char *path, json_t *body,
-                        json_t **out, struct weir_error *err)
+weir_status demo_send(struct demo *demo, const char *method, const char *path, json_t *body,
+                      json_t **out, struct weir_error *err)
 {
     weir_status status = cli_rest(demo->call, method, path, body, out, err);
     json_decref(body);
@@ -167,8 +172,8 @@ static weir_status freeze(struct demo *demo, const char *dataset, int64_t *out_v
                           struct weir_error *err)
 {
     json_t *answer;
-    WEIR_TRY(post(demo, "POST", cli_path1(demo->call, "/api/v1/datasets/{}/versions", dataset),
-                  NULL, &answer, err));
+    WEIR_TRY(demo_send(demo, "POST", cli_path1(demo->call, "/api/v1/datasets/{}/versions", dataset),
+                       NULL, &answer, err));
     *out_version = json_integer_value(json_object_get(answer, "version"));
     json_decref(answer);
     return WEIR_OK;
@@ -219,8 +224,8 @@ static weir_status create_dataset(struct demo *demo, const char *dataset,
 {
     struct weir_error reason;
     weir_status status =
-        post(demo, "POST", "/api/v1/datasets",
-             json_pack("{s:s,s:s}", "name", dataset, "kind", "folder"), NULL, &reason);
+        demo_send(demo, "POST", "/api/v1/datasets",
+                  json_pack("{s:s,s:s}", "name", dataset, "kind", "folder"), NULL, &reason);
     if (status != WEIR_OK && status != WEIR_ERR_EXISTS) {
         return weir_error_set(err, status, "%s", reason.message);
     }
@@ -246,21 +251,37 @@ static void drop_impostors(json_t *document)
     }
 }
 
+weir_status demo_read_ion(struct demo *demo, const char *file, json_t **out, struct weir_error *err)
+{
+    struct weir_arena *arena = demo->call->arena;
+    char *text, *path = weir_arena_printf(arena, "%s/%s", demo->example_dir, file);
+    size_t len;
+    WEIR_TRY(weir_file_read(path, DEMO_MAX_BYTES, arena, &text, &len, err));
+    text = replace_all(arena, text, "@WORK@", demo->work_dir);
+    WEIR_TRY(weir_yaml_parse(text, strlen(text), path, false, out, err));
+    if (demo->n_passers == 0) {
+        drop_impostors(*out);
+    }
+    return WEIR_OK;
+}
+
 static weir_status apply_ion(struct demo *demo, struct weir_error *err)
 {
-    char *text, *path = weir_arena_printf(demo->call->arena, "%s/ion.yaml", demo->example_dir);
-    size_t len;
     json_t *document, *answer;
-    WEIR_TRY(weir_file_read(path, ION_FILE_MAX_BYTES, demo->call->arena, &text, &len, err));
-    text = replace_all(demo->call->arena, text, "@WORK@", demo->work_dir);
-    WEIR_TRY(weir_yaml_parse(text, strlen(text), path, false, &document, err));
-    if (demo->n_passers == 0) {
-        drop_impostors(document);
+    WEIR_TRY(demo_read_ion(demo, "ion.yaml", &document, err));
+    if (demo_video_is_there(demo)) {
+        WEIR_TRY(demo_video_add_finder(demo, document, err));
     }
-    WEIR_TRY(post(demo, "POST", "/api/v1/ions", document, &answer, err));
+    WEIR_TRY(demo_send(demo, "POST", "/api/v1/ions", document, &answer, err));
     demo_say("ION %s applied, revision %s", demo->ion, cli_text(demo->call, answer, "revision"));
     json_decref(answer);
     return WEIR_OK;
+}
+
+weir_status demo_trigger(struct demo *demo, const char *pipeline, struct weir_error *err)
+{
+    return demo_send(demo, "POST", cli_path1(demo->call, "/api/v1/ions/{}/trigger", demo->ion),
+                     json_pack("{s:s}", "pipeline", pipeline), NULL, err);
 }
 
 /* Version that the ION's link serves, and the gallery's; 0 = none yet. */
@@ -269,7 +290,7 @@ static weir_status serving(struct demo *demo, int64_t *out_model, int64_t *out_g
 {
     json_t *ion, *pipeline;
     size_t i;
-    WEIR_TRY(get(demo, cli_path1(demo->call, "/api/v1/ions/{}", demo->ion), &ion, err));
+    WEIR_TRY(demo_get(demo, cli_path1(demo->call, "/api/v1/ions/{}", demo->ion), &ion, err));
     json_t *link = json_array_get(json_object_get(ion, "links"), 0);
     *out_model = json_integer_value(json_object_get(link, "serving_version"));
     *out_lists = json_integer_value(json_object_get(ion, "list_revision"));
@@ -288,7 +309,7 @@ static weir_status show_training(struct demo *demo, char *last, size_t size, str
 {
     json_t *runs;
     char line[256];
-    WEIR_TRY(get(demo, "/api/v1/runs?limit=1", &runs, err));
+    WEIR_TRY(demo_get(demo, "/api/v1/runs?limit=1", &runs, err));
     json_t *run = json_array_get(json_object_get(runs, "items"), 0);
     (void)snprintf(
         line, sizeof line, "training: %s, epoch %s of %s, loss %s, accuracy %s, %s images/s",
@@ -330,7 +351,7 @@ static weir_status wait_for_model(struct demo *demo, int64_t model, int signal_f
         if (round % 7 == 0) {
             WEIR_TRY(show_training(demo, last, sizeof last, err));
         }
-        WEIR_TRY(pause_ms(signal_fd, POLL_MS));
+        WEIR_TRY(demo_pause_ms(signal_fd, POLL_MS));
     }
 }
 
@@ -340,7 +361,7 @@ static weir_status count_decisions(struct demo *demo, int64_t *out_n, int64_t *o
     json_t *summary;
     char *path = weir_arena_printf(demo->call->arena, "/api/v1/decisions/summary?ion=%s&after=%lld",
                                    demo->ion, (long long)demo->first_seq);
-    WEIR_TRY(get(demo, path, &summary, err));
+    WEIR_TRY(demo_get(demo, path, &summary, err));
     *out_n = json_integer_value(json_object_get(summary, "decisions"));
     *out_last_seq = json_integer_value(json_object_get(summary, "last_seq"));
     json_decref(summary);
@@ -357,7 +378,7 @@ static weir_status wait_for_first_decision(struct demo *demo, int signal_fd, str
                                   "no decision within %lld s; see `weir logs %s`",
                                   (long long)(CATCH_UP_MAX_MS / 1000), demo->ion);
         }
-        WEIR_TRY(pause_ms(signal_fd, 100));
+        WEIR_TRY(demo_pause_ms(signal_fd, 100));
     }
     demo_say("first live decision %.1f s after the start",
              (double)(weir_time_ms() - demo->started_ms) / 1000);
@@ -370,7 +391,7 @@ static weir_status bar_someone(struct demo *demo, struct weir_error *err)
     int64_t model, gallery, lists;
     const char *parts[] = {demo->ion, person->name};
     char *path = weir_client_path(demo->call->arena, "/api/v1/ions/{}/members/{}", parts, 2);
-    WEIR_TRY(post(demo, "PUT", path, json_pack("{s:s}", "list", "deny"), NULL, err));
+    WEIR_TRY(demo_send(demo, "PUT", path, json_pack("{s:s}", "list", "deny"), NULL, err));
     WEIR_TRY(serving(demo, &model, &gallery, &lists, err));
     atomic_store(&person->barred_revision, lists);
     demo_say("%s is barred: list revision %lld", person->name, (long long)lists);
@@ -403,26 +424,32 @@ static weir_status play(struct demo *demo, int signal_fd, struct weir_error *err
     WEIR_TRY(clear_lists(demo, err));
     WEIR_TRY(count_decisions(demo, &n, &demo->first_seq, err));
     if (before > 0) {
-        WEIR_TRY(post(demo, "POST", cli_path1(demo->call, "/api/v1/ions/{}/trigger", demo->ion),
-                      json_pack("{s:s}", "pipeline", "training"), NULL, err));
+        WEIR_TRY(demo_trigger(demo, "training", err));
     }
     WEIR_TRY(show_passers(demo, err));
     WEIR_TRY(wait_for_model(demo, before, signal_fd, &model, err));
-    WEIR_TRY(demo_cameras_start(demo, err));
+    WEIR_TRY(demo_ledger_open(demo, err));
+    WEIR_TRY(demo_cameras_start(demo, &camera_of_folder, err));
     demo_say("%zu cameras, %.3g frames a second each", demo->n_cameras,
              demo->options->frames_per_second);
     WEIR_TRY(wait_for_first_decision(demo, signal_fd, err));
-    WEIR_TRY(pause_ms(signal_fd, pause));
+    const bool has_video = demo_video_is_there(demo);
+    if (has_video) {
+        WEIR_TRY(demo_video_learn(demo, err));
+    }
+    WEIR_TRY(demo_pause_ms(signal_fd, pause));
     WEIR_TRY(bar_someone(demo, err));
-    WEIR_TRY(pause_ms(signal_fd, pause));
+    WEIR_TRY(demo_pause_ms(signal_fd, pause));
+    if (has_video) {
+        WEIR_TRY(demo_video_switch(demo, signal_fd, err));
+    }
     WEIR_TRY(enrol(demo, DEMO_JOINER, err));
     WEIR_TRY(wait_for_model(demo, model, signal_fd, &model, err));
-    WEIR_TRY(pause_ms(signal_fd, pause));
-    WEIR_TRY(post(demo, "POST", cli_path1(demo->call, "/api/v1/ions/{}/trigger", demo->ion),
-                  json_pack("{s:s}", "pipeline", "training"), NULL, err));
+    WEIR_TRY(demo_pause_ms(signal_fd, pause));
+    WEIR_TRY(demo_trigger(demo, "training", err));
     demo_say("retraining by hand, frames flow on");
     WEIR_TRY(wait_for_model(demo, model, signal_fd, &model, err));
-    return pause_ms(signal_fd, pause);
+    return demo_pause_ms(signal_fd, pause);
 }
 
 static int64_t ledger_lines(const struct demo *demo)
@@ -438,8 +465,7 @@ static int64_t ledger_lines(const struct demo *demo)
     return n;
 }
 
-/* Frames still under way are decided within a bounded time, or they count as lost. */
-static weir_status catch_up(struct demo *demo, struct weir_error *err)
+weir_status demo_catch_up(struct demo *demo, struct weir_error *err)
 {
     int64_t until = weir_mono_ms() + CATCH_UP_MAX_MS, n_sent = ledger_lines(demo), n = 0, seq;
     struct timespec pause = {.tv_nsec = 100000000};
@@ -454,6 +480,11 @@ static weir_status catch_up(struct demo *demo, struct weir_error *err)
 
 static weir_status run_stage(struct demo *demo, int signal_fd, struct weir_error *err)
 {
+    if (demo->options->login != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--login is of the demo \"camera\"; building-security watches its "
+                              "cameras without one");
+    }
     demo->ion = "building-security";
     demo->dataset = "faces";
     demo->impostors = "passers-by";
@@ -462,27 +493,61 @@ static weir_status run_stage(struct demo *demo, int signal_fd, struct weir_error
     WEIR_TRY(cli_connect(demo->call, err));
     WEIR_TRY(find_example(demo, err));
     WEIR_TRY(make_stage(demo, err));
+    demo->n_enrolled_photos = ENROLLED_PHOTOS;
     WEIR_TRY(demo_cast(demo, err));
+    WEIR_TRY(demo_cast_write(demo, err));
     weir_status status = play(demo, signal_fd, err);
     if (status == WEIR_OK && !demo->options->is_once) {
         demo_say("the scenario is over; frames flow on until you press Ctrl-C");
-        (void)pause_ms(signal_fd, INT32_MAX);
+        (void)demo_pause_ms(signal_fd, INT32_MAX);
     }
     demo_cameras_stop(demo);
     if (status != WEIR_OK && status != WEIR_ERR_CANCELLED) {
         return status;
     }
-    WEIR_TRY(catch_up(demo, err));
+    WEIR_TRY(demo_catch_up(demo, err));
     return demo_report(demo, err);
+}
+
+/* A camera of the network, until a signal. */
+static weir_status run_camera(struct demo *demo, int signal_fd, struct weir_error *err)
+{
+    WEIR_TRY(demo_cast(demo, err));
+    WEIR_TRY(demo_streams_start(demo, err));
+    WEIR_TRY(demo_cameras_start(demo, &camera_of_stream, err));
+    for (size_t i = 0; i < demo->n_cameras; i++) {
+        demo_say("%s: rtsp://%.*s:%d/%s", demo_camera_name(demo->call->arena, i),
+                 (int)(strrchr(demo->options->listen, ':') - demo->options->listen),
+                 demo->options->listen, demo->streams_port, demo_camera_name(demo->call->arena, i));
+    }
+    demo_say("people come by while somebody watches, until you press Ctrl-C");
+    weir_status status = demo_pause_ms(signal_fd, INT32_MAX);
+    return status == WEIR_ERR_CANCELLED ? WEIR_OK : status;
+}
+
+static const struct play {
+    const char *name;
+    weir_status (*run)(struct demo *demo, int signal_fd, struct weir_error *err);
+} plays[] = {{"building-security", run_stage}, {"camera", run_camera}};
+
+static const struct play *find_play(const char *name)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(plays); i++) {
+        if (strcmp(plays[i].name, name) == 0) {
+            return &plays[i];
+        }
+    }
+    return NULL;
 }
 
 static weir_status run_demo(struct cli_call *call, struct weir_error *err)
 {
     struct demo *demo = WEIR_ARENA_NEW(call->arena, struct demo);
     sigset_t signals;
-    if (strcmp(call->words[0], "building-security") != 0) {
+    const struct play *play = find_play(call->words[0]);
+    if (play == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "there is no demo \"%.40s\"; there is building-security",
+                              "there is no demo \"%.40s\"; there are building-security and camera",
                               call->words[0]);
     }
     demo->call = call;
@@ -495,8 +560,9 @@ static weir_status run_demo(struct cli_call *call, struct weir_error *err)
     (void)sigaddset(&signals, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
-    weir_status status = run_stage(demo, signal_fd, err);
+    weir_status status = play->run(demo, signal_fd, err);
     demo_cameras_stop(demo);
+    demo_streams_close(demo->streams);
     if (demo->ledger_fd >= 0) {
         (void)close(demo->ledger_fd);
     }
@@ -507,14 +573,18 @@ static weir_status run_demo(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command weir_demo = {
     .name = "demo",
-    .usage = "building-security [--faces DIR] [--once] [-o json]",
-    .summary = "Play an example against a running server",
+    .usage = "building-security|camera [--faces DIR] [--once] [-o json]",
+    .summary = "Play an example against a running server, or a camera",
     .help =
         "building-security: two workers train a face recogniser, the model goes live, cameras "
         "send\n"
         "enrolled, barred and unknown people, someone is barred, others are enrolled, the model "
         "is\n"
-        "retrained and swapped while frames flow. Ends with a report from the recorded decisions.",
+        "retrained and swapped while frames flow. Where weir-camera is installed, a detector is\n"
+        "trained meanwhile, and then the cameras send video. Ends with a report from the recorded\n"
+        "decisions.\n"
+        "camera: cameras over RTSP for who has none at hand, whom people walk by; without a "
+        "server.",
     CLI_WORDS(1, 1),
     CLI_OPTIONS(demo_options, options),
     .run = run_demo,

@@ -1,12 +1,13 @@
 /**
  * Demo: plays an example as a user would, through the REST API. The program weir-demo; `weir demo`
- * starts it.
+ * starts it. Its other play is a camera of the network, for people who have none at hand.
  *
  * A *stage* is the demo's work folder: people's photos, the folder the cameras write to, the ledger
  * of what was sent. *Passers-by* are people whose photos become the dataset of impostors; impostors
- * who come to the cameras are other people. The *cameras* are threads that write frames and note
- * each in the ledger before it can be seen. The *report* compares the ledger with the recorded
- * decisions, never with counters of the cameras.
+ * who come to the cameras are other people. The *cameras* are threads. They write frames, each of them a decision; or, where
+ * weir-camera is installed and a detector has been learnt, they stream people who walk by (film.h, stream.h), each *passage* a decision.
+ * They note frame or passage in the ledger before it can be seen. The *report* compares the ledger with the recorded decisions,
+ * never with counters of the cameras.
  */
 #ifndef WEIR_DEMO_DEMO_H
 #define WEIR_DEMO_DEMO_H
@@ -21,6 +22,7 @@
 #define DEMO_MAX_PASSERS 512
 #define DEMO_MAX_CAMERAS 16
 #define DEMO_MAX_PHOTOS  64
+#define DEMO_MAX_BYTES   ((size_t)1 << 20) /* of a document */
 
 enum demo_part {
     DEMO_UNKNOWN, /**< In no gallery: the right answer is "unknown". */
@@ -34,16 +36,19 @@ struct demo_person {
     char *name;
     enum demo_part part;
     uint32_t n_photos;
-    uint32_t number; /**< Of the face, if drawn. */
-    char **files;    /**< Of --faces; NULL: drawn. */
+    uint32_t number; /**< The number that the face is drawn from. */
+    char **files;    /**< The photos in --faces; NULL: they are drawn. */
     /* What the server has been told, for judging decisions. 0: not yet. */
     _Atomic int64_t enrolled_version; /**< First gallery version that has the person. */
     _Atomic int64_t barred_revision;  /**< First list revision that bars the person. */
 };
 
+struct camera_kind;
+struct demo_streams;
+
 struct demo_options {
     struct cli_common common;
-    char *faces, *example, *work;
+    char *faces, *example, *work, *listen, *login;
     bool is_once;
     int64_t seed, people, photos, passers, cameras;
     double frames_per_second, seconds;
@@ -56,10 +61,15 @@ struct demo {
     const char *ion, *dataset, *impostors; /**< Names, from the example's ion.yaml. */
     struct demo_person people[DEMO_MAX_PEOPLE];
     struct demo_person passers[DEMO_MAX_PASSERS];
-    size_t n_people, n_enrolled_photos, n_passers;
+    size_t n_people, n_passers;
+    /** The first so many photos of each person are enrolled; 0: nobody is enrolled anywhere. */
+    size_t n_enrolled_photos;
     int64_t started_ms;
     int64_t first_seq;   /**< Decisions up to here are of earlier runs. */
     int64_t first_frame; /**< Cameras count from here: later runs never repeat a number. */
+    const struct camera_kind *kind; /**< How the cameras that run show something. */
+    struct demo_streams *streams;   /**< NULL: they stream nothing. */
+    int streams_port;
     pthread_t cameras[DEMO_MAX_CAMERAS];
     size_t n_cameras;
     atomic_bool is_stopping;
@@ -70,8 +80,11 @@ struct demo {
 /** The command that weir-demo is. */
 extern const struct cli_command weir_demo;
 
-/** Find or draw the people; write photos of those who are enrolled below the work folder. */
+/** Find or draw the people, of whom n_enrolled_photos each are to be enrolled. */
 weir_status demo_cast(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Write photos of those who are enrolled below the work folder. */
+weir_status demo_cast_write(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Write the photos of the passers-by below the work folder. */
 weir_status demo_cast_passers(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
@@ -84,11 +97,65 @@ weir_status demo_photo(const struct demo *demo, const struct demo_person *person
                        uint8_t *out, size_t max, size_t *out_len,
                        struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Start and stop the camera threads. Frames wait in the folder while no replica reads them. */
-weir_status demo_cameras_start(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
+/** Begin the ledger again. */
+weir_status demo_ledger_open(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Start the camera threads: camera_of_folder, which leaves its frames in the folder until a replica reads them, or
+ * camera_of_stream, to which nobody comes while nobody watches (cameras.h).
+ */
+weir_status demo_cameras_start(struct demo *demo, const struct camera_kind *kind,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Stop them: a person who is in a picture leaves it first. */
 void demo_cameras_stop(struct demo *demo);
 
-/** Compare ledger and decisions and print the result. @return UNAVAILABLE if a frame was lost or
+/** Open the streams of the cameras, at options->listen, for those who know options->login. */
+weir_status demo_streams_start(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What camera i is called. */
+char *demo_camera_name(struct weir_arena *arena, size_t i_camera);
+
+/* ---- from frames to video: video.c ----------------------------------------------------------- */
+
+/** Is weir-camera installed, and has the example a document for it? */
+bool demo_video_is_there(const struct demo *demo);
+
+/** Add the pipeline that learns the detector to the ION's document. Nothing runs by that. */
+weir_status demo_video_add_finder(struct demo *demo, json_t *document,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Let the detector be learnt. */
+weir_status demo_video_learn(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** When the detector is there: no frames any more, and cameras that stream. @return CANCELLED by a signal. */
+weir_status demo_video_switch(struct demo *demo, int signal_fd,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- steps: demo.c --------------------------------------------------------------------------- */
+
+weir_status demo_get(struct demo *demo, const char *path, json_t **out,
+                     struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A request with a body, which is the call's from here on; NULL: without. */
+weir_status demo_send(struct demo *demo, const char *method, const char *path, json_t *body,
+                      json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Wait with an ear for SIGINT: CANCELLED then. */
+weir_status demo_pause_ms(int signal_fd, int64_t ms);
+
+/** A document of the example, for this stage. */
+weir_status demo_read_ion(struct demo *demo, const char *file, json_t **out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Have a pipeline run. */
+weir_status demo_trigger(struct demo *demo, const char *pipeline,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Wait until what the cameras have shown is decided, a minute at most: what is not decided then is lost. */
+weir_status demo_catch_up(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Compare ledger and decisions and print the result. @return UNAVAILABLE if a frame or passage was lost or
  *  doubled. */
 weir_status demo_report(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
 

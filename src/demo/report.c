@@ -2,6 +2,7 @@
 #include "demo/demo.h"
 
 #include "base/clock.h"
+#include "demo/film.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,10 +15,18 @@ enum kind { KIND_STAFF, KIND_BARRED, KIND_JOINED, KIND_UNKNOWN, KIND_DAMAGED, N_
 static const char *const kind_texts[N_KINDS] = {"enrolled", "barred", "newly_enrolled", "unknown",
                                                 "damaged"};
 
-/* One frame: what was sent, what was decided. */
+/* One frame, or one passage: what was sent, what was decided. */
 struct judged {
     const struct demo_person *person;
+    const char *camera; /**< Lives as long as the people. */
+    int64_t time_ms;    /**< When a passage began. */
     bool is_damaged, is_decided;
+};
+
+/* How often it was right and wrong, of frames or of passages. */
+struct tally {
+    int64_t right[N_KINDS], wrong[N_KINDS];
+    json_t *confusion; /**< kind → verdict → count, of wrong ones. */
 };
 
 struct decided {
@@ -30,10 +39,13 @@ struct report {
     json_t *frames; /**< "camera/frame" → index into judged. */
     struct judged *judged;
     size_t n_sent;
+    struct judged *passages; /**< In the order in which they began. */
+    size_t n_passages, n_passages_decided, n_passages_doubled;
+    size_t
+        n_no_faces; /**< Decisions about something that the detector took for a face, and that is none. */
     struct decided *decided;
-    size_t n_decided, n_unasked;
-    int64_t right[N_KINDS], wrong[N_KINDS];
-    json_t *confusion; /**< kind → verdict → count, of wrong ones. */
+    size_t n_decided, n_frames_decided, n_unasked;
+    struct tally of_frames, of_passages;
     int64_t first_time_ms;
 };
 
@@ -47,34 +59,49 @@ static const struct demo_person *find_person(const struct demo *demo, const char
     return NULL;
 }
 
+/* A list that grows by doubling, and has room for one more. */
+static struct judged *add(struct judged **list, size_t *n)
+{
+    if ((*n & (*n - 1)) == 0) {
+        struct judged *grown = realloc(*list, WEIR_MAX(2 * *n, (size_t)1) * sizeof *grown);
+        if (grown == NULL) {
+            abort();
+        }
+        *list = grown;
+    }
+    return &(*list)[(*n)++];
+}
+
+static void read_line(struct report *report, const json_t *entry)
+{
+    char key[128];
+    const char *camera = json_string_value(json_object_get(entry, "camera"));
+    const json_t *frame = json_object_get(entry, "frame");
+    const struct judged judged = {
+        .person = find_person(report->demo, json_string_value(json_object_get(entry, "person"))),
+        .camera = weir_arena_strdup(report->demo->call->arena, camera),
+        .time_ms = json_integer_value(json_object_get(entry, "time_ms")),
+        .is_damaged = json_is_true(json_object_get(entry, "damaged")),
+    };
+    if (frame == NULL) {
+        *add(&report->passages, &report->n_passages) = judged;
+        return;
+    }
+    (void)snprintf(key, sizeof key, "%s/%lld", camera, (long long)json_integer_value(frame));
+    json_object_set_new(report->frames, key, json_integer((json_int_t)report->n_sent));
+    *add(&report->judged, &report->n_sent) = judged;
+}
+
 static weir_status read_ledger(struct report *report, struct weir_error *err)
 {
     FILE *file = fopen(report->demo->ledger_path, "re");
     char line[1024];
-    size_t cap = 0;
     if (file == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "no frame was sent");
     }
     while (fgets(line, sizeof line, file) != NULL) {
         json_t *entry = json_loads(line, 0, NULL);
-        if (report->n_sent == cap) {
-            cap = WEIR_MAX(cap * 2, (size_t)4096);
-            struct judged *grown = realloc(report->judged, cap * sizeof *grown);
-            if (grown == NULL) {
-                abort();
-            }
-            report->judged = grown;
-        }
-        char key[128];
-        (void)snprintf(key, sizeof key, "%s/%lld",
-                       json_string_value(json_object_get(entry, "camera")),
-                       (long long)json_integer_value(json_object_get(entry, "frame")));
-        report->judged[report->n_sent] = (struct judged){
-            .person =
-                find_person(report->demo, json_string_value(json_object_get(entry, "person"))),
-            .is_damaged = json_is_true(json_object_get(entry, "damaged")),
-        };
-        json_object_set_new(report->frames, key, json_integer((json_int_t)report->n_sent++));
+        read_line(report, entry);
         json_decref(entry);
     }
     (void)fclose(file);
@@ -112,44 +139,91 @@ static bool is_right(enum kind kind, const struct judged *frame, const json_t *d
     return !is_named || (person != NULL && strcmp(person, frame->person->name) == 0);
 }
 
-static int64_t time_of(const json_t *decision)
+static int64_t time_of(const json_t *object, const char *member)
 {
-    const char *text = json_string_value(json_object_get(decision, "time_ms"));
+    const char *text = json_string_value(json_object_get(object, member));
     int64_t time_ms = 0;
     return text != NULL && weir_time_parse(text, &time_ms) == WEIR_OK ? time_ms : 0;
 }
 
-static void judge(struct report *report, const json_t *decision)
+static void count(struct tally *tally, const struct judged *sent, const json_t *decision)
+{
+    enum kind kind = expected_kind(sent, decision);
+    if (is_right(kind, sent, decision)) {
+        tally->right[kind]++;
+        return;
+    }
+    const char *verdict = json_string_value(json_object_get(decision, "verdict"));
+    json_t *row = json_object_get(tally->confusion, kind_texts[kind]);
+    tally->wrong[kind]++;
+    if (row == NULL) {
+        row = json_object();
+        json_object_set_new(tally->confusion, kind_texts[kind], row);
+    }
+    json_object_set_new(row, verdict,
+                        json_integer(json_integer_value(json_object_get(row, verdict)) + 1));
+}
+
+/* The passage that a decision is about: the last one of its camera that had begun when its first frame was taken. */
+static struct judged *passage_of(const struct report *report, const json_t *decision)
+{
+    const char *camera = json_string_value(json_object_get(decision, "camera"));
+    int64_t first_ms = time_of(json_object_get(decision, "passage"), "first");
+    struct judged *found = NULL;
+    for (size_t i = 0; i < report->n_passages; i++) {
+        struct judged *passage = &report->passages[i];
+        if (passage->time_ms <= first_ms && strcmp(passage->camera, camera) == 0) {
+            found = passage;
+        }
+    }
+    return found;
+}
+
+/* Is what was found a face as large as those that are shown, at their height? */
+static bool is_face(const json_t *decision)
+{
+    const json_t *box = json_object_get(decision, "box");
+    double y = json_number_value(json_object_get(box, "y"));
+    double height = json_number_value(json_object_get(box, "h"));
+    return height > 0.6 * FILM_FACE_HEIGHT && height < 1.6 * FILM_FACE_HEIGHT &&
+           fabs(y + height / 2 - FILM_FACE_Y) < 0.4 * FILM_FACE_HEIGHT;
+}
+
+/* What was sent that a decision is about; NULL: nothing. */
+static struct judged *find_sent(struct report *report, const json_t *decision)
 {
     char key[128];
+    if (json_is_object(json_object_get(decision, "passage"))) {
+        return passage_of(report, decision);
+    }
     (void)snprintf(key, sizeof key, "%s/%lld",
                    json_string_value(json_object_get(decision, "camera")),
                    (long long)json_integer_value(json_object_get(decision, "frame")));
     const json_t *index = json_object_get(report->frames, key);
-    if (index == NULL) {
+    return index != NULL ? &report->judged[json_integer_value(index)] : NULL;
+}
+
+static void judge(struct report *report, const json_t *decision)
+{
+    bool is_passage = json_is_object(json_object_get(decision, "passage"));
+    struct judged *sent = find_sent(report, decision);
+    if (is_passage && !is_face(decision)) {
+        report->n_no_faces++;
+        return;
+    }
+    if (sent == NULL) {
         report->n_unasked++;
         return;
     }
-    struct judged *frame = &report->judged[json_integer_value(index)];
-    enum kind kind = expected_kind(frame, decision);
-    frame->is_decided = true;
-    if (is_right(kind, frame, decision)) {
-        report->right[kind]++;
-    } else {
-        report->wrong[kind]++;
-        const char *verdict = json_string_value(json_object_get(decision, "verdict"));
-        json_t *row = json_object_get(report->confusion, kind_texts[kind]);
-        if (row == NULL) {
-            row = json_object();
-            json_object_set_new(report->confusion, kind_texts[kind], row);
-        }
-        json_object_set_new(row, verdict,
-                            json_integer(json_integer_value(json_object_get(row, verdict)) + 1));
-    }
+    report->n_frames_decided += !is_passage;
+    report->n_passages_decided += is_passage;
+    report->n_passages_doubled += is_passage && sent->is_decided;
+    sent->is_decided = true;
+    count(is_passage ? &report->of_passages : &report->of_frames, sent, decision);
     struct decided *decided = &report->decided[report->n_decided++];
     decided->latency_ms =
         (double)json_integer_value(json_object_get(decision, "latency_us")) / 1000;
-    decided->time_ms = time_of(decision);
+    decided->time_ms = time_of(decision, "time_ms");
     decided->model_version = json_integer_value(json_object_get(decision, "model_version"));
     if (report->first_time_ms == 0 || decided->time_ms < report->first_time_ms) {
         report->first_time_ms = decided->time_ms;
@@ -188,7 +262,7 @@ static weir_status read_decisions(struct report *report, struct weir_error *err)
     }
 }
 
-/* Frames that the JSON-lines sink holds twice: there a doubled decision would show. */
+/* Frames and passages that the JSON-lines sink holds twice: there a doubled decision would show. */
 static int64_t count_doubled(const struct report *report)
 {
     char line[8192];
@@ -199,10 +273,12 @@ static int64_t count_doubled(const struct report *report)
         char key[128];
         json_t *decision = json_loads(line, 0, NULL);
         const char *camera = json_string_value(json_object_get(decision, "camera"));
+        const char *own = json_string_value(json_object_get(decision, "key"));
         (void)snprintf(key, sizeof key, "%s/%lld", camera != NULL ? camera : "",
                        (long long)json_integer_value(json_object_get(decision, "frame")));
-        n_doubled += json_object_get(seen, key) != NULL;
-        json_object_set_new(seen, key, json_true());
+        own = own != NULL ? own : key;
+        n_doubled += json_object_get(seen, own) != NULL;
+        json_object_set_new(seen, own, json_true());
         json_decref(decision);
     }
     if (file != NULL) {
@@ -301,40 +377,66 @@ static weir_status add_models(const struct report *report, json_t *out, struct w
     return WEIR_OK;
 }
 
-static int64_t count_lost(const struct report *report)
+static int64_t count_lost(const struct judged *sent, size_t n)
 {
     int64_t n_lost = 0;
-    for (size_t i = 0; i < report->n_sent; i++) {
-        n_lost += !report->judged[i].is_decided;
+    for (size_t i = 0; i < n; i++) {
+        n_lost += !sent[i].is_decided;
     }
     return n_lost;
 }
 
-static weir_status print_report(struct report *report, struct weir_error *err)
+static void put_tally(json_t *out, const struct tally *tally)
 {
-    int64_t n_lost = count_lost(report), n_doubled = count_doubled(report);
     json_t *right = json_object(), *wrong = json_object();
     for (int kind = 0; kind < N_KINDS; kind++) {
-        json_object_set_new(right, kind_texts[kind], json_integer(report->right[kind]));
-        json_object_set_new(wrong, kind_texts[kind], json_integer(report->wrong[kind]));
+        json_object_set_new(right, kind_texts[kind], json_integer(tally->right[kind]));
+        json_object_set_new(wrong, kind_texts[kind], json_integer(tally->wrong[kind]));
     }
-    json_t *out = json_pack("{s:I,s:I,s:I,s:I,s:o,s:o,s:O}", "frames_sent",
-                            (json_int_t)report->n_sent, "decisions", (json_int_t)report->n_decided,
-                            "lost", (json_int_t)n_lost, "doubled", (json_int_t)n_doubled, "right",
-                            right, "wrong", wrong, "wrong_verdicts", report->confusion);
+    json_object_set_new(out, "right", right);
+    json_object_set_new(out, "wrong", wrong);
+    json_object_set(out, "wrong_verdicts", tally->confusion);
+}
+
+/* What became of the passages, each of which is one decision. */
+static void put_passages(json_t *out, const struct report *report, int64_t n_lost)
+{
+    json_t *passages = json_pack(
+        "{s:I,s:I,s:I,s:I,s:I}", "sent", (json_int_t)report->n_passages, "decisions",
+        (json_int_t)report->n_passages_decided, "lost", (json_int_t)n_lost, "doubled",
+        (json_int_t)report->n_passages_doubled, "no_faces", (json_int_t)report->n_no_faces);
+    put_tally(passages, &report->of_passages);
+    json_object_set_new(out, "passages", passages);
+}
+
+static weir_status print_report(struct report *report, struct weir_error *err)
+{
+    int64_t n_lost = count_lost(report->judged, report->n_sent);
+    int64_t n_passages_lost = count_lost(report->passages, report->n_passages);
+    int64_t n_doubled = count_doubled(report);
+    json_t *out = json_pack("{s:I,s:I,s:I,s:I}", "frames_sent", (json_int_t)report->n_sent,
+                            "decisions", (json_int_t)report->n_frames_decided, "lost",
+                            (json_int_t)n_lost, "doubled", (json_int_t)n_doubled);
+    put_tally(out, &report->of_frames);
     add_latencies(report, out);
     double first_s = report->first_time_ms > 0
                          ? (double)(report->first_time_ms - report->demo->started_ms) / 1000
                          : NAN;
     json_object_set_new(out, "time_to_first_decision_s", number(first_s));
+    if (report->n_passages > 0) {
+        put_passages(out, report, n_passages_lost);
+    }
     /* With all their parameters: for programs. People have `weir get versions`. */
     weir_status status = cli_is_json(report->demo->call) ? add_models(report, out, err) : WEIR_OK;
     if (status == WEIR_OK) {
         cli_print_object(report->demo->call, out);
     }
     json_decref(out);
+    n_lost += n_passages_lost;
+    n_doubled += (int64_t)report->n_passages_doubled;
     if (status == WEIR_OK && (n_lost > 0 || n_doubled > 0)) {
-        status = weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%lld frames were lost, %lld doubled",
+        status = weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                                "%lld frames or passages were lost, %lld doubled",
                                 (long long)n_lost, (long long)n_doubled);
     }
     return status;
@@ -342,7 +444,9 @@ static weir_status print_report(struct report *report, struct weir_error *err)
 
 weir_status demo_report(struct demo *demo, struct weir_error *err)
 {
-    struct report report = {.demo = demo, .frames = json_object(), .confusion = json_object()};
+    struct report report = {.demo = demo, .frames = json_object()};
+    report.of_frames.confusion = json_object();
+    report.of_passages.confusion = json_object();
     weir_status status = read_ledger(&report, err);
     if (status == WEIR_OK) {
         status = read_decisions(&report, err);
@@ -351,8 +455,10 @@ weir_status demo_report(struct demo *demo, struct weir_error *err)
         status = print_report(&report, err);
     }
     free(report.judged);
+    free(report.passages);
     free(report.decided);
     json_decref(report.frames);
-    json_decref(report.confusion);
+    json_decref(report.of_frames.confusion);
+    json_decref(report.of_passages.confusion);
     return status;
 }

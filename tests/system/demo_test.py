@@ -15,11 +15,12 @@ class Demo(unittest.TestCase):
         server = Server().start()
         example = server.root / "example"
         example.mkdir()
-        document = (harness.ROOT / "examples/building-security/ion.yaml").read_text()
-        # Thirty drawn people are learnt sooner than the example's fifty.
-        shorter, n = re.subn(r"steps: \d+", "steps: 250", document)
-        self.assertEqual(n, 1)
-        (example / "ion.yaml").write_text(shorter)
+        for name in ("ion.yaml", "cameras.yaml"):
+            document = (harness.ROOT / "examples/building-security" / name).read_text()
+            # Thirty drawn people are learnt sooner than the example's fifty.
+            shorter, n = re.subn(r"steps: \d+", "steps: 250", document)
+            self.assertEqual(n, 1)
+            (example / name).write_text(shorter)
         try:
             begun = time.monotonic()
             done = subprocess.run(
@@ -42,9 +43,24 @@ class Demo(unittest.TestCase):
             self.assertGreaterEqual(len(report["models"]), 3)
             for model in report["models"]:
                 self.assertTrue(model["run"] and model["dataset_version"] and model["code_version"], model)
+            self.check_passages(report)
             self.check_records(server, report)
         finally:
             server.stop()
+
+    def check_passages(self, report):
+        """Where weir-camera is, the cameras streamed in the end: each who walked by is decided once, and nobody is let in for another."""
+        self.assertEqual("passages" in report, (harness.BIN / "weir-camera").exists())
+        if "passages" in report:
+            passages = report["passages"]
+            right, wrong = (sum(passages[key].values()) for key in ("right", "wrong"))
+            self.assertEqual((passages["lost"], passages["doubled"]), (0, 0), passages)
+            self.assertEqual(passages["sent"], passages["decisions"])
+            self.assertEqual(passages["sent"], right + wrong)
+            self.assertGreater(passages["sent"], 20)
+            self.assertGreater(right / passages["sent"], 0.5)
+            for kind, verdicts in passages["wrong_verdicts"].items():
+                self.assertLessEqual(verdicts.get("grant", 0), 1 if kind == "unknown" else 0, passages)
 
     def check_records(self, server, report):
         ion = server.get("/ions/building-security")
