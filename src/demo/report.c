@@ -41,8 +41,8 @@ struct report {
     size_t n_sent;
     struct judged *passages; /**< In the order in which they began. */
     size_t n_passages, n_passages_decided, n_passages_doubled;
-    size_t
-        n_no_faces; /**< Decisions about something that the detector took for a face, and that is none. */
+    /** Decisions about something that the detector took for a face, and that is none. */
+    size_t n_no_faces;
     struct decided *decided;
     size_t n_decided, n_frames_decided, n_unasked;
     struct tally of_frames, of_passages;

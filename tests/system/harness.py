@@ -51,20 +51,25 @@ def proto_varint(value):
 
 
 def onnx_model(nodes, constants, given, taken):
-    """The bytes of an ONNX model of floats. nodes: (operator, inputs, output); constants: name → (shape, floats);
-    given and taken, its input and its output: (name, shape), None for a size that is free."""
+    """The bytes of an ONNX model of floats. nodes: (operator, inputs, output), and lists of whole numbers by name;
+    constants: name → (shape, floats); given and taken, its input and its output: (name, shape), None for a size that is
+    free; of several outputs a list."""
     field = proto_field
 
     def port(label, dims):
         sizes = b"".join(field(1, field(2, "n") if size is None else field(1, size)) for size in dims)
         return field(1, label) + field(2, field(1, field(1, 1) + field(2, sizes)))
 
-    graph = b"".join(field(1, b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, operator))
-                     for operator, inputs, output in nodes) + field(2, "g")
+    def node(operator, inputs, output, numbers=()):
+        lists = dict(numbers)
+        return field(1, b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, operator) + b"".join(
+            field(5, field(1, name) + b"".join(field(8, number) for number in lists[name]) + field(20, 7)) for name in lists))
+
+    graph = b"".join(node(*one) for one in nodes) + field(2, "g")
     for name, (shape, values) in constants.items():
         dims = b"".join(field(1, size) for size in shape)
         graph += field(5, dims + field(2, 1) + field(8, name) + field(9, struct.pack(f"<{len(values)}f", *values)))
-    graph += field(11, port(*given)) + field(12, port(*taken))
+    graph += field(11, port(*given)) + b"".join(field(12, port(*one)) for one in (taken if isinstance(taken, list) else [taken]))
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
 
 

@@ -28,6 +28,7 @@ Comments of their own:
     <!-- given: COMMANDS -->what the reader has: made before they read on
     <!-- for: WORD = COMMAND -->  what COMMAND prints stands for WORD from here on
     <!-- until: COMMAND --> the reader waits until this succeeds
+    <!-- all need: WORD --> as "needs", of all that follows
 
 A block without such treatment is an error. Every command must succeed, and say something at least every QUIET_S
 seconds. Output is compared in its form: heads of tables, names of members, first words.
@@ -60,10 +61,11 @@ NEEDS = {  # a block that needs one is played where it is
     "mpi": ("mpirun, and two nodes of many CPUs", lambda: False),
     "spark": ("Spark", lambda: False),
     "broker": ("an MQTT broker", lambda: False),
+    "camera": ("weir-camera, and so libavformat", lambda: (BIN / "weir-camera").exists()),
     "sshd": ("an ssh server", lambda: False),
 }
 NOTES = ("file", "part", "shown", "form", "needs", "goes on", "types", "fails")
-ALONE = ("server", "given", "for", "until", "stop")
+ALONE = ("server", "given", "for", "until", "stop", "all need")
 PLAYED_ELSEWHERE = "tour"  # by docs/tour.py, and in a bare Debian
 MARK = re.compile(rb"\x01(\d+)\x01")
 LOOP = """exec 9<&0 </dev/null
@@ -106,7 +108,7 @@ class Result:
 
 def steps_of(text, page):
     """The page's steps, in its order; Stale if there is one that nobody knows how to play."""
-    found, notes, lines, i = [], {}, text.splitlines(), 0
+    found, notes, lines, i, lasting = [], {}, text.splitlines(), 0, {}
     while i < len(lines):
         line = lines[i].strip()
         if line.startswith("<!--"):
@@ -118,8 +120,10 @@ def steps_of(text, page):
             if word == PLAYED_ELSEWHERE:
                 while "tour: end" not in lines[i]:
                     i += 1
+            elif word == "all need":
+                lasting = {"needs": rest.strip()}
             elif word in ALONE:
-                found.append(Step(word, rest.strip(), begun + 1))
+                found += [] if is_absent(lasting) else [Step(word, rest.strip(), begun + 1)]
             elif word in NOTES:
                 notes[word] = rest.strip()
             else:
@@ -130,7 +134,7 @@ def steps_of(text, page):
             while lines[i].strip() != "```":
                 body.append(lines[i][indent:])
                 i += 1
-            found += steps_of_block(line[3:].strip(), "\n".join(body) + "\n", begun + 1, notes, page)
+            found += steps_of_block(line[3:].strip(), "\n".join(body) + "\n", begun + 1, lasting | notes, page)
             notes = {}
         elif lines[i].startswith("    ") and re.match(r"\s+(\$ )?weir ", lines[i]) and not lines[i - 1].strip():
             raise Stale(f"{page}:{i + 1}: an indented block is played by nobody: fence it")
@@ -140,11 +144,15 @@ def steps_of(text, page):
     return found
 
 
+def is_absent(notes):
+    return "needs" in notes and not NEEDS[notes["needs"]][1]()
+
+
 def steps_of_block(language, body, line, notes, page):
     if "needs" in notes:
         if notes["needs"] not in NEEDS:
             raise Stale(f"{page}:{line}: there is no need {notes['needs']!r}")
-        if not NEEDS[notes["needs"]][1]():
+        if is_absent(notes):
             return [Step("needs", body, line, notes, language)]
     for word in ("file", "part", "shown", "form"):
         if word in notes:
