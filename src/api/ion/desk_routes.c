@@ -11,13 +11,15 @@
 
 #include <string.h>
 
-#define LIVE_PER_CALL     8
-#define ANSWERS_PER_CALL  4
-#define PICTURES_MAX      10
+#define LIVE_PER_CALL    8
+#define ANSWERS_PER_CALL 4
+#define PICTURES_MAX     10
+#define PERSON_MAX_BYTES 256
+#define WHY_MAX_BYTES    400
+#define ANSWER_MAX_BYTES ((size_t)64 << 20)
+
+/* One photo. A replica reads no more than 16 MiB at once, and so the route bounds them together. */
 #define PICTURE_MAX_BYTES ((size_t)8 << 20)
-#define PERSON_MAX_BYTES  256
-#define WHY_MAX_BYTES     400
-#define ANSWER_MAX_BYTES  ((size_t)64 << 20)
 
 static void wake(const struct api_call *call, uint64_t topic)
 {
@@ -260,34 +262,34 @@ static struct desk_place own_place(const struct api_call *call)
 }
 
 /* False: there is no news. */
-static bool answer_asked(struct api_call *call, bool is_asked, int64_t *out_wait_ms)
+static bool answer_asked(struct api_call *call, int64_t after, bool is_asked,
+                         struct desk_news *out_news)
 {
     struct weir_buf text;
-    struct desk_news news;
-    int64_t now_ms = weir_mono_ms();
-    int64_t after = is_asked ? 0 : api_query_int(call, "after");
     weir_buf_init(&text, ANSWER_MAX_BYTES);
-    bool is_news =
-        desk_poll(call->api->desk, own_place(call), after, is_asked, now_ms, &text, &news);
+    bool is_news = desk_poll(call->api->desk, own_place(call), after, is_asked, weir_mono_ms(),
+                             &text, out_news);
     if (is_news) {
         weir_http_response_buf(call->response, 200, "application/json", &text);
     } else {
         weir_buf_fini(&text);
     }
-    call->is_act = call->is_act && news.has_look; /* photos of people */
-    *out_wait_ms = news.until_ms > 0 ? news.until_ms - now_ms + 1 : INT64_MAX;
     return is_news;
 }
 
 weir_status api_desk_ask(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t until_end_ms, wait_ms = api_query_int(call, "wait_s") * 1000;
+    struct desk_news news;
+    int64_t wait_ms = api_query_int(call, "wait_s") * 1000;
+    bool is_asked = wait_ms == 0 || call->request->is_expired;
     (void)txn;
     (void)err;
-    if (!answer_asked(call, wait_ms == 0 || call->request->is_expired, &until_end_ms)) {
+    if (!answer_asked(call, api_query_int(call, "after"), is_asked, &news)) {
+        int64_t left_ms = news.until_ms > 0 ? news.until_ms - weir_mono_ms() + 1 : wait_ms;
         weir_http_response_wait(call->response, desk_place_topic(own_place(call)),
-                                WEIR_MIN(wait_ms, until_end_ms));
+                                WEIR_MAX((int64_t)1, WEIR_MIN(wait_ms, left_ms)));
     }
+    call->is_act = call->is_act && news.has_look; /* photos of people */
     return WEIR_OK;
 }
 
@@ -369,11 +371,11 @@ static weir_status take_each(struct api_call *call, const char *name, size_t max
 weir_status api_desk_say(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const fields[] = {"live", "looks", NULL};
-    int64_t ignored;
+    struct desk_news ignored;
     (void)txn;
     WEIR_TRY(api_body_only(call, fields, err));
     WEIR_TRY(take_each(call, "live", LIVE_PER_CALL, take_live, err));
     WEIR_TRY(take_each(call, "looks", ANSWERS_PER_CALL, take_answer, err));
-    (void)answer_asked(call, true, &ignored);
+    (void)answer_asked(call, 0, true, &ignored);
     return WEIR_OK;
 }

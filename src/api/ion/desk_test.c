@@ -482,7 +482,7 @@ START_TEST(pictures_that_are_none_or_too_large_are_refused)
                             json_string(weir_base64_encode(bytes, sizes[i].n_bytes, text)));
         ck_assert_int_eq(say_live(live) == WEIR_OK, sizes[i].is_taken);
     }
-    const char *others[] = {"", "/9j/4AA", "/9j/4A==!", "iVBORw0KGgo="};
+    const char *others[] = {"", "/9j/4AA", "/9j/4A==!", "iVBORw0KGgo=", "/wD/4A==", "/9gA4A=="};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(others); i++) {
         json_object_set_new(live, "picture", json_string(others[i]));
         ck_assert_int_eq(say_live(live), WEIR_ERR_INVALID);
