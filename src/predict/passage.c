@@ -533,7 +533,10 @@ bool passages_are_undecided(const struct passages *passages, const char *camera)
 
 void passages_end_due(struct passages *passages, struct stage_frame *at)
 {
-    (void)passages;
+    const struct weir_stage_chain *chain = stages_chain(at->serving->stages);
+    if (weir_stages_options(chain, &weir_stage_track_kind) == NULL) {
+        visitors_fit(passages->visitors, false, NULL, 0); /* Nobody is followed any more. */
+    }
     for (size_t i = 0; i < at->n_due; i++) {
         struct going *going = (struct going *)at->due[i];
         going->is_due = false;

@@ -301,6 +301,8 @@ void visitors_fit(struct visitors *visitors, bool is_on, struct gallery *gallery
     visitors->is_on = is_on && gallery != NULL;
     if (!visitors->is_on) {
         forget_all(visitors);
+        gallery_unref(visitors->gallery);
+        visitors->gallery = NULL;
     } else if (visitors->gallery != gallery) {
         change_gallery(visitors, gallery);
     }

@@ -9,9 +9,9 @@
  *   - VISITORS_KEPT_MS after the last passage; a replica that is stopped, or gets no frames, forgets when it gets one, or starts;
  *   - VISITORS_MAX others have come since;
  *   - the gallery knows the person: an enrolment makes a new gallery;
- *   - somebody is taken out of the gallery, who may be any of them: all are forgotten. So they are when the gallery has changed
+ *   - somebody is taken out of the gallery: any visitor may be that person, so that all go. So they do when the gallery has changed
  *     while the replica was away, and when another model makes the embeddings;
- *   - the stage says no more that visitors are kept, or the replica's folder is deleted: the file goes.
+ *   - the stage says no more that visitors are kept, or is gone, or the replica's folder is deleted: the file goes.
  * Nothing of it leaves the replica but the identifier, and how often and since when.
  *
  * Two passages are one visitor's if their faces are alike from the gallery's threshold on: this errs as often as the gallery
