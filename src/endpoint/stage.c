@@ -1,7 +1,10 @@
 #include "endpoint/stage.h"
 
+#include "endpoint/stage/count.h"
 #include "endpoint/stage/detect.h"
 #include "endpoint/stage/track.h"
+
+#include <string.h>
 
 static const struct weir_kind *const stages[] = {
 #define WEIR_KIND(name) &weir_stage_##name##_kind,
@@ -139,9 +142,31 @@ static weir_status check_options(const struct weir_configured *stage, const char
         const char *place = weir_arena_printf(arena, "%s.model", where);
         return weir_detector_name_parse(detect->model, place, arena, &ignored, err);
     }
+    if (stage->kind == &weir_stage_count_kind) {
+        return weir_stage_count_check(stage->options, where, err);
+    }
     if (stage->kind == &weir_stage_track_kind && track->n > track->m) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s.n: %lld of the last %lld: n is at most m",
                               where, (long long)track->n, (long long)track->m);
+    }
+    return WEIR_OK;
+}
+
+/* Places are known by their names. */
+static weir_status check_places(const struct weir_stage_chain *chain, const char *where,
+                                struct weir_error *err)
+{
+    for (size_t i = 0; i < chain->n; i++) {
+        for (size_t k = 0; k < i && chain->items[i].kind == &weir_stage_count_kind; k++) {
+            const struct weir_stage_count *one = chain->items[i].options;
+            const struct weir_stage_count *other = chain->items[k].options;
+            if (chain->items[k].kind == &weir_stage_count_kind &&
+                strcmp(one->name, other->name) == 0) {
+                return weir_error_set(err, WEIR_ERR_INVALID,
+                                      "%s[%zu].name: there are two places \"%.60s\"", where, i,
+                                      one->name);
+            }
+        }
     }
     return WEIR_OK;
 }
@@ -167,6 +192,7 @@ static weir_status read_list(const json_t *list, const char *where, struct weir_
         WEIR_TRY(check_options(&chain.items[i], place, arena, err));
     }
     WEIR_TRY(check_chain(&chain, where, arena, err));
+    WEIR_TRY(check_places(&chain, where, err));
     *out = chain;
     return WEIR_OK;
 }

@@ -6,6 +6,8 @@
  *     decode ▸ classify ▸ decide          names what a picture shows: a classifier
  *     decode ▸ detect ▸ align ▸ judge ▸ embed ▸ match ▸ track ▸ decide
  *                                         finds faces, and decides about each person who passes
+ *     decode ▸ detect ▸ track ▸ count ▸ decide
+ *                                         counts what a detector finds; it is the pipeline's model
  *
  * A stage works on each object of a frame: the whole picture, or each that a detector found in it.
  *

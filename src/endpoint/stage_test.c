@@ -4,6 +4,7 @@
 #include "base/kind_laws.h"
 #include "base/test_main.h"
 #include "endpoint/stage/classify.h"
+#include "endpoint/stage/count.h"
 #include "endpoint/stage/detect.h"
 
 #include <string.h>
@@ -71,6 +72,28 @@ START_TEST(options_stand_with_their_stage)
 END_TEST
 
 #define DETECT "{\"kind\":\"detect\",\"model\":\"faces\"}"
+#define COUNT(options)                                                                             \
+    "[\"decode\"," DETECT ",\"track\",{\"kind\":\"count\"," options "},\"decide\"]"
+
+START_TEST(things_are_counted_without_a_model_beside_the_detector)
+{
+    struct weir_stage_chain chain;
+    float points[2 * WEIR_STAGE_COUNT_POINTS];
+    json_t *list = json_loads(COUNT("\"zone\":[[0,0],[1,0.5],[0.25,1]],\"for_s\":2"), 0, NULL);
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(weir_stages_read(list, false, "$", &arena, &chain, &err), WEIR_OK);
+    ck_assert_int_eq(weir_stages_model(&chain), WEIR_STAGE_MODEL_NONE);
+    const struct weir_stage_count *count = weir_stages_options(&chain, &weir_stage_count_kind);
+    ck_assert_uint_eq(weir_stage_count_points(count->zone, points), 3);
+    ck_assert_float_eq(points[4], 0.25F);
+    ck_assert_double_eq(count->for_s, 2);
+    ck_assert_int_eq(count->over, -1);
+    ck_assert(weir_stage_count_has_zone(count));
+    weir_arena_fini(&arena);
+    json_decref(list);
+}
+
+END_TEST
 
 static const struct {
     const char *list, *message;
@@ -90,9 +113,19 @@ static const struct {
     {"[\"decode\"," DETECT ",\"align\",\"embed\",\"match\",{\"kind\":\"track\",\"m\":17},"
      "\"decide\"]",
      "$.stages[5].m: ", true, WEIR_ERR_INVALID},
-    {"[\"decode\"," DETECT ",\"track\",\"decide\"]",
-     "$.stages[2]: \"track\" takes a finding, and what comes to it is objects", false,
+    {"[\"decode\"," DETECT ",\"count\",\"decide\"]",
+     "$.stages[2]: \"count\" takes a track, and what comes to it is objects", false,
      WEIR_ERR_INVALID},
+    {COUNT("\"zone\":[[0,0],[1,1]]"), "$.stages[3].zone: expected 3 to 32 points", false,
+     WEIR_ERR_INVALID},
+    {COUNT("\"zone\":[[0,0],[1,1],[2,0]]"), "$.stages[3].zone[2]: expected [x, y]", false,
+     WEIR_ERR_INVALID},
+    {COUNT("\"line\":[[0,0],[1,1],[1,0]]"), "$.stages[3].line: expected two points", false,
+     WEIR_ERR_INVALID},
+    {COUNT("\"over\":2,\"under\":3"), "$.stages[3].under: more than 2 ", false, WEIR_ERR_INVALID},
+    {"[\"decode\"," DETECT ",\"track\",\"count\",\"count\",\"decide\"]",
+     "$.stages[4].name: there are two places \"picture\"", false, WEIR_ERR_INVALID},
+    {COUNT("\"of\":2"), "$.stages[3]", false, WEIR_ERR_INVALID},
     {"[\"decode\",{\"kind\":\"detect\",\"model\":\"a b\"},\"classify\",\"decide\"]",
      "$.stages[1].model: \"a b\" is not NAME, NAME@ALIAS or NAME/VERSION", false, WEIR_ERR_INVALID},
     {"[\"decode\",{\"kind\":\"detect\",\"model\":\"a/0\"},\"classify\",\"decide\"]",
@@ -167,6 +200,7 @@ int main(void)
     TCase *tests = tcase_create("stage");
     tcase_add_test(tests, stages_keep_the_laws_of_registries);
     tcase_add_test(tests, without_a_list_the_chain_follows_from_the_gallery);
+    tcase_add_test(tests, things_are_counted_without_a_model_beside_the_detector);
     tcase_add_test(tests, options_stand_with_their_stage);
     tcase_add_test(tests, a_chain_with_a_detector_works_on_what_it_finds);
     tcase_add_loop_test(tests, what_is_wrong_is_named_by_its_place, 0, WEIR_ARRAY_LEN(wrong));

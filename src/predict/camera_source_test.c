@@ -86,10 +86,10 @@ static void start_at(const char *at, const char *name, bool is_fast)
     char path[PATH_MAX];
     weir_arena_init(&arena, 0);
     (void)snprintf(path, sizeof path, "%s/spec.json", folder);
-    json_t *json = json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:f,s:[{s:s,s:s}]}}", "ion", "i",
-                             "pipeline", "p", "replica", "r-0", "dir", folder, "source", "kind",
-                             "video", "pace", is_fast ? "fast" : "own", "fps", 0.0, "cameras",
-                             "name", name, "path", at);
+    json_t *json =
+        json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:f,s:[{s:s,s:s}]}}", "ion", "i", "pipeline", "p",
+                  "replica", "r-0", "dir", folder, "source", "kind", "video", "pace",
+                  is_fast ? "fast" : "own", "fps", 0.0, "cameras", "name", name, "path", at);
     ck_assert_int_eq(json_dump_file(json, path, 0), 0);
     json_decref(json);
     ck_assert_msg(predict_spec_load(path, &arena, &spec, &err) == WEIR_OK, "%s", err.message);

@@ -168,6 +168,12 @@ static json_t *passage_of(const struct decision_passage *passage)
                      frames_of(&passage->film), "visitor", visitor_of(&passage->visitor));
 }
 
+static json_t *counted_of(const struct decision_count *count)
+{
+    return json_pack("{s:s,s:s,s:s?,s:I}", "place", count->place, "what", count->what, "to",
+                     count->to, "n", (json_int_t)count->n);
+}
+
 json_t *decision_to_json(const struct decision *decision)
 {
     char time[WEIR_TIME_TEXT_BYTES];
@@ -194,6 +200,9 @@ json_t *decision_to_json(const struct decision *decision)
     json_object_set_new(json, "list_revision", json_integer(decision->list_revision));
     json_object_set_new(json, "latency_us", json_integer(decision->latency_us));
     json_object_set_new(json, "brightness", number(decision->brightness));
+    if (decision->counted != NULL) {
+        json_object_set_new(json, "counted", counted_of(decision->counted));
+    }
     if (decision->n_boxes > 0 || decision->refused != NULL || decision->passage != NULL) {
         json_object_set_new(json, "box", box_of(decision));
         json_object_set_new(json, "quality", quality_of(decision));

@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "base/uuid.h"
 #include "predict/decide.h"
-#include "predict/visitors.h"
 #include "predict/film.h"
+#include "predict/visitors.h"
 #include "vision/face.h"
 
 #include <stdbool.h>
@@ -48,6 +48,13 @@ struct decision_passage {
     struct film film;
 };
 
+/** What has happened in a place (stage "count"). */
+struct decision_count {
+    const char *place, *what;
+    const char *to; /**< NULL: it did not cross a line. */
+    int64_t n;      /**< So many things are there now. */
+};
+
 /** Frames that were not compared. */
 struct decision_refusal {
     const char *why;
@@ -62,7 +69,7 @@ struct decision {
     int64_t time_ms; /**< When the frame was there. */
     enum verdict verdict;
     const char *person;                  /**< Recognised; NULL if unknown. */
-    const char *label;                   /**< Of a classifier; NULL if unknown, or there is none. */
+    const char *label;                   /**< A class, or what a number is; NULL: there is none. */
     const struct decision_label *labels; /**< The likeliest; NULL: not asked for. */
     size_t n_labels;
     double score, threshold; /**< NaN: none. */
@@ -77,8 +84,9 @@ struct decision {
     bool has_quality;
     struct weir_face_quality quality; /**< The face's, if has_quality. */
     const char *refused; /**< Why it was not compared, or not found; a literal or NULL. */
-    struct decision_passage *passage;   /**< NULL: of one frame. */
-    bool is_sandbox;                    /**< It is tried: the decision has no effect. */
+    struct decision_passage *passage;     /**< NULL: of one frame. */
+    const struct decision_count *counted; /**< NULL: it is about no place. */
+    bool is_sandbox;                      /**< It is tried: the decision has no effect. */
     char image[WEIR_SHA256_TEXT_BYTES]; /**< The sum of its picture, which is kept; "": none is. */
     struct weir_arena arena;            /**< Holds texts that nothing else keeps. */
 };

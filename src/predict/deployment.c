@@ -44,7 +44,7 @@ static weir_status fetch(void *context, const char *sha256, const char *path,
 
 /* ---- applying -------------------------------------------------------------------------------- */
 
-/* The model of the deployment: the one in service if it is the same, else loaded. New reference. */
+/* The model of the deployment: the one in service if it is the same, else loaded. New reference; NULL: the detector is all. */
 static weir_status get_model(struct deployer *deployer, const struct deployment *wanted,
                              const struct serving *old, struct timing *timing, struct model **out,
                              struct weir_error *err)
@@ -52,7 +52,11 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
     char path[PATH_BYTES];
     uint64_t start_ns = weir_mono_ns();
     /* Version and name are in the decisions, so they must agree too. */
-    if (old != NULL && strcmp(old->model->blob, wanted->model.blob) == 0 &&
+    if (!wanted->has_model) {
+        *out = NULL;
+        return WEIR_OK;
+    }
+    if (old != NULL && old->model != NULL && strcmp(old->model->blob, wanted->model.blob) == 0 &&
         strcmp(old->model->id, wanted->model.id) == 0 &&
         strcmp(old->model->name, wanted->model.name) == 0 &&
         old->model->version == wanted->model.version) {
@@ -243,9 +247,12 @@ static void log_ready(const struct serving *serving, const struct timing *timing
     struct weir_kv kvs[16];
     size_t n = 0;
     kvs[n++] = WEIR_KV_INT("revision", serving->revision);
-    kvs[n++] = WEIR_KV_STR("model", model->name);
-    kvs[n++] = WEIR_KV_INT("model_version", model->version);
-    kvs[n++] = WEIR_KV_STR("place", model->serve->place);
+    kvs[n++] =
+        WEIR_KV_STR("model", model != NULL ? model->name : finder_name(serving->finder)->name);
+    kvs[n++] = WEIR_KV_INT("model_version", serving->model_version);
+    if (model != NULL) {
+        kvs[n++] = WEIR_KV_STR("place", model->serve->place);
+    }
     if (gallery != NULL) {
         kvs[n++] = WEIR_KV_INT("gallery_version", gallery->version);
         kvs[n++] = WEIR_KV_INT("people", (int64_t)gallery->n_persons);
@@ -253,7 +260,7 @@ static void log_ready(const struct serving *serving, const struct timing *timing
         kvs[n++] = WEIR_KV_INT("photos_embedded", (int64_t)gallery->n_embedded);
         kvs[n++] = WEIR_KV_INT("photos_skipped", (int64_t)gallery->n_damaged);
         kvs[n++] = WEIR_KV_INT("photos_whole", (int64_t)gallery->n_whole);
-    } else {
+    } else if (model != NULL) {
         kvs[n++] = WEIR_KV_INT("labels", (int64_t)model->dim);
         kvs[n++] = WEIR_KV_F64("threshold", serving_threshold(serving));
     }

@@ -23,7 +23,7 @@
 /** Parsed; text in an arena. */
 struct deployment {
     int64_t revision, list_revision;
-    struct model_name model;
+    struct model_name model;    /**< Without has_model the detector, too. */
     struct model_name detector; /**< If has_detector. */
     int64_t gallery_version;
     const char *gallery_path, *gallery_blob; /**< The path may be NULL. */
@@ -32,6 +32,7 @@ struct deployment {
     struct lists lists;
     struct calibration_rates rates; /**< Of a gallery; 0 without. */
     const json_t *stages;           /**< Borrowed from what was read; NULL: recognise people. */
+    bool has_model;                 /**< A stage runs one beside the detector. */
     bool has_gallery;               /**< A stage compares with it. */
     bool has_detector;              /**< A stage finds with it. */
 };

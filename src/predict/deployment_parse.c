@@ -147,6 +147,7 @@ static weir_status read_stages(const json_t *json, struct weir_arena *arena, str
     const json_t *stages = json_object_get(json, "stages");
     WEIR_TRY(weir_stages_read(stages, true, "deployment: $.stages", arena, &chain, err));
     out->stages = json_is_null(stages) ? NULL : stages;
+    out->has_model = weir_stages_model(&chain) != WEIR_STAGE_MODEL_NONE;
     out->has_gallery = weir_stages_need_gallery(&chain);
     out->has_detector = weir_stages_options(&chain, &weir_stage_detect_kind) != NULL;
     return out->has_detector ? read_model(json, "detector", arena, &out->detector, err) : WEIR_OK;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/complaint.h"
 #include "base/log.h"
+#include "predict/count.h"
 #include "predict/decision.h"
 #include "predict/outcome.h"
 #include "predict/passage.h"
@@ -14,6 +15,7 @@ struct engine {
     struct engine_config config;
     pthread_t thread;
     struct frame none; /**< Stands for a frame while none comes. */
+    int64_t revision;  /**< Of the last serving. */
     struct passages *passages;
     struct weir_complaint damaged; /**< Frames. */
 };
@@ -34,6 +36,9 @@ static void note_health(struct engine *engine, const struct stage_frame *at)
 {
     const struct stage_object *object = at->shown;
     struct model *model = at->serving->model;
+    if (model == NULL) {
+        return; /* A detector has nothing that is compared. */
+    }
     struct health *health = engine->config.health;
     struct health_values values = {
         .camera = at->frame->camera, .frame = at->frame->number, .time_ms = at->frame->received_ms};
@@ -163,6 +168,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
     uint64_t start_ns = weir_mono_ns();
     stage_frame_init(&at, frame, serving);
     at.passages = engine->passages;
+    at.counts = engine->config.counts;
     if (stages_run(serving->stages, &at, &err) != WEIR_OK) {
         if (serving_is_broken(serving)) {
             engine->config.on_broken(err.message);
@@ -194,6 +200,7 @@ static void wait_on(struct engine *engine, struct serving *serving)
     engine->none.received_ns = weir_mono_ns();
     stage_frame_init(&at, &engine->none, serving);
     at.passages = engine->passages;
+    at.counts = engine->config.counts;
     if (stages_wait(serving->stages, &at, &err) != WEIR_OK) {
         complain(engine, at.frame, err.message);
     }
@@ -211,12 +218,28 @@ static bool is_known(struct engine *engine, const struct frame *frame)
     return known != NULL;
 }
 
+static bool must_go_on(const struct engine *engine)
+{
+    return passages_are_on(engine->passages) || counts_are_on(engine->config.counts);
+}
+
+/* The serving for the next frame. The intake opens when there is one. */
+static struct serving *take_serving(struct engine *engine)
+{
+    struct serving *serving = serving_slot_get(engine->config.slot);
+    if (serving->revision != engine->revision) {
+        engine->revision = serving->revision;
+        counts_prune(engine->config.counts, stages_chain(serving->stages));
+    }
+    return serving;
+}
+
 static void *engine_main(void *context)
 {
     struct engine *engine = context;
     for (;;) {
         struct frame *frame = NULL;
-        int64_t wait_ms = passages_are_on(engine->passages) ? ENGINE_TICK_MS : -1;
+        int64_t wait_ms = must_go_on(engine) ? ENGINE_TICK_MS : -1;
         weir_status status = intake_take(engine->config.intake, wait_ms, &frame);
         if (status == WEIR_ERR_CANCELLED) {
             return NULL;
@@ -225,8 +248,7 @@ static void *engine_main(void *context)
             intake_done(engine->config.intake, frame);
             continue;
         }
-        /* The intake opens when there is a serving, so there is one. */
-        struct serving *serving = serving_slot_get(engine->config.slot);
+        struct serving *serving = take_serving(engine);
         if (frame != NULL) {
             process(engine, frame, serving);
         } else {

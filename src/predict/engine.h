@@ -40,6 +40,7 @@ struct engine_config {
     const char *present_path; /**< File of persons present (passage.h); not kept. */
     struct health *health;    /**< May be NULL. */
     struct desk *desk;        /**< Shows frames to people; may be NULL. */
+    struct counts *counts;
     /** The model's GPU has failed: no frame can be decided until the process is started anew. Called on
      *  the engine's thread, with the frame neither decided nor acknowledged; it does not return. */
     void (*on_broken)(const char *reason);

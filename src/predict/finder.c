@@ -178,6 +178,16 @@ bool finder_is(const struct finder *finder, const struct model_name *name)
            strcmp(finder->name.name, name->name) == 0 && finder->name.version == name->version;
 }
 
+const struct model_name *finder_name(const struct finder *finder)
+{
+    return &finder->name;
+}
+
+const char *finder_class(const struct finder *finder, int32_t class_id)
+{
+    return class_id >= 0 && class_id < CLASSES_MAX ? finder->classes[class_id] : "?";
+}
+
 /* ---- finding --------------------------------------------------------------------------------- */
 
 /* The input, of the shape that this picture needs. */

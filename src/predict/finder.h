@@ -38,6 +38,12 @@ void finder_unref(struct finder *finder); /**< NULL is accepted. */
 /** Is it this version? */
 bool finder_is(const struct finder *finder, const struct model_name *name);
 
+/** Which version it is; the finder's. */
+const struct model_name *finder_name(const struct finder *finder);
+
+/** What a class is called: the model's label of it, or its number; the finder's. */
+const char *finder_class(const struct finder *finder, int32_t class_id);
+
 /** @param out  Best first; the finder's, until the next call. */
 weir_status finder_find(struct finder *finder, const struct weir_view *view,
                         const struct weir_detection **out, size_t *out_n,

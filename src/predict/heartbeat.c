@@ -46,6 +46,7 @@ json_t *heartbeat_make(const struct heartbeat *heartbeat, const struct weir_host
         (json_int_t)refused_count(heartbeat->refused), "consumers", consumers_to_json(heartbeat));
     if (json != NULL) {
         json_t *orders = door_orders_report(heartbeat->orders);
+        json_object_set_new(json, "places", counts_status(heartbeat->counts));
         add_source(heartbeat, counts.n_queued, json);
         if (orders != NULL) {
             json_object_set_new(json, "orders", orders);

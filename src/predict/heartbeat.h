@@ -7,6 +7,7 @@
 
 #include "host/host.h"
 #include "predict/consumer.h"
+#include "predict/count.h"
 #include "predict/door/orders.h"
 #include "predict/intake.h"
 #include "predict/outbox.h"
@@ -23,6 +24,7 @@ struct heartbeat {
     struct consumer *const *consumers;
     size_t n_consumers;
     struct door_orders *orders; /**< NULL: there are no doors. */
+    struct counts *counts;
     const struct source_ops *source_ops;
     struct source *source;
 };

@@ -28,7 +28,7 @@ struct going {
     struct named *named;
     size_t n_named, named_cap;
     struct decision_refusal refused[REFUSALS_MAX];
-    double            embedding_worth;/**< The worth of the frame that the kept embedding is of. */
+    double embedding_worth; /**< The worth of the frame that the kept embedding is of. */
     double embedding_worth; /**< The kept embedding's frame's. */
     bool is_decided, is_over, is_due;
 };
@@ -81,8 +81,9 @@ static void going_destroy(struct going *going)
         free(going->named[i].name);
     }
     free(going->named);
-    
-    free(going->told.embedding);film_fini(&going->told.film);
+
+    free(going->told.embedding);
+    film_fini(&going->told.film);
     free(going->told.embedding);
     free(going);
 }
@@ -249,8 +250,8 @@ static void note(struct going *going, const struct passage_rules *rules,
         .time_ms = time_ms, .score = NAN, .why = object->refused, .box = object->detection.box};
     told->last_ms = time_ms;
     told->n_frames++;
-    told->rules = 
-    keep_embedding(going, at, object);*rules;
+    told->rules = keep_embedding(going, at, object);
+    *rules;
     if (object->refused != NULL) {
         count_refusal(going, object->refused);
     } else {
@@ -473,12 +474,26 @@ static void wait_for_others(struct passages *passages, const struct camera *but,
     }
 }
 
+/* Where no model says what a thing is, the detector's class is what it is. */
+static void name_classes(struct stage_frame *at)
+{
+    for (size_t i = 0; i < at->n_objects && at->serving->model == NULL; i++) {
+        struct stage_object *object = &at->objects[i];
+        object->finding =
+            (struct finding){.is_label = true,
+                             .name = finder_class(at->serving->finder, object->detection.class_id),
+                             .score = (double)object->detection.score,
+                             .threshold = 0};
+    }
+}
+
 weir_status passages_step(struct passages *passages, const struct passage_rules *rules,
                           struct stage_frame *at, struct weir_error *err)
 {
     int64_t time_ms = at->frame->received_ms;
     struct camera *camera = find_camera(passages, at);
     size_t n = at->n_objects;
+    name_classes(at);
     WEIR_TRY(fit_tracker(camera, rules, at->serving, err));
     struct weir_sighting *sights = WEIR_ARENA_ARRAY(&at->arena, n + 1, struct weir_sighting);
     struct weir_track **tracks = WEIR_ARENA_ARRAY(&at->arena, n + 1, struct weir_track *);
@@ -491,6 +506,9 @@ weir_status passages_step(struct passages *passages, const struct passage_rules 
     visitors_fit(passages->visitors, rules->keeps_visitors, at->serving->gallery, time_ms);
     present_begin(passages->present, camera->name, time_ms, rules->gone_ms);
     weir_tracker_step(camera->tracker, time_ms, sights, n, tracks);
+    for (size_t i = 0; i < n; i++) {
+        at->objects[i].track = tracks[i];
+    }
     follow(passages, camera, rules, at, tracks, time_ms);
     take_ended(camera, at);
     wait_for_others(passages, camera, at);
@@ -505,6 +523,24 @@ void passages_wait(struct passages *passages, struct stage_frame *at)
     at->has_tracks = true;
 }
 
+size_t passages_tracks(const struct passages *passages, const char *camera,
+                       struct weir_track *const **out)
+{
+    for (size_t i = 0; i < passages->n_cameras; i++) {
+        const struct camera *one = &passages->cameras[i];
+        if (one->tracker != NULL && strcmp(one->name, camera) == 0) {
+            return weir_tracker_tracks(one->tracker, out);
+        }
+    }
+    return 0;
+}
+
+const char *passages_id(const struct weir_track *track)
+{
+    const struct going *going = track->of_user;
+    return going != NULL ? going->told.id : "";
+}
+
 bool passages_are_on(const struct passages *passages)
 {
     bool is_on = false;
@@ -517,18 +553,13 @@ bool passages_are_on(const struct passages *passages)
 bool passages_are_undecided(const struct passages *passages, const char *camera)
 {
     struct weir_track *const *tracks;
-    for (size_t i = 0; i < passages->n_cameras; i++) {
-        const struct camera *one = &passages->cameras[i];
-        bool is_it = one->tracker != NULL && strcmp(one->name, camera) == 0;
-        size_t n = is_it ? weir_tracker_tracks(one->tracker, &tracks) : 0;
-        for (size_t k = 0; k < n; k++) {
-            const struct going *going = tracks[k]->of_user;
-            if (going != NULL && !going->is_decided) {
-                return true;
-            }
-        }
+    bool are_undecided = false;
+    size_t n = passages_tracks(passages, camera, &tracks);
+    for (size_t i = 0; i < n; i++) {
+        const struct going *going = tracks[i]->of_user;
+        are_undecided = are_undecided || (going != NULL && !going->is_decided);
     }
-    return false;
+    return are_undecided;
 }
 
 void passages_end_due(struct passages *passages, struct stage_frame *at)

@@ -31,6 +31,7 @@
 #include "predict/stage.h"
 #include "predict/visitors.h"
 #include "vision/evidence.h"
+#include "vision/tracker.h"
 
 #define PASSAGES_CAMERAS_MAX 256
 #define PASSAGES_AWAY_MAX_MS 60000
@@ -61,12 +62,12 @@ struct passage {
     float *embedding; /**< The best frame's that has one, dim floats; NULL: none has. */
     size_t dim;
     char embedder[WEIR_SHA256_TEXT_BYTES]; /**< The blob of the model that made it. */
-    float *embedding;          /**< The best frame's that has one, dim floats; NULL: none has. */
+    float *embedding; /**< The best frame's that has one, dim floats; NULL: none has. */
     size_t dim;
     char embedder[WEIR_SHA256_TEXT_BYTES]; /**< The blob of the model that made it. */
     const struct decision_refusal *refused;
     size_t n_refused;
-    struct visitor visitor; /**< Nobody is known: did the same person come before? */
+    struct visitor visitor;     /**< Nobody is known: did the same person come before? */
     struct passage_rules rules; /**< That its last frame was judged by. */
 };
 
@@ -82,6 +83,13 @@ weir_status passages_step(struct passages *passages, const struct passage_rules 
 
 /** No frame has come: at->due is filled with passages that are over. */
 void passages_wait(struct passages *passages, struct stage_frame *at);
+
+/** All that are followed in a camera's picture now, by id: seen in its last frame or not. @return How many. Valid until the next step. */
+size_t passages_tracks(const struct passages *passages, const char *camera,
+                       struct weir_track *const **out);
+
+/** What identifies the passage of a track; "": none does yet. */
+const char *passages_id(const struct weir_track *track);
 
 /** Is somebody there, so that time must go on? */
 bool passages_are_on(const struct passages *passages);

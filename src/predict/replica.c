@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "host/program.h"
+#include "predict/count.h"
 #include "predict/deployment.h"
 #include "predict/desk.h"
 #include "predict/door.h"
@@ -35,6 +36,7 @@ struct replica {
     struct desk *desk; /**< NULL: there is no server. */
     struct deployer *deployer;
     struct left *left; /**< NULL: there is no server. */
+    struct counts *counts;
     struct door_board doors;
     struct door_orders *orders; /**< NULL: it has no doors. */
     struct door_setup door_setups[WEIR_DOORS_MAX];
@@ -132,6 +134,7 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
                                          .outbox = replica->outbox,
                                          .health = replica->health,
                                          .desk = replica->desk,
+                                         .counts = replica->counts,
                                          .on_broken = end_process};
     const struct source_config source = {
         .spec = spec, .intake = replica->intake, .outbox = replica->outbox, .slot = &replica->slot};
@@ -146,10 +149,12 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
                                                            .consumers = replica->consumers,
                                                            .n_consumers = replica->n_consumers,
                                                            .orders = replica->orders,
+                                                           .counts = replica->counts,
                                                            .source_ops = replica->source_ops,
                                                            .source = replica->source}};
     WEIR_TRY(deployer_start(&deployer, &replica->deployer, err));
     door_board_listen(&replica->doors, deployer_notify, replica->deployer);
+    counts_listen(replica->counts, deployer_notify, replica->deployer);
     return WEIR_OK;
 }
 
@@ -174,6 +179,7 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     serving_slot_init(&replica->slot);
     door_board_init(&replica->doors, spec->doors, spec->n_doors);
     replica->intake = intake_create(&replica->source_ops->limits);
+    replica->counts = counts_create(replica->intake);
     weir_status status = start_parts(replica, err);
     if (status != WEIR_OK) {
         replica_stop(replica);
@@ -197,6 +203,7 @@ void replica_stop(struct replica *replica)
         replica->source_ops->close(replica->source);
     }
     door_board_listen(&replica->doors, NULL, NULL);
+    counts_listen(replica->counts, NULL, NULL);
     deployer_stop(replica->deployer); /* Before the source and the outbox that it reports of. */
     engine_stop(replica->engine);
     desk_stop(replica->desk);
@@ -216,6 +223,7 @@ void replica_stop(struct replica *replica)
     serving_slot_fini(&replica->slot);
     door_board_fini(&replica->doors);
     door_orders_close(replica->orders);
+    counts_destroy(replica->counts);
     intake_destroy(replica->intake);
     free(replica);
 }

@@ -21,6 +21,9 @@ struct serving *serving_create(const struct serving_parts *parts, const struct l
                                 .gallery = parts->gallery,
                                 .finder = parts->finder,
                                 .stages = parts->stages,
+                                .model_version = parts->model != NULL
+                                                     ? parts->model->version
+                                                     : finder_name(parts->finder)->version,
                                 .revision = revision,
                                 .list_revision = list_revision};
     atomic_init(&serving->n_refs, 1);
@@ -65,7 +68,7 @@ double serving_threshold(const struct serving *serving)
 
 bool serving_is_broken(const struct serving *serving)
 {
-    return model_is_broken(serving->model) ||
+    return (serving->model != NULL && model_is_broken(serving->model)) ||
            (serving->finder != NULL && finder_is_broken(serving->finder));
 }
 

@@ -18,7 +18,8 @@
 
 struct serving {
     atomic_int n_refs;
-    struct model *model;     /**< Counted. */
+    struct model *model;     /**< Counted. NULL: what the finder finds is all there is to know. */
+    int64_t model_version;   /**< The model's, or the finder's. */
     struct gallery *gallery; /**< Counted; made by this model. NULL: no stage compares with one. */
     struct finder *finder;   /**< Counted. NULL: no stage detects. */
     struct stages *stages;   /**< Its own; they fit the model. */
@@ -27,7 +28,7 @@ struct serving {
     int64_t revision, list_revision;
 };
 
-/** What it takes the references of; gallery and finder may be NULL. */
+/** What it takes the references of; gallery and finder may be NULL, and model beside a finder. */
 struct serving_parts {
     struct model *model;
     struct gallery *gallery;

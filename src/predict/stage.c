@@ -218,7 +218,7 @@ struct stage_decision *stage_decision_add(struct stage_frame *at)
                     &at->decisions_cap);
     struct decision *decision = decision_create();
     decision->threshold = serving_threshold(serving);
-    decision->model_version = serving->model->version;
+    decision->model_version = serving->model_version;
     decision->gallery_version = serving->gallery != NULL ? serving->gallery->version : 0;
     decision->list_revision = serving->list_revision;
     struct stage_decision *made = &at->decisions[at->n_decisions++];

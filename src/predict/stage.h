@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+struct counts;
 struct passage;
 struct passages;
 struct serving;
@@ -38,12 +39,27 @@ struct stage_object {
     struct weir_face face;            /**< By align. */
     struct weir_face_quality quality; /**< By judge; width 0: it was not judged. */
     const char *refused; /**< Why it is not decided by what it looks like; a literal or NULL. */
-    const struct passage *passage;       /**< By track: what is known of it so far. NULL: none. */
-    const float *embedding;              /**< By embed; the frame's. NULL: it has none. */
-    double brightness;                   /**< As the model sees it; NaN: it has not. */
-    struct finding finding;              /**< By match or classify. */
+    const struct passage *passage; /**< By track: what is known of it so far. NULL: none. */
+    const float *embedding;        /**< By embed; the frame's. NULL: it has none. */
+    double brightness;             /**< As the model sees it; NaN: it has not. */
+    struct finding finding; /**< By match or classify; by track, as found, without a model. */
+    const struct weir_track *track;      /**< By track; NULL: it is not followed. */
     const struct decision_label *labels; /**< By classify, if they are asked for. */
     size_t n_labels;
+};
+
+/** What has happened in a place (stage "count"). Texts are the frame's. */
+struct stage_event {
+    char id[48]; /**< Never given again. */
+    const char *camera, *place;
+    const char *what;  /**< "entered", "left", "long", "crossed"; "over", "under", "within". */
+    const char *label; /**< The thing's class; else what the number is: "too many" … */
+    const char *to;    /**< "right" or "left", of "crossed"; else NULL. */
+    int64_t n;         /**< So many are in the place now. */
+    double score;      /**< The thing's best; NaN: it is about none. */
+    const struct stage_object *object;   /**< The thing in this frame; NULL: it is not in it. */
+    const char *passage;                 /**< Identifies the thing; NULL: its way is not told. */
+    int64_t first_ms, last_ms, n_frames; /**< How long it was there, if `passage`. */
 };
 
 /** One frame on its way through the chain; each stage fills what it gives. */
@@ -60,6 +76,10 @@ struct stage_frame {
     struct passages *passages; /**< The engine's; NULL: nothing can be followed. */
     struct passage **due;      /**< By track: what is to be decided now. */
     size_t n_due, due_cap;
+    struct counts *counts;      /**< The engine's; NULL: nothing can be counted. */
+    struct stage_event *events; /**< By count: what has happened. */
+    size_t n_events, events_cap;
+    bool has_counts;                  /**< What is counted is decided, not each thing. */
     bool has_tracks;                  /**< What is followed is decided, not each object. */
     bool has_detector;                /**< The objects are what a detector found: none, too. */
     struct stage_decision *decisions; /**< By decide. */

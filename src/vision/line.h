@@ -1,10 +1,10 @@
 /**
- * Line: who crosses a line in a camera's picture, and in which direction. For things of any kind; pure.
+ * Line: what crosses a line in a camera's picture, and in which direction. For things of any kind; pure.
  *
  * A line leads from one point to another, in shares of the picture's width and height. A thing crosses it when its point (as a
- * zone's: its centre, or where it stands) comes from one side to the other between the two ends. Somebody who goes from the first
+ * zone's: its centre, or where it stands) comes from one side to the other between the two ends. A person on the way from the first
  * point to the second has a right hand and a left hand: to the right is one direction, to the left the other. A point within
- * WEIR_LINE_MARGIN of the line is on neither side: who stands on it does not go to and fro.
+ * WEIR_LINE_MARGIN of the line is on neither side: what stands on it does not go to and fro.
  */
 #ifndef WEIR_VISION_LINE_H
 #define WEIR_VISION_LINE_H

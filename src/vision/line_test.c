@@ -125,6 +125,23 @@ START_TEST(a_straight_way_crosses_where_the_segments_meet)
 
 END_TEST
 
+START_TEST(what_stands_on_the_line_does_not_go_to_and_fro)
+{
+    struct weir_rng rng;
+    struct weir_track track = {0}, *list[1];
+    const struct weir_crossing *found;
+    (void)begin(&rng);
+    struct weir_crossings *crossings = line_of(0, 0.5F, 1, 0.5F);
+    for (int step = 0; step < 200; step++) {
+        float off = 1.8F * WEIR_LINE_MARGIN * (weir_rng_f32(&rng) - 0.5F);
+        list[0] = stand(&track, 1, 0.5F, step == 0 ? 0.2F : 0.5F + off);
+        ck_assert_uint_eq(weir_crossings_step(crossings, SIDE, SIDE, list, 1, &found), 0);
+    }
+    weir_crossings_destroy(crossings);
+}
+
+END_TEST
+
 START_TEST(who_was_forgotten_crosses_nothing)
 {
     struct weir_track track = {0}, *list[1];
@@ -155,5 +172,6 @@ START_TEST(a_line_has_two_ends_in_the_picture)
 END_TEST
 
 WEIR_TEST_MAIN("line", crossings_say_on_which_side_each_is,
-               a_straight_way_crosses_where_the_segments_meet, who_was_forgotten_crosses_nothing,
+               a_straight_way_crosses_where_the_segments_meet,
+               what_stands_on_the_line_does_not_go_to_and_fro, who_was_forgotten_crosses_nothing,
                a_line_has_two_ends_in_the_picture)

@@ -315,6 +315,11 @@ int32_t weir_occupancy_count(const struct weir_occupancy *occupancy, int32_t cla
     return n;
 }
 
+bool weir_occupancy_is_settled(const struct weir_occupancy *occupancy)
+{
+    return occupancy->n_members == 0 && occupancy->next == occupancy->limit;
+}
+
 int64_t weir_occupancy_inside_ms(const struct weir_occupancy *occupancy, uint64_t track)
 {
     size_t at = place_of(occupancy, track);

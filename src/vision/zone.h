@@ -95,6 +95,9 @@ size_t weir_occupancy_step(struct weir_occupancy *occupancy, int64_t time_ms, in
 /** How many of a class are in now; WEIR_OCCUPANCY_ALL: of all. */
 int32_t weir_occupancy_count(const struct weir_occupancy *occupancy, int32_t class_id);
 
+/** Is nobody in, or about to be, and no limit about to be said? Then time alone changes nothing. */
+bool weir_occupancy_is_settled(const struct weir_occupancy *occupancy);
+
 /** Since when a track is in, in ms before the last step; -1: it is not in. */
 int64_t weir_occupancy_inside_ms(const struct weir_occupancy *occupancy, uint64_t track);
 

@@ -6,6 +6,6 @@ static const struct weir_stage_facts facts = {
 const struct weir_kind weir_stage_decide_kind = {
     .name = "decide",
     .doc = "Of a person: grant or deny by the ION's lists, unknown below the threshold. Of a "
-           "label: label, or unknown.",
+           "label: label, or unknown. Of what is counted: label.",
     .ops = &facts,
 };

@@ -17,8 +17,10 @@ static const struct weir_option options[] = {
                   "comes again is told to have come before"),
 };
 
-static const struct weir_stage_facts facts = {
-    .takes = WEIR_STAGE_TAKES(FINDING), .gives = WEIR_STAGE_TRACK, .needs_objects = true};
+static const struct weir_stage_facts facts = {.takes = WEIR_STAGE_TAKES(FINDING) |
+                                                       WEIR_STAGE_TAKES(OBJECTS),
+                                              .gives = WEIR_STAGE_TRACK,
+                                              .needs_objects = true};
 
 const struct weir_kind weir_stage_track_kind = {
     .name = "track",

@@ -258,7 +258,7 @@ static void handle_health(const struct source *source, struct weir_http_response
                   (json_int_t)counts.n_accepted);
     if (serving != NULL) {
         json_object_set_new(json, "revision", json_integer(serving->revision));
-        json_object_set_new(json, "model_version", json_integer(serving->model->version));
+        json_object_set_new(json, "model_version", json_integer(serving->model_version));
         json_object_set_new(json, "gallery_version",
                             json_integer(serving->gallery != NULL ? serving->gallery->version : 0));
     }

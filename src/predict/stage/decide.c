@@ -161,12 +161,60 @@ static void decide_passage(struct stage_frame *at, struct passage *passage)
     }
 }
 
+/* The way of a thing through a place. */
+static struct decision_passage *way_of(const struct stage_event *event, struct weir_arena *arena)
+{
+    struct decision_passage *way = NULL;
+    if (event->passage != NULL) {
+        way = WEIR_ARENA_NEW(arena, struct decision_passage);
+        *way = (struct decision_passage){.id = weir_arena_strdup(arena, event->passage),
+                                         .first_ms = event->first_ms,
+                                         .last_ms = event->last_ms,
+                                         .n_frames = event->n_frames,
+                                         .n_counted = event->n_frames,
+                                         .n_named = event->n_frames};
+    }
+    return way;
+}
+
+static weir_status decide_event(struct stage_frame *at, const struct stage_event *event,
+                                struct weir_error *err)
+{
+    struct stage_decision *made = stage_decision_add(at);
+    struct decision *decision = made->decision;
+    struct weir_arena *arena = &decision->arena;
+    struct decision_count *counted = WEIR_ARENA_NEW(arena, struct decision_count);
+    *counted = (struct decision_count){.place = weir_arena_strdup(arena, event->place),
+                                       .what = event->what,
+                                       .to = event->to,
+                                       .n = event->n};
+    decision->counted = counted;
+    decision->verdict = VERDICT_LABEL;
+    decision->label = event->label != NULL ? event->label : "?";
+    decision->score = event->score;
+    decision->camera = weir_arena_strdup(arena, event->camera);
+    decision->key = weir_arena_printf(arena, "count/%s/%s", event->camera, event->id);
+    decision->passage = way_of(event, arena);
+    if (event->object != NULL) {
+        decision->has_box = true;
+        decision->box = event->object->detection.box;
+        decision->n_boxes = (int64_t)at->n_objects;
+        return stage_object_show(&at->view, event->object, &made->picture, err);
+    }
+    return at->view.form != WEIR_VIEW_NONE
+               ? weir_view_to_image(&at->view, PICTURE_SIDE_MAX, &made->picture, err)
+               : WEIR_OK;
+}
+
 static weir_status wait_on(const void *options, struct stage_frame *at, struct weir_error *err)
 {
     (void)options;
-    (void)err;
-    for (size_t i = 0; i < at->n_due; i++) {
+    /* Where things are counted and no model knows them, what happens to them is all there is to say. */
+    for (size_t i = 0; i < at->n_due && !(at->has_counts && at->serving->model == NULL); i++) {
         decide_passage(at, at->due[i]);
+    }
+    for (size_t i = 0; i < at->n_events; i++) {
+        WEIR_TRY(decide_event(at, &at->events[i], err));
     }
     return WEIR_OK;
 }
