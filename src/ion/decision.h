@@ -24,7 +24,7 @@ struct weir_decision {
     int64_t time_ms;
     char *verdict; /**< "grant", "deny", "unknown", "error", "label" */
     char *person;
-    char *label;  /**< Of a classifier; NULL if unknown, or there is none. */
+    char *label;  /**< A class, or what a number in a place is; NULL: there is none. */
     char *labels; /**< JSON: the likeliest, [{"label","score"}]; NULL: not asked for. */
     double score;
     double threshold;
@@ -35,6 +35,7 @@ struct weir_decision {
     int64_t durable_us;
     double brightness;
     char *box, *quality, *passage; /**< JSON, or NULL: where, how good, by which frames. */
+    char *counted;                 /**< JSON, or NULL: what has happened in a place. */
     char *error;
     bool is_sandbox; /**< The replica only tried it: it had no effect. */
     char *image;     /**< SHA-256 of the face, or NULL. */

@@ -49,16 +49,19 @@ struct weir_ion_doc_pipeline {
     struct weir_trigger_list triggers;
     /* Prediction. */
     int64_t replicas;
-    int64_t gpus;             /**< Accelerators of each replica. */
-    char *source;             /**< JSON object with "kind". */
-    char *sinks;              /**< JSON array of objects with "kind". */
-    char *doors;              /**< JSON array (endpoint/door.h). */
-    char *stages;             /**< JSON array; what is written, or what stands for none. */
-    bool embeds;              /**< The stages need a model of embeddings; else a classifier. */
-    char *detector;           /**< Model that a stage finds with; NULL: none does. */
-    char *detector_alias;     /**< What the alias names; NULL: it is not by an alias. */
+    int64_t gpus;         /**< Accelerators of each replica. */
+    char *source;         /**< JSON object with "kind". */
+    char *sinks;          /**< JSON array of objects with "kind". */
+    char *doors;          /**< JSON array (endpoint/door.h). */
+    char *stages;         /**< JSON array; what is written, or what stands for none. */
+    bool embeds;          /**< The stages need a model of embeddings; else a classifier. */
+    char *detector;       /**< Model that a stage finds with, beside the link's; NULL: none does. */
+    char *detector_alias; /**< What the alias names; NULL: it is not by an alias. */
     int64_t detector_version; /**< This version alone; 0: the newest, or the alias's. */
-    char *gallery_dataset;    /**< NULL: no gallery; nobody is recognised. */
+    /** Its stages run no model but this one, which finds; a link brings it. NULL: they do. */
+    char *finds_with, *finds_alias; /**< The alias as it is written, or NULL. */
+    int64_t finds_version;          /**< As it is written, or 0. */
+    char *gallery_dataset;          /**< NULL: no gallery; nobody is recognised. */
     char *impostors; /**< Dataset that the threshold is set by; NULL: by the gallery itself. */
     double false_accept_rate, false_deny_rate;
     int64_t no_frames_after_s; /**< A source without frames for so long is told; 0: never. */
@@ -66,13 +69,15 @@ struct weir_ion_doc_pipeline {
 };
 
 struct weir_ion_doc_link {
-    size_t i_link; /**< Its place in the document's list, where data links are, too. */
-    char *id;      /**< "training:entrance", "model/sorter:entrance" */
-    char *from;    /**< A training pipeline's name; of a registered model "model/NAME", or
+    /** Its place in the document's list, where data links are, too; if it is implied, its pipeline's. */
+    size_t i_link;
+    bool is_implied; /**< Nobody wrote it: the pipeline's stage detect names the model. */
+    char *id;        /**< "training:entrance", "model/sorter:entrance" */
+    char *from;      /**< A training pipeline's name; of a registered model "model/NAME", or
                       "model/NAME@ALIAS". */
-    char *model;   /**< Registered model whose versions are its candidates; NULL: a training's. */
-    char *alias;   /**< Only the version that this alias of the model names; NULL: each new one. */
-    char *to;      /**< A prediction pipeline's name; of a deployment "deployment/NAME". */
+    char *model;     /**< Registered model whose versions are its candidates; NULL: a training's. */
+    char *alias; /**< Only the version that this alias of the model names; NULL: each new one. */
+    char *to;    /**< A prediction pipeline's name; of a deployment "deployment/NAME". */
     char *deployment; /**< Whose traffic the link decides; NULL: it leads to a pipeline. */
     struct weir_policy_chain policies;
     char *
@@ -155,6 +160,10 @@ bool weir_ion_doc_detects(const struct weir_ion_doc *doc, const char *model);
 
 /** The name of the model that a training makes versions of; "" if it is no training of the document. */
 const char *weir_ion_doc_model(const struct weir_ion_doc *doc, const char *training);
+
+/** Where the document says what a link's member says: "$.links[0].from", or the stage that implies the link. */
+char *weir_ion_doc_link_place(const struct weir_ion_doc_link *link, const char *member,
+                              struct weir_arena *arena);
 
 /** The link of that identifier; NULL if there is none, or `id` is NULL. */
 const struct weir_ion_doc_link *weir_ion_doc_link(const struct weir_ion_doc *doc, const char *id);

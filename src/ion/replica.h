@@ -36,6 +36,8 @@ struct weir_ion_replica {
     char *source;
     /** JSON: what takes its decisions, [{"name", "connected", "since", "error", …}]. */
     char *consumers;
+    /** JSON: where it counts things, [{"camera", "place", "n", "conditions": […], …}]. */
+    char *places;
     int64_t time_ms; /**< When it reported. */
 };
 

@@ -9,6 +9,7 @@
 
 #include "predict/model.h"
 #include "vision/detector.h"
+#include "vision/view.h"
 
 struct finder;
 

@@ -220,26 +220,6 @@ static int32_t weigh(struct going *going, const struct passage_rules *rules,
     return look.person;
 }
 
-/* The embedding of the best frame. */
-static void keep_embedding(struct going *going, const struct stage_frame *at,
-                           const struct stage_object *object)
-{
-    struct passage *told = &going->told;
-    const struct model *model = at->serving->model;
-    double worth = worth_of(object);
-    if (object->embedding == NULL || !(worth > going->embedding_worth)) {
-        return;
-    }
-    if (told->dim != model->dim) {
-        free(told->embedding);
-        told->embedding = weir_xalloc(model->dim * sizeof *told->embedding);
-        told->dim = model->dim;
-    }
-    memcpy(told->embedding, object->embedding, model->dim * sizeof *told->embedding);
-    (void)snprintf(told->embedder, sizeof told->embedder, "%s", model->blob);
-    going->embedding_worth = worth;
-}
-
 /* One more frame of it. */
 static void note(struct going *going, const struct passage_rules *rules,
                  const struct stage_frame *at, const struct stage_object *object, int64_t time_ms)
@@ -250,8 +230,8 @@ static void note(struct going *going, const struct passage_rules *rules,
         .time_ms = time_ms, .score = NAN, .why = object->refused, .box = object->detection.box};
     told->last_ms = time_ms;
     told->n_frames++;
-    told->rules = keep_embedding(going, at, object);
-    *rules;
+    told->rules = *rules;
+    keep_embedding(going, at, object);
     if (object->refused != NULL) {
         count_refusal(going, object->refused);
     } else {

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "vision/detector.h"
+#include "vision/view.h"
 
 #define FIXTURE_THINGS_MAX 6
 

@@ -16,9 +16,11 @@
 #ifndef WEIR_VISION_DETECTOR_H
 #define WEIR_VISION_DETECTOR_H
 
+#include "base/status.h"
 #include "vision/detection.h"
 #include "vision/detectors.h"
-#include "vision/view.h"
+
+struct weir_view;
 
 /** More boxes than this of one picture are not looked at: the best are kept. */
 #define WEIR_DETECTIONS_MAX 1000

@@ -1,5 +1,6 @@
 /* Bytes as a model and its answer: a kind, ports, shapes, numbers. It is refused, or what is found lies in the picture. */
 #include "vision/detector.h"
+#include "vision/view.h"
 
 #include <math.h>
 #include <stdlib.h>

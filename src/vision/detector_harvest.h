@@ -3,6 +3,7 @@
 #define WEIR_VISION_DETECTOR_HARVEST_H
 
 #include "vision/detector_private.h"
+#include "vision/view.h"
 
 #define DETECTOR_CLASSES_MAX 256
 

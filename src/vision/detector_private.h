@@ -10,6 +10,7 @@
 
 #include "vision/detector.h"
 #include "vision/detectors.h"
+#include "vision/view.h"
 
 #include <math.h>
 

@@ -1,5 +1,6 @@
 /* How a picture becomes a model's input, and boxes find their way back; which kind is taken; what is refused. */
 #include "vision/detector.h"
+#include "vision/view.h"
 
 #include "base/test_main.h"
 #include "base/test_seed.h"

@@ -339,6 +339,22 @@ START_TEST(a_door_that_is_silent_or_jammed_is_told_by_its_name)
 
 END_TEST
 
+START_TEST(a_place_is_told_while_its_conditions_hold)
+{
+    replicas[1].places = "[{\"camera\":\"yard\",\"place\":\"dock\",\"n\":7,\"conditions\":"
+                         "[\"more than 5\",\"longer than 60 s\"]},{\"camera\":\"yard\"}]";
+    ck_assert_str_eq(found(), "place_condition/warning place_condition/warning");
+    ck_assert_str_eq(findings.items[0].key, "place_condition:door:see:yard:dock:more than 5");
+    ck_assert_str_eq(findings.items[0].message,
+                     "Camera yard, place \"dock\": there are more than 5.");
+    ck_assert_str_eq(findings.items[1].message,
+                     "Camera yard, place \"dock\": something is there for longer than 60 s.");
+    replicas[1].places = "[{\"camera\":\"yard\",\"place\":\"dock\",\"n\":5,\"conditions\":[]}]";
+    ck_assert_str_eq(found(), "");
+}
+
+END_TEST
+
 START_TEST(refused_decisions_are_told_until_they_are_taken_away)
 {
     replicas[1].decisions_refused = 1;
@@ -700,6 +716,7 @@ int main(void)
                         sizeof disks / sizeof *disks);
     tcase_add_test(tcase, a_task_whose_place_is_kept_is_told);
     tcase_add_test(tcase, a_door_that_is_silent_or_jammed_is_told_by_its_name);
+    tcase_add_test(tcase, a_place_is_told_while_its_conditions_hold);
     tcase_add_test(tcase, refused_decisions_are_told_until_they_are_taken_away);
     tcase_add_test(tcase, a_deployment_that_does_not_answer_is_told_until_it_does);
     tcase_add_test(tcase, a_replica_that_starts_again_and_again_is_told_until_it_runs);

@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import time
 import unittest
 
 import harness
+import howto_given
 from harness import WEIR, HttpError, Server, wait_until
 
 SIDE = 16
@@ -337,6 +339,43 @@ class ClassifierIon(unittest.TestCase):
                               capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertAlmostEqual(n_right / n_test, json.loads(done.stdout)["accuracy"], delta=1e-9)
+
+    def test_the_example_counts_what_is_in_the_yard(self):
+        """examples/counted-yard over a folder, with a detector that sees one thing in a bright picture."""
+        server = self.server
+        howto_given.list_detector(server.root / "people.onnx")
+        said = server.weir("model", "push", "people", str(server.root / "people.onnx"))[1]
+        self.assertRegex(said, r"detector Taken for yolo: version end2end")
+        folder, file = server.root / "yard" / "cam", server.root / "yard.yaml"
+        folder.mkdir(parents=True)
+        example = re.sub(r"    source:\n(      .*\n)+", f"    source: {{kind: directory, path: {folder.parent}}}\n",
+                         (harness.ROOT / "examples/counted-yard/ion.yaml").read_text())
+        example = example.replace("over: 5", "over: 0").replace("for_s: 10 ", "for_s: 0\n        enter_ms: 0 ")
+        for right, wrong, sentence in (
+                ("model: people", "model: people, as: scrfd", r'\$.pipelines\[0\].stages: detect: version 1 of model "people": .*scrfd'),
+                ("[[0.1, 0.4], [0.9, 0.4], [0.9, 1], [0.1, 1]]", "[[0, 0], [0.5, 0.5], [1, 1]]", r"\$.pipelines\[0\].stages\[3\].*no area")):
+            self.assertIn(right, example)
+            file.write_text(example.replace(right, wrong))
+            status, _, said = server.weir("apply", "-f", str(file), "--dry-run", check=False)
+            self.assertNotEqual(status, 0)
+            self.assertRegex(said, sentence)
+        file.write_text(example)
+        server.weir("apply", "-f", str(file))
+        wait_until(lambda: server.get("/ions/counted-yard")["pipelines"][0]["state"] == "SERVING", 60, "its detector live")
+        (folder / ".new").write_bytes(b"P5 64 32 255\n" + b"\xff" * 64 * 32)
+        (folder / ".new").rename(folder / "1.pgm")
+
+        def alerts(state):
+            return [one for one in server.get("/alerts?limit=200")["items"] if one["kind"] == "place_condition" and one["state"] == state]
+        wait_until(lambda: alerts("open"), 30, "more than none is told")
+        self.assertIn('Camera cam, place "dock": there are more than 0.', alerts("open")[0]["message"])
+        wait_until(lambda: alerts("resolved"), 60, "nothing is there any more, by the clock")
+        found = server.get("/decisions?ion=counted-yard&after=0&limit=500")["items"]
+        self.assertEqual([one["counted"]["what"] for one in found], ["entered", "over", "left", "within"])
+        self.assertEqual([one["label"] for one in found], ["0", "too many", "0", "within limits"])
+        self.assertEqual([one["counted"]["n"] for one in found], [1, 1, 0, 0])
+        self.assertEqual({(one["verdict"], one["model_version"], one["counted"]["place"]) for one in found}, {("label", 1, "dock")})
+        self.assertEqual(found[2]["passage"]["first"], found[0]["time_ms"])
 
     def register(self, model, version):
         """A version that no job of this server made: trained at the command line."""

@@ -66,6 +66,15 @@ def classifier(file, n_classes, seed=1):
         {"w": ((3, n), [dice.uniform(-1, 1) for _ in range(3 * n)])}, ("x", (None, 3, 224, 224)), ("y", (None, n))))
 
 
+def list_detector(file):
+    """An ONNX file with a finished list of one box, whose score is how bright the picture is: one thing in light, none in the dark."""
+    n = 3 * 32 * 64
+    pathlib.Path(file).write_bytes(onnx_model(
+        [("Flatten", ["x"], "f"), ("MatMul", ["f", "w"], "m"), ("Add", ["m", "b"], "y")],
+        {"w": ((1, n, 6), [0, 0, 0, 0, 1 / n, 0] * n), "b": ((1, 1, 6), [16, 6, 48, 28, 0, 0])},
+        ("x", (1, 3, 32, 64)), ("y", (1, 1, 6))))
+
+
 def model(file, name="one"):
     """An ONNX file that adds 1 to four numbers. Another name is another file."""
     pathlib.Path(file).write_bytes(onnx_model([("Add", ["x", name], "y")], {name: ((), [1])}, ("x", (None, 4)), ("y", (None, 4))))
@@ -127,5 +136,5 @@ def port():
 
 
 if __name__ == "__main__":
-    made = {function.__name__: function for function in (people, photographs, classes, picture, classifier, model, detector, wheel, web, port)}
+    made = {function.__name__: function for function in (people, photographs, classes, picture, classifier, model, detector, list_detector, wheel, web, port)}
     made[sys.argv[1]](*sys.argv[2:])

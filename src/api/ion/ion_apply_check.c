@@ -2,10 +2,14 @@
 #include "api/ion/ion_apply.h"
 #include "base/file.h"
 #include "control/control.h"
+#include "endpoint/stage.h"
+#include "endpoint/stage/count.h"
 #include "framework/framework.h"
 #include "framework/model_names.h"
 #include "framework/paths.h"
 #include "framework/training.h"
+#include "vision/line.h"
+#include "vision/zone.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -159,6 +163,17 @@ static weir_status check_pairs(const struct weir_ion_doc *doc, struct weir_error
             continue; /* A registered model: looked at with its versions. */
         }
         enum model_kind kind = from->model != NULL ? kind_of_model(from->model) : MODEL_UNSEEN;
+        if (to->finds_with != NULL) {
+            if (kind == MODEL_DETECTOR || kind == MODEL_UNSEEN) {
+                continue;
+            }
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "$.links[%zu]: \"%s\" finds with the model that \"%s\" trains, "
+                                  "and %s is no detector: write model: face-detect in "
+                                  "$.pipelines[%zu], or train it with a program of your own",
+                                  doc->links[i].i_link, to->name, from->name, from->model,
+                                  index_of(doc, from));
+        }
         if (kind == MODEL_DETECTOR) {
             return weir_error_set(
                 err, WEIR_ERR_UNSUPPORTED,
@@ -270,12 +285,47 @@ static void look_at_paths(struct ion_apply *apply)
     }
 }
 
+/** What the document's reader cannot know of a place: does it make a zone, or a line? */
+static weir_status check_place(const struct weir_stage_count *count, struct weir_error *err)
+{
+    struct weir_zone zone = {0};
+    float line[2 * WEIR_STAGE_COUNT_POINTS] = {0};
+    zone.n_points = (uint32_t)weir_stage_count_points(count->zone, zone.points);
+    WEIR_TRY(weir_zone_check(&zone, err));
+    if (weir_stage_count_points(count->line, line) == 0) {
+        return WEIR_OK;
+    }
+    return weir_line_check(&(struct weir_line){line[0], line[1], line[2], line[3]}, err);
+}
+
+static weir_status check_places(struct ion_apply *apply, struct weir_error *err)
+{
+    for (size_t i = 0; i < apply->doc.n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
+        struct weir_stage_chain chain = {.n = 0};
+        WEIR_AUTO(weir_json_auto_free)
+        json_t *list = pipeline->stages != NULL ? json_loads(pipeline->stages, 0, NULL) : NULL;
+        if (list != NULL) {
+            WEIR_TRY(weir_stages_read(list, pipeline->gallery_dataset != NULL, "$",
+                                      apply->call->arena, &chain, err));
+        }
+        for (size_t k = 0; k < chain.n; k++) {
+            if (chain.items[k].kind == &weir_stage_count_kind &&
+                check_place(chain.items[k].options, err) != WEIR_OK) {
+                return weir_error_prefix(err, "$.pipelines[%zu].stages[%zu]: ", i, k);
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status ion_apply_check(struct ion_apply *apply, struct weir_error *err)
 {
     WEIR_TRY(weir_ion_doc_check(&apply->doc, err));
     WEIR_TRY(check_models(apply, err));
     WEIR_TRY(check_parameters(apply, err));
     WEIR_TRY(check_pairs(&apply->doc, err));
+    WEIR_TRY(check_places(apply, err));
     WEIR_TRY(check_paths(apply, err));
     look_at_paths(apply);
     return WEIR_OK;

@@ -1,6 +1,9 @@
 /** What an ION document names, in the store. */
 #include "api/ion/ion_apply.h"
+#include "api/model/finds.h"
 #include "endpoint/door.h"
+#include "endpoint/stage.h"
+#include "endpoint/stage/detect.h"
 #include "job/code.h"
 #include "job/secret.h"
 #include "store/role.h"
@@ -142,6 +145,13 @@ static weir_status check_measured(struct ion_apply *apply, struct weir_txn *txn,
                               "recognises people by a gallery",
                               link->i_link, kind, to->name);
     }
+    if (to != NULL && to->finds_with != NULL) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "$.links[%zu].policy: %s measures classifiers, and pipeline \"%s\" "
+                              "finds things: leave the policy out (weir train measures its "
+                              "detectors itself)",
+                              link->i_link, kind, to->name);
+    }
     json_t *options = json_loads(policy->text, 0, NULL);
     const char *text = json_string_value(json_object_get(options, "dataset"));
     size_t len = text != NULL ? strcspn(text, "@") : 0;
@@ -231,6 +241,23 @@ static weir_status check_model(const struct ion_apply *apply, const char *place,
     return WEIR_OK;
 }
 
+/** Can the pipeline's stage detect find with the version? */
+static weir_status check_finds(const struct ion_apply *apply, const char *place,
+                               const struct weir_ion_doc_pipeline *pipeline,
+                               const struct weir_model_version *version, struct weir_error *err)
+{
+    char *ignored;
+    struct weir_stage_chain chain;
+    struct weir_arena *arena = apply->call->arena;
+    WEIR_AUTO(weir_json_auto_free) json_t *list = json_loads(pipeline->stages, 0, NULL);
+    WEIR_TRY(weir_stages_read(list, pipeline->gallery_dataset != NULL, place, arena, &chain, err));
+    const struct weir_stage_detect *detect = weir_stages_options(&chain, &weir_stage_detect_kind);
+    weir_status status = api_finds(version->signature, detect, arena, &ignored, err);
+    return status == WEIR_OK ? WEIR_OK
+                             : weir_error_prefix(err, "%s: version %lld of model \"%s\": ", place,
+                                                 (long long)version->version, version->model);
+}
+
 /** Can the pipeline use what the version gives? Of one without a signature its replicas will see. */
 static weir_status check_signature(const struct ion_apply *apply, const char *place,
                                    const struct weir_ion_doc_link *link,
@@ -239,6 +266,9 @@ static weir_status check_signature(const struct ion_apply *apply, const char *pl
     const struct weir_ion_doc_pipeline *to = weir_ion_doc_pipeline(&apply->doc, link->to);
     if (to == NULL) {
         return WEIR_OK; /* A deployment serves any model. */
+    }
+    if (to->finds_with != NULL) {
+        return check_finds(apply, place, to, version, err);
     }
     json_t *signature = version->signature != NULL ? json_loads(version->signature, 0, NULL) : NULL;
     const char *kind = json_string_value(json_object_get(signature, "output_kind"));
@@ -325,7 +355,7 @@ static weir_status find_models(struct ion_apply *apply, struct weir_txn *txn,
         if (name == NULL) {
             continue;
         }
-        char *place = weir_arena_printf(arena, "$.links[%zu].from.model", doc->links[i].i_link);
+        char *place = weir_ion_doc_link_place(&doc->links[i], "from.model", arena);
         WEIR_TRY(check_model(apply, place, name, &model,
                              weir_model_get(txn, name, arena, &model, &ignored), err));
         const char *alias = doc->links[i].alias;
@@ -407,6 +437,7 @@ static weir_status find_detectors(struct ion_apply *apply, struct weir_txn *txn,
                                          place, name, name));
         } else {
             WEIR_TRY(weir_version_check_servable(&version, err));
+            WEIR_TRY(check_finds(apply, place, pipeline, &version, err));
             apply->detectors[apply->n_detectors++] = (struct weir_ion_named_detector){
                 .pipeline = pipeline->name, .model = control_ion_model(&version, arena)};
         }
@@ -430,7 +461,7 @@ static weir_status find_defaults(struct ion_apply *apply, struct weir_txn *txn,
         if (name == NULL) {
             continue;
         }
-        char *place = weir_arena_printf(arena, "$.links[%zu].default", doc->links[i].i_link);
+        char *place = weir_ion_doc_link_place(&doc->links[i], "default", arena);
         WEIR_TRY(check_model(apply, place, name, &model,
                              weir_model_get(txn, name, arena, &model, &ignored), err));
         if (weir_model_version_get(txn, name, doc->links[i].default_version, arena, &version,

@@ -8,6 +8,7 @@
 #include "api/core/records.h"
 #include "api/core/views.h"
 #include "api/data/blob_access.h"
+#include "api/model/finds.h"
 #include "control/alias.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
@@ -418,7 +419,12 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
         }
     }
     WEIR_TRY(api_write(call, register_in, &entry, err));
-    API_ANSWER(call, api_model_version, .row = &entry.stored,
+    char *finds;
+    struct weir_error is_none; /* Most models are no detectors. */
+    if (api_finds(entry.stored.signature, NULL, call->arena, &finds, &is_none) != WEIR_OK) {
+        finds = NULL;
+    }
+    API_ANSWER(call, api_model_version, .row = &entry.stored, .detector = finds,
                .changes = weir_json_string(entry.changes, "(not UTF-8)"));
     return WEIR_OK;
 }

@@ -148,6 +148,10 @@ static void print_version(struct cli_call *call, const json_t *version, const ch
     printf("  inputs   %s\n", ports_text(call, json_object_get(signature, "inputs")));
     printf("  outputs  %s\n", ports_text(call, json_object_get(signature, "outputs")));
     printf("  picture  %s\n", pictures[try_it_input_of(signature)]);
+    const char *detector = json_string_value(json_object_get(version, "detector"));
+    if (detector != NULL) {
+        printf("  detector %s\n", detector);
+    }
     const char *changes = json_string_value(json_object_get(version, "changes"));
     if (changes != NULL) {
         (void)fprintf(stderr, "weir: warning: %s\n", changes);

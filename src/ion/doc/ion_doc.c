@@ -217,6 +217,12 @@ static weir_status read_detector(const struct doc_reader *reader,
     }
     WEIR_TRY(
         weir_detector_name_parse(detect->model, reader->path, reader->arena, &name, reader->err));
+    if (weir_stages_model(chain) == WEIR_STAGE_MODEL_NONE) {
+        out->finds_with = (char *)name.name;
+        out->finds_alias = (char *)name.alias;
+        out->finds_version = name.version;
+        return WEIR_OK;
+    }
     out->detector = (char *)name.name;
     out->detector_alias = (char *)name.alias;
     out->detector_version = name.version;
@@ -543,7 +549,7 @@ static weir_status read_links(const struct doc_reader *root, const json_t *json,
                               "%s.links: expected an array of at most %d links", root->path,
                               WEIR_ION_LINKS_MAX);
     }
-    doc->links = WEIR_ARENA_ARRAY(root->arena, n + 1, struct weir_ion_doc_link);
+    doc->links = WEIR_ARENA_ARRAY(root->arena, n + doc->n_pipelines + 1, struct weir_ion_doc_link);
     doc->feeds = WEIR_ARENA_ARRAY(root->arena, n + 1, struct weir_ion_doc_feed);
     for (size_t i = 0; i < n; i++) {
         struct doc_reader reader = doc_reader_at(root, "links", i);
@@ -557,6 +563,7 @@ static weir_status read_links(const struct doc_reader *root, const json_t *json,
             doc->n_links++;
         }
     }
+    WEIR_TRY(doc_imply_links(root, doc));
     return check_predictions(root, doc);
 }
 

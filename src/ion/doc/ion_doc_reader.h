@@ -47,6 +47,11 @@ weir_status doc_read_evaluation(const struct doc_reader *reader, const json_t *j
 weir_status doc_read_comparison(const struct doc_reader *reader, const json_t *json,
                                 struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
 
+/** Behind all links that are written: a prediction with a detector for its only model gets its link.
+ *  `links` has room for one of each pipeline. @return INVALID: a written one brings another model. */
+weir_status doc_imply_links(const struct doc_reader *root,
+                            struct weir_ion_doc *doc) WEIR_MUST_CHECK;
+
 /** Does it start a pipeline that runs jobs? It names a dataset, or leads to one that measures. */
 bool doc_is_feed(const struct weir_ion_doc *doc, const json_t *link);
 

@@ -385,6 +385,41 @@ START_TEST(what_would_wait_behind_a_canary_is_refused_when_it_is_applied)
 
 END_TEST
 
+#define YARD(model, links)                                                                         \
+    "{name: n, pipelines: [{name: yard, type: prediction, source: {kind: http}, stages: [decode, " \
+    "{kind: detect, model: " model "}, track, count, decide]}]" links "}"
+
+START_TEST(a_detector_without_a_model_beside_it_is_the_model)
+{
+    struct weir_ion_doc doc;
+    ck_assert_msg(parse(YARD("people@best", ""), &doc) == WEIR_OK, "%s", err.message);
+    ck_assert_ptr_null(doc.pipelines[0].detector);
+    ck_assert_str_eq(doc.pipelines[0].finds_with, "people");
+    ck_assert_uint_eq(doc.n_links, 1);
+    ck_assert_str_eq(doc.links[0].id, "model/people@best:yard");
+    ck_assert_str_eq(doc.links[0].alias, "best");
+    ck_assert_str_eq(doc.links[0].policies.names, "always-update");
+    ck_assert_str_eq(weir_ion_doc_link_place(&doc.links[0], "from", &arena),
+                     "$.pipelines[0].stages: detect");
+    ck_assert_int_eq(parse(YARD("people/3", ""), &doc), WEIR_OK);
+    ck_assert_str_eq(doc.links[0].default_model, "people");
+    ck_assert_int_eq(doc.links[0].default_version, 3);
+    ck_assert_str_eq(doc.links[0].policies.names, "always-reject");
+    ck_assert_int_eq(
+        parse(YARD("people", ", links: [{from: {model: people}, to: yard, policy: manual}]"), &doc),
+        WEIR_OK);
+    ck_assert_uint_eq(doc.n_links, 1);
+    ck_assert_str_eq(doc.links[0].policies.names, "manual");
+    ck_assert_int_eq(parse(YARD("people", ", links: [{from: {model: cars}, to: yard}]"), &doc),
+                     WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "$.links[0]: it brings model \"cars\" to \"yard\""));
+    ck_assert_int_eq(parse(YARD("people/3", ", links: [{from: {model: people}, to: yard}]"), &doc),
+                     WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "a link decides which version"));
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ion_doc");
@@ -395,6 +430,7 @@ int main(void)
     tcase_add_test(tcase, what_is_left_out_has_its_default);
     tcase_add_test(tcase, a_pipeline_without_a_gallery_classifies);
     tcase_add_test(tcase, a_link_may_begin_at_a_registered_model);
+    tcase_add_test(tcase, a_detector_without_a_model_beside_it_is_the_model);
     tcase_add_test(tcase, doors_of_an_ion_have_names_of_their_own);
     tcase_add_loop_test(tcase, a_path_that_means_something_else_on_a_node_is_refused, 0,
                         sizeof(paths) / sizeof(paths[0]));

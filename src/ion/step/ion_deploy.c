@@ -97,7 +97,9 @@ static char *compose(struct ion_step *step, const struct weir_ion_service *servi
     put_int(deployment, "revision", revision);
     json_object_set_new(deployment, "model", model_json(candidate));
     put_parsed(deployment, "stages", doc->stages);
-    if (doc->detector != NULL) {
+    if (doc->finds_with != NULL) {
+        json_object_set_new(deployment, "detector", model_json(candidate));
+    } else if (doc->detector != NULL) {
         json_object_set_new(deployment, "detector", detector_json(&service->detector));
     }
     json_object_set_new(deployment, "gallery", gallery_json(service, doc));

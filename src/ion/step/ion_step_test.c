@@ -451,6 +451,30 @@ START_TEST(a_detector_is_served_as_its_name_says_and_moves_with_it)
 
 END_TEST
 
+START_TEST(a_detector_that_is_the_model_is_served_as_both)
+{
+    char *text;
+    struct weir_ion_model faces = {
+        .name = "faces", .model_version = "f-1", .version = 3, .blob = "f00d"};
+    struct weir_ion_event event = {
+        .type = WEIR_ION_EVENT_APPLIED, .actor = "ann", .models = &faces, .n_models = 1};
+    event.doc = doc_from_yaml(&arena,
+                              "{name: x, pipelines: [{name: p, type: prediction, source: {kind: "
+                              "http}, stages: [decode, {kind: detect, model: faces}, track, count, "
+                              "decide]}]}",
+                              &text);
+    event.document = text;
+    must(event);
+    check_detector(3, 1);
+    json_t *json = deployment();
+    ck_assert(json_equal(json_object_get(json, "model"), json_object_get(json, "detector")));
+    json_decref(json);
+    offer_detector(4, NULL);
+    check_detector(4, 2);
+}
+
+END_TEST
+
 /* As applied(), with impostors in the gallery (NULL: none). */
 static struct weir_ion_event applied_with(const char *impostors)
 {
@@ -686,6 +710,7 @@ WEIR_TEST_MAIN_WITH(
     data_that_is_there_when_the_document_is_applied_starts_the_first_training,
     a_deployment_says_all_that_a_replica_needs_and_counts_its_changes,
     a_detector_is_served_as_its_name_says_and_moves_with_it,
+    a_detector_that_is_the_model_is_served_as_both,
     a_new_version_of_the_impostors_is_a_new_deployment,
     replicas_start_anew_when_their_number_changes, replicas_start_anew_when_their_gpus_change,
     deleting_stops_everything_and_applying_again_brings_back_what_served,
