@@ -513,6 +513,8 @@ export interface Decision {
     box: unknown
     brightness: number | null // Mean brightness of the frame
     camera: string // Camera
+    /** What has happened in a place where things are counted: {place, what: entered, left, long, crossed, over, under or within, to: right or left, n: how many are there now}; null: it is about no place */
+    counted: unknown
     durable_us: number // From frame to decision on disk (us)
     error: string | null // What went wrong
     frame: number // Number of the frame; below 0: its source has none for it
@@ -522,7 +524,7 @@ export interface Decision {
     ion: string // ION
     is_sandbox: boolean // It was made in the sandbox: it had no effect
     key: string | null // What names the frame, if camera and number do not
-    label: string | null // What a classifier took it for
+    label: string | null // What a classifier or detector took it for; of a number in a place what it is
     labels: unknown // The likeliest labels, [{label, score}]; null unless asked for
     latency_us: number // From frame to decision (us)
     list_revision: number // Revision of the lists
@@ -1495,6 +1497,8 @@ export interface ModelVersion {
     deleted_ms: Time | null // When it was deleted; its row stays for what names it (ms)
     deployments?: string[] | null // Where it has a share, or is the mirror
     description: string | null // What it is
+    /** Of a push: what a stage detect takes its outputs for, and why; null: for none that it knows */
+    detector?: string | null
     executor?: string | null // What runs it, by its signature
     golden: string | null // SHA-256 of the file of requests and answers that it is checked with before it takes traffic
     id: string // Identifier, made by the client: the same again is the same version
@@ -1892,6 +1896,8 @@ export interface Replica {
     ion: string // ION
     last_frame_ms: Time | null // When a frame was taken last (ms)
     pipeline: string // Pipeline
+    /** Where it counts things, and how many are there now: [{camera, place, n, entered, left, to_right, to_left, conditions}], counts since it started */
+    places: unknown
     reason: string | null // Why it failed
     replica: string // JOB-RANK
     revision: number // Deployment that the state is about; 0: none yet
