@@ -343,6 +343,24 @@ static size_t choose(struct place *place, const struct count_rules *rules, struc
     return n_seen;
 }
 
+void counts_wait(struct counts *counts, const struct count_rules *rules, struct stage_frame *at)
+{
+    uint64_t now_ns = weir_mono_ns();
+    at->has_counts = true;
+    for (size_t i = 0; i < counts->n_places; i++) {
+        struct place *place = &counts->places[i];
+        int64_t silent_ms = (int64_t)((now_ns - place->seen_ns) / 1000000);
+        if (place->occupancy != NULL && !weir_occupancy_is_settled(place->occupancy) &&
+            strcmp(place->name, rules->name) == 0 &&
+            intake_is_silent(counts->intake, place->camera, silent_ms)) {
+            struct weir_track *const *tracks;
+            step(counts, place, rules, at, place->last_ms + silent_ms, NULL, 0);
+            size_t n = passages_tracks(at->passages, place->camera, &tracks);
+            forget_things(place, tracks, n);
+        }
+    }
+}
+
 weir_status counts_step(struct counts *counts, const struct count_rules *rules,
                         struct stage_frame *at, struct weir_error *err)
 {
@@ -350,7 +368,7 @@ weir_status counts_step(struct counts *counts, const struct count_rules *rules,
     struct weir_track *const *tracks;
     size_t n_all;
     const char *camera = at->frame->camera;
-    at->has_counts = true;
+    counts_wait(counts, rules, at);
     if (!is_among(rules->cameras, camera)) {
         return WEIR_OK;
     }
@@ -368,25 +386,6 @@ weir_status counts_step(struct counts *counts, const struct count_rules *rules,
     place->seen_ns = weir_mono_ns();
     forget_things(place, tracks, n);
     return WEIR_OK;
-}
-
-void counts_wait(struct counts *counts, const struct count_rules *rules, struct stage_frame *at)
-{
-    uint64_t now_ns = weir_mono_ns();
-    at->has_counts = true;
-    for (size_t i = 0; i < counts->n_places; i++) {
-        struct place *place = &counts->places[i];
-        struct intake_camera waiting;
-        intake_camera(counts->intake, place->camera, &waiting);
-        if (place->occupancy != NULL && strcmp(place->name, rules->name) == 0 &&
-            waiting.n_queued == 0) {
-            struct weir_track *const *tracks;
-            int64_t time_ms = place->last_ms + (int64_t)((now_ns - place->seen_ns) / 1000000);
-            step(counts, place, rules, at, time_ms, NULL, 0);
-            size_t n = passages_tracks(at->passages, place->camera, &tracks);
-            forget_things(place, tracks, n);
-        }
-    }
 }
 
 static bool has_place(const struct weir_stage_chain *chain, const struct place *place)

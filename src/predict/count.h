@@ -43,7 +43,7 @@ void counts_destroy(struct counts *counts); /**< NULL is accepted. */
 weir_status counts_step(struct counts *counts, const struct count_rules *rules,
                         struct stage_frame *at, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** No frame has come: what is in a place of a silent camera leaves by the clock. It steps the places with this name. */
+/** What is in a place of a silent camera leaves by the clock. It steps the places with this name; counts_step does it, too. */
 void counts_wait(struct counts *counts, const struct count_rules *rules, struct stage_frame *at);
 
 /** Another serving begins: places that its chain does not have are over. */

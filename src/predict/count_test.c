@@ -180,6 +180,30 @@ START_TEST(who_was_before_a_camera_that_fell_silent_leaves_by_the_clock)
 
 END_TEST
 
+/* Another camera goes on: its frames let time pass, and it is not its picture that is shown. */
+START_TEST(a_silent_camera_is_left_while_another_goes_on)
+{
+    static const struct standing one = {0, 42, 22};
+    char bytes[SCENE_BYTES];
+    int64_t deadline_ms = weir_mono_ms() + 10000;
+    n_put = 0;
+    start(FIND "{\"kind\":\"count\",\"name\":\"middle\",\"cameras\":[\"yard\"],\"enter_ms\":0,"
+               "\"leave_ms\":300},\"decide\"]");
+    put("yard", n_put++, weir_time_ms(), bytes, draw(&one, 1, 7, bytes));
+    while (!is_empty(NULL) && weir_mono_ms() < deadline_ms) {
+        put("gate", (int64_t)n_put++, weir_time_ms(), bytes, draw(&one, 1, 7, bytes));
+        ck_assert(test_wait(are_durable, &n_put));
+    }
+    stop();
+    json_t *all = all_decisions();
+    ck_assert_uint_eq(json_array_size(all), 2);
+    ck_assert_uint_eq(n_of(all, "left", NULL), 1);
+    ck_assert_str_eq(test_text(json_array_get(all, 1), "image"), "");
+    json_decref(all);
+}
+
+END_TEST
+
 START_TEST(without_a_count_each_thing_is_decided_once_by_its_class)
 {
     n_put = 0;
@@ -203,4 +227,5 @@ END_TEST
 WEIR_TEST_MAIN_WITH("count", set_up, tear_down, who_walks_through_enters_leaves_and_crosses_once,
                     too_many_and_too_long_are_said_when_they_begin_and_end,
                     who_was_before_a_camera_that_fell_silent_leaves_by_the_clock,
+                    a_silent_camera_is_left_while_another_goes_on,
                     without_a_count_each_thing_is_decided_once_by_its_class)

@@ -178,7 +178,8 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
         note_health(engine, &at);
     }
     desk_show(engine->config.desk, &at);
-    if (at.n_decisions == 1 && at.decisions[0].picture.pixels == NULL) {
+    if (at.n_decisions == 1 && at.decisions[0].picture.pixels == NULL &&
+        at.decisions[0].decision->camera == NULL) { /* else its camera may be another */
         at.decisions[0].picture = at.image;
         at.image = (struct weir_image){0};
     }

@@ -307,6 +307,16 @@ void intake_camera(struct intake *intake, const char *camera, struct intake_came
     pthread_mutex_unlock(&intake->lock);
 }
 
+bool intake_is_silent(struct intake *intake, const char *camera, int64_t since_ms)
+{
+    struct intake_camera waiting;
+    if (since_ms < INTAKE_SILENT_MS) {
+        return false;
+    }
+    intake_camera(intake, camera, &waiting);
+    return waiting.n_queued == 0;
+}
+
 /* Which of a camera's queued frames, with a new one behind them, leaves the shortest gap. The first goes where there is no other. */
 static size_t thinnest(struct frame *const *its, size_t n, const struct frame *newest)
 {

@@ -36,6 +36,7 @@
 /** A camera's program has slots for these, one in hand, and two to write (camera_source.c). */
 #define FRAME_UNDECIDED_QUEUED 5
 #define FRAME_UNDECIDED_MS     1000
+#define INTAKE_SILENT_MS       200
 #define INTAKE_CAMERAS_MAX     1024 /**< With more, the one told of longest ago is forgotten. */
 
 struct frame {
@@ -126,6 +127,9 @@ struct intake_camera {
     uint64_t n_dropped_undecided; /**< While a passage of the camera was not decided. */
     int64_t age_us; /**< How old its last frame was when the engine took it; -1: it took none. */
 };
+
+/** Is a camera silent that the engine has had no frame of for so long: as long as INTAKE_SILENT_MS, and none waits? */
+bool intake_is_silent(struct intake *intake, const char *camera, int64_t since_ms);
 
 /** A camera without a frame so far has 0 everywhere. */
 void intake_camera(struct intake *intake, const char *camera, struct intake_camera *out);

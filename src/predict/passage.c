@@ -231,7 +231,6 @@ static void note(struct going *going, const struct passage_rules *rules,
     told->last_ms = time_ms;
     told->n_frames++;
     told->rules = *rules;
-    keep_embedding(going, at, object);
     if (object->refused != NULL) {
         count_refusal(going, object->refused);
     } else {
@@ -441,14 +440,10 @@ static void wait_for_others(struct passages *passages, const struct camera *but,
     uint64_t now_ns = weir_mono_ns();
     for (size_t i = 0; i < passages->n_cameras; i++) {
         struct camera *camera = &passages->cameras[i];
-        struct intake_camera waiting;
-        if (camera == but || !is_busy(camera)) {
-            continue;
-        }
-        intake_camera(passages->intake, camera->name, &waiting);
-        if (waiting.n_queued == 0) {
-            weir_tracker_wait(camera->tracker,
-                              camera->last_ms + (int64_t)((now_ns - camera->seen_ns) / 1000000));
+        int64_t silent_ms = (int64_t)((now_ns - camera->seen_ns) / 1000000);
+        if (camera != but && is_busy(camera) &&
+            intake_is_silent(passages->intake, camera->name, silent_ms)) {
+            weir_tracker_wait(camera->tracker, camera->last_ms + silent_ms);
             take_ended(camera, at);
         }
     }

@@ -201,7 +201,8 @@ static weir_status decide_event(struct stage_frame *at, const struct stage_event
         decision->n_boxes = (int64_t)at->n_objects;
         return stage_object_show(&at->view, event->object, &made->picture, err);
     }
-    return at->view.form != WEIR_VIEW_NONE
+    bool is_its = strcmp(event->camera, at->frame->camera) == 0;
+    return is_its && at->view.form != WEIR_VIEW_NONE
                ? weir_view_to_image(&at->view, PICTURE_SIDE_MAX, &made->picture, err)
                : WEIR_OK;
 }
