@@ -223,12 +223,52 @@ static float area_of(const struct weir_detection *detection)
     return detection->box.w * detection->box.h;
 }
 
+/* A photo that is mostly face shows it larger than a detector for cameras has learnt. Where none is found, it is looked at smaller, in the
+ * middle of nothing. How much larger than the photo all is that is looked at: */
+static const float surrounds[] = {1, 2, 4};
+
+/* Such a picture has as many pixels to a side as the photo, or so many. */
+#define SURROUND_SIDE 640
+#define NOTHING       114
+
+/* The largest face that is found where the photo is looked at so. */
+static weir_status find_face(struct finder *finder, const struct weir_image *photo, float surround,
+                             struct weir_detection *out, bool *out_is_there, struct weir_error *err)
+{
+    const struct weir_detection *found;
+    size_t n;
+    float side = (float)WEIR_MAX(photo->width, photo->height);
+    float scale = WEIR_MIN(WEIR_MAX(side, (float)SURROUND_SIDE) / (side * surround), 1);
+    int width = (int)((float)photo->width * surround * scale),
+        height = (int)((float)photo->height * surround * scale);
+    float left = ((float)width - (float)photo->width * scale) / 2,
+          top = ((float)height - (float)photo->height * scale) / 2;
+    const struct weir_affine map = {{1 / scale, 0, -left / scale, 0, 1 / scale, -top / scale}};
+    struct weir_view view = weir_view_of(photo);
+    WEIR_AUTO(weir_image_fini) struct weir_image wide = {0};
+    WEIR_TRY(weir_image_init(&wide, WEIR_MAX(width, 1), WEIR_MAX(height, 1), photo->channels, err));
+    weir_view_cut(&view, &map, NOTHING, &wide);
+    view = weir_view_of(&wide);
+    WEIR_TRY(finder_find(finder, &view, &found, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        *out = i == 0 || area_of(&found[i]) > area_of(out) ? found[i] : *out;
+    }
+    *out_is_there = n > 0;
+    out->box = (struct weir_box){(out->box.x - left) / scale, (out->box.y - top) / scale,
+                                 out->box.w / scale, out->box.h / scale};
+    for (size_t i = 0; i < WEIR_FACE_POINTS; i++) {
+        out->points[2 * i] = (out->points[2 * i] - left) / scale;
+        out->points[2 * i + 1] = (out->points[2 * i + 1] - top) / scale;
+    }
+    return WEIR_OK;
+}
+
 /* The largest face of the photo, as the stages would cut it; in place of the photo. */
 static weir_status cut_face(const struct adding *adding, struct weir_image *in_out,
                             struct weir_error *err)
 {
     const struct embedder *embedder = adding->embedder;
-    const struct weir_detection *found, *largest = NULL;
+    struct weir_detection largest = {0};
     const struct weir_stage_align *align =
         embedder->finder != NULL
             ? weir_stages_options(embedder->config->chain, &weir_stage_align_kind)
@@ -236,17 +276,16 @@ static weir_status cut_face(const struct adding *adding, struct weir_image *in_o
     const struct weir_view view = weir_view_of(in_out);
     struct weir_image cut = {0};
     struct weir_face face;
-    size_t n;
+    bool is_found = false;
     if (align == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(finder_find(embedder->finder, &view, &found, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        largest = largest == NULL || area_of(&found[i]) > area_of(largest) ? &found[i] : largest;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(surrounds) && !is_found; i++) {
+        WEIR_TRY(find_face(embedder->finder, in_out, surrounds[i], &largest, &is_found, err));
     }
-    adding->set->n_whole += largest == NULL;
-    if (largest != NULL) {
-        WEIR_TRY(stage_align_cut(align, embedder->model, &view, largest, &cut, &face, err));
+    adding->set->n_whole += !is_found;
+    if (is_found) {
+        WEIR_TRY(stage_align_cut(align, embedder->model, &view, &largest, &cut, &face, err));
         weir_image_fini(in_out);
         *in_out = cut;
     }
