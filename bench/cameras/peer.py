@@ -1,11 +1,13 @@
 """Faces in streams the way a script does it: OpenCV reads and aligns, onnxruntime detects and embeds.
 
-peer.py --detector FILE --embedder FILE --people N --seconds S [--naive] URL…
+peer.py --detector FILE --embedder FILE --people N --seconds S [--settle S] [--naive] URL…
 
 --detector  CenterFace (ONNX); its weights are taken out of the graph's inputs, or onnxruntime folds nothing (not with --naive)
 --naive     as first written: the file as it is, one loop over the cameras, onnxruntime's own threads
 
-A thread a camera keeps the newest frame; as many workers as cores detect (640 x 384), align by five points, embed, and compare with N rows.
+A thread a camera keeps the newest frame; as many workers as cores detect (640 x 384), align by five points, embed (colour or grey, as the network
+takes it), and compare with N rows.
+--settle: so long it runs before the tuned way is measured, for what has waited since the cameras were opened.
 Prints one JSON object: frames decided, by camera; CPU seconds; for each frame its number in the picture and when it was decided.
 """
 
@@ -78,7 +80,9 @@ class Pipeline:
         if matrix is None:
             return
         face = cv2.warpAffine(frame, matrix, (112, 112))
-        vector = self.embedder.run(None, {self.embedder_input: cv2.dnn.blobFromImage(face, 1 / 127.5, (112, 112), 127.5, swapRB=True)})[0][0]
+        _, channels, height, width = self.embedder.get_inputs()[0].shape
+        face = cv2.cvtColor(face, cv2.COLOR_BGR2GRAY) if channels == 1 else face
+        vector = self.embedder.run(None, {self.embedder_input: cv2.dnn.blobFromImage(face, 1 / 127.5, (width, height), 127.5, swapRB=channels == 3)})[0][0]
         vector /= numpy.linalg.norm(vector)
         (self.people @ vector).argmax()
 
@@ -139,28 +143,38 @@ def work(pipeline, newest, decided):
         note(decided, camera, frame)
 
 
-def play_tuned(pipeline, cameras, seconds):
+def play_tuned(pipeline, cameras, seconds, settle):
     newest, decided = Newest(), []
     threads = [threading.Thread(target=read, args=(i, camera, newest)) for i, camera in enumerate(cameras)]
     threads += [threading.Thread(target=work, args=(pipeline, newest, decided)) for _ in range(os.cpu_count())]
     for one in threads:
         one.start()
+    time.sleep(settle)  # what has waited since the cameras were opened is over then
+    decided.clear()
+    before, begin = used_s(), time.monotonic()
     time.sleep(seconds)
+    told = {"seconds": time.monotonic() - begin, "cpu_s": used_s() - before, "n_frames": len(decided), "decided": list(decided)}
     newest.end()
     for one in threads:
         one.join()
-    return decided
+    return told
 
 
-def play_naive(pipeline, cameras, seconds):
-    decided, end = [], time.monotonic() + seconds
+def play_naive(pipeline, cameras, seconds, _settle):
+    decided, before, begin = [], used_s(), time.monotonic()
+    end = begin + seconds
     while time.monotonic() < end:
         for number, camera in enumerate(cameras):
             is_there, frame = camera.read()
             if is_there:
                 pipeline.decide(frame)
                 note(decided, number, frame)
-    return decided
+    return {"seconds": time.monotonic() - begin, "cpu_s": used_s() - before, "n_frames": len(decided), "decided": decided}
+
+
+def used_s():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def main():
@@ -170,17 +184,14 @@ def main():
     parser.add_argument("--embedder", required=True)
     parser.add_argument("--people", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=12)
+    parser.add_argument("--settle", type=float, default=6)
     parser.add_argument("--naive", action="store_true")
     given = parser.parse_args()
     if not given.naive:
         cv2.setNumThreads(1)
     pipeline = Pipeline(given)
     cameras = [open_camera(url) for url in given.urls]
-    before, begin = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
-    decided = (play_naive if given.naive else play_tuned)(pipeline, cameras, given.seconds)
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(json.dumps({"seconds": time.monotonic() - begin, "cpu_s": cpu_s, "n_frames": len(decided), "decided": decided}), flush=True)
+    print(json.dumps((play_naive if given.naive else play_tuned)(pipeline, cameras, given.seconds, given.settle)), flush=True)
     os._exit(0)
 
 

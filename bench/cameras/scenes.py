@@ -153,13 +153,45 @@ def visible_part(box, others, pole, size):
     return float(seen.mean())
 
 
-def people_of(draw, faces, photos, size, seconds):
-    names = draw.sample(sorted(faces), len(ROLES))
+def cast_of(draw, faces):
+    """Who passes, and as what: (person, role), in the order of their coming."""
+    return list(zip(draw.sample(sorted(faces), len(ROLES)), ROLES))
+
+
+def cut(picture, box):
+    """What lies in and around a face's box, as the data set shows a face: 92 x 112."""
+    scale_x, scale_y = box[2] / FACE_WIDTH, box[3] / (FACE[3] - FACE[1])
+    left, top = box[0] - FACE[0] * scale_x, box[1] - FACE[1] * scale_y
+    matrix = numpy.array([[1 / scale_x, 0, -left / scale_x], [0, 1 / scale_y, -top / scale_y]], numpy.float32)
+    return cv2.warpAffine(picture, matrix, (92, 112), flags=cv2.INTER_LINEAR)
+
+
+def seen(draw, pictures, photos, mask):
+    """A photo as a camera would see the person, cut out again a little beside: small or large, turned, darker, blurred, with noise, packed."""
+    size = (640, 360)
+    one = Person(draw, 0, "", "", pictures, draw.choice(photos), (1920, 1080), 0, 5)
+    width, time_s, number = draw.uniform(30, 170), draw.uniform(0, 5), draw.randrange(1000)
+    one.at, one.size = lambda _time: (size[0] / 2, size[1] * .42, width), size
+    picture = background_of(draw.choice(photos), size)
+    one.paint(picture, time_s, number, mask)
+    if draw.random() < .16:
+        picture = cv2.blur(picture, (7, 1))
+    noise = numpy.random.default_rng(draw.randrange(1 << 30)).normal(0, 2.5, picture.shape).astype(numpy.int8)
+    picture = cv2.add(picture, noise, dtype=cv2.CV_8U)
+    picture = cv2.imdecode(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, draw.randint(40, 95)])[1], cv2.IMREAD_GRAYSCALE)
+    x, y, w, h = one.box(time_s)
+    size_by, tall_by = 1 + draw.gauss(0, .06), 1 + draw.gauss(0, .04)
+    middle_x, middle_y = x + w / 2 + draw.gauss(0, .04) * w, y + h / 2 + draw.gauss(0, .04) * h
+    w, h = w * size_by, h * size_by * tall_by
+    return cut(picture, (middle_x - w / 2, middle_y - h / 2, w, h))
+
+
+def people_of(draw, cast, faces, photos, size, seconds):
     people = []
-    for number, (name, role) in enumerate(zip(names, ROLES)):
+    for number, (name, role) in enumerate(cast):
         pictures = faces[name] if role == "unknown" else faces[name][N_GALLERY:]
         length_s = draw.uniform(3.5, 6)
-        begin_s = number * (seconds - 6) / (len(ROLES) - 1)
+        begin_s = number * (seconds - 6) / (len(cast) - 1)
         people.append(Person(draw, number, name, role, pictures, draw.choice(photos), size, begin_s, length_s))
     return people
 
@@ -193,13 +225,13 @@ def encoder(path, size, rate):
                              "libx264", "-preset", "veryfast", "-b:v", "4M", "-bf", "0", "-g", str(2 * rate), "-pix_fmt", "yuv420p", path], stdin=subprocess.PIPE)
 
 
-def write(out, faces, photos, seed, width=1280, seconds=20, rate=10):
-    """Make a clip; its folder's files are as the text at the top says. Returns the passages."""
+def write(out, faces, photos, seed, width=1280, seconds=20, rate=10, cast=None):
+    """Make a clip; its folder's files are as the text at the top says. cast: as of cast_of, which draws it else. Returns the passages."""
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     draw = random.Random(seed)
     size = (width, width * 9 // 16)
-    people = people_of(draw, faces, photos, size, seconds)
+    people = people_of(draw, cast or cast_of(draw, faces), faces, photos, size, seconds)
     background = background_of(draw.choice(photos), size)
     pole = (int(size[0] * .62), int(size[0] * .62 + 50 * width / 1920))
     noise = numpy.random.default_rng(seed).normal(0, 2.5, (5, size[1], size[0], 3)).astype(numpy.int8)
