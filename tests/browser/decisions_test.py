@@ -420,7 +420,6 @@ class CameraTest(WithPage):
         page.until(lambda: page.js("return document.fullscreenElement?.dataset.camera") == "lobby", "it alone")
         page.press("f")
         page.until(lambda: page.js("return document.fullscreenElement === null"), "all of them")
-        page.js("document.activeElement.blur()")
         page.press(" ")
         page.has_text(self.tile("door-1"), "Held")
         page.button("Held")

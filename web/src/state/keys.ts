@@ -14,11 +14,11 @@ export function onKeys(listener: OnKey): () => void {
     }
 }
 
-/** Space and Enter press what has the focus; letters move in a list of choices. */
+/** Space and Enter press what has the focus, a link only Enter; letters move in a list of choices. */
 function isTaken(event: KeyboardEvent): boolean {
     const at = document.activeElement
     const isTyped = at?.closest('input, textarea, select, [contenteditable]')
-    const isPressed = (event.key === ' ' || event.key === 'Enter') && at?.closest('button, a, summary, [role=log]')
+    const isPressed = (event.key === ' ' || event.key === 'Enter') && at?.closest(`button, summary, [role=log]${event.key === 'Enter' ? ', a' : ''}`)
     return Boolean(isTyped || isPressed || document.querySelector('dialog[open]'))
 }
 
