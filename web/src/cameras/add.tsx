@@ -1,10 +1,10 @@
 /** A camera more, and another secret for one: forms that change the document of its ION, which the server is asked about before. */
 import { useState } from 'preact/hooks'
-import type { AppliedIon, Ion, Secret } from '../api'
+import type { AppliedIon, Camera, Ion, Secret } from '../api'
 import { Effects } from '../components/builder_panels'
 import { FormDialog, Refusal, useSending } from '../components/form'
 import { toast } from '../components/toast'
-import { cameraHref, cameras, type Camera } from '../state/cameras'
+import { cameraHref, cameras } from '../state/cameras'
 import { usePlan, type Checked } from '../state/draft'
 import { call, get, getAll, segment, send } from '../state/http'
 import { appliedForm, asIonDoc, type IonDoc } from '../state/ion_doc'

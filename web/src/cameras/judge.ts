@@ -1,7 +1,7 @@
 /** How a camera is, in words of the page, and which of them needs somebody first. Pure. */
 import { ago, clockTime, counted, duration, fixed, millis, short } from '../format'
 import type { Tone } from '../components/state'
-import type { Camera } from '../state/cameras'
+import type { Camera } from '../api'
 
 export interface Judgement {
     rank: number // the least first

@@ -4,9 +4,8 @@
  * while the page is held.
  */
 import { signal } from '@preact/signals'
-import type { LivePicture } from '../api'
 import { ApiError, DRAFT, get, segment } from '../state/http'
-import type { Camera } from '../state/cameras'
+import type { Camera, LivePicture } from '../api'
 
 export interface Picture extends Omit<LivePicture, 'picture'> {
     url: string | null

@@ -1,9 +1,10 @@
 /** The same as a table: figures of each camera beside each other. */
+import type { Camera } from '../api'
 import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { Ago, Owner } from '../components/basics'
 import { fixed, millis, NONE, short } from '../format'
-import { cameraHref, type Camera } from '../state/cameras'
+import { cameraHref } from '../state/cameras'
 import { href } from '../state/route'
 import { rateOf, shareOf, type Judge } from './judge'
 

@@ -1,7 +1,7 @@
 /** Tiles of one page, the worst first; all others as a line of names with their state. */
 import type { RefObject } from 'preact'
 import { State } from '../components/state'
-import type { Camera } from '../state/cameras'
+import type { Camera } from '../api'
 import { hrefWith, param } from '../state/route'
 import type { Judge } from './judge'
 import { Tile } from './tile'
