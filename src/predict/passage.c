@@ -29,7 +29,6 @@ struct going {
     size_t n_named, named_cap;
     struct decision_refusal refused[REFUSALS_MAX];
     double embedding_worth; /**< The worth of the frame that the kept embedding is of. */
-    double embedding_worth; /**< The kept embedding's frame's. */
     bool is_decided, is_over, is_due;
 };
 
@@ -81,10 +80,8 @@ static void going_destroy(struct going *going)
         free(going->named[i].name);
     }
     free(going->named);
-
     free(going->told.embedding);
     film_fini(&going->told.film);
-    free(going->told.embedding);
     free(going);
 }
 
@@ -94,7 +91,6 @@ static struct going *going_create(struct passages *passages, const struct camera
     struct going *going = weir_xalloc(sizeof *going);
     *going = (struct going){
         .told = {.first_ms = time_ms, .brightness = NAN, .best = {.score = NAN, .threshold = NAN}},
-        .embedding_worth = -1,
         .embedding_worth = -1};
     film_init(&going->told.film);
     (void)snprintf(going->told.id, sizeof going->told.id, "%" PRId64 "-%" PRIu64, time_ms,

@@ -62,9 +62,6 @@ struct passage {
     float *embedding; /**< The best frame's that has one, dim floats; NULL: none has. */
     size_t dim;
     char embedder[WEIR_SHA256_TEXT_BYTES]; /**< The blob of the model that made it. */
-    float *embedding; /**< The best frame's that has one, dim floats; NULL: none has. */
-    size_t dim;
-    char embedder[WEIR_SHA256_TEXT_BYTES]; /**< The blob of the model that made it. */
     const struct decision_refusal *refused;
     size_t n_refused;
     struct visitor visitor;     /**< Nobody is known: did the same person come before? */
