@@ -251,7 +251,6 @@ END_TEST
 
 WEIR_TEST_MAIN("profile", a_trace_counts_the_multiply_adds_of_the_graph,
                operations_of_a_thread_follow_each_other_inside_the_step,
-               a_thread_alone_does_little_but_operations,
-               what_has_no_room_is_counted,
+               a_thread_alone_does_little_but_operations, what_has_no_room_is_counted,
                the_peak_is_that_of_the_best_window_in_which_no_processor_was_missing,
                the_peak_is_more_than_plain_c_can_do_and_less_than_any_processor)
