@@ -21,9 +21,10 @@ struct serving *serving_create(const struct serving_parts *parts, const struct l
                                 .gallery = parts->gallery,
                                 .finder = parts->finder,
                                 .stages = parts->stages,
-                                .model_version = parts->model != NULL
-                                                     ? parts->model->version
-                                                     : finder_name(parts->finder)->version,
+                                .model_version = parts->model != NULL ? parts->model->version
+                                                 : parts->finder != NULL
+                                                     ? finder_name(parts->finder)->version
+                                                     : 0,
                                 .revision = revision,
                                 .list_revision = list_revision};
     atomic_init(&serving->n_refs, 1);
