@@ -109,10 +109,11 @@ class Demo(unittest.TestCase):
         last = server.get("/decisions?ion=building-security&limit=1")["items"][0]
         self.assertIn(last["threshold"], (told["threshold"], told["deny_threshold"]))
         document = dict(ion["document"], name="other")
-        document["pipelines"][1]["gallery"]["impostors"] = "nobody"
+        place, entrance = next((i, one) for i, one in enumerate(document["pipelines"]) if one["name"] == "entrance")
+        entrance["gallery"]["impostors"] = "nobody"
         with self.assertRaises(harness.HttpError) as refused:
             server.post("/ions", document)
-        self.assertIn('$.pipelines[1].gallery.impostors: there is no dataset "nobody": create it first',
+        self.assertIn(f'$.pipelines[{place}].gallery.impostors: there is no dataset "nobody": create it first',
                       refused.exception.error["message"])
 
     @staticmethod
