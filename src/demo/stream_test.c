@@ -129,14 +129,14 @@ END_TEST
 
 START_TEST(who_does_not_know_the_login_sees_nothing)
 {
-    struct demo_streams *streams = open_streams("ada:se:cret");
+    struct demo_streams *streams = open_streams("ada:se:crets");
     struct weir_rtsp *rtsp = NULL;
     ck_assert_int_eq(watch("door-1", NULL, NULL, &rtsp), WEIR_ERR_UNAUTH);
-    ck_assert_int_eq(watch("door-1", "ada", "se:cre", &rtsp), WEIR_ERR_UNAUTH);
-    ck_assert_int_eq(watch("door-1", "ada", "se:cret2", &rtsp), WEIR_ERR_UNAUTH);
-    ck_assert_int_eq(watch("door-9", "ada", "se:cret", &rtsp), WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(watch("door-1", "ada", "se:cret", &rtsp), WEIR_ERR_UNAUTH);
+    ck_assert_int_eq(watch("door-1", "ada", "se:crets2", &rtsp), WEIR_ERR_UNAUTH);
+    ck_assert_int_eq(watch("door-9", "ada", "se:crets", &rtsp), WEIR_ERR_NOT_FOUND);
     ck_assert_uint_eq(demo_streams_watchers(streams, 0), 0);
-    ck_assert_msg(watch("door-1", "ada", "se:cret", &rtsp) == WEIR_OK, "%s", err.message);
+    ck_assert_msg(watch("door-1", "ada", "se:crets", &rtsp) == WEIR_OK, "%s", err.message);
     weir_rtsp_close(rtsp);
     demo_streams_close(streams);
     const struct demo_streams_options options = {
