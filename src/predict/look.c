@@ -90,14 +90,11 @@ static void photo_fini(struct photo *photo)
 
 static void compare(const struct gallery *gallery, const float *embedding, struct nearest *nearest)
 {
-    float *scores = weir_xalloc((gallery->n_persons + 1) * sizeof *scores);
-    match_each(&gallery->templates, embedding, gallery->n_persons, scores);
-    for (size_t i = 0; i < gallery->n_persons; i++) {
-        if (isfinite(scores[i])) {
-            nearest_add(nearest, gallery->persons[i], (double)scores[i]);
-        }
+    struct match found[KEPT];
+    size_t n = match_nearest(&gallery->templates, embedding, KEPT, found);
+    for (size_t i = 0; i < n; i++) {
+        nearest_add(nearest, gallery->persons[found[i].person], found[i].score);
     }
-    free(scores);
 }
 
 static json_t *nearest_to_json(const struct nearest *nearest, const char *without)
