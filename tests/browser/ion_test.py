@@ -213,6 +213,7 @@ class EnrolTest(WithPage):
         self.assertEqual(self.changes(), [], "nothing is kept before")
         self.may_fail_requests = True
         state.faults["/api/v1/ions/building-security/members/noor"] = (403, "FORBIDDEN", "mia may not list people")
+        page.until(lambda: not page.button("Enrol noor").get_attribute("disabled"), "a look by replicas")
         page.button("Enrol noor").click()
         page.has_text('[role="alert"]', "mia may not list people")
         state.faults.clear()
