@@ -91,6 +91,7 @@ END_TEST
 START_TEST(kinds_keep_their_names_and_order)
 {
     static const char *const names[] = {"decisions",
+                                        "orders",
                                         "events",
                                         "audit",
                                         "accesses",

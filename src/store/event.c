@@ -38,7 +38,7 @@ const struct weir_resource weir_setting_resource =
 const struct weir_noun weir_noun_event = {
     "events", .project = "project",
     .rules = {WEIR_RULE("events", "What happened, in sentences", "The oldest go first.", 20,
-                        {WEIR_DAYS(90), WEIR_MB(100)}, 420, 9, .by = WEIR_ROWS_NUMBERED,
+                        {WEIR_DAYS(90), WEIR_MB(80)}, 420, 9, .by = WEIR_ROWS_NUMBERED,
                         .time = "time_ms", .where = WEIR_TRAIL_SQL " = 0"),
               WEIR_RULE("audit", "What admins did to users and tokens", "The oldest go first.", 30,
                         {WEIR_DAYS(730), WEIR_MB(30)}, 420, 9, .by = WEIR_ROWS_NUMBERED,

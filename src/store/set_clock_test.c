@@ -59,6 +59,11 @@ static const char *const stay[] = {
     "backlog_ms",
     /* what was at a time */
     "decision_totals.last_ms",
+    "camera_minutes.last_ms",
+    "pipeline_detectors.since_ms",
+    "door_orders.sent_ms",
+    "door_orders.valid_until_ms",
+    "door_orders.answered_ms",
     "time_ms",
     /* counted with in another way (set_clock.c) */
     "sweeps.pauses_ms",

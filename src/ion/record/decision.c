@@ -78,7 +78,7 @@ const struct weir_noun weir_noun_decision = {
 const struct weir_noun weir_noun_health_report = {
     "health_reports", WEIR_OF(ion, ions, name),
     .rules = {WEIR_RULE("health-reports", "What the replicas' monitors found",
-                        "The oldest go first.", 80, {WEIR_DAYS(30), WEIR_MB(100)}, 1200, 7,
+                        "The oldest go first.", 80, {WEIR_DAYS(30), WEIR_MB(80)}, 1200, 7,
                         .is_of_project = true, .by = WEIR_ROWS_NUMBERED, .time = "time_ms")},
     .captured = WEIR_CAPTURED("health-reports", 100, .resource = &weir_health_report_resource,
                               .by = "ion", .time = "time_ms")};

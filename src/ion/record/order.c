@@ -31,7 +31,7 @@ const struct weir_resource weir_door_order_resource =
 const struct weir_noun weir_noun_door_order = {
     "door_orders", WEIR_OF(ion, ions, name),
     .rules = {WEIR_RULE("orders", "What doors were told, one row each", "The oldest go first.", 15,
-                        {WEIR_DAYS(30), WEIR_MB(200)}, 450, 8, .is_of_project = true,
+                        {WEIR_DAYS(30), WEIR_MB(40)}, 450, 8, .is_of_project = true,
                         .by = WEIR_ROWS_NUMBERED, .time = "sent_ms")},
     .captured = WEIR_CAPTURED("orders", 115, .resource = &weir_door_order_resource, .by = "ion",
                               .time = "sent_ms")};
