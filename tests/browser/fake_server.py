@@ -508,7 +508,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        for part in (fake_camera, fake_lineage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
+        for part in (fake_camera, fake_passage, fake_lineage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
             found = part.find(state, path, parts, query)
             if found is not None:
                 return found
