@@ -6,7 +6,7 @@
  * `path`.tail, each a file that is named by the position of its first byte. Of them the oldest goes when
  * the others are enough. So there are always the first 7/8 of the bound, less a line, and of the end 1/32 of
  * it at least and 1/8 at most, with the times of the lines: never more than the bound on disk. A part ends behind a line, unless one is
- * longer than 64 KiB or 1/96 of the bound. A stream whose first byte is left out has no beginning, only an end.
+ * longer than 64 KiB or 1/96 of the bound. A stream without its first byte has no beginning, only an end.
  *
  *     struct weir_rolling file;
  *     WEIR_TRY(weir_rolling_open(&file, "job.log", 64 << 20, &err));

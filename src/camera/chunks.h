@@ -10,8 +10,8 @@
 struct camera_chunks {
     enum { CHUNKS_SIZE, CHUNKS_EXTENSION, CHUNKS_DATA, CHUNKS_END, CHUNKS_TRAILER } state;
 
-    size_t n_left;   /**< Of the chunk. */
-    size_t n_digits; /**< Of the size; behind the last chunk, characters of the trailer's line. */
+    size_t n_left;   /**< Bytes of the chunk to come. */
+    size_t n_digits; /**< The size's, so far; behind the last chunk, the trailer line's. */
     bool is_over;    /**< The body is whole: what comes is left. */
 };
 

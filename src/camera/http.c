@@ -104,7 +104,7 @@ static weir_status fill(struct camera_http *http, int64_t deadline_ms, struct we
     return take_in(http, bytes, (size_t)n, err);
 }
 
-/* The head has been used. Of a body in chunks, what came behind it is not what it says. */
+/* The head has been used. What came behind it is not yet what a body in chunks says. */
 static weir_status begin_body(struct camera_http *http, size_t n_head, struct weir_error *err)
 {
     http->is_answered = true;

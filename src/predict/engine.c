@@ -15,7 +15,7 @@ struct engine {
     struct engine_config config;
     pthread_t thread;
     struct frame none; /**< Stands for a frame while none comes. */
-    int64_t revision;  /**< Of the last serving. */
+    int64_t revision;  /**< The last serving's. */
     struct passages *passages;
     struct weir_complaint damaged; /**< Frames. */
 };

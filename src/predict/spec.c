@@ -58,7 +58,7 @@ static void fill_secret(void *context, const struct weir_endpoint_secret *secret
     }
 }
 
-/* Of an endpoint, and of the objects in its lists. */
+/* The endpoint's own, and those of the objects in its lists. */
 static void forget_names(json_t *endpoint)
 {
     json_t *list, *item;

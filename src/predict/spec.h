@@ -43,8 +43,8 @@ struct predict_spec {
     /** Not of the file: folder of programs of doors; NULL: WEIR_DOOR_PROGRAMS. */
     char *door_programs;
     int64_t health_window, health_interval_ms, health_frozen_after_ms;
-    json_t *
-        document; /**< Options that are JSON lie in it, such as the cameras of a source of video. */
+    /** Options that are JSON lie in it, such as the cameras of a source of video. */
+    json_t *document;
 };
 
 /** Read the file; text lives in the arena. @return INVALID with the place of what is wrong; there is nothing to free then. */

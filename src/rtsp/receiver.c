@@ -58,7 +58,7 @@ static uint8_t *put_u32(uint8_t *at, uint32_t value)
     return at + sizeof bytes;
 }
 
-/* Of 256, how many were lost since the last report. */
+/* How many of 256 were lost since the last report. */
 static uint32_t lost_share(struct rtsp_receiver *receiver, uint32_t n_expected)
 {
     uint32_t n_wanted = n_expected - receiver->n_expected_before;

@@ -1497,7 +1497,7 @@ export interface ModelVersion {
     deleted_ms: Time | null // When it was deleted; its row stays for what names it (ms)
     deployments?: string[] | null // Where it has a share, or is the mirror
     description: string | null // What it is
-    /** Of a push: what a stage detect takes its outputs for, and why; null: for none that it knows */
+    /** What a stage detect takes the pushed model's outputs for, and why; null: for none that it knows */
     detector?: string | null
     executor?: string | null // What runs it, by its signature
     golden: string | null // SHA-256 of the file of requests and answers that it is checked with before it takes traffic

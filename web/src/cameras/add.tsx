@@ -37,7 +37,7 @@ async function apply(ion: string, change: (doc: IonDoc) => IonDoc): Promise<void
 }
 
 interface Chosen {
-    name: string // of a secret of the project; '': none; NEW: one that is made
+    name: string // the secret's, in the project; '': none; NEW: one that is made
     made: string
     value: string
 }

@@ -24,7 +24,7 @@ export const pipelinesOf = (doc: IonDoc): { pipeline: string; kind: string }[] =
 export interface NewCamera {
     address: string // without a password
     name: string
-    secret: string // of the project; '': none
+    secret: string // its name in the project; '': none
 }
 
 const OPTION = 'password='

@@ -15,7 +15,7 @@ export interface Judgement {
 export type Judge = (camera: Camera, seenMs?: number) => Judgement
 
 const REPORT_MS = 30_000 // a replica that was silent for longer proves nothing
-const FRESH_MS = 30_000 // of a decision
+const FRESH_MS = 30_000 // so long a decision is news
 const HEALTH: Record<string, string> = { dark: 'too dark', black: 'too dark', clock: 'wrong clock' }
 
 /** The words of what is wrong with its picture: "too dark, blurred". */
@@ -122,5 +122,5 @@ export const rateOf = (camera: Camera): string => `${fixed(camera.state === 'los
 /** The share of unknown people, in 30 min: "12 %"; '': nothing was decided. */
 export const shareOf = (camera: Camera): string => (camera.n_decided ? `${Math.round((100 * camera.n_unknown) / camera.n_decided)} %` : '')
 
-/** What it answered is about who we are: another password helps. */
+/** It refuses our name or password: another password helps. */
 export const wantsSecret = (camera: Camera): boolean => ['rtsp', 'mjpeg'].includes(camera.kind) && /40[13]|password|secret|unauthori|credential|denied/i.test(`${camera.error ?? ''} ${camera.cure ?? ''}`)

@@ -20,7 +20,7 @@ const WAIT_S = 1 // for the next one; while none comes nobody is kept waiting fo
 
 export const isHeld = signal(false)
 
-/** Nothing is asked for, whoever looks. */
+/** Nothing is asked for. */
 const isQuiet = () => document.hidden || isHeld.peek()
 
 export class Feed {

@@ -1,4 +1,4 @@
-/** Who came last, through all doors that are shown: as it comes, and held still on demand. */
+/** The people that came last, through all doors that are shown: as it comes, and held still on demand. */
 import { useEffect, useMemo } from 'preact/hooks'
 import { Panel } from '../components/basics'
 import { Face } from '../components/face'

@@ -14,14 +14,14 @@ import { APPLY, ChooseSecret } from './add'
 import { givesPictures, periodOf, rateOf, shareOf, wantsSecret, type Judge, type Judgement } from './judge'
 import { isHeld, unwatch, watch, type Feed, type Picture } from './live'
 
-const TOP = 0.14 // of the picture: a label above a box that begins higher would leave it
+const TOP = 0.14 // a share of the picture: a label above a box that begins higher would leave it
 const RIGHT = 0.62
-const RATE_LOW = 0.7 // of what is expected
+const RATE_LOW = 0.7 // a share of what is expected
 
 const percent = (part: number) => `${Math.max(0, Math.min(1, part)) * 100}%`
 const toneOf = (box: Box): Tone => (box.barred ? 'bad' : (VERDICTS[box.verdict ?? '']?.tone ?? 'plain'))
 
-/** "milo 0.88", "nobody known 0.31", "emil 0.92, barred"; of who hides faces, the verdict. */
+/** "milo 0.88", "nobody known 0.31", "emil 0.92, barred"; where faces are hidden, the verdict. */
 function wordsOf(box: Box, isHidden: boolean): string {
     const verdict = VERDICTS[box.verdict ?? '']?.label ?? ''
     const who = isHidden || (box.name === null && box.verdict !== 'unknown') ? verdict : (box.name ?? 'nobody known')

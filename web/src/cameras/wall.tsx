@@ -8,7 +8,7 @@ import { Tile } from './tile'
 
 const FAST_MS = 500
 const SLOW_MS = 1000
-const FAST_TILES = 9 // of more each has its picture once a second
+const FAST_TILES = 9 // with more tiles each has its picture once a second
 
 export function Wall({ host, found, of, size, isHidden }: { host: RefObject<HTMLDivElement | null>; found: readonly Camera[]; of: Judge; size: number; isHidden: boolean }) {
     const pages = Math.ceil(found.length / size)

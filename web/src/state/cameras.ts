@@ -4,7 +4,7 @@ import { getAll } from './http'
 import { Resource } from './resource'
 import { href, type Query } from './route'
 
-const PAGES = 5 // of 200
+const PAGES = 5 // 200 cameras each
 
 export const cameras = new Resource<Camera[]>(() => getAll<Camera>('/cameras', { limit: 200 }, PAGES))
 
