@@ -1,5 +1,5 @@
 /**
- * Connections: what joins an ION's prediction pipelines to the outside: the source of each, its sinks and doors, and the server, as its replicas
+ * Endpoints: what joins an ION's prediction pipelines to the outside: the source of each, its sinks and doors, and the server, as its replicas
  * reported last (ion/replica.h): is it connected, since when, and the last error.
  */
 #ifndef WEIR_ION_SOURCE_H

@@ -436,7 +436,7 @@ class AccessTest(WithPage):
         self.assertEqual(page.focused(), "IONs", "the first control of the content: where it is")
         outline = page.js("return getComputedStyle(document.activeElement).outlineStyle")
         self.assertEqual(outline, "solid", "the focus must be seen")
-        for expected in ("default", "Live · last 5 min", "Roll back…", "Train now", "More acts of building-security", "Live graph", "Health", "Decisions", "Review", "Snapshots", "Allow and deny", "Builder", "Document",
+        for expected in ("default", "Live · last 5 min", "Roll back…", "Train now", "More acts of building-security", "Live graph", "Health", "Decisions", "Passages", "Review", "Snapshots", "Allow and deny", "Builder", "Document",
                          "Approve version 3", "Reject version 3"):
             page.press(Keys.TAB)
             self.assertTrue(page.focused().startswith(expected), f"{page.focused()}, and not {expected}")

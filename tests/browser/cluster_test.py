@@ -140,7 +140,7 @@ class PeopleTest(WithPage):
         page.go("people?who=mara")
         page.button("Change role").click()
         page.js("const s = document.querySelector('dialog select'); s.value = 'operator'; s.dispatchEvent(new Event('change', {bubbles: true}))")
-        page.has_text("dialog", "Gains: read jobs, cancel jobs, operate nodes")
+        page.has_text("dialog", "Gains: read jobs, read decisions, cancel jobs, operate nodes")
         page.button("Make it operator", "dialog").click()
         page.until(lambda: self.state.users[1]["role"] == "operator", "the role")
         page.has_text("#person-title", "mara")

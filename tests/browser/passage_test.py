@@ -30,7 +30,7 @@ class PassageTest(WithPage):
         self.assertEqual(page.js("return [...document.querySelectorAll('.film input')].map((one, i) => one.checked ? i : -1).filter((i) => i >= 0)"), [5, 7, 8], "the best are to be enrolled")
         self.assertEqual(len(page.all(".chart circle")) // 2, 3, "circles are frames that name her; it is drawn for two widths")
         self.assertEqual(len(page.all(".n-of-m .tone-good")), 3)
-        page.has_text("main", "3 of the last 5 frames that count name rosa: decided after 4 s.")
+        page.has_text("main", "3 of the last 5 frames that count name rosa: decided after 4.0 s.")
         page.has_text(".near", "0.71")
         page.has_text("main", "ines comes next, 0.23 away.")
         page.has_text("main", "after 71 ms")
@@ -68,7 +68,7 @@ class PassageTest(WithPage):
     def test_what_was_refused_says_how_many_counted_and_what_was_missing_and_a_silent_door_is_red(self):
         page = self.page
         self.open(905)
-        page.has_text("main", "4 frames count, in 2 s. 0 of the last 4 name one person: 3 more had to. The nearest, lena, has 0.55; 0.87 is needed. Of 8 frames these were not compared: 2 too dark.")
+        page.has_text("main", "4 frames count, in 2.5 s. 0 of the last 4 name one person: 3 more had to. The nearest, lena, has 0.55; 0.87 is needed. Of 8 frames these were not compared: 2 too dark.")
         self.assertEqual(page.all(".chart circle"), [], "no frame names anybody")
         self.open(904)
         page.has_text("main", "None of 6 frames could be compared with anybody. Of 6 frames these were not compared: 4 too dark.")

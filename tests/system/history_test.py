@@ -202,14 +202,14 @@ KNOWN = {"/runs": "run-1", "/ions": "door", "/datasets": "faces", "/projects": "
 FILTERS = {
     "node": ["n"], "model": ["none"], "ion": ["door", "none"], "project": ["default", "none"], "name": ["past", "none"], "view": ["all"],
     "kind": ["past", "train", "command", "gpu", "job_failed", "disk_filling", "nan", "low_score", "number", "wrong", "none"],
-    "state": ["SUCCEEDED", "FAILED", "PENDING", "open", "resolved", "ok", "sent", "pending", "none"], "status": ["FINISHED", "FAILED"],
+    "state": ["SUCCEEDED", "FAILED", "PENDING", "done", "open", "resolved", "ok", "sent", "pending", "none"], "status": ["FINISHED", "FAILED"],
     "filter": ["metrics.past.loss > 99999999", "name = 'past'"], "order": ["metrics.past.loss", "name", "start_ms"], "job": ["none"],
     "experiment": ["0", "none"], "columns": ["metrics.past.loss"], "metric": ["past.loss"],
     "link": ["training-entrance", "none"], "version": ["1", "none"], "pipeline": ["entrance", "none"], "camera": ["c", "none"],
     "verdict": ["grant", "deny"], "person": ["p7", "none"], "label": ["none"], "since": ["2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"],
     "until": ["2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"], "decided": ["none"], "truth": ["none"], "deployment": ["none", "other"],
     "subject": ["job/past", "none"], "topic": ["jobs", "audit", "models"], "severity": ["info", "warning", "error", "critical"],
-    "actor": ["admin", "none"], "receiver": ["r", "none"], "rule": ["none"], "alert": ["past-1", "none"], "event": ["raised", "ended"], "skip": ["100"],
+    "actor": ["admin", "none"], "receiver": ["r", "none"], "rule": ["none"], "alert": ["past-1", "none"], "event": ["raised", "ended"], "skip": ["100"], "q": ["door", "none"], "door": ["door-1", "none"],
 }
 
 

@@ -131,7 +131,7 @@ class Kinds(unittest.TestCase):
         nouns = re.search(r"Nouns: (.*?)\n\n", self.said("help", "get"), re.S)[1]
         plain, of = nouns.split(";")
         for noun in plain.split():
-            word = "role" if noun == "roles" else noun  # roles: what each may
+            word = {"roles": "role", "sources": "endpoint"}.get(noun, noun)  # roles: what each may; sources: kinds of them
             self.assertRegex(self.said("explain", word), r"(?m)^(id|name|seq) +(string|integer) ", noun)
             self.assertRegex(self.said("get", noun), r"^[A-Z]+ ", noun)
         for noun in re.findall(r"([a-z-]+) [A-Z]+\b", of.split(":", 1)[-1]):

@@ -446,23 +446,6 @@ export interface ComparisonOfRun {
     why: string | null // Why there is none, and how to get one
 }
 
-/** GET /sources */
-export interface Connection {
-    error: string | null // The last error, also of one that is connected again
-    id: string // ION:PIPELINE:REPLICA:NUMBER
-    ion: string // ION
-    kind: string | null // Its kind
-    n_refused: number // Decisions that it refused
-    n_taken: number // Decisions that it took, or frames that it gave, since the replica started
-    name: string | null // A door's name, else the kind
-    pipeline: string // Pipeline
-    replica: string | null // Replica that reports it
-    reported_ms: Time | null // When its replica reported last (ms)
-    role: string // source, sink, door or server
-    since_ms: Time | null // When that began (ms)
-    state: string // connected; lost; unknown, if its replica does not report
-}
-
 /** GET /datasets, GET /datasets/{name} */
 export interface Dataset {
     created_by: string | null // Who made it
@@ -842,6 +825,23 @@ export interface Effect {
     link: string | null // Link that it is about
     pipeline: string | null // Pipeline that it is about
     text: string // In a sentence
+}
+
+/** GET /sources */
+export interface Endpoint {
+    error: string | null // The last error, also of one that is connected again
+    id: string // ION:PIPELINE:REPLICA:NUMBER
+    ion: string // ION
+    kind: string | null // Its kind
+    n_refused: number // Decisions that it refused
+    n_taken: number // Decisions that it took, or frames that it gave, since the replica started
+    name: string | null // A door's name, else the kind
+    pipeline: string // Pipeline
+    replica: string | null // Replica that reports it
+    reported_ms: Time | null // When its replica reported last (ms)
+    role: string // source, sink, door or server
+    since_ms: Time | null // When that began (ms)
+    state: string // connected; lost; unknown, if its replica does not report
 }
 
 export interface ErrorBody {

@@ -115,7 +115,7 @@ const struct cli_noun cli_nouns[] = {
      NULL},
     {"cameras", "camera", &weir_ion_camera_resource, API "cameras", NULL, NULL, NULL, "name",
      "ion pipeline name state kind mode project replica", 1000, NULL},
-    {"sources", "source", &weir_ion_source_resource, API "sources", NULL, NULL, NULL, "id",
+    {"sources", "endpoint", &weir_ion_source_resource, API "sources", NULL, NULL, NULL, "id",
      "ion pipeline replica role name kind state", 0, NULL},
     /* parts of something: the path needs its name */
     {"versions", "version", &weir_model_version_resource, API "models/{}/versions", NULL, NULL,

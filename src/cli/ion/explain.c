@@ -3,7 +3,6 @@
 #include "cli/core/document.h"
 #include "cli/core/noun.h"
 #include "cli/core/verb.h"
-#include "ion/source.h"
 
 #include <string.h>
 
@@ -289,8 +288,8 @@ static weir_status explain_word(struct cli_call *call, const char *meaning, stru
 static weir_status run_explain(struct cli_call *call, struct weir_error *err)
 {
     const struct cli_noun *noun = cli_noun_find(call->words[0]);
-    if (noun != NULL && noun->record == &weir_ion_source_resource) {
-        noun = NULL; /* the kinds of sources are meant */
+    if (strcmp(call->words[0], "sources") == 0) {
+        noun = NULL; /* their kinds are meant */
     }
     const char *meaning =
         call->n_words == 1 ? cli_document_meaning(call->arena, call->words[0]) : NULL;

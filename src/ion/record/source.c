@@ -25,7 +25,7 @@ static const struct weir_field source_fields[] = {
 // clang-format on
 
 const struct weir_resource weir_ion_source_resource =
-    WEIR_RESOURCE("connection", "connections", weir_ion_source, source_fields);
+    WEIR_RESOURCE("endpoint", "endpoints", weir_ion_source, source_fields);
 
 /** The list as it grows, and what its rows are of. */
 struct listing {

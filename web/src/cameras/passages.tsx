@@ -63,7 +63,7 @@ export function Passages({ all, isHidden, isHeld, onHold }: { all: readonly Came
                                     <Face decision={one} size="small" />
                                 )}
                                 <span class="whom">
-                                    {!isHidden && <b class="clip">{whoOf(one)}</b>}
+                                    {!isHidden && <b class="clip">{one.verdict === 'unknown' ? 'nobody' : whoOf(one)}</b>}
                                     <small class="muted clip">{one.camera}</small>
                                 </span>
                                 <span class="how small">

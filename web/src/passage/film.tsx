@@ -4,7 +4,7 @@ import type { Decision } from '../api'
 import { Shot } from '../components/face'
 import { Icon } from '../components/icon'
 import { Glyph, VERDICTS } from '../components/state'
-import { clockTime, counted, duration, fixed, millis } from '../format'
+import { clockTime, counted, fixed, millis } from '../format'
 import { framesOf, toldOf, type FilmFrame } from '../state/film'
 import { whoOf } from '../state/finding'
 import { segment } from '../state/http'
@@ -96,7 +96,7 @@ export function Film(props: { decision: Decision; at: number; chosen: ReadonlySe
             <header class="panel-head">
                 <h2 id="film-title">What the camera saw</h2>
                 <span class="window">
-                    {decision.camera} · {duration(millis(told.last) - millis(told.first))} · {counted(told.n_frames, 'frame with a face', 'frames with a face')}
+                    {decision.camera} · {fixed((millis(told.last) - millis(told.first)) / 1000, 1)} s · {counted(told.n_frames, 'frame with a face', 'frames with a face')}
                 </span>
             </header>
             <div class="panel-body">

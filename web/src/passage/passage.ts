@@ -1,6 +1,6 @@
 /** A passage as its decision tells it: frames in time, the nearest people, the rule, and how often an unknown person came. Pure. */
 import type { Decision, Time } from '../api'
-import { counted, duration, fixed, millis } from '../format'
+import { counted, fixed, millis } from '../format'
 import { toldOf, type FilmFrame, type Near, type Told } from '../state/film'
 import type { Opt } from '../types'
 
@@ -26,7 +26,7 @@ export function ruleText(decision: Decision, told: Told): string {
     if (n_counted === 0) {
         return `None of ${counted(n_frames, 'frame')} could be compared with anybody.${not}`
     }
-    const after = duration(millis(told.last) - millis(told.first))
+    const after = `${fixed((millis(told.last) - millis(told.first)) / 1000, 1)} s`
     if (decision.verdict !== 'unknown') {
         return `${n_named} of the last ${looked} frames that count name ${decision.person ?? decision.label ?? 'it'}: decided after ${after}.${not}`
     }
