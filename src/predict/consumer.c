@@ -48,6 +48,11 @@ static void count(struct consumer *consumer, size_t n_taken, size_t n_refused)
     atomic_fetch_add(&consumer->n_refused, (int64_t)n_refused);
 }
 
+static bool is_server(const struct consumer *consumer)
+{
+    return consumer->config.ops->identity == NULL;
+}
+
 /* Half of them next time; one alone is set aside, and then all are given together again. */
 static weir_status take_refusal(struct consumer *consumer, size_t n, struct weir_error *err)
 {
@@ -56,7 +61,7 @@ static weir_status take_refusal(struct consumer *consumer, size_t n, struct weir
         return WEIR_OK;
     }
     char reason[WEIR_ERROR_MESSAGE_BYTES];
-    if (consumer->config.ops->identity != NULL) { /* not the server */
+    if (!is_server(consumer)) {
         (void)weir_error_prefix(err, "%s: ", consumer->config.name);
     }
     memcpy(reason, err->message, sizeof reason);
@@ -99,6 +104,21 @@ static void save(struct consumer *consumer)
     outbox_reader_save(consumer->reader, ops->sync != NULL ? ops->sync(consumer->sink) : 0);
 }
 
+/* Sinks are told less of a passage than the server (predict/sink.h). */
+static void keep_from_sinks(const json_t *batch)
+{
+    static const char *const kept[] = {"frames", "nearest", "visitor"};
+    json_t *decision;
+    size_t i;
+    json_array_foreach(batch, i, decision)
+    {
+        json_t *passage = json_object_get(decision, "passage");
+        for (size_t k = 0; json_is_object(passage) && k < WEIR_ARRAY_LEN(kept); k++) {
+            (void)json_object_del(passage, kept[k]);
+        }
+    }
+}
+
 /* Take a batch in hand. One that is in hand stays until all of it is dealt with. */
 static weir_status take_batch(struct consumer *consumer, struct weir_error *err)
 {
@@ -108,6 +128,9 @@ static weir_status take_batch(struct consumer *consumer, struct weir_error *err)
                                     &consumer->batch, err));
         consumer->n_dealt = 0;
         consumer->most = BATCH_MAX;
+        if (!is_server(consumer)) {
+            keep_from_sinks(consumer->batch);
+        }
     }
     return WEIR_OK;
 }

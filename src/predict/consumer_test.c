@@ -28,6 +28,7 @@ static int n_taken[N_FRAMES];
 static int64_t last_taken;
 static atomic_int n_deliveries;
 static atomic_bool takes_nothing;
+static json_t *told; /* of a passage; read when the consumer has ended */
 
 static weir_status open_sink(const struct sink_config *config, struct sink **out,
                              struct weir_error *error)
@@ -251,6 +252,63 @@ START_TEST(what_is_not_taken_in_the_grace_comes_again_at_the_next_start)
 
 END_TEST
 
+static weir_status keep_passage(struct sink *sink, json_t *decisions, struct sink_outcome *outcome,
+                                struct weir_error *error)
+{
+    (void)sink;
+    (void)outcome;
+    (void)error;
+    told = json_incref(json_object_get(json_array_get(decisions, 0), "passage"));
+    return WEIR_OK;
+}
+
+static const char *no_options(const void *options)
+{
+    (void)options;
+    return "here";
+}
+
+/* A passage that could have been of two people, as a consumer is told of it. */
+static json_t *tell_of_passage(const struct sink_ops *as)
+{
+    struct decision_near nearest[] = {{"ada", 0.9}, {"ben", 0.4}};
+    struct decision_passage passage = {.id = "1-1", .nearest = nearest, .n_nearest = 2};
+    struct outbox_item item = {.decision = decision_create(), .received_ns = weir_mono_ns()};
+    const struct consumer_config config = {
+        .name = "test", .ops = as, .outbox = outbox, .refused = refused};
+    (void)snprintf(item.decision->id, sizeof item.decision->id, "id");
+    item.decision->camera = "c";
+    item.decision->passage = &passage;
+    outbox_put(outbox, &item);
+    ck_assert(outbox_flush(outbox, 20000));
+    ck_assert_int_eq(consumer_start(&config, &consumer, &err), WEIR_OK);
+    consumers_stop(&consumer, 1, 20000);
+    return told;
+}
+
+START_TEST(sinks_are_not_told_whom_else_it_could_have_been)
+{
+    struct sink_ops server = ops, named = ops;
+    server.deliver = named.deliver = keep_passage;
+    named.identity = no_options;
+    set_up();
+    json_t *passage = tell_of_passage(&server);
+    ck_assert_uint_eq(json_array_size(json_object_get(passage, "nearest")), 2);
+    json_decref(passage);
+    tear_down();
+    set_up();
+    passage = tell_of_passage(&named);
+    ck_assert_str_eq(test_text(passage, "id"), "1-1");
+    ck_assert_ptr_null(json_object_get(passage, "nearest"));
+    ck_assert_ptr_null(json_object_get(passage, "frames"));
+    ck_assert_ptr_null(json_object_get(passage, "visitor"));
+    json_decref(passage);
+    tear_down();
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("consumer", each_decision_is_taken_once_in_order_or_set_aside,
                one_that_is_bad_costs_few_tries, people_see_since_when_and_why_it_takes_nothing,
-               what_is_not_taken_in_the_grace_comes_again_at_the_next_start)
+               what_is_not_taken_in_the_grace_comes_again_at_the_next_start,
+               sinks_are_not_told_whom_else_it_could_have_been)

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
+#include "predict/photo_set.h"
 #include "predict/stage.h"
 
 #include <math.h>
@@ -25,6 +26,7 @@ struct nearest {
 struct photo {
     struct serving_slot *slot;
     struct weir_image image;
+    const struct weir_image *shown; /* it, or with nothing around it */
     weir_status status;
     struct weir_error err;
     bool has_detector, has_box, is_usable;
@@ -140,6 +142,7 @@ static void note(struct photo *photo, const struct stage_frame *at)
     const struct stage_object *object = largest(at);
     photo->has_detector = at->has_detector;
     photo->n_faces = at->n_objects;
+    photo->why[0] = '\0';
     photo->threshold = thresholds.known;
     photo->confused_from = fmin(thresholds.known, thresholds.barred);
     if (object == NULL) {
@@ -159,7 +162,7 @@ static void note(struct photo *photo, const struct stage_frame *at)
 
 static weir_status run_stages(struct photo *photo, struct serving *serving, struct weir_error *err)
 {
-    const struct frame frame = {.view = weir_view_of(&photo->image),
+    const struct frame frame = {.view = weir_view_of(photo->shown),
                                 .received_ms = weir_time_ms(),
                                 .received_ns = weir_mono_ns()};
     if (serving->gallery == NULL) {
@@ -195,6 +198,32 @@ static weir_status decode(const char *text, struct weir_image *out, struct weir_
                : weir_error_set(err, WEIR_ERR_INVALID, "it is no base64");
 }
 
+static void show(struct intake *intake, const struct weir_image *image, struct photo *photo)
+{
+    photo->shown = image;
+    if (intake_run(intake, look_on_engine, photo) != WEIR_OK) {
+        photo->status = weir_error_set(&photo->err, WEIR_ERR_CANCELLED, "the replica stops");
+    }
+}
+
+/* As a gallery does it (photo_set.h): a photo in which no face is found is looked at smaller. */
+static weir_status show_around(struct intake *intake, struct photo *photo, struct weir_error *err)
+{
+    show(intake, &photo->image, photo);
+    for (size_t i = 1; i < PHOTO_SURROUNDS; i++) {
+        struct photo_place place;
+        bool is_over = photo->status != WEIR_OK || !photo->has_detector || photo->n_faces > 0;
+        if (is_over) {
+            return WEIR_OK;
+        }
+        WEIR_AUTO(weir_image_fini) struct weir_image wide = {0};
+        WEIR_TRY(photo_surround(&photo->image, photo_surrounds[i], &place, &wide, err));
+        show(intake, &wide, photo);
+        photo->box = photo_place_box(&place, &photo->box);
+    }
+    return WEIR_OK;
+}
+
 /* A photo that cannot be read says why; the others are looked at. */
 static weir_status look_at_one(struct intake *intake, const char *text, struct photo *photo,
                                struct weir_error *err)
@@ -205,10 +234,9 @@ static weir_status look_at_one(struct intake *intake, const char *text, struct p
         say_why(photo, damaged.message);
         return WEIR_OK;
     }
-    if (intake_run(intake, look_on_engine, photo) != WEIR_OK) {
-        photo->status = weir_error_set(&photo->err, WEIR_ERR_CANCELLED, "the replica stops");
-    }
+    weir_status shown = show_around(intake, photo, err);
     weir_image_fini(&photo->image);
+    WEIR_TRY(shown);
     return photo->status == WEIR_OK ? WEIR_OK
                                     : weir_error_set(err, photo->status, "%s", photo->err.message);
 }

@@ -76,7 +76,7 @@ size_t match_nearest(const struct templates *templates, const float *probe, size
     for (size_t i = 0; i < templates->n; i++) {
         struct match match = {.person = templates->persons[i], .i_template = i};
         match.score = match_cosine(templates->vectors + i * templates->dim, probe, templates->dim);
-        if (n == k && !(n > 0 && match.score > out[n - 1].score)) {
+        if (isnan(match.score) || (n == k && !(n > 0 && match.score > out[n - 1].score))) {
             continue;
         }
         /* One that has been pushed out was worse than all that stay: it comes back only by a better template. */

@@ -6,6 +6,9 @@
  * What kinds people can name, and their options, is in endpoint/sinks.def; the code of each is
  * predict/sink/NAME.c, which defines sink_NAME. The server is a sink that nobody names (shipper.h).
  *
+ * Sinks are told less of a passage than the server: not whom else it could have been (`nearest`), not the frames one by one, and not whether an unknown person came
+ * before (`visitor`): the server knows the right of each reader.
+ *
  *   jsonl  One line per decision in a file that others read. Each decision is there once, also
  *          across kills: the sink's place in the outbox is saved at most once a second together
  *          with the file's length; after a restart the lines behind that length are read, and a

@@ -46,13 +46,16 @@ static void find_of_replica(const struct weir_ion_pipeline *pipeline,
     }
 }
 
-void weir_watch_find_places(const struct weir_ion_state *ion, struct weir_arena *arena,
-                            struct weir_watch_findings *findings)
+void weir_watch_find_places(const struct weir_watch_seen *seen, const struct weir_ion_state *ion,
+                            struct weir_arena *arena, struct weir_watch_findings *findings)
 {
     for (size_t i = 0; i < ion->n_replicas; i++) {
         const struct weir_ion_replica *replica = &ion->replicas[i];
         const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(ion, replica->pipeline);
-        if (pipeline != NULL && weir_ion_replica_is_of(replica->replica, pipeline->job)) {
+        bool is_heard =
+            seen->now_ms - WEIR_MAX(replica->time_ms, seen->since_ms) < WEIR_REPLICA_SILENT_MS;
+        if (is_heard && pipeline != NULL &&
+            weir_ion_replica_is_of(replica->replica, pipeline->job)) {
             find_of_replica(pipeline, replica, arena, findings);
         }
     }

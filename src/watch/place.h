@@ -4,8 +4,9 @@
 
 #include "watch/watch.h"
 
-/** Conditions that hold now in places of an ION: too many things, too few, one for too long. */
-void weir_watch_find_places(const struct weir_ion_state *ion, struct weir_arena *arena,
-                            struct weir_watch_findings *findings);
+/** Conditions that hold now in places of an ION: too many things, too few, one for too long. What a replica said that has
+ *  fallen silent does not hold: nobody counts there. */
+void weir_watch_find_places(const struct weir_watch_seen *seen, const struct weir_ion_state *ion,
+                            struct weir_arena *arena, struct weir_watch_findings *findings);
 
 #endif

@@ -316,7 +316,7 @@ static void look_at_ion(const struct look *look, const struct weir_ion_state *io
     look_at_trials(look, ion);
     look_at_doors(look, ion);
     watch_cameras(look->seen, ion, look->arena, look->findings);
-    weir_watch_find_places(ion, look->arena, look->findings);
+    weir_watch_find_places(look->seen, ion, look->arena, look->findings);
     for (size_t i = 0; i < ion->n_pipelines; i++) {
         struct door door = {.ion = ion,
                             .pipeline = &ion->pipelines[i],

@@ -110,7 +110,8 @@ weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struc
 
 weir_status api_passage_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    const struct weir_query of = {.condition = "passage IS NOT NULL"};
+    /* One that tells how long something counted was in a place is no passage's. */
+    const struct weir_query of = {.condition = "passage IS NOT NULL AND counted IS NULL"};
     return api_list_timed(call, txn, "time_ms", &of, err);
 }
 

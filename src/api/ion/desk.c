@@ -179,6 +179,34 @@ static struct watch *idle_watch(struct desk *desk, int64_t now_ms)
     return idle;
 }
 
+static size_t watches_of(const struct desk *desk, const char *ion)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < DESK_WATCHES_MAX; i++) {
+        n += desk->watches[i].camera != NULL && strcmp(desk->watches[i].ion, ion) == 0;
+    }
+    return n;
+}
+
+/* All are watched: the ION with the most gives the one that would end first, if it has two more than this one. */
+static struct watch *crowding_watch(struct desk *desk, const char *ion)
+{
+    struct watch *found = NULL;
+    size_t n_most = watches_of(desk, ion) + 1;
+    for (size_t i = 0; i < DESK_WATCHES_MAX; i++) {
+        struct watch *watch = &desk->watches[i];
+        size_t n = watch->camera != NULL ? watches_of(desk, watch->ion) : 0;
+        if (n > n_most || (n == n_most && found != NULL && watch->until_ms < found->until_ms)) {
+            n_most = n;
+            found = watch;
+        }
+    }
+    if (found != NULL) {
+        watch_free(found);
+    }
+    return found;
+}
+
 weir_status desk_watch(struct desk *desk, struct desk_place place, const char *camera,
                        int64_t now_ms, int64_t until_ms, bool *out_is_new, struct weir_error *err)
 {
@@ -187,6 +215,7 @@ weir_status desk_watch(struct desk *desk, struct desk_place place, const char *c
     struct watch *watch = find_watch(desk, place, camera, now_ms, &room);
     if (watch == NULL) {
         watch = room != NULL ? room : idle_watch(desk, now_ms);
+        watch = watch != NULL ? watch : crowding_watch(desk, place.ion);
     }
     if (watch == NULL) {
         pthread_mutex_unlock(&desk->lock);
@@ -370,6 +399,21 @@ static struct look *find_look(struct desk *desk, const char *id)
     return NULL;
 }
 
+/* Lock held. Is there room for a question of so many bytes, and has its ION not its share already? */
+static bool has_room(const struct desk *desk, const char *ion, size_t bytes)
+{
+    size_t n = 0, ion_bytes = 0;
+    for (size_t i = 0; i < DESK_LOOKS_MAX; i++) {
+        const struct look *look = &desk->looks[i];
+        bool is_its = look->id[0] != '\0' && strcmp(look->ion, ion) == 0;
+        n += is_its;
+        ion_bytes += is_its ? look->ask_bytes : 0;
+    }
+    return desk->looks_bytes + bytes <= DESK_LOOKS_MAX_BYTES &&
+           n < DESK_LOOKS_MAX / DESK_ION_SHARE &&
+           ion_bytes + bytes <= DESK_LOOKS_MAX_BYTES / DESK_ION_SHARE;
+}
+
 weir_status desk_look_begin(struct desk *desk, struct desk_place place, json_t *ask,
                             char out_id[WEIR_UUID_BYTES], struct weir_error *err)
 {
@@ -380,7 +424,7 @@ weir_status desk_look_begin(struct desk *desk, struct desk_place place, json_t *
     size_t bytes = text != NULL ? strlen(text) : 0;
     pthread_mutex_lock(&desk->lock);
     struct look *look = find_look(desk, "");
-    bool fits = look != NULL && text != NULL && desk->looks_bytes + bytes <= DESK_LOOKS_MAX_BYTES;
+    bool fits = look != NULL && text != NULL && has_room(desk, place.ion, bytes);
     if (fits) {
         *look = (struct look){.ion = weir_xstrdup(place.ion),
                               .pipeline = weir_xstrdup(place.pipeline),
@@ -396,8 +440,9 @@ weir_status desk_look_begin(struct desk *desk, struct desk_place place, json_t *
         free(text);
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
                               "many photos are being looked at: at most %d questions of %zu MiB "
-                              "together; ask again in a few seconds",
-                              DESK_LOOKS_MAX, DESK_LOOKS_MAX_BYTES >> 20);
+                              "together for an ION; ask again in a few seconds",
+                              DESK_LOOKS_MAX / DESK_ION_SHARE,
+                              (DESK_LOOKS_MAX_BYTES / DESK_ION_SHARE) >> 20);
     }
     return WEIR_OK;
 }

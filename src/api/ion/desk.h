@@ -12,7 +12,8 @@
  *     desk_live(desk, place, "door-1", true, now, &text)                     // the viewer has it
  *
  * Everything is in memory and ends with the server. Maximums: DESK_WATCHES_MAX cameras with DESK_PICTURE_MAX_BYTES each, and
- * DESK_LOOKS_MAX looks of DESK_LOOKS_MAX_BYTES together; beyond them the caller is told so. What replicas say is checked before
+ * DESK_LOOKS_MAX looks of DESK_LOOKS_MAX_BYTES together; beyond them the caller is told so. No ION keeps another from being watched: the
+ * one with most watches gives one up. What replicas say is checked before
  * it is kept (api/ion/desk_said.h). Nobody waits here: the routes do, for the topics below.
  *
  * Any thread. Times are monotonic milliseconds.
@@ -35,6 +36,7 @@
 #define DESK_PICTURE_KEPT_MS   30000
 #define DESK_LOOKS_MAX         32
 #define DESK_LOOKS_MAX_BYTES   ((size_t)64 << 20)
+#define DESK_ION_SHARE         4 /**< An ION has at most this part of both. */
 #define DESK_LOOK_MS           15000
 #define DESK_AGAIN_MS          5000 /**< A look without an answer for so long is handed out again. */
 #define DESK_SEEN_MS           600000

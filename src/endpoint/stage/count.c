@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define N_MAX 256 /* As many things are followed. */
+#define N_MAX          256 /* As many things are followed. */
+#define NAME_MAX_BYTES 63  /* As a camera's: a decision and a replica's report have room for it. */
 
 static const struct weir_option options[] = {
     WEIR_OPT_JSON(weir_stage_count, name, "name", TEXT, 0, "picture", 0, 0,
@@ -105,9 +106,22 @@ static weir_status check_points(const json_t *points, const char *where, const c
     return WEIR_OK;
 }
 
+static weir_status check_name(const char *name, const char *where, struct weir_error *err)
+{
+    bool is_plain = name[0] != '\0' && strlen(name) <= NAME_MAX_BYTES;
+    for (const char *c = name; is_plain && *c != '\0'; c++) {
+        is_plain = (unsigned char)*c >= ' ' && *c != 0x7f;
+    }
+    return is_plain ? WEIR_OK
+                    : weir_error_set(err, WEIR_ERR_INVALID,
+                                     "%s.name: expected 1 to %d bytes without control characters",
+                                     where, NAME_MAX_BYTES);
+}
+
 weir_status weir_stage_count_check(const struct weir_stage_count *count, const char *where,
                                    struct weir_error *err)
 {
+    WEIR_TRY(check_name(count->name, where, err));
     WEIR_TRY(check_points(count->zone, where, "zone", 3, WEIR_STAGE_COUNT_POINTS, err));
     WEIR_TRY(check_points(count->line, where, "line", 2, 2, err));
     return count->over < 0 || count->under <= count->over

@@ -59,6 +59,7 @@ static bool keep(struct door_orders *orders, const struct door_order *order)
     }
     struct door_order noted = *order;
     if (i < orders->n) {
+        noted.sent_ms = orders->noted[i].order.sent_ms; /* the first time */
         if (order->is_held) {
             noted = orders->noted[i].order;
             (void)snprintf(noted.state, sizeof noted.state, "silent");
