@@ -30,7 +30,8 @@ static const struct weir_option options[] = {
     WEIR_OPT(demo_options, example, "example", 0, TEXT, NULL, 0, 0, "DIR",
              "Folder of the example's files [found beside the program]"),
     WEIR_OPT(demo_options, work, "work", 0, TEXT, NULL, 0, 0, "DIR",
-             "Where photos, frames and the ledger go [STATE/demo]"),
+             "Where photos, frames and the ledger go [STATE/demo]; of camera: the ledger, else "
+             "there is none"),
     WEIR_OPT(demo_options, seed, "seed", 0, INT, "1", 0, 1e15, "N",
              "What the people and their coming and going are drawn from"),
     WEIR_OPT(demo_options, people, "people", 0, INT, "72", 6, DEMO_MAX_PEOPLE, "N",
@@ -509,10 +510,23 @@ static weir_status run_stage(struct demo *demo, int signal_fd, struct weir_error
     return demo_report(demo, err);
 }
 
+/* Who walks by is noted where --work says. */
+static weir_status note_walkers(struct demo *demo, struct weir_error *err)
+{
+    const char *folder = demo->options->work;
+    if (folder == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_dir_make(folder, 0700, err));
+    demo->ledger_path = weir_arena_printf(demo->call->arena, "%s/sent.jsonl", folder);
+    return demo_ledger_open(demo, err);
+}
+
 /* A camera of the network, until a signal. */
 static weir_status run_camera(struct demo *demo, int signal_fd, struct weir_error *err)
 {
     WEIR_TRY(demo_cast(demo, err));
+    WEIR_TRY(note_walkers(demo, err));
     WEIR_TRY(demo_streams_start(demo, err));
     WEIR_TRY(demo_cameras_start(demo, &camera_of_stream, err));
     for (size_t i = 0; i < demo->n_cameras; i++) {
