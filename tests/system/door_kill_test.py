@@ -1,7 +1,7 @@
 """A door whose replica is killed again and again, and its agent too, is never away long, and decides each frame once.
 
 Kills come in bursts: the replica, the agent, or one after the other before the door is back. Away is from the last of a burst.
-WEIR_KILLS=200 has more bursts than the 10 of every run; WEIR_SEED repeats one.
+WEIR_KILLS=200 has more bursts than the 10 of every run; WEIR_SEED repeats one. Of Everything, WEIR_KILLS are kills: one of each kind else.
 """
 import http.client
 import os
@@ -12,7 +12,9 @@ import sys
 import time
 import unittest
 
+import doors_test
 import harness
+import passage_kills
 from harness import Server, wait_until
 
 sys.path.insert(0, str(harness.ROOT / "bench"))
@@ -20,6 +22,7 @@ from kills import kill_process, start_time  # noqa: E402
 from serving import drawn_face, free_port  # noqa: E402
 
 AWAY_MOST_S = 5
+SEEN_AGAIN_MOST_S = 20  # until somebody has come by, who takes 4 s, and is decided
 
 
 class Door(unittest.TestCase):
@@ -102,6 +105,26 @@ class Door(unittest.TestCase):
         self.assertLess(away[-1], AWAY_MOST_S)
         wait_until(lambda: self.server.get("/decisions/summary?ion=doors")["last_seq"] >= self.frame, 20, "decisions")
         self.assertEqual(self.server.get("/decisions/summary?ion=doors")["last_seq"], self.frame)
+
+
+@unittest.skipUnless(doors_test.BROKER and doors_test.can_mqtt() and (harness.BIN / "weir-camera").exists(),
+                     "needs weir-camera, Debian's mosquitto, and Weir with libmosquitto")
+class Everything(unittest.TestCase):
+    def test_who_walks_by_is_decided_once_and_no_door_opens_twice_or_late_whatever_is_killed(self):
+        seed = int(os.environ.get("WEIR_SEED", random.SystemRandom().randrange(1 << 32)))
+        n_kills, kinds = int(os.environ.get("WEIR_KILLS", len(passage_kills.KINDS))), list(passage_kills.KINDS)
+        print(f"seed {seed}", file=sys.stderr)
+        site = passage_kills.Site(seed, lambda text: print(text, file=sys.stderr, flush=True))
+        self.addCleanup(site.stop)
+        site.start()
+        while sum(site.killed.values()) < n_kills:
+            left = n_kills - sum(site.killed.values())
+            site.dice.shuffle(kinds)
+            site.burst(kinds[:min(left, 6)] if n_kills <= len(kinds) else [site.dice.choice(kinds) for _ in range(min(left, site.dice.randint(1, 8)))])
+        report, wrong = site.reckon()
+        print(", ".join(f"{name} {figure}" for name, figure in report.items()), file=sys.stderr)
+        self.assertEqual(wrong, [])
+        self.assertLess(report["back, at most s"], SEEN_AGAIN_MOST_S)
 
 
 if __name__ == "__main__":

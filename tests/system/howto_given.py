@@ -80,14 +80,15 @@ def model(file, name="one"):
     pathlib.Path(file).write_bytes(onnx_model([("Add", ["x", name], "y")], {name: ((), [1])}, ("x", (None, 4)), ("y", (None, 4))))
 
 
-def detector(file):
-    """A detector of faces as CenterFace's file is, whose input says 32 × 32: what is bright before a dark wall it calls a face."""
-    n, window, each = 3, 48, [("strides", [4, 4])]
+def detector(file, window=48, scale=(3.3, 3.1)):
+    """A detector of faces as CenterFace's file is, whose input says 32 × 32: what is bright before a dark wall it calls a face.
+    window, scale: how large."""
+    n, each = 3, [("strides", [4, 4])]
     around = [*each, ("pads", [(window - 4) // 2] * 4)]
     points = [0.45, 0.33, 0.45, 0.67, 0.6, 0.5, 0.78, 0.36, 0.78, 0.64]  # y, x of eyes, nose, corners of the mouth
     constants = {"w": ((1, n, window, window), [0.05 / n / window ** 2] * (n * window ** 2)), "b": ((1,), [-5.0])}
     nodes = [("Conv", ["input.1", "w", "b"], "bright", around), ("Sigmoid", ["bright"], "heat")]
-    for name, values in (("scale", [3.3, 3.1]), ("offset", [0, 0]), ("points", points)):
+    for name, values in (("scale", list(scale)), ("offset", [0, 0]), ("points", points)):
         constants |= {f"{name}.w": ((len(values), n, 1, 1), [0.0] * (n * len(values))), f"{name}.b": ((len(values),), values)}
         nodes.append(("Conv", ["input.1", f"{name}.w", f"{name}.b"], name, each))
     pathlib.Path(file).write_bytes(onnx_model(nodes, constants, ("input.1", (10, n, 32, 32)), [
