@@ -101,9 +101,11 @@ static weir_status write_file(const struct present *present, int64_t time_ms,
     json_t *persons = json_array();
     for (size_t i = 0; i < present->n; i++) {
         const struct person *person = &present->persons[i];
+        /* The time of one whose camera is still away does not go on. */
+        int64_t last_ms = person->is_of_file ? time_ms : person->last_ms;
         json_array_append_new(persons, json_pack("{s:s,s:s,s:s,s:I}", "camera", person->camera,
                                                  "person", person->name, "key", person->key,
-                                                 "last_ms", (json_int_t)person->last_ms));
+                                                 "last_ms", (json_int_t)last_ms));
     }
     json_t *json = json_pack("{s:I,s:I,s:o}", "saved_ms", (json_int_t)time_ms, "gone_ms",
                              (json_int_t)present->gone_ms, "persons", persons);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define CONNECT_MS   10000
+#define PAUSE_NOW_MS 100 /* after a connection that lived: somebody may be in the picture */
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
 #define STABLE_MS    10000
@@ -344,13 +345,13 @@ static void *camera_main(void *context)
             break;
         }
         if (weir_mono_ms() - session.begun_ms >= STABLE_MS) {
-            pause_ms = PAUSE_MIN_MS;
+            pause_ms = PAUSE_NOW_MS;
         }
         weir_log(WEIR_LOG_WARN, "camera_lost", WEIR_KV_STR("camera", camera->config->name),
                  WEIR_KV_STR("why", err.message), WEIR_KV_INT("again_in_ms", pause_ms));
         set_lost(camera, WEIR_VIDEO_IS_LOST, &err);
         pause_for(camera, pause_ms);
-        pause_ms = WEIR_MIN(2 * pause_ms, PAUSE_MAX_MS);
+        pause_ms = WEIR_MIN(WEIR_MAX(2 * pause_ms, PAUSE_MIN_MS), PAUSE_MAX_MS);
     }
     return NULL;
 }

@@ -3,7 +3,7 @@
  *
  * A thread starts the process, opens for it what the source's document names and nothing else, and hands its frames on. A connection
  * is one life of the process. When it ends, the camera is lost: the thread says why, waits (1 s and twice as long each time, to 60 s, with
- * jitter), and begins again; a connection that lived for 10 s makes it begin with 1 s. No camera minds another. A process that says
+ * jitter), and begins again; after a connection that lived for 10 s it begins again within 0.1 s, and then with 1 s. No camera minds another. A process that says
  * nothing for WEIR_VIDEO_SILENCE_MS, or that breaks the rules of wire.h, is killed.
  *
  *     connecting ─▸ live ─▸ lost ─▸ connecting … ; a file that is over: ended
