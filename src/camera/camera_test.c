@@ -101,10 +101,14 @@ static void encode(AVCodecContext *encoder, unsigned first, unsigned n, take_fn 
     av_frame_free(&frame);
 }
 
+static const char *container = "matroska";
+static bool is_one_far; /**< The fifth frame is shown years after it is decoded. */
+
 static void put_in_file(void *context, AVPacket *packet)
 {
     AVFormatContext *file = context;
     packet->stream_index = 0;
+    packet->pts += is_one_far && packet->dts == 5 ? 1000000 : 0;
     av_packet_rescale_ts(packet, (AVRational){1, 25}, file->streams[0]->time_base);
     ck_assert_int_ge(av_interleaved_write_frame(file, packet), 0);
 }
@@ -113,7 +117,7 @@ static void write_video(const char *path, enum AVCodecID id, int gop)
 {
     AVFormatContext *file;
     AVCodecContext *encoder = open_encoder(id, HEIGHT, gop);
-    ck_assert_int_ge(avformat_alloc_output_context2(&file, NULL, "matroska", path), 0);
+    ck_assert_int_ge(avformat_alloc_output_context2(&file, NULL, container, path), 0);
     AVStream *stream = avformat_new_stream(file, NULL);
     ck_assert_int_ge(avcodec_parameters_from_context(stream->codecpar, encoder), 0);
     stream->time_base = encoder->time_base;
@@ -280,6 +284,38 @@ START_TEST(as_many_frames_come_as_are_wanted)
 
 END_TEST
 
+/* Else every frame behind it would be early. */
+START_TEST(a_frame_that_is_shown_years_later_holds_no_other)
+{
+    is_one_far = true;
+    container = "mp4";
+    write_video(path, AV_CODEC_ID_MJPEG, 1);
+    is_one_far = false;
+    container = "matroska";
+    play("{\"pace\":\"fast\",\"fps\":5}", SIZE_MAX);
+    ck_assert_str_eq(seen.why, "the file is over");
+    ck_assert_uint_ge(seen.n, N_FRAMES / 5);
+    ck_assert_int_lt(last.counts.period_us, 1000000);
+}
+
+END_TEST
+
+/* A file of gigabytes in which no picture ends: libavformat would keep them all. */
+START_TEST(a_file_without_end_is_a_sentence)
+{
+    AVCodecContext *encoder = open_encoder(AV_CODEC_ID_MPEG4, HEIGHT, 12);
+    FILE *file = fopen(path, "wbe");
+    encode(encoder, 0, N_FRAMES, put_bytes, file);
+    avcodec_free_context(&encoder);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(truncate(path, (off_t)10 << 30), 0);
+    play("{\"pace\":\"fast\",\"fps\":0}", SIZE_MAX);
+    ck_assert_str_eq(seen.why, "the file has 128 MiB without a picture");
+    ck_assert_uint_ge(seen.n, N_FRAMES - 3);
+}
+
+END_TEST
+
 START_TEST(key_frames_alone_come_if_they_are_asked_for)
 {
     write_video(path, AV_CODEC_ID_MPEG4, 10);
@@ -390,6 +426,8 @@ int main(int argc, char **argv)
         {frames_that_are_too_large_are_refused_with_their_size, WEIR_ARRAY_LEN(codecs)},
         {frames_in_which_nothing_moves_come_once_a_second, 2},
         {a_file_that_names_others_reaches_none, 2},
+        {a_frame_that_is_shown_years_later_holds_no_other, 1},
+        {a_file_without_end_is_a_sentence, 1},
         {a_damaged_file_is_a_sentence_and_no_wrong_frame, 8},
     };
     Suite *suite = suite_create("camera");

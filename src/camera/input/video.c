@@ -14,6 +14,7 @@
 #define PROBE_BYTES  (4 << 20)
 #define STREAMS_MAX  32
 #define UNIT_MAX     (64 << 20)
+#define READ_MAX     ((int64_t)128 << 20) /* libavformat keeps all of it until there is a packet */
 #define STUCK_MS     20000
 #define GAP_MAX_US   10000000 /* a pause in a file that is longer was none */
 #define DEFAULT_US   40000
@@ -29,6 +30,8 @@ struct camera_input {
     bool is_fast, is_loop, begins_anew;
     /** Until when libavformat may read on: a file can make it search for ever. */
     int64_t deadline_ms;
+    int64_t n_read;  /**< Bytes since the last packet, or search. */
+    bool is_endless; /**< These were too many: nothing more is read. */
     /* The file's times, made to run on evenly. */
     int64_t last_us, media_us, n_units, n_since_begin;
     int64_t begun_ms; /**< Monotonic, of the first unit. */
@@ -37,19 +40,25 @@ struct camera_input {
 
 static int read_bytes(void *context, uint8_t *out, int n)
 {
-    const struct camera_input *input = context;
+    struct camera_input *input = context;
+    input->is_endless = input->is_endless || input->n_read > READ_MAX;
+    if (input->is_endless) {
+        return AVERROR(EFBIG);
+    }
     ssize_t got = read(input->fd, out, (size_t)n);
+    input->n_read += WEIR_MAX(got, 0);
     return got > 0 ? (int)got : got == 0 ? AVERROR_EOF : AVERROR(EIO);
 }
 
 static int64_t seek_bytes(void *context, int64_t offset, int whence)
 {
-    const struct camera_input *input = context;
+    struct camera_input *input = context;
     if ((whence & AVSEEK_SIZE) != 0) {
         int64_t at = lseek(input->fd, 0, SEEK_CUR), end = lseek(input->fd, 0, SEEK_END);
         (void)lseek(input->fd, at, SEEK_SET);
         return end;
     }
+    input->n_read = 0;
     return lseek(input->fd, offset, whence & ~AVSEEK_FORCE);
 }
 
@@ -71,6 +80,16 @@ static int open_nothing(struct AVFormatContext *format, AVIOContext **out, const
     return AVERROR(EPERM);
 }
 
+/* What libavformat did not take. */
+static weir_status say_bad(const struct camera_input *input, const char *what,
+                           struct weir_error *err)
+{
+    return input->is_endless
+               ? weir_error_set(err, WEIR_ERR_LIMIT, "the file has %lld MiB without a picture",
+                                (long long)READ_MAX >> 20)
+               : weir_error_set(err, WEIR_ERR_CORRUPT, "%s", what);
+}
+
 static weir_status open_format(struct camera_input *input, struct weir_error *err)
 {
     uint8_t *buffer = av_malloc(BUFFER_BYTES);
@@ -90,8 +109,7 @@ static weir_status open_format(struct camera_input *input, struct weir_error *er
     input->format->probesize = PROBE_BYTES;
     if (avformat_open_input(&input->format, "", NULL, NULL) < 0 ||
         avformat_find_stream_info(input->format, NULL) < 0) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT,
-                              "it is no video file that the libraries of ffmpeg know");
+        return say_bad(input, "it is no video file that the libraries of ffmpeg know", err);
     }
     input->i_stream = av_find_best_stream(input->format, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
     return input->i_stream >= 0
@@ -147,7 +165,8 @@ static weir_status read_packet(struct camera_input *input, struct weir_error *er
     input->deadline_ms = weir_mono_ms() + STUCK_MS;
     for (;;) {
         int rc = av_read_frame(input->format, input->packet);
-        if (rc == AVERROR_EOF && input->is_loop && input->n_since_begin > 0) {
+        bool is_over = rc == AVERROR_EOF && !input->is_endless; /* it takes any error for an end */
+        if (is_over && input->is_loop && input->n_since_begin > 0) {
             input->n_since_begin = 0;
             input->begins_anew = true;
             input->last_us = INT64_MIN;
@@ -160,10 +179,10 @@ static weir_status read_packet(struct camera_input *input, struct weir_error *er
             continue;
         }
         if (rc < 0) {
-            return rc == AVERROR_EOF
-                       ? weir_error_set(err, WEIR_ERR_END, "the file is over")
-                       : weir_error_set(err, WEIR_ERR_CORRUPT, "the file is damaged here");
+            return is_over ? weir_error_set(err, WEIR_ERR_END, "the file is over")
+                           : say_bad(input, "the file is damaged here", err);
         }
+        input->n_read = 0;
         if (input->packet->stream_index == input->i_stream && input->packet->size > 0 &&
             input->packet->size <= UNIT_MAX) {
             return WEIR_OK;
@@ -180,8 +199,9 @@ static void advance(struct camera_input *input)
     int64_t at = packet->dts != AV_NOPTS_VALUE ? packet->dts : packet->pts;
     int64_t us =
         at != AV_NOPTS_VALUE ? av_rescale_q(at, stream->time_base, MICROSECONDS) : INT64_MIN;
-    int64_t gap_us =
-        us == INT64_MIN || input->last_us == INT64_MIN ? DEFAULT_US : us - input->last_us;
+    int64_t gap_us = us == INT64_MIN || input->last_us == INT64_MIN
+                         ? DEFAULT_US
+                         : (int64_t)((uint64_t)us - (uint64_t)input->last_us);
     if (input->n_units > 0) {
         input->media_us += gap_us >= 0 && gap_us <= GAP_MAX_US ? gap_us : DEFAULT_US;
     }
@@ -190,15 +210,17 @@ static void advance(struct camera_input *input)
     input->n_since_begin++;
 }
 
-/* By how much later it is shown than it is decoded. */
+/* By how much later it is shown than it is decoded: frames that come after one of years ahead would never be due. */
 static int64_t shown_later_us(const struct camera_input *input)
 {
     const AVPacket *packet = input->packet;
-    return packet->dts != AV_NOPTS_VALUE && packet->pts != AV_NOPTS_VALUE &&
-                   packet->pts > packet->dts
-               ? av_rescale_q(packet->pts - packet->dts,
-                              input->format->streams[input->i_stream]->time_base, MICROSECONDS)
-               : 0;
+    bool is_later =
+        packet->dts != AV_NOPTS_VALUE && packet->pts != AV_NOPTS_VALUE && packet->pts > packet->dts;
+    int64_t us =
+        is_later ? av_rescale_q((int64_t)((uint64_t)packet->pts - (uint64_t)packet->dts),
+                                input->format->streams[input->i_stream]->time_base, MICROSECONDS)
+                 : 0;
+    return us >= 0 && us <= GAP_MAX_US ? us : 0;
 }
 
 static weir_status next(struct camera_input *input, int64_t deadline_ms, struct camera_unit *out,
