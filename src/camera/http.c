@@ -290,6 +290,7 @@ static weir_status take_picture(struct camera_http *http, const uint8_t **out, s
 weir_status camera_http_next(struct camera_http *http, int64_t deadline_ms, const uint8_t **out,
                              size_t *out_n, struct weir_error *err)
 {
+    bool has_filled = false; /* a camera that never pauses holds nobody beyond the deadline */
     weir_buf_consume(&http->in, http->n_used);
     http->n_used = *out_n = 0;
     if (!http->is_asked) {
@@ -303,7 +304,9 @@ weir_status camera_http_next(struct camera_http *http, int64_t deadline_ms, cons
             return weir_error_set(err, WEIR_ERR_PEER, "the camera has ended the stream");
         }
         if (status == WEIR_ERR_TIMEOUT) {
+            WEIR_TRY(has_filled && weir_mono_ms() >= deadline_ms ? status : WEIR_OK);
             WEIR_TRY(fill(http, deadline_ms, err));
+            has_filled = true;
         } else if (status != WEIR_OK || http->n_used > 0) {
             return status;
         }

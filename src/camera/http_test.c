@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -177,12 +178,40 @@ START_TEST(a_password_is_proven_once_it_is_asked_for)
 
 END_TEST
 
+/* Where a flood is not a picture yet, one piece of it is read, not all that comes. */
+START_TEST(a_flood_without_a_picture_holds_nobody)
+{
+    static const char *const heads[] = {"5;", "0\r\n"};
+    static char flood[150000];
+    const uint8_t *bytes;
+    size_t n_bytes;
+    int n_left = 0;
+    const char *head = heads[_i];
+    begin(NULL);
+    const char *answer = OK "Content-Type: multipart/x-mixed-replace;boundary=frame\r\n"
+                            "Transfer-Encoding: chunked\r\n\r\n";
+    memset(flood, 'x', sizeof flood);
+    ck_assert_int_gt(send(pair[1], answer, strlen(answer), 0), 0);
+    ck_assert_int_gt(send(pair[1], head, strlen(head), 0), 0);
+    ck_assert_int_gt(send(pair[1], flood, sizeof flood, 0), 1 << 17);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(camera_http_next(&http, weir_mono_ms(), &bytes, &n_bytes, &err),
+                         WEIR_ERR_TIMEOUT);
+        ck_assert_int_eq(ioctl(pair[0], FIONREAD, &n_left), 0);
+        ck_assert_int_gt(n_left, 0);
+    }
+    end();
+}
+
+END_TEST
+
 int main(void)
 {
     (void)test_seed(&rng);
     const struct weir_test_loop tests[] = {
         {what_a_camera_answers_is_pictures_or_a_sentence, WEIR_ARRAY_LEN(cases)},
         {chunks_change_no_picture, 50},
-        {a_password_is_proven_once_it_is_asked_for, 0}};
+        {a_password_is_proven_once_it_is_asked_for, 0},
+        {a_flood_without_a_picture_holds_nobody, 2}};
     return weir_test_run(weir_test_loops("camera_http", tests, WEIR_ARRAY_LEN(tests)));
 }
