@@ -5,6 +5,7 @@
 #include "decoder.h"
 #include "look.h"
 #include "sandbox.h"
+#include "undecoded.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct session {
     struct camera_input *input;
     struct camera_decoder *decoder;
     struct weir_video_counts counts;
+    struct camera_undecoded undecoded;
     bool is_live, is_lossless;
     int64_t seq;
     int64_t last_media_us, due_us; /**< The latest unit; the next frame that is wanted. */
@@ -174,11 +176,16 @@ static weir_status decode(struct session *session, const struct camera_unit *uni
     struct camera_picture picture;
     struct camera_origin origin;
     bool is_wanted = unit == NULL || is_due(session, unit->media_us);
+    uint64_t n_before = session->counts.n_decoded;
     WEIR_TRY(camera_decoder_put(session->decoder, unit, session->seq++, is_wanted, err));
     while (camera_decoder_take(session->decoder, &picture, &origin) == WEIR_OK) {
         WEIR_TRY(give(session, &picture, &origin, err));
     }
-    return WEIR_OK;
+    if (unit == NULL || !is_wanted) {
+        return WEIR_OK;
+    }
+    return camera_undecoded_check(&session->undecoded, weir_mono_ms(), unit->is_key,
+                                  session->counts.n_decoded > n_before, err);
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -228,7 +235,7 @@ static weir_status check_silence(const struct session *session, struct weir_erro
     int64_t quiet_ms = weir_mono_ms() - session->heard_ms;
     return quiet_ms < silence_ms(session)
                ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_TIMEOUT, "the camera has sent nothing for %lld s",
+               : weir_error_set(err, WEIR_ERR_TIMEOUT, "the camera has sent no picture for %lld s",
                                 (long long)quiet_ms / 1000);
 }
 

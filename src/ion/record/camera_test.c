@@ -60,7 +60,7 @@ static struct fact make_fact(struct world *world)
     static const char *const errors[][2] = {
         {"UNAUTH", "the camera wants a user and a password"},
         {"UNAVAILABLE", "cannot connect to 192.0.2.7 port 554: Connection refused"},
-        {"TIMEOUT", "the camera has sent nothing for 60 s"},
+        {"TIMEOUT", "the camera has sent no picture for 60 s"},
         {"INTERNAL", "nobody knows ☹"}};
     size_t i_error = below(world, 4);
     struct fact fact = {.is_said = below(world, 5) != 0,
@@ -353,11 +353,13 @@ START_TEST(a_lost_camera_has_a_cure_by_its_cause_and_its_words)
         {"UNAVAILABLE", "cannot connect to 192.0.2.7 port 554: No route to host", "no way"},
         {"NOT_FOUND", "the camera's name is not known: Name or service not known", "address"},
         {"NOT_FOUND", "the camera has no stream at the path of this address", "path of its url"},
-        {"TIMEOUT", "the camera has sent nothing for 60 s", "connected and sends no frames"},
+        {"TIMEOUT", "the camera has sent no picture for 60 s", "connected and sends no frames"},
         {"UNSUPPORTED", "the camera sends VP9: set its stream to H.264, H.265 or JPEG", "H.264"},
         {"UNSUPPORTED", "the libraries of ffmpeg here have no decoder for vp9", "libraries"},
         {"LIMIT", "its frames have 9000 × 9000 pixels, more than max_pixels (1)", "max_pixels"},
+        {"LIMIT", "a picture of more than 32 MiB", "so much at once"},
         {"CORRUPT", "the camera sends what is not RTSP: is this its RTSP port?", "port"},
+        {"CORRUPT", "none of the pictures that it has sent for 20 s can be decoded", "encryption"},
         {"END", "the file is over", "loop"}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
