@@ -39,6 +39,7 @@ struct weir_video_camera {
     struct weir_video_status status; /**< Under lock. */
     int64_t connection;              /**< The thread's, like all below. */
     int64_t learnt_us;               /**< The camera's period, of earlier connections. */
+    struct weir_error told; /**< Why it was lost, as the log has it; of a live one, nothing. */
 };
 
 /** A life of the process. */
@@ -201,6 +202,7 @@ static weir_status take_message(struct session *session, const struct weir_video
         pthread_mutex_lock(&camera->lock);
         (void)snprintf(camera->status.codec, sizeof camera->status.codec, "%.31s", message->text);
         pthread_mutex_unlock(&camera->lock);
+        camera->told = (struct weir_error){0};
         set_state(camera, WEIR_VIDEO_IS_LIVE);
         return WEIR_OK;
     case WEIR_VIDEO_FRAME:
@@ -329,6 +331,17 @@ static void pause_for(struct weir_video_camera *camera, int64_t pause_ms)
     (void)poll(&wake, 1, (int)(pause_ms / 2 + random % (pause_ms / 2 + 1)));
 }
 
+/* A camera that stays away is a line, not one for each time that it is tried: there may be hundreds of them. */
+static void log_lost(struct weir_video_camera *camera, const struct weir_error *why,
+                     int64_t pause_ms)
+{
+    bool is_known = strcmp(camera->told.message, why->message) == 0;
+    weir_log(is_known ? WEIR_LOG_DEBUG : WEIR_LOG_WARN, "camera_lost",
+             WEIR_KV_STR("camera", camera->config->name), WEIR_KV_STR("why", why->message),
+             WEIR_KV_INT("again_in_ms", pause_ms));
+    camera->told = *why;
+}
+
 static void *camera_main(void *context)
 {
     struct weir_video_camera *camera = context;
@@ -347,8 +360,7 @@ static void *camera_main(void *context)
         if (weir_mono_ms() - session.begun_ms >= STABLE_MS) {
             pause_ms = PAUSE_NOW_MS;
         }
-        weir_log(WEIR_LOG_WARN, "camera_lost", WEIR_KV_STR("camera", camera->config->name),
-                 WEIR_KV_STR("why", err.message), WEIR_KV_INT("again_in_ms", pause_ms));
+        log_lost(camera, &err, pause_ms);
         set_lost(camera, WEIR_VIDEO_IS_LOST, &err);
         pause_for(camera, pause_ms);
         pause_ms = WEIR_MIN(WEIR_MAX(2 * pause_ms, PAUSE_MIN_MS), PAUSE_MAX_MS);
