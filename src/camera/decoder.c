@@ -22,17 +22,43 @@ struct camera_decoder {
     bool has_picture;
 };
 
+static weir_status check_pixels(const struct camera_decoder *decoder, int width, int height,
+                                int64_t n_pixels, struct weir_error *err)
+{
+    return n_pixels <= decoder->max_pixels
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT,
+                                "its frames have %d × %d pixels, more than max_pixels (%lld)",
+                                width, height, (long long)decoder->max_pixels);
+}
+
 /* As far as the decoder knows it by now. */
 static weir_status check_size(const struct camera_decoder *decoder, struct weir_error *err)
 {
     const AVCodecContext *context = decoder->context;
     int64_t n_pixels = WEIR_MAX((int64_t)context->width * context->height,
                                 (int64_t)context->coded_width * context->coded_height);
-    return n_pixels <= decoder->max_pixels
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_LIMIT,
-                                "its frames have %d × %d pixels, more than max_pixels (%lld)",
-                                context->width, context->height, (long long)decoder->max_pixels);
+    return check_pixels(decoder, context->width, context->height, n_pixels, err);
+}
+
+/* What a JPEG says of itself: its decoder refuses one that is too large without telling the size. */
+static weir_status check_jpeg(const struct camera_decoder *decoder, const struct camera_unit *unit,
+                              struct weir_error *err)
+{
+    enum { FIRST_FRAME = 0xc0, LAST_FRAME = 0xcf, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc };
+
+    const uint8_t *bytes = unit->bytes;
+    for (size_t at = 2; at + 9 <= unit->n_bytes && bytes[at] == 0xff;) {
+        uint8_t marker = bytes[at + 1];
+        if (marker >= FIRST_FRAME && marker <= LAST_FRAME && marker != DHT && marker != JPG &&
+            marker != DAC) {
+            int height = bytes[at + 5] << 8 | bytes[at + 6];
+            int width = bytes[at + 7] << 8 | bytes[at + 8];
+            return check_pixels(decoder, width, height, (int64_t)width * height, err);
+        }
+        at += marker == 0xff ? 1 : 2 + (size_t)(bytes[at + 2] << 8 | bytes[at + 3]);
+    }
+    return WEIR_OK;
 }
 
 static weir_status open_codec(struct camera_decoder *decoder, const struct camera_stream *stream,
@@ -144,6 +170,8 @@ weir_status camera_decoder_put(struct camera_decoder *decoder, const struct came
     if ((decoder->is_intra && !is_wanted) || (decoder->key_frames && !unit->is_key)) {
         return WEIR_OK;
     }
+    WEIR_TRY(decoder->context->codec_id == AV_CODEC_ID_MJPEG ? check_jpeg(decoder, unit, err)
+                                                             : WEIR_OK);
     decoder->context->skip_frame = decoder->key_frames ? AVDISCARD_NONKEY
                                    : is_wanted         ? AVDISCARD_DEFAULT
                                                        : AVDISCARD_NONREF;
