@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
@@ -45,6 +46,16 @@ static bool is_plain(const char *text)
     return true;
 }
 
+/* "USER:PASSWORD", or with the colon as "%3A". */
+static bool has_password(const char *login, size_t len)
+{
+    bool has = memchr(login, ':', len) != NULL;
+    for (size_t i = 0; i + 3 <= len; i++) {
+        has = has || strncasecmp(login + i, "%3a", 3) == 0;
+    }
+    return has;
+}
+
 weir_status weir_camera_host_read(const char *address, const char *scheme, int port,
                                   struct weir_camera_host *out, struct weir_error *err)
 {
@@ -65,7 +76,7 @@ weir_status weir_camera_host_read(const char *address, const char *scheme, int p
     out->path = end;
     if (at != NULL) {
         size_t len = (size_t)(at - begin);
-        if (memchr(begin, ':', len) != NULL) {
+        if (has_password(begin, len)) {
             return weir_error_set(
                 err, WEIR_ERR_INVALID,
                 "the address has a password, which everybody with the document would "

@@ -132,6 +132,8 @@ static const struct {
      "$.pipelines[1].source.cameras[0].name: expected 1 to 63 bytes", WEIR_ERR_INVALID},
     {RTSP("{\"name\":\"porch\",\"url\":\"rtsp://u:p@h/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].url: the address has a password", WEIR_ERR_INVALID},
+    {RTSP("{\"name\":\"porch\",\"url\":\"rtsp://u%3Ap@h/x\"}"), "[]",
+     "$.pipelines[1].source.cameras[0].url: the address has a password", WEIR_ERR_INVALID},
     {RTSP("{\"name\":\"porch\",\"url\":\"rtsps://h/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].url: rtsps is not supported", WEIR_ERR_UNSUPPORTED},
     {RTSP("{\"name\":\"porch\",\"url\":\"http://h/x\"}"), "[]",
