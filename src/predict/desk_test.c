@@ -200,6 +200,7 @@ static void close_alone(struct alone *alone)
                      WEIR_TEST_TIMES(1000, 10000)); /* in a long poll, too */
     intake_destroy(alone->intake);
     serving_slot_fini(&alone->slot);
+    predict_spec_fini(&alone->spec);
     weir_arena_fini(&alone->arena);
 }
 
