@@ -510,7 +510,7 @@ static weir_status run_stage(struct demo *demo, int signal_fd, struct weir_error
     return demo_report(demo, err);
 }
 
-/* Who walks by is noted where --work says. */
+/* The people walking by are noted where --work says. */
 static weir_status note_walkers(struct demo *demo, struct weir_error *err)
 {
     const char *folder = demo->options->work;
