@@ -19,6 +19,7 @@
 
 struct watch {
     char *ion, *pipeline, *camera; /* NULL: the place is free */
+    char *project;                 /* may be NULL */
     int64_t until_ms;
     int64_t seq, shown_ms; /* 0: no picture */
     char *full, *bare;     /* with people and without */
@@ -65,6 +66,7 @@ static void watch_free(struct watch *watch)
     free(watch->ion);
     free(watch->pipeline);
     free(watch->camera);
+    free(watch->project);
     free(watch->full);
     free(watch->bare);
     *watch = (struct watch){0};
@@ -207,12 +209,22 @@ static struct watch *crowding_watch(struct desk *desk, const char *ion)
     return found;
 }
 
+/* Is it one of an ION that had the name before? */
+static bool is_of_another(const struct watch *watch, const char *project)
+{
+    bool has_both = watch->project != NULL && project != NULL;
+    return has_both ? strcmp(watch->project, project) != 0 : watch->project != project;
+}
+
 weir_status desk_watch(struct desk *desk, struct desk_place place, const char *camera,
                        int64_t now_ms, int64_t until_ms, bool *out_is_new, struct weir_error *err)
 {
     struct watch *room;
     pthread_mutex_lock(&desk->lock);
     struct watch *watch = find_watch(desk, place, camera, now_ms, &room);
+    if (watch != NULL && is_of_another(watch, place.project)) {
+        watch_free(watch);
+    }
     if (watch == NULL) {
         watch = room != NULL ? room : idle_watch(desk, now_ms);
         watch = watch != NULL ? watch : crowding_watch(desk, place.ion);
@@ -226,9 +238,11 @@ weir_status desk_watch(struct desk *desk, struct desk_place place, const char *c
     }
     *out_is_new = watch->until_ms <= now_ms;
     if (watch->camera == NULL) {
-        *watch = (struct watch){.ion = weir_xstrdup(place.ion),
-                                .pipeline = weir_xstrdup(place.pipeline),
-                                .camera = weir_xstrdup(camera)};
+        *watch =
+            (struct watch){.ion = weir_xstrdup(place.ion),
+                           .pipeline = weir_xstrdup(place.pipeline),
+                           .camera = weir_xstrdup(camera),
+                           .project = place.project != NULL ? weir_xstrdup(place.project) : NULL};
     }
     watch->until_ms = WEIR_MAX(watch->until_ms, until_ms);
     pthread_mutex_unlock(&desk->lock);

@@ -47,6 +47,8 @@ struct desk;
 /** Borrowed for the call. */
 struct desk_place {
     const char *ion, *pipeline;
+    /** The ION's, of a viewer: an ION of another project that has got the name shows no picture of the one before. NULL of a replica. */
+    const char *project;
 };
 
 struct desk_news {

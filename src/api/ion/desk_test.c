@@ -18,7 +18,7 @@
 #define N_SEEDS   WEIR_TEST_TIMES(20, 4)
 
 static const struct desk_place places[N_PLACES] = {
-    {"site", "see"}, {"site", "count"}, {"yard", "see"}, {"sites", "ee"}};
+    {"site", "see", NULL}, {"site", "count", NULL}, {"yard", "see", NULL}, {"sites", "ee", NULL}};
 
 struct model_watch {
     int64_t until_ms, seq, shown_ms;
@@ -326,7 +326,7 @@ START_TEST(an_ion_that_watches_everything_keeps_no_other_from_it)
     struct weir_error err;
     struct desk *desk = desk_create();
     char name[32];
-    const struct desk_place many = {"many", "p"}, few = {"few", "p"};
+    const struct desk_place many = {"many", "p", NULL}, few = {"few", "p", NULL};
     for (int i = 0; i < DESK_WATCHES_MAX; i++) {
         (void)snprintf(name, sizeof name, "c%d", i);
         ck_assert_int_eq(desk_watch(desk, many, name, 1000, 9000, &is_new, &err), WEIR_OK);
@@ -344,6 +344,28 @@ START_TEST(an_ion_that_watches_everything_keeps_no_other_from_it)
 
 END_TEST
 
+START_TEST(an_ion_of_another_project_with_the_name_shows_nothing_of_the_one_before)
+{
+    bool is_new;
+    struct weir_error err;
+    struct desk *desk = desk_create();
+    const struct desk_place replica = {"site", "look", NULL};
+    const struct desk_place first = {"site", "look", "a"}, later = {"site", "look", "b"};
+    json_t *live = json_pack("{s:[],s:s}", "boxes", "picture", "p");
+    ck_assert_int_eq(desk_watch(desk, first, "c", 1000, 9000, &is_new, &err), WEIR_OK);
+    ck_assert(desk_show(desk, replica, "c", live, 1500));
+    ck_assert_int_eq(desk_watch(desk, first, "c", 1600, 9000, &is_new, &err), WEIR_OK);
+    ck_assert(!is_new);
+    ck_assert_int_ne(desk_live_seq(desk, first, "c", 1600), 0);
+    ck_assert_int_eq(desk_watch(desk, later, "c", 1700, 9000, &is_new, &err), WEIR_OK);
+    ck_assert(is_new);
+    ck_assert_int_eq(desk_live_seq(desk, later, "c", 1700), 0);
+    json_decref(live);
+    desk_destroy(desk);
+}
+
+END_TEST
+
 START_TEST(photos_of_all_looks_together_are_bounded)
 {
     struct weir_error err;
@@ -356,7 +378,7 @@ START_TEST(photos_of_all_looks_together_are_bounded)
     static const char *const ions[] = {"a", "a", "b", "c", "d", "e"};
     static const bool fits[] = {true, false, true, true, true, false};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(ions); i++) {
-        const struct desk_place place = {ions[i], "p"};
+        const struct desk_place place = {ions[i], "p", NULL};
         json_t *ask = json_pack("{s:[s]}", "pictures", photo);
         weir_status status = desk_look_begin(desk, place, ask, ids[n], &err);
         json_decref(ask);
@@ -364,7 +386,7 @@ START_TEST(photos_of_all_looks_together_are_bounded)
         n += status == WEIR_OK;
     }
     desk_look_drop(desk, ids[0]);
-    const struct desk_place place = {"e", "p"};
+    const struct desk_place place = {"e", "p", NULL};
     json_t *ask = json_pack("{s:[s]}", "pictures", photo);
     ck_assert_int_eq(desk_look_begin(desk, place, ask, ids[0], &err), WEIR_OK);
     json_decref(ask);
@@ -548,6 +570,7 @@ END_TEST
 WEIR_TEST_LOOPS_MAIN("desk", {whatever_happens_each_sees_what_a_plain_model_says, N_SEEDS},
                      {more_cameras_than_there_may_be_are_refused_until_one_is_let_go, 0},
                      {an_ion_that_watches_everything_keeps_no_other_from_it, 0},
+                     {an_ion_of_another_project_with_the_name_shows_nothing_of_the_one_before, 0},
                      {photos_of_all_looks_together_are_bounded, 0},
                      {a_viewer_is_told_of_once_in_ten_minutes, 0},
                      {what_no_replica_of_ours_says_is_refused, 0},
