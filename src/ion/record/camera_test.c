@@ -377,6 +377,7 @@ END_TEST
 /* ---- what is counted ---------------------------------------------------------------------------- */
 
 #define N_DECISIONS 300
+#define N_AHEAD     80
 
 static struct weir_decision decisions[N_DECISIONS];
 
@@ -410,7 +411,8 @@ static void check_counts(const struct weir_ion_camera *camera)
         const struct weir_decision *one = &decisions[i];
         bool is_of = strcmp(one->ion, "site") == 0 && strcmp(one->camera, camera->name) == 0;
         bool is_here = is_of && strcmp(one->pipeline, "see") == 0 &&
-                       one->time_ms / 60000 > NOW / 60000 - WEIR_CAMERA_RECENT_MIN;
+                       one->time_ms / 60000 > NOW / 60000 - WEIR_CAMERA_RECENT_MIN &&
+                       one->time_ms <= NOW;
         n += is_here;
         n_unknown += is_here && strcmp(one->verdict, "unknown") == 0;
         last_ms = is_of && one->time_ms > last_ms ? one->time_ms : last_ms;
@@ -433,9 +435,11 @@ START_TEST(what_cameras_decided_lately_is_counted_by_minutes)
             .id = weir_arena_printf(&fixture.arena, "d%zu", i),
             .ion = below(&world, 5) == 0 ? (char *)"other" : (char *)"site",
             .pipeline = below(&world, 5) == 0 ? (char *)"q" : (char *)"see",
-            .camera = (char *)names[below(&world, N_CAMERAS)],
+            .camera = (char *)names[i < N_AHEAD ? 0 : below(&world, N_CAMERAS)],
             .frame = (int64_t)i,
-            .time_ms = NOW - (int64_t)below(&world, 100 * 60000), /* in no order */
+            /* The first by a clock that is a year ahead, then in no order. */
+            .time_ms = i < N_AHEAD ? NOW + 365 * 86400000LL + (int64_t)i * 60000
+                                   : NOW - (int64_t)below(&world, 100 * 60000),
             .verdict = below(&world, 3) == 0 ? (char *)"unknown" : (char *)"grant"};
     }
     fixture_write(&fixture, store_in, NULL);

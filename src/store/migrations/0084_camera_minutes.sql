@@ -1,6 +1,7 @@
 -- What was decided about a camera's frames lately, by minute: how much it decides is known without counting decisions.
 -- A camera has a row for each of 32 minutes, which are written over in turn, so the table grows with cameras alone.
--- Kept by the trigger, whoever adds; a decision that comes late counts for its minute while that has its row.
+-- Kept by the trigger, whoever adds; a decision that comes late counts for its minute while that has its row. A row that is a day
+-- ahead is of a clock that was wrong: it gives way.
 CREATE TABLE camera_minutes (
     ion       TEXT   NOT NULL,
     pipeline  TEXT   NOT NULL,
@@ -27,5 +28,5 @@ BEGIN
         n_unknown = excluded.n_unknown + CASE WHEN minute = excluded.minute THEN n_unknown ELSE 0 END,
         last_ms = CASE WHEN minute = excluded.minute THEN max(last_ms, excluded.last_ms) ELSE excluded.last_ms END,
         minute = excluded.minute
-    WHERE excluded.minute >= minute;
+    WHERE excluded.minute >= minute OR excluded.minute < minute - 1440;
 END;
