@@ -60,7 +60,7 @@ const struct weir_noun weir_noun_camera_minute = {
 #define MINUTE_MS ((int64_t)60000)
 #define OF_PIPELINE                                                                                \
     " FROM camera_minutes WHERE ion = :ion AND pipeline = :pipeline AND minute > :from"            \
-    " AND minute < :from + 32" /* of a clock that is ahead */
+    " AND minute < :from + 32" /* a clock may be ahead */
 
 static const char sql_decided[] =
     "SELECT coalesce(sum(n_decided), 0)" OF_PIPELINE " AND camera = :camera";
