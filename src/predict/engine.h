@@ -13,7 +13,7 @@
  * A frame in which a detector looks gives one decision for each that it found, with the frame's key and "/0", "/1" …,
  * and is acknowledged when all are durable. Where what is found is followed (passage.h), a frame may give none: it is done at
  * once, and a passage is decided once, under its own key. While somebody is followed and no frame comes, time passes for the stages every
- * ENGINE_TICK_MS (stages_wait): a passage of a camera that fell silent is over so soon after its gone_ms.
+ * ENGINE_TICK_MS (stages_wait): a passage of a camera that fell silent is over so soon after twice its gone_ms.
  *
  * The intake is told what each frame has cost, and of which camera a passage is not decided.
  */

@@ -285,7 +285,7 @@ static void take_ended(struct camera *camera, struct stage_frame *at)
         if (going == NULL) {
             continue;
         }
-        if (going->is_decided) {
+        if (going->is_decided || track->is_doubtful) {
             going_destroy(going);
             continue;
         }
@@ -300,7 +300,7 @@ static void take_ended(struct camera *camera, struct stage_frame *at)
 /* All of a camera's passages are over. */
 static void end_all(struct camera *camera, struct stage_frame *at)
 {
-    weir_tracker_wait(camera->tracker, camera->last_ms + camera->gone_ms + 1);
+    weir_tracker_end(camera->tracker);
     take_ended(camera, at);
     weir_tracker_destroy(camera->tracker);
     free(camera->model);
@@ -472,10 +472,12 @@ weir_status passages_step(struct passages *passages, const struct passage_rules 
         sights[i] = (struct weir_sighting){.detection = at->objects[i].detection,
                                            .embedding = at->objects[i].embedding};
     }
+    int64_t blind_ms = weir_tracker_blind_ms(time_ms - camera->last_ms, rules->gone_ms);
     camera->last_ms = time_ms;
     camera->seen_ns = weir_mono_ns();
     visitors_fit(passages->visitors, rules->keeps_visitors, at->serving->gallery, time_ms);
-    present_begin(passages->present, camera->name, time_ms, rules->gone_ms);
+    present_begin(passages->present, camera->name,
+                  &(struct present_frame){time_ms, rules->gone_ms, blind_ms});
     weir_tracker_step(camera->tracker, time_ms, sights, n, tracks);
     for (size_t i = 0; i < n; i++) {
         at->objects[i].track = tracks[i];

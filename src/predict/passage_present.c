@@ -159,17 +159,19 @@ void present_close(struct present *present)
     free(present);
 }
 
-void present_begin(struct present *present, const char *camera, int64_t time_ms, int64_t gone_ms)
+void present_begin(struct present *present, const char *camera, const struct present_frame *frame)
 {
-    present->gone_ms = gone_ms;
+    present->gone_ms = frame->gone_ms;
     for (size_t i = 0; i < present->n;) {
         struct person *person = &present->persons[i];
         bool is_its = strcmp(person->camera, camera) == 0;
         if (is_its && person->is_of_file) {
             person->is_of_file = false;
-            person->last_ms = time_ms;
+            person->last_ms = frame->time_ms;
+        } else if (is_its) {
+            person->last_ms += frame->blind_ms;
         }
-        if (is_its && person->last_ms + gone_ms < time_ms) {
+        if (is_its && person->last_ms + frame->gone_ms < frame->time_ms) {
             forget(present, i);
         } else {
             i++;

@@ -17,8 +17,14 @@ struct present;
 struct present *present_open(const char *path, struct outbox *outbox);
 void present_close(struct present *present); /**< NULL is accepted. */
 
-/** A camera has a frame of this time: persons who are gone are forgotten; those that the file named were seen now. */
-void present_begin(struct present *present, const char *camera, int64_t time_ms, int64_t gone_ms);
+struct present_frame {
+    int64_t time_ms, gone_ms;
+    int64_t
+        blind_ms; /**< What does not count of the time since the camera's last frame (vision/tracker.h). */
+};
+
+/** A camera has a frame: persons who are gone are forgotten; those that the file named were seen now. */
+void present_begin(struct present *present, const char *camera, const struct present_frame *frame);
 
 /** @return Whether the person is present, seen again now. */
 bool present_see(struct present *present, const char *camera, const char *person, int64_t time_ms);

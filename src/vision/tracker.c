@@ -36,10 +36,13 @@ enum slot_state { SLOT_FREE, SLOT_LIVE, SLOT_ENDED };
 struct slot {
     struct weir_track track; /* First: a track is its slot. */
     enum slot_state state;
-    int64_t seen_ms;  /* By the tracker's own clock. */
-    uint32_t n_mean;  /* Embeddings in the mean. */
-    bool is_followed; /* It has its sighting of this frame. */
-    bool is_doubted;  /* The last sighting in its place looked like another: `doubt`. */
+    int64_t seen_ms;   /* By the tracker's own clock. */
+    int64_t blind_ms;  /* What does not count since then, up to the last frame. */
+    uint64_t place_of; /* The track that was expected where it began; 0: none. */
+    bool is_apart;     /* A frame has shown both. */
+    uint32_t n_mean;   /* Embeddings in the mean. */
+    bool is_followed;  /* It has its sighting of this frame. */
+    bool is_doubted;   /* The last sighting in its place looked like another: `doubt`. */
     float *mean, *doubt;
 };
 
@@ -55,6 +58,7 @@ struct weir_tracker {
     struct slot *taken; /* Was given out as ended. */
     uint64_t last_id;
     struct weir_frame_clock clock;
+    int64_t frame_ms; /* When the last frame was, by the clock. */
     float costs[WEIR_TRACKS_MAX * WEIR_TRACKS_MAX];
 };
 
@@ -203,19 +207,30 @@ static struct slot *free_slot(struct weir_tracker *tracker)
     return NULL;
 }
 
+int64_t weir_tracker_blind_ms(int64_t passed_ms, int64_t gone_ms)
+{
+    return passed_ms <= 2 * gone_ms ? WEIR_MAX(0, passed_ms - gone_ms / 2) : 0;
+}
+
 /* Time goes on; what was not seen for too long ends. */
-static void advance(struct weir_tracker *tracker, int64_t time_ms)
+static void advance(struct weir_tracker *tracker, int64_t time_ms, bool is_frame)
 {
     release_taken(tracker);
     (void)weir_frame_clock_step(&tracker->clock, time_ms);
+    int64_t gone_ms = tracker->options.gone_ms;
+    int64_t blind_ms = weir_tracker_blind_ms(tracker->clock.now_ms - tracker->frame_ms, gone_ms);
     size_t i = 0;
     while (i < tracker->n_live) {
-        if (tracker->clock.now_ms - slot_of(tracker->live[i])->seen_ms > tracker->options.gone_ms) {
+        struct slot *slot = slot_of(tracker->live[i]);
+        int64_t unseen_ms = tracker->clock.now_ms - slot->seen_ms - slot->blind_ms - blind_ms;
+        slot->blind_ms += is_frame ? blind_ms : 0;
+        if (unseen_ms > gone_ms) {
             end_track(tracker, i);
         } else {
             i++;
         }
     }
+    tracker->frame_ms = is_frame ? tracker->clock.now_ms : tracker->frame_ms;
 }
 
 /* ---- how a sighting fits a track ---- */
@@ -350,6 +365,7 @@ static void take_sighting(struct weir_tracker *tracker, struct frame *frame, str
     slot->is_followed = true;
     slot->is_doubted = false;
     slot->seen_ms = tracker->clock.now_ms;
+    slot->blind_ms = 0;
     slot->track.last = seen->sighting->detection;
     slot->track.last_ms = frame->time_ms;
     slot->track.n_sightings++;
@@ -357,7 +373,9 @@ static void take_sighting(struct weir_tracker *tracker, struct frame *frame, str
     frame->out[seen->index] = &slot->track;
 }
 
-static void begin_track(struct weir_tracker *tracker, struct frame *frame, struct seen *seen)
+/* @param place_of  The track that was expected there; 0: none. */
+static void begin_track(struct weir_tracker *tracker, struct frame *frame, struct seen *seen,
+                        uint64_t place_of)
 {
     seen->is_done = true;
     struct slot *slot = free_slot(tracker);
@@ -367,7 +385,11 @@ static void begin_track(struct weir_tracker *tracker, struct frame *frame, struc
     slot->state = SLOT_LIVE;
     slot->n_mean = 0;
     slot->is_doubted = false;
+    slot->is_followed = true;
+    slot->is_apart = false;
+    slot->place_of = place_of;
     slot->seen_ms = tracker->clock.now_ms;
+    slot->blind_ms = 0;
     slot->track = (struct weir_track){.id = ++tracker->last_id,
                                       .first_ms = frame->time_ms,
                                       .last_ms = frame->time_ms,
@@ -388,7 +410,7 @@ static void doubt(struct weir_tracker *tracker, struct frame *frame, struct slot
     if (slot->is_doubted &&
         cosine(slot->doubt, embedding, tracker->dim) >= tracker->options.min_likeness) {
         slot->is_doubted = false;
-        begin_track(tracker, frame, seen);
+        begin_track(tracker, frame, seen, slot->track.id);
         return;
     }
     slot->is_doubted = true;
@@ -479,6 +501,26 @@ static void run_round(struct weir_tracker *tracker, struct frame *frame, const s
     }
 }
 
+static const struct slot *find_live(const struct weir_tracker *tracker, uint64_t id)
+{
+    for (size_t i = 0; i < tracker->n_live; i++) {
+        if (tracker->live[i]->id == id) {
+            return WEIR_CONTAINER_OF(tracker->live[i], struct slot, track);
+        }
+    }
+    return NULL;
+}
+
+/* Was the track in whose place this one began seen in this frame: beside it, or instead of it? */
+static void tell_apart(const struct weir_tracker *tracker, struct slot *slot)
+{
+    const struct slot *expected = find_live(tracker, slot->place_of);
+    if (expected != NULL && expected->is_followed) {
+        slot->is_apart = slot->is_apart || slot->is_followed;
+        slot->track.is_doubtful = !slot->is_apart;
+    }
+}
+
 void weir_tracker_step(struct weir_tracker *tracker, int64_t time_ms,
                        const struct weir_sighting *sightings, size_t n,
                        struct weir_track **out_tracks)
@@ -487,7 +529,7 @@ void weir_tracker_step(struct weir_tracker *tracker, int64_t time_ms,
     for (size_t i = 0; i < n; i++) {
         out_tracks[i] = NULL;
     }
-    advance(tracker, time_ms);
+    advance(tracker, time_ms, true);
     put_in_order(tracker, &frame, sightings, n);
     for (size_t i = 0; i < tracker->n_live; i++) {
         slot_of(tracker->live[i])->is_followed = false;
@@ -497,14 +539,19 @@ void weir_tracker_step(struct weir_tracker *tracker, int64_t time_ms,
     }
     for (size_t i = 0; i < frame.n; i++) {
         if (!frame.seen[i].is_done && !frame.seen[i].is_low) {
-            begin_track(tracker, &frame, &frame.seen[i]);
+            begin_track(tracker, &frame, &frame.seen[i], 0);
+        }
+    }
+    for (size_t i = 0; i < tracker->n_live; i++) {
+        if (slot_of(tracker->live[i])->place_of != 0) {
+            tell_apart(tracker, slot_of(tracker->live[i]));
         }
     }
 }
 
 void weir_tracker_wait(struct weir_tracker *tracker, int64_t time_ms)
 {
-    advance(tracker, time_ms);
+    advance(tracker, time_ms, false);
 }
 
 void weir_tracker_end(struct weir_tracker *tracker)

@@ -9,6 +9,9 @@
  * a track of its own, and the old one waits for its own to come back. Each round takes the joining with the least sum of distances
  * in place, size and look, not the nearest pair first: two people side by side would else be torn apart by one step of either.
  *
+ * What was not looked at is no sign that somebody left: of the time between two frames at most half of gone_ms counts, until it is twice
+ * as long as gone_ms. So a track goes on over a gap in the frames, as of a busy machine or a camera that stumbles.
+ *
  * The order of sightings in a frame does not matter.
  */
 #ifndef WEIR_VISION_TRACKER_H
@@ -20,7 +23,8 @@
 #define WEIR_TRACKS_MAX 256 /**< Followed at once; of more detections the best are. */
 
 struct weir_tracker_options {
-    int64_t gone_ms;     /**< A track that is not seen for so long has ended. 2,000. */
+    int64_t
+        gone_ms; /**< A track that is not seen for so long, in the time that counts, has ended. 2,000. */
     int64_t interval_ms; /**< The time that gates are stated for. 100. */
     float gate;          /**< Widths that a new track may move in an interval. 1.6. */
     /** Widths that a track with three sightings may be off its expected place after an interval; half of it more with each further
@@ -45,7 +49,10 @@ struct weir_track {
     int64_t first_ms, last_ms; /**< When it was seen, by the times of the frames. */
     uint32_t n_sightings;
     struct weir_detection last;
-    float vx, vy;  /**< Pixels a second. */
+    float vx, vy; /**< Pixels a second. */
+    /** It began where another track was expected, which has come back since, and no frame has shown both: it is frames of that one that
+     *  looked otherwise. */
+    bool is_doubtful;
     void *of_user; /**< NULL at first; the user's. */
 };
 
@@ -71,6 +78,9 @@ weir_status weir_tracker_change_model(struct weir_tracker *tracker, size_t dim,
 void weir_tracker_step(struct weir_tracker *tracker, int64_t time_ms,
                        const struct weir_sighting *sightings, size_t n,
                        struct weir_track **out_tracks);
+
+/** What does not count of so long a time without a frame. */
+int64_t weir_tracker_blind_ms(int64_t passed_ms, int64_t gone_ms);
 
 /** Time passes without a frame. */
 void weir_tracker_wait(struct weir_tracker *tracker, int64_t time_ms);

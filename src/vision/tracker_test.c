@@ -6,6 +6,7 @@
 #include "base/test_main.h"
 #include "vision/walkers_fixture.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #define SEED 460
@@ -319,6 +320,68 @@ START_TEST(a_low_score_goes_on_with_a_track_and_begins_none)
 
 END_TEST
 
+/* A plain count beside it: of each step up to twice gone_ms, at most half of gone_ms. Waits in between change nothing. */
+START_TEST(what_was_not_looked_at_is_no_sign_that_somebody_left)
+{
+    struct weir_rng rng;
+    weir_rng_init(&rng, SEED, 7);
+    for (int k = 0; k < 2000; k++) {
+        struct weir_tracker_options options = weir_tracker_usual;
+        options.gone_ms = 2 + 2 * (int64_t)weir_rng_below(&rng, 500);
+        options.gate = options.gate_known = 100; /* All that is seen is this one. */
+        struct weir_tracker *tracker = make_tracker(&options, 0);
+        int64_t time_ms = 0, counted_ms = 0;
+        uint64_t id = step_one(tracker, 0, sighting_at(100, 0.9F, NULL));
+        for (int i = 0; i < 20; i++) {
+            int64_t step_ms = (int64_t)weir_rng_below(&rng, (uint64_t)(5 * options.gone_ms / 2));
+            bool is_seen = weir_rng_below(&rng, 3) == 0;
+            bool counts_whole = step_ms > 2 * options.gone_ms;
+            counted_ms += counts_whole ? step_ms : WEIR_MIN(step_ms, options.gone_ms / 2);
+            weir_tracker_wait(tracker, time_ms + step_ms / 3);
+            weir_tracker_wait(tracker, time_ms + step_ms / 2);
+            time_ms += step_ms;
+            if (!is_seen) {
+                weir_tracker_step(tracker, time_ms, NULL, 0, NULL);
+                continue;
+            }
+            uint64_t now = step_one(tracker, time_ms, sighting_at(100, 0.9F, NULL));
+            ck_assert_msg((now == id) == (counted_ms <= options.gone_ms),
+                          "seed %d, run %d, step %d: %" PRId64 " of %" PRId64 " ms count", SEED, k,
+                          i, counted_ms, options.gone_ms);
+            id = now;
+            counted_ms = 0;
+        }
+        weir_tracker_destroy(tracker);
+    }
+}
+
+END_TEST
+
+START_TEST(frames_in_which_a_track_looked_otherwise_are_no_one_else)
+{
+    struct weir_tracker *tracker = make_tracker(&weir_tracker_usual, 2);
+    struct weir_track *const *live;
+    for (int i = 0; i < 5; i++) {
+        ck_assert_uint_eq(step_one(tracker, 100 * i, sighting_at(100, 0.9F, ada)), 1);
+    }
+    ck_assert_uint_eq(step_one(tracker, 500, sighting_at(100, 0.9F, bob)), 0);
+    ck_assert_uint_eq(step_one(tracker, 600, sighting_at(100, 0.9F, bob)), 2);
+    ck_assert_uint_eq(weir_tracker_tracks(tracker, &live), 2);
+    ck_assert(!live[0]->is_doubtful && !live[1]->is_doubtful); /* Who knows who is behind whom? */
+    ck_assert_uint_eq(step_one(tracker, 700, sighting_at(100, 0.9F, ada)), 1);
+    ck_assert(weir_tracker_tracks(tracker, &live) == 2 && live[1]->is_doubtful);
+    ck_assert(!live[0]->is_doubtful);
+    struct weir_sighting both[] = {sighting_at(100, 0.9F, ada), sighting_at(130, 0.9F, bob)};
+    struct weir_track *tracks[2];
+    weir_tracker_step(tracker, 800, both, 2, tracks);
+    ck_assert(tracks[0]->id == 1 && tracks[1]->id == 2 && !tracks[1]->is_doubtful);
+    ck_assert_uint_eq(step_one(tracker, 900, sighting_at(100, 0.9F, ada)), 1);
+    ck_assert(weir_tracker_tracks(tracker, &live) == 2 && !live[1]->is_doubtful);
+    weir_tracker_destroy(tracker);
+}
+
+END_TEST
+
 START_TEST(tracks_end_when_time_has_passed_whatever_the_clock_says)
 {
     struct weir_tracker *tracker = make_tracker(&weir_tracker_usual, 0);
@@ -329,9 +392,9 @@ START_TEST(tracks_end_when_time_has_passed_whatever_the_clock_says)
     track->of_user = &user;
     weir_tracker_step(tracker, INT64_MIN, &sighting, 1, &track); /* Back: no time. */
     ck_assert_uint_eq(track->n_sightings, 2);
-    weir_tracker_wait(tracker, INT64_MIN + 2000);
+    weir_tracker_wait(tracker, INT64_MIN + 4000);
     ck_assert_ptr_null(weir_tracker_ended(tracker));
-    weir_tracker_wait(tracker, INT64_MIN + 2001);
+    weir_tracker_wait(tracker, INT64_MIN + 4001);
     const struct weir_track *ended = weir_tracker_ended(tracker);
     ck_assert_ptr_nonnull(ended);
     ck_assert(ended->id == 1 && ended->of_user == &user && ended->first_ms == INT64_MAX - 5 &&
@@ -356,7 +419,7 @@ START_TEST(time_goes_on_from_where_a_clock_was_set_back_to)
     ck_assert_uint_eq(step_one(tracker, 50000, sighting), 1);
     ck_assert_uint_eq(step_one(tracker, 10000, sighting), 1);
     ck_assert_uint_eq(step_one(tracker, 10100, sighting), 1);
-    ck_assert_uint_eq(step_one(tracker, 12101, sighting), 2); /* Not only at 52,000. */
+    ck_assert_uint_eq(step_one(tracker, 14101, sighting), 2); /* Not only at 52,000. */
     weir_tracker_destroy(tracker);
 }
 
@@ -465,6 +528,8 @@ WEIR_TEST_MAIN("tracker", people_who_do_not_cross_have_one_track_each,
                a_mirrored_picture_has_the_same_tracks, slower_time_has_the_same_tracks,
                two_good_frames_of_another_split_a_track_and_one_does_not,
                a_low_score_goes_on_with_a_track_and_begins_none,
+               what_was_not_looked_at_is_no_sign_that_somebody_left,
+               frames_in_which_a_track_looked_otherwise_are_no_one_else,
                tracks_end_when_time_has_passed_whatever_the_clock_says,
                time_goes_on_from_where_a_clock_was_set_back_to,
                what_is_followed_is_bounded_and_the_best_come_first,

@@ -4,7 +4,9 @@
 
 static const struct weir_option options[] = {
     WEIR_OPT_JSON(weir_stage_track, gone_ms, "gone-ms", INT, 0, "2000", 100, 60000,
-                  "Who is not seen for so many milliseconds has passed"),
+                  "Who is not seen for so many milliseconds has passed. Of a gap between two "
+                  "frames at most half "
+                  "of it counts, until the gap is twice as long"),
     WEIR_OPT_JSON(weir_stage_track, n, "n", INT, 0, "2", 1, 16,
                   "A person is decided when n of the last m frames name the same"),
     WEIR_OPT_JSON(weir_stage_track, m, "m", INT, 0, "3", 1, 16, "Of how many frames"),
