@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "endpoint/source/camera.h"
 #include "video/camera.h"
+#include "video/wire.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -98,6 +99,18 @@ static void print_status(struct weir_video_camera *camera, const struct look *lo
                  (unsigned long long)at.counts.n_damaged, (unsigned long long)at.counts.n_lost);
 }
 
+/* Counts come with the reports: one that knows of the frames that have come is not far. */
+static void wait_for_counts(struct weir_video_camera *camera, const struct look *look)
+{
+    struct weir_video_status at;
+    uint64_t n_frames = (uint64_t)look->n_frames;
+    int64_t end_ms = weir_mono_ms() + WEIR_VIDEO_REPORT_MS;
+    do {
+        weir_video_status(camera, &at);
+    } while (at.counts.n_decoded < n_frames && !look->is_over && weir_mono_ms() < end_ms &&
+             poll(NULL, 0, 20) == 0);
+}
+
 /* By its scheme the kind; a path is a device or a file. */
 static const char *kind_of(const char *address)
 {
@@ -167,6 +180,7 @@ static weir_status look_at(const char *address, const struct options *options, j
     while (weir_mono_ms() < end_ms && !look.is_over) {
         (void)poll(NULL, 0, (int)WEIR_MIN(end_ms - weir_mono_ms(), 100));
     }
+    wait_for_counts(camera, &look);
     print_status(camera, &look, (double)(weir_mono_ms() - begun_ms) / 1000);
     weir_video_stop(camera);
     return look.n_frames > 0 ? WEIR_OK : weir_error_set(err, WEIR_ERR_UNAVAILABLE, "no frame came");
