@@ -1,8 +1,10 @@
 """The screen of decisions: at the speed of three cameras, back in time, and still under the pointer. And the cameras themselves."""
 
 import json
+import re
 import threading
 import time
+from datetime import datetime
 
 import fake_camera
 import fake_data as made
@@ -390,6 +392,10 @@ class CameraTest(WithPage):
         self.assertLessEqual(self.asked("door-1") + self.asked("door-2") + self.asked("door-3") - n, 3, "those on their way, and no more")
         page.js("delete document.hidden")
         page.until(lambda: self.asked("door-1") > n, "pictures again")
+        n, since = int(re.search(r"(\d+) decisions a minute", page.text("main"))[1]), time.time() - 60
+        there = [one["name"] for one in self.state.cameras]
+        young = [one for one in self.state.decisions if one["camera"] in there and datetime.fromisoformat(one["time_ms"].replace("Z", "+00:00")).timestamp() > since]
+        self.assertLessEqual(abs(n - len(young)), 4, "of the last minute, as far as one changes meanwhile")
 
     def test_faces_are_hidden_by_choice_and_from_who_may_not_see_people(self):
         page = self.open()

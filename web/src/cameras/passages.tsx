@@ -4,8 +4,8 @@ import { Panel } from '../components/basics'
 import { Face } from '../components/face'
 import { Icon } from '../components/icon'
 import { VERDICTS, VerdictWord } from '../components/state'
-import { ago, counted, plural } from '../format'
-import type { Camera } from '../api'
+import { ago, counted, millis, plural } from '../format'
+import type { Camera, Decision } from '../api'
 import { DecisionList, NO_FILTER } from '../state/decisions'
 import { whoOf } from '../state/finding'
 import { href, param, setQuery } from '../state/route'
@@ -14,6 +14,16 @@ import { addressOf } from './tile'
 
 const SHOWN = 10
 const KEEP = 100
+const MINUTE_MS = 60_000
+
+const isYoung = (one: Decision) => now.value - millis(one.time_ms) < MINUTE_MS
+
+/** Decisions in the last minute: counted while the list goes back so far, else by the rate of the last seconds. */
+function minuteOf(mine: readonly Decision[], list: DecisionList): number {
+    const rows = list.rows.value ?? []
+    const goesBack = list.oneIn.value === 1 && (rows.length < KEEP || !isYoung(rows.at(-1)!))
+    return goesBack ? mine.filter(isYoung).length : 60 * list.perSecond.value
+}
 
 export function Passages({ all, isHidden, isHeld, onHold }: { all: readonly Camera[]; isHidden: boolean; isHeld: boolean; onHold: () => void }) {
     const verdict = param('verdict')
@@ -22,7 +32,7 @@ export function Passages({ all, isHidden, isHeld, onHold }: { all: readonly Came
     useEffect(() => list.hold('pause', isHeld), [list, isHeld])
     const there = new Set(all.map((one) => `${one.ion}:${one.name}`))
     const mine = (list.rows.value ?? []).filter((one) => there.has(`${one.ion}:${one.camera}`))
-    const perMinute = 60 * list.perSecond.value
+    const perMinute = minuteOf(mine, list)
     const rate = [perMinute > 0 && `${counted(perMinute, 'decision')} a minute`, list.oneIn.value > 1 && `1 in ${list.oneIn.value} shown`].filter(Boolean).join(', ')
     const ion = new Set(all.map((one) => one.ion)).size === 1 ? all[0]!.ion : undefined
     return (
