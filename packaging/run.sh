@@ -41,7 +41,7 @@ To talk to this server from another terminal:
 Then, once the first decision is there:
     weir get decisions                      # what became of the frames
     weir member deny building-security jane # bar somebody; the next frame knows
-    weir trigger building-security          # train again; frames flow on
+    weir trigger building-security training # train again; frames flow on
 Ctrl-C ends everything.
 
 END

@@ -203,6 +203,20 @@ static struct judged *find_sent(struct report *report, const json_t *decision)
     return index != NULL ? &report->judged[json_integer_value(index)] : NULL;
 }
 
+static void say_doubled(const struct judged *sent, const json_t *decision)
+{
+    const json_t *passage = json_object_get(decision, "passage");
+    char *box = json_dumps(json_object_get(decision, "box"), JSON_COMPACT | JSON_REAL_PRECISION(3));
+    demo_say(
+        "%s: who passed from %lld ms on is decided twice: %s %s from %lld to %lld, %lld frames, %s",
+        sent->camera, (long long)sent->time_ms,
+        json_string_value(json_object_get(decision, "verdict")),
+        json_string_value(json_object_get(passage, "id")), (long long)time_of(passage, "first"),
+        (long long)time_of(passage, "last"),
+        (long long)json_integer_value(json_object_get(passage, "n_frames")), box);
+    free(box);
+}
+
 static void judge(struct report *report, const json_t *decision)
 {
     bool is_passage = json_is_object(json_object_get(decision, "passage"));
@@ -217,7 +231,10 @@ static void judge(struct report *report, const json_t *decision)
     }
     report->n_frames_decided += !is_passage;
     report->n_passages_decided += is_passage;
-    report->n_passages_doubled += is_passage && sent->is_decided;
+    if (is_passage && sent->is_decided) {
+        report->n_passages_doubled++;
+        say_doubled(sent, decision);
+    }
     sent->is_decided = true;
     count(is_passage ? &report->of_passages : &report->of_frames, sent, decision);
     struct decided *decided = &report->decided[report->n_decided++];

@@ -48,6 +48,13 @@ class Demo(unittest.TestCase):
         finally:
             server.stop()
 
+    def run_what_is_printed(self, server):
+        """`make run` prints these lines, for who looks at what it plays."""
+        printed = re.findall(r"^ {4}(weir .*)$", (harness.ROOT / "packaging/run.sh").read_text(), re.M)
+        self.assertGreater(len(printed), 2)
+        for line in printed:
+            subprocess.run(line, shell=True, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "PATH": f"{harness.BIN}:{os.environ['PATH']}", "WEIR_STATE": str(server.state)})
+
     def check_passages(self, report):
         """Where weir-camera is, the cameras streamed in the end: each who walked by is decided once, and nobody is let in for another."""
         self.assertEqual("passages" in report, (harness.BIN / "weir-camera").exists())
@@ -86,6 +93,7 @@ class Demo(unittest.TestCase):
         server.weir("rollback", "building-security", "--note", "test")
         back = server.get("/ions/building-security")["links"][0]["wanted_version"]
         self.assertLess(back, max(promoted))
+        self.run_what_is_printed(server)
         server.weir("delete", "building-security")
         wait_until(lambda: all(job["state"] in ("SUCCEEDED", "CANCELLED") for job in server.get("/jobs")["items"]),
                    60, "all jobs over")

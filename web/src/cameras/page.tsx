@@ -50,7 +50,7 @@ function factsOf(all: readonly Camera[], of: Judge): string {
     const expected = sum((one) => one.fps_expected)
     return [
         well > 0 && well < all.length && `${well} ${well === 1 ? 'sees as it' : 'see as they'} should`,
-        `${fixed(sum((one) => (one.state === 'lost' ? 0 : one.fps)), 1)} frames/s${expected > 0 ? ` of ${short(expected)}` : ''}`,
+        all.some((one) => one.fps !== null) && `${fixed(sum((one) => (one.state === 'lost' ? 0 : one.fps)), 1)} frames/s${expected > 0 ? ` of ${short(expected)}` : ''}`,
         dayTime(now.value),
     ]
         .filter(Boolean)
