@@ -36,6 +36,8 @@ static size_t n_of(const json_t *decisions, const char *what, const char *to)
         ck_assert_str_eq(test_text(counted, "place"), "middle");
         ck_assert_str_eq(test_text(one, "verdict"), "label");
         ck_assert_str_eq(test_text(one, "camera"), "yard");
+        const json_t *passage = json_object_get(one, "passage");
+        ck_assert(!json_is_object(passage) || json_is_null(json_object_get(passage, "rule")));
         n += strcmp(test_text(counted, "what"), what) == 0 &&
              (to == NULL || (its != NULL && strcmp(its, to) == 0));
     }

@@ -146,9 +146,10 @@ static json_t *nearest_of(const struct decision_passage *passage)
 
 static json_t *rule_of(const struct decision_rule *rule)
 {
-    return json_pack("{s:I,s:I,s:f,s:f,s:I}", "n", (json_int_t)rule->n, "m", (json_int_t)rule->m,
-                     "accept", rule->accept, "deny", rule->deny, "gone_ms",
-                     (json_int_t)rule->gone_ms);
+    return rule->m == 0 ? json_null()
+                        : json_pack("{s:I,s:I,s:f,s:f,s:I}", "n", (json_int_t)rule->n, "m",
+                                    (json_int_t)rule->m, "accept", rule->accept, "deny", rule->deny,
+                                    "gone_ms", (json_int_t)rule->gone_ms);
 }
 
 static json_t *passage_of(const struct decision_passage *passage)

@@ -27,7 +27,7 @@ struct decision_near {
     double score;
 };
 
-/** What the stage "track" said when it was decided. */
+/** What the stage "track" said when it was decided. m is 0 where no rule took part: it was counted. */
 struct decision_rule {
     int64_t n, m, gone_ms;
     double accept, deny;

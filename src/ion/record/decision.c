@@ -32,7 +32,7 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, brightness,      F64,  0, "", "Mean brightness of the frame"),
     WEIR_FIELD_SIZED(weir_decision, box, JSON, 0, 1024, "", "Where it is in the picture, in pixels: {x, y, w, h, of: how many were found}; null: no detector looked, or it found nothing"),
     WEIR_FIELD_SIZED(weir_decision, quality, JSON, 0, 1024, "", "How good the face is to recognise: {width, sharpness, yaw, pitch, roll, brightness}, and refused: why it was not compared"),
-    WEIR_FIELD_SIZED(weir_decision, passage, JSON, 0, 16 << 10, "", "The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}, rule: {n, m, accept, deny, gone_ms}, nearest: [{person, score}] of the best frame, frames: [{time_ms, score, person, counts, why, box, is_best, bytes, has_picture}]}; null: one"),
+    WEIR_FIELD_SIZED(weir_decision, passage, JSON, 0, 16 << 10, "", "The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}, rule: {n, m, accept, deny, gone_ms} or null where things are counted, nearest: [{person, score}] of the best frame, frames: [{time_ms, score, person, counts, why, box, is_best, bytes, has_picture}]}; null: one"),
     WEIR_FIELD_SIZED(weir_decision, counted, JSON, 0, 1024, "", "What has happened in a place where things are counted: {place, what: entered, left, long, crossed, over, under or within, to: right or left, n: how many are there now}; null: it is about no place"),
     WEIR_FIELD_SIZED(weir_decision, error, TEXT, 0, 1024, "", "What went wrong"),
     WEIR_FIELD(weir_decision, is_sandbox,      BOOL, 0, "", "It was made in the sandbox: it had no effect"),
