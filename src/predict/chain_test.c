@@ -301,6 +301,39 @@ START_TEST(a_gap_in_the_frames_decides_nobody_twice)
 
 END_TEST
 
+/* A zone without an area: the stage "count" fails in each frame. */
+#define FAILS_BEHIND_TRACK                                                                         \
+    "[" DETECT "{\"kind\":\"track\",\"gone_ms\":1000},{\"kind\":\"count\",\"name\":\"flat\","        \
+    "\"zone\":[[0.1,0.1],[0.2,0.2],[0.3,0.3]]},\"decide\"]"
+
+START_TEST(passages_are_decided_though_a_stage_behind_their_own_fails)
+{
+    size_t n_passages = 0, n_errors = 0, i;
+    int64_t end = walk_begins(N_WALKERS) + 3000;
+    n_put = 0;
+    start(FAILS_BEHIND_TRACK);
+    for (int64_t time_ms = T0; time_ms < end; time_ms += FRAME_MS) {
+        show(time_ms);
+    }
+    ck_assert(test_wait(are_durable, &n_put));
+    stop();
+    json_t *all = all_decisions(), *one;
+    json_array_foreach(all, i, one)
+    {
+        bool is_error = strcmp(test_text(one, "verdict"), "error") == 0;
+        n_errors += is_error;
+        n_passages += json_is_object(json_object_get(one, "passage"));
+        ck_assert(is_error != json_is_object(json_object_get(one, "passage")));
+        ck_assert(is_error ||
+                  json_is_object(json_object_get(json_object_get(one, "passage"), "rule")));
+    }
+    ck_assert_uint_eq(n_errors, n_put);
+    ck_assert_uint_eq(n_passages, N_WALKERS);
+    json_decref(all);
+}
+
+END_TEST
+
 #define GONE_MS 300
 
 static bool is_passage_durable(void *context)
@@ -518,6 +551,7 @@ WEIR_TEST_MAIN_WITH("chain", set_up, tear_down,
                     each_face_of_a_frame_is_decided_and_the_frame_acknowledged_when_all_are,
                     each_passage_is_decided_once_with_the_frames_it_rests_on,
                     a_gap_in_the_frames_decides_nobody_twice,
+                    passages_are_decided_though_a_stage_behind_their_own_fails,
                     who_left_a_camera_that_fell_silent_is_decided_all_the_same,
                     killed_at_any_moment_it_decides_no_passage_twice,
                     a_replica_fetches_its_detector_and_answers_with_each_face)

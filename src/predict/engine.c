@@ -67,10 +67,12 @@ static void note_health(struct engine *engine, const struct stage_frame *at)
     health_note(health, at->serving, &values);
 }
 
-/* A frame that cannot be decided about: that is its decision. In video the next frame tells more. */
+/* A frame that cannot be decided about: that is its decision. In video the next frame tells more. Passages that are due are
+ * decided all the same: no frame after it will tell of them. */
 static void decide_error(struct engine *engine, struct stage_frame *at, const char *reason)
 {
-    stage_decisions_drop(at);
+    stage_decisions_drop_others(at);
+    stage_decide_due(at);
     at->has_detector = false; /* The frame is decided, not what is in it. */
     complain(engine, at->frame, reason);
     if (at->frame->view.form != WEIR_VIEW_NONE) {
@@ -121,8 +123,9 @@ static size_t leave_out_known(struct engine *engine, struct stage_frame *at)
     size_t n_kept = 0;
     for (size_t i = 0; i < at->n_decisions; i++) {
         struct stage_decision made = at->decisions[i];
+        bool has_own_key = made.decision->key != NULL;
         name(at, i, made.decision);
-        json_t *known = at->has_detector && made.decision->key != NULL
+        json_t *known = (at->has_detector || has_own_key) && made.decision->key != NULL
                             ? outcome_find_part(engine->config.outbox, made.decision->key)
                             : NULL;
         if (known == NULL) {
@@ -203,6 +206,8 @@ static void wait_on(struct engine *engine, struct serving *serving)
     at.passages = engine->passages;
     at.counts = engine->config.counts;
     if (stages_wait(serving->stages, &at, &err) != WEIR_OK) {
+        stage_decisions_drop_others(&at);
+        stage_decide_due(&at);
         complain(engine, at.frame, err.message);
     }
     tell_of_ended(engine, &at);

@@ -226,11 +226,30 @@ struct stage_decision *stage_decision_add(struct stage_frame *at)
     return made;
 }
 
+static void decision_drop(struct stage_decision *made)
+{
+    decision_destroy(made->decision);
+    weir_image_fini(&made->picture);
+}
+
 void stage_decisions_drop(struct stage_frame *at)
 {
     for (size_t i = 0; i < at->n_decisions; i++) {
-        decision_destroy(at->decisions[i].decision);
-        weir_image_fini(&at->decisions[i].picture);
+        decision_drop(&at->decisions[i]);
     }
     at->n_decisions = 0;
+}
+
+void stage_decisions_drop_others(struct stage_frame *at)
+{
+    size_t n_kept = 0;
+    for (size_t i = 0; i < at->n_decisions; i++) {
+        const struct decision *decision = at->decisions[i].decision;
+        if (decision->passage != NULL && decision->counted == NULL) {
+            at->decisions[n_kept++] = at->decisions[i];
+        } else {
+            decision_drop(&at->decisions[i]);
+        }
+    }
+    at->n_decisions = n_kept;
 }

@@ -75,7 +75,7 @@ struct stage_frame {
     const struct stage_object *shown;
     struct passages *passages; /**< The engine's; NULL: nothing can be followed. */
     struct passage **due;      /**< By track: what is to be decided now. */
-    size_t n_due, due_cap;
+    size_t n_due, due_cap, n_due_decided; /**< The first of them are decided. */
     struct counts *counts;      /**< The engine's; NULL: nothing can be counted. */
     struct stage_event *events; /**< By count: what has happened. */
     size_t n_events, events_cap;
@@ -117,6 +117,12 @@ weir_status stage_object_put(struct stage_frame *at, struct stage_object *object
 
 /** Room for one more, of which is known what all of the serving's have in common. Its decision is new. */
 struct stage_decision *stage_decision_add(struct stage_frame *at);
+
+/** Decide what is due and is not yet decided, also if a stage behind "track" has failed: what a passage says is known then. */
+void stage_decide_due(struct stage_frame *at);
+
+/** Only those of passages are left. */
+void stage_decisions_drop_others(struct stage_frame *at);
 
 /** None are left. */
 void stage_decisions_drop(struct stage_frame *at);

@@ -1,3 +1,4 @@
+#include "endpoint/stage/count.h"
 #include "predict/passage.h"
 #include "predict/serving.h"
 #include "predict/stage.h"
@@ -207,13 +208,23 @@ static weir_status decide_event(struct stage_frame *at, const struct stage_event
                : WEIR_OK;
 }
 
+void stage_decide_due(struct stage_frame *at)
+{
+    const struct weir_stage_chain *chain = stages_chain(at->serving->stages);
+    /* Where things are counted and no model knows them, what happens to them is all there is to say. */
+    bool is_said = at->serving->model == NULL &&
+                   weir_stages_options(chain, &weir_stage_count_kind) != NULL;
+    for (; at->n_due_decided < at->n_due; at->n_due_decided++) {
+        if (!is_said) {
+            decide_passage(at, at->due[at->n_due_decided]);
+        }
+    }
+}
+
 static weir_status wait_on(const void *options, struct stage_frame *at, struct weir_error *err)
 {
     (void)options;
-    /* Where things are counted and no model knows them, what happens to them is all there is to say. */
-    for (size_t i = 0; i < at->n_due && !(at->has_counts && at->serving->model == NULL); i++) {
-        decide_passage(at, at->due[i]);
-    }
+    stage_decide_due(at);
     for (size_t i = 0; i < at->n_events; i++) {
         WEIR_TRY(decide_event(at, &at->events[i], err));
     }
