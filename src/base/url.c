@@ -32,3 +32,31 @@ weir_status weir_url_check_token(const char *token, const char *place, struct we
     }
     return WEIR_OK;
 }
+
+static int hex_digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *found = c != '\0' ? strchr(digits, c | 0x20) : NULL;
+    return found == NULL ? -1 : (int)(found - digits);
+}
+
+bool weir_url_decode(const char *text, size_t len, char *out, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++, n++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '%' && i + 2 < len && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
+            c = (unsigned char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]));
+            i += 2;
+        }
+        if (n + 1 >= size || c < 0x20 || c == 0x7f) {
+            return false;
+        }
+        out[n] = (char)c;
+    }
+    if (n >= size) {
+        return false;
+    }
+    out[n] = '\0';
+    return true;
+}

@@ -1,5 +1,7 @@
 #include "endpoint/source/camera.h"
 
+#include "base/url.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -83,10 +85,10 @@ weir_status weir_camera_host_read(const char *address, const char *scheme, int p
                 "see: leave only the user in it, and name a secret of the project: "
                 "secrets: [\"password=NAME\"]");
         }
-        if (len >= sizeof out->user) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "the user in the address is too long");
+        if (!weir_url_decode(begin, len, out->user, sizeof out->user)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "the user in the address is too long, or has a control character");
         }
-        memcpy(out->user, begin, len);
         begin = at + 1;
     }
     return read_host(begin, (size_t)(end - begin), out, err);

@@ -134,6 +134,9 @@ static const struct {
      "$.pipelines[1].source.cameras[0].url: the address has a password", WEIR_ERR_INVALID},
     {RTSP("{\"name\":\"porch\",\"url\":\"rtsp://u%3Ap@h/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].url: the address has a password", WEIR_ERR_INVALID},
+    {RTSP("{\"name\":\"porch\",\"url\":\"rtsp://a%0d%0ab@h/x\"}"), "[]",
+     "$.pipelines[1].source.cameras[0].url: the user in the address is too long, or has a control",
+     WEIR_ERR_INVALID},
     {RTSP("{\"name\":\"porch\",\"url\":\"rtsps://h/x\"}"), "[]",
      "$.pipelines[1].source.cameras[0].url: rtsps is not supported", WEIR_ERR_UNSUPPORTED},
     {RTSP("{\"name\":\"porch\",\"url\":\"http://h/x\"}"), "[]",
@@ -186,7 +189,7 @@ START_TEST(a_camera_names_its_own_secrets)
         return;
     }
     json_t *json =
-        json_loads(RTSP("{" PORCH "},{\"name\":\"b\",\"url\":\"rtsp://ada@[::1]:8554/x\","
+        json_loads(RTSP("{" PORCH "},{\"name\":\"b\",\"url\":\"rtsp://ada%40home%2f@[::1]:8554/x\","
                         "\"secrets\":[\"password=own\"]}"),
                    0, NULL);
     json_object_set_new(json, "secrets", json_pack("[s]", "password=all"));
@@ -203,7 +206,7 @@ START_TEST(a_camera_names_its_own_secrets)
                      WEIR_OK);
     ck_assert_str_eq(camera->password, "filled");
     ck_assert_int_eq(weir_camera_host_read(camera->address, "rtsp", 554, &host, &err), WEIR_OK);
-    ck_assert_str_eq(host.user, "ada");
+    ck_assert_str_eq(host.user, "ada@home/");
     ck_assert_str_eq(host.host, "::1");
     ck_assert_int_eq(host.port, 8554);
     ck_assert_str_eq(host.path, "/x");

@@ -1,32 +1,16 @@
 #include "address.h"
 
+#include "base/url.h"
+
 #include <stdio.h>
 #include <string.h>
 
 enum { DEFAULT_PORT = 554 };
 
-static int hex_digit(char c)
-{
-    const char *digits = "0123456789abcdef";
-    const char *found = c != '\0' ? strchr(digits, c | 0x20) : NULL;
-    return found == NULL ? -1 : (int)(found - digits);
-}
-
 /* "%40" becomes "@". */
 static weir_status decode(struct rtsp_text text, char out[RTSP_CREDENTIAL_BYTES])
 {
-    char plain[3 * RTSP_CREDENTIAL_BYTES];
-    size_t n = 0;
-    for (size_t i = 0; i < text.n && n < sizeof plain; i++) {
-        plain[n] = text.at[i];
-        if (text.at[i] == '%' && i + 2 < text.n && hex_digit(text.at[i + 1]) >= 0 &&
-            hex_digit(text.at[i + 2]) >= 0) {
-            plain[n] = (char)(hex_digit(text.at[i + 1]) << 4 | hex_digit(text.at[i + 2]));
-            i += 2;
-        }
-        n++;
-    }
-    return rtsp_text_copy((struct rtsp_text){plain, n}, out, RTSP_CREDENTIAL_BYTES);
+    return weir_url_decode(text.at, text.n, out, RTSP_CREDENTIAL_BYTES) ? WEIR_OK : WEIR_ERR_INVALID;
 }
 
 static weir_status parse_host(struct rtsp_text text, struct rtsp_address *out)

@@ -71,7 +71,7 @@ weir_status weir_camera_shape_read(const struct weir_camera *camera, const char 
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Take SCHEME://[USER@]HOST[:PORT][/PATH] apart. A password in it is refused: the document is shown to many.
+ * Take SCHEME://[USER@]HOST[:PORT][/PATH] apart; "%40" in the user is "@". A password in it is refused: the document is shown to many.
  * @param scheme  "rtsp": the only one that is taken. @param port  Where the address has none.
  * @return INVALID, UNSUPPORTED (rtsps, https) with a sentence that does not repeat the address.
  */
