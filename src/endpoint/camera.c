@@ -94,6 +94,30 @@ weir_status weir_camera_host_read(const char *address, const char *scheme, int p
     return read_host(begin, (size_t)(end - begin), out, err);
 }
 
+weir_status weir_camera_query_check(const char *address, struct weir_error *err)
+{
+    static const char *const names[] = {"password", "passwd", "passphrase", "pass",
+                                        "pwd",      "psw",    "userpwd",    "loginpas"};
+    const char *query = strchr(address, '?');
+    while (query != NULL && *++query != '\0') {
+        char name[16];
+        size_t len = strcspn(query, "=&;?#");
+        bool is_read = query[len] == '=' && weir_url_decode(query, len, name, sizeof name);
+        for (size_t i = 0; is_read && i < WEIR_ARRAY_LEN(names); i++) {
+            if (strcasecmp(name, names[i]) == 0) {
+                return weir_error_set(
+                    err, WEIR_ERR_INVALID,
+                    "\"%s\" in the address is a password, which everybody with the document would "
+                    "see: take it out, write the user before the host (USER@HOST), and name a "
+                    "secret of the project: secrets: [\"password=NAME\"]",
+                    name);
+            }
+        }
+        query = strpbrk(query, "&;");
+    }
+    return WEIR_OK;
+}
+
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
 static bool read_shares(const json_t *list, size_t n, double *out)

@@ -79,6 +79,12 @@ weir_status weir_camera_host_read(const char *address, const char *scheme, int p
                                   struct weir_camera_host *out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * An address must not have a password among the parameters behind its "?". For documents that are applied: one that is stored
+ * is read as it is. @return INVALID with a sentence that does not repeat it.
+ */
+weir_status weir_camera_query_check(const char *address, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** For weir_endpoint_ops.check of the kinds: each camera can be read, and no name stands twice.
  *  @param scheme  Of its addresses; NULL: they are paths. */
 weir_status weir_cameras_check(const struct weir_source_video *options,

@@ -2,6 +2,7 @@
 #include "ion/ion_doc.h"
 
 #include "endpoint/door.h"
+#include "endpoint/source/camera.h"
 
 #include <string.h>
 
@@ -42,6 +43,26 @@ static weir_status check_path(void *context, const char *place, const char *path
     return WEIR_OK;
 }
 
+/** Whatever a kind of source calls the address of a camera. */
+static weir_status check_cameras(const json_t *source, const char *place, struct weir_error *err)
+{
+    const json_t *camera, *option;
+    const char *name;
+    size_t i;
+    json_array_foreach(json_object_get(source, "cameras"), i, camera)
+    {
+        json_object_foreach((json_t *)camera, name, option)
+        {
+            const char *text = json_string_value(option);
+            if (text != NULL && strstr(text, "://") != NULL &&
+                weir_camera_query_check(text, err) != WEIR_OK) {
+                return weir_error_prefix(err, "%s.source.cameras[%zu].%.40s: ", place, i, name);
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
 /** Source, sinks and doors of pipeline i. */
 static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline, size_t i_pipeline,
                                    struct weir_error *err)
@@ -51,6 +72,7 @@ static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline,
     WEIR_AUTO(weir_json_auto_free) json_t *sinks = json_loads(pipeline->sinks, 0, NULL);
     WEIR_AUTO(weir_json_auto_free) json_t *doors = json_loads(pipeline->doors, 0, NULL);
     (void)snprintf(place, sizeof place, "$.pipelines[%zu]", i_pipeline);
+    WEIR_TRY(check_cameras(source, place, err));
     WEIR_TRY(weir_endpoints_paths(source, sinks, place, check_path, err));
     return weir_doors_paths(doors, place, check_path, err);
 }

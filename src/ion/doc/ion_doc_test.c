@@ -358,6 +358,41 @@ START_TEST(a_path_that_means_something_else_on_a_node_is_refused)
 
 END_TEST
 
+/* Stored before, it is read; applied, it is refused. Kinds of cameras are there where weir-camera is. */
+START_TEST(a_password_among_the_parameters_of_an_address_is_refused_when_it_is_applied)
+{
+    static const struct {
+        const char *address;
+        bool is_good;
+    } addresses[] = {{"http://h/snap?user=ada&pwd=x", false}, {"http://h/snap?Pass%77ord=x", false},
+                     {"http://h/snap?a=1;passwd=x", false},   {"http://h/snap?a=1&&password=", false},
+                     {"http://h/snap?password", true},        {"http://h/password=x?a=pwd", true},
+                     {"http://h/snap?passwords=2&x=1", true}, {"http://ada@h/snap?", true}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(addresses); i++) {
+        struct weir_ion_doc doc = {0};
+        struct weir_ion_doc_pipeline pipeline = {.type = WEIR_PIPELINE_PREDICTION, .sinks = "[]"};
+        char source[256];
+        (void)snprintf(source, sizeof source,
+                       "{\"kind\":\"mjpeg\",\"cameras\":[{\"name\":\"a\",\"url\":\"http://h/\"},"
+                       "{\"name\":\"b\",\"url\":\"%s\"}]}",
+                       addresses[i].address);
+        pipeline.source = source;
+        pipeline.doors = "[]";
+        doc.pipelines = &pipeline;
+        doc.n_pipelines = 1;
+        weir_status status = weir_ion_doc_check(&doc, &err);
+        ck_assert_msg((status == WEIR_OK) == addresses[i].is_good, "%s: %s", addresses[i].address,
+                      err.message);
+        if (!addresses[i].is_good) {
+            ck_assert_ptr_nonnull(strstr(err.message, "$.pipelines[0].source.cameras[1].url: \""));
+            ck_assert_ptr_nonnull(strstr(err.message, "secrets: [\"password=NAME\"]"));
+            ck_assert_ptr_null(strstr(err.message, "=x"));
+        }
+    }
+}
+
+END_TEST
+
 static const struct {
     const char *policy;
     const char *said; /**< NULL: it is fine. */
@@ -428,6 +463,8 @@ int main(void)
     tcase_add_test(tcase, an_old_word_is_replaced_and_named);
     tcase_add_test(tcase, the_reference_document_is_read_as_it_is_written);
     tcase_add_test(tcase, what_is_left_out_has_its_default);
+    tcase_add_test(tcase,
+                   a_password_among_the_parameters_of_an_address_is_refused_when_it_is_applied);
     tcase_add_test(tcase, a_pipeline_without_a_gallery_classifies);
     tcase_add_test(tcase, a_link_may_begin_at_a_registered_model);
     tcase_add_test(tcase, a_detector_without_a_model_beside_it_is_the_model);
