@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "ion/replica.h"
 #include "job/job.h"
 
 #include <pthread.h>
@@ -28,6 +29,7 @@ struct watch {
 struct look {
     char id[WEIR_UUID_BYTES]; /* "": the place is free */
     char *ion, *pipeline;
+    char *job; /* whose replicas it is for; NULL: any */
     char *ask;
     size_t ask_bytes, n_pictures;
     int64_t handed_ms; /* 0: no replica has it */
@@ -77,6 +79,7 @@ static void look_free(struct desk *desk, struct look *look)
     desk->looks_bytes -= look->ask_bytes;
     free(look->ion);
     free(look->pipeline);
+    free(look->job);
     free(look->ask);
     free(look->answer);
     *look = (struct look){0};
@@ -361,6 +364,14 @@ static int64_t append_watched(const struct desk *desk, struct desk_place place, 
     return (int64_t)(hash & REVISION_MASK);
 }
 
+/* Is it for the replica that asks? */
+static bool is_for(const struct look *look, struct desk_place place)
+{
+    return is_of(look->ion, look->pipeline, place) &&
+           (look->job == NULL || place.replica == NULL ||
+            weir_ion_replica_is_of(place.replica, look->job));
+}
+
 /* The oldest that no replica has, or had long enough. */
 static struct look *look_due(struct desk *desk, struct desk_place place, int64_t now_ms)
 {
@@ -368,7 +379,7 @@ static struct look *look_due(struct desk *desk, struct desk_place place, int64_t
         struct look *look = &desk->looks[i];
         bool is_free = look->handed_ms == 0 || now_ms - look->handed_ms >= DESK_AGAIN_MS;
         if (look->id[0] != '\0' && !look->is_answered && is_free &&
-            is_of(look->ion, look->pipeline, place)) {
+            is_for(look, place)) {
             return look;
         }
     }
@@ -442,6 +453,7 @@ weir_status desk_look_begin(struct desk *desk, struct desk_place place, json_t *
     if (fits) {
         *look = (struct look){.ion = weir_xstrdup(place.ion),
                               .pipeline = weir_xstrdup(place.pipeline),
+                              .job = place.job != NULL ? weir_xstrdup(place.job) : NULL,
                               .ask = text,
                               .ask_bytes = bytes,
                               .n_pictures = json_array_size(json_object_get(ask, "pictures"))};
@@ -465,8 +477,7 @@ weir_status desk_look_begin(struct desk *desk, struct desk_place place, json_t *
 static struct look *open_look(struct desk *desk, struct desk_place place, const char *id)
 {
     struct look *look = *id != '\0' ? find_look(desk, id) : NULL;
-    return look != NULL && !look->is_answered && is_of(look->ion, look->pipeline, place) ? look
-                                                                                         : NULL;
+    return look != NULL && !look->is_answered && is_for(look, place) ? look : NULL;
 }
 
 size_t desk_look_pictures(struct desk *desk, struct desk_place place, const char *id)

@@ -98,7 +98,10 @@ static weir_status find_pipeline(struct weir_txn *txn, void *context, struct wei
 
 static struct desk_place place_of(const struct wanted *wanted)
 {
-    return (struct desk_place){wanted->pipeline->ion, wanted->pipeline->name, wanted->project};
+    return (struct desk_place){.ion = wanted->pipeline->ion,
+                               .pipeline = wanted->pipeline->name,
+                               .project = wanted->project,
+                               .job = wanted->pipeline->job};
 }
 
 /* Nothing runs that could answer. */
@@ -258,7 +261,8 @@ weir_status api_photo_look(struct api_call *call, struct weir_txn *txn, struct w
 
 static struct desk_place own_place(const struct api_call *call)
 {
-    return (struct desk_place){.ion = call->params[0], .pipeline = call->params[1]};
+    return (struct desk_place){
+        .ion = call->params[0], .pipeline = call->params[1], .replica = call->params[2]};
 }
 
 /* False: there is no news. */

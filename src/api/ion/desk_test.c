@@ -18,7 +18,10 @@
 #define N_SEEDS   WEIR_TEST_TIMES(20, 4)
 
 static const struct desk_place places[N_PLACES] = {
-    {"site", "see", NULL}, {"site", "count", NULL}, {"yard", "see", NULL}, {"sites", "ee", NULL}};
+    {.ion = "site", .pipeline = "see"},
+    {.ion = "site", .pipeline = "count"},
+    {.ion = "yard", .pipeline = "see"},
+    {.ion = "sites", .pipeline = "ee"}};
 
 struct model_watch {
     int64_t until_ms, seq, shown_ms;
@@ -326,7 +329,8 @@ START_TEST(an_ion_that_watches_everything_keeps_no_other_from_it)
     struct weir_error err;
     struct desk *desk = desk_create();
     char name[32];
-    const struct desk_place many = {"many", "p", NULL}, few = {"few", "p", NULL};
+    const struct desk_place many = {.ion = "many", .pipeline = "p"},
+                            few = {.ion = "few", .pipeline = "p"};
     for (int i = 0; i < DESK_WATCHES_MAX; i++) {
         (void)snprintf(name, sizeof name, "c%d", i);
         ck_assert_int_eq(desk_watch(desk, many, name, 1000, 9000, &is_new, &err), WEIR_OK);
@@ -349,8 +353,9 @@ START_TEST(an_ion_of_another_project_with_the_name_shows_nothing_of_the_one_befo
     bool is_new;
     struct weir_error err;
     struct desk *desk = desk_create();
-    const struct desk_place replica = {"site", "look", NULL};
-    const struct desk_place first = {"site", "look", "a"}, later = {"site", "look", "b"};
+    const struct desk_place replica = {.ion = "site", .pipeline = "look"};
+    const struct desk_place first = {.ion = "site", .pipeline = "look", .project = "a"},
+                            later = {.ion = "site", .pipeline = "look", .project = "b"};
     json_t *live = json_pack("{s:[],s:s}", "boxes", "picture", "p");
     ck_assert_int_eq(desk_watch(desk, first, "c", 1000, 9000, &is_new, &err), WEIR_OK);
     ck_assert(desk_show(desk, replica, "c", live, 1500));
@@ -378,7 +383,7 @@ START_TEST(photos_of_all_looks_together_are_bounded)
     static const char *const ions[] = {"a", "a", "b", "c", "d", "e"};
     static const bool fits[] = {true, false, true, true, true, false};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(ions); i++) {
-        const struct desk_place place = {ions[i], "p", NULL};
+        const struct desk_place place = {.ion = ions[i], .pipeline = "p"};
         json_t *ask = json_pack("{s:[s]}", "pictures", photo);
         weir_status status = desk_look_begin(desk, place, ask, ids[n], &err);
         json_decref(ask);
@@ -386,11 +391,47 @@ START_TEST(photos_of_all_looks_together_are_bounded)
         n += status == WEIR_OK;
     }
     desk_look_drop(desk, ids[0]);
-    const struct desk_place place = {"e", "p", NULL};
+    const struct desk_place place = {.ion = "e", .pipeline = "p"};
     json_t *ask = json_pack("{s:[s]}", "pictures", photo);
     ck_assert_int_eq(desk_look_begin(desk, place, ask, ids[0], &err), WEIR_OK);
     json_decref(ask);
     free(photo);
+    desk_destroy(desk);
+}
+
+END_TEST
+
+static bool hears_of_look(struct desk *desk, const char *replica, int64_t now_ms)
+{
+    const struct desk_place place = {.ion = "site", .pipeline = "see", .replica = replica};
+    struct desk_news news;
+    struct weir_buf text;
+    weir_buf_init(&text, 1 << 20);
+    (void)desk_poll(desk, place, 0, true, now_ms, &text, &news);
+    weir_buf_fini(&text);
+    return news.has_look;
+}
+
+/* The ION was deleted, and another has its name: its replicas are of another job. */
+START_TEST(photos_go_to_replicas_of_the_job_that_ran_when_they_were_sent)
+{
+    struct weir_error err = {0};
+    char id[WEIR_UUID_BYTES];
+    struct desk *desk = desk_create();
+    const struct desk_place asked = {
+        .ion = "site", .pipeline = "see", .project = "a", .job = "job1"};
+    const struct desk_place other = {.ion = "site", .pipeline = "see", .replica = "job2-0"};
+    const struct desk_place its = {.ion = "site", .pipeline = "see", .replica = "job1-1"};
+    json_t *ask = json_pack("{s:[s]}", "pictures", "photo");
+    ck_assert_int_eq(desk_look_begin(desk, asked, ask, id, &err), WEIR_OK);
+    ck_assert(!hears_of_look(desk, "job2-0", 1));
+    ck_assert(!hears_of_look(desk, "job10-0", 1));
+    ck_assert(hears_of_look(desk, "job1-0", 1));
+    ck_assert(hears_of_look(desk, "job1-1", 1 + DESK_AGAIN_MS));
+    ck_assert_uint_eq(desk_look_pictures(desk, other, id), 0);
+    ck_assert(!desk_look_answer(desk, other, id, ask, NULL));
+    ck_assert_uint_eq(desk_look_pictures(desk, its, id), 1);
+    json_decref(ask);
     desk_destroy(desk);
 }
 
@@ -572,6 +613,7 @@ WEIR_TEST_LOOPS_MAIN("desk", {whatever_happens_each_sees_what_a_plain_model_says
                      {an_ion_that_watches_everything_keeps_no_other_from_it, 0},
                      {an_ion_of_another_project_with_the_name_shows_nothing_of_the_one_before, 0},
                      {photos_of_all_looks_together_are_bounded, 0},
+                     {photos_go_to_replicas_of_the_job_that_ran_when_they_were_sent, 0},
                      {a_viewer_is_told_of_once_in_ten_minutes, 0},
                      {what_no_replica_of_ours_says_is_refused, 0},
                      {pictures_that_are_none_or_too_large_are_refused, 0},
