@@ -45,7 +45,8 @@
  * server starts it again as after a lost node.
  *
  * A task is told how this node reaches the server: WEIR_SERVER is the address the agent uses
- * itself, WEIR_CA_FILE its ca_file, WEIR_ONNXRUNTIME its onnxruntime. Variables of the task's own definition win.
+ * itself, WEIR_CA_FILE its ca_file, WEIR_ONNXRUNTIME its onnxruntime. Variables of the task's own definition win. An attempt keeps
+ * them until it ends: the agent follows a server that comes back at another address, the program of a task does not.
  *
  * Privileges: a task has no capabilities, and no program it executes gains any (no_new_privs), also
  * where the agent is root. Its system calls are filtered (syscall_filter.h).
