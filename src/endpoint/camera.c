@@ -86,8 +86,9 @@ weir_status weir_camera_host_read(const char *address, const char *scheme, int p
                 "secrets: [\"password=NAME\"]");
         }
         if (!weir_url_decode(begin, len, out->user, sizeof out->user)) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "the user in the address is too long, or has a control character");
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "the user in the address is too long, or has a control character");
         }
         begin = at + 1;
     }

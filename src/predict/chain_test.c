@@ -303,7 +303,7 @@ END_TEST
 
 /* A zone without an area: the stage "count" fails in each frame. */
 #define FAILS_BEHIND_TRACK                                                                         \
-    "[" DETECT "{\"kind\":\"track\",\"gone_ms\":1000},{\"kind\":\"count\",\"name\":\"flat\","        \
+    "[" DETECT "{\"kind\":\"track\",\"gone_ms\":1000},{\"kind\":\"count\",\"name\":\"flat\","      \
     "\"zone\":[[0.1,0.1],[0.2,0.2],[0.3,0.3]]},\"decide\"]"
 
 START_TEST(passages_are_decided_though_a_stage_behind_their_own_fails)

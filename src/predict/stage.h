@@ -73,11 +73,11 @@ struct stage_frame {
     size_t n_objects;
     /** Its picture lies first in the model's input; NULL: none does. */
     const struct stage_object *shown;
-    struct passages *passages; /**< The engine's; NULL: nothing can be followed. */
-    struct passage **due;      /**< By track: what is to be decided now. */
+    struct passages *passages;            /**< The engine's; NULL: nothing can be followed. */
+    struct passage **due;                 /**< By track: what is to be decided now. */
     size_t n_due, due_cap, n_due_decided; /**< The first of them are decided. */
-    struct counts *counts;      /**< The engine's; NULL: nothing can be counted. */
-    struct stage_event *events; /**< By count: what has happened. */
+    struct counts *counts;                /**< The engine's; NULL: nothing can be counted. */
+    struct stage_event *events;           /**< By count: what has happened. */
     size_t n_events, events_cap;
     bool has_counts;                  /**< What is counted is decided, not each thing. */
     bool has_tracks;                  /**< What is followed is decided, not each object. */

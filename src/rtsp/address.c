@@ -10,7 +10,8 @@ enum { DEFAULT_PORT = 554 };
 /* "%40" becomes "@". */
 static weir_status decode(struct rtsp_text text, char out[RTSP_CREDENTIAL_BYTES])
 {
-    return weir_url_decode(text.at, text.n, out, RTSP_CREDENTIAL_BYTES) ? WEIR_OK : WEIR_ERR_INVALID;
+    return weir_url_decode(text.at, text.n, out, RTSP_CREDENTIAL_BYTES) ? WEIR_OK
+                                                                        : WEIR_ERR_INVALID;
 }
 
 static weir_status parse_host(struct rtsp_text text, struct rtsp_address *out)

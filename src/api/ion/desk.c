@@ -29,7 +29,7 @@ struct watch {
 struct look {
     char id[WEIR_UUID_BYTES]; /* "": the place is free */
     char *ion, *pipeline;
-    char *job; /* whose replicas it is for; NULL: any */
+    char *job; /* its replicas get it; NULL: any */
     char *ask;
     size_t ask_bytes, n_pictures;
     int64_t handed_ms; /* 0: no replica has it */
@@ -378,8 +378,7 @@ static struct look *look_due(struct desk *desk, struct desk_place place, int64_t
     for (size_t i = 0; i < DESK_LOOKS_MAX; i++) {
         struct look *look = &desk->looks[i];
         bool is_free = look->handed_ms == 0 || now_ms - look->handed_ms >= DESK_AGAIN_MS;
-        if (look->id[0] != '\0' && !look->is_answered && is_free &&
-            is_for(look, place)) {
+        if (look->id[0] != '\0' && !look->is_answered && is_free && is_for(look, place)) {
             return look;
         }
     }

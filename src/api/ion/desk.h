@@ -49,10 +49,10 @@ struct desk_place {
     const char *ion, *pipeline;
     /** The ION's, of a viewer: an ION of another project that has got the name shows no picture of the one before. NULL of a replica. */
     const char *project;
-    /** Of who asks for a look: the job whose replicas it is for. An ION that has got the name of one that was deleted runs
-     *  another, and gets no photos. NULL: any. */
+    /** In a question about photos: replicas of this job alone get them. An ION that has got the name of a deleted one runs
+     *  another job. NULL: any. */
     const char *job;
-    const char *replica; /**< Of a replica. NULL: any. */
+    const char *replica; /**< The replica that asks. NULL: any. */
 };
 
 struct desk_news {

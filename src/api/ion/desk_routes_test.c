@@ -58,8 +58,9 @@ START_TEST(a_viewer_gets_what_a_replica_sends_and_waits_for_the_next)
     long long revision = json_integer_value(said("revision"));
     EXPECT_STATUS(0, ask_as(replica, "GET " DESK "?after=%lld&wait_s=20", revision));
     EXPECT(0, "GET " LIVE "?wait_s=10");
-    ck_assert_uint_eq(callers.x->response.topics,
-                      desk_camera_topic((struct desk_place){.ion = "site", .pipeline = "see"}, "door-1"));
+    ck_assert_uint_eq(
+        callers.x->response.topics,
+        desk_camera_topic((struct desk_place){.ion = "site", .pipeline = "see"}, "door-1"));
     EXPECT_STATUS(200, ask_as(replica, "POST " DESK "\n\n" SHOWN("door-1", "1920")));
     ck_assert_str_eq(said_text("watched.0"), "door-1");
     EXPECT(200, "GET " LIVE "?wait_s=10");

@@ -17,11 +17,10 @@
 #define N_STEPS   4000
 #define N_SEEDS   WEIR_TEST_TIMES(20, 4)
 
-static const struct desk_place places[N_PLACES] = {
-    {.ion = "site", .pipeline = "see"},
-    {.ion = "site", .pipeline = "count"},
-    {.ion = "yard", .pipeline = "see"},
-    {.ion = "sites", .pipeline = "ee"}};
+static const struct desk_place places[N_PLACES] = {{.ion = "site", .pipeline = "see"},
+                                                   {.ion = "site", .pipeline = "count"},
+                                                   {.ion = "yard", .pipeline = "see"},
+                                                   {.ion = "sites", .pipeline = "ee"}};
 
 struct model_watch {
     int64_t until_ms, seq, shown_ms;

@@ -49,7 +49,8 @@ const struct weir_kind weir_stage_count_kind = {
     .name = "count",
     .doc =
         "Things that are followed are counted: how many are in a place, which enter, leave, stay "
-        "too long or cross a line. A replica that starts anew counts from nothing: what is in a place "
+        "too long or cross a line. A replica that starts anew counts from nothing: what is in a "
+        "place "
         "then enters it once more, and is long in it only after long_s more.",
     WEIR_KIND_OPTIONS(weir_stage_count, options),
     .ops = &facts,

@@ -212,8 +212,8 @@ void stage_decide_due(struct stage_frame *at)
 {
     const struct weir_stage_chain *chain = stages_chain(at->serving->stages);
     /* Where things are counted and no model knows them, what happens to them is all there is to say. */
-    bool is_said = at->serving->model == NULL &&
-                   weir_stages_options(chain, &weir_stage_count_kind) != NULL;
+    bool is_said =
+        at->serving->model == NULL && weir_stages_options(chain, &weir_stage_count_kind) != NULL;
     for (; at->n_due_decided < at->n_due; at->n_due_decided++) {
         if (!is_said) {
             decide_passage(at, at->due[at->n_due_decided]);
