@@ -11,7 +11,7 @@ struct job_predict {
     char *ion, *pipeline;
     int64_t replicas;
     const json_t *source, *sinks, *doors, *health;
-    bool sandbox;
+    bool sandbox, pictures;
     char *dir, *sandbox_dir;
 };
 
@@ -30,6 +30,8 @@ static const struct weir_option options[] = {
                   "What is opened for whom it lets in: a list of doors"),
     WEIR_OPT_JSON(job_predict, health, "health", JSON, 0, NULL, 0, 0,
                   "Watching for drift: {window, interval_ms, frozen_after_ms}"),
+    WEIR_OPT_JSON(job_predict, pictures, "pictures", BOOL, 0, "true", 0, 0,
+                  "Keep pictures of decisions"),
     WEIR_OPT_JSON(
         job_predict, sandbox, "sandbox", BOOL, 0, NULL, 0, 0,
         "Try it: decisions go to a folder of the job's own instead of the sinks, and frames "

@@ -66,6 +66,7 @@ struct weir_ion_doc_pipeline {
     double false_accept_rate, false_deny_rate;
     int64_t no_frames_after_s; /**< A source without frames for so long is told; 0: never. */
     char *gallery_default;     /**< "allow", "deny" or "unknown": of a known person on no list. */
+    int64_t keep_pictures_ms;  /**< Age of decisions' pictures; 0: as its project; below 0: none. */
 };
 
 struct weir_ion_doc_link {

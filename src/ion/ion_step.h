@@ -121,6 +121,7 @@ struct weir_ion_service {
     int64_t served_revision;     /**< Newest deployment that a replica serves; 0: none. */
     char *served_candidate;      /**< Candidate that replicas serve; NULL = none. */
     int64_t last_frame_ms;       /**< When a replica took a frame last; 0 = never. */
+    int64_t keep_pictures_ms; /**< Age of decisions' pictures; 0: as its project; below 0: none. */
     struct weir_ion_people gallery, impostors;
     struct weir_ion_detector detector;
     const struct weir_threshold *threshold; /**< The last that a replica reported; NULL = none. */

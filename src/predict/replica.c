@@ -72,7 +72,10 @@ static weir_status open_outbox(struct replica *replica, struct weir_error *err)
         WEIR_TRY(pictures_open(images, PICTURES_MAX, &replica->pictures, err));
     }
     const struct outbox_config config = {
-        .dir = dir, .on_durable = on_durable, .context = replica, .pictures = replica->pictures};
+        .dir = dir,
+        .on_durable = on_durable,
+        .context = replica,
+        .pictures = replica->spec->keeps_no_pictures ? NULL : replica->pictures};
     return outbox_open(&config, &replica->outbox, err);
 }
 

@@ -2,6 +2,7 @@
 #include "predict/test_support.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -431,8 +432,52 @@ START_TEST(a_replica_stops_also_while_the_disk_is_full_and_its_frames_stay)
 
 END_TEST
 
+static int64_t changed_ns(const char *path)
+{
+    struct stat info;
+    ck_assert_int_eq(stat(path, &info), 0);
+    return (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+}
+
+/* What was ever written into the folder of pictures has changed it. */
+START_TEST(a_pipeline_without_pictures_writes_none)
+{
+    struct predict_spec spec;
+    struct weir_arena arena;
+    struct weir_error err = {0};
+    json_t *document;
+    weir_arena_init(&arena, 0);
+    set_up();
+    test_server_deploy(server, deployment(7, 10, 3, true));
+    const char *path =
+        test_write_spec(&dir, test_server_port(server), test_directory_source(&dir), NULL);
+    ck_assert_int_eq(weir_json_load(path, 1 << 20, &document, &err), WEIR_OK);
+    json_object_set_new(document, "pictures", json_false());
+    ck_assert_int_eq(json_dump_file(document, path, 0), 0);
+    json_decref(document);
+    ck_assert_msg(predict_spec_load(path, &arena, &spec, &err) == WEIR_OK, "%s", err.message);
+    ck_assert_msg(replica_start(&spec, &replica, &err) == WEIR_OK, "%s", err.message);
+    int64_t before_ns = changed_ns(test_path(&dir, "replica/images"));
+    put_frames("west", 0, 12);
+    test_wait_for_decisions(server, 12);
+    for (int i = 0; i < 12; i++) {
+        json_t *decision = test_server_decision(server, "west", i);
+        ck_assert(json_is_null(json_object_get(decision, "image")));
+        ck_assert_ptr_null(json_object_get(decision, "picture"));
+        json_decref(decision);
+    }
+    ck_assert_int_eq(changed_ns(test_path(&dir, "replica/images")), before_ns);
+    replica_stop(replica);
+    predict_spec_fini(&spec);
+    weir_arena_fini(&arena);
+    tear_down();
+}
+
+END_TEST
+
 WEIR_TEST_MAIN(
-    "replica", frames_of_a_directory_are_decided_once_and_removed,
+    "replica", a_pipeline_without_pictures_writes_none,
+    frames_of_a_directory_are_decided_once_and_removed,
     a_source_folder_that_the_replica_makes_is_for_who_may_write_around_it,
     frames_wait_in_the_folder_until_a_model_is_there_and_other_files_are_left_alone,
     photos_that_cannot_be_read_in_place_come_from_the_server_and_damaged_ones_are_left_out,

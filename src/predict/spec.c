@@ -106,6 +106,7 @@ static weir_status read_rest(json_t *root, struct weir_arena *arena, void *spec,
     json_t *source = json_object_get(root, "source"), *sinks = json_object_get(root, "sinks");
     json_t *doors = json_object_get(root, "doors");
     read_left(root, arena, out);
+    out->keeps_no_pictures = json_is_false(json_object_get(root, "pictures"));
     WEIR_TRY(weir_host_read_ints(root, "$", &replicas, 1, out, err));
     WEIR_TRY(weir_host_read_ints(json_object_get(root, "health"), "$.health", health,
                                  WEIR_ARRAY_LEN(health), out, err));

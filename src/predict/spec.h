@@ -6,9 +6,9 @@
  *              | {"kind": "http", "listen": "127.0.0.1:0", "token": "…"},
  *      "sinks": [{"kind": "jsonl", "path": "/…/decisions.jsonl"}],
  *      "doors": [{"name": "door-1", "by": {"kind": "mqtt", …}}], "project": "default",
- *      "health": {"window": 200, "interval_ms": 1000, "frozen_after_ms": 30000}}
+ *      "pictures": true, "health": {"window": 200, "interval_ms": 1000, "frozen_after_ms": 30000}}
  *
- * Its folder holds outbox, last good deployment, pictures. "health" is optional: values per window, the least
+ * Its folder holds outbox, last good deployment, pictures; with "pictures": false it gets none. "health" is optional: values per window, the least
  * time between two values of one camera, and how long it shows the same picture before it counts as frozen.
  */
 #ifndef WEIR_PREDICT_SPEC_H
@@ -42,6 +42,7 @@ struct predict_spec {
     size_t n_doors;
     /** Not of the file: folder of programs of doors; NULL: WEIR_DOOR_PROGRAMS. */
     char *door_programs;
+    bool keeps_no_pictures; /**< Decisions have none. */
     int64_t health_window, health_interval_ms, health_frozen_after_ms;
     /** Options that are JSON lie in it, such as the cameras of a source of video. */
     json_t *document;

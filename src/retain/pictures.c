@@ -1,5 +1,5 @@
 /* Pictures of projects: a pack has those of all projects, so it stays as long as the project that keeps its pictures
- * longest, and those of the others are erased in it, one by one. */
+ * longest, and those of the others, and of pipelines with a shorter time of their own, are erased in it, one by one. */
 #include "retain/retain_private.h"
 
 #include "base/log.h"
@@ -17,6 +17,9 @@
     " FROM decisions WHERE image IS NOT NULL AND pack > 0 AND time_ms <= :before AND ion IN"       \
     " (SELECT name FROM ions WHERE project = :project)"
 static const char sql_old[] = "SELECT id, pack, pack_offset, pack_bytes" OLD " LIMIT :n";
+const char retain_sql_old_of_pipeline[] =
+    "SELECT id, pack, pack_offset, pack_bytes FROM decisions WHERE image IS NOT NULL AND pack > 0"
+    " AND ion = :ion AND pipeline = :pipeline AND time_ms <= :before LIMIT :n";
 static const char sql_count[] = "SELECT count(*)" OLD;
 static const char sql_bytes[] = "SELECT coalesce(sum(pack_bytes), 0)" OLD;
 static const char sql_unpicture[] =
@@ -29,7 +32,8 @@ struct picture {
 
 struct erasing {
     const struct retain_look *look;
-    const char *project;
+    const char *project, *ion,
+        *pipeline; /* with a pipeline: its own alone; else all the project's */
     int64_t before;
     struct weir_arena *arena;
     struct picture items[PICTURES_PER_STEP];
@@ -55,11 +59,20 @@ static weir_status find_in(struct weir_txn *txn, void *context, struct weir_erro
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row;
     erasing->n = 0;
-    WEIR_TRY(weir_stmt_open(txn, sql_old,
-                            WEIR_BINDS(WEIR_BIND_TEXT("project", erasing->project),
-                                       WEIR_BIND_INT("before", erasing->before),
-                                       WEIR_BIND_INT("n", PICTURES_PER_STEP)),
-                            &stmt, err));
+    if (erasing->pipeline != NULL) {
+        WEIR_TRY(weir_stmt_open(txn, retain_sql_old_of_pipeline,
+                                WEIR_BINDS(WEIR_BIND_TEXT("ion", erasing->ion),
+                                           WEIR_BIND_TEXT("pipeline", erasing->pipeline),
+                                           WEIR_BIND_INT("before", erasing->before),
+                                           WEIR_BIND_INT("n", PICTURES_PER_STEP)),
+                                &stmt, err));
+    } else {
+        WEIR_TRY(weir_stmt_open(txn, sql_old,
+                                WEIR_BINDS(WEIR_BIND_TEXT("project", erasing->project),
+                                           WEIR_BIND_INT("before", erasing->before),
+                                           WEIR_BIND_INT("n", PICTURES_PER_STEP)),
+                                &stmt, err));
+    }
     while (erasing->n < PICTURES_PER_STEP) {
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
         if (!has_row) {
@@ -95,24 +108,51 @@ static weir_status erase_some(struct erasing *erasing, struct weir_error *err)
                           : WEIR_OK;
 }
 
-weir_status retain_pictures_erase(const struct retain_look *look, const char *project,
-                                  int64_t before, struct weir_error *err)
+static weir_status erase_all(struct erasing *erasing, struct weir_error *err)
 {
-    struct erasing erasing = {.look = look, .project = project, .before = before};
+    struct weir_retainer *retainer = erasing->look->retainer;
     int64_t n = 0;
     do {
         struct weir_arena arena;
         weir_arena_init(&arena, 0);
-        erasing.arena = &arena;
-        weir_status status = erase_some(&erasing, err);
+        erasing->arena = &arena;
+        weir_status status = erase_some(erasing, err);
         weir_arena_fini(&arena);
         WEIR_TRY(status);
-        n += (int64_t)erasing.n;
-        retain_pause(look->retainer, 1);
-    } while (erasing.n == PICTURES_PER_STEP && !retain_is_stopping(look->retainer));
+        n += (int64_t)erasing->n;
+        retain_pause(retainer, 1);
+    } while (erasing->n == PICTURES_PER_STEP && !retain_is_stopping(retainer));
     if (n > 0) {
-        weir_log(WEIR_LOG_INFO, "retention_erased", WEIR_KV_STR("project", project),
+        weir_log(WEIR_LOG_INFO, "retention_erased", WEIR_KV_STR("project", erasing->project),
+                 WEIR_KV_STR("ion", erasing->ion), WEIR_KV_STR("pipeline", erasing->pipeline),
                  WEIR_KV_INT("pictures", n));
+    }
+    return WEIR_OK;
+}
+
+weir_status retain_pictures_erase(const struct retain_look *look, const char *project,
+                                  int64_t before, struct weir_error *err)
+{
+    struct erasing erasing = {.look = look, .project = project, .before = before};
+    return erase_all(&erasing, err);
+}
+
+/* What pipelines keep less long than their project. */
+static weir_status erase_of_pipelines(const struct retain_look *look, struct weir_error *err)
+{
+    const struct weir_retain_projects *projects = look->projects;
+    for (size_t i = 0; i < projects->n_pipelines && !retain_is_stopping(look->retainer); i++) {
+        const struct weir_retain_pipeline *one = &projects->pipelines[i];
+        int64_t keep_ms = weir_retain_pipeline_keep(projects, look->policy, one);
+        struct erasing erasing = {.look = look,
+                                  .project = one->project,
+                                  .ion = one->ion,
+                                  .pipeline = one->name,
+                                  .before =
+                                      keep_ms == 0 ? INT64_MAX : retain_before(look, keep_ms)};
+        if (keep_ms >= 0) {
+            WEIR_TRY(erase_all(&erasing, err));
+        }
     }
     return WEIR_OK;
 }
@@ -164,6 +204,7 @@ weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_er
                 retain_pictures_erase(look, projects->names[i], retain_before(look, keep_ms), err));
         }
     }
+    WEIR_TRY(erase_of_pipelines(look, err));
     return remove_unnamed(look, err);
 }
 

@@ -58,6 +58,17 @@ int64_t weir_retain_project_keep(const struct weir_retain_projects *projects,
                                                                     : time->keep_ms;
 }
 
+int64_t weir_retain_pipeline_keep(const struct weir_retain_projects *projects,
+                                  const struct weir_retain_policy *policy,
+                                  const struct weir_retain_pipeline *pipeline)
+{
+    int kind = weir_retain_kind_from_text(RETAIN_PICTURES);
+    int64_t most = weir_retain_project_keep(projects, policy, pipeline->project, kind);
+    int64_t least = projects->bounds[kind].min_ms;
+    int64_t own = retain_span(pipeline->keep_ms) < retain_span(least) ? least : pipeline->keep_ms;
+    return retain_span(own) < retain_span(most) ? own : most;
+}
+
 /* ---- as text --------------------------------------------------------------------------------- */
 
 static bool read_age(const char *text, int64_t *out_ms)
@@ -129,6 +140,11 @@ const char *weir_retain_bounds_text(const struct weir_retain_bounds *bounds,
 static const char sql_projects[] = "SELECT name FROM projects ORDER BY name";
 static const char sql_times[] = "SELECT project, kind, keep_ms FROM project_retention"
                                 " ORDER BY project, kind LIMIT :n";
+static const char sql_pipelines[] =
+    "SELECT i.project, p.ion, p.name, p.keep_pictures_ms FROM ion_pipelines p JOIN ions i ON"
+    " i.name = p.ion WHERE p.keep_pictures_ms <> 0 ORDER BY p.ion, p.name";
+static const char sql_pipeline_keep[] =
+    "SELECT keep_pictures_ms FROM ion_pipelines WHERE id = :ion || ':' || :pipeline";
 static const char sql_bounds[] = "SELECT kind, min_ms, max_ms FROM retention_bounds";
 static const char sql_set_time[] =
     "INSERT INTO project_retention (id, project, kind, keep_ms, actor, time_ms) VALUES"
@@ -167,6 +183,27 @@ static weir_status read_times(struct weir_txn *txn, struct weir_arena *arena,
     }
 }
 
+static weir_status read_pipelines(struct weir_txn *txn, struct weir_arena *arena,
+                                  struct weir_retain_projects *out, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    size_t cap = 0;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_pipelines, WEIR_NO_BINDS, &stmt, err));
+    for (;;) {
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            return WEIR_OK;
+        }
+        weir_arena_grow(arena, &out->pipelines, sizeof *out->pipelines, out->n_pipelines, &cap);
+        out->pipelines[out->n_pipelines++] =
+            (struct weir_retain_pipeline){.project = weir_stmt_text(stmt, 0, arena),
+                                          .ion = weir_stmt_text(stmt, 1, arena),
+                                          .name = weir_stmt_text(stmt, 2, arena),
+                                          .keep_ms = WEIR_MAX(weir_stmt_int(stmt, 3), 0)};
+    }
+}
+
 static weir_status read_bounds(struct weir_txn *txn, struct weir_arena *arena,
                                struct weir_retain_projects *out, struct weir_error *err)
 {
@@ -199,7 +236,35 @@ weir_status weir_retain_projects_load(struct weir_txn *txn, struct weir_arena *a
                                   &projects.n_names, err));
     WEIR_TRY(read_times(txn, arena, &projects, err));
     WEIR_TRY(read_bounds(txn, arena, &projects, err));
+    WEIR_TRY(read_pipelines(txn, arena, &projects, err));
     *out = projects;
+    return WEIR_OK;
+}
+
+weir_status weir_retain_pictures_before(struct weir_txn *txn, struct weir_arena *arena,
+                                        const char *ion, const char *pipeline, int64_t now_ms,
+                                        int64_t *out_before, struct weir_error *err)
+{
+    struct weir_retain_policy policy;
+    struct weir_retain_projects *projects = WEIR_ARENA_NEW(arena, struct weir_retain_projects);
+    int64_t keep_ms = 0;
+    WEIR_TRY(weir_txn_query_int(
+        txn, sql_pipeline_keep,
+        WEIR_BINDS(WEIR_BIND_TEXT("ion", ion), WEIR_BIND_TEXT("pipeline", pipeline)), 0, &keep_ms,
+        err));
+    *out_before = INT64_MIN;
+    if (keep_ms == 0) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_retain_policy_load(txn, arena, &policy, err));
+    WEIR_TRY(weir_retain_projects_load(txn, arena, &policy, projects, err));
+    for (size_t i = 0; i < projects->n_pipelines; i++) {
+        const struct weir_retain_pipeline *one = &projects->pipelines[i];
+        if (strcmp(one->ion, ion) == 0 && strcmp(one->name, pipeline) == 0) {
+            keep_ms = weir_retain_pipeline_keep(projects, &policy, one);
+            *out_before = keep_ms == 0 ? INT64_MAX : keep_ms < 0 ? INT64_MIN : now_ms - keep_ms;
+        }
+    }
     return WEIR_OK;
 }
 

@@ -6,6 +6,9 @@
  * platform, and not more. Bounds that are narrowed later hold at once, for times that were set before too. Sizes are the
  * platform's: beyond them the oldest goes, whosever it is. What is needed stays, as ever.
  *
+ * A prediction pipeline may keep pictures of its decisions for less than its project; `keep` in its document says so. The
+ * shorter of the two holds, but none that is below the shortest that is allowed.
+ *
  *     WEIR_TRY(weir_retain_projects_load(txn, arena, &policy, &projects, err));
  *     keep_ms = weir_retain_project_keep(&projects, &policy, "vision", kind);
  */
@@ -15,6 +18,9 @@
 #include "retain/retain.h"
 
 #include <stdbool.h>
+
+/** The kind that pipelines may have a time of their own for. */
+#define WEIR_RETAIN_PICTURES "pictures"
 
 /** A shortest and a longest time; WEIR_RETAIN_ANY: for ever. */
 struct weir_retain_bounds {
@@ -28,12 +34,20 @@ struct weir_retain_time {
     int64_t keep_ms; /**< As it was set: perhaps outside of the bounds that hold now. */
 };
 
+/** A pipeline with a time of its own for pictures of its decisions. */
+struct weir_retain_pipeline {
+    char *project, *ion, *name;
+    int64_t keep_ms; /**< As its document says; 0: none are kept. */
+};
+
 /** What is set, under the policy that it was loaded with. In an arena. */
 struct weir_retain_projects {
     char **names; /**< Of all projects that the transaction sees. */
     size_t n_names;
     struct weir_retain_time *times;
     size_t n_times;
+    struct weir_retain_pipeline *pipelines; /**< By ION, then by name. */
+    size_t n_pipelines;
     struct weir_retain_bounds bounds[WEIR_RETAIN_KINDS_MAX]; /**< That hold. */
     bool has_bounds[WEIR_RETAIN_KINDS_MAX];                  /**< An admin has set them. */
     bool has_gaps
@@ -57,6 +71,20 @@ const struct weir_retain_time *weir_retain_project_time(const struct weir_retain
 int64_t weir_retain_project_keep(const struct weir_retain_projects *projects,
                                  const struct weir_retain_policy *policy, const char *project,
                                  int kind);
+
+/** How long a pipeline keeps pictures: as it says itself, within the bounds, and no longer than its project. Pure. */
+int64_t weir_retain_pipeline_keep(const struct weir_retain_projects *projects,
+                                  const struct weir_retain_policy *policy,
+                                  const struct weir_retain_pipeline *pipeline);
+
+/**
+ * By a pipeline's own time: pictures of its decisions from *out_before or earlier are not kept. INT64_MIN: it has no time
+ * of its own, or the pipeline is not known; INT64_MAX: none are kept, whatever their time.
+ */
+weir_status weir_retain_pictures_before(struct weir_txn *txn, struct weir_arena *arena,
+                                        const char *ion, const char *pipeline, int64_t now_ms,
+                                        int64_t *out_before,
+                                        struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Is it within? WEIR_RETAIN_ANY is longer than all. */
 bool weir_retain_bounds_have(const struct weir_retain_bounds *bounds, int64_t keep_ms);

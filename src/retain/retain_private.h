@@ -15,7 +15,7 @@
 /** Kinds that others depend on. */
 #define RETAIN_DECISIONS "decisions"
 #define RETAIN_JOBS      "jobs"
-#define RETAIN_PICTURES  "pictures"
+#define RETAIN_PICTURES  WEIR_RETAIN_PICTURES
 
 /** The pace of giving back pages, behind those of the kinds. */
 #define RETAIN_PACE_SHRINK WEIR_RETAIN_KINDS_MAX
@@ -171,6 +171,9 @@ int64_t retain_pictures_longest(const struct retain_look *look);
 /** Erase, in packs, the pictures of projects that keep them less long than the packs, and remove packs whose rows have all
  *  gone. */
 weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_error *err);
+
+/** Which pictures of a pipeline are old. */
+extern const char retain_sql_old_of_pipeline[];
 
 /** Erase the pictures of a project's decisions from `before` or earlier. */
 weir_status retain_pictures_erase(const struct retain_look *look, const char *project,

@@ -512,7 +512,7 @@ export interface Decision {
     latency_us: number // From frame to decision (us)
     list_revision: number // Revision of the lists
     model_version: number // Model version that decided
-    /** The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}, rule: {n, m, accept, deny, gone_ms}, nearest: [{person, score}] of the best frame, frames: [{time_ms, score, person, counts, why, box, is_best, bytes, has_picture}]}; null: one */
+    /** The frames that it rests on: {id, first, last, n_frames, n_counted, n_named, refused: {why: n}, rule: {n, m, accept, deny, gone_ms} or null where things are counted, nearest: [{person, score}] of the best frame, frames: [{time_ms, score, person, counts, why, box, is_best, bytes, has_picture}]}; null: one */
     passage: unknown
     person: string | null // Who was recognised
     pipeline: string // Pipeline
@@ -1641,6 +1641,9 @@ export interface Pipeline {
     impostors_version: number // Version of the impostors' dataset
     ion: string // ION
     job: string | null // Job of the run or of the replicas
+    /** How long its document has pictures of its decisions kept; 0: as its project; below 0: not at all (ms) */
+    keep_pictures_ms: number
+    kept: PipelineTime | null // How long it keeps pictures; null: as its project
     kind?: string | null // Kind of a training's jobs; null: it is no training
     last_frame_ms: Time | null // When a replica took a frame last (ms)
     measured_model: string | null // Model that came last to be measured
@@ -1684,6 +1687,14 @@ export interface PipelineDeployment {
     model?: DeployedModel | null // Model that frames are decided by
 }
 
+export interface PipelineTime {
+    ion: string // ION
+    keep: string // Age that holds, or none: its own within the bounds, and no longer than its project
+    kind: string // What it keeps: pictures of its decisions
+    own: string // Age that its document says, or none
+    pipeline: string // Prediction pipeline
+}
+
 /** GET /ions/{name}/policy-decisions */
 export interface PolicyDecision {
     actor: string // User, or policy
@@ -1725,6 +1736,7 @@ export interface ProjectMember {
 export interface ProjectRetention {
     items: ProjectTime[] // By kind
     next: string | null // Always null: all kinds are there
+    pipelines: PipelineTime[] // Prediction pipelines with a time of their own
 }
 
 export interface ProjectTime {

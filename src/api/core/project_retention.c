@@ -4,6 +4,7 @@
 #include "api/core/functions.h"
 #include "api/core/query.h"
 #include "api/core/views.h"
+#include "api/ion/kept.h"
 #include "store/identity.h"
 #include "store/table.h"
 
@@ -69,7 +70,16 @@ static void answer_project(struct api_call *call, const struct settings *setting
             json_array_append_new(items, view_of(settings, call->params[0], kind));
         }
     }
-    API_ANSWER(call, api_project_retention, .items = items);
+    json_t *pipelines = json_array();
+    for (size_t i = 0; i < settings->projects.n_pipelines; i++) {
+        const struct weir_retain_pipeline *one = &settings->projects.pipelines[i];
+        if (strcmp(one->project, call->params[0]) == 0) {
+            const struct api_pipeline_time view =
+                api_kept_view(&settings->projects, &settings->policy, one, call->arena);
+            json_array_append_new(pipelines, weir_view_to_json(api_pipeline_time_view(), &view));
+        }
+    }
+    API_ANSWER(call, api_project_retention, .items = items, .pipelines = pipelines);
 }
 
 static weir_status check_project(struct api_call *call, struct weir_txn *txn,

@@ -17,6 +17,7 @@
 #include "ion/decision.h"
 #include "job/attempt.h"
 #include "job/code.h"
+#include "retain/project.h"
 
 #include <assert.h>
 #include <math.h>
@@ -189,9 +190,45 @@ static weir_status check_named_picture(struct api_call *call, struct weir_decisi
     return WEIR_OK;
 }
 
-static weir_status read_decision(struct api_call *call, const json_t *item,
+/* What the store said last: pictures from this pipeline that are as old as this time are not kept. */
+struct kept_from {
+    struct api_call *call;
+    const struct weir_decision *decision;
+    const char *ion, *pipeline;
+    int64_t before;
+};
+
+static weir_status find_kept(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct kept_from *from = context;
+    return weir_retain_pictures_before(txn, from->call->arena, from->decision->ion,
+                                       from->decision->pipeline, from->call->now_ms, &from->before,
+                                       err);
+}
+
+/* A shipment is of one pipeline: the store is asked once. */
+static weir_status is_kept(struct kept_from *from, const struct weir_decision *decision, bool *out,
+                           struct weir_error *err)
+{
+    *out = true;
+    if (decision->ion == NULL || decision->pipeline == NULL) {
+        return WEIR_OK;
+    }
+    if (from->ion == NULL || strcmp(from->ion, decision->ion) != 0 ||
+        strcmp(from->pipeline, decision->pipeline) != 0) {
+        from->decision = decision;
+        WEIR_TRY(weir_store_read(from->call->api->store, find_kept, from, err));
+        from->ion = decision->ion;
+        from->pipeline = decision->pipeline;
+    }
+    *out = decision->time_ms > from->before;
+    return WEIR_OK;
+}
+
+static weir_status read_decision(struct api_call *call, struct kept_from *from, const json_t *item,
                                  struct weir_decision *out, struct weir_error *err)
 {
+    bool is_to_keep;
     const char *picture = json_string_value(json_object_get(item, "picture"));
     const char *film = json_string_value(json_object_get(item, "film"));
     struct weir_error wrong = {0};
@@ -210,8 +247,13 @@ static weir_status read_decision(struct api_call *call, const json_t *item,
     }
     out->pack = out->pack_offset = out->pack_bytes = out->film_bytes =
         0; /* not a caller's to say */
-    WEIR_TRY(picture != NULL ? store_picture(call, picture, film, out, err)
-                             : check_named_picture(call, out, err));
+    WEIR_TRY(is_kept(from, out, &is_to_keep, err));
+    if (!is_to_keep) {
+        out->image = NULL;
+    } else {
+        WEIR_TRY(picture != NULL ? store_picture(call, picture, film, out, err)
+                                 : check_named_picture(call, out, err));
+    }
     api_passage_tell(out, call->arena);
     return WEIR_OK;
 }
@@ -273,10 +315,11 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
                                 .n = n,
                                 .arena = call->arena,
                                 .now_ms = call->now_ms};
+    struct kept_from from = {.call = call};
     json_array_foreach(list, i, item)
     {
         struct weir_error wrong = {0};
-        weir_status status = read_decision(call, item, &shipment.decisions[i], &wrong);
+        weir_status status = read_decision(call, &from, item, &shipment.decisions[i], &wrong);
         if (status != WEIR_OK) {
             return weir_error_set(err, status, "$.decisions[%zu]%s", i, wrong.message);
         }
@@ -335,7 +378,9 @@ static weir_status get_shown(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(weir_txn_get(txn, &weir_decision_resource, call->params[0], call->arena, out, err));
     return out->image != NULL
                ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_NOT_FOUND, "decision %s has no picture", out->id);
+               : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                "decision %s has no picture: none was kept, or its time is over",
+                                out->id);
 }
 
 weir_status api_decision_image(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

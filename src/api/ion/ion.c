@@ -7,6 +7,7 @@
 #include "api/core/query.h"
 #include "api/core/records.h"
 #include "api/ion/health.h"
+#include "api/ion/kept.h"
 #include "api/model/arms.h"
 #include "base/clock.h"
 #include "base/grow.h"
@@ -202,6 +203,8 @@ static weir_status ion_view(struct weir_txn *txn, const struct weir_ion_state *s
         if (strcmp(state->pipelines[i].state, "REMOVED") != 0) {
             pipelines[n] = pipeline_view(txn, state, &state->pipelines[i], arena);
             WEIR_TRY(add_claims(txn, &state->pipelines[i], arena, &pipelines[n], err));
+            WEIR_TRY(api_kept_of(txn, &state->ion, &state->pipelines[i], arena, &pipelines[n].kept,
+                                 err));
             n++;
         }
     }

@@ -1,5 +1,6 @@
 /** What an ION document names, in the store. */
 #include "api/ion/ion_apply.h"
+#include "api/ion/kept.h"
 #include "api/model/finds.h"
 #include "endpoint/door.h"
 #include "endpoint/stage.h"
@@ -569,6 +570,7 @@ weir_status ion_apply_find(struct ion_apply *apply, struct weir_txn *txn, struct
     WEIR_TRY(find_code(apply, txn, err));
     WEIR_TRY(find_secrets(apply, txn, err));
     WEIR_TRY(check_sinks(apply, err));
+    WEIR_TRY(api_kept_check(apply, txn, err));
     WEIR_TRY(find_datasets(apply, txn, err));
     WEIR_TRY(check_policies(apply, txn, err));
     WEIR_TRY(find_models(apply, txn, err));

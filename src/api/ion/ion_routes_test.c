@@ -591,6 +591,57 @@ START_TEST(the_face_of_a_decision_is_shown)
 
 END_TEST
 
+#define KEEPS(age) "},\"keep\":{\"pictures\":\"" age "\""
+
+static void ship_picture(char digit, int64_t age_ms)
+{
+    char time[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(weir_time_ms() - age_ms, time);
+    EXPECT(200,
+           "POST " API "/decisions\n\n{\"decisions\":[{\"id\":\"00000000-0000-4000-8000-"
+           "0000000000d%c\",\"ion\":\"door\",\"pipeline\":\"see\",\"camera\":\"c\",\"frame\":%c,"
+           "\"verdict\":\"deny\",\"time_ms\":\"%s\",\"picture\":\"/9j/4AAQ\"}]}",
+           digit, digit, time);
+}
+
+START_TEST(a_pipeline_keeps_pictures_for_less_than_its_project)
+{
+    const int64_t day_ms = 86400000;
+    EXPECT_STATUS(200, apply("", KEEPS("7d")));
+    EXPECT_STATUS(400, apply("", KEEPS("8d")));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"),
+                                 "$.pipelines[1].keep.pictures: 8d is longer than the 7d that "
+                                 "project default keeps pictures"));
+    EXPECT(200, "PUT " API "/retention/bounds\n\n{\"pictures\":\"2h..30d\"}");
+    EXPECT_STATUS(400, apply("", KEEPS("none")));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "none is shorter than the 2h"));
+    EXPECT_STATUS(200, apply("", KEEPS("2h")));
+    EXPECT(200, "PUT " API "/retention/bounds\n\n{\"pictures\":\"1d..30d\"}");
+    EXPECT(200, "GET " DOOR); /* bounds hold at once */
+    ck_assert_str_eq(said_text("pipelines.1.kept.own"), "2h");
+    ck_assert_str_eq(said_text("pipelines.1.kept.keep"), "1d");
+    ck_assert(json_is_null(said("pipelines.0.kept")));
+    EXPECT(200, "PUT " API "/retention/bounds\n\n{\"pictures\":\"default\"}");
+    EXPECT_STATUS(200, apply("", KEEPS("24h")));
+    ship_picture('1', 0);
+    ship_picture('2', 2 * day_ms);
+    EXPECT(200, "GET " API "/decisions/00000000-0000-4000-8000-0000000000d1/image");
+    EXPECT_ERROR(404, "its time is over",
+                 "GET " API "/decisions/00000000-0000-4000-8000-0000000000d2/image");
+    EXPECT_STATUS(200, apply("", KEEPS("none")));
+    ship_picture('3', -day_ms); /* a clock that is ahead */
+    EXPECT_ERROR(404, "none was kept",
+                 "GET " API "/decisions/00000000-0000-4000-8000-0000000000d3/image");
+    EXPECT(200, "GET " API "/projects/default/retention");
+    ck_assert_str_eq(said_text("pipelines.0.pipeline"), "see");
+    ck_assert_str_eq(said_text("pipelines.0.keep"), "none");
+    EXPECT_STATUS(200, apply("", ""));
+    EXPECT(200, "GET " API "/projects/default/retention");
+    ck_assert_uint_eq(json_array_size(said("pipelines")), 0);
+}
+
+END_TEST
+
 /* ---- what monitors find ------------------------------------------------------------------------ */
 
 START_TEST(drift_raises_one_alert_until_it_is_gone)
@@ -749,21 +800,20 @@ START_TEST(a_custom_role_approves_where_a_policy_names_it)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_changes_nothing,
-                    a_detector_that_is_the_newest_version_is_warned_of_with_the_cure,
-                    a_custom_role_approves_where_a_policy_names_it,
-                    a_document_of_wrong_form_is_refused_whole,
-                    a_dry_run_says_what_would_come_of_it_and_changes_nothing,
-                    a_sources_token_is_kept_and_never_shown, a_deleted_ion_is_gone_for_readers,
-                    a_training_is_triggered_once_its_data_is_frozen,
-                    there_is_nothing_to_review_before_there_is_a_model, a_replicas_report_is_listed,
-                    a_threshold_says_what_it_can_claim, a_replica_waits_for_its_deployment,
-                    a_frame_is_stored_once, decisions_are_listed_by_span_and_field,
-                    a_summary_counts_what_the_list_has, decisions_of_wrong_form_are_refused_whole,
-                    the_face_of_a_decision_is_shown, drift_raises_one_alert_until_it_is_gone,
-                    a_link_begins_at_no_model_that_was_deleted,
-                    a_version_that_an_ion_uses_or_goes_back_to_is_not_deleted,
-                    a_model_that_does_not_fit_its_pipeline_is_refused,
-                    a_pushed_model_serves_with_its_signature,
-                    a_default_serves_first_and_a_version_is_set_by_hand,
-                    approvals_are_counted_by_people_and_roles, a_label_is_stored_and_counted)
+WEIR_TEST_MAIN_WITH(
+    "ion_routes", set_up, callers_close, the_same_document_changes_nothing,
+    a_detector_that_is_the_newest_version_is_warned_of_with_the_cure,
+    a_custom_role_approves_where_a_policy_names_it, a_document_of_wrong_form_is_refused_whole,
+    a_dry_run_says_what_would_come_of_it_and_changes_nothing,
+    a_sources_token_is_kept_and_never_shown, a_deleted_ion_is_gone_for_readers,
+    a_training_is_triggered_once_its_data_is_frozen,
+    there_is_nothing_to_review_before_there_is_a_model, a_replicas_report_is_listed,
+    a_threshold_says_what_it_can_claim, a_replica_waits_for_its_deployment, a_frame_is_stored_once,
+    decisions_are_listed_by_span_and_field, a_summary_counts_what_the_list_has,
+    decisions_of_wrong_form_are_refused_whole, the_face_of_a_decision_is_shown,
+    a_pipeline_keeps_pictures_for_less_than_its_project, drift_raises_one_alert_until_it_is_gone,
+    a_link_begins_at_no_model_that_was_deleted,
+    a_version_that_an_ion_uses_or_goes_back_to_is_not_deleted,
+    a_model_that_does_not_fit_its_pipeline_is_refused, a_pushed_model_serves_with_its_signature,
+    a_default_serves_first_and_a_version_is_set_by_hand, approvals_are_counted_by_people_and_roles,
+    a_label_is_stored_and_counted)

@@ -42,7 +42,7 @@ const struct cli_command cli_project = {
         {"revoke", 3, 3, .call = "DELETE /api/v1/projects/{1}/members/{-group?group|user}/{2}",
          CLI_DONE(2, "revoked")},
         {"set", 2, 2, .run = cli_project_set},
-        {"retention", 2, 2, .call = "GET " CLI_PROJECT_RETENTION, CLI_RETENTION_COLUMNS}),
+        {"retention", 2, 2, .call = "GET " CLI_PROJECT_RETENTION, .print = cli_print_retention}),
     // clang-format on
 };
 

@@ -15,10 +15,8 @@ weir_status cli_project_set(struct cli_call *call, struct weir_error *err);
 
 #define CLI_PROJECT_RETENTION "/api/v1/projects/{1}/retention"
 
-/** Of the table of how long a project keeps things. */
-#define CLI_RETENTION_COLUMNS                                                                      \
-    CLI_COLUMNS({"kind", "KIND"}, {"keep", "KEPT"}, {"own", "ITS OWN"}, {"bounds", "MAY BE"},      \
-                {"platform", "PLATFORM"}, {"what", "WHAT"})
+/** How long a project keeps things, and below it its pipelines with a time of their own. */
+void cli_print_retention(struct cli_call *call, const json_t *answer);
 
 /** Add "KIND=VALUE" to a body. @return INVALID with the example. */
 weir_status cli_retention_word(struct cli_call *call, const char *word, const char *example,

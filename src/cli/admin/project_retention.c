@@ -51,8 +51,30 @@ static weir_status preview(struct cli_call *call, const json_t *body, struct wei
     return WEIR_OK;
 }
 
-static const struct cli_verb put_retention = {
-    .prepare = read_times, .call = "PUT " CLI_PROJECT_RETENTION, .body = "", CLI_RETENTION_COLUMNS};
+void cli_print_retention(struct cli_call *call, const json_t *answer)
+{
+    static const struct cli_column columns[] = {
+        {"kind", "KIND"},     {"keep", "KEPT"},         {"own", "ITS OWN"},
+        {"bounds", "MAY BE"}, {"platform", "PLATFORM"}, {"what", "WHAT"},
+    };
+    static const struct cli_column pipeline_columns[] = {
+        {"ion", "ION"},   {"pipeline", "PIPELINE"}, {"kind", "KIND"},
+        {"keep", "KEPT"}, {"own", "ITS OWN"},
+    };
+    json_t *pipelines = json_object_get(answer, "pipelines");
+    cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
+    if (json_array_size(pipelines) > 0) {
+        WEIR_AUTO(weir_json_auto_free) json_t *list = json_object();
+        json_object_set(list, "items", pipelines);
+        printf("\n");
+        cli_print_table(call, list, pipeline_columns, WEIR_ARRAY_LEN(pipeline_columns));
+    }
+}
+
+static const struct cli_verb put_retention = {.prepare = read_times,
+                                              .call = "PUT " CLI_PROJECT_RETENTION,
+                                              .body = "",
+                                              .print = cli_print_retention};
 
 weir_status cli_project_set(struct cli_call *call, struct weir_error *err)
 {

@@ -22,6 +22,8 @@ static const struct cli_column threshold_columns[] = {{"pipeline", "PIPELINE"},
                                                       {"refused_share", "OWN PHOTOS BELOW"},
                                                       {"scores", "SCORES"},
                                                       {"people", "PEOPLE"}};
+static const struct cli_column kept_columns[] = {
+    {"pipeline", "PIPELINE"}, {"kind", "WHAT"}, {"own", "ITS OWN"}, {"keep", "KEPT"}};
 static const struct cli_column claim_columns[] = {{"pipeline", "PIPELINE"},
                                                   {"name", "FIGURE"},
                                                   {"value", "VALUE"},
@@ -179,6 +181,7 @@ struct section {
 
 static const struct section ion_sections[] = {
     SECTION("pipelines", "pipelines", NULL, pipeline_columns),
+    SECTION("how long it is kept", "pipelines/kept", NULL, kept_columns),
     SECTION("thresholds", "pipelines/threshold", "pipeline=name", threshold_columns),
     SECTION("what the thresholds can claim", "pipelines/claims", "pipeline=name", claim_columns),
     SECTION("links", "links", NULL, link_columns),

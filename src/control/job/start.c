@@ -332,6 +332,9 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     if (doc->doors != NULL) {
         json_object_set_new(spec, "doors", json_loads(doc->doors, JSON_DECODE_ANY, NULL));
     }
+    if (doc->keep_pictures_ms < 0) {
+        json_object_set_new(spec, "pictures", json_false());
+    }
     json_t *folders = json_object();
     add_folder(control, txn, doc->gallery_dataset, folders);
     add_folder(control, txn, doc->impostors, folders);

@@ -2,6 +2,7 @@
 
 #include "ion/doc/ion_doc_reader.h"
 
+#include "base/quantity.h"
 #include "endpoint/door.h"
 #include "endpoint/stage.h"
 #include "endpoint/stage/detect.h"
@@ -28,9 +29,13 @@ struct training {
 };
 
 struct prediction {
-    char *name, *type, *source, *gallery, *stages, *sinks, *doors, *restart;
+    char *name, *type, *source, *gallery, *stages, *sinks, *doors, *keep, *restart;
     int64_t replicas, gpus, no_frames_after_s;
     bool critical;
+};
+
+struct keep {
+    char *pictures;
 };
 
 struct gallery {
@@ -85,9 +90,13 @@ static const struct weir_field prediction_fields[] = {
     WEIR_FIELD(prediction, stages,   JSON, 0, "", "what is made of a frame: a list of stages"),
     WEIR_FIELD(prediction, sinks,    JSON, 0, "", "where decisions go"),
     WEIR_FIELD(prediction, doors,    JSON, 0, "", "what is opened for whom it lets in"),
+    WEIR_FIELD(prediction, keep,     JSON, 0, "", "how long what it makes is kept"),
     WEIR_FIELD(prediction, no_frames_after_s, INT, 0, "s", "when a source without frames is told"),
     WEIR_FIELD(prediction, restart,  JSON, 0, "", "whether its replicas start again after they have ended"),
     WEIR_FIELD(prediction, critical, BOOL, 0, "", "whether the ION is down if it does not serve"),
+};
+static const struct weir_field keep_fields[] = {
+    WEIR_FIELD(keep, pictures, TEXT, 0, "", "age of pictures of its decisions, or none"),
 };
 static const struct weir_field gallery_fields[] = {
     WEIR_FIELD(gallery, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset of known people"),
@@ -119,6 +128,7 @@ static const struct weir_resource training_resource =
     WEIR_RESOURCE("training pipeline", "", training, training_fields);
 static const struct weir_resource prediction_resource =
     WEIR_RESOURCE("prediction pipeline", "", prediction, prediction_fields);
+static const struct weir_resource keep_resource = WEIR_RESOURCE("keep", "", keep, keep_fields);
 static const struct weir_resource gallery_resource =
     WEIR_RESOURCE("gallery", "", gallery, gallery_fields);
 static const struct weir_resource link_resource = WEIR_RESOURCE("link", "", link, link_fields);
@@ -193,6 +203,26 @@ static weir_status read_gallery(const struct doc_reader *parent, const json_t *j
     out->gallery_default = gallery.by_default;
     out->false_accept_rate = gallery.false_accept_rate;
     out->false_deny_rate = gallery.false_deny_rate;
+    return WEIR_OK;
+}
+
+static weir_status read_keep(const struct doc_reader *parent, const json_t *json,
+                             struct weir_ion_doc_pipeline *out)
+{
+    struct doc_reader reader = doc_reader_at(parent, "keep", SIZE_MAX);
+    struct keep keep = {0};
+    int64_t keep_ms = 0;
+    if (json != NULL && !json_is_null(json)) {
+        WEIR_TRY(doc_read_object(&reader, &keep_resource, json, &keep));
+    }
+    if (keep.pictures != NULL && strcmp(keep.pictures, "none") == 0) {
+        keep_ms = 0;
+    } else if (keep.pictures != NULL && !weir_span_parse(keep.pictures, &keep_ms)) {
+        return weir_error_set(reader.err, WEIR_ERR_INVALID,
+                              "%s.pictures: \"%.40s\" is neither an age (24h, 7d) nor none",
+                              reader.path, keep.pictures);
+    }
+    out->keep_pictures_ms = keep.pictures != NULL && keep_ms == 0 ? -1 : keep_ms;
     return WEIR_OK;
 }
 
@@ -303,6 +333,7 @@ static weir_status read_prediction(const struct doc_reader *reader, const json_t
     };
     WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
     WEIR_TRY(read_gallery(reader, json_object_get(json, "gallery"), out));
+    WEIR_TRY(read_keep(reader, json_object_get(json, "keep"), out));
     return read_stages(reader, prediction.stages, out);
 }
 

@@ -140,6 +140,30 @@ END_TEST
 #define CLASSIFIER(stages)                                                                         \
     DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, stages: " stages "}", LINK)
 
+#define KEEPS(keep)                                                                                \
+    DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, keep: " keep "}", LINK)
+
+START_TEST(how_long_pictures_are_kept_is_an_age_or_none)
+{
+    static const struct {
+        const char *yaml;
+        int64_t keep_ms;
+    } kept[] = {{KEEPS("{pictures: 24h}"), 86400000},
+                {KEEPS("{pictures: none}"), -1},
+                {KEEPS("{pictures: '0'}"), -1},
+                {KEEPS("{}"), 0},
+                {KEEPS("null"), 0},
+                {DOC(TRAINING ", " PREDICTION, LINK), 0}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kept); i++) {
+        struct weir_ion_doc doc;
+        ck_assert_msg(parse(kept[i].yaml, &doc) == WEIR_OK, "%s", err.message);
+        ck_assert_int_eq(doc.pipelines[1].keep_pictures_ms, kept[i].keep_ms);
+    }
+}
+
+END_TEST
+
 static const struct {
     const char *yaml, *message;
     weir_status status;
@@ -172,6 +196,14 @@ static const struct {
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gpus: 65}", LINK),
      "$.pipelines[1].gpus: 65 is not in 0 to 64", WEIR_ERR_INVALID},
+    {KEEPS("{pictures: often}"),
+     "$.pipelines[1].keep.pictures: \"often\" is neither an age (24h, 7d) nor none",
+     WEIR_ERR_INVALID},
+    {KEEPS("{pictures: -1h}"), "$.pipelines[1].keep.pictures: \"-1h\" is neither",
+     WEIR_ERR_INVALID},
+    {KEEPS("{pictures: 24}"), "$.pipelines[1].keep.pictures: expected string", WEIR_ERR_INVALID},
+    {KEEPS("{films: 24h}"), "$.pipelines[1].keep.films: unknown field", WEIR_ERR_INVALID},
+    {KEEPS("24h"), "$.pipelines[1].keep: expected an object", WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction}", LINK), "$.pipelines[1].source: missing",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction, source: {kind: kafka}}", LINK),
@@ -364,10 +396,12 @@ START_TEST(a_password_among_the_parameters_of_an_address_is_refused_when_it_is_a
     static const struct {
         const char *address;
         bool is_good;
-    } addresses[] = {{"http://h/snap?user=ada&pwd=x", false}, {"http://h/snap?Pass%77ord=x", false},
-                     {"http://h/snap?a=1;passwd=x", false},   {"http://h/snap?a=1&&password=", false},
-                     {"http://h/snap?password", true},        {"http://h/password=x?a=pwd", true},
-                     {"http://h/snap?passwords=2&x=1", true}, {"http://ada@h/snap?", true}};
+    } addresses[] = {
+        {"http://h/snap?user=ada&pwd=x", false}, {"http://h/snap?Pass%77ord=x", false},
+        {"http://h/snap?a=1;passwd=x", false},   {"http://h/snap?a=1&&password=", false},
+        {"http://h/snap?password", true},        {"http://h/password=x?a=pwd", true},
+        {"http://h/snap?passwords=2&x=1", true}, {"http://ada@h/snap?", true}};
+
     for (size_t i = 0; i < WEIR_ARRAY_LEN(addresses); i++) {
         struct weir_ion_doc doc = {0};
         struct weir_ion_doc_pipeline pipeline = {.type = WEIR_PIPELINE_PREDICTION, .sinks = "[]"};
@@ -463,6 +497,7 @@ int main(void)
     tcase_add_test(tcase, an_old_word_is_replaced_and_named);
     tcase_add_test(tcase, the_reference_document_is_read_as_it_is_written);
     tcase_add_test(tcase, what_is_left_out_has_its_default);
+    tcase_add_test(tcase, how_long_pictures_are_kept_is_an_age_or_none);
     tcase_add_test(tcase,
                    a_password_among_the_parameters_of_an_address_is_refused_when_it_is_applied);
     tcase_add_test(tcase, a_pipeline_without_a_gallery_classifies);

@@ -60,6 +60,7 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD_AT(weir_ion_pipeline, served_revision,     service.served_revision,     INT,  WEIR_FIELD_READ_ONLY, "", "Newest deployment that a replica serves; 0: none"),
     WEIR_FIELD_AT(weir_ion_pipeline, served_candidate,    service.served_candidate,    TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that replicas serve"),
     WEIR_FIELD_AT(weir_ion_pipeline, last_frame_ms,       service.last_frame_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When a replica took a frame last"),
+    WEIR_FIELD_AT(weir_ion_pipeline, keep_pictures_ms,    service.keep_pictures_ms,    INT,  WEIR_FIELD_READ_ONLY, "ms", "How long its document has pictures of its decisions kept; 0: as its project; below 0: not at all"),
     WEIR_FIELD_AT(weir_ion_pipeline, gallery_version,     service.gallery.version,     INT,  WEIR_FIELD_READ_ONLY, "", "Version of the gallery's dataset"),
     WEIR_FIELD_AT(weir_ion_pipeline, gallery_path,        service.gallery.path,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its folder"),
     WEIR_FIELD_AT(weir_ion_pipeline, gallery_digest,      service.gallery.digest,      TEXT, WEIR_FIELD_READ_ONLY, "", "Its digest"),

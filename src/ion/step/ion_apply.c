@@ -153,6 +153,12 @@ static void apply_detector(struct ion_step *step, struct weir_ion_pipeline *pipe
     }
 }
 
+/** Its replicas keep no pictures from their start on. */
+static bool keeps_none(const struct weir_ion_doc_pipeline *doc)
+{
+    return doc->keep_pictures_ms < 0;
+}
+
 static void apply_prediction(struct ion_step *step, struct weir_ion_pipeline *pipeline,
                              const struct weir_ion_doc_pipeline *old,
                              const struct weir_ion_doc_pipeline *doc)
@@ -166,6 +172,7 @@ static void apply_prediction(struct ion_step *step, struct weir_ion_pipeline *pi
     if (old != NULL && !is_same_text(old->impostors, doc->impostors)) {
         service->impostors.version = 0;
     }
+    service->keep_pictures_ms = doc->keep_pictures_ms;
     apply_detector(step, pipeline, old, doc); /* First: those below deploy. */
     if (dataset != NULL) {
         step_see_gallery(step, pipeline, dataset);
@@ -173,10 +180,11 @@ static void apply_prediction(struct ion_step *step, struct weir_ion_pipeline *pi
     if (impostors != NULL) {
         step_see_impostors(step, pipeline, impostors);
     }
-    bool must_restart = old != NULL && (old->replicas != doc->replicas || old->gpus != doc->gpus ||
-                                        !is_same_text(old->source, doc->source) ||
-                                        !is_same_text(old->sinks, doc->sinks) ||
-                                        !is_same_text(old->doors, doc->doors));
+    bool must_restart =
+        old != NULL &&
+        (old->replicas != doc->replicas || old->gpus != doc->gpus ||
+         !is_same_text(old->source, doc->source) || !is_same_text(old->sinks, doc->sinks) ||
+         !is_same_text(old->doors, doc->doors) || keeps_none(old) != keeps_none(doc));
     if (must_restart) {
         step_restart_replicas(step, pipeline);
     } else {

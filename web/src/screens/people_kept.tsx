@@ -10,6 +10,7 @@ import { bytes, NONE } from '../format'
 import { get, segment, send } from '../state/http'
 import { inProject, projectList } from '../state/project'
 import { useResource } from '../state/resource'
+import { href } from '../state/route'
 
 const RIGHT = 'grant projects'
 
@@ -82,7 +83,20 @@ function Kept({ project }: { project: Project }) {
     return (
         <Panel title={`What ${project.name} keeps`} window="by kind" foot="Beyond the sizes of the platform the oldest goes, whosever it is. Versions in service, the runs that made them and snapshots stay.">
             <Loaded resource={kept} rows={6}>
-                {(found) => <Table label={`What ${project.name} keeps`} rows={found.items} columns={columns} keyOf={(one) => one.kind} rowPx={48} />}
+                {(found) => (
+                    <>
+                        <Table label={`What ${project.name} keeps`} rows={found.items} columns={columns} keyOf={(one) => one.kind} rowPx={48} />
+                        {found.pipelines.length > 0 && (
+                            <ul class="panel-body" aria-label={`Pipelines of ${project.name} that keep less`}>
+                                {found.pipelines.map((one) => (
+                                    <li key={`${one.ion}/${one.pipeline}/${one.kind}`}>
+                                        {one.kind} of <a href={href(['ions', one.ion, 'graph'])}>{`${one.ion} / ${one.pipeline}`}</a>: <code>{one.keep}</code>
+                                    </li>
+                                ))}
+                            </ul>
+                        )}
+                    </>
+                )}
             </Loaded>
             {changed && (
                 <Form
