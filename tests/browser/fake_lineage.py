@@ -39,7 +39,8 @@ def back(state, version, datasets, **more):
 
 
 def of_version(state, one):
-    return {"version": version_of(one), "places": [place(one, COUNTS)], "deployments": [], **back(state, one, [dataset("faces", 4, forgotten=[FORGOTTEN])])}
+    return {"version": version_of(one), "places": [place(one, COUNTS)], "deployments": [],
+            "finders": [{"ion": made.ION, "pipeline": made.PIPELINE, "since_ms": AT, "until_ms": None}], **back(state, one, [dataset("faces", 4, forgotten=[FORGOTTEN])])}
 
 
 def card(state, one):
@@ -70,5 +71,6 @@ def find(state, path, parts, query):
         one = next((one for one in state.versions if one["version"] == decision["model_version"]), state.versions[0])
         gallery = {"dataset": "people", "version": 2}
         return {"decision": decision, "forgotten": FORGOTTEN if decision["person"] == "georg" else None, "revision": {"revision": 3, "actor": "eve", "time_ms": AT}, "gallery": gallery,
-                "place": place(one, None), "is_certain": True, "version": version_of(one), **back(state, one, [dataset("faces", 4), dataset("people", 2)])}
+                "place": place(one, None), "is_certain": True, "version": version_of(one),
+                "detector": {**version_of(one), "id": "squares-3", "model": "squares", "version": 3}, **back(state, one, [dataset("faces", 4), dataset("people", 2)])}
     return None

@@ -177,10 +177,15 @@ def kept_times(state):
             for kind, what, platform in (("decisions", "What replicas decided about frames, one row each", "30d"), ("logs", "What tasks wrote", "30d"))]
 
 
+def kept(state):
+    pipeline = {"ion": made.ION, "pipeline": made.PIPELINE, "kind": "pictures", "own": "1d", "keep": "1d"}
+    return {"items": kept_times(state), "pipelines": [pipeline], "next": None}
+
+
 def find(state, path, parts, query):
     """What a GET of one of these answers; None: it is none of these."""
     if parts[0] == "projects" and parts[2:] == ["retention"]:
-        return kept_times(state)
+        return kept(state)
     if parts[0] == "projects" and parts[2:] == ["retention", "preview"]:
         return [{"kind": query["kind"], "keep": query["keep"], "keep_now": "30d", "unit": "rows", "n_going": 12 if query["keep"] == "2d" else 0, "bytes_going": 6240}]
     if parts[0] == "projects" and parts[-1] == "secrets":
@@ -241,7 +246,7 @@ def change(state, method, parts, body):
     """What a change of one of these answers; None: it is none of these."""
     if parts[0] == "projects" and parts[2:] == ["retention"]:
         state.kept.update({kind: None if age == "default" else age for kind, age in body.items()})
-        return {"items": kept_times(state), "next": None}
+        return kept(state)
     if parts[0] == "projects" and parts[2:3] == ["secrets"]:
         if method == "DELETE":
             del state.secrets[parts[3]]

@@ -14,7 +14,7 @@ class LineageTest(WithPage):
         page.go(f"{ION}/decisions?id={decision['id']}")
         page.until(lambda: len(self.steps()) == 4, "the steps")
         for step, texts in zip(self.steps(), (("faces v4", "gallery, made by ann", "people v2"), ("train by ann, code 0123456789ab, because of manual by ann",),
-                                              (made.MODEL, "registered by ann"), (f"{made.ION} / {made.PIPELINE}", "training:entrance"))):
+                                              (made.MODEL, "registered by ann", "squares v3", "found what it is about"), (f"{made.ION} / {made.PIPELINE}", "training:entrance"))):
             for text in texts:
                 self.assertIn(text, step)
         page.has_text(".drawer", "manual: promote by rita")
@@ -29,6 +29,7 @@ class LineageTest(WithPage):
         page.one('[data-version] a[href*="tab=lineage"]').click()
         page.until(lambda: "tab=lineage" in page.address() and len(self.steps()) == 4, "the steps")
         self.assertIn("one person was forgotten", self.steps()[0])
+        self.assertIn(f"{made.ION} / {made.PIPELINE} finds with it since", self.steps()[3])
         page.has_text("[aria-labelledby=p-decisions-that-it-made]", "1,234")
         page.has_text("main", "a person approves")
         self.assertEqual(page.weak_texts(), [])

@@ -313,6 +313,7 @@ class KeptTest(WithPage):
     def test_a_time_is_changed_after_one_has_seen_what_would_go(self):
         page = self.page
         page.has_text("main", "What default keeps")
+        page.has_text("main", f"pictures of {made.ION} / {made.PIPELINE}: 1d")
         self.change("decisions", "2d")
         page.has_text("dialog", "12 rows")
         self.assertEqual([one[0] for one in self.state.requests if one[0] == "PUT"], [], "nothing is changed by looking")

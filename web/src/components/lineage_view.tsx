@@ -1,6 +1,6 @@
 /** Lineage as the server finds it: back from a decision, a model version or a dataset version, and on to decisions. */
 import type { ComponentChildren } from 'preact'
-import type { DatasetLineage, Decision, DecisionLineage, LineageDataset, LineageDecisions, LineageGallery, LineagePlace, LineageRun, LineageVersion, VersionLineage } from '../api'
+import type { DatasetLineage, Decision, DecisionLineage, LineageDataset, LineageDecisions, LineageFinder, LineageGallery, LineagePlace, LineageRun, LineageVersion, VersionLineage } from '../api'
 import { bytes, dayTime, NONE, short, shortId } from '../format'
 import { get, segment } from '../state/http'
 import { useResource } from '../state/resource'
@@ -37,6 +37,16 @@ const versionStop = (one: LineageVersion): Stop => ({
 
 const placeName = (one: LineagePlace) =>
     one.deployment ? <a href={href(['deployments', one.deployment])}>{one.deployment}</a> : <a href={href(['ions', one.ion, 'graph'], { link: one.link })}>{`${one.ion} / ${one.pipeline}`}</a>
+
+/** The detector that found what a decision is about. */
+const detectorStop = (one: LineageVersion): Stop => ({ ...versionStop(one), note: 'found what it is about' })
+
+/** A pipeline that finds with a version, or did. */
+const finderStop = (one: LineageFinder): Stop => ({
+    key: `finder ${one.ion} ${one.pipeline} ${one.since_ms}`,
+    name: <a href={href(['ions', one.ion, 'graph'])}>{`${one.ion} / ${one.pipeline}`}</a>,
+    note: one.until_ms ? `found with it until ${dayTime(one.until_ms)}` : `finds with it since ${dayTime(one.since_ms)}`,
+})
 
 const placeStop = (one: LineagePlace): Stop => ({ key: one.candidate, name: placeName(one), note: `link ${one.link}, ${one.state.toLowerCase().replace(/_/g, ' ')}` })
 
@@ -92,7 +102,7 @@ export function DecisionLineageView({ decision }: { decision: Decision }) {
                         <ol class="lineage down" aria-label="Lineage">
                             <Step icon="data" stops={found.datasets.map((one) => (isGallery(one) ? { ...datasetStop(one), note: `gallery, ${String(datasetStop(one).note)}` } : datasetStop(one)))} />
                             <Step icon="runs" stops={found.runs.map(runStop)} />
-                            <Step icon="models" stops={found.version ? [versionStop(found.version)] : []} />
+                            <Step icon="models" stops={[...(found.version ? [versionStop(found.version)] : []), ...(found.detector ? [detectorStop(found.detector)] : [])]} />
                             <Step icon="camera" stops={found.place ? [placeStop(found.place)] : []} />
                         </ol>
                         {found.place && (
@@ -164,7 +174,7 @@ export function VersionLineageTab({ model, version }: { model: string; version: 
                             <Step icon="data" stops={found.datasets.map(datasetStop)} />
                             <Step icon="runs" stops={found.runs.map(runStop)} />
                             <Step icon="models" isHere stops={[versionStop(found.version)]} />
-                            <Step icon="camera" stops={found.places.map(placeStop)} />
+                            <Step icon="camera" stops={[...found.places.map(placeStop), ...found.finders.map(finderStop)]} />
                             <Step icon="sink" stops={found.deployments.map((name) => ({ key: name, name: <a href={href(['deployments', name])}>{name}</a>, note: 'deployment' }))} />
                         </ol>
                         <Unknown of={found} />
