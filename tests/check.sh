@@ -169,6 +169,15 @@ if [ $is_long = no ]; then
     } &
     bare_job=$!
     build asan unit-tests && is_asan=yes
+    # What only computes takes what CPU the others leave, to the end: the lints below are one process each.
+    {
+        export how=calm CK_TIMEOUT_MULTIPLIER=4
+        # A few of dev's wait for each other's processes and last long here: asan's do not wait for them.
+        [ $is_dev = no ] || run_tests dev dev -j "$jobs" -L numeric -LE 'slow|threads' >build/check-dev-tests.log 2>&1 &
+        [ $is_asan = no ] || run_tests asan asan -j "$jobs" -LE 'slow|browser|system|threads' >build/check-asan-tests.log 2>&1
+        wait
+    } &
+    compute_job=$!
     build tsan thread-tests && is_tsan=yes
     step tidy calm tests/lint/tidy.py build/dev
     step man tests/lint/man.sh
@@ -180,15 +189,6 @@ if [ $is_long = no ]; then
     step scope tests/lint/scope.py
     step dialect tests/lint/dialect.py
     step bundle web/check-bundle.sh
-    # What only computes takes what CPU the others leave, to the end.
-    {
-        export how=calm CK_TIMEOUT_MULTIPLIER=4
-        # A few of dev's wait for each other's processes and last long here: asan's do not wait for them.
-        [ $is_dev = no ] || run_tests dev dev -j "$jobs" -L numeric -LE 'slow|threads' >build/check-dev-tests.log 2>&1 &
-        [ $is_asan = no ] || run_tests asan asan -j "$jobs" -LE 'slow|browser|system|threads' >build/check-asan-tests.log 2>&1
-        wait
-    } &
-    compute_job=$!
     if [ $is_dev = yes ]; then
         wait "$system_job"
         cat build/check-system.log
