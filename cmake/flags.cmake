@@ -16,11 +16,13 @@ add_compile_options(
   -fvisibility=hidden -fno-common -fstack-protector-strong -fstack-clash-protection
   "$<$<COMPILE_LANGUAGE:C>:SHELL:-include ${CMAKE_SOURCE_DIR}/src/base/banned.h>")
 # Where ccache is installed, what was compiled before is not compiled again, in whatever folder the
-# checkout lies.
+# checkout lies: objects name files as seen from the build folder. What a file includes the compiler itself says
+# (CCACHE_DEPEND): else each is read twice.
 find_program(WEIR_CCACHE ccache)
 if(WEIR_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
-      CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros ${WEIR_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_DEPEND=1 CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=time_macros,locale ${WEIR_CCACHE})
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/src=../../src -ffile-prefix-map=${CMAKE_BINARY_DIR}/include=include)
 endif()
 
 # Some six hundred programs are linked for the tests: gold takes a third of the time. Not for releases,
