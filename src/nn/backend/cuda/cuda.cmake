@@ -10,7 +10,7 @@ foreach(name common elementwise norm pool conv depthwise loss scale update)
   weir_embed(weir_nn ${cuda_folder}/kernels/${name}.cu gpu_kernels_${name})
 endforeach()
 
-# The emulated GPU as a back-end, for tests of other domains (TEST_DEPENDS nn_emulated).
+# The emulated GPU, for tests; as a back-end too, for those of other domains (TEST_DEPENDS nn_emulated).
 add_library(weir_nn_emulated STATIC EXCLUDE_FROM_ALL
   backend/cuda/emulated/emulated.c backend/cuda/emulated/emulated_group.c backend/cuda/emulated/emulated_f32.c backend/cuda/emulated/emulated_bf16.c
   backend/cuda/emulated/emulated_f16.c backend/cuda/emulated/emulated_backend.c)
