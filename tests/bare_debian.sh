@@ -100,6 +100,15 @@ END
     chmod 755 "$1/run"
 }
 
+# own_objects RELEASE: the folder of this machine's ccache, if this machine is of that release and the folder is ours. What
+# the dev build has compiled is then not compiled again: with its flags (common.sh), the same compiler makes the same.
+own_objects() {
+    local folder
+    # shellcheck disable=SC1091 # it is the system's
+    [ "$1" = bookworm ] && [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" = "$1" ] || return 1
+    folder=$(ccache -k cache_dir 2>/dev/null) && [ -O "$folder" ] && echo "$folder"
+}
+
 # copy_sources ROOT: what git knows of the working tree, changes included.
 copy_sources() {
     mkdir -p "$1/src/weir" "$1/check"
@@ -107,6 +116,7 @@ copy_sources() {
         tar --null --files-from=- --ignore-failed-read -cf - 2>/dev/null | tar -C "$1/src/weir" --no-same-owner -xf -
     cp tests/bare/*.sh "$1/check/"
     lend_cache "$1/check/ccache"
+    ! own_objects "${1##*/}" >/dev/null || touch "$1/check/as_dev"
     # The tour's commands, as docs/tour.py plays them.
     { echo 'set -m'; sed -n '/<!-- tour: begin/,/<!-- tour: end/s/^\$ //p' README.md; } >"$1/check/tour_commands.sh"
 }
@@ -116,12 +126,13 @@ copy_sources() {
 # inside ROOT NETWORK COMMAND…: run in the root, as the first process of its namespaces.
 # NETWORK: "net", this machine's (for packages), or "alone".
 inside() {
-    local root=$1 flags=(--mount --pid --fork --kill-child --ipc --uts)
+    local root=$1 objects limit="" flags=(--mount --pid --fork --kill-child --ipc --uts)
+    objects=$(own_objects "${root##*/}") || { objects=$cache/ccache/${root##*/} limit=CCACHE_MAXSIZE=1G; }
     [ "$2" = net ] || flags+=(--net)
     shift 2
     unshare "${flags[@]}" -- bash -c '
         set -e
-        root=$1 cache=$2; shift 2
+        root=$1 cache=$2 objects=$3 limit=$4; shift 4
         hostname bare
         ip link set lo up 2>/dev/null || true
         mount --make-rprivate /
@@ -138,15 +149,15 @@ inside() {
         mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
         ln -s pts/ptmx "$root/dev/ptmx"
         mount --bind "$cache/archives" "$root/var/cache/apt/archives"
-        mkdir -p "$cache/ccache/${root##*/}" "$root/var/cache/ccache"
-        mount --bind "$cache/ccache/${root##*/}" "$root/var/cache/ccache"
+        mkdir -p "$objects" "$root/var/cache/ccache"
+        mount --bind "$objects" "$root/var/cache/ccache"
         # As on a machine of its own, this root is the top of its namespace: under chroot alone the kernel
         # allows no user namespaces, and Weir would have to do without id-mapped mounts.
         cd "$root"
         mkdir -p old
         pivot_root . old
         exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-            CCACHE_DIR=/var/cache/ccache CCACHE_MAXSIZE=1G chroot . /bin/bash -c "umount -l /old && rmdir /old && exec /bin/bash \"\$@\"" inside "$@"' inside "$root" "$cache" "$@" </dev/null
+            CCACHE_DIR=/var/cache/ccache $limit chroot . /bin/bash -c "umount -l /old && rmdir /old && exec /bin/bash \"\$@\"" inside "$@"' inside "$root" "$cache" "$objects" "$limit" "$@" </dev/null
 }
 
 # part NAME ROOT NETWORK COMMAND…: one part of the check; its output is shown if it fails.

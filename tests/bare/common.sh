@@ -2,7 +2,9 @@
 # process of its namespaces, so every other process there was started by what it ran.
 
 # What is looked at is what is installed and built, not how fast it is.
-export QUICKLY="-DCMAKE_C_FLAGS_RELEASE=-O1 -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF"
+# Where this machine's own objects are lent (own_objects in bare_debian.sh), they are those of its dev build.
+export QUICKLY="-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF"
+if [ -e /check/as_dev ]; then QUICKLY+=" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DWEIR_WERROR=ON"; else QUICKLY+=" -DCMAKE_C_FLAGS_RELEASE=-O1"; fi
 [ ! -x /check/ccache/run ] || QUICKLY+=" -DWEIR_CCACHE=/check/ccache/run"
 
 fail() { echo "FAILED: $*"; exit 1; }
