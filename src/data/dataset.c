@@ -420,3 +420,34 @@ weir_status weir_dataset_open_mirrored(struct weir_dataset *base, struct weir_da
     *out = dataset;
     return WEIR_OK;
 }
+
+static weir_status fill_view(struct weir_dataset *dataset, struct weir_dataset *base,
+                             struct weir_error *err)
+{
+    dataset->base = base;
+    dataset->n_samples = base->n_samples;
+    WEIR_TRY(dataset_seal(dataset, 0, err));
+    memcpy(dataset->labels, base->labels, base->n_samples * sizeof *base->labels);
+    for (size_t i = 0; i < base->classes.n; i++) {
+        if (name_list_add(&dataset->classes, base->classes.names[i]) != WEIR_OK) {
+            return dataset_nomem(err);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_dataset_open_view(struct weir_dataset *base, weir_dataset_show_fn show,
+                                   const void *context, struct weir_dataset **out,
+                                   struct weir_error *err)
+{
+    struct weir_dataset *dataset = dataset_make(WEIR_DATASET_VIEW);
+    weir_status status = dataset == NULL ? dataset_nomem(err) : fill_view(dataset, base, err);
+    if (status != WEIR_OK) {
+        weir_dataset_close(dataset);
+        return status;
+    }
+    dataset->show = show;
+    dataset->show_context = context;
+    *out = dataset;
+    return WEIR_OK;
+}

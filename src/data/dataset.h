@@ -9,6 +9,7 @@
  * - IDX (MNIST's format), raw or gzip: unsigned bytes, images N×H×W and labels N. The images are
  *   held in memory; class names are "0", "1", ….
  * - Mirrored: another dataset twice, the second time as mirror images of further classes.
+ * - View: another dataset, with pictures that a function of the caller's changes.
  * - List: (path, label) pairs of the caller, in the caller's order, for protocols with fixed
  * splits.
  *
@@ -30,6 +31,7 @@ enum weir_dataset_kind {
     WEIR_DATASET_IDX,
     WEIR_DATASET_LIST,
     WEIR_DATASET_MIRRORED,
+    WEIR_DATASET_VIEW,
     WEIR_DATASET_SCENES, /**< scenes.h */
 };
 
@@ -83,6 +85,20 @@ weir_status weir_dataset_open_list(const struct weir_dataset_item *items, size_t
 weir_status weir_dataset_open_mirrored(struct weir_dataset *base, struct weir_dataset **out,
                                        struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Changes the picture of a sample, or leaves it as it is. Any threads at once. On an error the picture is as it was. */
+typedef weir_status (*weir_dataset_show_fn)(const void *context, size_t i_sample,
+                                            struct weir_image *in_out, struct weir_error *err);
+
+/**
+ * A view of every sample of `base` as `show` makes it: labels, names and digest are the base's, the pictures are made again at each
+ * read.
+ * @param base, context  Borrowed until the view is closed.
+ * @return NOMEM.
+ */
+weir_status weir_dataset_open_view(struct weir_dataset *base, weir_dataset_show_fn show,
+                                   const void *context, struct weir_dataset **out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 /** NULL is accepted. No loader or view may still use the dataset. */
 void weir_dataset_close(struct weir_dataset *dataset);
 
@@ -126,7 +142,7 @@ weir_status weir_dataset_verify(struct weir_dataset *dataset, weir_dataset_damag
  * bytewise order of the names (as `sha256sum` prints them); names are relative to the root, for IDX
  * and lists the last path component (equal ones stay in the list's order). For a folder this is
  * `find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum` if it holds only pictures.
- * A mirrored view has its base's, scenes have their faces'. Cost: reads every byte of the dataset.
+ * A view has its base's, scenes have their faces'. Cost: reads every byte of the dataset.
  */
 weir_status weir_dataset_digest(const struct weir_dataset *dataset,
                                 char out[WEIR_SHA256_TEXT_BYTES],

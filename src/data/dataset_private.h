@@ -15,8 +15,10 @@ struct name_list {
 struct weir_dataset {
     enum weir_dataset_kind kind;
     char *root;                /**< Folder kind; "" otherwise. */
-    struct weir_dataset *base; /**< Mirrored: what it shows twice. Borrowed. NULL otherwise. */
-    struct scenes *scenes;     /**< What scenes are made from; owned. NULL: it has none. */
+    struct weir_dataset *base; /**< Mirrored, or view: what it shows. Borrowed. NULL otherwise. */
+    weir_dataset_show_fn show; /**< A view has it. */
+    const void *show_context;
+    struct scenes *scenes; /**< What scenes are made from; owned. NULL: it has none. */
     size_t n_samples;
     int32_t *labels;
     struct name_list files; /**< Folder: relative to root; list: as given; IDX: two paths. */

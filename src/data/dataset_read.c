@@ -44,6 +44,8 @@ const char *weir_dataset_sample_name(const struct weir_dataset *dataset, size_t 
         size_t len = strlen(out);
         (void)snprintf(out + len, WEIR_SAMPLE_NAME_BYTES - len, "%s",
                        i_sample < n ? "" : WEIR_DATASET_MIRRORED_SUFFIX);
+    } else if (dataset->kind == WEIR_DATASET_VIEW) {
+        (void)weir_dataset_sample_name(dataset->base, i_sample, out);
     } else if (dataset->kind == WEIR_DATASET_SCENES) {
         (void)snprintf(out, WEIR_SAMPLE_NAME_BYTES, "scene %zu", i_sample);
     } else if (dataset->kind == WEIR_DATASET_IDX) {
@@ -96,9 +98,24 @@ static void offer_to_cache(struct weir_dataset *dataset, size_t i_sample, struct
     atomic_fetch_sub(&dataset->cache_used, bytes);
 }
 
+/** A sample of a view. */
+static weir_status read_shown(const struct weir_dataset *dataset, size_t i_sample,
+                              struct weir_image *out, struct weir_error *err)
+{
+    struct weir_image image;
+    WEIR_TRY(weir_dataset_read(dataset->base, i_sample, &image, err));
+    weir_status status = dataset->show(dataset->show_context, i_sample, &image, err);
+    if (status != WEIR_OK) {
+        weir_image_fini(&image);
+        return status;
+    }
+    *out = image;
+    return WEIR_OK;
+}
+
 /** A sample of a mirrored view. */
-static weir_status read_view(const struct weir_dataset *dataset, size_t i_sample,
-                             struct weir_image *out, struct weir_error *err)
+static weir_status read_mirrored(const struct weir_dataset *dataset, size_t i_sample,
+                                 struct weir_image *out, struct weir_error *err)
 {
     size_t n = dataset->base->n_samples;
     if (i_sample < n) {
@@ -133,7 +150,10 @@ weir_status weir_dataset_read(struct weir_dataset *dataset, size_t i_sample, str
                               dataset->n_samples);
     }
     if (dataset->kind == WEIR_DATASET_MIRRORED) {
-        return read_view(dataset, i_sample, out, err);
+        return read_mirrored(dataset, i_sample, out, err);
+    }
+    if (dataset->kind == WEIR_DATASET_VIEW) {
+        return read_shown(dataset, i_sample, out, err);
     }
     if (dataset->kind == WEIR_DATASET_IDX) {
         size_t bytes = (size_t)dataset->idx_width * (size_t)dataset->idx_height;
@@ -212,7 +232,7 @@ static weir_status write_lines(const struct weir_dataset *dataset, const struct 
 weir_status weir_dataset_digest(const struct weir_dataset *dataset,
                                 char out[WEIR_SHA256_TEXT_BYTES], struct weir_error *err)
 {
-    if (dataset->kind == WEIR_DATASET_MIRRORED) {
+    if (dataset->base != NULL) {
         return weir_dataset_digest(dataset->base, out, err);
     }
     if (dataset->kind == WEIR_DATASET_SCENES) {

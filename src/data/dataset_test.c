@@ -239,6 +239,62 @@ START_TEST(a_mirrored_view_doubles_samples_and_classes)
 
 END_TEST
 
+/* Odd samples become one pixel; the third cannot be shown. */
+static weir_status show_odd(const void *context, size_t i_sample, struct weir_image *in_out,
+                            struct weir_error *err)
+{
+    if (i_sample == 2) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "not this one");
+    }
+    if (i_sample % 2 == 1) {
+        weir_image_fini(in_out);
+        WEIR_TRY(weir_image_init(in_out, 1, 1, 1, err));
+        in_out->pixels[0] = *(const uint8_t *)context;
+    }
+    return WEIR_OK;
+}
+
+START_TEST(a_view_shows_what_its_function_makes_of_the_base)
+{
+    static const unsigned char three[] = "P5 3 2 255\n\1\2\3\4\5\6";
+    const uint8_t grey = 77;
+    put("ann/1.pgm", three, sizeof three - 1);
+    put("ann/2.pgm", three, sizeof three - 1);
+    put("bob/1.ppm", "P6 2 1 255\nabcdef", 17);
+    struct weir_dataset *base = open_folder(1 << 20), *view = NULL, *mirrored = NULL;
+    struct weir_image plain, shown;
+    struct weir_error err;
+    char name[WEIR_SAMPLE_NAME_BYTES], same[WEIR_SAMPLE_NAME_BYTES];
+    char digest[WEIR_SHA256_TEXT_BYTES], view_digest[WEIR_SHA256_TEXT_BYTES];
+    ck_assert_int_eq(weir_dataset_open_view(base, show_odd, &grey, &view, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_dataset_open_mirrored(view, &mirrored, NULL), WEIR_OK);
+    ck_assert_uint_eq(weir_dataset_n_samples(view), 3);
+    ck_assert_str_eq(weir_dataset_class_name(view, 1), "bob");
+    ck_assert_int_eq(weir_dataset_label(view, 2), 1);
+    (void)weir_dataset_sample_name(base, 1, name);
+    ck_assert_str_eq(weir_dataset_sample_name(view, 1, same), name);
+    ck_assert_int_eq(weir_dataset_read(base, 0, &plain, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_dataset_read(view, 0, &shown, NULL), WEIR_OK);
+    ck_assert_ptr_eq(plain.pixels, shown.pixels);
+    for (int i = 0; i < 2; i++) { /* The base's cache stays as it is. */
+        ck_assert_int_eq(weir_dataset_read(mirrored, i == 0 ? 1 : 4, &shown, NULL), WEIR_OK);
+        ck_assert(shown.width == 1 && shown.pixels[0] == grey);
+        weir_image_fini(&shown);
+    }
+    ck_assert_int_eq(weir_dataset_read(base, 1, &plain, NULL), WEIR_OK);
+    ck_assert_int_eq(plain.width, 3);
+    ck_assert_int_eq(weir_dataset_read(view, 2, &shown, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(weir_dataset_digest(base, digest, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_dataset_digest(mirrored, view_digest, NULL), WEIR_OK);
+    ck_assert_str_eq(digest, view_digest);
+    ck_assert(dataset_tell_once(mirrored, 4) && !dataset_tell_once(base, 1));
+    weir_dataset_close(mirrored);
+    weir_dataset_close(view);
+    weir_dataset_close(base);
+}
+
+END_TEST
+
 START_TEST(an_idx_pair_is_found_raw_or_gzip_by_split)
 {
     put_gzip("train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
@@ -349,4 +405,5 @@ WEIR_TEST_MAIN_WITH("dataset", make_folder, remove_folder,
                     an_idx_pair_is_found_raw_or_gzip_by_split,
                     damaged_idx_files_are_refused_by_name, a_gzip_with_a_wrong_checksum_is_refused,
                     a_mirrored_view_doubles_samples_and_classes,
+                    a_view_shows_what_its_function_makes_of_the_base,
                     what_is_no_dataset_is_refused_with_a_sentence)

@@ -1,5 +1,6 @@
 #include "framework/training.h"
 
+#include "endpoint/cut.h"
 #include "framework/model_names.h"
 
 #include <string.h>
@@ -39,6 +40,11 @@ const struct weir_option weir_training_table[] = {
     OPT_FLAGS(WEIR_OPTION_PATH, data.backgrounds, "backgrounds", TEXT, NULL, 0, 0, "DIR", "Of a detector: photographs without faces, to compose the faces into; without: textures"),
     OPT(data.scenes,        "scenes",             INT,  "10000",     1, 1 << 24, "N", "Of a detector: scenes that are composed of faces and backgrounds; an epoch is all of them"),
     OPT(data.face_box,      "face-box",           TEXT, NULL,       0, 0, "L,T,R,B", "Of a detector: where the face lies in its pictures, from forehead to chin, as shares of width and height; without: 0.078,0.14,0.911,0.967, a head that fills them"),
+    OPT(data.detector,      "detector",           TEXT, NULL,       0, 0, "NAME|FILE", "Of an embedding: cut the largest face out of each photo, as a pipeline with this detector does: NAME, NAME@ALIAS or NAME/VERSION of a registered model; of weir-worker alone a file"),
+    OPT(data.detect,        "detect",             TEXT, NULL,       0, 0, "JSON", "With detector: options of the stage detect, an object as text: {\"min_face\": 30}"),
+    OPT(data.align,         "align",              TEXT, NULL,       0, 0, "JSON", "With detector: options of the stage align, an object as text: {\"by\": \"box\"}"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, data.detector_blob, "detector-blob", TEXT, NULL, 0, 0, "SHA256", "The detector's file at the server"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL, data.detector_signature, "detector-signature", TEXT, NULL, 0, 0, "JSON", "What it takes and gives"),
     OPT(loop.epochs,        "epochs",             INT,  "0",        0, EPOCHS_MAX, "N", "Passes over the data; 0: 10, or as many more as --steps needs"),
     OPT(loop.steps,         "steps",              INT,  "0",        0, EPOCHS_MAX, "N", "Without --epochs: train for at least so many steps"),
     OPT(loop.batch_size,    "batch-size",         INT,  "0",        0, BATCH_MAX, "N", "Pictures of a step, over all workers; 0: 64, or all if they are fewer"),
@@ -254,9 +260,38 @@ static weir_status check_group(const struct weir_train_config *config, struct we
     return check_exchange(config, err);
 }
 
+static weir_status check_cut(const struct weir_train_config *config, struct weir_error *err)
+{
+    const struct weir_train_data *data = &config->data;
+    struct weir_cut cut = {0};
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    if (data->detector == NULL) {
+        return data->detect == NULL && data->align == NULL
+                   ? WEIR_OK
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "%s: says how photos are cut with a detector: name one in "
+                                    "detector",
+                                    data->detect != NULL ? "detect" : "align");
+    }
+    const struct weir_model_name *model =
+        config->model.name != NULL ? weir_model_name_find(config->model.name) : NULL;
+    if (model != NULL && !model->is_embedding) {
+        return weir_error_set(err, model->is_detector ? WEIR_ERR_INVALID : WEIR_ERR_UNSUPPORTED,
+                              "detector: %s %s: only photos that an embedding learns from are cut; "
+                              "leave it out, or take the model face-embed",
+                              config->model.name,
+                              model->is_detector ? "is a detector itself" : "is a classifier");
+    }
+    WEIR_TRY(weir_cut_read(data->detector, data->detect, data->align, &arena, &cut, err));
+    weir_cut_fini(&cut);
+    return WEIR_OK;
+}
+
 weir_status weir_training_check(const struct weir_train_config *config, struct weir_error *err)
 {
     WEIR_TRY(check_words(config, err));
+    WEIR_TRY(check_cut(config, err));
     WEIR_TRY(check_keep(config, err));
     WEIR_TRY(check_batch(config, err));
     return check_group(config, err);
@@ -333,6 +368,14 @@ static weir_status check_data(const struct weir_train_config *config, struct wei
     return WEIR_OK;
 }
 
+static weir_status check_detector(const char *detector, struct weir_arena *arena,
+                                  struct weir_error *err)
+{
+    struct weir_detector_name name;
+    return detector == NULL ? WEIR_OK
+                            : weir_detector_name_parse(detector, "detector", arena, &name, err);
+}
+
 weir_status weir_training_spec_check(const json_t *spec, struct weir_arena *arena,
                                      struct weir_error *err)
 {
@@ -347,5 +390,6 @@ weir_status weir_training_spec_check(const json_t *spec, struct weir_arena *aren
     }
     WEIR_TRY(check_model(config.model.name, err));
     WEIR_TRY(check_data(&config, err));
+    WEIR_TRY(check_detector(config.data.detector, arena, err));
     return weir_training_check(&config, err);
 }

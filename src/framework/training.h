@@ -36,6 +36,8 @@ struct weir_train_data {
     /* A detector has these: */
     char *backgrounds, *face_box;
     int64_t scenes;
+    /* An embedding's photos may be cut (endpoint/cut.h): */
+    char *detector, *detect, *align, *detector_blob, *detector_signature;
 };
 
 /** Steps and epochs. */
@@ -101,7 +103,7 @@ struct weir_train_config {
 };
 
 /** The table, for reading, help and the manual; INTERNAL options of a job the server sets. */
-#define WEIR_TRAINING_N_OPTIONS 71
+#define WEIR_TRAINING_N_OPTIONS 76
 extern const struct weir_option weir_training_table[WEIR_TRAINING_N_OPTIONS];
 const struct weir_option *weir_training_options(size_t *out_n);
 
@@ -121,7 +123,7 @@ weir_status weir_training_check(const struct weir_train_config *config,
 
 /**
  * A job's "spec", as a user gave it: known keys, types, ranges, words, the model's name, data, and
- * absolute paths. "validation" and "backgrounds" without a slash are names of datasets. What the server sets
+ * absolute paths. "validation" and "backgrounds" without a slash are names of datasets, "detector" is that of a model. What the server sets
  * itself is refused.
  * @return as weir_training_check; the sentence begins with the key.
  */

@@ -1,19 +1,18 @@
 /*
  * Chains with a detector in tests: an engine over frames that are drawn, in which people stand on black.
- * The detector is an ONNX file of convolutions: it finds squares that are bright. Each test file has one of its own.
+ * The detector finds squares that are bright (find/detector_fixture.h).
  */
 #ifndef WEIR_PREDICT_CHAIN_FIXTURE_H
 #define WEIR_PREDICT_CHAIN_FIXTURE_H
 
+#include "find/detector_fixture.h"
+#include "find/finder.h"
 #include "predict/count.h"
 #include "predict/engine.h"
-#include "predict/finder.h"
 #include "predict/outcome.h"
 #include "predict/test_support.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/protobuf.h"
 #include "base/rng.h"
 
 #include <math.h>
@@ -24,8 +23,6 @@
 #define SCENE_BYTES (WIDTH * HEIGHT + 64)
 #define N_PEOPLE    8
 #define N_PHOTOS    4
-#define KERNEL      16
-#define STRIDE      4
 #define T0          INT64_C(1764000000000)
 
 static struct test_dir dir;
@@ -57,114 +54,6 @@ static size_t draw(const struct standing *people, size_t n, int photo, char out[
         }
     }
     return len + WIDTH * HEIGHT;
-}
-
-/* ---- the detector ---------------------------------------------------------------------------- */
-
-static void put_tensor(struct weir_buf *buf, const char *name, const float *values,
-                       const uint64_t *dims, size_t rank, size_t n)
-{
-    size_t at = weir_protobuf_begin(buf, 5);
-    for (size_t i = 0; i < rank; i++) {
-        weir_protobuf_put_varint(buf, 1, dims[i]);
-    }
-    weir_protobuf_put_varint(buf, 2, 1); /* FLOAT */
-    weir_protobuf_put_text(buf, 8, name);
-    weir_protobuf_put_bytes(buf, 9, values, n * sizeof *values);
-    weir_protobuf_end(buf, at);
-}
-
-static void put_ints(struct weir_buf *buf, const char *name, const uint64_t *values, size_t n)
-{
-    size_t at = weir_protobuf_begin(buf, 5);
-    weir_protobuf_put_text(buf, 1, name);
-    for (size_t i = 0; i < n; i++) {
-        weir_protobuf_put_varint(buf, 8, values[i]);
-    }
-    weir_protobuf_put_varint(buf, 20, 7); /* INTS */
-    weir_protobuf_end(buf, at);
-}
-
-/* n channels: weight and bias of each are the same for all its inputs. */
-static void put_conv(struct weir_buf *buf, const char *out, uint64_t n, float weight,
-                     const float *biases)
-{
-    static float weights[10 * 3 * KERNEL * KERNEL];
-    char w[16], b[16];
-    size_t n_weights = (size_t)n * 3 * KERNEL * KERNEL;
-    const uint64_t side[2] = {KERNEL, KERNEL}, strides[2] = {STRIDE, STRIDE};
-    const uint64_t pads[4] = {6, 6, 6, 6};
-    (void)snprintf(w, sizeof w, "%s_w", out);
-    (void)snprintf(b, sizeof b, "%s_b", out);
-    for (size_t i = 0; i < n_weights; i++) {
-        weights[i] = weight;
-    }
-    size_t node = weir_protobuf_begin(buf, 1);
-    weir_protobuf_put_text(buf, 1, "x");
-    weir_protobuf_put_text(buf, 1, w);
-    weir_protobuf_put_text(buf, 1, b);
-    weir_protobuf_put_text(buf, 2, out);
-    weir_protobuf_put_text(buf, 4, "Conv");
-    put_ints(buf, "kernel_shape", side, 2);
-    put_ints(buf, "strides", strides, 2);
-    put_ints(buf, "pads", pads, 4);
-    weir_protobuf_end(buf, node);
-    put_tensor(buf, w, weights, (const uint64_t[]){n, 3, KERNEL, KERNEL}, 4, n_weights);
-    put_tensor(buf, b, biases, (const uint64_t[]){n}, 1, (size_t)n);
-}
-
-/* A ValueInfo of floats, N × channels × H × W. */
-static void put_port(struct weir_buf *buf, uint32_t field, const char *name, uint64_t channels)
-{
-    static const char *const free_dims[4] = {"N", NULL, "H", "W"};
-    size_t value = weir_protobuf_begin(buf, field);
-    weir_protobuf_put_text(buf, 1, name);
-    size_t type = weir_protobuf_begin(buf, 2), tensor = weir_protobuf_begin(buf, 1);
-    weir_protobuf_put_varint(buf, 1, 1); /* FLOAT */
-    size_t shape = weir_protobuf_begin(buf, 2);
-    for (size_t i = 0; i < 4; i++) {
-        char text[32];
-        size_t dim = weir_protobuf_begin(buf, 1);
-        (void)snprintf(text, sizeof text, "%s%s", name, free_dims[i] != NULL ? free_dims[i] : "");
-        if (free_dims[i] == NULL) {
-            weir_protobuf_put_varint(buf, 1, channels);
-        } else {
-            weir_protobuf_put_text(buf, 2, field == 11 ? free_dims[i] : text);
-        }
-        weir_protobuf_end(buf, dim);
-    }
-    weir_protobuf_end(buf, shape);
-    weir_protobuf_end(buf, tensor);
-    weir_protobuf_end(buf, type);
-    weir_protobuf_end(buf, value);
-}
-
-/* Outputs of the kind "centernet": the mean brightness around each cell, and boxes of 16 pixels. */
-static void write_detector(const char *path)
-{
-    static const float zeros[10];
-    const float sizes[2] = {logf(4), logf(4)};
-    struct weir_buf buf;
-    weir_buf_init(&buf, 1 << 20);
-    weir_protobuf_put_varint(&buf, 1, 7); /* ir_version */
-    size_t graph = weir_protobuf_begin(&buf, 7);
-    put_conv(&buf, "heat", 1, 1.0f / (3 * 255 * KERNEL * KERNEL), zeros);
-    put_conv(&buf, "scale", 2, 0, sizes);
-    put_conv(&buf, "offset", 2, 0, zeros);
-    put_conv(&buf, "lm", 10, 0, zeros);
-    weir_protobuf_put_text(&buf, 2, "g");
-    put_port(&buf, 11, "x", 3);
-    put_port(&buf, 12, "heat", 1);
-    put_port(&buf, 12, "scale", 2);
-    put_port(&buf, 12, "offset", 2);
-    put_port(&buf, 12, "lm", 10);
-    weir_protobuf_end(&buf, graph);
-    size_t opset = weir_protobuf_begin(&buf, 8);
-    weir_protobuf_put_varint(&buf, 2, 13);
-    weir_protobuf_end(&buf, opset);
-    ck_assert_int_eq(buf.status, WEIR_OK);
-    test_write_file(path, buf.data, buf.len);
-    weir_buf_fini(&buf);
 }
 
 /* ---- an engine ------------------------------------------------------------------------------- */
@@ -326,7 +215,7 @@ static void set_up(void)
     weir_arena_init(&arena, 0);
     test_dir_make(&dir);
     test_write_model(test_path(&dir, "model"), 1, NULL);
-    write_detector(test_path(&dir, "detector.onnx"));
+    detector_fixture_write(test_path(&dir, "detector.onnx"));
     it.photos = write_photos();
     atomic_store(&n_durable, 0);
 }

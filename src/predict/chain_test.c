@@ -213,7 +213,8 @@ static void check_film(const json_t *decision, int i_walker)
         ck_assert_int_gt(time_ms, before_ms);
         int step = (int)((time_ms - walk_begins(i_walker)) / FRAME_MS);
         int at_x = 2 + 4 * (step / 2);
-        ck_assert_double_eq_tol(json_number_value(json_object_get(box, "x")), at_x, STRIDE + 2);
+        ck_assert_double_eq_tol(json_number_value(json_object_get(box, "x")), at_x,
+                                FIXTURE_STRIDE + 2);
         bool is_best = json_is_true(json_object_get(frame, "is_best"));
         n_best += is_best;
         ck_assert(!is_best ||

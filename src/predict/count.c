@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "endpoint/stage/count.h"
-#include "predict/finder.h"
+#include "find/finder.h"
 #include "predict/passage.h"
 #include "predict/serving.h"
 

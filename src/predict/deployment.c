@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "predict/finder.h"
+#include "find/finder.h"
 #include "predict/threshold_report.h"
 
 #include <stdlib.h>

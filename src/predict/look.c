@@ -2,7 +2,7 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
-#include "predict/photo_set.h"
+#include "find/photo.h"
 #include "predict/stage.h"
 
 #include <math.h>
@@ -206,7 +206,7 @@ static void show(struct intake *intake, const struct weir_image *image, struct p
     }
 }
 
-/* As a gallery does it (photo_set.h): a photo in which no face is found is looked at smaller. */
+/* As a gallery does it (find/photo.h): a photo in which no face is found is looked at smaller. */
 static weir_status show_around(struct intake *intake, struct photo *photo, struct weir_error *err)
 {
     show(intake, &photo->image, photo);

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "predict/finder.h"
+#include "find/finder.h"
 #include "predict/passage_present.h"
 #include "predict/serving.h"
 #include "vision/tracker.h"

@@ -2,7 +2,8 @@
 
 #include "base/log.h"
 #include "data/image.h"
-#include "predict/finder.h"
+#include "find/finder.h"
+#include "find/photo.h"
 #include "predict/intake.h"
 #include "predict/stage.h"
 
@@ -218,67 +219,6 @@ static bool is_worth_another_try(weir_status status)
            status == WEIR_ERR_NOMEM;
 }
 
-static float area_of(const struct weir_detection *detection)
-{
-    return detection->box.w * detection->box.h;
-}
-
-/* A photo that is mostly face shows it larger than a detector for cameras has learnt. Where none is found, it is looked at smaller, in the
- * middle of nothing. How much larger than the photo all is that is looked at: */
-const float photo_surrounds[PHOTO_SURROUNDS] = {1, 2, 4};
-
-/* Such a picture has as many pixels to a side as the photo, or so many. */
-#define SURROUND_SIDE 640
-#define NOTHING       114
-
-weir_status photo_surround(const struct weir_image *photo, float surround,
-                           struct photo_place *out_place, struct weir_image *out,
-                           struct weir_error *err)
-{
-    float side = (float)WEIR_MAX(photo->width, photo->height);
-    float scale = WEIR_MIN(WEIR_MAX(side, (float)SURROUND_SIDE) / (side * surround), 1);
-    int width = (int)((float)photo->width * surround * scale),
-        height = (int)((float)photo->height * surround * scale);
-    float left = ((float)width - (float)photo->width * scale) / 2,
-          top = ((float)height - (float)photo->height * scale) / 2;
-    const struct weir_affine map = {{1 / scale, 0, -left / scale, 0, 1 / scale, -top / scale}};
-    const struct weir_view view = weir_view_of(photo);
-    WEIR_TRY(weir_image_init(out, WEIR_MAX(width, 1), WEIR_MAX(height, 1), photo->channels, err));
-    weir_view_cut(&view, &map, NOTHING, out);
-    *out_place = (struct photo_place){left, top, scale};
-    return WEIR_OK;
-}
-
-struct weir_box photo_place_box(const struct photo_place *place, const struct weir_box *box)
-{
-    return (struct weir_box){(box->x - place->left) / place->scale,
-                             (box->y - place->top) / place->scale, box->w / place->scale,
-                             box->h / place->scale};
-}
-
-/* The largest face that is found where the photo is looked at so. */
-static weir_status find_face(struct finder *finder, const struct weir_image *photo, float surround,
-                             struct weir_detection *out, bool *out_is_there, struct weir_error *err)
-{
-    const struct weir_detection *found;
-    size_t n;
-    struct photo_place place;
-    WEIR_AUTO(weir_image_fini) struct weir_image wide = {0};
-    WEIR_TRY(photo_surround(photo, surround, &place, &wide, err));
-    const struct weir_view view = weir_view_of(&wide);
-    WEIR_TRY(finder_find(finder, &view, &found, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        *out = i == 0 || area_of(&found[i]) > area_of(out) ? found[i] : *out;
-    }
-    *out_is_there = n > 0;
-    out->box = photo_place_box(&place, &out->box);
-    for (size_t i = 0; i < WEIR_FACE_POINTS; i++) {
-        out->points[2 * i] = (out->points[2 * i] - place.left) / place.scale;
-        out->points[2 * i + 1] = (out->points[2 * i + 1] - place.top) / place.scale;
-    }
-    return WEIR_OK;
-}
-
 /* The largest face of the photo, as the stages would cut it; in place of the photo. */
 static weir_status cut_face(const struct adding *adding, struct weir_image *in_out,
                             struct weir_error *err)
@@ -296,9 +236,7 @@ static weir_status cut_face(const struct adding *adding, struct weir_image *in_o
     if (align == NULL) {
         return WEIR_OK;
     }
-    for (size_t i = 0; i < PHOTO_SURROUNDS && !is_found; i++) {
-        WEIR_TRY(find_face(embedder->finder, in_out, photo_surrounds[i], &largest, &is_found, err));
-    }
+    WEIR_TRY(photo_find(embedder->finder, in_out, &largest, &is_found, err));
     adding->set->n_whole += !is_found;
     if (is_found) {
         WEIR_TRY(stage_align_cut(align, embedder->model, &view, &largest, &cut, &face, err));

@@ -16,7 +16,6 @@
 #include "predict/embedding_store.h"
 #include "predict/matcher.h"
 #include "predict/model.h"
-#include "vision/detection.h"
 
 #include <stdatomic.h>
 
@@ -43,24 +42,6 @@ struct photo_set {
     size_t n_whole;    /**< Those among them in which no face was found: they were taken whole. */
     size_t n_known;    /**< People left out because they are in `others`. */
 };
-
-#define PHOTO_SURROUNDS 3
-
-/** How much larger than the photo all is that is looked at, one after the other, until a face is found. The first is 1. */
-extern const float photo_surrounds[PHOTO_SURROUNDS];
-
-/** Where a photo lies in what is looked at. */
-struct photo_place {
-    float left, top, scale;
-};
-
-/** The photo in the middle of nothing. `out` is new. */
-weir_status photo_surround(const struct weir_image *photo, float surround,
-                           struct photo_place *out_place, struct weir_image *out,
-                           struct weir_error *err) WEIR_MUST_CHECK;
-
-/** A box that was found there, in the photo. */
-struct weir_box photo_place_box(const struct photo_place *place, const struct weir_box *box);
 
 /** What all photos of a deployment have in common. */
 struct embedder_config {

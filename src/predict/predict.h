@@ -15,7 +15,7 @@
  * killing it at any moment loses nothing that was acknowledged and decides nothing twice.
  *
  * Objects, one header each: source.h (directory, http), intake.h (bounded queue), engine.h (the
- * thread), stage.h (a chain of stages and their kinds), model.h (what executes models), finder.h (a detector), passage.h (people
+ * thread), stage.h (a chain of stages and their kinds), model.h (what executes models), find/finder.h (a detector), passage.h (people
  * followed over frames), outcome.h (what was decided about a frame), matcher.h,
  * calibrate.h and decide.h (pure), gallery.h, serving.h, deployment.h (what the host hosts: what the server wants
  * served), outbox.h (log, readers), consumer.h (what reads it), sink.h, shipper.h, health.h (drift), spec.h.

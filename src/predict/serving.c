@@ -1,6 +1,6 @@
 #include "predict/serving.h"
 
-#include "predict/finder.h"
+#include "find/finder.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "nn/zoo.h"
+#include "train/cut.h"
 #include "train/detect.h"
 
 #include <math.h>
@@ -240,7 +241,7 @@ json_t *train_parameters(const struct train_task *task)
 {
     const struct weir_train_config *config = task->config;
     struct weir_shape input = weir_model_spec_input(task->spec);
-    return json_pack(
+    json_t *parameters = json_pack(
         "{s:s,s:[i,i,i],s:I,s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:f,s:s,s:b,s:s}", "model",
         config->model.name, "input", input.c, input.h, input.w, "seed",
         (json_int_t)config->loop.seed, "epochs", (json_int_t)task->n_epochs, "batch_size",
@@ -251,6 +252,10 @@ json_t *train_parameters(const struct train_task *task)
         config->optimizer.warmup_epochs, "label_smoothing", config->optimizer.label_smoothing,
         "average_decay", config->optimizer.average_decay, "augment", config->data.augment,
         "mirror_classes", config->data.mirror_classes, "precision", config->model.precision);
+    if (task->cut != NULL) {
+        json_object_set_new(parameters, "cut", train_cut_describe(task->cut));
+    }
+    return parameters;
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */
@@ -312,6 +317,7 @@ static weir_status complete(struct train_task *task, struct weir_error *err)
     check_class_names(task);
     WEIR_TRY(weir_augment_from_name(task->config->data.augment, &task->augment, err));
     WEIR_TRY(train_detect_compose(task, err));
+    WEIR_TRY(train_cut_open(task, err));
     if (task->config->data.mirror_classes) {
         WEIR_TRY(weir_dataset_open_mirrored(task->dataset, &task->mirrored, err));
     }
@@ -345,7 +351,10 @@ void train_task_close(struct train_task *task)
     weir_model_spec_destroy(task->spec);
     weir_dataset_close(task->validation);
     weir_dataset_close(task->mirrored);
-    weir_dataset_close(task->dataset);
+    if (task->cut == NULL) {
+        weir_dataset_close(task->dataset);
+    }
+    train_cut_close(task->cut);
     weir_arena_fini(&task->arena);
     memset(task, 0, sizeof *task);
 }

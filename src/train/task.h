@@ -11,9 +11,12 @@
 #include "nn/schedule.h"
 #include "train/config.h"
 
+struct train_cut;
+
 struct train_task {
     const struct weir_train_config *config; /**< Borrowed. */
     struct weir_dataset *dataset;
+    struct train_cut *cut;           /**< The dataset is its view. NULL: photos are whole. */
     struct weir_dataset *mirrored;   /**< View with the mirror images; NULL if not asked for. */
     struct weir_dataset *validation; /**< NULL if none. */
     struct weir_model_spec *spec;

@@ -21,9 +21,8 @@ static const struct weir_box template_box = {11.7F, 11.6F, 87.9F, 102.7F};
 #define INNER_BOTTOM 100
 #define N_INNER      ((INNER_RIGHT - INNER_LEFT) * (INNER_BOTTOM - INNER_TOP))
 
-#define BLACK  10
-#define WHITE  245
-#define AROUND 0 /* Black around the picture, as in what recognisers are trained with. */
+#define BLACK 10
+#define WHITE 245
 
 /* Variance of the Laplacian of sharp faces, the median, by the width of the box in the picture: between that of pictures without
  * noise and that of a video with noise of 2.5 grey values, which is twice as high. Wider ones are as the last. */
@@ -142,7 +141,7 @@ void weir_face_cut(const struct weir_view *view, const struct weir_detection *de
                    struct weir_face *out_face)
 {
     *out_face = weir_face_find(detection, align);
-    weir_view_cut(view, &out_face->map, AROUND, out);
+    weir_view_cut(view, &out_face->map, WEIR_FACE_AROUND, out);
 }
 
 /* ---- how good it is ---- */
@@ -222,7 +221,7 @@ struct weir_face_quality weir_face_judge(const struct weir_image *cut, const str
     struct weir_image norm = {
         .width = NORM_SIDE, .height = NORM_SIDE, .channels = 1, .pixels = grey, .is_view = true};
     struct weir_view view = weir_view_of(cut);
-    weir_view_cut(&view, &face->norm, AROUND, &norm);
+    weir_view_cut(&view, &face->norm, WEIR_FACE_AROUND, &norm);
     struct weir_face_quality quality = {
         .width = detection->box.w,
         .sharpness = laplacian_variance(grey) / sharp_variance(looked_at_width(face, detection)),

@@ -44,6 +44,9 @@ bool weir_similarity(const float *from, const float *to, size_t n, struct weir_a
 struct weir_face weir_face_find(const struct weir_detection *detection,
                                 const struct weir_face_align *align);
 
+/** Around the picture a cut is black, as in what recognisers are trained with. */
+#define WEIR_FACE_AROUND 0
+
 /** weir_face_find, and cut it. `out` is allocated as align says (weir_image_init) and written; black around the picture. */
 void weir_face_cut(const struct weir_view *view, const struct weir_detection *detection,
                    const struct weir_face_align *align, struct weir_image *out,

@@ -142,13 +142,15 @@ static weir_status read_given(struct weir_txn *txn, void *context, struct weir_e
     return WEIR_OK;
 }
 
-/* In a specification the server alone says what these are (control/job/batch.c); elsewhere people may have. */
+/* In a specification the server alone says what these are (control/job/batch.c, job_names.c); elsewhere people may have. */
 static json_t *pinned_of(const struct looking *looking)
 {
     const struct weir_job_ops *ops = weir_job_ops_of(looking->call->attempt->kind);
     const json_t *files = json_object_get(looking->definition, "files");
     const char *spec = json_string_value(json_object_get(files, "spec.json"));
-    return ops != NULL && ops->pins_model && spec != NULL ? json_loads(spec, 0, NULL) : NULL;
+    return ops != NULL && (ops->pins_model || ops->is_training) && spec != NULL
+               ? json_loads(spec, 0, NULL)
+               : NULL;
 }
 
 /* Itself, or a file that it lists. */
@@ -170,7 +172,8 @@ static weir_status look_at_given(struct looking *looking, const json_t *pinned,
     static const struct {
         const char *name;
         bool is_list;
-    } names[] = {{"blob", false}, {"live_blob", false}, {"manifest", true}};
+    } names[] = {
+        {"blob", false}, {"live_blob", false}, {"detector_blob", false}, {"manifest", true}};
 
     const json_t *code = json_object_get(looking->definition, "code");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {

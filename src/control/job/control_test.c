@@ -129,6 +129,8 @@ START_TEST(a_wrong_specification_leaves_nothing)
          "workers"},
         {"command", "{\"argv\":[]}", WEIR_ERR_INVALID, "argv"},
         {"command", "{\"argv\":[\"true\"],\"datasets\":[\"none\"]}", WEIR_ERR_NOT_FOUND, "none"},
+        {"train", "{\"model\":\"face-embed\",\"dataset\":\"faces\",\"detector\":\"nobody\"}",
+         WEIR_ERR_NOT_FOUND, "$.spec.detector: "},
         {"ray", "{}", WEIR_ERR_UNSUPPORTED, "ray"},
     };
     struct make_job make = {"w", wrong[_i].kind, wrong[_i].spec, NULL};
@@ -139,6 +141,26 @@ START_TEST(a_wrong_specification_leaves_nothing)
     ck_assert_uint_eq(count_records(&fixture, &weir_job_resource), 0);
     ck_assert_uint_eq(count_records(&fixture, &weir_run_resource), 0);
     ck_assert_uint_eq(n_published(&fixture, "jobs"), 0);
+}
+
+END_TEST
+
+START_TEST(a_detector_becomes_the_version_that_it_names)
+{
+    static const char spec[] = "{\"model\":\"face-embed\",\"dataset\":\"faces\",\"detector\":"
+                               "\"x.t\",\"align\":\"{\\\"by\\\":\\\"box\\\"}\"}";
+    void *tasks;
+    (void)register_model(&fixture, "m1", NULL);
+    char *job = make_job(&fixture, "c", "train", spec);
+    struct weir_job record = job_record(&fixture, job);
+    ck_assert_msg(strstr(record.spec, "\"detector\":\"x.t/1\"") != NULL, "%s", record.spec);
+    ck_assert_ptr_null(strstr(record.spec, "detector_blob")); /* Its tasks have that. */
+    ck_assert_uint_eq(list_records(&fixture, &weir_task_resource, &tasks), 1);
+    const char *definition = ((const struct weir_task *)tasks)[0].definition;
+    ck_assert_ptr_nonnull(strstr(definition, "detector_blob\\\":\\\"b10b"));
+    (void)register_model(&fixture, "m2", NULL);
+    job = make_job(&fixture, "d", "train", spec);
+    ck_assert_ptr_nonnull(strstr(job_record(&fixture, job).spec, "\"detector\":\"x.t/2\""));
 }
 
 END_TEST
@@ -498,7 +520,8 @@ int main(void)
         {a_run_ends_as_its_job_does, 3},
         {a_job_that_is_over_cannot_be_cancelled, 0},
         {a_gang_whose_node_is_lost_starts_again, 0},
-        {a_wrong_specification_leaves_nothing, 6},
+        {a_wrong_specification_leaves_nothing, 7},
+        {a_detector_becomes_the_version_that_it_names, 0},
         {a_trigger_becomes_one_job_however_often_its_action_fails, 0},
         {a_model_is_offered_to_its_ion_once, 0},
         {a_model_without_a_run_is_nobodys_candidate, 0},

@@ -3,11 +3,14 @@
 #include "base/names.h"
 #include "base/picture.h"
 #include "base/uuid.h"
+#include "control/deploy.h"
 #include "control/job/batch.h"
 #include "control/job/code.h"
+#include "endpoint/stage/detect.h"
 #include "framework/framework.h"
 #include "framework/model_names.h"
 #include "store/table.h"
+#include "track/registry.h"
 
 #include <string.h>
 
@@ -215,6 +218,84 @@ static weir_status read_named(const struct reading *reading, struct weir_error *
     return WEIR_OK;
 }
 
+/* ---- detectors ----------------------------------------------------------------------------------- */
+
+/* The version that "NAME", "NAME@ALIAS" or "NAME/VERSION" names now. */
+static weir_status find_detector(const struct reading *reading, const char *text,
+                                 struct weir_model_version *out, struct weir_error *err)
+{
+    static const char place[] = "$.spec.detector";
+    struct weir_arena *arena = reading->control->arena;
+    struct weir_detector_name name;
+    struct weir_model model;
+    struct weir_share_model versions;
+    struct weir_error missing;
+    WEIR_TRY(weir_detector_name_parse(text, place, arena, &name, err));
+    if (control_share_model(reading->txn, name.name, arena, &model, &versions, err) != WEIR_OK) {
+        return weir_error_prefix(err, "%s: ", place);
+    }
+    if (name.alias != NULL) {
+        WEIR_TRY(weir_share_version_read(&versions, name.alias, strlen(name.alias), place,
+                                         &name.version, err));
+    }
+    if (weir_model_version_get(reading->txn, name.name, name.version, arena, out, &missing) !=
+        WEIR_OK) {
+        return name.version != 0
+                   ? weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s: %s", place, missing.message)
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "%s: model \"%.80s\" has no version yet: train one first (a "
+                                    "training of face-detect with model_name: %.80s), or push a "
+                                    "file (weir model push %.80s FILE)",
+                                    place, name.name, name.name, name.name);
+    }
+    weir_status status = weir_version_check_servable(out, err);
+    return status != WEIR_OK ? weir_error_prefix(err, "%s: ", place) : WEIR_OK;
+}
+
+/* What a worker needs of the signature: the names of classes only where some are chosen. */
+static weir_status pin_signature(const struct reading *reading, const char *text,
+                                 struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *signature = json_loads(text, 0, NULL);
+    const char *detect = spec_text(reading, "detect");
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *options = detect != NULL ? json_loads(detect, 0, NULL) : NULL;
+    if (json_array_size(json_object_get(options, "classes")) == 0) {
+        json_object_del(signature, "labels");
+    }
+    char *pinned = weir_json_text(signature, reading->control->arena);
+    if (strlen(pinned) > WEIR_OPTION_TEXT_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "$.spec.detector: what it takes and gives is said in %zu bytes, of "
+                              "which a training takes %zu: its outputs or classes are too many",
+                              strlen(pinned), WEIR_OPTION_TEXT_MAX_BYTES);
+    }
+    json_object_set_new(reading->out->pinned, "detector_signature", json_string(pinned));
+    return WEIR_OK;
+}
+
+/* The detector that cuts the photos becomes a version and its file; the run's parameters keep both. */
+static weir_status resolve_detector(const struct reading *reading, json_t *parameters,
+                                    struct weir_error *err)
+{
+    const char *text = spec_text(reading, "detector");
+    struct job_names *out = reading->out;
+    struct weir_model_version version;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(find_detector(reading, text, &version, err));
+    out->pinned = json_pack("{s:s}", "detector_blob", version.blob);
+    if (version.signature != NULL) {
+        WEIR_TRY(pin_signature(reading, version.signature, err));
+    }
+    json_object_set_new(parameters, "detector_model", json_string(version.model));
+    json_object_set_new(parameters, "detector_version", json_integer(version.version));
+    json_object_set_new(reading->spec, "detector",
+                        json_sprintf("%s/%lld", version.model, (long long)version.version));
+    return WEIR_OK;
+}
+
 /* ---- by what a job's kind says of it --------------------------------------------------------------- */
 
 /* What a training is started with and, for people, its run's parameters. */
@@ -236,6 +317,7 @@ static weir_status read_training(const struct reading *reading, struct weir_erro
     /* The first of one version counts: what is learnt from goes before what is measured with. */
     WEIR_TRY(resolve_other(reading, "backgrounds", names, inputs, err));
     WEIR_TRY(resolve_other(reading, "validation", names, inputs, err));
+    WEIR_TRY(resolve_detector(reading, names, err));
     if (wanted->resumed_from != NULL) {
         json_object_set_new(names, "resumed_from", json_string(wanted->resumed_from));
     }

@@ -1,9 +1,8 @@
 #include "endpoint/stage/align.h"
 
+#include "find/photo.h"
 #include "predict/serving.h"
 #include "predict/stage.h"
-
-#include <string.h>
 
 static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
 {
@@ -23,14 +22,8 @@ weir_status stage_align_cut(const struct weir_stage_align *options, const struct
                             struct weir_error *err)
 {
     const struct signature_picture *picture = &model->signature.picture;
-    const struct weir_face_align align = {.width = picture->width,
-                                          .height = picture->height,
-                                          .channels = picture->channels,
-                                          .by_box = strcmp(options->by, "box") == 0,
-                                          .place = {.left = (float)options->left,
-                                                    .top = (float)options->top,
-                                                    .right = (float)options->right,
-                                                    .bottom = (float)options->bottom}};
+    const struct weir_face_align align =
+        photo_align(options, picture->width, picture->height, picture->channels);
     WEIR_TRY(weir_image_init(out, align.width, align.height, align.channels, err));
     weir_face_cut(view, detection, &align, out, out_face);
     return WEIR_OK;

@@ -1,10 +1,6 @@
-#include "endpoint/stage/detect.h"
-
-#include "predict/finder.h"
+#include "find/finder.h"
 #include "predict/serving.h"
 #include "predict/stage.h"
-
-#include <math.h>
 
 static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
 {
@@ -22,27 +18,3 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
 }
 
 const struct stage_ops stage_detect = {.run = run};
-
-static float or_usual(double value)
-{
-    return value > 0 ? (float)value : NAN;
-}
-
-bool finder_wish_of(const struct weir_stage_chain *chain, struct finder_wish *out)
-{
-    const struct weir_stage_detect *detect = weir_stages_options(chain, &weir_stage_detect_kind);
-    if (detect == NULL) {
-        return false;
-    }
-    *out = (struct finder_wish){.model = detect->model,
-                                .classes = detect->classes,
-                                .detector = {.kind = detect->as,
-                                             .of_kind = detect->options,
-                                             .threshold = or_usual(detect->threshold),
-                                             .overlap = or_usual(detect->overlap),
-                                             .width = (int32_t)detect->width,
-                                             .height = (int32_t)detect->height,
-                                             .min_size = (int32_t)detect->min_face,
-                                             .tiles_max = (int32_t)detect->tiles}};
-    return true;
-}

@@ -1,13 +1,15 @@
 /**
- * Finder: a detector of the registry in service. It finds what lies where in a picture.
+ * Finder: a detector in use. It finds what lies where in a picture.
  *
  * The model is run by an executor (serve/executor.h); what its input has to be and what its outputs mean is vision/detector.h's.
- * Reference-counted. Finding is for one thread at a time, the engine; what is told of it is immutable.
+ * Reference-counted. Finding is for one thread at a time; what is told of it is immutable.
  */
-#ifndef WEIR_PREDICT_FINDER_H
-#define WEIR_PREDICT_FINDER_H
+#ifndef WEIR_FIND_FINDER_H
+#define WEIR_FIND_FINDER_H
 
-#include "predict/model.h"
+#include "endpoint/stage.h"
+#include "endpoint/stage/detect.h"
+#include "serve/model_file.h"
 #include "vision/detector.h"
 #include "vision/view.h"
 
@@ -20,11 +22,15 @@ struct finder_wish {
     const json_t *classes; /**< Names that count; NULL: all. */
 };
 
+/** What these options say. */
+struct finder_wish finder_wish_from(const struct weir_stage_detect *detect);
+
 /** That of a chain's detect. @return false: it has none. */
 bool finder_wish_of(const struct weir_stage_chain *chain, struct finder_wish *out);
 
 /**
  * Load a detector, and look at an empty picture with it.
+ * @param name  Of version 0: a file that is no version of a model.
  * @param wish  Borrowed until the call returns.
  * @return As model_file_load and weir_detector_create; INVALID for a class that the model does not have. The sentence names the
  *         version.

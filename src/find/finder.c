@@ -1,6 +1,7 @@
-#include "predict/finder.h"
+#include "find/finder.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,37 @@ struct finder {
     bool *counts;              /**< CLASSES_MAX: which are found; NULL: all. */
     struct weir_detection *found;
 };
+
+/* ---- what is wished for ---------------------------------------------------------------------- */
+
+static float or_usual(double value)
+{
+    return value > 0 ? (float)value : NAN;
+}
+
+struct finder_wish finder_wish_from(const struct weir_stage_detect *detect)
+{
+    return (struct finder_wish){.model = detect->model,
+                                .classes = detect->classes,
+                                .detector = {.kind = detect->as,
+                                             .of_kind = detect->options,
+                                             .threshold = or_usual(detect->threshold),
+                                             .overlap = or_usual(detect->overlap),
+                                             .width = (int32_t)detect->width,
+                                             .height = (int32_t)detect->height,
+                                             .min_size = (int32_t)detect->min_face,
+                                             .tiles_max = (int32_t)detect->tiles}};
+}
+
+bool finder_wish_of(const struct weir_stage_chain *chain, struct finder_wish *out)
+{
+    const struct weir_stage_detect *detect = weir_stages_options(chain, &weir_stage_detect_kind);
+    if (detect == NULL) {
+        return false;
+    }
+    *out = finder_wish_from(detect);
+    return true;
+}
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
@@ -146,8 +178,10 @@ weir_status finder_load(const char *path, const struct model_name *name,
     weir_status status = prepare(finder, path, name, wish, err);
     if (status != WEIR_OK) {
         finder_unref(finder);
-        return weir_error_prefix(err, "stage \"detect\": model %s, now version %lld of %s: ",
-                                 wish->model, (long long)name->version, name->name);
+        return name->version > 0
+                   ? weir_error_prefix(err, "stage \"detect\": model %s, now version %lld of %s: ",
+                                       wish->model, (long long)name->version, name->name)
+                   : weir_error_prefix(err, "detector %s: ", wish->model);
     }
     *out = finder;
     return WEIR_OK;
@@ -232,6 +266,15 @@ static weir_status look_at_tile(struct finder *finder, size_t i_tile, struct wei
     return status;
 }
 
+static weir_status look_at_tiles(struct finder *finder, size_t n_tiles, struct weir_error *err)
+{
+    WEIR_TRY(shape_input(finder, err));
+    for (size_t i = 0; i < n_tiles; i++) {
+        WEIR_TRY(look_at_tile(finder, i, err));
+    }
+    return WEIR_OK;
+}
+
 /* Those whose class is wanted, best first. */
 static size_t choose(struct finder *finder, const struct weir_detection *all, size_t n)
 {
@@ -253,10 +296,7 @@ weir_status finder_find(struct finder *finder, const struct weir_view *view,
 {
     const struct weir_detection *all;
     size_t n_tiles = weir_detector_look(finder->detector, view);
-    weir_status status = shape_input(finder, err);
-    for (size_t i = 0; status == WEIR_OK && i < n_tiles; i++) {
-        status = look_at_tile(finder, i, err);
-    }
+    weir_status status = look_at_tiles(finder, n_tiles, err);
     size_t n = weir_detector_found(finder->detector, &all); /* The picture is over in any case. */
     WEIR_TRY(status);
     *out_n = choose(finder, all, n);
