@@ -59,6 +59,13 @@ def chain(detector, tracks, **more):
     return stages + ([TRACK] if tracks else []) + ["decide"]
 
 
+def cut_by(detector):
+    """Parameters of a training whose photos are cut as such a chain cuts its frames."""
+    options = {key: value for key, value in DETECTORS[detector].items() if key != "model"}
+    place = {key: value for key, value in PLACE.items() if key != "kind"}
+    return {"detector": DETECTORS[detector]["model"], "detect": json.dumps(options), "align": json.dumps(place)}
+
+
 class Site:
     """A server with detectors, to which draws and doors are added."""
 

@@ -7,7 +7,7 @@
 Composes clips (scenes.py), plays them over RTSP (rtsp.py, GStreamer), and lets a server with its agent decide about them, as a user would:
 datasets, trainings, `weir model push`, IONs with the stages detect, align, judge, embed, match, track, decide.
 
-who    Each draw: 20 people enrolled, of whom 7 walk and one is barred, 3 unknown, 7 impostors who set the threshold. The enrolled have 5 photos, and 25
+who    A recogniser for each detector, whose photos this cuts (--whole: not). Each draw: 20 people enrolled, of whom 7 walk and one is barred, 3 unknown, 7 impostors who set the threshold. The enrolled have 5 photos, and 25
        pictures composed of these as a camera would see them; of all of them `face-embed` learns, and 15 are the gallery. A camera of 1080p.
 speed  One clip of 1080p on four cameras, 10 frames/s; all frames are decided (no stage track, for each frame to leave a note), then with it.
        Beside it peer.py, tuned and naive, with the same detector and recogniser, from the same server.
@@ -36,7 +36,7 @@ from datetime import datetime
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import scenes  # noqa: E402
-from grounds import Cameras, Cast, Site, chain, write_people  # noqa: E402
+from grounds import DETECTORS, Cameras, Cast, Site, chain, cut_by, write_people  # noqa: E402
 from truth import Clip, box_of, count_faces, is_right, passage_of  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -80,9 +80,12 @@ def make_draws(site, given, seeds):
             site.dataset(f"people-{seed}", folders[seed] / "people")
             site.dataset(f"gallery-{seed}", folders[seed] / "gallery")
             site.dataset(f"gallery-{seed}-others", folders[seed] / "others")
-            site.start_training(f"faces-{seed}", model="face-embed", dataset=f"people-{seed}", parameters={"steps": given.steps})
+            for detector in DETECTORS:
+                site.start_training(f"faces-{seed}-{detector}", model="face-embed", dataset=f"people-{seed}",
+                                    parameters={"steps": given.steps} | ({} if given.whole else cut_by(detector)))
     for seed in seeds:
-        site.wait_trained(f"faces-{seed}")
+        for detector in DETECTORS:
+            site.wait_trained(f"faces-{seed}-{detector}")
     return {seed: (Cast(given.faces, seed), [folders[seed] / "clip"]) for seed in seeds}
 
 
@@ -91,7 +94,7 @@ def serve(site, seed, cast, source, detectors, tracks):
     paths, ready_ms = {}, 0
     for detector in detectors:
         name = f"{'door' if tracks else 'find'}-{seed}-{detector}"
-        site.begin(name, f"faces-{seed}", f"gallery-{seed}", cast.barred, source, chain(detector, tracks))
+        site.begin(name, f"faces-{seed}-{detector}", f"gallery-{seed}", cast.barred, source, chain(detector, tracks))
     for detector in detectors:
         name = f"{'door' if tracks else 'find'}-{seed}-{detector}"
         ready_ms, paths[detector] = site.wait_serving(name)
@@ -222,7 +225,7 @@ def n_wide(seconds):
 
 
 def measure_ours(site, given, cameras, name, detector, tracks):
-    site.begin(name, "faces-1", "gallery-1", given.cast.barred, cameras.source(), chain(detector, tracks, **given.net))
+    site.begin(name, f"faces-1-{detector}", "gallery-1", given.cast.barred, cameras.source(), chain(detector, tracks, **given.net))
     _, path = site.wait_serving(name)
     wait_for_window(cameras, given.seconds)
     replica = site.server.pids("weir-worker predict")
@@ -267,10 +270,10 @@ def measure_speed(site, given):
     given.cast = Cast(given.faces, 1)
     clip = site.folder / "wide"
     scenes.write(clip, given.faces, given.photos, 7, 1920, n_wide(given.seconds) // RATE, RATE, [one for _ in range(2) for one in given.cast.walk()])
-    if not any(one["name"] == "faces-1" for one in site.server.get("/models")["items"]):
+    if not any(one["name"] == "faces-1-own" for one in site.server.get("/models")["items"]):
         make_draws(site, given, [1])
     given.embedder = site.folder / "embedder.onnx"
-    site.server.weir("model", "export", "faces-1", "--file", str(given.embedder))
+    site.server.weir("model", "export", "faces-1-centerface", "--file", str(given.embedder))
     rows = {}
     cameras = Cameras(site.folder, [clip / "clip.mp4"] * 4)
     try:
@@ -297,6 +300,7 @@ def arguments():
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--first-draw", type=int, default=1)
     parser.add_argument("--steps", type=int, default=700)
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--peer", type=pathlib.Path, default=ROOT / "build/peers/venv/bin/python")
     parser.add_argument("--faces", type=pathlib.Path, default=shared / "orl_faces")

@@ -41,6 +41,8 @@ struct weir_ion_doc_pipeline {
     char *kind;      /**< Of its jobs: WEIR_ION_TRAIN, or that of a program of people's own. */
     char *registers; /**< Name of the model whose versions it makes. */
     char *model;     /**< Zoo name or path of a model file; NULL for a program. */
+    char *cut_as;    /**< Pipeline that cuts frames as this its photos; NULL: they are whole. */
+    char *cut_detector, *cut_detect, *cut_align; /**< What those say (endpoint/cut.h). */
     int64_t workers;
     int64_t parameter_servers;
     int64_t max_restarts;

@@ -120,6 +120,13 @@ static weir_status check_kind(const struct weir_ion_doc_pipeline *pipeline, size
                                 i_pipeline, pipeline->kind);
 }
 
+/** Is the message about what a document says by cut_as alone? */
+static bool is_about_cut(const struct weir_error *err)
+{
+    return err != NULL &&
+           (strncmp(err->message, "detect", 6) == 0 || strncmp(err->message, "align", 5) == 0);
+}
+
 /** A training's parameters are checked as those of a job, with what the document says beside them.
  */
 static weir_status check_parameters(struct ion_apply *apply, struct weir_error *err)
@@ -144,6 +151,9 @@ static weir_status check_parameters(struct ion_apply *apply, struct weir_error *
         for (size_t k = 0; k < WEIR_ARRAY_LEN(beside); k++) {
             is_beside = is_beside || (strlen(beside[k]) == n_key && err != NULL &&
                                       strncmp(err->message, beside[k], n_key) == 0);
+        }
+        if (status != WEIR_OK && pipeline->cut_as != NULL && is_about_cut(err)) {
+            return weir_error_prefix(err, "$.pipelines[%zu].cut_as: ", i);
         }
         if (status != WEIR_OK) {
             return weir_error_prefix(err, "$.pipelines[%zu].%s", i, is_beside ? "" : "parameters.");

@@ -68,6 +68,11 @@ json_t *control_training_spec(const struct weir_ion_doc_pipeline *doc)
     json_object_set_new(spec, "dataset", json_string(doc->dataset));
     json_object_set_new(spec, "workers", json_integer(doc->workers));
     json_object_set_new(spec, "parameter_servers", json_integer(doc->parameter_servers));
+    if (doc->cut_as != NULL) {
+        json_object_set_new(spec, "detector", json_string(doc->cut_detector));
+        json_object_set_new(spec, "detect", json_string(doc->cut_detect));
+        json_object_set_new(spec, "align", json_string(doc->cut_align));
+    }
     return spec;
 }
 

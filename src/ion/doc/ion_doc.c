@@ -23,7 +23,8 @@ struct document {
 };
 
 struct training {
-    char *name, *type, *kind, *registers, *dataset, *model, *parameters, *triggers, *restart;
+    char *name, *type, *kind, *registers, *dataset, *model, *cut_as, *parameters, *triggers,
+        *restart;
     int64_t workers, parameter_servers, max_restarts;
     bool critical;
 };
@@ -72,6 +73,7 @@ static const struct weir_field training_fields[] = {
     WEIR_FIELD(training, registers,         TEXT, WEIR_FIELD_MODEL, "", "name of the model that it makes"),
     WEIR_FIELD(training, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset to learn from"),
     WEIR_FIELD(training, model,             TEXT, WEIR_FIELD_REQUIRED, "", "zoo name or model file"),
+    WEIR_FIELD(training, cut_as,            TEXT, WEIR_FIELD_NAME, "", "prediction pipeline that cuts its frames as this training its photos"),
     WEIR_FIELD(training, workers,           INT,  0, "", "data-parallel workers"),
     WEIR_FIELD(training, parameter_servers, INT,  0, "", "parameter servers; 0 = all-reduce"),
     WEIR_FIELD(training, max_restarts,      INT,  0, "", "restarts after a failure"),
@@ -157,6 +159,7 @@ static weir_status read_training(const struct doc_reader *reader, const json_t *
         .registers = training.registers,
         .dataset = training.dataset,
         .model = training.model,
+        .cut_as = training.cut_as,
         .workers = training.workers,
         .parameter_servers = training.parameter_servers,
         .max_restarts = training.max_restarts,
@@ -613,6 +616,7 @@ weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
     doc.project = top.project != NULL ? top.project : "default";
     WEIR_TRY(read_pipelines(&root, json_object_get(document, "pipelines"),
                             json_object_get(document, "links"), &doc));
+    WEIR_TRY(doc_read_cuts(&root, &doc));
     WEIR_TRY(read_links(&root, json_object_get(document, "links"), &doc));
     WEIR_TRY(doc_check_feeds(&root, &doc));
     *out = doc;

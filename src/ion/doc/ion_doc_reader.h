@@ -52,6 +52,10 @@ weir_status doc_read_comparison(const struct doc_reader *reader, const json_t *j
 weir_status doc_imply_links(const struct doc_reader *root,
                             struct weir_ion_doc *doc) WEIR_MUST_CHECK;
 
+/** Behind all pipelines: how trainings cut their photos, of the pipelines that they name.
+ *  @return INVALID: there is none, it cuts nothing, or the parameters say it too. */
+weir_status doc_read_cuts(const struct doc_reader *root, struct weir_ion_doc *doc) WEIR_MUST_CHECK;
+
 /** Does it start a pipeline that runs jobs? It names a dataset, or leads to one that measures. */
 bool doc_is_feed(const struct weir_ion_doc *doc, const json_t *link);
 

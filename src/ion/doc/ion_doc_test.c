@@ -489,6 +489,50 @@ START_TEST(a_detector_without_a_model_beside_it_is_the_model)
 
 END_TEST
 
+/* A training cut as "p", whose stages these are. */
+#define CUT(training, stages)                                                                      \
+    "{name: n, pipelines: [{name: t, type: training, dataset: d, model: m, " training "}, {name: " \
+    "p, type: prediction, source: {kind: http}, gallery: {dataset: d}, stages: [" stages "]}],"    \
+    " links: [{from: t, to: p}]}"
+#define FINDS "decode, {kind: detect, model: f@best, min_face: 30}, "
+
+START_TEST(a_training_is_cut_as_a_pipeline_cuts_or_refused)
+{
+    static const struct {
+        const char *yaml, *said;
+    } refused[] = {
+        {CUT("cut_as: q", FINDS "align, embed, match, decide"),
+         "$.pipelines[0].cut_as: there is no pipeline \"q\""},
+        {CUT("cut_as: t", FINDS "align, embed, match, decide"),
+         "$.pipelines[0].cut_as: \"t\" is not a prediction pipeline"},
+        {CUT("cut_as: p", "decode, embed, match, decide"),
+         "$.pipelines[0].cut_as: \"p\" takes its pictures whole"},
+        {CUT("cut_as: p, parameters: {detector: g}", FINDS "align, embed, match, decide"),
+         "$.pipelines[0].parameters.detector: cut_as says"},
+        {CUT("cut_as: p, kind: command, parameters: {argv: [x]}",
+             FINDS "align, embed, match, decide"),
+         "cut_as"},
+    };
+
+    struct weir_ion_doc doc;
+    ck_assert_msg(parse(CUT("cut_as: p", FINDS "{kind: align, by: box, left: 0.1}, embed, match, "
+                                               "decide"),
+                        &doc) == WEIR_OK,
+                  "%s", err.message);
+    ck_assert_str_eq(doc.pipelines[0].cut_as, "p");
+    ck_assert_str_eq(doc.pipelines[0].cut_detector, "f@best");
+    ck_assert_str_eq(doc.pipelines[0].cut_detect, "{\"min_face\":30}");
+    ck_assert_ptr_nonnull(strstr(doc.pipelines[0].cut_align, "\"by\":\"box\""));
+    ck_assert_int_eq(parse(CUT("cut_as: p", FINDS "align, embed, match, decide"), &doc), WEIR_OK);
+    ck_assert_str_eq(doc.pipelines[0].cut_align, "{}");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(refused); i++) {
+        ck_assert_int_ne(parse(refused[i].yaml, &doc), WEIR_OK);
+        ck_assert_msg(strstr(err.message, refused[i].said) != NULL, "%s", err.message);
+    }
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ion_doc");
@@ -503,6 +547,7 @@ int main(void)
     tcase_add_test(tcase, a_pipeline_without_a_gallery_classifies);
     tcase_add_test(tcase, a_link_may_begin_at_a_registered_model);
     tcase_add_test(tcase, a_detector_without_a_model_beside_it_is_the_model);
+    tcase_add_test(tcase, a_training_is_cut_as_a_pipeline_cuts_or_refused);
     tcase_add_test(tcase, doors_of_an_ion_have_names_of_their_own);
     tcase_add_loop_test(tcase, a_path_that_means_something_else_on_a_node_is_refused, 0,
                         sizeof(paths) / sizeof(paths[0]));

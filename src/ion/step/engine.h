@@ -339,6 +339,9 @@ weir_status step_on_set(struct ion_step *step);
  */
 void step_deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline);
 
+/** Why the detector of a prediction pipeline is not there; NULL: it is, or its stages have none. */
+char *step_lack_of_detector(struct ion_step *step, const struct weir_ion_pipeline *pipeline);
+
 /** Its replicas, if there are any, are wanted no more: their job is stopped. */
 void step_stop_replicas(struct ion_step *step, struct weir_ion_pipeline *pipeline);
 

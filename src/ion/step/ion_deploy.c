@@ -159,12 +159,23 @@ static bool deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline, bo
     return true;
 }
 
-/** Why the detector of the document is not there; NULL: it is, or there is none. */
-static char *lack_of_detector(struct ion_step *step, const struct weir_ion_pipeline *pipeline)
+/** Has the document's detector a version? One that comes with the document itself counts. */
+static bool has_detector(const struct ion_step *step, const struct weir_ion_pipeline *pipeline,
+                         const char *model)
+{
+    const struct weir_ion_detector *detector = &pipeline->service.detector;
+    bool is_there = detector->version != 0 && step_is(detector->model, model);
+    for (size_t i = 0; i < step->event->n_detectors; i++) {
+        is_there = is_there || strcmp(step->event->detectors[i].pipeline, pipeline->name) == 0;
+    }
+    return is_there;
+}
+
+char *step_lack_of_detector(struct ion_step *step, const struct weir_ion_pipeline *pipeline)
 {
     const struct weir_ion_doc_pipeline *doc =
         weir_ion_doc_pipeline(&step->state->doc, pipeline->name);
-    if (doc == NULL || doc->detector == NULL || pipeline->service.detector.version != 0) {
+    if (doc == NULL || doc->detector == NULL || has_detector(step, pipeline, doc->detector)) {
         return NULL;
     }
     return doc->detector_alias != NULL
@@ -194,7 +205,7 @@ static void await_detector(struct ion_step *step, struct weir_ion_pipeline *pipe
 
 void step_deploy(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
-    const char *lack = lack_of_detector(step, pipeline);
+    const char *lack = step_lack_of_detector(step, pipeline);
     if (lack != NULL) {
         await_detector(step, pipeline, lack);
         return;
@@ -219,7 +230,7 @@ void step_stop_replicas(struct ion_step *step, struct weir_ion_pipeline *pipelin
 
 void step_restart_replicas(struct ion_step *step, struct weir_ion_pipeline *pipeline)
 {
-    if (pipeline->job == NULL || lack_of_detector(step, pipeline) != NULL) {
+    if (pipeline->job == NULL || step_lack_of_detector(step, pipeline) != NULL) {
         step_deploy(step, pipeline);
         return; /* Not started yet: the start that waits reads the new document. */
     }

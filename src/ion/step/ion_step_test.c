@@ -376,18 +376,18 @@ START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
 END_TEST
 
 /* As applied(), with a detector of this name, of which there is a version. */
-static struct weir_ion_event applied_with_detector(const char *name, int64_t version)
+static struct weir_ion_event applied_of(const char *name, int64_t version, const char *training)
 {
     static struct weir_ion_named_detector detector;
     char *text;
     char *yaml = weir_arena_printf(
         &arena,
-        "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+        "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m%s},"
         " {name: p, type: prediction, source: {kind: http}, gallery: {dataset: people}, stages: "
         "[decode, "
         "{kind: detect, model: %s}, align, embed, match, track, decide]}],"
         " links: [{from: t, to: p, policy: always-update}]}",
-        name);
+        training, name);
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
     event.doc = doc_from_yaml(&arena, yaml, &text);
     event.document = text;
@@ -396,6 +396,11 @@ static struct weir_ion_event applied_with_detector(const char *name, int64_t ver
     event.detectors = &detector;
     event.n_detectors = version > 0;
     return event;
+}
+
+static struct weir_ion_event applied_with_detector(const char *name, int64_t version)
+{
+    return applied_of(name, version, "");
 }
 
 static void check_detector(int64_t version, int64_t revision)
@@ -447,6 +452,49 @@ START_TEST(a_detector_is_served_as_its_name_says_and_moves_with_it)
     check_detector(1, 5);
     offer_detector(6, NULL);
     check_detector(1, 5);
+}
+
+END_TEST
+
+START_TEST(a_training_that_a_detector_cuts_waits_for_its_first_version)
+{
+    static const char cut[] = ", cut_as: p, triggers: {manual: true, new_data: true}";
+    const struct weir_ion_pipeline *training;
+    must(applied_of("faces@best", 0, cut));
+    must(dataset("faces", 2));
+    must((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_TRIGGER, .actor = "ann", .pipeline = (char *)"t"});
+    training = pipeline_of(&state, "t");
+    ck_assert_str_eq(training->state, "IDLE");
+    ck_assert_int_eq(training->runs.training, 0);
+    ck_assert_msg(strstr(training->state_reason, "weir model alias faces best") != NULL, "%s",
+                  training->state_reason);
+    offer_detector(3, NULL); /* No alias names it. */
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, 0);
+    offer_detector(3, "best"); /* One run, of both wishes. */
+    training = pipeline_of(&state, "t");
+    ck_assert_str_eq(training->state, "TRAINING");
+    ck_assert_int_eq(training->runs.training, 1);
+    ck_assert_ptr_null(training->state_reason);
+    ck_assert_ptr_null(training->runs.pending_cause);
+}
+
+END_TEST
+
+START_TEST(a_training_starts_at_once_with_a_detector_that_is_there)
+{
+    static const char cut[] = ", cut_as: p, triggers: {new_data: true}";
+    must(applied_of("faces", 4, cut));
+    must(dataset("faces", 2));
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, 1);
+    must(applied_of("others", 0, cut)); /* Another, of which there is none yet: it waits. */
+    must((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_FINISHED, .pipeline = (char *)"t", .training = 1});
+    must(dataset("faces", 3));
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, 1);
+    ck_assert_ptr_nonnull(strstr(pipeline_of(&state, "t")->state_reason, "needs model others"));
+    must(applied_of("others", 0, "")); /* Not cut any more: it goes on. */
+    ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, 2);
 }
 
 END_TEST
@@ -710,6 +758,8 @@ WEIR_TEST_MAIN_WITH(
     data_that_is_there_when_the_document_is_applied_starts_the_first_training,
     a_deployment_says_all_that_a_replica_needs_and_counts_its_changes,
     a_detector_is_served_as_its_name_says_and_moves_with_it,
+    a_training_that_a_detector_cuts_waits_for_its_first_version,
+    a_training_starts_at_once_with_a_detector_that_is_there,
     a_detector_that_is_the_model_is_served_as_both,
     a_new_version_of_the_impostors_is_a_new_deployment,
     replicas_start_anew_when_their_number_changes, replicas_start_anew_when_their_gpus_change,

@@ -94,12 +94,30 @@ static const struct weir_ion_pipeline *held_by(struct ion_step *step,
     return NULL;
 }
 
-/** Why it does not start at once: it is paused, or waits for this one. */
+/** Why its photos cannot be cut yet; NULL: they can, or stay whole. */
+static char *lack_of_cut(struct ion_step *step, const struct weir_ion_pipeline *pipeline)
+{
+    const struct weir_ion_doc_pipeline *doc =
+        weir_ion_doc_pipeline(&step->state->doc, pipeline->name);
+    const struct weir_ion_pipeline *cuts = doc != NULL ? step_pipeline(step, doc->cut_as) : NULL;
+    const char *lack = cuts != NULL ? step_lack_of_detector(step, cuts) : NULL;
+    return lack != NULL
+               ? step_text(step, "its photos are cut as those of %s, whose %s", cuts->name, lack)
+               : NULL;
+}
+
+/** Why it does not start at once: it is paused, has no detector, or waits for this one. */
 static void tell_queued(struct ion_step *step, const struct weir_ion_pipeline *pipeline,
                         const struct weir_ion_pipeline *before)
 {
     const char *verb = is_training(pipeline) ? "trains" : "runs";
     const struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
+    const char *lack = lack_of_cut(step, pipeline);
+    if (lack != NULL && before == NULL && pipeline->paused_by == NULL) {
+        tell_run(step, pipeline, "queued", "Pipeline %s waits: %s. It %s then: %s.", pipeline->name,
+                 lack, verb, runs->pending_cause);
+        return;
+    }
     if (before == NULL || pipeline->paused_by != NULL) {
         tell_run(step, pipeline, "queued", "Pipeline %s is paused, and %s when it goes on: %s.",
                  pipeline->name, verb, runs->pending_cause);
@@ -126,7 +144,7 @@ void step_trigger(struct ion_step *step, struct weir_ion_pipeline *pipeline, con
     char *by = is_by_hand ? weir_arena_strdup(step->arena, step_actor(step)) : NULL;
     const struct weir_ion_pipeline *before =
         step_is_running(pipeline) ? pipeline : held_by(step, pipeline);
-    if (before == NULL && pipeline->paused_by == NULL) {
+    if (before == NULL && pipeline->paused_by == NULL && lack_of_cut(step, pipeline) == NULL) {
         start(step, pipeline, copy, by);
         return;
     }
@@ -144,10 +162,16 @@ void step_start_pending(struct ion_step *step)
     for (size_t i = 0; i < step->state->n_pipelines; i++) {
         struct weir_ion_pipeline *pipeline = &step->state->pipelines[i];
         const struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
-        if (runs != NULL && runs->pending_cause != NULL &&
-            step_is(pipeline->state, PIPELINE_IDLE) && pipeline->paused_by == NULL &&
-            held_by(step, pipeline) == NULL) {
+        if (runs == NULL || runs->pending_cause == NULL ||
+            !step_is(pipeline->state, PIPELINE_IDLE) || pipeline->paused_by != NULL ||
+            held_by(step, pipeline) != NULL) {
+            continue;
+        }
+        char *lack = lack_of_cut(step, pipeline);
+        if (lack == NULL) {
             start(step, pipeline, runs->pending_cause, runs->pending_by);
+        } else if (!step_is(pipeline->state_reason, lack)) {
+            step_set_state(step, pipeline, PIPELINE_IDLE, lack);
         }
     }
 }

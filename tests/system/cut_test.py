@@ -1,0 +1,91 @@
+"""A training that cuts its photos as a pipeline cuts its frames: it waits for the detector's first version, gets its file, and says what it cut."""
+import math
+import random
+import unittest
+
+from harness import HttpError, Server, main, onnx_model, wait_until
+
+WIDTH, HEIGHT, KERNEL, STRIDE = 96, 64, 16, 4
+SQUARES = {"as": "centernet", "threshold": 0.55, "width": WIDTH, "height": HEIGHT}
+
+
+def squares():
+    """The bytes of a detector of the kind centernet, which finds bright squares."""
+    def conv(name, channels, weight, bias):
+        nodes.append(("Conv", ["x", f"{name}_w", f"{name}_b"], name, {"kernel_shape": [KERNEL] * 2, "strides": [STRIDE] * 2, "pads": [6] * 4}))
+        constants[f"{name}_w"] = ((channels, 3, KERNEL, KERNEL), [weight] * (channels * 3 * KERNEL * KERNEL))
+        constants[f"{name}_b"] = ((channels,), [bias] * channels)
+        taken.append((name, (1, channels, HEIGHT // STRIDE, WIDTH // STRIDE)))
+
+    nodes, constants, taken = [], {}, []
+    conv("heat", 1, 1 / (3 * 255 * KERNEL * KERNEL), 0)
+    conv("scale", 2, 0, math.log(4))
+    conv("offset", 2, 0, 0)
+    conv("lm", 10, 0, 0)
+    return onnx_model(nodes, constants, ("x", (1, 3, HEIGHT, WIDTH)), taken)
+
+
+def photo(draw, has_face):
+    pixels = [[draw.randrange(30) for _ in range(WIDTH)] for _ in range(HEIGHT)]
+    left, top = draw.randrange(WIDTH - 24), draw.randrange(HEIGHT - 24)
+    for y in range(top, top + 24 * has_face):
+        for x in range(left, left + 24):
+            pixels[y][x] = draw.randrange(170, 256)
+    return b"P5 %d %d 255\n" % (WIDTH, HEIGHT) + bytes(value for row in pixels for value in row)
+
+
+def document(**training):
+    return {"kind": "ion", "name": "site", "pipelines": [
+        {"name": "training", "type": "training", "dataset": "people", "model": "face-embed",
+         "parameters": {"steps": 2, "batch_size": 8}, "triggers": {"manual": True}, **training},
+        {"name": "entrance", "type": "prediction", "source": {"kind": "http"}, "gallery": {"dataset": "people", "default": "allow"},
+         "stages": ["decode", {"kind": "detect", "model": "squares", **SQUARES}, {"kind": "align", "by": "box"}, "embed", "match", "decide"]}],
+        "links": [{"from": "training", "to": "entrance", "policy": "always-update"}]}
+
+
+class Cut(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start()
+        cls.addClassCleanup(cls.server.stop)
+        cls.server.post("/datasets", {"name": "people"})
+        draw = random.Random(1)
+        for person in "abc":
+            for i in range(6):
+                cls.server.request("PUT", f"/api/v1/datasets/people/files/{person}/{i}.pgm", photo(draw, i != 2))
+        cls.server.post("/datasets/people/versions")
+
+    def pipeline(self, name):
+        return next(one for one in self.server.get("/ions/site")["pipelines"] if one["name"] == name)
+
+    def test_it_waits_for_the_detector_then_cuts_by_its_version(self):
+        job = {"name": "t", "kind": "train", "spec": {"model": "face-embed", "dataset": "people", "detector": "squares"}}
+        with self.assertRaises(HttpError) as refused:
+            self.server.post("/jobs", job)
+        self.assertIn("$.spec.detector: ", str(refused.exception))
+        with self.assertRaises(HttpError) as refused:
+            self.server.post("/ions", document(cut_as="entrance", model="face-detect"))
+        self.assertIn("$.pipelines[0].cut_as: ", str(refused.exception))
+        self.server.post("/ions", document(cut_as="entrance"))
+        self.server.weir("trigger", "site", "training")
+        waiting = self.pipeline("training")
+        self.assertEqual(waiting["state"], "IDLE")
+        self.assertIn("stage detect needs model squares", waiting["state_reason"])
+        file = self.server.root / "squares.onnx"
+        file.write_bytes(squares())
+        self.server.weir("model", "push", "squares", str(file))
+        wait_until(lambda: self.server.get("/models/site.training/versions")["items"] if self.pipeline("training")["run"] is None else None, 120, "a version")
+        version = self.server.get("/models/site.training/versions/1")
+        run = self.server.get("/runs/" + version["run"])
+        self.assertEqual((run["parameters"]["detector_model"], run["parameters"]["detector_version"]), ("squares", 1))
+        cut = version["parameters"]["cut"]
+        self.assertEqual((cut["detector"], cut["digest"]), ("squares/1", self.server.get("/models/squares/versions/1")["blob"]))
+        self.assertEqual(cut["align"]["by"], "box")
+        log = self.server.weir("logs", run["job"])[1]
+        self.assertIn("photos_cut", log)
+        self.assertIn("cut=15 whole=3", log)
+        self.assertIn("a/2.pgm", log)
+
+
+if __name__ == "__main__":
+    main()
