@@ -188,8 +188,8 @@ static weir_status conclude(const struct train_cut *cut, struct weir_error *err)
                ? WEIR_OK
                : weir_error_set(
                      err, WEIR_ERR_INVALID,
-                     "detector: %s finds no face in any of the %zu photos of %s: look at "
-                     "one with `weir gallery look`, or leave the detector out",
+                     "detector: %s finds no face in any of the %zu photos of %s: lower the "
+                     "threshold in detect, or leave the detector out",
                      cut->config->data.detector, n_all, cut->config->data.path);
 }
 

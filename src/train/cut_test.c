@@ -215,7 +215,7 @@ START_TEST(what_cannot_be_cut_is_refused)
     config.data.detector = (char *)path_of("nowhere.onnx");
     refuse(&config, WEIR_ERR_NOT_FOUND, "detector: ");
     config.data.detector = (char *)path_of("model.json");
-    refuse(&config, WEIR_ERR_UNSUPPORTED, "detector ");
+    refuse(&config, WEIR_ERR_INVALID, "detector ");
     const char *path = path_of("classifier.json");
     ck_assert_int_eq(weir_file_write_atomic(path, classifier, strlen(classifier), 0644, NULL),
                      WEIR_OK);

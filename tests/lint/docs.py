@@ -661,6 +661,8 @@ def check_kinds_are_used():
         registry, pattern = KINDS[noun]
         for kind in re.findall(r"^WEIR_KIND(?:_WITH)?\((?:\w+, )?(\w+)\)$", read(registry), re.M):
             text = without_comments(read(code.format(kind)))
+            for shared in re.findall(r'#include "(find/\w+)\.h"', text):  # what a training does by the same code
+                text += without_comments(read(f"src/{shared}.c"))
             if "predict/camera_source.h" in text:  # what the kinds of video share, and weir-camera
                 for path in [*(ROOT / "src/camera").glob("*.c"), ROOT / f"src/camera/input/{kind}.c", ROOT / "src/endpoint/camera.c"]:
                     text += without_comments(path.read_text())

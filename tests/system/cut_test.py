@@ -1,4 +1,4 @@
-"""A training that cuts its photos as a pipeline cuts its frames: it waits for the detector's first version, gets its file, and says what it cut."""
+"""A training that cuts its photos as a pipeline cuts its frames: it waits until the detector has a version, gets its file, and says what it cut."""
 import math
 import random
 import unittest
@@ -39,7 +39,7 @@ def document(**training):
         {"name": "training", "type": "training", "dataset": "people", "model": "face-embed",
          "parameters": {"steps": 2, "batch_size": 8}, "triggers": {"manual": True}, **training},
         {"name": "entrance", "type": "prediction", "source": {"kind": "http"}, "gallery": {"dataset": "people", "default": "allow"},
-         "stages": ["decode", {"kind": "detect", "model": "squares", **SQUARES}, {"kind": "align", "by": "box"}, "embed", "match", "decide"]}],
+         "stages": ["decode", {"kind": "detect", "model": "squares@best", **SQUARES}, {"kind": "align", "by": "box"}, "embed", "match", "decide"]}],
         "links": [{"from": "training", "to": "entrance", "policy": "always-update"}]}
 
 
@@ -58,8 +58,18 @@ class Cut(unittest.TestCase):
     def pipeline(self, name):
         return next(one for one in self.server.get("/ions/site")["pipelines"] if one["name"] == name)
 
+    def versions(self):
+        try:
+            return self.server.get("/models/site.training/versions")["items"]
+        except HttpError:
+            state = self.pipeline("training")["state_reason"]
+            return None if not state else self.fail(state)
+
     def test_it_waits_for_the_detector_then_cuts_by_its_version(self):
-        job = {"name": "t", "kind": "train", "spec": {"model": "face-embed", "dataset": "people", "detector": "squares"}}
+        file = self.server.root / "squares.onnx"
+        file.write_bytes(squares())
+        self.server.weir("model", "push", "squares", str(file))
+        job = {"name": "t", "kind": "train", "spec": {"model": "face-embed", "dataset": "people", "detector": "squares@best"}}
         with self.assertRaises(HttpError) as refused:
             self.server.post("/jobs", job)
         self.assertIn("$.spec.detector: ", str(refused.exception))
@@ -70,11 +80,9 @@ class Cut(unittest.TestCase):
         self.server.weir("trigger", "site", "training")
         waiting = self.pipeline("training")
         self.assertEqual(waiting["state"], "IDLE")
-        self.assertIn("stage detect needs model squares", waiting["state_reason"])
-        file = self.server.root / "squares.onnx"
-        file.write_bytes(squares())
-        self.server.weir("model", "push", "squares", str(file))
-        wait_until(lambda: self.server.get("/models/site.training/versions")["items"] if self.pipeline("training")["run"] is None else None, 120, "a version")
+        self.assertIn("stage detect needs squares@best, and that names no version yet", waiting["state_reason"])
+        self.server.weir("model", "alias", "squares", "best", "1")
+        wait_until(lambda: self.versions(), 120, "a version")
         version = self.server.get("/models/site.training/versions/1")
         run = self.server.get("/runs/" + version["run"])
         self.assertEqual((run["parameters"]["detector_model"], run["parameters"]["detector_version"]), ("squares", 1))

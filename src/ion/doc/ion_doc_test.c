@@ -511,7 +511,7 @@ START_TEST(a_training_is_cut_as_a_pipeline_cuts_or_refused)
          "$.pipelines[0].parameters.detector: cut_as says"},
         {CUT("cut_as: p, kind: command, parameters: {argv: [x]}",
              FINDS "align, embed, match, decide"),
-         "cut_as"},
+         "unknown field of a training by a program"},
     };
 
     struct weir_ion_doc doc;
