@@ -24,9 +24,10 @@ enum { PART_W = TILES_W / 4, PART_H = TILES_H / 3, N_PARTS = 12 };
 #define BACKGROUND_MS 2000.0F   /* What stays for so long is the background of motion, to 63 %. */
 #define FOLLOW_MS     600000.0F /* The past follows the light of the day in this time, to 63 %. */
 #define EDGES_MIN     1.0 /* Deviation of the tiles of a part: below there are no edges to compare. */
-#define CONTRAST_MIN  25.0 /* Variance of grey values: a flat picture is not sharp by its noise. */
-#define EXCESS_MIN    0.5  /* Kurtosis of the Laplacian: noise has none, edges have much. */
-#define COVERED       0.5F /* Part of min_agreement: what is less sharp, and agrees less, is covered. */
+#define CONTRAST_MIN                                                                               \
+    25.0 /* Variance of grey values: below, a picture is flat, and its noise no edges. */
+#define EXCESS_MIN 0.5  /* Kurtosis of the Laplacian: noise has none, edges have much. */
+#define COVERED    0.5F /* Part of min_agreement: what is less sharp, and agrees less, is covered. */
 
 const struct weir_condition_options weir_condition_usual = {
     .hold_ms = 3000,
@@ -67,6 +68,12 @@ struct picture {
     float edges[N_TILES];
 };
 
+/* Pictures that are alike, one after the other. */
+struct spell {
+    enum weir_condition_kind kind; /* Its last picture has it. */
+    int64_t since_ms, ms;
+};
+
 struct weir_condition_watch {
     struct weir_condition_options options;
     struct weir_frame_clock clock;
@@ -78,10 +85,10 @@ struct weir_condition_watch {
     int64_t learnt_ms; /* Time of well pictures that the past was learnt from. */
     float sharpness;   /* Means of the past. */
     float edges[N_TILES];
-    int64_t same_ms;                      /* For so long nothing has changed. */
-    enum weir_condition_kind said, next;  /* next: what the last pictures are. */
-    int64_t said_since_ms, next_since_ms; /* Times of pictures. */
-    int64_t next_ms;                      /* For so long they have been that. */
+    int64_t same_ms; /* For so long nothing has changed. */
+    enum weir_condition_kind said;
+    int64_t said_since_ms;    /* Time of a picture, as the others. */
+    struct spell next, place; /* next: pictures of one kind; place: of any kind of the place. */
 };
 
 weir_status weir_condition_create(const struct weir_condition_options *options,
@@ -157,13 +164,14 @@ static void count_greys(const uint8_t *grey, const struct weir_condition_options
     *out_variance = squares / N_PIXELS - mean * mean;
 }
 
-/* The fourth moment of the Laplacian is of edges alone when that of noise, which is three times the square of the second, is taken off.
- * It is measured by the contrast, so that the light does not matter. */
+/* The fourth moment of the Laplacian is of edges alone when that of noise, which is three times the square of the second, is taken off:
+ * but for what an encoder leaves of noise, which is rare and so looks like edges. It is measured by the contrast, so that the light does
+ * not matter. */
 static float sharpness_of(double second, double fourth, double variance)
 {
     double excess = fourth - 3 * second * second;
-    return excess > EXCESS_MIN * second * second ? (float)(sqrt(excess) / (variance + CONTRAST_MIN))
-                                                 : 0;
+    bool has_edges = variance >= CONTRAST_MIN && excess > EXCESS_MIN * second * second;
+    return has_edges ? (float)(sqrt(excess) / (variance + CONTRAST_MIN)) : 0;
 }
 
 /* Sharpness, and the edges of each tile: differences to the right and down. */
@@ -341,24 +349,37 @@ static void learn(struct weir_condition_watch *watch, const struct picture *pict
     }
 }
 
-/* Say a kind when it has lasted. @return Whether another is said now. */
+static bool is_of_place(enum weir_condition_kind kind)
+{
+    return kind >= WEIR_CONDITION_COVERED;
+}
+
+static void go_on(struct spell *spell, enum weir_condition_kind kind, bool is_alike,
+                  int64_t time_ms, int64_t passed_ms)
+{
+    spell->ms = is_alike ? spell->ms + passed_ms : 0;
+    spell->since_ms = is_alike ? spell->since_ms : time_ms;
+    spell->kind = kind;
+}
+
+/* Say a kind when it has lasted. Pictures of a place that is gone may look covered, blurred and moved in turn: together they last.
+ * @return Whether another is said now. */
 static bool hold(struct weir_condition_watch *watch, enum weir_condition_kind kind, int64_t time_ms,
                  int64_t passed_ms)
 {
-    watch->next_ms += passed_ms;
-    if (kind != watch->next) {
-        watch->next = kind;
-        watch->next_since_ms = time_ms;
-        watch->next_ms = 0;
-    }
     const struct weir_condition_options *options = &watch->options;
-    int64_t hold_ms = kind >= WEIR_CONDITION_COVERED ? options->place_ms : options->hold_ms;
+    bool is_place = is_of_place(kind);
+    go_on(&watch->next, kind, kind == watch->next.kind, time_ms, passed_ms);
+    go_on(&watch->place, kind, is_place == is_of_place(watch->place.kind), time_ms, passed_ms);
+    const struct spell *spell =
+        is_place && !is_of_place(watch->said) ? &watch->place : &watch->next;
+    int64_t hold_ms = is_place ? options->place_ms : options->hold_ms;
     hold_ms = kind == WEIR_CONDITION_FROZEN ? 0 : hold_ms;
-    if (kind == watch->said || watch->next_ms < hold_ms) {
+    if (kind == watch->said || spell->ms < hold_ms) {
         return false;
     }
     watch->said = kind;
-    watch->said_since_ms = watch->next_since_ms;
+    watch->said_since_ms = spell->since_ms;
     return true;
 }
 
@@ -369,7 +390,7 @@ struct weir_condition weir_condition_look(struct weir_condition_watch *watch, in
     double variance;
     int64_t passed_ms = weir_frame_clock_step(&watch->clock, time_ms);
     if (!watch->has_picture) {
-        watch->said_since_ms = watch->next_since_ms = time_ms;
+        watch->said_since_ms = watch->next.since_ms = watch->place.since_ms = time_ms;
     }
     count_greys(grey, &watch->options, &picture, &variance);
     find_edges(grey, variance, &picture);

@@ -24,6 +24,7 @@ enum show {
     OTHER_PLACE,
     COVERED,
     BLURRED,
+    CODED, /* Covered, and what an encoder has left of the noise. */
     N_SHOWS,
     LORRY = N_SHOWS
 };
@@ -33,6 +34,7 @@ static const enum weir_condition_kind kind_of[N_SHOWS] = {
     [WHITE] = WEIR_CONDITION_DAZZLED,   [STILL] = WEIR_CONDITION_FROZEN,
     [SHIFTED] = WEIR_CONDITION_MOVED,   [OTHER_PLACE] = WEIR_CONDITION_MOVED,
     [COVERED] = WEIR_CONDITION_COVERED, [BLURRED] = WEIR_CONDITION_BLURRED,
+    [CODED] = WEIR_CONDITION_COVERED,
 };
 
 struct camera {
@@ -104,6 +106,8 @@ static double shown(enum show show, int x, int y)
         return 253;
     case COVERED:
         return 90;
+    case CODED:
+        return 90 + 3 * (((size_t)(x * 7 + y * 5) + camera.n_pictures) % 9 / 8);
     case LORRY: /* It hides a third. */
         return x < 110 ? 70 : camera.places[0][y][x];
     case SHIFTED:
@@ -127,7 +131,7 @@ static struct weir_condition look(enum show show)
     const int8_t *noise = camera.noise[camera.n_pictures++ % 4];
     for (int y = 0; y < H && show != STILL; y++) {
         for (int x = 0; x < W; x++) {
-            int value = (int)(scale * shown(show, x, y)) + noise[y * W + x];
+            int value = (int)(scale * shown(show, x, y)) + (show == CODED ? 0 : noise[y * W + x]);
             camera.grey[y][x] = (uint8_t)WEIR_MAX(0, WEIR_MIN(255, value));
         }
     }
@@ -205,6 +209,28 @@ START_TEST(what_does_not_last_is_not_said)
             look_for(PLACE, STEP_MS * (1 + (int64_t)weir_rng_below(&camera.rng, 5)));
         ck_assert_int_eq(condition.kind, WEIR_CONDITION_WELL);
     }
+}
+
+END_TEST
+
+START_TEST(a_place_that_is_gone_is_said_once_whatever_the_pictures_look_like)
+{
+    static const enum show gone[] = {COVERED, BLURRED, OTHER_PLACE, SHIFTED, CODED};
+
+    (void)look_for(PLACE, 15000);
+    int64_t begin_ms = camera.time_ms + STEP_MS, said_ms = 0;
+    for (int i = 0; i < 60000 / STEP_MS; i++) {
+        struct weir_condition condition =
+            look(gone[weir_rng_below(&camera.rng, WEIR_ARRAY_LEN(gone))]);
+        if (condition.has_changed) {
+            ck_assert_int_eq(said_ms, 0);
+            said_ms = camera.time_ms;
+            ck_assert_int_eq(condition.since_ms, begin_ms);
+            ck_assert_int_ge(condition.kind, WEIR_CONDITION_COVERED);
+        }
+    }
+    ck_assert_int_eq(said_ms - begin_ms, 30000);
+    ck_assert_int_eq(look_for(PLACE, 3400).kind, WEIR_CONDITION_WELL);
 }
 
 END_TEST
@@ -299,6 +325,7 @@ END_TEST
 WEIR_TEST_MAIN_WITH("condition", set_up, tear_down, nothing_is_said_of_what_is_usual,
                     what_is_wrong_is_said_once_with_its_begin_and_so_is_its_end,
                     what_does_not_last_is_not_said,
+                    a_place_that_is_gone_is_said_once_whatever_the_pictures_look_like,
                     something_that_hides_a_third_of_the_place_is_not_said,
                     a_camera_that_was_moved_is_well_when_that_is_accepted,
                     motion_is_seen_where_it_is_looked_for, a_clock_that_jumps_back_stops_nothing,
