@@ -9,6 +9,8 @@
 
 #define HEAD_MAX   ((size_t)16 << 10)
 #define READ_BYTES ((size_t)64 << 10)
+#define JPEG_SCAN  0xda
+#define JPEG_END   0xd9
 
 void camera_http_init(struct camera_http *http, const char *host, const char *path,
                       const char *user, const char *password)
@@ -28,6 +30,7 @@ void camera_http_begin(struct camera_http *http, int fd)
     weir_buf_reset(&http->in);
     http->fd = fd;
     http->is_asked = http->is_answered = http->is_last = http->is_chunked = false;
+    http->is_to_end = false;
     http->boundary[0] = '\0';
     http->n_used = 0;
 }
@@ -98,6 +101,10 @@ static weir_status fill(struct camera_http *http, int64_t deadline_ms, struct we
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return WEIR_OK;
     }
+    if (n == 0 && http->is_answered && http->is_to_end && http->in.len > 0) {
+        http->body_left = (int64_t)http->in.len;
+        return WEIR_OK;
+    }
     if (n <= 0) {
         return weir_error_set(err, WEIR_ERR_PEER, "the camera has ended the connection");
     }
@@ -122,18 +129,21 @@ static weir_status begin_body(struct camera_http *http, size_t n_head, struct we
 
 /* ---- heads ----------------------------------------------------------------------------------- */
 
-/* Headers up to an empty line, from `at`. @return TIMEOUT: they are not whole. */
+/* Headers up to an empty line, from `at`; some cameras' lines end with a line feed alone. @return TIMEOUT: they are not whole. */
 static weir_status take_head(const struct camera_http *http, size_t at, struct rtsp_text *out,
                              struct weir_error *err)
 {
     const char *begin = http->in.data + at;
     size_t n = http->in.len - at;
     const char *end = n > 0 ? memmem(begin, n, "\r\n\r\n", 4) : NULL;
-    if (end == NULL) {
+    const char *bare =
+        n > 0 ? memmem(begin, end != NULL ? (size_t)(end - begin) : n, "\n\n", 2) : NULL;
+    if (end == NULL && bare == NULL) {
         return n < HEAD_MAX ? WEIR_ERR_TIMEOUT
                             : weir_error_set(err, WEIR_ERR_LIMIT, "its answer's head is too long");
     }
-    *out = (struct rtsp_text){begin, (size_t)(end - begin) + 4};
+    *out = (struct rtsp_text){begin, bare != NULL ? (size_t)(bare - begin) + 2
+                                                  : (size_t)(end - begin) + 4};
     return WEIR_OK;
 }
 
@@ -171,13 +181,23 @@ static weir_status refuse(struct camera_http *http, int64_t code, struct rtsp_te
     return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "the camera answers %lld", (long long)code);
 }
 
-/* Content-Type: multipart/x-mixed-replace; boundary=… */
+/* May a body of this type be a picture? */
+static bool is_picture(struct rtsp_text type)
+{
+    return rtsp_text_begins(type, "image/") || rtsp_text_begins(type, "application/octet-stream");
+}
+
+/* Content-Type: image/…, or multipart/x-mixed-replace; boundary=… */
 static weir_status take_type(struct camera_http *http, struct rtsp_text type,
                              struct weir_error *err)
 {
     struct rtsp_text boundary;
     if (!rtsp_text_begins(type, "multipart/")) {
-        return WEIR_OK;
+        http->is_to_end = is_picture(type);
+        return http->is_to_end ? WEIR_OK
+                               : weir_error_set(err, WEIR_ERR_CORRUPT,
+                                                "the address gives %.*s, which is no picture",
+                                                (int)WEIR_MIN(type.n, 40), type.at);
     }
     if (!rtsp_text_find(type, ';', "boundary", &boundary) ||
         rtsp_text_copy(boundary, http->boundary + 2, sizeof http->boundary - 2) != WEIR_OK ||
@@ -219,9 +239,11 @@ static weir_status take_answer(struct camera_http *http, struct weir_error *err)
     if (header(rest, "Content-Type", &value)) {
         WEIR_TRY(take_type(http, value, err));
     }
+    http->is_to_end = http->is_to_end && !http->is_chunked && http->body_left < 0;
+    http->is_last = http->is_last || http->is_to_end;
     if (http->is_chunked) {
         http->body_left = -1;
-    } else if (http->body_left < 0 && http->boundary[0] == '\0') {
+    } else if (http->body_left < 0 && http->boundary[0] == '\0' && !http->is_to_end) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "its answer is no stream of pictures, and has no length");
     }
@@ -230,37 +252,72 @@ static weir_status take_answer(struct camera_http *http, struct weir_error *err)
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* A part of a stream: its boundary, its headers, and as many bytes as they say, or up to the next boundary. */
+/* Where the boundary stands; some cameras name it without the dashes, and send it so. NULL: it has not come. */
+static const char *find_boundary(struct camera_http *http)
+{
+    const char *data = http->in.data, *name = http->boundary + 2;
+    size_t n = http->in.len, n_name = strlen(name), at = 0;
+    const char *found = n > 0 ? memmem(data, n, http->boundary, n_name + 2) : NULL;
+    while (at < n && (data[at] == '\r' || data[at] == '\n')) {
+        at++;
+    }
+    if (found == NULL && http->boundary[0] == '-' && n - at >= n_name &&
+        memcmp(data + at, name, n_name) == 0) {
+        memmove(http->boundary, name, n_name + 1);
+        found = data + at;
+    }
+    return found;
+}
+
+/* Does what has come end a JPEG? Its last marker may stand in a smaller picture within its head, too. */
+static bool is_whole_jpeg(const uint8_t *bytes, size_t n)
+{
+    size_t at = 2;
+    while (n > 0 && (bytes[n - 1] == '\n' || bytes[n - 1] == '\r')) {
+        n--;
+    }
+    while (at + 4 <= n && bytes[at] == 0xff && bytes[at + 1] != JPEG_SCAN) {
+        at += 2 + (size_t)(bytes[at + 2] << 8 | bytes[at + 3]);
+    }
+    return at + 4 <= n && bytes[at] == 0xff && bytes[n - 2] == 0xff && bytes[n - 1] == JPEG_END;
+}
+
+/* How long a part without a length is. @return -1: its end has not come. */
+static int64_t find_end(const struct camera_http *http, size_t at)
+{
+    const char *begin = http->in.data + at;
+    size_t n = http->in.len - at;
+    const char *end = n > 0 ? memmem(begin, n, http->boundary, strlen(http->boundary)) : NULL;
+    bool is_whole = end == NULL && is_whole_jpeg((const uint8_t *)begin, n);
+    return end != NULL ? end - begin : is_whole ? (int64_t)n : -1;
+}
+
+/* A part of a stream: its boundary, its headers, and as many bytes as they say, or up to where the picture or the part ends. */
 static weir_status take_part(struct camera_http *http, const uint8_t **out, size_t *out_n,
                              struct weir_error *err)
 {
-    size_t n_boundary = strlen(http->boundary);
-    const char *data = http->in.data;
-    const char *begin =
-        http->in.len > 0 ? memmem(data, http->in.len, http->boundary, n_boundary) : NULL;
+    const char *begin = find_boundary(http);
     struct rtsp_text head, value;
     if (begin == NULL) {
         return http->in.len < HEAD_MAX
                    ? WEIR_ERR_TIMEOUT
                    : weir_error_set(err, WEIR_ERR_CORRUPT, "its stream loses its boundary");
     }
-    size_t at = (size_t)(begin - data) + n_boundary;
+    size_t at = (size_t)(begin - http->in.data) + strlen(http->boundary);
     WEIR_TRY(take_head(http, at, &head, err));
     at += head.n;
     int64_t n = header(head, "Content-Length", &value)
                     ? rtsp_text_number(value, (int64_t)CAMERA_HTTP_PICTURE_MAX)
                     : -1;
-    if (n < 0) {
-        const char *end = memmem(data + at, http->in.len - at, http->boundary, n_boundary);
-        if (end == NULL) {
-            return WEIR_ERR_TIMEOUT;
-        }
-        n = end - (data + at);
-    }
-    if (http->in.len - at < (size_t)n) {
+    n = n < 0 ? find_end(http, at) : n;
+    if (n < 0 || http->in.len - at < (size_t)n) {
         return WEIR_ERR_TIMEOUT;
     }
-    *out = (const uint8_t *)data + at;
+    if (header(head, "Content-Type", &value) && !is_picture(value)) {
+        weir_buf_consume(&http->in, at + (size_t)n);
+        return WEIR_OK; /* and no picture: what else cameras send between them is passed over */
+    }
+    *out = (const uint8_t *)http->in.data + at;
     *out_n = (size_t)n;
     http->n_used = at + (size_t)n;
     return WEIR_OK;

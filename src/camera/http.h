@@ -21,8 +21,8 @@ struct camera_http {
     struct camera_chunks chunks; /**< If is_chunked. */
     int64_t body_left;           /**< Bytes of the body; -1: until its end. */
     char boundary[80];           /**< "--…" of a stream; "": a single picture. */
-    bool is_chunked, is_asked, is_answered,
-        is_last;   /**< is_last: the connection ends with the picture. */
+    bool is_chunked, is_asked, is_answered, is_last, /**< The connection ends with the picture. */
+        is_to_end;                                   /**< And the picture with the connection. */
     size_t n_used; /**< Bytes of `in` that the last picture has. */
 };
 

@@ -75,6 +75,18 @@ static const struct {
      "ended the connection", WEIR_ERR_PEER},
     {OK "Content-Type: multipart/x-mixed-replace; boundary=\"--frame\"\r\n\r\n" LENGTH "first\r\n",
      "first|", "ended the connection", WEIR_ERR_PEER},
+    {OK "Content-Type: multipart/x-mixed-replace; boundary=frame\r\n\r\n"
+        "\r\nframe\r\nContent-Length: 5\r\n\r\nfirst\r\nframe\r\n\r\nother\r\nframe\r\n",
+     "first|other\r\n|", "ended the connection", WEIR_ERR_PEER},
+    {STREAM
+     "--frame\nContent-Type: image/jpeg\nContent-Length: 5\n\nfirst\n--frame\n\nother\n--frame\n",
+     "first|other\n|", "ended the connection", WEIR_ERR_PEER},
+    {STREAM "--frame\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nwords\r\n" LENGTH
+            "first\r\n--frame\r\nContent-Type: application/xml\r\n\r\n<a/>\r\n" LENGTH "other\r\n",
+     "first|other|", "ended the connection", WEIR_ERR_PEER},
+    {OK "Content-Type: image/jpeg\r\n\r\nhello", "hello|", NULL, WEIR_OK},
+    {OK "Content-Type: text/html; charset=utf-8\r\nContent-Length: 5\r\n\r\nhello", "",
+     "gives text/html; charset=utf-8, which is no picture", WEIR_ERR_CORRUPT},
     {"HTTP/1.1 404 No\r\n\r\n", "", "nothing at this path", WEIR_ERR_NOT_FOUND},
     {"HTTP/1.0 302 Found\r\nLocation: http://x/\r\n\r\n", "", "another address (302)",
      WEIR_ERR_UNSUPPORTED},
@@ -178,6 +190,32 @@ START_TEST(a_password_is_proven_once_it_is_asked_for)
 
 END_TEST
 
+/* It need not wait for the next one's boundary; the smaller picture in its head ends before it. */
+START_TEST(a_picture_without_a_length_is_there_with_its_last_byte)
+{
+    static const uint8_t jpeg[] = {0xff, 0xd8, 0xff, 0xe1, 0,   7,    0xff, 0xd8, 0xff, 0xd9, '.',
+                                   0xff, 0xda, 0,    2,    's', 0xff, 0,    's',  0xff, 0xd9};
+    const char *head = STREAM BARE;
+    const uint8_t *bytes;
+    size_t n_bytes;
+    begin(NULL);
+    ck_assert_int_gt(send(pair[1], head, strlen(head), 0), 0);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof jpeg; i++) {
+            ck_assert_int_eq(camera_http_next(&http, weir_mono_ms(), &bytes, &n_bytes, &err),
+                             WEIR_ERR_TIMEOUT);
+            ck_assert_int_eq(send(pair[1], &jpeg[i], 1, 0), 1);
+        }
+        ck_assert_int_eq(camera_http_next(&http, weir_mono_ms(), &bytes, &n_bytes, &err), WEIR_OK);
+        ck_assert_uint_eq(n_bytes, sizeof jpeg);
+        ck_assert_mem_eq(bytes, jpeg, sizeof jpeg);
+        ck_assert_int_gt(send(pair[1], "\r\n" BARE, strlen("\r\n" BARE), 0), 0);
+    }
+    end();
+}
+
+END_TEST
+
 /* Where a flood is not a picture yet, one piece of it is read, not all that comes. */
 START_TEST(a_flood_without_a_picture_holds_nobody)
 {
@@ -212,6 +250,7 @@ int main(void)
         {what_a_camera_answers_is_pictures_or_a_sentence, WEIR_ARRAY_LEN(cases)},
         {chunks_change_no_picture, 50},
         {a_password_is_proven_once_it_is_asked_for, 0},
+        {a_picture_without_a_length_is_there_with_its_last_byte, 0},
         {a_flood_without_a_picture_holds_nobody, 2}};
     return weir_test_run(weir_test_loops("camera_http", tests, WEIR_ARRAY_LEN(tests)));
 }

@@ -13,7 +13,8 @@ struct camera_input {
     struct camera_link *link;
     struct weir_camera_host host;
     struct camera_http http;
-    int64_t period_ms; /**< 0: a stream. */
+    int64_t period_ms; /**< Between two single pictures; 0: a stream, as far as is known. */
+    double fps;
     int64_t due_ms, begun_ms;
 };
 
@@ -47,6 +48,7 @@ static weir_status open_input(const struct camera_setup *setup, struct camera_li
     struct camera_input *input = weir_xalloc(sizeof *input);
     *input = (struct camera_input){.link = link};
     input->period_ms = (int64_t)(setup->source->period_s * 1000);
+    input->fps = setup->source->fps;
     weir_status status =
         weir_camera_host_read(setup->camera->address, "http", 80, &input->host, err);
     camera_http_init(&input->http, input->host.host,
@@ -83,6 +85,14 @@ static weir_status wait_due(struct camera_input *input, int64_t deadline_ms, str
     return WEIR_OK;
 }
 
+/* An address that was taken for a stream, and gives single pictures, is asked as often as frames are wanted. */
+static int64_t period_of(const struct camera_input *input)
+{
+    bool is_stream = input->http.boundary[0] != '\0';
+    int64_t wanted_ms = input->fps > 0 ? (int64_t)(1000 / input->fps) : 1;
+    return is_stream || input->period_ms > 0 ? input->period_ms : WEIR_MAX(wanted_ms, 1);
+}
+
 static weir_status next(struct camera_input *input, int64_t deadline_ms, struct camera_unit *out,
                         struct weir_error *err)
 {
@@ -103,6 +113,7 @@ static weir_status next(struct camera_input *input, int64_t deadline_ms, struct 
     }
     WEIR_TRY(status);
     int64_t now_ms = weir_mono_ms();
+    input->period_ms = period_of(input);
     *out = (struct camera_unit){.bytes = bytes,
                                 .n_bytes = n,
                                 .media_us = (now_ms - input->begun_ms) * 1000,

@@ -15,8 +15,10 @@ static const struct weir_kind item = {
 
 static const struct weir_option options[] = {
     WEIR_SOURCE_VIDEO_OPTIONS,
-    WEIR_OPT_JSON(weir_source_video, period_s, "period-s", F64, 0, "0", 0, 3600,
-                  "The address gives a single picture: ask for it so often; 0: it gives a stream"),
+    WEIR_OPT_JSON(
+        weir_source_video, period_s, "period-s", F64, 0, "0", 0, 3600,
+        "The address gives a single picture: ask for it so often; 0: it gives a stream, or a "
+        "picture that is asked for as often as fps says"),
     WEIR_SOURCE_VIDEO_PASSWORD,
 };
 
