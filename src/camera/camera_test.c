@@ -155,7 +155,7 @@ static struct {
     unsigned numbers[4 * N_FRAMES];
     int heights[4 * N_FRAMES];
     size_t n;
-    bool is_good, is_over;
+    bool is_good, is_over, was_live;
     enum weir_video_state state;
     char why[WEIR_VIDEO_TEXT_BYTES];
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -191,6 +191,7 @@ static void on_state(void *context, enum weir_video_state state, const char *why
 {
     (void)context;
     pthread_mutex_lock(&seen.lock);
+    seen.was_live = seen.was_live || state == WEIR_VIDEO_IS_LIVE;
     if (state == WEIR_VIDEO_ENDED || state == WEIR_VIDEO_IS_LOST) {
         seen.is_over = true;
         seen.state = state;
@@ -223,7 +224,7 @@ static void play(const char *options, size_t n_frames)
                                              .on_state = on_state};
     seen.n = 0;
     seen.is_good = true;
-    seen.is_over = false;
+    seen.is_over = seen.was_live = false;
     seen.why[0] = '\0';
     ck_assert_msg(weir_video_start(&config, &camera, &err) == WEIR_OK, "%s", err.message);
     pthread_mutex_lock(&seen.lock);
@@ -256,6 +257,7 @@ START_TEST(every_frame_of_a_file_comes_once_and_whole)
     play("{\"pace\":\"fast\",\"fps\":0}", SIZE_MAX);
     ck_assert_str_eq(seen.why, "the file is over");
     ck_assert_int_eq(seen.state, WEIR_VIDEO_ENDED);
+    ck_assert(seen.was_live);
     ck_assert_uint_eq(seen.n, N_FRAMES);
     ck_assert(seen.is_good);
     for (unsigned i = 0; i < N_FRAMES; i++) {
@@ -358,6 +360,22 @@ START_TEST(frames_that_are_too_large_are_refused_with_their_size)
 
 END_TEST
 
+/* A camera that were live at each try would be lost anew each time, and never for long enough to be told. */
+START_TEST(a_picture_that_cannot_be_given_is_not_live)
+{
+    static const char head[] = "P6\n256 96\n255\n";
+    static char bytes[sizeof head - 1 + 3 * (size_t)WIDTH * HEIGHT];
+    struct weir_error err;
+    memcpy(bytes, head, sizeof head - 1);
+    ck_assert_int_eq(weir_file_write_atomic(path, bytes, sizeof bytes, 0600, &err), WEIR_OK);
+    play("{\"pace\":\"fast\"}", SIZE_MAX);
+    ck_assert_int_eq(seen.state, WEIR_VIDEO_IS_LOST);
+    ck_assert_msg(strstr(seen.why, "its pixels are rgb24") != NULL, "%s", seen.why);
+    ck_assert(!seen.was_live);
+}
+
+END_TEST
+
 START_TEST(frames_in_which_nothing_moves_come_once_a_second)
 {
     is_still = _i == 0;
@@ -424,6 +442,7 @@ int main(int argc, char **argv)
         {key_frames_alone_come_if_they_are_asked_for, 1},
         {a_file_may_change_its_size_and_begin_again, 1},
         {frames_that_are_too_large_are_refused_with_their_size, WEIR_ARRAY_LEN(codecs)},
+        {a_picture_that_cannot_be_given_is_not_live, 1},
         {frames_in_which_nothing_moves_come_once_a_second, 2},
         {a_file_that_names_others_reaches_none, 2},
         {a_frame_that_is_shown_years_later_holds_no_other, 1},

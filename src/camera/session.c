@@ -128,31 +128,40 @@ static void tell_live(struct session *session)
     }
 }
 
+static weir_status fit(struct session *session, const struct camera_picture *picture,
+                       struct weir_error *err)
+{
+    struct camera_cut *cut = &session->cut;
+    WEIR_TRY(camera_cut_fit(cut, picture->width, picture->height, err));
+    size_t n_bytes = weir_video_frame_bytes(cut->width, cut->height);
+    return n_bytes > 0 && n_bytes <= session->link.slot_bytes
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT,
+                                "its frames have %d × %d pixels, which is too large", cut->width,
+                                cut->height);
+}
+
+/* Only what can be given is live: a camera of which no picture can stays lost, however often it is tried. */
 static weir_status give(struct session *session, const struct camera_picture *picture,
                         const struct camera_origin *origin, struct weir_error *err)
 {
     struct camera_cut *cut = &session->cut;
     uint8_t *slot;
     session->counts.n_decoded++;
-    tell_live(session);
     if (!is_due(session, origin->media_us)) {
         session->counts.n_skipped++;
         return WEIR_OK;
     }
     take_due(session, origin->media_us);
+    WEIR_TRY(fit(session, picture, err));
     WEIR_TRY(find_slot(session, &slot, err));
     if (slot == NULL) {
         session->counts.n_dropped++;
+        tell_live(session);
         return WEIR_OK;
     }
-    WEIR_TRY(camera_cut_fit(cut, picture->width, picture->height, err));
-    if (weir_video_frame_bytes(cut->width, cut->height) == 0 ||
-        weir_video_frame_bytes(cut->width, cut->height) > session->link.slot_bytes) {
-        return weir_error_set(err, WEIR_ERR_LIMIT,
-                              "its frames have %d × %d pixels, which is too large", cut->width,
-                              cut->height);
-    }
     WEIR_TRY(camera_cut_run(cut, picture, slot, err));
+    tell_live(session);
     struct weir_video_frame frame = {.seq = origin->seq,
                                      .wall_ms = origin->wall_ms,
                                      .media_us = origin->media_us,

@@ -28,7 +28,7 @@ enum weir_video_message_kind {
     WEIR_VIDEO_FREE,
     WEIR_VIDEO_OPENED,
     WEIR_VIDEO_OPEN, /**< slot: an enum weir_video_thing. */
-    WEIR_VIDEO_LIVE, /**< The first frame has been decoded; text: the codec. */
+    WEIR_VIDEO_LIVE, /**< There is a first frame that can be given; text: the codec. */
     WEIR_VIDEO_FRAME,
     WEIR_VIDEO_REPORT, /**< It is alive; the counts. At least once in WEIR_VIDEO_REPORT_MS. */
     WEIR_VIDEO_END,    /**< status, text: why it ends. END: the file is over. */
