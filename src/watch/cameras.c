@@ -51,9 +51,10 @@ static void look_at(const struct weir_watch_seen *seen, const struct weir_ion_ca
     weir_time_format(camera->since_ms, since);
     if (is_told(camera->lost_ms, camera->lost_after_ms, seen->now_ms)) {
         find(camera, "camera_lost", is_critical ? "critical" : "warning",
-             weir_arena_printf(arena, "Camera %s of pipeline %s gives no picture since %s: %s. %s",
+             weir_arena_printf(arena, "Camera %s of pipeline %s gives no picture since %s%s%s. %s",
                                camera->name, camera->pipeline, since,
-                               camera->error != NULL ? camera->error : "it does not say why", cure),
+                               camera->error != NULL ? ": " : "",
+                               camera->error != NULL ? camera->error : "", cure),
              arena, findings);
     }
     if (is_told(camera->unwell_ms, camera->unwell_after_ms, seen->now_ms)) {

@@ -199,6 +199,8 @@ static void take_report(const struct scene *scene, const json_t *said,
     } else if (strcmp(state, "connecting") == 0) {
         camera->state = (char *)"connecting";
         camera->since_ms = camera->lost_ms = since_ms;
+        camera->cure = (char *)"No picture has come of it yet: within a minute one comes, or it is "
+                               "lost and the error says why. Is its address that of a stream?";
     }
 }
 
@@ -218,8 +220,10 @@ static char *cure_of_silence(const struct scene *scene)
                                  "`weir describe %s` says what it waits for.",
                                  ion);
     }
-    return weir_arena_printf(scene->arena, "No replica reports it: `weir logs %s/%s` may say why.",
-                             ion, name);
+    return weir_arena_printf(scene->arena,
+                             "No replica reports it: `weir describe %s` says why none runs, `weir "
+                             "logs %s/%s` what it has said.",
+                             ion, ion, name);
 }
 
 static struct weir_ion_camera new_camera(const struct scene *scene, char *name)

@@ -359,6 +359,14 @@ START_TEST(a_lost_camera_has_a_cure_by_its_cause_and_its_words)
         {"LIMIT", "its frames have 9000 × 9000 pixels, more than max_pixels (1)", "max_pixels"},
         {"LIMIT", "a picture of more than 32 MiB", "so much at once"},
         {"CORRUPT", "the camera sends what is not RTSP: is this its RTSP port?", "port"},
+        {"INVALID", "/dev/zero is no regular file", "a file of video"},
+        {"UNAVAILABLE", "the camera answers 503", "restart it"},
+        {"UNSUPPORTED", "the camera points to another address (302): give that one", "curl -I"},
+        {"UNSUPPORTED", "its answer is no stream of pictures, and has no length", "MJPEG"},
+        {"CORRUPT", "it does not answer in HTTP/1", "kind rtsp"},
+        {"CORRUPT", "its stream loses its boundary", "JPEG"},
+        {"CORRUPT", "it is no video file that the libraries of ffmpeg know", "weir-camera"},
+        {"CORRUPT", "the address gives text/html, which is no picture", "page"},
         {"CORRUPT", "none of the pictures that it has sent for 20 s can be decoded", "encryption"},
         {"END", "the file is over", "loop"}};
 
