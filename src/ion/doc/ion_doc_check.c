@@ -43,6 +43,20 @@ static weir_status check_path(void *context, const char *place, const char *path
     return WEIR_OK;
 }
 
+/** Of a camera: no password among its parameters, and no mark that a template has left open. */
+static weir_status check_address(const char *address, struct weir_error *err)
+{
+    size_t mark_len;
+    const char *mark = find_mark(address, &mark_len);
+    WEIR_TRY(weir_camera_query_check(address, err));
+    return mark == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "\"%.200s\" still holds the mark %.*s of a template: write "
+                                "your camera's address in its place",
+                                address, (int)mark_len, mark);
+}
+
 /** Whatever a kind of source calls the address of a camera. */
 static weir_status check_cameras(const json_t *source, const char *place, struct weir_error *err)
 {
@@ -55,9 +69,70 @@ static weir_status check_cameras(const json_t *source, const char *place, struct
         {
             const char *text = json_string_value(option);
             if (text != NULL && strstr(text, "://") != NULL &&
-                weir_camera_query_check(text, err) != WEIR_OK) {
+                check_address(text, err) != WEIR_OK) {
                 return weir_error_prefix(err, "%s.source.cameras[%zu].%.40s: ", place, i, name);
             }
+        }
+    }
+    return WEIR_OK;
+}
+
+static bool has_camera(const json_t *cameras, const char *name)
+{
+    const json_t *camera;
+    size_t i;
+    json_array_foreach(cameras, i, camera)
+    {
+        const char *is_called = json_string_value(json_object_get(camera, "name"));
+        if (is_called != NULL && name != NULL && strcmp(is_called, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Refuses a door that nothing could ever open. Sources without a list of cameras may have any. */
+static weir_status check_door(const json_t *door, const json_t *cameras, bool has_gallery,
+                              const char *place, struct weir_error *err)
+{
+    const json_t *by = json_object_get(door, "cameras"), *name;
+    const char *own = json_string_value(json_object_get(door, "name"));
+    size_t i;
+    if (!has_gallery) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: it would never open: a pipeline without a gallery lets nobody "
+                              "in; give it one, or the door hours in which it stands open "
+                              "(hold_open)",
+                              place);
+    }
+    if (cameras != NULL && json_array_size(by) == 0 && !has_camera(cameras, own)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s.cameras: missing: the source has no camera \"%.63s\"; name those "
+                              "whose decisions open the door",
+                              place, own != NULL ? own : "");
+    }
+    json_array_foreach(by, i, name)
+    {
+        if (cameras != NULL && !has_camera(cameras, json_string_value(name))) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "%s.cameras[%zu]: the source has no camera \"%.63s\"", place, i,
+                                  json_string_value(name));
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status check_doors(const json_t *doors, const json_t *source, bool has_gallery,
+                               const char *place, struct weir_error *err)
+{
+    const json_t *door;
+    size_t i;
+    json_array_foreach(doors, i, door)
+    {
+        char where[96];
+        (void)snprintf(where, sizeof where, "%s.doors[%zu]", place, i);
+        if (json_array_size(json_object_get(door, "hold_open")) == 0) {
+            WEIR_TRY(check_door(door, json_object_get(source, "cameras"), has_gallery, where, err));
         }
     }
     return WEIR_OK;
@@ -74,6 +149,7 @@ static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline,
     (void)snprintf(place, sizeof place, "$.pipelines[%zu]", i_pipeline);
     WEIR_TRY(check_cameras(source, place, err));
     WEIR_TRY(weir_endpoints_paths(source, sinks, place, check_path, err));
+    WEIR_TRY(check_doors(doors, source, pipeline->gallery_dataset != NULL, place, err));
     return weir_doors_paths(doors, place, check_path, err);
 }
 

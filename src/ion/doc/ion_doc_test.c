@@ -346,6 +346,10 @@ static const struct {
     {"{kind: directory, path: frames}", "[]",
      "$.pipelines[1].source.path: \"frames\" is a relative"},
     {"{kind: directory, path: ./frames}", "[]", "write an absolute one"},
+    {"{kind: rtsp, cameras: [{name: a, url: 'rtsp://me@h/@B'}]}", "[]", NULL},
+    {"{kind: rtsp, cameras: [{name: a, url: 'rtsp://h/x'}, {name: b, url: 'rtsp://@CAMERA@/x'}]}",
+     "[]",
+     "$.pipelines[1].source.cameras[1].url: \"rtsp://@CAMERA@/x\" still holds the mark @CAMERA@"},
     {"{kind: http}", "[{kind: jsonl, path: /a}, {kind: jsonl, path: out.jsonl}]",
      "$.pipelines[1].sinks[1].path: \"out.jsonl\" is a relative path"},
 };
@@ -358,15 +362,52 @@ START_TEST(doors_of_an_ion_have_names_of_their_own)
         struct weir_ion_doc doc;
         char text[1024];
         (void)snprintf(text, sizeof text,
-                       DOC(TRAINING
-                           ", {name: p, type: prediction, source: {kind: http}, doors: %s}, "
-                           "{name: q, type: prediction, source: {kind: http}, doors: %s}",
+                       DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gallery: "
+                                    "{dataset: g}, doors: %s}, "
+                                    "{name: q, type: prediction, source: {kind: http}, gallery: "
+                                    "{dataset: g}, doors: %s}",
                            LINK ", {from: t, to: q}"),
                        gate, i == 0 ? door : gate);
         ck_assert_int_eq(parse(text, &doc), WEIR_OK);
         ck_assert_int_eq(weir_ion_doc_check(&doc, &err), i == 0 ? WEIR_OK : WEIR_ERR_INVALID);
     }
     ck_assert_ptr_nonnull(strstr(err.message, "$.pipelines[2].doors[0].name"));
+}
+
+END_TEST
+
+#define RTSP "{kind: rtsp, cameras: [{name: porch, url: 'rtsp://h/x'}]}"
+#define BY   "by: {kind: webhook, url: 'http://c/'}"
+
+static const struct {
+    const char *source, *door;
+    bool has_gallery;
+    const char *said; /**< NULL: it is fine. */
+} doors[] = {
+    {RTSP, "{name: porch, " BY "}", true, NULL},
+    {RTSP, "{name: gate, cameras: [porch], " BY "}", true, NULL},
+    {"{kind: http}", "{name: gate, " BY "}", true, NULL},
+    {RTSP, "{name: gate, hold_open: [{days: [mon]}], " BY "}", false, NULL},
+    {RTSP, "{name: gate, " BY "}", true,
+     "$.pipelines[1].doors[0].cameras: missing: the source has no camera \"gate\""},
+    {RTSP, "{name: gate, cameras: [porch, drive], " BY "}", true,
+     "$.pipelines[1].doors[0].cameras[1]: the source has no camera \"drive\""},
+    {"{kind: http}", "{name: gate, " BY "}", false, "$.pipelines[1].doors[0]: it would never open"},
+};
+
+START_TEST(a_door_that_nothing_could_open_is_refused_when_it_is_applied)
+{
+    struct weir_ion_doc doc;
+    char text[1024];
+    (void)snprintf(text, sizeof text,
+                   DOC(TRAINING ", {name: p, type: prediction, source: %s, doors: [%s]%s}", LINK),
+                   doors[_i].source, doors[_i].door,
+                   doors[_i].has_gallery ? ", gallery: {dataset: g}" : "");
+    ck_assert_msg(parse(text, &doc) == WEIR_OK, "%s", err.message); /* as a stored one is */
+    weir_status status = weir_ion_doc_check(&doc, &err);
+    ck_assert_int_eq(status, doors[_i].said == NULL ? WEIR_OK : WEIR_ERR_INVALID);
+    ck_assert_msg(doors[_i].said == NULL || strstr(err.message, doors[_i].said) != NULL, "%s",
+                  err.message);
 }
 
 END_TEST
@@ -551,6 +592,8 @@ int main(void)
     tcase_add_test(tcase, doors_of_an_ion_have_names_of_their_own);
     tcase_add_loop_test(tcase, a_path_that_means_something_else_on_a_node_is_refused, 0,
                         sizeof(paths) / sizeof(paths[0]));
+    tcase_add_loop_test(tcase, a_door_that_nothing_could_open_is_refused_when_it_is_applied, 0,
+                        sizeof(doors) / sizeof(doors[0]));
     tcase_add_loop_test(tcase, what_would_wait_behind_a_canary_is_refused_when_it_is_applied, 0,
                         sizeof(chains) / sizeof(chains[0]));
     tcase_add_loop_test(tcase, what_is_wrong_is_named_by_its_place, 0,
