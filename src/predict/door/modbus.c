@@ -8,6 +8,7 @@
 #include <modbus.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define CLEAR_TIMEOUT_MS 1000
 #define CLEAR_AGAIN_MS   1000
@@ -91,14 +92,20 @@ static weir_status connect_and_set(const struct door *door, bool is_set, int64_t
     return status;
 }
 
-/* Three waits at most: to connect, to write, to read. */
+/* Three waits at most, to connect, to write, to read, in what other doors of the module leave of the time: later it may not be set. */
 static weir_status set_coil(struct door *door, bool is_set, int64_t timeout_ms, bool *out_is_so,
                             struct weir_error *err)
 {
+    int64_t until_ms = weir_mono_ms() + timeout_ms;
+    const struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
     pthread_mutex_t *lock = module_lock(door);
-    pthread_mutex_lock(lock);
+    if (pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) != 0) {
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "module %s:%lld is busy with another door",
+                              door->options->host, (long long)door->options->port);
+    }
+    int64_t left_ms = WEIR_MAX(until_ms - weir_mono_ms(), (int64_t)0);
     weir_status status =
-        connect_and_set(door, is_set, WEIR_MAX(timeout_ms / 3, (int64_t)1), out_is_so, err);
+        connect_and_set(door, is_set, WEIR_MAX(left_ms / 3, (int64_t)1), out_is_so, err);
     pthread_mutex_unlock(lock);
     return status;
 }

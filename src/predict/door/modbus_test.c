@@ -146,6 +146,24 @@ START_TEST(a_module_that_is_not_there_is_out_of_reach)
 
 END_TEST
 
+/* Another door of the module waits for it as long as it takes: a command may not come after its time. */
+START_TEST(a_coil_is_not_set_late_while_another_door_has_the_module)
+{
+    const struct door_command command = {.pulse_ms = 1000};
+    struct door_answer answer;
+    ck_assert_int_eq(door_modbus.tick(opened, &err), WEIR_OK);
+    pthread_mutex_lock(&board.modules[0]);
+    int64_t begun_ms = weir_mono_ms();
+    ck_assert_int_eq(door_modbus.send(opened, &command, 150, &answer, &err), WEIR_ERR_UNAVAILABLE);
+    ck_assert_int_ge(weir_mono_ms() - begun_ms, 150);
+    ck_assert_ptr_nonnull(strstr(err.message, "busy with another door"));
+    pthread_mutex_unlock(&board.modules[0]);
+    ck_assert_int_eq(f.map->tab_bits[COIL], 0);
+    door_modbus.close(opened);
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("modbus door");
@@ -154,6 +172,7 @@ int main(void)
     tcase_add_test(tcase, a_coil_is_cleared_at_the_start_set_for_its_time_and_cleared);
     tcase_add_test(tcase, a_coil_is_cleared_at_once_by_a_lock_and_by_the_end);
     tcase_add_test(tcase, a_coil_that_does_not_hold_is_jammed);
+    tcase_add_test(tcase, a_coil_is_not_set_late_while_another_door_has_the_module);
     tcase_add_test(tcase, a_module_that_is_not_there_is_out_of_reach);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
