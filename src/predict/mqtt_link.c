@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
+#include "base/macros.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,8 @@ struct mqtt_link {
     pthread_t thread;
     /** The link's thread's own: what the broker said to the last try; NULL: nothing. */
     const char *refusal;
+    /** The link's thread's own: the first error of this connection that the library has logged. */
+    char logged[160];
     /* Under lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -138,10 +141,42 @@ static void on_message(struct mosquitto *client, void *context,
 
 /* ---- one connection --------------------------------------------------------------------------- */
 
-static weir_status refuse(int rc, const char *what, struct weir_error *err)
+/* Its codes do not say what is wrong with a certificate; what it logs does. */
+static void on_log(struct mosquitto *client, void *context, int level, const char *text)
+{
+    struct mqtt_link *link = context;
+    (void)client;
+    if (level == MOSQ_LOG_ERR && link->logged[0] == '\0') { /* the others follow from it */
+        (void)snprintf(link->logged, sizeof link->logged, "%s", text);
+    }
+}
+
+static const char *tls_words(const char *logged)
+{
+    static const struct {
+        const char *logged, *words;
+    } rows[] = {
+        {"host name", "its certificate is for another name: write the name that it is for"},
+        {"verify failed", "its certificate is out of date, or by an authority that is not trusted: "
+                          "name the file of its own as ca_file"},
+        {"wrong version number", "it does not speak TLS at this port: mqtts has 8883 mostly"},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        if (strstr(logged, rows[i].logged) != NULL) {
+            return rows[i].words;
+        }
+    }
+    return logged[0] != '\0' ? logged : mosquitto_strerror(MOSQ_ERR_TLS);
+}
+
+static weir_status refuse(const struct mqtt_link *link, int rc, const char *what,
+                          struct weir_error *err)
 {
     return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s: %s", what,
-                          rc == MOSQ_ERR_ERRNO ? strerror(errno) : mosquitto_strerror(rc));
+                          rc == MOSQ_ERR_ERRNO ? strerror(errno)
+                          : rc == MOSQ_ERR_TLS ? tls_words(link->logged)
+                                               : mosquitto_strerror(rc));
 }
 
 static weir_status configure(struct mqtt_link *link, struct mosquitto *client,
@@ -160,9 +195,10 @@ static weir_status configure(struct mqtt_link *link, struct mosquitto *client,
                                broker->ca_file == NULL ? SYSTEM_TRUSTS : NULL, NULL, NULL, NULL);
     }
     if (rc != 0) {
-        return refuse(rc, link->place.is_tls ? "user, or authorities to trust" : "user", err);
+        return refuse(link, rc, link->place.is_tls ? "user, or authorities to trust" : "user", err);
     }
     (void)mosquitto_threaded_set(client, true);
+    mosquitto_log_callback_set(client, on_log);
     mosquitto_connect_v5_callback_set(client, on_connect);
     mosquitto_publish_v5_callback_set(client, on_publish);
     mosquitto_message_v5_callback_set(client, on_message);
@@ -217,10 +253,11 @@ static weir_status reach(struct mqtt_link *link, struct weir_error *err)
 static weir_status use(struct mqtt_link *link, struct mosquitto *client, struct weir_error *err)
 {
     link->refusal = NULL;
+    link->logged[0] = '\0';
     int rc = mosquitto_connect_bind_v5(client, link->place.host, (int)link->place.port, KEEPALIVE_S,
                                        NULL, NULL);
     if (rc != 0) {
-        return refuse(rc, "connecting", err);
+        return refuse(link, rc, "connecting", err);
     }
     while (rc == 0 && !is_stopping(link)) {
         rc = mosquitto_loop(client, LOOP_MS, 1);
@@ -233,7 +270,7 @@ static weir_status use(struct mqtt_link *link, struct mosquitto *client, struct 
     if (rc != 0 && !was_connected && link->refusal != NULL) {
         return weir_error_set(err, WEIR_ERR_DENIED, "%s", link->refusal);
     }
-    return rc != 0 ? refuse(rc, "the connection", err) : WEIR_OK;
+    return rc != 0 ? refuse(link, rc, "the connection", err) : WEIR_OK;
 }
 
 /* A message of its own, and the end that is meant: the broker keeps its last will to itself. */
@@ -348,7 +385,7 @@ static weir_status publish_locked(struct mqtt_link *link, const struct mqtt_mess
     link->acked_reason = 0;
     send_to(link->client, message, &link->acked_mid, &rc);
     if (rc != 0) {
-        return refuse(rc, message->topic, err);
+        return refuse(link, rc, message->topic, err);
     }
     WEIR_TRY(wait_for_ack(link, link->client, timeout_ms, err));
     return message->needs_listener && link->acked_reason == MQTT_RC_NO_MATCHING_SUBSCRIBERS

@@ -38,10 +38,13 @@ class Doors(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         cls.addClassCleanup(shutil.rmtree, cls.folder, True)
-        cls.ports = {name: free_port() for name in ("broker", "frames", "hook")}
+        cls.ports = {name: free_port() for name in ("broker", "tls", "frames", "hook")}
+        cls.make_certificates()
         (cls.folder / "mosquitto.conf").write_text(
             f"listener {cls.ports['broker']} 127.0.0.1\nallow_anonymous true\npersistence true\nuser root\n"
-            f"password_file {cls.folder}/passwords\npersistence_location {cls.folder}/\n")
+            f"password_file {cls.folder}/passwords\npersistence_location {cls.folder}/\n"
+            f"listener {cls.ports['tls']} 127.0.0.1\ncafile {cls.folder}/ours.pem\ncertfile {cls.folder}/broker.pem\n"
+            f"keyfile {cls.folder}/broker.key\n")
         (cls.folder / "passwords").write_text("")
         subprocess.run([shutil.which("mosquitto_passwd"), "-b", cls.folder / "passwords", "weir", "one two"], check=True)
         cls.programs = {}
@@ -69,7 +72,10 @@ class Doors(unittest.TestCase):
                  "doors": [{"name": "door-1", "by": {"kind": "mqtt", "discovery": True, **broker}},
                            {"name": "gate", "by": {"kind": "webhook", "url": f"http://127.0.0.1:{cls.ports['hook']}/",
                                                    "secrets": ["secret=hook-key"]},
-                            "schedule": [{"people": ["p2"]}]}],
+                            "schedule": [{"people": ["p2"]}]},
+                           {"name": "vault", "by": cls.by_tls("localhost", "ours.pem")},
+                           {"name": "cellar", "by": cls.by_tls("localhost", "other.pem")},
+                           {"name": "attic", "by": cls.by_tls("127.0.0.1", "ours.pem")}],
                  "sinks": [{"kind": "mqtt", "topic": "site/{camera}", "last": True, **broker}],
                  "gallery": {"dataset": "faces", "false_accept_rate": 0.01, "default": "allow"}}],
             "links": [{"from": "training", "to": "look", "policy": "always-update"}]})
@@ -77,13 +83,34 @@ class Doors(unittest.TestCase):
         cls.frame = 0
         wait_until(lambda: cls.decide("nowhere", 1), 60, "a replica that decides")
 
+    @classmethod
+    def make_certificates(cls):
+        """An authority of ours that has signed the broker's, for the name localhost; and another, which has not."""
+        def openssl(*arguments):
+            subprocess.run(["openssl", *arguments], cwd=cls.folder, check=True, capture_output=True)
+        key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        for name in ("ours", "other"):
+            openssl("req", "-x509", *key, "-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+        (cls.folder / "names").write_text("subjectAltName=DNS:localhost")
+        openssl("req", *key, "-subj", "/CN=broker", "-keyout", "broker.key", "-out", "broker.csr")
+        openssl("x509", "-req", "-in", "broker.csr", "-CA", "ours.pem", "-CAkey", "ours.key", "-CAcreateserial", "-days", "2", "-extfile", "names",
+                "-out", "broker.pem")
+        cls.folder.chmod(0o755)
+        for authority in ("ours.pem", "other.pem"):
+            (cls.folder / authority).chmod(0o644)
+
+    @classmethod
+    def by_tls(cls, host, authority):
+        return {"kind": "mqtt", "url": f"mqtts://{host}:{cls.ports['tls']}", "ca_file": str(cls.folder / authority)}
+
     # ---- programs ---------------------------------------------------------------------------------------------------
 
     @classmethod
     def begin(cls, name):
         controller = [sys.executable, str(pathlib.Path(door_controller.__file__)), str(cls.folder / name)]
         (cls.folder / name).mkdir(exist_ok=True)
-        argv = {"broker": [BROKER, "-c", str(cls.folder / "mosquitto.conf")],
+        argv = {"vault": [*controller, "mqtt", str(cls.ports["broker"]), "weir/default/door/vault"],
+                "broker": [BROKER, "-c", str(cls.folder / "mosquitto.conf")],
                 "controller": [*controller, "mqtt", str(cls.ports["broker"]), TOPIC],
                 "hook": [*controller, "webhook", str(cls.ports["hook"]), SECRET]}[name]
         cls.programs[name] = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -226,10 +253,19 @@ class Doors(unittest.TestCase):
     def test_5_a_door_that_does_not_answer_is_told(self):
         self.end("controller")
         self.decide("door-1", 1)
-        wait_until(lambda: self.alerts("door_silent"), 15, "an alert")
+        silent = lambda: [one for one in self.alerts("door_silent") if "door-1" in one["message"]]  # noqa: E731
+        wait_until(silent, 15, "an alert")
         self.assertEqual(self.door()["contact"], "lost")
         self.begin("controller")
-        wait_until(lambda: not self.alerts("door_silent"), 15, "its end")
+        wait_until(lambda: not silent(), 15, "its end")
+
+    def test_5_a_broker_with_tls_is_trusted_by_its_own_authority_and_name_alone(self):
+        self.begin("vault")
+        wait_until(lambda: self.door("vault")["contact"] == "ok", 15, "contact over TLS")
+        self.opens(camera="vault", name="vault")
+        for door, said in (("cellar", "an authority that is not trusted"), ("attic", "its certificate is for another name")):
+            self.assertEqual(self.decide(door, 1)["verdict"], "grant")
+            wait_until(lambda door=door, said=said: said in (self.door(door).get("error") or ""), 15, f"why {door} is out of reach")
 
     def test_6_each_grant_has_one_order_though_the_replica_is_killed(self):
         granted = []
