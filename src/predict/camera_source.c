@@ -15,6 +15,8 @@
 #define RTSP_PORT   554
 #define HTTP_PORT   80
 #define RATE_WEIGHT 0.1
+#define FILE_MAX_US                                                                                \
+    ((int64_t)366 * 86400 * 1000000) /* weir-camera's word: a stranger's file is behind it */
 
 /** One camera of this replica. */
 struct eye {
@@ -73,6 +75,13 @@ static void note_rate(struct eye *eye, uint64_t now_ns)
     }
 }
 
+/* As if the camera had begun with the connection; however fast or slowly the file is played. */
+static int64_t taken_ms_of(const struct weir_video_taken *taken)
+{
+    int64_t media_us = WEIR_MAX(taken->frame->media_us, (int64_t)0);
+    return taken->connection + WEIR_MIN(media_us, FILE_MAX_US) / 1000;
+}
+
 static void on_frame(void *context, const struct weir_video_taken *taken)
 {
     struct eye *eye = context;
@@ -90,6 +99,7 @@ static void on_frame(void *context, const struct weir_video_taken *taken)
     frame->context = loan;
     frame->is_live = eye->is_live;
     frame->received_ns = from->received_ns;
+    frame->taken_ms = eye->is_live ? 0 : taken_ms_of(taken);
     frame->received_ms = weir_time_ms() - (int64_t)((now_ns - from->received_ns) / 1000000);
     if (intake_put(eye->source->config.intake, frame, eye->is_live ? 0 : -1) != WEIR_OK) {
         frame->is_dropped = true;

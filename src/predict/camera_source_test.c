@@ -50,6 +50,7 @@ static int be_camera(void)
         message.frame = (struct weir_video_frame){.seq = seq,
                                                   .width = WIDTH,
                                                   .height = HEIGHT,
+                                                  .media_us = 7000000 * seq,
                                                   .received_ns = UINT64_MAX,
                                                   .epoch = 1,
                                                   .condition = 1};
@@ -147,6 +148,7 @@ static struct frame *take(void)
 
 START_TEST(frames_that_wait_for_the_engine_come_all)
 {
+    int64_t begun_ms = 0;
     start(true);
     for (int64_t seq = 0; seq < N_FRAMES; seq++) {
         struct frame *frame = take();
@@ -158,6 +160,9 @@ START_TEST(frames_that_wait_for_the_engine_come_all)
             ck_assert_int_eq(frame->view.planes[0][i], seq);
         }
         ck_assert_int_gt(frame->received_ms, 0);
+        begun_ms = seq == 0 ? frame_taken_ms(frame) : begun_ms;
+        ck_assert_int_le(begun_ms, frame->received_ms);
+        ck_assert_int_eq(frame_taken_ms(frame), begun_ms + 7000 * seq);
         intake_done(intake, frame);
     }
     stop();
@@ -190,6 +195,7 @@ START_TEST(of_frames_that_nobody_takes_the_newest_stay)
         struct frame *frame = take();
         ck_assert_int_eq(seq_of(frame), seq);
         ck_assert_int_eq(frame->view.planes[0][5], seq);
+        ck_assert_int_eq(frame_taken_ms(frame), frame->received_ms);
         if (seq < N_FRAMES - 1) {
             intake_done(intake, frame);
         } /* the last one outlives its source */

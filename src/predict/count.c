@@ -33,7 +33,7 @@ struct place {
     struct weir_crossings *crossings;
     struct thing *things;
     size_t n_things, things_cap;
-    int64_t last_ms;  /**< When its camera's last frame came. */
+    int64_t last_ms;  /**< When its camera's last frame was taken. */
     uint64_t seen_ns; /**< When that was looked at. */
     /* Under the lock: */
     int64_t n, n_entered, n_left, n_right, n_left_over, n_long;
@@ -380,9 +380,9 @@ weir_status counts_step(struct counts *counts, const struct count_rules *rules,
         return WEIR_OK;
     }
     size_t n_seen = choose(place, rules, at, tracks, n, seen, all, &n_all);
-    step(counts, place, rules, at, at->frame->received_ms, seen, n_seen);
+    step(counts, place, rules, at, frame_taken_ms(at->frame), seen, n_seen);
     step_line(counts, place, at, all, n_all);
-    place->last_ms = at->frame->received_ms;
+    place->last_ms = frame_taken_ms(at->frame);
     place->seen_ns = weir_mono_ns();
     forget_things(place, tracks, n);
     return WEIR_OK;

@@ -54,6 +54,8 @@ struct frame {
     char *damage;        /**< Why there are no usable bytes, or NULL; the frame owns it. */
     int64_t received_ms; /**< Wall clock when the last byte was there. */
     uint64_t received_ns;
+    /** By this what moves is followed: of a file that is played fast, the file's clock. 0: as received_ms. */
+    int64_t taken_ms;
     /** The decision is durable: tell whoever waits. On the outbox's thread. */
     void (*on_durable)(void *context, const struct frame *frame);
     void *context;
@@ -63,6 +65,11 @@ struct frame {
     bool is_dropped;      /**< One did: release sees it. */
     struct frame *next;   /**< Intake's. */
 };
+
+static inline int64_t frame_taken_ms(const struct frame *frame)
+{
+    return frame->taken_ms != 0 ? frame->taken_ms : frame->received_ms;
+}
 
 /** Is this a usable camera name? */
 bool frame_camera_is_valid(const char *camera);

@@ -461,7 +461,7 @@ static void name_classes(struct stage_frame *at)
 weir_status passages_step(struct passages *passages, const struct passage_rules *rules,
                           struct stage_frame *at, struct weir_error *err)
 {
-    int64_t time_ms = at->frame->received_ms;
+    int64_t time_ms = frame_taken_ms(at->frame);
     struct camera *camera = find_camera(passages, at);
     size_t n = at->n_objects;
     name_classes(at);

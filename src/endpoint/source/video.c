@@ -23,7 +23,7 @@ static const struct weir_option options[] = {
      .fallback = "own",
      .words = WEIR_WORDS("own", "fast"),
      .doc = "own: as fast as it was taken, the newest frame wins; fast: as fast as frames are "
-            "decided, none is dropped"},
+            "decided, none is dropped, and what moves is followed by the file's own clock"},
     WEIR_OPT_JSON(weir_source_video, loop, "loop", BOOL, 0, NULL, 0, 0, "Begin again at the end"),
 };
 
