@@ -7,6 +7,7 @@ the documents. Exits with 0, or with 1 after one line for each thing that is mis
 "<!-- generated: NAME -->" and "<!-- end of generated part -->" (in a page of the manual: "; generated:
 NAME" and "; end of generated part").
 """
+import functools
 import json
 import pathlib
 import re
@@ -244,12 +245,23 @@ def shared_options(row):
     return [inner for one in rows for inner in shared_options(one)]
 
 
+def with_constants(text):
+    """The text with constants of texts written out: "in " WEIR_DOOR_PROGRAMS "…"."""
+    return re.sub(r"\bWEIR_[A-Z_]+\b", lambda match: text_constants().get(match[0], match[0]), text)
+
+
+@functools.cache
+def text_constants():
+    return {name: value for _, source in sources("src", "**/*.h")
+            for name, value in re.findall(r'^#define (WEIR_[A-Z_]+)\s+("(?:\\.|[^"\\])*")$', source, re.M)}
+
+
 def load_kinds():
     """Noun → (name, explanation, rows of its options, and of what its items are if it has any) of each kind, in the registry's order."""
     kinds = {}
     for noun, (registry, pattern) in KINDS.items():
         for kind in re.findall(r"^WEIR_KIND(?:_WITH)?\((?:\w+, )?(\w+)\)$", read(registry), re.M):
-            text = without_comments(read(pattern.format(kind)))
+            text = with_constants(without_comments(read(pattern.format(kind))))
             body = braces_after(text, re.search(r"struct weir_kind (?!item\b)\w+\s*=", text).start())
             item = re.search(r"struct weir_kind item\s*=", text)
             item_table = item and re.search(r"WEIR_KIND_OPTIONS\(\w+, (\w+)\)", braces_after(text, item.start()))[1]
