@@ -8,8 +8,8 @@
  *     passages_close(passages)
  *
  * A passage is decided as soon as its frames name somebody for sure (vision/evidence.h), else when it is over: when nobody was seen for
- * gone_ms, in the time that counts (vision/tracker.h). A doubtful track that names nobody for sure belongs to the passage in whose place
- * it was, and is not decided. Time goes on by the clock for a camera that has fallen silent (none of its frames waits in the intake), at each step of another camera, and at each passages_wait. It outlives
+ * gone_ms, in the time that counts (vision/tracker.h). A doubtful track that names nobody for sure is not decided: it
+ * is a part of the passage that was expected where it was. Time goes on by the clock for a camera that has fallen silent (none of its frames waits in the intake), at each step of another camera, and at each passages_wait. It outlives
  * a change of the serving: names are kept as text, and embeddings of the model before are forgotten.
  *
  * A person is in a camera's picture once. A person is decided there, and a frame of another track names the same person within

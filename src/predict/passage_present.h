@@ -19,8 +19,8 @@ void present_close(struct present *present); /**< NULL is accepted. */
 
 struct present_frame {
     int64_t time_ms, gone_ms;
-    int64_t
-        blind_ms; /**< What does not count of the time since the camera's last frame (vision/tracker.h). */
+    /** The time since the camera's last frame, as far as it does not count (vision/tracker.h). */
+    int64_t blind_ms;
 };
 
 /** A camera has a frame: persons who are gone are forgotten; those that the file named were seen now. */

@@ -511,7 +511,7 @@ static const struct slot *find_live(const struct weir_tracker *tracker, uint64_t
     return NULL;
 }
 
-/* Was the track in whose place this one began seen in this frame: beside it, or instead of it? */
+/* The track that was expected where this one began is seen in this frame: beside this one, or instead of it? */
 static void tell_apart(const struct weir_tracker *tracker, struct slot *slot)
 {
     const struct slot *expected = find_live(tracker, slot->place_of);

@@ -23,8 +23,7 @@
 #define WEIR_TRACKS_MAX 256 /**< Followed at once; of more detections the best are. */
 
 struct weir_tracker_options {
-    int64_t
-        gone_ms; /**< A track that is not seen for so long, in the time that counts, has ended. 2,000. */
+    int64_t gone_ms;     /**< A track ends when it is not seen for so long that counts. 2,000. */
     int64_t interval_ms; /**< The time that gates are stated for. 100. */
     float gate;          /**< Widths that a new track may move in an interval. 1.6. */
     /** Widths that a track with three sightings may be off its expected place after an interval; half of it more with each further

@@ -43,7 +43,7 @@ static weir_status check_path(void *context, const char *place, const char *path
     return WEIR_OK;
 }
 
-/** Of a camera: no password among its parameters, and no mark that a template has left open. */
+/** A camera's: no password among its parameters, and no mark that a template has left open. */
 static weir_status check_address(const char *address, struct weir_error *err)
 {
     size_t mark_len;
@@ -57,7 +57,7 @@ static weir_status check_address(const char *address, struct weir_error *err)
                                 address, (int)mark_len, mark);
 }
 
-/** Whatever a kind of source calls the address of a camera. */
+/** Whatever a kind of source calls its address. */
 static weir_status check_cameras(const json_t *source, const char *place, struct weir_error *err)
 {
     const json_t *camera, *option;
