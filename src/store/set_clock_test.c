@@ -48,6 +48,7 @@ static const char *const stay[] = {
     "escalate_ms",
     "action_interval_ms",
     "idle_after_ms",
+    "keep_pictures_ms",
     "time_limit_ms",
     "min_run_ms",
     "fence_ms",
