@@ -268,6 +268,7 @@ START_TEST(a_kind_is_explained_by_its_noun_or_alone_if_only_one_has_the_name)
     EXPECT_EXIT(0, "explain", "job-kind", "mpi");
     EXPECT_OUT("argv");
     EXPECT_REFUSED(4, "`weir explain job-kind` lists them", "explain", "job-kind", "frob");
+    EXPECT_REFUSED(2, "there is no noun \"frob-kind\"", "explain", "frob-kind", "frob");
     EXPECT_EXIT(0, "explain", "mpi");
     EXPECT_OUT("argv");
     /* A policy and a trigger. */

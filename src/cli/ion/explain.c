@@ -207,24 +207,25 @@ static void find_kinds(const json_t *all, const char *noun, const char *name, js
     }
 }
 
-static weir_status no_kind(const char *noun, const char *name, struct weir_error *err)
+static weir_status no_kind(const json_t *all, const char *noun, const char *name,
+                           struct weir_error *err)
 {
-    return name == NULL ? cli_noun_unknown(noun, err)
-                        : weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                         "there is no %.40s \"%.40s\"; `weir explain "
-                                         "%.40s` lists them",
-                                         noun, name, noun);
+    WEIR_AUTO(weir_json_auto_free) json_t *others = json_array();
+    find_kinds(all, noun, NULL, others);
+    return json_array_size(others) == 0
+               ? cli_noun_unknown(noun, err)
+               : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                "there is no %.40s \"%.40s\"; `weir explain "
+                                "%.40s` lists them",
+                                noun, name, noun);
 }
 
 /* What of a noun's kinds is asked for, or what of several things with one name is meant. */
-static weir_status print_kinds(struct cli_call *call, const char *noun, const char *name,
-                               json_t *found, struct weir_error *err)
+static weir_status print_kinds(struct cli_call *call, const char *name, json_t *found,
+                               struct weir_error *err)
 {
     size_t n = json_array_size(found);
     const json_t *first = json_array_get(found, 0);
-    if (n == 0) {
-        return no_kind(noun, name, err);
-    }
     if (n == 1 && name != NULL) {
         print_kind(call, first);
         return WEIR_OK;
@@ -253,8 +254,8 @@ static weir_status explain_kinds(struct cli_call *call, const char *noun, const 
     if (is_bare) {
         find_kinds(all, NULL, noun, found);
     }
-    bool is_known = json_array_size(found) > 0;
-    return print_kinds(call, noun, is_bare && is_known ? noun : name, found, err);
+    return json_array_size(found) == 0 ? no_kind(all, noun, name, err)
+                                       : print_kinds(call, is_bare ? noun : name, found, err);
 }
 
 /* Is it one of those of which there are kinds, as the usage lists them? */
