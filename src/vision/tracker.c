@@ -39,7 +39,7 @@ struct slot {
     int64_t seen_ms;   /* By the tracker's own clock. */
     int64_t blind_ms;  /* What does not count since then, up to the last frame. */
     uint64_t place_of; /* The track that was expected where it began; 0: none. */
-    bool is_apart;     /* A frame has shown both. */
+    bool is_apart;     /* A frame has shown both, or many have shown this one. */
     uint32_t n_mean;   /* Embeddings in the mean. */
     bool is_followed;  /* It has its sighting of this frame. */
     bool is_doubted;   /* The last sighting in its place looked like another: `doubt`. */
@@ -511,14 +511,15 @@ static const struct slot *find_live(const struct weir_tracker *tracker, uint64_t
     return NULL;
 }
 
-/* The track that was expected where this one began is seen in this frame: beside this one, or instead of it? */
+/* A frame that shows the expected track, and this one too, tells them apart. So do many sightings: somebody who walks behind another is
+ * never seen beside them. */
 static void tell_apart(const struct weir_tracker *tracker, struct slot *slot)
 {
     const struct slot *expected = find_live(tracker, slot->place_of);
-    if (expected != NULL && expected->is_followed) {
-        slot->is_apart = slot->is_apart || slot->is_followed;
-        slot->track.is_doubtful = !slot->is_apart;
-    }
+    bool is_back = expected != NULL && expected->is_followed;
+    slot->is_apart = slot->is_apart || (is_back && slot->is_followed) ||
+                     slot->track.n_sightings > WEIR_TRACK_DOUBTFUL_MAX;
+    slot->track.is_doubtful = !slot->is_apart && (slot->track.is_doubtful || is_back);
 }
 
 void weir_tracker_step(struct weir_tracker *tracker, int64_t time_ms,

@@ -21,6 +21,8 @@
 #include "vision/detection.h"
 
 #define WEIR_TRACKS_MAX 256 /**< Followed at once; of more detections the best are. */
+#define WEIR_TRACK_DOUBTFUL_MAX                                                                    \
+    4 /**< A track with more sightings is not doubtful: it is somebody. */
 
 struct weir_tracker_options {
     int64_t gone_ms;     /**< A track ends when it is not seen for so long that counts. 2,000. */
@@ -49,8 +51,8 @@ struct weir_track {
     uint32_t n_sightings;
     struct weir_detection last;
     float vx, vy; /**< Pixels a second. */
-    /** It began where another track was expected, which has come back since, and no frame has shown both: it is frames of that one that
-     *  looked otherwise. */
+    /** It began where another track was expected, which has come back since, it has few sightings, and no frame has shown both: it is
+     *  frames of that one that looked otherwise. */
     bool is_doubtful;
     void *of_user; /**< NULL at first; the user's. */
 };

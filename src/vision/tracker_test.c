@@ -382,6 +382,41 @@ START_TEST(frames_in_which_a_track_looked_otherwise_are_no_one_else)
 
 END_TEST
 
+/* One is seen in another's place, now the one and now the other, never both. Beside it a plain count: the first sighting is not yet a
+ * track's. */
+START_TEST(who_is_seen_often_enough_behind_another_is_somebody)
+{
+    struct weir_rng rng;
+    weir_rng_init(&rng, SEED, 8);
+    for (int k = 0; k < 500; k++) {
+        struct weir_tracker *tracker = make_tracker(&weir_tracker_usual, 2);
+        int64_t time_ms = 0;
+        uint64_t n_behind = 0;
+        for (int i = 0; i < 5; i++, time_ms += 100) {
+            (void)step_one(tracker, time_ms, sighting_at(100, 0.9F, ada));
+        }
+        for (int round = 0; round < 3; round++, time_ms += 100) {
+            const struct weir_track *behind = NULL;
+            struct weir_track *const *live;
+            uint64_t n = 2 + weir_rng_below(&rng, 4);
+            for (uint64_t i = 0; i < n; i++, time_ms += 100) {
+                uint64_t id = step_one(tracker, time_ms, sighting_at(100, 0.9F, bob));
+                n_behind += id == 2;
+            }
+            ck_assert_uint_eq(step_one(tracker, time_ms, sighting_at(100, 0.9F, ada)), 1);
+            size_t n_live = weir_tracker_tracks(tracker, &live);
+            behind = n_live == 2 ? live[1] : NULL;
+            ck_assert_msg(behind != NULL && behind->n_sightings == n_behind &&
+                              behind->is_doubtful == (n_behind <= WEIR_TRACK_DOUBTFUL_MAX),
+                          "seed %d, run %d, round %d: %zu tracks, %" PRIu64 " sightings", SEED, k,
+                          round, n_live, n_behind);
+        }
+        weir_tracker_destroy(tracker);
+    }
+}
+
+END_TEST
+
 START_TEST(tracks_end_when_time_has_passed_whatever_the_clock_says)
 {
     struct weir_tracker *tracker = make_tracker(&weir_tracker_usual, 0);
@@ -530,6 +565,7 @@ WEIR_TEST_MAIN("tracker", people_who_do_not_cross_have_one_track_each,
                a_low_score_goes_on_with_a_track_and_begins_none,
                what_was_not_looked_at_is_no_sign_that_somebody_left,
                frames_in_which_a_track_looked_otherwise_are_no_one_else,
+               who_is_seen_often_enough_behind_another_is_somebody,
                tracks_end_when_time_has_passed_whatever_the_clock_says,
                time_goes_on_from_where_a_clock_was_set_back_to,
                what_is_followed_is_bounded_and_the_best_come_first,
