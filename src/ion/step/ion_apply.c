@@ -132,12 +132,11 @@ static void apply_job(struct ion_step *step, struct weir_ion_pipeline *pipeline,
     }
 }
 
-/** The version that the document's detector names; that of another model, or of another alias, is forgotten. */
-static void apply_detector(struct ion_step *step, struct weir_ion_pipeline *pipeline,
-                           const struct weir_ion_doc_pipeline *old,
-                           const struct weir_ion_doc_pipeline *doc)
+/** What another model's name, or another alias, had named. Before anything starts that needs a detector. */
+static void forget_detector(struct weir_ion_pipeline *pipeline,
+                            const struct weir_ion_doc_pipeline *old,
+                            const struct weir_ion_doc_pipeline *doc)
 {
-    const struct weir_ion_event *event = step->event;
     if (old == NULL || !is_same_text(old->detector, doc->detector) ||
         !is_same_text(old->detector_alias, doc->detector_alias) ||
         old->detector_version != doc->detector_version) {
@@ -146,6 +145,12 @@ static void apply_detector(struct ion_step *step, struct weir_ion_pipeline *pipe
             pipeline->state_reason = NULL; /* It may have been the other that was missing. */
         }
     }
+}
+
+/** The version that the document's detector names. */
+static void apply_detector(struct ion_step *step, struct weir_ion_pipeline *pipeline)
+{
+    const struct weir_ion_event *event = step->event;
     for (size_t i = 0; i < event->n_detectors; i++) {
         if (strcmp(event->detectors[i].pipeline, pipeline->name) == 0) {
             step_see_detector(step, pipeline, &event->detectors[i].model);
@@ -173,7 +178,7 @@ static void apply_prediction(struct ion_step *step, struct weir_ion_pipeline *pi
         service->impostors.version = 0;
     }
     service->keep_pictures_ms = doc->keep_pictures_ms;
-    apply_detector(step, pipeline, old, doc); /* First: those below deploy. */
+    apply_detector(step, pipeline); /* First: those below deploy. */
     if (dataset != NULL) {
         step_see_gallery(step, pipeline, dataset);
     }
@@ -258,7 +263,12 @@ void step_on_applied(struct ion_step *step)
     remove_missing(step);
     bool are_new[WEIR_ION_PIPELINES_MAX];
     for (size_t i = 0; i < state->doc.n_pipelines; i++) {
-        (void)ensure_pipeline(step, &state->doc.pipelines[i], &are_new[i]);
+        const struct weir_ion_doc_pipeline *doc = &state->doc.pipelines[i];
+        struct weir_ion_pipeline *pipeline = ensure_pipeline(step, doc, &are_new[i]);
+        if (doc->type == WEIR_PIPELINE_PREDICTION) {
+            forget_detector(pipeline,
+                            are_new[i] ? NULL : weir_ion_doc_pipeline(&old_doc, doc->name), doc);
+        }
     }
     step_arm_triggers(step);
     for (size_t i = 0; i < state->doc.n_pipelines; i++) {

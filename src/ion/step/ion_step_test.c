@@ -499,6 +499,29 @@ START_TEST(a_training_starts_at_once_with_a_detector_that_is_there)
 
 END_TEST
 
+/* The training stands before the pipeline that it is cut as, and its data comes with the document. */
+START_TEST(a_training_does_not_start_with_what_another_alias_named)
+{
+    static const char cut[] = ", cut_as: p, triggers: {new_data: true}";
+    struct weir_ion_dataset faces = {
+        .name = (char *)"faces", .version = 2, .path = (char *)"/d/faces", .digest = (char *)"d"};
+    for (int i = 0; i < 2; i++) { /* Applied over the other, and once that was deleted. */
+        must(applied_of("faces@best", 4, cut));
+        if (i == 1) {
+            must((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED, .actor = "ann"});
+        }
+        struct weir_ion_event event = applied_of(i == 0 ? "faces@new" : "faces@best", 0, cut);
+        event.datasets = &faces;
+        event.n_datasets = 1;
+        must(event);
+        ck_assert_int_eq(pipeline_of(&state, "t")->runs.training, 0);
+        ck_assert_ptr_nonnull(pipeline_of(&state, "t")->runs.pending_cause);
+        must((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED, .actor = "ann"});
+    }
+}
+
+END_TEST
+
 START_TEST(a_detector_that_is_the_model_is_served_as_both)
 {
     char *text;
@@ -760,6 +783,7 @@ WEIR_TEST_MAIN_WITH(
     a_detector_is_served_as_its_name_says_and_moves_with_it,
     a_training_that_a_detector_cuts_waits_for_its_first_version,
     a_training_starts_at_once_with_a_detector_that_is_there,
+    a_training_does_not_start_with_what_another_alias_named,
     a_detector_that_is_the_model_is_served_as_both,
     a_new_version_of_the_impostors_is_a_new_deployment,
     replicas_start_anew_when_their_number_changes, replicas_start_anew_when_their_gpus_change,
