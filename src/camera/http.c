@@ -32,7 +32,7 @@ void camera_http_begin(struct camera_http *http, int fd)
     http->is_asked = http->is_answered = http->is_last = http->is_chunked = false;
     http->is_to_end = false;
     http->boundary[0] = '\0';
-    http->n_used = 0;
+    http->n_used = http->n_searched = 0;
 }
 
 /* ---- the connection -------------------------------------------------------------------------- */
@@ -256,14 +256,14 @@ static weir_status take_answer(struct camera_http *http, struct weir_error *err)
 static const char *find_boundary(struct camera_http *http)
 {
     const char *data = http->in.data, *name = http->boundary + 2;
-    size_t n = http->in.len, n_name = strlen(name), at = 0;
-    const char *found = n > 0 ? memmem(data, n, http->boundary, n_name + 2) : NULL;
+    size_t n = http->in.len, n_boundary = strlen(http->boundary), at = 0;
+    const char *found = n > 0 ? memmem(data, n, http->boundary, n_boundary) : NULL;
     while (at < n && (data[at] == '\r' || data[at] == '\n')) {
         at++;
     }
-    if (found == NULL && http->boundary[0] == '-' && n - at >= n_name &&
-        memcmp(data + at, name, n_name) == 0) {
-        memmove(http->boundary, name, n_name + 1);
+    if (found == NULL && n_boundary > 2 && strncmp(http->boundary, "--", 2) == 0 &&
+        n - at >= n_boundary - 2 && memcmp(data + at, name, n_boundary - 2) == 0) {
+        memmove(http->boundary, name, n_boundary - 1);
         found = data + at;
     }
     return found;
@@ -276,19 +276,24 @@ static bool is_whole_jpeg(const uint8_t *bytes, size_t n)
     while (n > 0 && (bytes[n - 1] == '\n' || bytes[n - 1] == '\r')) {
         n--;
     }
+    if (n < 2 || bytes[n - 2] != 0xff || bytes[n - 1] != JPEG_END) {
+        return false;
+    }
     while (at + 4 <= n && bytes[at] == 0xff && bytes[at + 1] != JPEG_SCAN) {
         at += 2 + (size_t)(bytes[at + 2] << 8 | bytes[at + 3]);
     }
-    return at + 4 <= n && bytes[at] == 0xff && bytes[n - 2] == 0xff && bytes[n - 1] == JPEG_END;
+    return at + 4 <= n && bytes[at] == 0xff;
 }
 
-/* How long a part without a length is. @return -1: its end has not come. */
-static int64_t find_end(const struct camera_http *http, size_t at)
+/* How long a part without a length is. What was searched before is not again. @return -1: its end has not come. */
+static int64_t find_end(struct camera_http *http, size_t at)
 {
     const char *begin = http->in.data + at;
-    size_t n = http->in.len - at;
-    const char *end = n > 0 ? memmem(begin, n, http->boundary, strlen(http->boundary)) : NULL;
+    size_t n = http->in.len - at, from = WEIR_MIN(http->n_searched, n);
+    size_t n_boundary = strlen(http->boundary);
+    const char *end = n > from ? memmem(begin + from, n - from, http->boundary, n_boundary) : NULL;
     bool is_whole = end == NULL && is_whole_jpeg((const uint8_t *)begin, n);
+    http->n_searched = end == NULL && !is_whole && n > n_boundary ? n - n_boundary : 0;
     return end != NULL ? end - begin : is_whole ? (int64_t)n : -1;
 }
 

@@ -23,7 +23,8 @@ struct camera_http {
     char boundary[80];           /**< "--…" of a stream; "": a single picture. */
     bool is_chunked, is_asked, is_answered, is_last, /**< The connection ends with the picture. */
         is_to_end;                                   /**< And the picture with the connection. */
-    size_t n_used; /**< Bytes of `in` that the last picture has. */
+    size_t n_used;     /**< Bytes of `in` that the last picture has. */
+    size_t n_searched; /**< Of a part without a length: its first bytes, in which its end is not. */
 };
 
 void camera_http_init(struct camera_http *http, const char *host, const char *path,

@@ -78,6 +78,12 @@ static const struct {
     {OK "Content-Type: multipart/x-mixed-replace; boundary=frame\r\n\r\n"
         "\r\nframe\r\nContent-Length: 5\r\n\r\nfirst\r\nframe\r\n\r\nother\r\nframe\r\n",
      "first|other\r\n|", "ended the connection", WEIR_ERR_PEER},
+    {OK "Content-Type: multipart/x-mixed-replace; boundary=f\r\n\r\n"
+        "f\r\nContent-Length: 5\r\n\r\nhello\r\nf\r\nContent-Length: 5\r\n\r\nagain\r\n",
+     "hello|again|", "ended the connection", WEIR_ERR_PEER},
+    {OK "Content-Type: multipart/x-mixed-replace; boundary=--\r\n\r\n"
+        "?\r\n--\r\nContent-Length: 5\r\n\r\nfirst\r\n",
+     "first|", "ended the connection", WEIR_ERR_PEER},
     {STREAM
      "--frame\nContent-Type: image/jpeg\nContent-Length: 5\n\nfirst\n--frame\n\nother\n--frame\n",
      "first|other\n|", "ended the connection", WEIR_ERR_PEER},
