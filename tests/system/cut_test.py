@@ -94,6 +94,12 @@ class Cut(unittest.TestCase):
         self.assertIn("cut=15 whole=3", log)
         self.assertIn("a/2.pgm", log)
 
+        # The alias goes, and the pipeline still finds with what it named: so is cut.
+        self.server.request("DELETE", "/api/v1/models/squares/aliases/best?force=1")
+        self.server.weir("trigger", "site", "training")
+        wait_until(lambda: self.versions()[1:], 120, "a second version")
+        self.assertEqual(self.server.get("/models/site.training/versions/2")["parameters"]["cut"]["detector"], "squares/1")
+
 
 if __name__ == "__main__":
     main()

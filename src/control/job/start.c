@@ -10,6 +10,7 @@
 #include "store/stmt.h"
 #include "store/table.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define LEFT_MAX 8 /* as predict/spec.h has it */
@@ -232,6 +233,18 @@ static weir_status start_program(struct control *control, struct weir_txn *txn,
     return make_run_job(control, txn, of, wanted, program_spec(of->doc), NULL, err);
 }
 
+/* The version that the pipeline finds with, whatever the document's name for it means by now. */
+static void pin_detector(const struct run_of *of, json_t *spec)
+{
+    const struct weir_ion_pipeline *cuts = weir_ion_pipeline_of(of->state, of->doc->cut_as);
+    const struct weir_ion_service *service = cuts != NULL ? weir_ion_service_of(cuts) : NULL;
+    if (service != NULL && service->detector.version != 0) {
+        json_object_set_new(
+            spec, "detector",
+            json_sprintf("%s/%" PRId64, service->detector.model, service->detector.version));
+    }
+}
+
 static weir_status start_training(struct control *control, struct weir_txn *txn,
                                   const struct run_of *of, struct weir_error *err)
 {
@@ -239,6 +252,7 @@ static weir_status start_training(struct control *control, struct weir_txn *txn,
         return start_program(control, txn, of, err);
     }
     json_t *spec = control_training_spec(of->doc);
+    pin_detector(of, spec);
     json_object_set_new(spec, "model_name", json_string(of->doc->registers));
     return make_run_job(control, txn, of, (struct control_job){.kind = WEIR_ION_TRAIN}, spec, NULL,
                         err);
