@@ -100,6 +100,28 @@ class Cut(unittest.TestCase):
         wait_until(lambda: self.versions()[1:], 120, "a second version")
         self.assertEqual(self.server.get("/models/site.training/versions/2")["parameters"]["cut"]["detector"], "squares/1")
 
+    def test_it_is_cut_by_no_model_that_its_sender_may_not_read(self):
+        """By hand all names are looked up where jobs may be submitted; an ION starts its own, where its sender may read."""
+        file = self.server.root / "hidden.onnx"
+        file.write_bytes(squares())
+        self.server.weir("model", "push", "hidden", str(file))
+        self.server.post("/projects", {"name": "guests"})
+        self.server.post("/users", {"name": "eve", "kind": "person", "role": "member"})
+        self.server.post("/roles", {"name": "maker", "rights": ["submit jobs", "apply ions", "register models"]})
+        self.server.post("/roles", {"name": "reader", "rights": ["read datasets"]})
+        for project, role in (("guests", "maker"), ("default", "reader")):
+            self.server.request("PUT", f"/api/v1/projects/{project}/members/user/eve", {"role": role})
+        self.server.post("/datasets", {"name": "theirs", "project": "guests"})
+        self.server.request("PUT", "/api/v1/datasets/theirs/files/a/1.pgm", photo(random.Random(2), True))
+        self.server.post("/datasets/theirs/versions")
+        eve = self.server.post("/tokens", {"user": "eve", "name": "t", "role": "member"})["secret"]
+        document = {"kind": "ion", "name": "own", "project": "guests", "pipelines": [
+            {"name": "t", "type": "training", "dataset": "theirs", "model": "face-embed", "parameters": {"detector": "hidden"}}]}
+        self.server.request("POST", "/api/v1/ions", document, token=eve)
+        self.server.weir("trigger", "own", "t")
+        failure = wait_until(lambda: [event for event in self.server.get("/events")["items"] if event["kind"] == "training_failed"], 60, "a failure")
+        self.assertIn('$.spec.detector: there is no model "hidden"', failure[0]["message"])
+
 
 if __name__ == "__main__":
     main()

@@ -242,11 +242,10 @@ static weir_status make(struct making *making, struct weir_error *err)
     return write_job(making, err);
 }
 
-/* The projects in which who stands behind the job may read datasets, and its own. */
-static weir_status find_scope(const struct making *making, struct weir_row_scope *out,
-                              struct weir_error *err)
+/* The projects in which who stands behind the job has one of the rights, and its own. */
+static weir_status find_scope(const struct making *making, weir_rights reads,
+                              struct weir_row_scope *out, struct weir_error *err)
 {
-    const weir_rights reads = WEIR_RIGHTS_OF(WEIR_RIGHT_DATASETS_READ);
     const struct weir_job *job = &making->job;
     const struct control_sender_of of = {job->id, job->kind, job->ion, job->created_by,
                                          job->limited_to};
@@ -274,11 +273,13 @@ static weir_status make_in(struct weir_txn *txn, void *context, struct weir_erro
 /* Names are looked up among what the caller may see. What an ION or a sweep starts has no caller. */
 static weir_status make_scoped(struct making *making, struct weir_error *err)
 {
-    struct weir_row_scope own;
+    struct weir_row_scope own, models;
     if (weir_txn_scope(making->txn) != NULL) {
         return make(making, err);
     }
-    WEIR_TRY(find_scope(making, &own, err));
+    WEIR_TRY(find_scope(making, WEIR_RIGHTS_OF(WEIR_RIGHT_DATASETS_READ), &own, err));
+    WEIR_TRY(find_scope(making, WEIR_RIGHTS_OF(WEIR_RIGHT_MODELS_READ), &models, err));
+    making->names.models = &models;
     return weir_txn_as(making->txn, &own, make_in, making, err);
 }
 

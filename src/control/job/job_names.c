@@ -9,6 +9,7 @@
 #include "endpoint/stage/detect.h"
 #include "framework/framework.h"
 #include "framework/model_names.h"
+#include "store/row_scope.h"
 #include "store/table.h"
 #include "track/registry.h"
 
@@ -220,26 +221,33 @@ static weir_status read_named(const struct reading *reading, struct weir_error *
 
 /* ---- detectors ----------------------------------------------------------------------------------- */
 
+/* A detector, while it is looked up among the models that may be read. */
+struct detector {
+    struct weir_arena *arena;
+    const char *text;
+    struct weir_model_version *out;
+};
+
 /* The version that "NAME", "NAME@ALIAS" or "NAME/VERSION" names now. */
-static weir_status find_detector(const struct reading *reading, const char *text,
-                                 struct weir_model_version *out, struct weir_error *err)
+static weir_status find_detector(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     static const char place[] = "$.spec.detector";
-    struct weir_arena *arena = reading->control->arena;
+    const struct detector *detector = context;
+    struct weir_arena *arena = detector->arena;
+    struct weir_model_version *out = detector->out;
     struct weir_detector_name name;
     struct weir_model model;
     struct weir_share_model versions;
     struct weir_error missing;
-    WEIR_TRY(weir_detector_name_parse(text, place, arena, &name, err));
-    if (control_share_model(reading->txn, name.name, arena, &model, &versions, err) != WEIR_OK) {
+    WEIR_TRY(weir_detector_name_parse(detector->text, place, arena, &name, err));
+    if (control_share_model(txn, name.name, arena, &model, &versions, err) != WEIR_OK) {
         return weir_error_prefix(err, "%s: ", place);
     }
     if (name.alias != NULL) {
         WEIR_TRY(weir_share_version_read(&versions, name.alias, strlen(name.alias), place,
                                          &name.version, err));
     }
-    if (weir_model_version_get(reading->txn, name.name, name.version, arena, out, &missing) !=
-        WEIR_OK) {
+    if (weir_model_version_get(txn, name.name, name.version, arena, out, &missing) != WEIR_OK) {
         return name.version != 0
                    ? weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s: %s", place, missing.message)
                    : weir_error_set(err, WEIR_ERR_INVALID,
@@ -284,7 +292,10 @@ static weir_status resolve_detector(const struct reading *reading, json_t *param
     if (text == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(find_detector(reading, text, &version, err));
+    struct detector detector = {reading->control->arena, text, &version};
+    WEIR_TRY(weir_txn_as(reading->txn,
+                         out->models != NULL ? out->models : weir_txn_scope(reading->txn),
+                         find_detector, &detector, err));
     out->pinned = json_pack("{s:s}", "detector_blob", version.blob);
     if (version.signature != NULL) {
         WEIR_TRY(pin_signature(reading, version.signature, err));
@@ -379,7 +390,8 @@ weir_status job_names_read(struct control *control, struct weir_txn *txn,
 {
     const struct weir_job_ops *ops = weir_job_ops_of(job->kind);
     const struct reading reading = {control, txn, wanted, job, spec, out};
-    *out = (struct job_names){.datasets = json_incref((json_t *)wanted->datasets),
+    *out = (struct job_names){.models = out->models,
+                              .datasets = json_incref((json_t *)wanted->datasets),
                               .pinned = json_incref((json_t *)wanted->pinned)};
     WEIR_TRY(control_code_bring(control, txn, job->project, spec, err));
     if (ops->is_training) {

@@ -11,7 +11,8 @@
 
 /** What was found; to be ended by job_names_fini. Text lies in control's arena. */
 struct job_names {
-    const char *run; /**< Identifier of the job's run; NULL: it has none. */
+    const struct weir_row_scope *models; /**< In: where models are looked up; NULL: as all else. */
+    const char *run;                     /**< Identifier of the job's run; NULL: it has none. */
     const char *dataset;
     int64_t dataset_version;
     char *parameters;                    /**< The run's. */
