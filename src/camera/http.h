@@ -24,7 +24,7 @@ struct camera_http {
     bool is_chunked, is_asked, is_answered, is_last, /**< The connection ends with the picture. */
         is_to_end;                                   /**< And the picture with the connection. */
     size_t n_used;     /**< Bytes of `in` that the last picture has. */
-    size_t n_searched; /**< Of a part without a length: its first bytes, in which its end is not. */
+    size_t n_searched; /**< A part without a length has no end in its first n_searched bytes. */
 };
 
 void camera_http_init(struct camera_http *http, const char *host, const char *path,

@@ -51,7 +51,7 @@ struct weir_track {
     uint32_t n_sightings;
     struct weir_detection last;
     float vx, vy; /**< Pixels a second. */
-    /** It began where another track was expected, which has come back since, it has few sightings, and no frame has shown both: it is
+    /** It began where another track was expected, which has come back since. It has few sightings, and no frame has shown both: it is
      *  frames of that one that looked otherwise. */
     bool is_doubtful;
     void *of_user; /**< NULL at first; the user's. */

@@ -132,7 +132,7 @@ static void apply_job(struct ion_step *step, struct weir_ion_pipeline *pipeline,
     }
 }
 
-/** What another model's name, or another alias, had named. Before anything starts that needs a detector. */
+/** The version that another name had goes, before anything starts that needs a detector. */
 static void forget_detector(struct weir_ion_pipeline *pipeline,
                             const struct weir_ion_doc_pipeline *old,
                             const struct weir_ion_doc_pipeline *doc)
