@@ -9,6 +9,7 @@
 
 #define HEAD_MAX   ((size_t)16 << 10)
 #define READ_BYTES ((size_t)64 << 10)
+#define OTHERS_MAX 1000 /* parts without a picture among them */
 #define JPEG_SCAN  0xda
 #define JPEG_END   0xd9
 
@@ -32,7 +33,7 @@ void camera_http_begin(struct camera_http *http, int fd)
     http->is_asked = http->is_answered = http->is_last = http->is_chunked = false;
     http->is_to_end = false;
     http->boundary[0] = '\0';
-    http->n_used = http->n_searched = 0;
+    http->n_used = http->n_searched = http->n_others = 0;
 }
 
 /* ---- the connection -------------------------------------------------------------------------- */
@@ -319,9 +320,16 @@ static weir_status take_part(struct camera_http *http, const uint8_t **out, size
         return WEIR_ERR_TIMEOUT;
     }
     if (header(head, "Content-Type", &value) && !is_picture(value)) {
+        weir_status status =
+            ++http->n_others < OTHERS_MAX
+                ? WEIR_OK
+                : weir_error_set(err, WEIR_ERR_CORRUPT,
+                                 "its stream has parts of %.*s, and no picture among them",
+                                 (int)WEIR_MIN(value.n, 40), value.at);
         weir_buf_consume(&http->in, at + (size_t)n);
-        return WEIR_OK; /* and no picture: what else cameras send between them is passed over */
+        return status; /* and no picture: what else cameras send between them is passed over */
     }
+    http->n_others = 0;
     *out = (const uint8_t *)http->in.data + at;
     *out_n = (size_t)n;
     http->n_used = at + (size_t)n;

@@ -24,6 +24,7 @@ struct camera_http {
     bool is_chunked, is_asked, is_answered, is_last, /**< The connection ends with the picture. */
         is_to_end;                                   /**< And the picture with the connection. */
     size_t n_used;     /**< Bytes of `in` that the last picture has. */
+    size_t n_others;   /**< Parts without a picture since the last one. */
     size_t n_searched; /**< A part without a length has no end in its first n_searched bytes. */
 };
 

@@ -196,6 +196,25 @@ START_TEST(a_password_is_proven_once_it_is_asked_for)
 
 END_TEST
 
+START_TEST(a_stream_of_other_parts_says_what_they_are)
+{
+    const char *part = "--frame\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nwords\r\n";
+    const uint8_t *bytes;
+    size_t n_bytes;
+    weir_status status = WEIR_ERR_TIMEOUT;
+    begin(NULL);
+    ck_assert_int_gt(send(pair[1], STREAM, strlen(STREAM), 0), 0);
+    for (int i = 0; status == WEIR_ERR_TIMEOUT && i < 2000; i++) {
+        ck_assert_int_gt(send(pair[1], part, strlen(part), 0), 0);
+        status = camera_http_next(&http, weir_mono_ms(), &bytes, &n_bytes, &err);
+    }
+    ck_assert_int_eq(status, WEIR_ERR_CORRUPT);
+    ck_assert_str_eq(err.message, "its stream has parts of text/plain, and no picture among them");
+    end();
+}
+
+END_TEST
+
 /* It need not wait for the next one's boundary; the smaller picture in its head ends before it. */
 START_TEST(a_picture_without_a_length_is_there_with_its_last_byte)
 {
@@ -256,6 +275,7 @@ int main(void)
         {what_a_camera_answers_is_pictures_or_a_sentence, WEIR_ARRAY_LEN(cases)},
         {chunks_change_no_picture, 50},
         {a_password_is_proven_once_it_is_asked_for, 0},
+        {a_stream_of_other_parts_says_what_they_are, 0},
         {a_picture_without_a_length_is_there_with_its_last_byte, 0},
         {a_flood_without_a_picture_holds_nobody, 2}};
     return weir_test_run(weir_test_loops("camera_http", tests, WEIR_ARRAY_LEN(tests)));
