@@ -522,6 +522,37 @@ START_TEST(a_training_does_not_start_with_what_another_alias_named)
 
 END_TEST
 
+START_TEST(a_training_that_another_run_holds_does_not_say_that_its_detector_is_missing)
+{
+    char *text;
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    event.doc = doc_from_yaml(
+        &arena,
+        "{name: x, pipelines: [{name: a, type: preparation, dataset: raw, output: faces,"
+        " parameters: {argv: [a]}}, {name: t, type: training, dataset: faces, model: m,"
+        " cut_as: p, triggers: [manual]}, {name: p, type: prediction, source: {kind: http},"
+        " gallery: {dataset: people}, stages: [decode, {kind: detect, model: faces}, align, embed,"
+        " match, decide]}], links: [{from: a, to: t, dataset: faces},"
+        " {from: t, to: p, policy: always-update}]}",
+        &text);
+    event.document = text;
+    must(event);
+    must((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_TRIGGER, .actor = "ann", .pipeline = (char *)"t"});
+    ck_assert_ptr_nonnull(strstr(pipeline_of(&state, "t")->state_reason, "needs model faces"));
+    must((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_TRIGGER, .actor = "ann", .pipeline = (char *)"a"});
+    ck_assert_str_eq(pipeline_of(&state, "a")->state, "RUNNING");
+    offer_detector(3, NULL);
+    ck_assert_str_eq(pipeline_of(&state, "t")->state, "IDLE");
+    ck_assert_ptr_null(pipeline_of(&state, "t")->state_reason);
+    must((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_FAILED, .pipeline = (char *)"a", .training = 1});
+    ck_assert_str_eq(pipeline_of(&state, "t")->state, "TRAINING");
+}
+
+END_TEST
+
 START_TEST(a_detector_that_is_the_model_is_served_as_both)
 {
     char *text;
@@ -784,6 +815,7 @@ WEIR_TEST_MAIN_WITH(
     a_training_that_a_detector_cuts_waits_for_its_first_version,
     a_training_starts_at_once_with_a_detector_that_is_there,
     a_training_does_not_start_with_what_another_alias_named,
+    a_training_that_another_run_holds_does_not_say_that_its_detector_is_missing,
     a_detector_that_is_the_model_is_served_as_both,
     a_new_version_of_the_impostors_is_a_new_deployment,
     replicas_start_anew_when_their_number_changes, replicas_start_anew_when_their_gpus_change,

@@ -163,14 +163,14 @@ void step_start_pending(struct ion_step *step)
         struct weir_ion_pipeline *pipeline = &step->state->pipelines[i];
         const struct weir_ion_runs *runs = weir_ion_runs_of(pipeline);
         if (runs == NULL || runs->pending_cause == NULL ||
-            !step_is(pipeline->state, PIPELINE_IDLE) || pipeline->paused_by != NULL ||
-            held_by(step, pipeline) != NULL) {
+            !step_is(pipeline->state, PIPELINE_IDLE) || pipeline->paused_by != NULL) {
             continue;
         }
         char *lack = lack_of_cut(step, pipeline);
-        if (lack == NULL) {
+        if (lack == NULL && held_by(step, pipeline) == NULL) {
             start(step, pipeline, runs->pending_cause, runs->pending_by);
-        } else if (!step_is(pipeline->state_reason, lack)) {
+        } else if (lack != NULL ? !step_is(pipeline->state_reason, lack)
+                                : pipeline->state_reason != NULL) {
             step_set_state(step, pipeline, PIPELINE_IDLE, lack);
         }
     }
