@@ -167,6 +167,12 @@ static weir_status set_reach(const struct weir_kind *kind, const struct weir_cam
     return WEIR_OK;
 }
 
+/* A file that is read as fast as it goes is not. */
+static bool is_live(const struct weir_source_video *options)
+{
+    return options->pace == NULL || strcmp(options->pace, "fast") != 0;
+}
+
 static weir_status prepare_eye(struct source *source, const json_t *object, struct weir_error *err)
 {
     const struct weir_configured *configured = &source->config.spec->source;
@@ -180,7 +186,7 @@ static weir_status prepare_eye(struct source *source, const json_t *object, stru
     struct eye *eye = &source->eyes[source->n++];
     eye->source = source;
     eye->name = camera->name;
-    eye->is_live = options->pace == NULL || strcmp(options->pace, "fast") != 0;
+    eye->is_live = is_live(options);
     eye->told = options_to_json(configured, &source->arena);
     json_object_set_new(eye->told, "cameras", json_pack("[o]", json_deep_copy(object)));
     eye->config = (struct weir_video_config){.name = camera->name,
@@ -208,6 +214,19 @@ static weir_status start_eyes(struct source *source, struct weir_error *err)
         WEIR_TRY(weir_video_start(&source->eyes[i].config, &source->eyes[i].video, err));
     }
     return WEIR_OK;
+}
+
+size_t camera_source_at_once(const struct predict_spec *spec)
+{
+    const struct weir_source_video *options = spec->source.options;
+    const json_t *object;
+    size_t i, n = 0;
+    json_array_foreach(options->cameras, i, object)
+    {
+        const char *name = json_string_value(json_object_get(object, "name"));
+        n += name != NULL && source_is_ours(spec, name);
+    }
+    return is_live(options) ? n : SIZE_MAX;
 }
 
 weir_status camera_source_start(const struct source_config *config, struct source **out,

@@ -20,6 +20,8 @@
 
 weir_status camera_source_start(const struct source_config *config, struct source **out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
+/** A live camera has one frame at work, others any number. */
+size_t camera_source_at_once(const struct predict_spec *spec);
 void camera_source_close(struct source *source);
 void camera_source_stop(struct source *source);
 size_t camera_source_ignored(struct source *source, char *why);
@@ -30,7 +32,8 @@ json_t *camera_source_status(struct source *source);
         .limits = {.max_queued = (size_t)FRAME_UNDECIDED_QUEUED * 64,                              \
                    .max_in_hand = (size_t)FRAME_UNDECIDED_QUEUED * 64,                             \
                    .max_bytes = (size_t)64 << 20},                                                 \
-        .start = camera_source_start, .close = camera_source_close, .stop = camera_source_stop,    \
+        .start = camera_source_start, .at_once = camera_source_at_once,                            \
+        .close = camera_source_close, .stop = camera_source_stop,                                  \
         .ignored = camera_source_ignored, .status = camera_source_status                           \
     }
 

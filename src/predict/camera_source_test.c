@@ -143,6 +143,7 @@ static struct frame *take(void)
 {
     struct frame *frame;
     ck_assert_int_eq(intake_take(intake, -1, &frame), WEIR_OK);
+    intake_over(intake, frame->camera, 0);
     return frame;
 }
 

@@ -73,6 +73,7 @@ static struct {
     struct counts *counts;
     json_t *photos;
     struct gallery *gallery;
+    size_t n_at_once; /**< Of the next start; 0: 1. */
 } it;
 
 static atomic_size_t n_durable; /* Frames. */
@@ -130,8 +131,11 @@ static struct serving *make_serving(const char *list_text)
                   err.message);
     struct finder_wish wish;
     ck_assert(finder_wish_of(stages_chain(parts.stages), &wish));
-    ck_assert_msg(finder_load(detector_path, &squares, &wish, &parts.finder, &err) == WEIR_OK, "%s",
-                  err.message);
+    for (; parts.n_finders < WEIR_MAX(it.n_at_once, (size_t)1); parts.n_finders++) {
+        ck_assert_msg(finder_load(detector_path, &squares, &wish, &parts.finders[parts.n_finders],
+                                  &err) == WEIR_OK,
+                      "%s", err.message);
+    }
     const struct gallery_request request = {
         .people = {.what = "gallery",
                    .manifest = it.photos,
@@ -156,7 +160,7 @@ static struct serving *make_serving(const char *list_text)
 /* Begin, or go on where the last one ended. */
 static void start(const char *list)
 {
-    const struct intake_limits limits = {64, 64, 64 << 20};
+    const struct intake_limits limits = {512, 64, 64 << 20};
     it.spec = (struct predict_spec){.ion = (char *)"building", .pipeline = (char *)"entrance"};
     it.spec.host.replica = (char *)"job-0";
     serving_slot_init(&it.slot);
@@ -172,6 +176,7 @@ static void start(const char *list)
                                          .slot = &it.slot,
                                          .outbox = it.outbox,
                                          .counts = it.counts,
+                                         .n_at_once = it.n_at_once,
                                          .present_path = test_path(&dir, "passages.json")};
     serving_slot_publish(&it.slot, make_serving(list));
     ck_assert_int_eq(engine_start(&engine, &it.engine, &err), WEIR_OK);

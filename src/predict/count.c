@@ -328,7 +328,7 @@ static size_t choose(struct place *place, const struct count_rules *rules, struc
     size_t n_seen = 0;
     *out_n_all = 0;
     for (size_t i = 0; i < n; i++) {
-        const char *label = finder_class(at->serving->finder, tracks[i]->last.class_id);
+        const char *label = finder_class(at->finder, tracks[i]->last.class_id);
         if (!is_among(rules->classes, label)) {
             continue;
         }

@@ -103,28 +103,34 @@ static bool is_said(const struct serving *old, const json_t *list, const char *k
     return is_same;
 }
 
-/* The same of the detector. It goes by the options of `stages`, the new ones. */
-static weir_status get_finder(struct deployer *deployer, const struct deployment *wanted,
-                              const struct serving *old, const struct stages *stages,
-                              struct finder **out, struct weir_error *err)
+/* The same of the detector, as often as frames are looked at at once. It goes by the options of the new stages. What is in *parts is the
+ * caller's on errors, too. */
+static weir_status get_finders(struct deployer *deployer, const struct deployment *wanted,
+                               const struct serving *old, struct serving_parts *parts,
+                               struct weir_error *err)
 {
     char path[PATH_BYTES];
     struct finder_wish wish;
-    if (!finder_wish_of(stages_chain(stages), &wish)) {
-        *out = NULL;
+    if (!finder_wish_of(stages_chain(parts->stages), &wish)) {
         return WEIR_OK;
     }
-    if (old != NULL && old->finder != NULL && finder_is(old->finder, &wanted->detector) &&
+    if (old != NULL && old->n_finders > 0 && finder_is(old->finders[0], &wanted->detector) &&
         is_said(old, wanted->stages, "detect", "detect")) {
-        *out = finder_ref(old->finder);
+        for (; parts->n_finders < old->n_finders; parts->n_finders++) {
+            parts->finders[parts->n_finders] = finder_ref(old->finders[parts->n_finders]);
+        }
         return WEIR_OK;
     }
     weir_host_cache_path(deployer->host, "model", wanted->detector.blob, path);
     WEIR_TRY(fetch(deployer, wanted->detector.blob, path, err));
-    WEIR_TRY(finder_load(path, &wanted->detector, &wish, out, err));
+    for (; parts->n_finders < WEIR_MAX(deployer->config.n_at_once, (size_t)1); parts->n_finders++) {
+        WEIR_TRY(
+            finder_load(path, &wanted->detector, &wish, &parts->finders[parts->n_finders], err));
+    }
     weir_log(WEIR_LOG_INFO, "detector_ready", WEIR_KV_STR("model", wanted->detector.name),
              WEIR_KV_INT("model_version", wanted->detector.version),
-             WEIR_KV_STR("outputs", finder_why(*out)));
+             WEIR_KV_INT("at_once", (int64_t)parts->n_finders),
+             WEIR_KV_STR("outputs", finder_why(parts->finders[0])));
     return WEIR_OK;
 }
 
@@ -226,7 +232,7 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
         *out = NULL;
         return WEIR_OK;
     }
-    if (old != NULL && old->model == parts->model && old->finder == parts->finder &&
+    if (old != NULL && old->model == parts->model && old->finders[0] == parts->finders[0] &&
         is_said(old, wanted->stages, "align", "align") && old->gallery != NULL &&
         old->gallery->version == wanted->gallery_version &&
         strcmp(old->gallery->blob, wanted->gallery_blob) == 0 &&
@@ -248,7 +254,7 @@ static void log_ready(const struct serving *serving, const struct timing *timing
     size_t n = 0;
     kvs[n++] = WEIR_KV_INT("revision", serving->revision);
     kvs[n++] =
-        WEIR_KV_STR("model", model != NULL ? model->name : finder_name(serving->finder)->name);
+        WEIR_KV_STR("model", model != NULL ? model->name : finder_name(serving->finders[0])->name);
     kvs[n++] = WEIR_KV_INT("model_version", serving->model_version);
     if (model != NULL) {
         kvs[n++] = WEIR_KV_STR("place", model->serve->place);
@@ -343,15 +349,16 @@ static weir_status make_serving(struct deployer *deployer, const struct deployme
     uint64_t start_ns;
     WEIR_TRY(get_model(deployer, wanted, old, timing, &parts.model, err));
     WEIR_TRY_GOTO(stages_create(wanted->stages, parts.model, &parts.stages, err), status, undo);
-    WEIR_TRY_GOTO(get_finder(deployer, wanted, old, parts.stages, &parts.finder, err), status,
-                  undo);
+    WEIR_TRY_GOTO(get_finders(deployer, wanted, old, &parts, err), status, undo);
     start_ns = weir_mono_ns();
     WEIR_TRY_GOTO(get_gallery(deployer, wanted, old, &parts, &parts.gallery, err), status, undo);
     timing->embed_ns = weir_mono_ns() - start_ns;
     *out = serving_create(&parts, &wanted->lists, wanted->revision, wanted->list_revision);
     return WEIR_OK;
 undo:
-    finder_unref(parts.finder);
+    for (size_t i = 0; i < parts.n_finders; i++) {
+        finder_unref(parts.finders[i]);
+    }
     stages_destroy(parts.stages);
     model_unref(parts.model);
     return status;
@@ -361,7 +368,7 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
                                 struct weir_error *err)
 {
     struct timing timing = {0};
-    struct serving *serving, *old = serving_slot_get(deployer->config.slot);
+    struct serving *serving = NULL, *old = serving_slot_get(deployer->config.slot);
     weir_status status = make_serving(deployer, wanted, old, &timing, &serving, err);
     serving_unref(old);
     WEIR_TRY(status);

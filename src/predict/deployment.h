@@ -48,6 +48,7 @@ struct deployer_config {
     const struct predict_spec *spec; /**< Borrowed, like the rest. */
     struct serving_slot *slot;
     struct intake *intake;      /**< Opened when there is a first serving. */
+    size_t n_at_once;           /**< Finders that a serving with a detector needs; 0: 1. */
     struct heartbeat heartbeat; /**< What the server is told. */
 };
 

@@ -8,16 +8,42 @@
 #include "predict/outcome.h"
 #include "predict/passage.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/** One of the engine's threads. */
+struct hand {
+    struct engine *engine;
+    size_t i;
+    pthread_t thread;
+};
 
 struct engine {
     struct engine_config config;
-    pthread_t thread;
+    struct hand hands[ENGINE_AT_ONCE_MAX];
+    size_t n_hands;
+    pthread_mutex_t door;      /**< To take a frame, and to let time pass while none is at work. */
+    uint64_t n_taken;          /**< Behind the door. */
+    atomic_bool goes_on;       /**< Time must: somebody is there. */
+    pthread_mutex_t turn_lock; /**< Guards what follows. */
+    pthread_cond_t turned;
+    uint64_t turn; /**< The number of the next frame to finish. */
+    /* The thread in turn owns the rest. */
     struct frame none; /**< Stands for a frame while none comes. */
     int64_t revision;  /**< The last serving's. */
     struct passages *passages;
     struct weir_complaint damaged; /**< Frames. */
+};
+
+/** A frame at work. */
+struct work {
+    struct frame *frame;
+    struct serving *serving;
+    uint64_t number; /**< It has its turn behind the number before. */
+    uint64_t spent_ns;
+    char camera[FRAME_CAMERA_BYTES]; /**< The frame may be freed before it is over. */
 };
 
 static void complain(struct engine *engine, const struct frame *frame, const char *reason)
@@ -159,47 +185,117 @@ static void tell_of_ended(struct engine *engine, const struct stage_frame *at)
 {
     for (size_t i = 0; i < at->n_due; i++) {
         const char *camera = at->due[i]->camera;
-        intake_tell(engine->config.intake, camera, 0,
+        intake_tell(engine->config.intake, camera,
                     passages_are_undecided(engine->passages, camera));
     }
 }
 
-static void process(struct engine *engine, struct frame *frame, struct serving *serving)
+static bool must_go_on(const struct engine *engine)
 {
+    return passages_are_on(engine->passages) || counts_are_on(engine->config.counts);
+}
+
+/* A serving decides its first frame. */
+static void note_serving(struct engine *engine, const struct serving *serving)
+{
+    if (serving->revision != engine->revision) {
+        engine->revision = serving->revision;
+        counts_prune(engine->config.counts, stages_chain(serving->stages));
+    }
+}
+
+/* The remaining stages of a frame, in turn. */
+static weir_status run_rest(struct engine *engine, struct stage_frame *at, weir_status begun,
+                            struct weir_error *err)
+{
+    note_serving(engine, at->serving);
+    WEIR_TRY(begun);
+    return stages_end(at->serving->stages, at, err);
+}
+
+/* In turn: the frame is decided, and its decisions go out. */
+static void finish(struct engine *engine, struct frame *frame, struct stage_frame *at,
+                   weir_status begun, struct weir_error *err)
+{
+    if (run_rest(engine, at, begun, err) != WEIR_OK) {
+        if (serving_is_broken(at->serving)) {
+            engine->config.on_broken(err->message);
+        }
+        decide_error(engine, at, err->message);
+    } else if (engine->config.health != NULL) {
+        note_health(engine, at);
+    }
+    desk_show(engine->config.desk, at);
+    if (at->n_decisions == 1 && at->decisions[0].picture.pixels == NULL &&
+        at->decisions[0].decision->camera == NULL) { /* else its camera may be another */
+        at->decisions[0].picture = at->image;
+        at->image = (struct weir_image){0};
+    }
+    frame_drop_pixels(frame); /* before its decisions are durable */
+    intake_tell(engine->config.intake, frame->camera,
+                passages_are_undecided(engine->passages, frame->camera));
+    tell_of_ended(engine, at);
+    give(engine, frame, at);
+    passages_end_due(engine->passages, at);
+    atomic_store(&engine->goes_on, must_go_on(engine));
+}
+
+static void await_turn(struct engine *engine, uint64_t number)
+{
+    pthread_mutex_lock(&engine->turn_lock);
+    while (engine->turn != number) {
+        pthread_cond_wait(&engine->turned, &engine->turn_lock);
+    }
+    pthread_mutex_unlock(&engine->turn_lock);
+}
+
+static void end_turn(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->turn_lock);
+    engine->turn++;
+    pthread_cond_broadcast(&engine->turned);
+    pthread_mutex_unlock(&engine->turn_lock);
+}
+
+/* Has the engine finished all frames that it took? Behind the door. */
+static bool is_idle(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->turn_lock);
+    bool is = engine->turn == engine->n_taken;
+    pthread_mutex_unlock(&engine->turn_lock);
+    return is;
+}
+
+static void process(struct hand *hand, struct work *work)
+{
+    struct engine *engine = hand->engine;
     struct weir_error err;
     struct stage_frame at;
     uint64_t start_ns = weir_mono_ns();
-    stage_frame_init(&at, frame, serving);
+    stage_frame_init(&at, work->frame, work->serving);
     at.passages = engine->passages;
     at.counts = engine->config.counts;
-    if (stages_run(serving->stages, &at, &err) != WEIR_OK) {
-        if (serving_is_broken(serving)) {
-            engine->config.on_broken(err.message);
-        }
-        decide_error(engine, &at, err.message);
-    } else if (engine->config.health != NULL) {
-        note_health(engine, &at);
+    if (work->serving->n_finders > 0) {
+        assert(hand->i < work->serving->n_finders);
+        at.finder = work->serving->finders[hand->i];
     }
-    desk_show(engine->config.desk, &at);
-    if (at.n_decisions == 1 && at.decisions[0].picture.pixels == NULL &&
-        at.decisions[0].decision->camera == NULL) { /* else its camera may be another */
-        at.decisions[0].picture = at.image;
-        at.image = (struct weir_image){0};
-    }
-    frame_drop_pixels(frame); /* before its decisions are durable */
-    intake_tell(engine->config.intake, frame->camera, weir_mono_ns() - start_ns,
-                passages_are_undecided(engine->passages, frame->camera));
-    tell_of_ended(engine, &at);
-    give(engine, frame, &at);
-    passages_end_due(engine->passages, &at);
+    weir_status status = stages_begin(work->serving->stages, &at, &err);
+    work->spent_ns = weir_mono_ns() - start_ns;
+    await_turn(engine, work->number);
+    start_ns = weir_mono_ns();
+    finish(engine, work->frame, &at, status, &err);
+    work->spent_ns += weir_mono_ns() - start_ns;
+    end_turn(engine);
     stage_frame_fini(&at);
 }
 
 /* No frame has come: passages end by the clock. */
-static void wait_on(struct engine *engine, struct serving *serving)
+static void wait_on(struct engine *engine)
 {
     struct weir_error err;
     struct stage_frame at;
+    struct serving *serving = serving_slot_get(engine->config.slot);
+    note_serving(engine, serving);
     engine->none.received_ms = weir_time_ms();
     engine->none.received_ns = weir_mono_ns();
     stage_frame_init(&at, &engine->none, serving);
@@ -213,7 +309,9 @@ static void wait_on(struct engine *engine, struct serving *serving)
     tell_of_ended(engine, &at);
     give(engine, &engine->none, &at);
     passages_end_due(engine->passages, &at);
+    atomic_store(&engine->goes_on, must_go_on(engine));
     stage_frame_fini(&at);
+    serving_unref(serving);
 }
 
 /* Is it decided already, by a process before? */
@@ -224,44 +322,61 @@ static bool is_known(struct engine *engine, const struct frame *frame)
     return known != NULL;
 }
 
-static bool must_go_on(const struct engine *engine)
+/* The next frame that is to be decided, or time passes: TIMEOUT. Behind the door. */
+static weir_status take(struct engine *engine, struct work *out)
 {
-    return passages_are_on(engine->passages) || counts_are_on(engine->config.counts);
-}
-
-/* The serving for the next frame. The intake opens when there is one. */
-static struct serving *take_serving(struct engine *engine)
-{
-    struct serving *serving = serving_slot_get(engine->config.slot);
-    if (serving->revision != engine->revision) {
-        engine->revision = serving->revision;
-        counts_prune(engine->config.counts, stages_chain(serving->stages));
+    struct intake *intake = engine->config.intake;
+    struct frame *frame;
+    /* What is at work may bring somebody. */
+    bool must = !is_idle(engine) || atomic_load(&engine->goes_on);
+    weir_status status = intake_take(intake, must ? ENGINE_TICK_MS : -1, &frame);
+    if (status == WEIR_ERR_TIMEOUT && atomic_load(&engine->goes_on)) {
+        wait_on(engine);
     }
-    return serving;
+    WEIR_TRY(status);
+    memcpy(out->camera, frame->camera, sizeof out->camera);
+    if (is_known(engine, frame)) {
+        intake_done(intake, frame);
+        intake_over(intake, out->camera, 0);
+        return WEIR_ERR_TIMEOUT;
+    }
+    out->frame = frame;
+    out->serving = serving_slot_get(engine->config.slot);
+    out->number = engine->n_taken++;
+    return WEIR_OK;
 }
 
-static void *engine_main(void *context)
+static void *hand_main(void *context)
 {
-    struct engine *engine = context;
+    struct hand *hand = context;
+    struct engine *engine = hand->engine;
     for (;;) {
-        struct frame *frame = NULL;
-        int64_t wait_ms = must_go_on(engine) ? ENGINE_TICK_MS : -1;
-        weir_status status = intake_take(engine->config.intake, wait_ms, &frame);
+        struct work work;
+        pthread_mutex_lock(&engine->door);
+        weir_status status = take(engine, &work);
+        pthread_mutex_unlock(&engine->door);
         if (status == WEIR_ERR_CANCELLED) {
             return NULL;
         }
-        if (frame != NULL && is_known(engine, frame)) {
-            intake_done(engine->config.intake, frame);
+        if (status == WEIR_ERR_TIMEOUT) {
             continue;
         }
-        struct serving *serving = take_serving(engine);
-        if (frame != NULL) {
-            process(engine, frame, serving);
-        } else {
-            wait_on(engine, serving);
-        }
-        serving_unref(serving);
+        process(hand, &work);
+        serving_unref(work.serving);
+        intake_over(engine->config.intake, work.camera, work.spent_ns);
     }
+}
+
+static void destroy(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->n_hands; i++) {
+        pthread_join(engine->hands[i].thread, NULL);
+    }
+    passages_close(engine->passages);
+    pthread_mutex_destroy(&engine->door);
+    pthread_mutex_destroy(&engine->turn_lock);
+    pthread_cond_destroy(&engine->turned);
+    free(engine);
 }
 
 weir_status engine_start(const struct engine_config *config, struct engine **out,
@@ -271,11 +386,19 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
     *engine = (struct engine){
         .config = *config,
         .passages = passages_open(config->present_path, config->outbox, config->intake)};
-    int failed = pthread_create(&engine->thread, NULL, engine_main, engine);
-    if (failed != 0) {
-        passages_close(engine->passages);
-        free(engine);
-        return weir_error_set_errno(err, failed, "starting a thread");
+    pthread_mutex_init(&engine->door, NULL);
+    pthread_mutex_init(&engine->turn_lock, NULL);
+    pthread_cond_init(&engine->turned, NULL);
+    atomic_init(&engine->goes_on, must_go_on(engine));
+    for (size_t i = 0; i < WEIR_MAX(config->n_at_once, (size_t)1); i++) {
+        engine->hands[i] = (struct hand){.engine = engine, .i = i};
+        int failed = pthread_create(&engine->hands[i].thread, NULL, hand_main, &engine->hands[i]);
+        if (failed != 0) {
+            intake_close(config->intake);
+            destroy(engine);
+            return weir_error_set_errno(err, failed, "starting a thread");
+        }
+        engine->n_hands++;
     }
     *out = engine;
     return WEIR_OK;
@@ -293,10 +416,7 @@ void engine_durable(struct intake *intake, void *const *tickets, size_t n)
 
 void engine_stop(struct engine *engine)
 {
-    if (engine == NULL) {
-        return;
+    if (engine != NULL) {
+        destroy(engine);
     }
-    pthread_join(engine->thread, NULL);
-    passages_close(engine->passages);
-    free(engine);
 }

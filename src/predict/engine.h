@@ -1,7 +1,11 @@
 /**
- * Engine: one thread that takes frames and decides them.
+ * Engine: threads that take frames and decide them.
  *
  *   intake ▸ stages (stage.h: decode … decide) ▸ outbox
+ *
+ * Each thread takes a frame that waits and runs the first stages, which look at one frame alone (stages_begin); several threads
+ * do this at once. No frame waits for one that has not come. The threads run the rest of the chain in turn: one frame at a time, in
+ * the order in which they took the frames. Other headers call the thread in turn "the engine's thread".
  *
  * Each frame is decided by the serving of the moment it was taken, from the first stage to the
  * last. A frame that cannot be decoded
@@ -28,7 +32,8 @@
 #include "predict/serving.h"
 #include "predict/spec.h"
 
-#define ENGINE_TICK_MS 200
+#define ENGINE_TICK_MS     200
+#define ENGINE_AT_ONCE_MAX SERVING_FINDERS_MAX
 
 struct engine;
 
@@ -41,11 +46,14 @@ struct engine_config {
     struct health *health;    /**< May be NULL. */
     struct desk *desk;        /**< Shows frames to people; may be NULL. */
     struct counts *counts;
+    /** Threads, at most ENGINE_AT_ONCE_MAX; 0: 1. A serving that detects has a finder for each. */
+    size_t n_at_once;
     /** The model's GPU has failed: no frame can be decided until the process is started anew. Called on
      *  the engine's thread, with the frame neither decided nor acknowledged; it does not return. */
     void (*on_broken)(const char *reason);
 };
 
+/** On an error the intake is closed. */
 weir_status engine_start(const struct engine_config *config, struct engine **out,
                          struct weir_error *err) WEIR_MUST_CHECK;
 

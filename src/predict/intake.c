@@ -24,7 +24,7 @@ struct turn {
     uint64_t camera;            /**< Hash of its name: two that share one take turns as one. */
     uint64_t spent_ns;          /**< By its frames, or as much as it cannot have back. */
     uint64_t i_told;            /**< The higher, the later. */
-    struct intake_camera known; /**< But for n_queued. */
+    struct intake_camera known; /**< But for n_queued and is_at_work. */
 };
 
 /** What intake_run asks for. */
@@ -44,6 +44,8 @@ struct intake {
     pthread_cond_t changed;
     struct frame_list queued;
     struct frame_list in_hand;
+    char at_work[INTAKE_AT_WORK_MAX][FRAME_CAMERA_BYTES]; /**< The cameras of frames at work. */
+    size_t n_at_work;
     size_t n_bytes;
     uint64_t n_accepted, n_dropped;
     int64_t last_ms; /**< When the last accepted one was received. */
@@ -214,7 +216,8 @@ static bool has_room(const struct intake *intake, const struct frame *frame)
 
 static bool is_hand_full(const struct intake *intake)
 {
-    return intake->in_hand.n >= intake->limits.max_in_hand;
+    return intake->in_hand.n >= intake->limits.max_in_hand ||
+           intake->n_at_work == INTAKE_AT_WORK_MAX;
 }
 
 /* Under lock. True if the wait ended by a change, false when the time is over. */
@@ -270,29 +273,58 @@ static uint64_t spent(const struct intake *intake, const struct frame *frame)
     return turn != NULL ? WEIR_MAX(turn->spent_ns, intake->now_ns) : intake->now_ns;
 }
 
-/* Under lock. The next frame: the oldest one among cameras that have had the least time. */
-static struct frame *choose(struct intake *intake)
+/* Under lock. The index of a frame at work from this camera; n_at_work: there is none. */
+static size_t find_at_work(const struct intake *intake, const char *camera)
 {
-    struct frame *next = intake->queued.first;
-    uint64_t least_ns = next != NULL ? spent(intake, next) : 0;
-    for (struct frame *at = next; at != NULL; at = at->next) {
+    size_t i = 0;
+    while (i < intake->n_at_work && strcmp(intake->at_work[i], camera) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static bool is_at_work(const struct intake *intake, const char *camera)
+{
+    return find_at_work(intake, camera) < intake->n_at_work;
+}
+
+/* Under lock. The next frame: the oldest one among cameras that have had the least time. NULL: none may be taken now. */
+static struct frame *choose(const struct intake *intake)
+{
+    struct frame *next = NULL;
+    uint64_t least_ns = UINT64_MAX;
+    for (struct frame *at = intake->queued.first; at != NULL; at = at->next) {
         uint64_t its_ns = spent(intake, at);
-        if (its_ns < least_ns) {
+        if (its_ns < least_ns && !(at->is_live && is_at_work(intake, at->camera))) {
             least_ns = its_ns;
             next = at;
         }
     }
-    intake->now_ns = next != NULL ? least_ns : intake->now_ns;
-    return next;
+    return is_hand_full(intake) ? NULL : next;
 }
 
-void intake_tell(struct intake *intake, const char *camera, uint64_t spent_ns, bool is_undecided)
+void intake_tell(struct intake *intake, const char *camera, bool is_undecided)
 {
     pthread_mutex_lock(&intake->lock);
     struct turn *turn = make_turn(intake, camera);
-    turn->spent_ns = WEIR_MAX(turn->spent_ns, intake->now_ns) + spent_ns;
     turn->i_told = ++intake->n_told;
     turn->known.is_undecided = is_undecided;
+    pthread_mutex_unlock(&intake->lock);
+}
+
+/* The camera keeps the claim that it had when its frame was taken: the time of others went on meanwhile. */
+void intake_over(struct intake *intake, const char *camera, uint64_t spent_ns)
+{
+    pthread_mutex_lock(&intake->lock);
+    struct turn *turn = make_turn(intake, camera);
+    size_t i = find_at_work(intake, camera);
+    if (i < intake->n_at_work) {
+        intake->n_at_work--;
+        memmove(intake->at_work[i], intake->at_work[intake->n_at_work], FRAME_CAMERA_BYTES);
+    }
+    turn->spent_ns += spent_ns;
+    turn->i_told = ++intake->n_told;
+    pthread_cond_broadcast(&intake->changed);
     pthread_mutex_unlock(&intake->lock);
 }
 
@@ -304,6 +336,7 @@ void intake_camera(struct intake *intake, const char *camera, struct intake_came
     for (const struct frame *at = intake->queued.first; at != NULL; at = at->next) {
         out->n_queued += strcmp(at->camera, camera) == 0;
     }
+    out->is_at_work = is_at_work(intake, camera);
     pthread_mutex_unlock(&intake->lock);
 }
 
@@ -314,7 +347,7 @@ bool intake_is_silent(struct intake *intake, const char *camera, int64_t since_m
         return false;
     }
     intake_camera(intake, camera, &waiting);
-    return waiting.n_queued == 0;
+    return waiting.n_queued == 0 && !waiting.is_at_work;
 }
 
 /* Which of a camera's queued frames, with a new one behind them, leaves the shortest gap. The first goes where there is no other. */
@@ -442,8 +475,11 @@ static weir_status await_frame(struct intake *intake, int64_t wait_ms)
     struct timespec deadline = weir_deadline_after(WEIR_MAX(wait_ms, 0));
     bool has_run = false;
     for (;;) {
-        bool has_next = intake->queued.n > 0 && !is_hand_full(intake);
-        if (intake->errand != NULL && !(has_run && has_next)) {
+        bool has_next = choose(intake) != NULL;
+        bool is_asked = intake->errand != NULL && !(has_run && has_next);
+        if (is_asked && intake->n_at_work > 0) {
+            pthread_cond_wait(&intake->changed, &intake->lock);
+        } else if (is_asked) {
             run_errand(intake);
             has_run = true;
         } else if (has_next) {
@@ -453,7 +489,7 @@ static weir_status await_frame(struct intake *intake, int64_t wait_ms)
                                                               &intake->give_up) == ETIMEDOUT) {
                 return WEIR_ERR_CANCELLED;
             }
-        } else if (intake->queued.n > 0) {
+        } else if (intake->queued.n > 0 || intake->n_at_work > 0) {
             pthread_cond_wait(&intake->changed, &intake->lock);
         } else if (!wait_change(intake, wait_ms, &deadline)) {
             return WEIR_ERR_TIMEOUT;
@@ -467,8 +503,10 @@ weir_status intake_take(struct intake *intake, int64_t wait_ms, struct frame **o
     weir_status status = await_frame(intake, wait_ms);
     struct frame *frame = status != WEIR_OK ? NULL : choose(intake);
     if (frame != NULL) {
-        make_turn(intake, frame->camera)->known.age_us =
-            ((int64_t)weir_mono_ns() - (int64_t)frame->received_ns) / 1000;
+        struct turn *turn = make_turn(intake, frame->camera);
+        turn->known.age_us = ((int64_t)weir_mono_ns() - (int64_t)frame->received_ns) / 1000;
+        turn->spent_ns = intake->now_ns = spent(intake, frame);
+        memcpy(intake->at_work[intake->n_at_work++], frame->camera, FRAME_CAMERA_BYTES);
         list_remove(&intake->queued, frame);
         intake->n_bytes -= frame->n_bytes;
         list_push(&intake->in_hand, frame);

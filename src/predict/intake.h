@@ -5,9 +5,12 @@
  * second frame with the same key is refused while the first is in either state. Until the intake is
  * opened (a model is there) nothing is accepted.
  *
- * The engine has one frame at a time, so cameras take turns by the time that their frames cost it (intake_tell): the next frame is of
+ * A frame that was taken is *at work* until the engine has finished it (intake_over). A live camera has one frame at work at a time, so
+ * the engine tells what it has shown before the next one is taken.
+ *
+ * The engine has few frames at a time, so cameras take turns by the time that their frames cost it (intake_over): the next frame is of
  * the camera that has had the least. A camera with 30 faces a frame has what others leave; one that needs less than its
- * share waits for the frame in hand, and little more. Frames of one camera keep their order.
+ * share waits for the frames at work, and little more. Frames of one camera keep their order.
  *
  * The newest frame of a live camera wins: FRAME_LIVE_QUEUED of its frames wait, and a further one takes the place of the oldest. While the
  * camera has a passage that is not decided, FRAME_UNDECIDED_QUEUED wait. The oldest gives way when it is more than
@@ -38,6 +41,7 @@
 #define FRAME_UNDECIDED_MS     1000
 #define INTAKE_SILENT_MS       200
 #define INTAKE_CAMERAS_MAX     1024 /**< With more, the one told of longest ago is forgotten. */
+#define INTAKE_AT_WORK_MAX     8    /**< With so many none is taken. */
 
 struct frame {
     char camera[FRAME_CAMERA_BYTES]; /**< UTF-8, 1 to 63 bytes, no "/", not starting with ".". */
@@ -117,32 +121,36 @@ void intake_close(struct intake *intake);
 weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_ms) WEIR_MUST_CHECK;
 
 /**
- * The next frame; waits while max_in_hand are out. Does what intake_run asks for, once before a frame that waits at most.
- * @param wait_ms  For how long at most while nothing is queued; −1: for ever.
- * @return WEIR_OK; TIMEOUT: nothing is queued; CANCELLED: closed and empty.
+ * The next frame, which is at work then; waits while max_in_hand are out. Does what intake_run asks for, once before a frame that waits
+ * at most. For one thread at a time.
+ * @param wait_ms  For how long at most while nothing is queued; −1: for ever. What is at work is waited for in any case.
+ * @return WEIR_OK; TIMEOUT: nothing is queued or at work; CANCELLED: closed and empty.
  */
 weir_status intake_take(struct intake *intake, int64_t wait_ms, struct frame **out) WEIR_MUST_CHECK;
 
-/** What a frame of the camera has cost the engine, and whether the camera has a passage now that is not decided. */
-void intake_tell(struct intake *intake, const char *camera, uint64_t spent_ns, bool is_undecided);
+/** Has the camera a passage now that is not decided? */
+void intake_tell(struct intake *intake, const char *camera, bool is_undecided);
+
+/** A frame of the camera is not at work any more, and has cost the engine so much. */
+void intake_over(struct intake *intake, const char *camera, uint64_t spent_ns);
 
 /** A camera as the engine is with it. */
 struct intake_camera {
     size_t n_queued;
-    bool is_undecided;
+    bool is_at_work, is_undecided;
     uint64_t n_dropped;           /**< Live frames that gave their place to a newer one. */
     uint64_t n_dropped_undecided; /**< While a passage of the camera was not decided. */
     int64_t age_us; /**< How old its last frame was when the engine took it; -1: it took none. */
 };
 
-/** Is a camera silent that the engine has had no frame of for so long: as long as INTAKE_SILENT_MS, and none waits? */
+/** Is a camera silent that the engine has had no frame of for so long: as long as INTAKE_SILENT_MS, and none waits or is at work? */
 bool intake_is_silent(struct intake *intake, const char *camera, int64_t since_ms);
 
 /** A camera without a frame so far has 0 everywhere. */
 void intake_camera(struct intake *intake, const char *camera, struct intake_camera *out);
 
 /**
- * Have something done by the thread that takes frames, between two of them, and wait until it is. It is not a frame: it is
+ * Have something done by the thread that takes frames, while none is at work, and wait until it is. It is not a frame: it is
  * neither queued nor counted.
  * @return CANCELLED: the intake was closed before it began.
  */

@@ -118,7 +118,11 @@ END_TEST
 static struct frame *take(struct intake *intake)
 {
     struct frame *frame = NULL;
-    return intake_take(intake, -1, &frame) == WEIR_OK ? frame : NULL;
+    if (intake_take(intake, -1, &frame) != WEIR_OK) {
+        return NULL;
+    }
+    intake_over(intake, frame->camera, 0);
+    return frame;
 }
 
 static const struct intake_limits limits = {.max_queued = 3, .max_in_hand = 2, .max_bytes = 1000};
@@ -274,6 +278,47 @@ START_TEST(the_newest_of_a_live_camera_wins)
 
 END_TEST
 
+static void check_next(struct intake *intake, const char *camera, int64_t number)
+{
+    struct frame *frame;
+    ck_assert_int_eq(intake_take(intake, 0, &frame), WEIR_OK);
+    ck_assert_str_eq(frame->camera, camera);
+    ck_assert_int_eq(frame->number, number);
+    intake_done(intake, frame); /* durable, before the engine is through with it */
+}
+
+START_TEST(of_a_live_camera_one_frame_is_at_work_and_it_is_not_silent_then)
+{
+    const struct intake_limits room = {.max_queued = 9, .max_in_hand = 9, .max_bytes = 1 << 20};
+    struct intake *intake = intake_create(&room);
+    struct frame *frame;
+    intake_open(intake);
+    ck_assert_int_eq(put_live(intake, "a", 0), WEIR_OK);
+    ck_assert_int_eq(put_live(intake, "a", 1), WEIR_OK);
+    ck_assert_int_eq(put_live(intake, "b", 0), WEIR_OK);
+    ck_assert_int_eq(intake_put(intake, frame_create("still", 0), 0), WEIR_OK);
+    ck_assert_int_eq(intake_put(intake, frame_create("still", 1), 0), WEIR_OK);
+    check_next(intake, "a", 0);
+    check_next(intake, "b", 0);
+    check_next(intake, "still", 0);
+    check_next(intake, "still", 1); /* it is not live */
+    ck_assert(!intake_is_silent(intake, "b", 10000));
+    ck_assert(!intake_is_silent(intake, "still", 10000));
+    intake_over(intake, "b", 0);
+    intake_over(intake, "still", 0);
+    ck_assert(intake_is_silent(intake, "b", 10000));
+    ck_assert(!intake_is_silent(intake, "still", 10000)); /* the other one of it */
+    intake_over(intake, "still", 0);
+    ck_assert(intake_is_silent(intake, "still", 10000));
+    intake_over(intake, "a", 0);
+    check_next(intake, "a", 1);
+    intake_over(intake, "a", 0);
+    ck_assert_int_eq(intake_take(intake, 0, &frame), WEIR_ERR_TIMEOUT);
+    intake_destroy(intake);
+}
+
+END_TEST
+
 /* ---- laws ------------------------------------------------------------------------------------ */
 
 #define N_CAMERAS 4
@@ -364,7 +409,7 @@ START_TEST(frames_of_somebody_who_is_not_decided_give_way_by_time_and_thin_out)
         switch (weir_rng_below(&rng, 8)) {
         case 0:
             held[i].is_undecided = weir_rng_below(&rng, 3) > 0;
-            intake_tell(intake, name, 0, held[i].is_undecided);
+            intake_tell(intake, name, held[i].is_undecided);
             break;
         case 1: {
             struct frame *frame;
@@ -372,6 +417,7 @@ START_TEST(frames_of_somebody_who_is_not_decided_give_way_by_time_and_thin_out)
                 struct held *its = &held[frame->camera[1] - '0'];
                 ck_assert_int_eq(frame->number, its->numbers[0]);
                 forget_held(its, 0);
+                intake_over(intake, frame->camera, 0);
                 intake_done(intake, frame);
             }
             break;
@@ -411,24 +457,62 @@ static void send_until(struct intake *intake, struct sender *senders, uint64_t n
     }
 }
 
-/* One engine at frames of four cameras, two of which cost more than there is. */
-static void play(struct intake *intake, struct sender *senders)
+/** A thread of an engine, at a frame. */
+struct at_frame {
+    struct sender *its; /**< NULL: at none. */
+    uint64_t until_ns;
+};
+
+static bool can_take(struct intake *intake)
 {
-    for (uint64_t now_ns = 0; now_ns < (uint64_t)SECONDS * 1000000000;) {
-        struct frame *frame;
+    bool can = false;
+    for (int i = 0; i < N_CAMERAS; i++) {
+        struct intake_camera camera;
+        char name[8];
+        (void)snprintf(name, sizeof name, "c%d", i);
+        intake_camera(intake, name, &camera);
+        can = can || (camera.n_queued > 0 && !camera.is_at_work);
+    }
+    return can;
+}
+
+static void begin_frame(struct intake *intake, struct sender *senders, uint64_t now_ns,
+                        struct at_frame *hand)
+{
+    struct frame *frame;
+    ck_assert_int_eq(intake_take(intake, 0, &frame), WEIR_OK);
+    struct sender *its = &senders[frame->camera[1] - '0'];
+    *hand = (struct at_frame){its, now_ns + its->cost_ns};
+    its->n_taken++;
+    its->spent_ns += its->cost_ns;
+    intake_done(intake, frame);
+}
+
+static void end_frame(struct intake *intake, const struct sender *senders, struct at_frame *hand)
+{
+    char name[8];
+    (void)snprintf(name, sizeof name, "c%d", (int)(hand->its - senders));
+    intake_tell(intake, name, true);
+    intake_over(intake, name, hand->its->cost_ns);
+    hand->its = NULL;
+}
+
+/* An engine of one or more threads at frames of four cameras, two of which cost more than there is. */
+static void play(struct intake *intake, struct sender *senders, size_t n_hands)
+{
+    struct at_frame hands[2] = {0};
+    for (uint64_t now_ns = 0; now_ns < (uint64_t)SECONDS * 1000000000; now_ns += 1000000) {
         send_until(intake, senders, now_ns);
-        if (intake_take(intake, 0, &frame) != WEIR_OK) {
-            now_ns += 1000000;
-            continue;
+        for (size_t i = 0; i < n_hands; i++) {
+            if (hands[i].its != NULL && hands[i].until_ns <= now_ns) {
+                end_frame(intake, senders, &hands[i]);
+            }
         }
-        char name[FRAME_CAMERA_BYTES];
-        struct sender *its = &senders[frame->camera[1] - '0'];
-        (void)snprintf(name, sizeof name, "%s", frame->camera);
-        now_ns += its->cost_ns;
-        its->n_taken++;
-        its->spent_ns += its->cost_ns;
-        intake_done(intake, frame);
-        intake_tell(intake, name, its->cost_ns, true);
+        for (size_t i = 0; i < n_hands; i++) {
+            if (hands[i].its == NULL && can_take(intake)) {
+                begin_frame(intake, senders, now_ns, &hands[i]);
+            }
+        }
     }
 }
 
@@ -440,14 +524,16 @@ START_TEST(a_camera_full_of_faces_takes_nothing_from_the_others)
     weir_rng_init(&rng, seed, 0);
     for (int round = 0; round < 10; round++) {
         struct intake *intake = intake_create(&wide);
+        size_t n_hands = 1 + (size_t)round % 2;
         struct sender senders[N_CAMERAS] = {0};
         intake_open(intake);
         for (int i = 0; i < N_CAMERAS; i++) {
-            uint64_t ms = i < 2 ? 60 + weir_rng_below(&rng, 140) : 1 + weir_rng_below(&rng, 20);
+            uint64_t ms =
+                i < 2 ? 60 * n_hands + weir_rng_below(&rng, 140) : 1 + weir_rng_below(&rng, 20);
             senders[i].cost_ns = ms * 1000000;
             senders[i].next_ns = weir_rng_below(&rng, PERIOD_NS);
         }
-        play(intake, senders);
+        play(intake, senders, n_hands);
         for (int i = 2; i < N_CAMERAS; i++) {
             ck_assert_uint_ge(senders[i].n_taken + FRAME_UNDECIDED_QUEUED, senders[i].n_sent);
         }
@@ -468,6 +554,7 @@ START_TEST(a_wait_for_a_frame_ends)
     ck_assert_int_eq(intake_take(intake, 1, &frame), WEIR_ERR_TIMEOUT);
     ck_assert_int_eq(put(intake, 1, 10), WEIR_OK);
     ck_assert_int_eq(intake_take(intake, 1, &frame), WEIR_OK);
+    intake_over(intake, frame->camera, 0);
     intake_done(intake, frame);
     intake_close(intake);
     ck_assert_int_eq(intake_take(intake, 1, &frame), WEIR_ERR_CANCELLED);
@@ -516,6 +603,7 @@ static void *take_between(void *context)
     between->taker = pthread_self();
     while (intake_take(between->intake, -1, &frame) == WEIR_OK) {
         between->log[between->n_log++] = 'f';
+        intake_over(between->intake, frame->camera, 0);
         intake_done(between->intake, frame);
     }
     return NULL;
@@ -555,8 +643,10 @@ START_TEST(what_is_asked_is_done_once_between_frames_by_the_thread_that_takes_th
 
 END_TEST
 
-WEIR_TEST_MAIN("intake", the_newest_of_a_live_camera_wins, a_frame_file_is_named_by_a_number,
-               a_camera_has_a_plain_name, cameras_take_turns_and_each_gives_its_lowest_frame,
+WEIR_TEST_MAIN("intake", the_newest_of_a_live_camera_wins,
+               of_a_live_camera_one_frame_is_at_work_and_it_is_not_silent_then,
+               a_frame_file_is_named_by_a_number, a_camera_has_a_plain_name,
+               cameras_take_turns_and_each_gives_its_lowest_frame,
                of_many_frames_the_lowest_are_held_and_the_rest_is_remembered_as_more,
                the_intake_is_bounded_and_has_each_frame_once,
                a_source_that_waits_gets_room_and_order_is_kept,

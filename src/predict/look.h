@@ -1,8 +1,9 @@
 /**
  * Look: what the stages make of photos that are shown to them: how many faces, how good, and whom of the gallery they resemble.
  *
- * The stages are those of frames, up to the names; nothing is followed, decided or recorded. They run on the engine's thread,
- * one photo between two frames (intake_run): a photo holds up frames for as long as one frame of its size with its faces takes.
+ * The stages are those of frames, up to the names; nothing is followed, decided or recorded. They run on the engine's thread
+ * while no frame is at work, one photo between two frames (intake_run): a photo holds up frames for as long as one frame of its size
+ * with its faces takes, and until those at work are over.
  * It is decoded on the caller's thread.
  */
 #ifndef WEIR_PREDICT_LOOK_H

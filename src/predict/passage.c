@@ -452,7 +452,7 @@ static void name_classes(struct stage_frame *at)
         struct stage_object *object = &at->objects[i];
         object->finding =
             (struct finding){.is_label = true,
-                             .name = finder_class(at->serving->finder, object->detection.class_id),
+                             .name = finder_class(at->finder, object->detection.class_id),
                              .score = (double)object->detection.score,
                              .threshold = 0};
     }

@@ -15,6 +15,7 @@
 #include "predict/source.h"
 #include "serve/executor_flags.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ struct replica {
     size_t n_consumers;
     const struct source_ops *source_ops;
     struct source *source;
+    size_t n_at_once; /**< Frames at work. */
 };
 
 /* Nothing that was acknowledged is lost, and what was not is its source's: as after any kill. The agent
@@ -138,6 +140,7 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
                                          .health = replica->health,
                                          .desk = replica->desk,
                                          .counts = replica->counts,
+                                         .n_at_once = replica->n_at_once,
                                          .on_broken = end_process};
     const struct source_config source = {
         .spec = spec, .intake = replica->intake, .outbox = replica->outbox, .slot = &replica->slot};
@@ -146,6 +149,7 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
     const struct deployer_config deployer = {.spec = spec,
                                              .slot = &replica->slot,
                                              .intake = replica->intake,
+                                             .n_at_once = replica->n_at_once,
                                              .heartbeat = {.intake = replica->intake,
                                                            .outbox = replica->outbox,
                                                            .refused = replica->refused,
@@ -174,6 +178,18 @@ static weir_status start_parts(struct replica *replica, struct weir_error *err)
     return start_stages(replica, err);
 }
 
+/* One on each processor, as far as that many can be there; a GPU has all of its units at one. */
+static size_t count_at_once(const struct predict_spec *spec, const struct source_ops *source)
+{
+    cpu_set_t set;
+    int n_cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    size_t n = WEIR_MIN((size_t)n_cpus, (size_t)SERVING_FINDERS_MAX);
+    if (source->at_once != NULL) {
+        n = WEIR_MIN(n, source->at_once(spec));
+    }
+    return executor_wants_gpu(&spec->executor) ? 1 : WEIR_MAX(n, (size_t)1);
+}
+
 weir_status replica_start(const struct predict_spec *spec, struct replica **out,
                           struct weir_error *err)
 {
@@ -181,6 +197,7 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     *replica = (struct replica){.spec = spec, .source_ops = predict_ops_of(spec->source.kind)};
     serving_slot_init(&replica->slot);
     door_board_init(&replica->doors, spec->doors, spec->n_doors);
+    replica->n_at_once = count_at_once(spec, replica->source_ops);
     replica->intake = intake_create(&replica->source_ops->limits);
     replica->counts = counts_create(replica->intake);
     weir_status status = start_parts(replica, err);
@@ -190,6 +207,7 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     }
     weir_log(WEIR_LOG_INFO, "replica_started", WEIR_KV_STR("ion", spec->ion),
              WEIR_KV_STR("pipeline", spec->pipeline), WEIR_KV_STR("replica", spec->host.replica),
+             WEIR_KV_INT("at_once", (int64_t)replica->n_at_once),
              WEIR_KV_STR("dir", spec->host.dir));
     *out = replica;
     return WEIR_OK;

@@ -3,6 +3,7 @@
 #include "find/finder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char **copy_names(struct weir_arena *arena, const char *const *names, size_t n)
 {
@@ -19,14 +20,15 @@ struct serving *serving_create(const struct serving_parts *parts, const struct l
     struct serving *serving = weir_xalloc(sizeof *serving);
     *serving = (struct serving){.model = parts->model,
                                 .gallery = parts->gallery,
-                                .finder = parts->finder,
+                                .n_finders = parts->n_finders,
                                 .stages = parts->stages,
                                 .model_version = parts->model != NULL ? parts->model->version
-                                                 : parts->finder != NULL
-                                                     ? finder_name(parts->finder)->version
+                                                 : parts->n_finders > 0
+                                                     ? finder_name(parts->finders[0])->version
                                                      : 0,
                                 .revision = revision,
                                 .list_revision = list_revision};
+    memcpy(serving->finders, parts->finders, sizeof serving->finders);
     atomic_init(&serving->n_refs, 1);
     weir_arena_init(&serving->arena, 0);
     serving->lists = (struct lists){
@@ -55,7 +57,9 @@ void serving_unref(struct serving *serving)
     }
     model_unref(serving->model);
     gallery_unref(serving->gallery);
-    finder_unref(serving->finder);
+    for (size_t i = 0; i < serving->n_finders; i++) {
+        finder_unref(serving->finders[i]);
+    }
     stages_destroy(serving->stages);
     weir_arena_fini(&serving->arena);
     free(serving);
@@ -69,8 +73,11 @@ double serving_threshold(const struct serving *serving)
 
 bool serving_is_broken(const struct serving *serving)
 {
-    return (serving->model != NULL && model_is_broken(serving->model)) ||
-           (serving->finder != NULL && finder_is_broken(serving->finder));
+    bool is_broken = serving->model != NULL && model_is_broken(serving->model);
+    for (size_t i = 0; i < serving->n_finders; i++) {
+        is_broken = is_broken || finder_is_broken(serving->finders[i]);
+    }
+    return is_broken;
 }
 
 void serving_slot_init(struct serving_slot *slot)

@@ -16,23 +16,28 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#define SERVING_FINDERS_MAX 4
+
 struct serving {
     atomic_int n_refs;
     struct model *model;     /**< Counted. NULL: what the finder finds is all there is to know. */
     int64_t model_version;   /**< The model's, or the finder's. */
     struct gallery *gallery; /**< Counted; made by this model. NULL: no stage compares with one. */
-    struct finder *finder;   /**< Counted. NULL: no stage detects. */
-    struct stages *stages;   /**< Its own; they fit the model. */
+    /** Counted, and alike: each is for one frame at a time. None: no stage detects. */
+    struct finder *finders[SERVING_FINDERS_MAX];
+    size_t n_finders;
+    struct stages *stages; /**< Its own; they fit the model. */
     struct lists lists;
     struct weir_arena arena; /**< Of the lists. */
     int64_t revision, list_revision;
 };
 
-/** What it takes the references of; gallery and finder may be NULL, and model beside a finder. */
+/** What it takes the references of; gallery may be NULL, and model beside a finder. */
 struct serving_parts {
     struct model *model;
     struct gallery *gallery;
-    struct finder *finder;
+    struct finder *finders[SERVING_FINDERS_MAX];
+    size_t n_finders;
     struct stages *stages;
 };
 

@@ -51,6 +51,8 @@ struct source_ops {
     void (*close)(struct source *source);
     /** After the last on_durable. Frees. */
     void (*stop)(struct source *source);
+    /** How many frames can be at work together; NULL: any number. */
+    size_t (*at_once)(const struct predict_spec *spec);
     /** Frames that wait at the source, as far as it knows; NULL: none can. Any thread. */
     size_t (*waiting)(struct source *source);
     /** What was given to the source and is no frame: how much of it there is now, and why the first is not

@@ -67,11 +67,11 @@ void stages_destroy(struct stages *stages)
     free(stages);
 }
 
-/* The first n. */
-static weir_status run_some(const struct stages *stages, size_t n, struct stage_frame *frame,
-                            struct weir_error *err)
+/* From the i-th on those before the n-th. */
+static weir_status run_some(const struct stages *stages, size_t i, size_t n,
+                            struct stage_frame *frame, struct weir_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (; i < n; i++) {
         const struct weir_configured *stage = &stages->chain.items[i];
         const struct stage_ops *ops = predict_ops_of(stage->kind);
         WEIR_TRY(ops->run(stage->options, frame, err));
@@ -79,10 +79,29 @@ static weir_status run_some(const struct stages *stages, size_t n, struct stage_
     return WEIR_OK;
 }
 
-weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
+static size_t count_apart(const struct stages *stages)
+{
+    size_t n = 0;
+    while (n < stages->chain.n) {
+        const struct stage_ops *ops = predict_ops_of(stages->chain.items[n].kind);
+        if (!ops->is_apart) {
+            break;
+        }
+        n++;
+    }
+    return n;
+}
+
+weir_status stages_begin(const struct stages *stages, struct stage_frame *frame,
+                         struct weir_error *err)
+{
+    return run_some(stages, 0, count_apart(stages), frame, err);
+}
+
+weir_status stages_end(const struct stages *stages, struct stage_frame *frame,
                        struct weir_error *err)
 {
-    return run_some(stages, stages->chain.n, frame, err);
+    return run_some(stages, count_apart(stages), stages->chain.n, frame, err);
 }
 
 weir_status stages_look(const struct stages *stages, struct stage_frame *frame,
@@ -96,7 +115,7 @@ weir_status stages_look(const struct stages *stages, struct stage_frame *frame,
         }
         n++;
     }
-    return run_some(stages, n, frame, err);
+    return run_some(stages, 0, n, frame, err);
 }
 
 weir_status stages_wait(const struct stages *stages, struct stage_frame *frame,
@@ -128,7 +147,9 @@ double stages_threshold(const struct stages *stages)
 
 void stage_frame_init(struct stage_frame *at, const struct frame *frame, struct serving *serving)
 {
-    *at = (struct stage_frame){.frame = frame, .serving = serving};
+    *at = (struct stage_frame){.frame = frame,
+                               .serving = serving,
+                               .finder = serving->n_finders > 0 ? serving->finders[0] : NULL};
     weir_arena_init(&at->arena, 0);
 }
 

@@ -2,8 +2,8 @@
  * Stages: what the engine makes of a frame, in a chain.
  *
  * What kinds there are, and their options, is in endpoint/stages.def; the code of each is
- * predict/stage/NAME.c, which defines stage_NAME. A chain belongs to one serving and is run by one
- * thread, the engine.
+ * predict/stage/NAME.c, which defines stage_NAME. A chain belongs to one serving. Its first stages that are apart may be at several frames at
+ * once, each in a thread; of the others a frame is through before the next one begins.
  */
 #ifndef WEIR_PREDICT_STAGE_H
 #define WEIR_PREDICT_STAGE_H
@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 struct counts;
+struct finder;
 struct passage;
 struct passages;
 struct serving;
@@ -66,6 +67,7 @@ struct stage_event {
 struct stage_frame {
     const struct frame *frame;
     struct serving *serving;
+    struct finder *finder;   /**< One of the serving's, for this frame alone; NULL: it has none. */
     struct weir_arena arena; /**< Holds what follows. */
     struct weir_image image; /**< By decode, for a frame that comes as bytes; zeroed before. */
     struct weir_view view;   /**< By decode: the picture, whichever way it came. */
@@ -92,7 +94,7 @@ struct stage_decision {
     struct weir_image picture; /**< The frame's likewise. */
 };
 
-/** A frame with nothing in it but room; stage_frame_fini. Both of caller memory. */
+/** A frame with nothing in it but room, and the first finder; stage_frame_fini. Both of caller memory. */
 void stage_frame_init(struct stage_frame *at, const struct frame *frame, struct serving *serving);
 void stage_frame_fini(struct stage_frame *at);
 
@@ -134,6 +136,8 @@ struct stage_ops {
     weir_status (*wait)(const void *options, struct stage_frame *frame, struct weir_error *err);
     /** Can it work with this model? NULL: with any. The sentence is about the model. */
     weir_status (*check)(const void *options, const struct model *model, struct weir_error *err);
+    /** It needs nothing but the frame, its finder, and what never changes. */
+    bool is_apart;
 };
 
 #define WEIR_KIND(name) extern const struct stage_ops stage_##name;
@@ -157,11 +161,15 @@ const json_t *stages_list(const struct stages *stages);
 /** NULL is accepted. */
 void stages_destroy(struct stages *stages);
 
-/** Run all; the first that fails ends it. */
-weir_status stages_run(const struct stages *stages, struct stage_frame *frame,
+/** Run the first stages, as far as they are apart; one that fails ends it. Any thread, with a finder of its own. */
+weir_status stages_begin(const struct stages *stages, struct stage_frame *frame,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Run the others, of a frame that was begun. */
+weir_status stages_end(const struct stages *stages, struct stage_frame *frame,
                        struct weir_error *err) WEIR_MUST_CHECK;
 
-/** No frame has come; `frame` stands for none. As stages_run. */
+/** No frame has come; `frame` stands for none. As stages_end. */
 weir_status stages_wait(const struct stages *stages, struct stage_frame *frame,
                         struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -14,7 +14,7 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
     return WEIR_OK;
 }
 
-const struct stage_ops stage_align = {.run = run};
+const struct stage_ops stage_align = {.run = run, .is_apart = true};
 
 weir_status stage_align_cut(const struct weir_stage_align *options, const struct model *model,
                             const struct weir_view *view, const struct weir_detection *detection,

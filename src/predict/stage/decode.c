@@ -28,4 +28,4 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
     return WEIR_OK;
 }
 
-const struct stage_ops stage_decode = {.run = run};
+const struct stage_ops stage_decode = {.run = run, .is_apart = true};

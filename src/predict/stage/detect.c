@@ -7,7 +7,7 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
     const struct weir_detection *found;
     size_t n;
     (void)options; /* The finder was made by them. */
-    WEIR_TRY(finder_find(at->serving->finder, &at->view, &found, &n, err));
+    WEIR_TRY(finder_find(at->finder, &at->view, &found, &n, err));
     at->has_detector = true;
     stage_objects_reset(at, n);
     for (size_t i = 0; i < n; i++) {
@@ -17,4 +17,4 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
     return WEIR_OK;
 }
 
-const struct stage_ops stage_detect = {.run = run};
+const struct stage_ops stage_detect = {.run = run, .is_apart = true};

@@ -40,4 +40,4 @@ static weir_status check(const void *options, const struct model *model, struct 
                      picture->width, picture->height, JUDGED_SIDE_MIN, JUDGED_SIDE_MIN);
 }
 
-const struct stage_ops stage_judge = {.run = run, .check = check};
+const struct stage_ops stage_judge = {.run = run, .check = check, .is_apart = true};
