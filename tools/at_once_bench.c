@@ -1,7 +1,8 @@
 /*
  * at-once-bench MODEL WIDTH HEIGHT ROUNDS: what pictures cost a model on the processor when several are there at once: as one batch,
  * by more threads in one run, and by several models of one thread, each at pictures of its own. The ways take turns. Printed is the
- * median call of each, and what it makes a picture. WIDTH and HEIGHT are those of an input that has them free or can be given others.
+ * median call of each, and what it makes a picture. WIDTH and HEIGHT are those of an input that has them free, and of an ONNX file that can be
+ * given others; 0: as the file says.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -38,7 +39,22 @@ struct runner {
 
 static struct runner *runners[WEIR_ARRAY_LEN(ways)][AT_ONCE_MAX];
 
-/* What is looked for in the shape of the input: the batch, and the sides. */
+/* Only an ONNX file can be given a side that it says otherwise. */
+static weir_status set_shape(const char *path, const int64_t sides[2], int64_t batch, bool is_net,
+                             struct serve_port *port, struct weir_error *err)
+{
+    port->dims[0] = batch;
+    for (int i = 2; i < 4; i++) {
+        int64_t side = sides[3 - i];
+        port->dims[i] = side > 0 && (!is_net || port->dims[i] < 0) ? side : port->dims[i];
+        if (port->dims[i] < 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "%s leaves the sides free: give WIDTH and HEIGHT", path);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status load(const char *path, const int64_t sides[2], const struct way *way,
                         struct runner *runner)
 {
@@ -50,16 +66,18 @@ static weir_status load(const char *path, const int64_t sides[2], const struct w
     WEIR_TRY(executor_choose(path, &options, &looked_at, why, &runner->err));
     struct serve_port port = looked_at->inputs[0];
     bool is_net = serve_model_format(looked_at) == WEIR_MODEL_FORMAT_WEIR;
-    if (looked_at->n_inputs != 1 || port.rank != 4) {
+    weir_status status =
+        looked_at->n_inputs == 1 && port.rank == 4
+            ? set_shape(path, sides, way->batch, is_net, &port, &runner->err)
+            : weir_error_set(&runner->err, WEIR_ERR_UNSUPPORTED,
+                             "%s does not take one input of four dimensions, pictures", path);
+    if (status != WEIR_OK) {
         serve_model_unload(looked_at);
-        return weir_error_set(&runner->err, WEIR_ERR_UNSUPPORTED, "%s takes no pictures", path);
+        return status;
     }
-    port.dims[0] = way->batch;
-    port.dims[2] = is_net ? port.dims[2] : sides[1];
-    port.dims[3] = is_net ? port.dims[3] : sides[0];
     options.shapes = is_net ? NULL : &port;
     options.n_shapes = is_net ? 0 : 1;
-    weir_status status = executor_choose(path, &options, &runner->model, why, &runner->err);
+    status = executor_choose(path, &options, &runner->model, why, &runner->err);
     serve_model_unload(looked_at);
     WEIR_TRY(status);
     return weir_tensor_create(port.dtype, 4, port.dims, &runner->input, &runner->err);
@@ -168,8 +186,8 @@ int main(int argc, char **argv)
     }
     const int64_t sides[2] = {strtol(argv[2], NULL, 10), strtol(argv[3], NULL, 10)};
     long n_rounds = strtol(argv[4], NULL, 10);
-    if (sides[0] < 1 || sides[1] < 1 || n_rounds < 1 || n_rounds > ROUNDS_MAX) {
-        (void)fprintf(stderr, "at-once-bench: sides from 1 on, 1 to %d rounds\n", ROUNDS_MAX);
+    if (sides[0] < 0 || sides[1] < 0 || n_rounds < 1 || n_rounds > ROUNDS_MAX) {
+        (void)fprintf(stderr, "at-once-bench: sides from 0 on, 1 to %d rounds\n", ROUNDS_MAX);
         return 2;
     }
     if (measure(argv[1], sides, n_rounds, &err) != WEIR_OK) {
