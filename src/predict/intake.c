@@ -39,7 +39,7 @@ struct intake {
     struct turn *turns; /**< INTAKE_CAMERAS_MAX. */
     size_t n_turns;
     uint64_t n_told;
-    uint64_t now_ns; /**< What the camera of the last turn had spent. */
+    uint64_t now_ns; /**< What no camera of those that had turns has spent less than. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct frame_list queued;
@@ -312,7 +312,6 @@ void intake_tell(struct intake *intake, const char *camera, bool is_undecided)
     pthread_mutex_unlock(&intake->lock);
 }
 
-/* The camera keeps the claim that it had when its frame was taken: the time of others went on meanwhile. */
 void intake_over(struct intake *intake, const char *camera, uint64_t spent_ns)
 {
     pthread_mutex_lock(&intake->lock);
@@ -497,16 +496,28 @@ static weir_status await_frame(struct intake *intake, int64_t wait_ms)
     }
 }
 
+/* Under lock. A camera takes its turn. What those at work had spent before holds the time back: they keep their claim on it. */
+static void begin_turn(struct intake *intake, const struct frame *frame)
+{
+    struct turn *turn = make_turn(intake, frame->camera);
+    turn->known.age_us = ((int64_t)weir_mono_ns() - (int64_t)frame->received_ns) / 1000;
+    turn->spent_ns = spent(intake, frame);
+    uint64_t least_ns = turn->spent_ns;
+    for (size_t i = 0; i < intake->n_at_work; i++) {
+        const struct turn *other = find_turn(intake, intake->at_work[i]);
+        least_ns = other != NULL ? WEIR_MIN(least_ns, other->spent_ns) : least_ns;
+    }
+    intake->now_ns = WEIR_MAX(intake->now_ns, least_ns);
+    memcpy(intake->at_work[intake->n_at_work++], frame->camera, FRAME_CAMERA_BYTES);
+}
+
 weir_status intake_take(struct intake *intake, int64_t wait_ms, struct frame **out)
 {
     pthread_mutex_lock(&intake->lock);
     weir_status status = await_frame(intake, wait_ms);
     struct frame *frame = status != WEIR_OK ? NULL : choose(intake);
     if (frame != NULL) {
-        struct turn *turn = make_turn(intake, frame->camera);
-        turn->known.age_us = ((int64_t)weir_mono_ns() - (int64_t)frame->received_ns) / 1000;
-        turn->spent_ns = intake->now_ns = spent(intake, frame);
-        memcpy(intake->at_work[intake->n_at_work++], frame->camera, FRAME_CAMERA_BYTES);
+        begin_turn(intake, frame);
         list_remove(&intake->queued, frame);
         intake->n_bytes -= frame->n_bytes;
         list_push(&intake->in_hand, frame);
