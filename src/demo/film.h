@@ -15,7 +15,7 @@
 
 /** A passage takes so long, and the pause behind it: longer than the example's stage "track" waits for somebody. */
 #define FILM_PASSAGE_S 2.4
-#define FILM_PAUSE_S   1.2
+#define FILM_PAUSE_S   2.2
 
 /** Faces are so high, and their middle lies there, as a detector finds them. */
 #define FILM_FACE_HEIGHT 99
