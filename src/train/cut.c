@@ -63,6 +63,8 @@ static weir_status show(const void *context, size_t i_sample, struct weir_image 
 struct finding {
     struct train_cut *cut;
     size_t n;
+    /** Detectors are opened one after the other: a library of kernels makes its cache with the first. */
+    pthread_mutex_t opening;
     atomic_size_t next, n_done;
     atomic_int_fast64_t told_ms;
     atomic_bool has_failed;
@@ -113,8 +115,10 @@ static weir_status find_all(struct finding *finding, struct weir_error *err)
                                          .height = cut->shape.h,
                                          .channels = cut->shape.c};
     struct cutter *cutter;
-    WEIR_TRY(cutter_open(&config, &cutter, err));
-    weir_status status = WEIR_OK;
+    pthread_mutex_lock(&finding->opening);
+    weir_status status = cutter_open(&config, &cutter, err);
+    pthread_mutex_unlock(&finding->opening);
+    WEIR_TRY(status);
     for (size_t i; (i = atomic_fetch_add(&finding->next, 1)) < finding->n;) {
         WEIR_TRY_GOTO(find_one(finding, cutter, i, err), status, close);
         tell(finding);
@@ -140,7 +144,8 @@ static void *run_thread(void *context)
 /** Always by threads of its own, which end before anything is forked. */
 static weir_status find_places(struct train_cut *cut, size_t n_threads, struct weir_error *err)
 {
-    struct finding finding = {.cut = cut, .n = weir_dataset_n_samples(cut->photos)};
+    struct finding finding = {
+        .cut = cut, .n = weir_dataset_n_samples(cut->photos), .opening = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[THREADS_MAX];
     size_t n_started = 0;
     int code = 0;
