@@ -476,7 +476,9 @@ static weir_status await_frame(struct intake *intake, int64_t wait_ms)
     for (;;) {
         bool has_next = choose(intake) != NULL;
         bool is_asked = intake->errand != NULL && !(has_run && has_next);
-        if (is_asked && intake->n_at_work > 0) {
+        bool is_busy = intake->n_at_work > 0;
+        bool is_held = !has_next && !intake->is_closed && (intake->queued.n > 0 || is_busy);
+        if (is_asked ? is_busy : is_held) {
             pthread_cond_wait(&intake->changed, &intake->lock);
         } else if (is_asked) {
             run_errand(intake);
@@ -488,8 +490,6 @@ static weir_status await_frame(struct intake *intake, int64_t wait_ms)
                                                               &intake->give_up) == ETIMEDOUT) {
                 return WEIR_ERR_CANCELLED;
             }
-        } else if (intake->queued.n > 0 || intake->n_at_work > 0) {
-            pthread_cond_wait(&intake->changed, &intake->lock);
         } else if (!wait_change(intake, wait_ms, &deadline)) {
             return WEIR_ERR_TIMEOUT;
         }

@@ -604,8 +604,9 @@ static void *ask_between(void *context)
 static void *finish_taken(void *context)
 {
     struct between *between = context;
-    struct frame *frame;
-    while (read(between->taken[0], &frame, sizeof frame) == sizeof frame) {
+    uintptr_t taken;
+    while (read(between->taken[0], &taken, sizeof taken) == sizeof taken) {
+        struct frame *frame = (struct frame *)taken;
         atomic_fetch_sub(&between->n_at_work, 1);
         intake_over(between->intake, frame->camera, 0);
         intake_done(between->intake, frame);
@@ -627,7 +628,8 @@ static void *take_between(void *context)
         }
         between->log[between->n_log++] = 'f';
         atomic_fetch_add(&between->n_at_work, 1);
-        ck_assert_int_eq(write(between->taken[1], &frame, sizeof frame), sizeof frame);
+        uintptr_t taken = (uintptr_t)frame;
+        ck_assert_int_eq(write(between->taken[1], &taken, sizeof taken), sizeof taken);
     }
     close(between->taken[1]);
     return NULL;
