@@ -14,18 +14,6 @@
 
 #define CHANGES_MAX_BYTES 2000
 
-struct settings {
-    struct weir_retain_policy policy;
-    struct weir_retain_projects projects;
-};
-
-static weir_status load(struct api_call *call, struct weir_txn *txn, struct settings *out,
-                        struct weir_error *err)
-{
-    WEIR_TRY(weir_retain_policy_load(txn, call->arena, &out->policy, err));
-    return weir_retain_projects_load(txn, call->arena, &out->policy, &out->projects, err);
-}
-
 static weir_status check_kind(const char *name, int *out, struct weir_error *err)
 {
     int kind = weir_retain_kind_from_text(name);
@@ -45,7 +33,7 @@ static weir_status check_kind(const char *name, int *out, struct weir_error *err
 
 /* ---- a project's ----------------------------------------------------------------------------- */
 
-static json_t *view_of(const struct settings *settings, const char *project, int kind)
+static json_t *view_of(const struct api_kept_settings *settings, const char *project, int kind)
 {
     char keep[WEIR_RETAIN_LIMIT_TEXT_BYTES], own[WEIR_RETAIN_LIMIT_TEXT_BYTES],
         platform[WEIR_RETAIN_LIMIT_TEXT_BYTES], bounds[WEIR_RETAIN_BOUNDS_TEXT_BYTES];
@@ -62,7 +50,7 @@ static json_t *view_of(const struct settings *settings, const char *project, int
         .bounds = weir_retain_bounds_text(&settings->projects.bounds[kind], bounds));
 }
 
-static void answer_project(struct api_call *call, const struct settings *settings)
+static void answer_project(struct api_call *call, const struct api_kept_settings *settings)
 {
     json_t *items = json_array();
     for (int kind = 0; kind < weir_retain_n(); kind++) {
@@ -74,8 +62,7 @@ static void answer_project(struct api_call *call, const struct settings *setting
     for (size_t i = 0; i < settings->projects.n_pipelines; i++) {
         const struct weir_retain_pipeline *one = &settings->projects.pipelines[i];
         if (strcmp(one->project, call->params[0]) == 0) {
-            const struct api_pipeline_time view =
-                api_kept_view(&settings->projects, &settings->policy, one, call->arena);
+            const struct api_pipeline_time view = api_kept_view(settings, one, call->arena);
             json_array_append_new(pipelines, weir_view_to_json(api_pipeline_time_view(), &view));
         }
     }
@@ -92,15 +79,15 @@ static weir_status check_project(struct api_call *call, struct weir_txn *txn,
 weir_status api_project_retention_get(struct api_call *call, struct weir_txn *txn,
                                       struct weir_error *err)
 {
-    struct settings settings;
+    struct api_kept_settings settings;
     WEIR_TRY(check_project(call, txn, err));
-    WEIR_TRY(load(call, txn, &settings, err));
+    WEIR_TRY(api_kept_load(txn, call->arena, &settings, err));
     answer_project(call, &settings);
     return WEIR_OK;
 }
 
 /* "default": the platform's. Else an age within the bounds. */
-static weir_status read_time(const struct settings *settings, int kind, const char *text,
+static weir_status read_time(const struct api_kept_settings *settings, int kind, const char *text,
                              bool *out_is_own, int64_t *out_ms, struct weir_error *err)
 {
     char bounds[WEIR_RETAIN_BOUNDS_TEXT_BYTES];
@@ -122,8 +109,8 @@ static weir_status read_time(const struct settings *settings, int kind, const ch
 
 /* One member of the body; adds to what the audit says. */
 static weir_status change_time(struct api_call *call, struct weir_txn *txn, const char *name,
-                               const json_t *value, struct settings *settings, char **changes,
-                               struct weir_error *err)
+                               const json_t *value, struct api_kept_settings *settings,
+                               char **changes, struct weir_error *err)
 {
     char before[WEIR_RETAIN_LIMIT_TEXT_BYTES], after[WEIR_RETAIN_LIMIT_TEXT_BYTES];
     int64_t keep_ms;
@@ -150,19 +137,19 @@ static weir_status change_time(struct api_call *call, struct weir_txn *txn, cons
 weir_status api_project_retention_put(struct api_call *call, struct weir_txn *txn,
                                       struct weir_error *err)
 {
-    struct settings settings;
+    struct api_kept_settings settings;
     char *changes = weir_arena_strdup(call->arena, "");
     const char *name;
     json_t *value;
     WEIR_TRY(check_project(call, txn, err));
-    WEIR_TRY(load(call, txn, &settings, err));
+    WEIR_TRY(api_kept_load(txn, call->arena, &settings, err));
     json_object_foreach(call->body, name, value)
     {
         if (change_time(call, txn, name, value, &settings, &changes, err) != WEIR_OK) {
             return weir_error_prefix(err, "$.%.80s: ", name);
         }
     }
-    WEIR_TRY(load(call, txn, &settings, err));
+    WEIR_TRY(api_kept_load(txn, call->arena, &settings, err));
     answer_project(call, &settings);
     return audit_act(call, txn, "project_retention_changed",
                      weir_arena_printf(call->arena, "project/%s", call->params[0]),
@@ -175,7 +162,7 @@ weir_status api_project_retention_put(struct api_call *call, struct weir_txn *tx
 
 struct previewing {
     struct api_call *call;
-    struct settings settings;
+    struct api_kept_settings settings;
     int kind; /**< -1: all. */
     int64_t keep_ms;
 };
@@ -188,7 +175,7 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
     const char *keep = api_query_text(call, "keep");
     bool is_own;
     WEIR_TRY(check_project(call, txn, err));
-    WEIR_TRY(load(call, txn, &previewing->settings, err));
+    WEIR_TRY(api_kept_load(txn, call->arena, &previewing->settings, err));
     if (kind == NULL) {
         return keep == NULL ? WEIR_OK
                             : weir_error_set(err, WEIR_ERR_INVALID, "keep: name a kind too");
@@ -251,7 +238,7 @@ weir_status api_project_retention_preview(struct api_call *call, struct weir_txn
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-static void answer_bounds(struct api_call *call, const struct settings *settings)
+static void answer_bounds(struct api_call *call, const struct api_kept_settings *settings)
 {
     json_t *items = json_array();
     for (int kind = 0; kind < weir_retain_n(); kind++) {
@@ -285,8 +272,8 @@ static void answer_bounds(struct api_call *call, const struct settings *settings
 weir_status api_retention_bounds_get(struct api_call *call, struct weir_txn *txn,
                                      struct weir_error *err)
 {
-    struct settings settings;
-    WEIR_TRY(load(call, txn, &settings, err));
+    struct api_kept_settings settings;
+    WEIR_TRY(api_kept_load(txn, call->arena, &settings, err));
     answer_bounds(call, &settings);
     return WEIR_OK;
 }
@@ -316,7 +303,7 @@ static weir_status change_bounds(struct api_call *call, struct weir_txn *txn, co
 weir_status api_retention_bounds_put(struct api_call *call, struct weir_txn *txn,
                                      struct weir_error *err)
 {
-    struct settings settings;
+    struct api_kept_settings settings;
     char *changes = weir_arena_strdup(call->arena, "");
     const char *name;
     json_t *value;
@@ -326,7 +313,7 @@ weir_status api_retention_bounds_put(struct api_call *call, struct weir_txn *txn
             return weir_error_prefix(err, "$.%.80s: ", name);
         }
     }
-    WEIR_TRY(load(call, txn, &settings, err));
+    WEIR_TRY(api_kept_load(txn, call->arena, &settings, err));
     answer_bounds(call, &settings);
     return audit_act(call, txn, "retention_bounds_changed", "retention",
                      weir_arena_printf(call->arena, "What projects may keep: %s",

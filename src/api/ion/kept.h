@@ -6,9 +6,18 @@
 #include "api/ion/ion_apply.h"
 #include "retain/project.h"
 
+/** What the platform keeps, and its projects. */
+struct api_kept_settings {
+    struct weir_retain_policy policy;
+    struct weir_retain_projects projects;
+};
+
+/** Read them. Text in the arena. @return The store's errors. */
+weir_status api_kept_load(struct weir_txn *txn, struct weir_arena *arena,
+                          struct api_kept_settings *out, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** What a pipeline says and what holds of it. Text in the arena, or the pipeline's. */
-struct api_pipeline_time api_kept_view(const struct weir_retain_projects *projects,
-                                       const struct weir_retain_policy *policy,
+struct api_pipeline_time api_kept_view(const struct api_kept_settings *settings,
                                        const struct weir_retain_pipeline *pipeline,
                                        struct weir_arena *arena);
 
