@@ -10,13 +10,6 @@ make run >/run.out 2>&1 &
 run=$!
 await 300 "the first live decision" grep -q 'first live decision' /run.out
 
-# What it says that one can type works.
-sed -n 's/^    \(weir [^#]*[^# ]\) *#.*/\1/p' /run.out >/said.sh
-[ "$(wc -l </said.sh)" -ge 3 ] || fail "it names few commands: $(cat /said.sh)"
-while read -r said; do
-    PATH=$PWD/build:$PATH bash -c "$said" >/said.out 2>&1 </dev/null || fail "$said: $(cat /said.out)"
-done </said.sh
-
 mkdir -m 777 /door2 # open to the replica, whose task has a user of its own
 sed 's/^name: building-security/name: door2/; s/steps: [0-9]*/steps: 20/; s,@WORK@,/door2,' \
     examples/building-security/ion.yaml >/door2/ion.yaml
@@ -25,6 +18,13 @@ serves() { build/weir describe ion door2 -o json 2>/dev/null | grep -q '"serving
 await 120 "the second ION serves" serves
 n=$(list_processes | grep -c 'weir-worker predict')
 [ "$n" -ge 2 ] || fail "$n replicas run"
+
+# What it says that one can type works. The training that this starts is interrupted, too.
+sed -n 's/^    \(weir [^#]*[^# ]\) *#.*/\1/p' /run.out >/said.sh
+[ "$(wc -l </said.sh)" -ge 3 ] || fail "it names few commands: $(cat /said.sh)"
+while read -r said; do
+    PATH=$PWD/build:$PATH bash -c "$said" >/said.out 2>&1 </dev/null || fail "$said: $(cat /said.out)"
+done </said.sh
 
 kill -INT -- "-$run" # what the terminal sends to the foreground process group
 wait $run
