@@ -3,14 +3,14 @@
  * queue) for some of them, on which agents then register as nodes. It places no task: that is the planner's, which sees
  * an allocation's nodes as all others, until they end.
  *
- *     ops->check(options, arena, &missing, err)      what lacks here, by name
- *     ops->list(options, arena, &pools, &n, err)     what can be had
- *     ops->request(options, &request, err)           twice with one tag asks for nothing twice
- *     ops->poll(options, tag, arena, &allocation, err)
+ *     ops->check(options, arena, &missing, err)               what lacks here, by name
+ *     ops->list(options, arena, &offers, &n, err)             what can be had
+ *     ops->request(options, &request, err)                    twice with one tag asks for nothing twice
+ *     ops->poll(options, tags, n, arena, reports, err)        all of one cluster at once
  *     ops->release(options, tag, err)
  *
  * Drivers are kinds (base/kind.h), each a file of this folder. All functions may take as long as the other side does, and
- * are called from a thread that may wait; never from the engine's.
+ * are called from a thread that may wait; never from the engine's. Each is called by one thread at a time per cluster.
  */
 #ifndef WEIR_CLUSTER_DRIVER_H
 #define WEIR_CLUSTER_DRIVER_H
@@ -18,57 +18,107 @@
 #include "base/arena.h"
 #include "base/kind.h"
 
+/** A tag's form is [a-z0-9-], of at most so many bytes: it names an allocation for ever, in this server and over there. */
+#define WEIR_ALLOCATION_TAG_MAX_BYTES 63
+
 /** Like nodes that can be had. Text lies in the caller's arena. */
-struct weir_pool {
+struct weir_pool_offer {
     const char *name;
     int64_t cpu_slots, memory_bytes, n_accelerators; /**< Of one node. */
     const char *accelerator;                         /**< Model of its accelerators; NULL: none. */
     int64_t max_nodes;                               /**< How many at a time; 0: nobody says. */
-    double weight; /**< What one costs beside those of other pools; 1: as usual. */
+    int64_t time_max_ms; /**< For how long at the most; 0: nobody says. */
+    double weight;       /**< What one costs beside those of other pools; 1: as usual. */
+    const char *why;     /**< Why none can be had now ("the partition is down"); NULL: they can. */
+};
+
+/** What runs on each node: `PROGRAM agent …`, which joins the server. */
+struct weir_node_agent {
+    const char *server; /**< Its address, as the nodes reach it. */
+    const char *
+        secret; /**< To join with (`weir node token`): good for all nodes of the request. A driver hands it
+                              over so that other users of the nodes do not read it. */
+    const char *
+        ca_file; /**< Authorities to trust for https, as a file that the nodes have; NULL: the system's. */
 };
 
 struct weir_node_request {
-    const char *tag; /**< [a-z0-9-], at most 63 bytes: names the allocation for ever. */
+    const char *tag;
     const char *pool;
     int64_t n_nodes;
     int64_t time_ms; /**< For how long; 0: until they are released. */
+    /** Of each node so much at least. All 0: whole nodes. */
+    int64_t cpu_slots, memory_bytes, n_accelerators;
+    const char *accelerator; /**< Model; NULL: any. */
+    const char *queue;       /**< Queue of Weir's whose job it is for; NULL: of none alone. */
+    const char *text;        /**< For people over there: "job train-7 of ann". */
+    struct weir_node_agent agent;
 };
 
-enum weir_allocation_state {
+enum weir_allocation_phase {
+    WEIR_ALLOCATION_UNKNOWN, /**< Nothing of this tag was ever asked for, or it is long forgotten. */
     WEIR_ALLOCATION_PENDING, /**< It waits over there. */
     WEIR_ALLOCATION_RUNNING, /**< Its agents run, or are being started. */
     WEIR_ALLOCATION_ENDED,   /**< Its nodes are gone for good. */
 };
 
+/** How one ended. */
+enum weir_allocation_ending {
+    WEIR_ENDING_RELEASED,  /**< As it was asked to, or its agents ended by themselves. */
+    WEIR_ENDING_TIME,      /**< Its time was over. */
+    WEIR_ENDING_PREEMPTED, /**< It was taken for others. */
+    WEIR_ENDING_CANCELLED, /**< A person over there ended it. */
+    WEIR_ENDING_FAILED,    /**< A node failed, or its agents did not start. */
+    WEIR_ENDING_REFUSED,   /**< It never ran, and never would have. */
+};
+
 /** Text lies in the caller's arena. */
-struct weir_allocation {
-    enum weir_allocation_state state;
-    const char *why; /**< Why it waits, or how it ended; NULL: nobody says. */
+struct weir_allocation_report {
+    enum weir_allocation_phase phase;
+    enum weir_allocation_ending ending; /**< Once it has ended. */
+    const char *their_id;               /**< What they call it ("4711"); NULL: not told. */
+    const char *said; /**< Its state or reason in their own words; NULL: nobody says. */
+    const char *why;  /**< Why it waits, or how it ended: a sentence; NULL: nobody says. */
     /** While it waits: when it is expected to start, since 1970; 0: nobody says. */
     int64_t starts_ms;
     /** While it runs: when its nodes end at the latest; 0: when they are released. */
     int64_t ends_ms;
-    const char **nodes; /**< Names of its nodes, while it runs. */
+    const char **nodes; /**< Their names of its nodes, while it runs. */
     size_t n_nodes;
+    /** A node of it that takes nothing new over there (drained, down), and what they say of it; NULL: all do. */
+    const char *closed_node, *closed_why;
 };
 
 /** `ops` of a driver. `options` is the kind's struct. */
 struct weir_driver_ops {
-    /** Can this machine use it so? @param out_missing  What lacks, a sentence; NULL: nothing. */
+    /**
+     * Can this machine use it so?
+     * @param out_missing  What lacks: a sentence that names the option, what the other side said, and the cure; NULL:
+     *                     nothing. In the arena.
+     */
     weir_status (*check)(const void *options, struct weir_arena *arena, const char **out_missing,
                          struct weir_error *err);
     /** What can be had. @return UNAVAILABLE if the other side does not answer. */
-    weir_status (*list)(const void *options, struct weir_arena *arena, struct weir_pool **out,
+    weir_status (*list)(const void *options, struct weir_arena *arena, struct weir_pool_offer **out,
                         size_t *out_n, struct weir_error *err);
     /** Ask for nodes, unless this tag has been asked for. @return NOT_FOUND without such a pool, LIMIT for more nodes than
-     *  it has; the other side's errors. After an error the tag may or may not be known there: poll tells. */
+     *  it has, UNAVAILABLE if the other side does not answer, INVALID if it refuses what is asked. After UNAVAILABLE
+     *  the tag may or may not be known there: poll tells. */
     weir_status (*request)(const void *options, const struct weir_node_request *request,
                            struct weir_error *err);
-    /** How it is. @return NOT_FOUND: nothing of this tag was asked for. */
-    weir_status (*poll)(const void *options, const char *tag, struct weir_arena *arena,
-                        struct weir_allocation *out, struct weir_error *err);
-    /** Give the nodes back; what runs there is ended. Twice is harmless. */
+    /**
+     * How they are. Cost: one question to the other side, however many there are.
+     * @param out  One for each tag, in their order.
+     * @return UNAVAILABLE if the other side does not answer: nothing is known of any.
+     */
+    weir_status (*poll)(const void *options, const char *const *tags, size_t n,
+                        struct weir_arena *arena, struct weir_allocation_report *out,
+                        struct weir_error *err);
+    /** Give the nodes back; what runs there is asked to end, and ended. Twice is harmless, so is a tag that is unknown. */
     weir_status (*release)(const void *options, const char *tag, struct weir_error *err);
+    /** Fill in what is not said in a document of the driver's options, by asking the other side ("partition" if there is
+     *  one). NULL: there is nothing to guess. @param document  {"kind", …}, changed in place. */
+    weir_status (*guess)(json_t *document, struct weir_arena *arena, struct weir_error *err);
 };
 
 extern const struct weir_registry weir_drivers;

@@ -24,7 +24,7 @@ static weir_status check(const void *options, struct weir_arena *arena, const ch
     return WEIR_OK;
 }
 
-static weir_status list(const void *options, struct weir_arena *arena, struct weir_pool **out,
+static weir_status list(const void *options, struct weir_arena *arena, struct weir_pool_offer **out,
                         size_t *out_n, struct weir_error *err)
 {
     const struct weir_local_agent *agent = options;
@@ -34,8 +34,8 @@ static weir_status list(const void *options, struct weir_arena *arena, struct we
     const char *model =
         json_string_value(json_object_get(json_array_get(accelerators, 0), "model"));
     (void)err;
-    struct weir_pool *pool = WEIR_ARENA_ARRAY(arena, 1, struct weir_pool);
-    *pool = (struct weir_pool){
+    struct weir_pool_offer *pool = WEIR_ARENA_ARRAY(arena, 1, struct weir_pool_offer);
+    *pool = (struct weir_pool_offer){
         .name = POOL,
         .cpu_slots = json_integer_value(json_object_get(inventory, "cpu_slots")),
         .memory_bytes = json_integer_value(json_object_get(inventory, "memory_bytes")),
@@ -68,21 +68,27 @@ static weir_status request(const void *options, const struct weir_node_request *
     return weir_local_agent_start(options, err);
 }
 
-static weir_status poll(const void *options, const char *tag, struct weir_arena *arena,
-                        struct weir_allocation *out, struct weir_error *err)
+/* Whatever the tags are: there is one agent. */
+static weir_status poll(const void *options, const char *const *tags, size_t n,
+                        struct weir_arena *arena, struct weir_allocation_report *out,
+                        struct weir_error *err)
 {
     const struct weir_local_agent *agent = options;
-    (void)tag;
+    bool is_running = weir_local_agent_is_running(agent->dir);
+    (void)tags;
     (void)err;
-    if (!weir_local_agent_is_running(agent->dir)) {
-        *out = (struct weir_allocation){.state = WEIR_ALLOCATION_ENDED,
-                                        .why = "the agent of this machine had ended"};
-        return WEIR_OK;
+    for (size_t i = 0; i < n; i++) {
+        const char **nodes = WEIR_ARENA_ARRAY(arena, 1, const char *);
+        nodes[0] = agent->node != NULL ? weir_arena_strdup(arena, agent->node)
+                                       : weir_cluster_node_name(arena);
+        out[i] =
+            is_running
+                ? (struct weir_allocation_report){.phase = WEIR_ALLOCATION_RUNNING,
+                                                  .nodes = nodes,
+                                                  .n_nodes = 1}
+                : (struct weir_allocation_report){.phase = WEIR_ALLOCATION_ENDED,
+                                                  .why = "the agent of this machine had ended"};
     }
-    const char **nodes = WEIR_ARENA_ARRAY(arena, 1, const char *);
-    nodes[0] =
-        agent->node != NULL ? weir_arena_strdup(arena, agent->node) : weir_cluster_node_name(arena);
-    *out = (struct weir_allocation){.state = WEIR_ALLOCATION_RUNNING, .nodes = nodes, .n_nodes = 1};
     return WEIR_OK;
 }
 

@@ -193,8 +193,8 @@ START_TEST(this_machine_is_a_pool_of_one_node)
     const char *missing;
     struct weir_arena arena;
     struct weir_error err;
-    struct weir_pool *pools;
-    struct weir_allocation allocation;
+    struct weir_pool_offer *pools;
+    struct weir_allocation_report allocation;
     size_t n;
     weir_arena_init(&arena, 0);
     ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -210,14 +210,14 @@ START_TEST(this_machine_is_a_pool_of_one_node)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(refused); i++) {
         ck_assert_int_eq(driver->request(&agent, &refused[i].request, &err), refused[i].status);
     }
-    ck_assert_int_eq(driver->poll(&agent, "a", &arena, &allocation, &err), WEIR_OK);
-    ck_assert_int_eq(allocation.state, WEIR_ALLOCATION_ENDED);
+    ck_assert_int_eq(driver->poll(&agent, &request.tag, 1, &arena, &allocation, &err), WEIR_OK);
+    ck_assert_int_eq(allocation.phase, WEIR_ALLOCATION_ENDED);
     for (int i = 0; i < 2; i++) { /* twice asks for nothing twice */
         ck_assert_int_eq(driver->request(&agent, &request, &err), WEIR_OK);
         await_path(started);
     }
-    ck_assert_int_eq(driver->poll(&agent, "a", &arena, &allocation, &err), WEIR_OK);
-    ck_assert_int_eq(allocation.state, WEIR_ALLOCATION_RUNNING);
+    ck_assert_int_eq(driver->poll(&agent, &request.tag, 1, &arena, &allocation, &err), WEIR_OK);
+    ck_assert_int_eq(allocation.phase, WEIR_ALLOCATION_RUNNING);
     ck_assert_uint_eq(allocation.n_nodes, 1);
     ck_assert_str_eq(allocation.nodes[0], "n1");
     for (int i = 0; i < 2; i++) {

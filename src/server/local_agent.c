@@ -28,12 +28,12 @@ static const struct weir_driver_ops *driver(void)
 static bool is_running(const struct weir_local_agent *agent)
 {
     struct weir_arena arena;
-    struct weir_allocation allocation;
+    struct weir_allocation_report report;
     struct weir_error ignored;
     weir_arena_init(&arena, 0);
-    weir_status status = driver()->poll(agent, wanted.tag, &arena, &allocation, &ignored);
+    weir_status status = driver()->poll(agent, &wanted.tag, 1, &arena, &report, &ignored);
     weir_arena_fini(&arena);
-    return status == WEIR_OK ? allocation.state == WEIR_ALLOCATION_RUNNING : false;
+    return status == WEIR_OK && report.phase == WEIR_ALLOCATION_RUNNING;
 }
 
 struct local_agent {
