@@ -39,7 +39,7 @@ static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_
 #define NODE_COLUMNS                                                                               \
     "name, cpu_slots, memory_bytes, is_draining, " WEIR_LIVE_NODE(                                 \
         "last_seen_ms") ", unhealthy, labels, taints, accelerators, left_ms, closed_from_ms, "     \
-                        "closed_until_ms"
+                        "closed_until_ms, cluster, allocation, ends_ms"
 static const char sql_nodes[] = "SELECT " NODE_COLUMNS " FROM nodes ORDER BY name";
 static const char sql_node[] = "SELECT " NODE_COLUMNS " FROM nodes WHERE name = :name";
 
@@ -276,7 +276,10 @@ static struct weir_node node_of(const struct weir_stmt *row, struct weir_arena *
                               .accelerators = weir_stmt_text(row, 8, arena),
                               .left_ms = weir_stmt_int(row, 9),
                               .closed_from_ms = weir_stmt_int(row, 10),
-                              .closed_until_ms = weir_stmt_int(row, 11)};
+                              .closed_until_ms = weir_stmt_int(row, 11),
+                              .cluster = weir_stmt_text(row, 12, arena),
+                              .allocation = weir_stmt_text(row, 13, arena),
+                              .ends_ms = weir_stmt_int(row, 14)};
 }
 
 weir_status weir_node_each(struct weir_txn *txn, weir_node_seen_fn fn, void *context,

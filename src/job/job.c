@@ -41,6 +41,9 @@ static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, desired_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what should run there"),
     WEIR_FIELD(weir_node, last_seen_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last heartbeat"),
     WEIR_FIELD(weir_node, left_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When it left the cluster; null: it is part of it"),
+    WEIR_FIELD(weir_node, cluster,          TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Cluster that supplied it; null: it joined by itself"),
+    WEIR_FIELD(weir_node, allocation,       TEXT, WEIR_FIELD_READ_ONLY, "", "Allocation that it is of"),
+    WEIR_FIELD(weir_node, ends_ms,          TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it ends at the latest, as its cluster says"),
     WEIR_FIELD(weir_node, created_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "First heartbeat"),
 };
 static const struct weir_field job_fields[] = {
@@ -138,7 +141,7 @@ const struct weir_noun weir_noun_job = {
         "jobs", "Jobs that are over, their tasks and runs",
         "Those that ended longest ago go first; one that made a model or dataset version stays "
         "with its run.",
-        150, {WEIR_DAYS(90), WEIR_MB(100)}, 6000, 12, .is_of_project = true,
+        150, {WEIR_DAYS(90), WEIR_MB(95)}, 6000, 12, .is_of_project = true,
         .from = "jobs /*+ INDEXED BY jobs_over */", .time = "finished_ms", .where = OVER,
         .may = "id NOT IN (SELECT job FROM ion_pipelines WHERE job IS NOT NULL) AND id NOT IN"
                " (SELECT r.job FROM runs r JOIN model_versions v ON v.run = r.id"

@@ -54,6 +54,9 @@ struct weir_node {
     int64_t desired_revision; /**< Counts up with every change of what should run there. */
     int64_t last_seen_ms;     /**< Last heartbeat. */
     int64_t left_ms;          /**< When it left the cluster; 0: it is part of it. */
+    char *cluster;            /**< That supplied it (job/cluster.h); NULL: it joined by itself. */
+    char *allocation;         /**< Of which it is a node; NULL: of none. */
+    int64_t ends_ms;          /**< When it ends at the latest; 0: nobody says. */
     int64_t created_ms;
 };
 
@@ -101,7 +104,7 @@ weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node
 
 /**
  * Register a node, or its heartbeat: inserts, or updates all but name, labels, taints, is_draining,
- * the window, desired_revision and created_ms. One that had left is part of the cluster again.
+ * the window, cluster, allocation, ends_ms, desired_revision and created_ms. One that had left is part of the cluster again.
  */
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                                 struct weir_error *err) WEIR_MUST_CHECK;

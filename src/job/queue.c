@@ -1,5 +1,6 @@
 #include "job/queue.h"
 
+#include "job/cluster.h"
 #include "store/identity.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -26,6 +27,8 @@ static const struct weir_field fields[] = {
     WEIR_FIELD_SIZED(weir_queue, times,  JSON, 0, SHARES_MAX_BYTES, "", "Other shares at times of the week: [{days, from, until, shares}], by UTC"),
     WEIR_FIELD(weir_queue, min_run_ms, INT,  0, "ms", "A job of it is not stopped for others before it has run for so long; -1: as the parent says"),
     WEIR_FIELD(weir_queue, idle_after_ms, INT, 0, "ms", "A job of it whose devices have been idle for so long is held; 0: none is; -1: as the parent says"),
+    WEIR_FIELD(weir_queue, clusters,   JSON, 0, "", "Where its jobs may run that name no clusters, in order: [\"local\", \"slurm-a\"]; null: as the parent says"),
+    WEIR_FIELD(weir_queue, overflow_after_ms, INT, 0, "ms", "A job of it has waited for so long before nodes are asked of a cluster for it; -1: as the parent says"),
     WEIR_FIELD(weir_queue, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
 };
 // clang-format on
@@ -356,6 +359,23 @@ static weir_status count_models(const struct weir_queue *queue, struct weir_aren
                                 WEIR_QUEUE_MODELS_MAX);
 }
 
+/* Each is looked for when a job waits: one may be added later, and be gone. */
+static weir_status check_clusters(const char *clusters, struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *list = clusters != NULL ? json_loads(clusters, JSON_DECODE_ANY, NULL) : NULL;
+    bool is_good = clusters == NULL || json_is_null(list) ||
+                   (json_array_size(list) > 0 && json_array_size(list) <= WEIR_CLUSTERS_MAX);
+    for (size_t i = 0; i < json_array_size(list) && is_good; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        is_good = name != NULL && weir_name_is_valid(name);
+    }
+    return is_good ? WEIR_OK
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "$.clusters: expected a list of names of clusters, in order: "
+                                    "[\"" WEIR_CLUSTER_OWN "\", \"slurm-a\"]");
+}
+
 static weir_status check_queue(const struct weir_queue *queue, const struct weir_queue *queues,
                                size_t n, struct weir_arena *arena, struct weir_error *err)
 {
@@ -374,6 +394,12 @@ static weir_status check_queue(const struct weir_queue *queue, const struct weir
                               "$.idle_after_ms: expected -1 to %lld (30 days)",
                               (long long)MIN_RUN_MAX_MS);
     }
+    if (queue->overflow_after_ms < -1 || queue->overflow_after_ms > MIN_RUN_MAX_MS) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.overflow_after_ms: expected -1 to %lld (30 days)",
+                              (long long)MIN_RUN_MAX_MS);
+    }
+    WEIR_TRY(check_clusters(queue->clusters, err));
     WEIR_TRY(count_models(queue, arena, names, &n_names, err));
     for (size_t i = 0; i < n; i++) {
         if (strcmp(queues[i].name, queue->name) != 0) {

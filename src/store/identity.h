@@ -75,7 +75,7 @@ struct weir_login_link {
     int64_t used_ms; /**< 0 = not yet. */
 };
 
-/** A token that one machine joins the cluster with, once. */
+/** A token that machines join the cluster with, each once. */
 struct weir_node_join {
     char *id;
     char *node; /**< The only name it is good for; NULL: any. */
@@ -83,8 +83,12 @@ struct weir_node_join {
     char *created_by;
     int64_t created_ms;
     int64_t expires_ms;
-    int64_t used_ms; /**< 0: not yet. */
+    int64_t used_ms; /**< Of the last use; 0: not yet. */
     char *used_by;   /**< The node that did. */
+    int64_t n_nodes; /**< It is good for so many nodes. */
+    int64_t n_used;
+    char *
+        allocation; /**< Whose nodes join with it: their names begin with it and "-". NULL: no one's. */
 };
 
 extern const struct weir_resource weir_node_join_resource;

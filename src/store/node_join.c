@@ -17,6 +17,9 @@ static const struct weir_field node_join_fields[] = {
     WEIR_FIELD(weir_node_join, expires_ms,  TIME, WEIR_FIELD_COLUMN, "ms", "When it ends; absent: an hour from now"),
     WEIR_FIELD(weir_node_join, used_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When a node joined with it"),
     WEIR_FIELD(weir_node_join, used_by,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Which node did"),
+    WEIR_FIELD(weir_node_join, n_nodes,     INT,  WEIR_FIELD_COLUMN, "", "How many nodes it is good for"),
+    WEIR_FIELD(weir_node_join, n_used,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "How many have joined with it"),
+    WEIR_FIELD(weir_node_join, allocation,  TEXT, WEIR_FIELD_READ_ONLY, "", "Allocation whose nodes join with it"),
 };
 // clang-format on
 
@@ -30,9 +33,11 @@ static const char sql_end_tokens[] = "DELETE FROM tokens WHERE node = :node";
 weir_status weir_node_join_insert(struct weir_txn *txn, const struct weir_node_join *join,
                                   int64_t now_ms, struct weir_error *err)
 {
+    struct weir_node_join made = *join;
+    made.n_nodes = WEIR_MAX(made.n_nodes, (int64_t)1);
     WEIR_TRY(weir_txn_exec(txn, sql_forget, WEIR_BINDS(WEIR_BIND_INT("before", now_ms - KEPT_MS)),
                            NULL, err));
-    return weir_txn_insert(txn, &weir_node_join_resource, join, err);
+    return weir_txn_insert(txn, &weir_node_join_resource, &made, err);
 }
 
 weir_status weir_node_join_take(struct weir_txn *txn, const char *secret, const char *node,

@@ -44,6 +44,8 @@ static const struct weir_counted_times counted[] = {
     {"service_logins", "expires_ms", NULL},
     {"login_links", "expires_ms", NULL},
     {"node_joins", "expires_ms", NULL},
+    {"clusters", "heard_ms", NULL},
+    {"allocations", "idle_since_ms", "state <> 'ended'"},
 };
 
 // clang-format on

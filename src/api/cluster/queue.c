@@ -44,8 +44,9 @@ weir_status api_queue_get(struct api_call *call, struct weir_txn *txn, struct we
 }
 
 /* What a person may set of a queue: told old and new when it changes. */
-static const char *const queue_members[] = {"parent", "project",    "priority",     "shares",
-                                            "times",  "min_run_ms", "idle_after_ms"};
+static const char *const queue_members[] = {"parent",        "project",  "priority",
+                                            "shares",        "times",    "min_run_ms",
+                                            "idle_after_ms", "clusters", "overflow_after_ms"};
 
 #define VALUE_SHOWN_MAX 300 /* Of one value in a sentence; the event's data has all of it. */
 
@@ -106,7 +107,8 @@ static weir_status act_on_queue(struct api_call *call, struct weir_txn *txn, con
 static weir_status read_queue(struct api_call *call, json_t *body, struct weir_queue *out,
                               struct weir_error *err)
 {
-    *out = (struct weir_queue){.priority = 100, .min_run_ms = -1, .idle_after_ms = -1};
+    *out = (struct weir_queue){
+        .priority = 100, .min_run_ms = -1, .idle_after_ms = -1, .overflow_after_ms = -1};
     return weir_record_from_json(&weir_queue_resource, body, WEIR_RECORD_CREATE, call->arena, out,
                                  err);
 }
@@ -231,9 +233,10 @@ static bool changes_queue(const struct api_call *call)
 
 weir_status api_what_if(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    static const char *const fields[] = {"add_node", "n_nodes",    "first",         "queue",
-                                         "parent",   "project",    "priority",      "shares",
-                                         "times",    "min_run_ms", "idle_after_ms", NULL};
+    static const char *const fields[] = {
+        "add_node",          "n_nodes", "first", "queue",      "parent",        "project",
+        "priority",          "shares",  "times", "min_run_ms", "idle_after_ms", "clusters",
+        "overflow_after_ms", NULL};
     const struct control_live live = live_of(call);
     struct control_change change = {0};
     struct weir_queue queue;

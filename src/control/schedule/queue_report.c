@@ -103,7 +103,8 @@ static const struct weir_queue *record_of(struct report *report, int32_t row)
                                    .project = (char *)tree->rows[row].name,
                                    .priority = tree->rows[row].priority,
                                    .min_run_ms = -1,
-                                   .idle_after_ms = -1};
+                                   .idle_after_ms = -1,
+                                   .overflow_after_ms = -1};
     return implied;
 }
 
