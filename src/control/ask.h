@@ -20,7 +20,11 @@ struct ask {
     struct weir_sched_toleration tolerations[ASK_MARKS_MAX];
     int32_t n_labels, n_tolerations;
     const char *required, *preferred; /**< Labels of a topology; NULL. */
-    struct weir_arena arena;          /**< Holds the texts. */
+    const char **clusters;            /**< Where it may run, in order (schedule/offers.h). */
+    int32_t n_clusters;               /**< 0: as its queue says. */
+    int64_t
+        after_ms; /**< It has waited so long before nodes are asked of a cluster for it; -1: as its queue says. */
+    struct weir_arena arena; /**< Holds the texts. */
 };
 
 /** NULL: the job says nothing of it. Else ask_free. */

@@ -34,6 +34,9 @@ struct engine_config {
     /** A message about an alert waits to be sent. Called on the engine's thread. May be NULL. */
     void (*told)(void *context);
     void *told_context;
+    /** Something is wanted of a cluster, or given back. Called on the engine's thread. May be NULL. */
+    void (*asked)(void *context);
+    void *asked_context;
     struct control_figures figures; /**< Called on the engine's thread. */
 };
 

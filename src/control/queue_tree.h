@@ -29,6 +29,13 @@ struct queue_tree_project {
     int32_t row; /**< -1: not chosen yet. */
 };
 
+/** Where jobs of a queue may run that say nothing of it (job/cluster.h). */
+struct queue_tree_where {
+    const char *const *names; /**< In order; n_names 0: as the parent says. */
+    size_t n_names;
+    int64_t after_ms; /**< -1: as the parent says. */
+};
+
 struct queue_tree {
     struct weir_sched_queue *rows;
     int32_t n_rows;
@@ -39,7 +46,8 @@ struct queue_tree {
     int64_t revision, past_revision;
     struct weir_arena arena;             /**< Holds what the rows of set queues point to. */
     struct queue_tree_project *projects; /**< By name. */
-    size_t n_projects, rows_cap, projects_cap;
+    struct queue_tree_where *where;      /**< Per row of a set queue. */
+    size_t n_projects, rows_cap, projects_cap, where_cap;
     struct weir_arena past_arena;
     struct weir_past_use *past; /**< What projects have had, by name (job/past_use.h). */
     size_t n_past;
@@ -74,6 +82,12 @@ weir_status queue_tree_put_shares(struct weir_sched_queue *row, const char *shar
 /** The same with its times of the week (weir_queue_times_read). */
 weir_status queue_tree_put_times(struct weir_sched_queue *row, const char *times,
                                  struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What a queue says of where its jobs run; NULL: nothing, as it is no set one. */
+const struct queue_tree_where *queue_tree_where(const struct queue_tree *tree, int32_t row);
+
+/** Does any queue name clusters? */
+bool queue_tree_names_clusters(const struct queue_tree *tree);
 
 /** The row of a project that was added. */
 int32_t queue_tree_find(const struct queue_tree *tree, const char *project);

@@ -85,6 +85,18 @@ weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms,
  */
 int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms);
 
+/**
+ * Ask of clusters what the last plan had no place for, and give back what nothing needs (schedule/demand.h). After the
+ * commit.
+ *
+ * @param out_next_ms   When to do it again though nothing changes; INT64_MAX: never.
+ * @param out_is_asked  Something is wanted, or given back, that was not.
+ * @return As weir_sched_plan, or the store's error.
+ */
+weir_status scheduler_demand(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms,
+                             int64_t *out_next_ms, bool *out_is_asked,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /** What each queue has by the copy (queue_sample.h). The samples lie in the arena; their texts are valid
  *  until the next call of a function here. */
 void scheduler_sample_queues(struct scheduler *scheduler, int64_t now_ms, struct weir_arena *arena,

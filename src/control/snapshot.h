@@ -31,6 +31,7 @@
 
 #include "control/ask.h"
 #include "control/nominated.h"
+#include "control/offers.h"
 #include "control/queue_tree.h"
 #include "control/run_history.h"
 #include "control/supply.h"
@@ -61,6 +62,9 @@ struct snapshot_job {
     struct ask *ask;             /**< What it asks for of nodes; NULL: nothing. */
     uint64_t work;               /**< run_history_work. */
     int64_t noted_ms;            /**< When why it waits was last written; 0: never. */
+    /** In the rows: what it tolerates, and behind that one for what is asked of a cluster (schedule/demand.h). */
+    struct weir_sched_toleration *tolerations;
+    int32_t n_tolerations;
     int64_t held_until_ms; /**< Until then it asks for nothing: it could not be bound; 0: could. */
 };
 
@@ -97,6 +101,7 @@ struct snapshot {
     int32_t n_jobs, jobs_cap;
     struct run_history history;
     struct queue_tree queues;
+    struct offers offers;
     struct snapshot_served *served;
     size_t n_served, served_cap;
     struct snapshot_reservation *reservations;
@@ -105,6 +110,7 @@ struct snapshot {
     uint64_t reservations_hash;           /**< All that was read; 0: nothing was. */
     struct nominated nominated;           /**< By the last plan; the planning thread sets it. */
     int64_t revision;                     /**< The newest change's; -1: nothing was read yet. */
+    bool names_clusters;                  /**< Some job or queue does; of the last rows. */
     bool is_changed;   /**< A reading found something new; the planning thread clears it. */
     int32_t n_pending; /**< Tasks in the rows that want a node. */
     int32_t n_leaving; /**< Tasks that were asked to save and run. */
@@ -138,6 +144,9 @@ weir_status snapshot_read(struct snapshot *snapshot, struct weir_txn *txn, int64
 
 /** The rows for the planner, at this time. Valid until the next call of any function here. */
 const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64_t now_ms);
+
+/** Do nodes and tasks have marks of clusters: is there one, or is one named? */
+bool snapshot_has_clusters(const struct snapshot *snapshot);
 
 /** When a node closes or opens, or a reservation begins or is over, after now_ms; INT64_MAX: never. */
 int64_t snapshot_next_ms(const struct snapshot *snapshot, int64_t now_ms);

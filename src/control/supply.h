@@ -8,7 +8,7 @@
  * has slots, and devices of the others are given to nobody. MIG slices have no slots: the planner
  * counts them by profile.
  *
- * Beside the node's own labels stand weir/node, its name, weir/accelerator, the model,
+ * Beside the node's own labels stand weir/node, its name, weir/cluster, whose it is, weir/accelerator, the model,
  * and weir/images, if it starts tasks in images.
  *
  * Owned by the snapshot's thread. Memory: aborts if there is none.
@@ -36,6 +36,8 @@ struct supply_device {
 
 struct supply {
     struct weir_arena arena; /**< Holds all below; empty as long as there is nothing to know. */
+    const char *cluster;     /**< That supplied the node; NULL: it joined by itself. */
+    const char *allocation;  /**< Of which it is; NULL. */
     const char *texts[3];    /**< Accelerators, labels and taints as they were read; NULL. */
     struct supply_device *devices; /**< By index. */
     int32_t n_devices;

@@ -85,6 +85,8 @@ const struct weir_noun weir_noun_allocation = {
 
 static const char sql_revision[] = "SELECT value FROM counters WHERE name = '" REVISIONS "'";
 static const char sql_remove_pools[] = "DELETE FROM pools WHERE cluster = :cluster";
+static const char sql_note_idle[] =
+    "UPDATE allocations SET idle_since_ms = :since WHERE id = :id AND " OPEN;
 static const char sql_nodes[] =
     "SELECT name FROM nodes WHERE allocation = :id AND left_ms = 0 ORDER BY name";
 
@@ -218,7 +220,7 @@ weir_status weir_allocation_insert(struct weir_txn *txn, const struct weir_alloc
                               WEIR_ALLOCATIONS_OPEN_MAX);
     }
     made.state = (char *)WEIR_ALLOCATION_WANTED;
-    made.their_id = made.nodes = made.said = made.why = made.ending = NULL;
+    made.their_id = made.nodes = made.said = made.why = made.ending = made.closed = NULL;
     made.starts_ms = made.ends_ms = made.asked_ms = made.started_ms = made.idle_since_ms =
         made.ended_ms = 0;
     made.created_ms = now_ms;
@@ -240,23 +242,51 @@ static weir_status save(struct weir_txn *txn, const struct weir_allocation *allo
 {
     WEIR_TRY(count_change(txn, err));
     return weir_txn_update(txn, &weir_allocation_resource, allocation,
-                           WEIR_FIELDS("pool", "state", "their_id", "job", "project", "queue",
-                                       "n_nodes", "cpu_slots", "memory_bytes", "n_accelerators",
-                                       "accelerator", "time_ms", "nodes", "said", "why", "ending",
-                                       "starts_ms", "ends_ms", "asked_ms", "started_ms",
-                                       "idle_since_ms", "ended_ms"),
+                           WEIR_FIELDS("state", "their_id", "nodes", "said", "why", "ending",
+                                       "closed", "starts_ms", "ends_ms", "asked_ms", "started_ms",
+                                       "ended_ms"),
                            err);
+}
+
+weir_status weir_allocation_begin(struct weir_txn *txn, const char *id, int64_t now_ms,
+                                  struct weir_error *err)
+{
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    struct weir_allocation allocation;
+    bool is_over;
+    weir_arena_init(&arena, 0);
+    WEIR_TRY(load(txn, id, &arena, &allocation, &is_over, err));
+    if (strcmp(allocation.state, WEIR_ALLOCATION_WANTED) != 0) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT, "allocation %s is %s: it is not wanted", id,
+                              allocation.state);
+    }
+    allocation.asked_ms = now_ms;
+    return save(txn, &allocation, err);
 }
 
 weir_status weir_allocation_save(struct weir_txn *txn, const struct weir_allocation *allocation,
                                  struct weir_error *err)
 {
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
-    struct weir_allocation was;
+    struct weir_allocation was, is = *allocation;
     bool is_over;
     weir_arena_init(&arena, 0);
     WEIR_TRY(load(txn, allocation->id, &arena, &was, &is_over, err));
-    return is_over ? WEIR_OK : save(txn, allocation, err);
+    if (strcmp(was.state, WEIR_ALLOCATION_RELEASING) == 0) {
+        bool has_ended = strcmp(is.state, WEIR_ALLOCATION_OVER) == 0;
+        is.state = has_ended ? is.state : was.state;
+        is.why = has_ended && is.why != NULL ? is.why : was.why;
+    }
+    return is_over ? WEIR_OK : save(txn, &is, err);
+}
+
+weir_status weir_allocation_note_idle(struct weir_txn *txn, const char *id, int64_t since_ms,
+                                      struct weir_error *err)
+{
+    WEIR_TRY(count_change(txn, err));
+    return weir_txn_exec(txn, sql_note_idle,
+                         WEIR_BINDS(WEIR_BIND_INT("since", since_ms), WEIR_BIND_TEXT("id", id)),
+                         NULL, err);
 }
 
 weir_status weir_allocation_release(struct weir_txn *txn, const char *id, const char *why,

@@ -83,6 +83,8 @@ struct weir_allocation {
     char *why;       /**< Why it waits, or how it ended; NULL. */
     char *
         ending; /**< "released", "time", "preempted", "cancelled", "failed", "refused"; NULL: it has not ended. */
+    char *
+        closed; /**< A node of it that takes nothing new over there, and what they say of it; NULL: all do. */
     int64_t starts_ms; /**< While it waits: expected over there; 0: nobody says. */
     int64_t ends_ms;   /**< While it runs: at the latest; 0: when it is released. */
     int64_t created_ms, asked_ms, started_ms, idle_since_ms, ended_ms; /**< 0: not (yet). */
@@ -127,10 +129,18 @@ weir_status weir_allocation_list_open(struct weir_txn *txn, const char *cluster,
 weir_status weir_allocation_insert(struct weir_txn *txn, const struct weir_allocation *allocation,
                                    int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Write what becomes of one: all fields but id, cluster and created_ms. An end is for ever: of a row that has ended
- *  nothing is changed. */
+/** Note that one is asked for now: before it is. @return CONFLICT: it is not wanted (any more); NOT_FOUND. */
+weir_status weir_allocation_begin(struct weir_txn *txn, const char *id, int64_t now_ms,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Write what its cluster says of one: all fields but id, cluster, created_ms, and idle_since_ms. An end is for ever: of a
+ *  row that has ended nothing is changed; and one that was released meanwhile stays so until it ends. */
 weir_status weir_allocation_save(struct weir_txn *txn, const struct weir_allocation *allocation,
                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Note since when nothing needs one; 0: something does. A row that is gone is none. */
+weir_status weir_allocation_note_idle(struct weir_txn *txn, const char *id, int64_t since_ms,
+                                      struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Give one back: releasing; one that was not asked for yet has ended. Of one that is releasing or over
  *  nothing changes. @return NOT_FOUND. */

@@ -2,6 +2,7 @@
 
 #include "control/engine.h"
 #include "control/serving.h"
+#include "control/supplier.h"
 #include "control/vitals.h"
 #include "server/bootstrap.h"
 #include "server/local_agent.h"
@@ -69,12 +70,18 @@ struct server {
     struct weir_proxy *proxy;
     struct weir_http_server *services; /**< The proxy's listener; NULL: there is none. */
     struct weir_sender *sender;        /**< Of alerts. Set before requests come in. */
+    struct supplier *supplier;         /**< Of nodes of clusters; the engine notifies it. */
     _Atomic(struct engine *) engine;   /**< Set while requests already come in. */
 };
 
 static void notify_engine(void *context)
 {
     engine_notify(((struct server *)context)->engine);
+}
+
+static void notify_supplier(void *context)
+{
+    supplier_notify(((struct server *)context)->supplier);
 }
 
 static void notify_sender(void *context)
@@ -453,10 +460,19 @@ static weir_status start_all(struct server *server, struct weir_error *err)
                                    .load = load_of,
                                    .figures = {figures_of, server},
                                    .load_context = server,
+                                   .asked = notify_supplier,
+                                   .asked_context = server,
                                    .told = notify_sender,
                                    .told_context = server};
+    const struct supplier_config supplier = {.store = server->store,
+                                             .listener = weir_api_listener(server->api),
+                                             .changed = notify_engine,
+                                             .changed_context = server,
+                                             .state_dir = server->state,
+                                             .server_url = server->url};
     struct engine *started;
     server->started_ms = weir_time_ms();
+    WEIR_TRY(supplier_start(&supplier, &server->supplier, err));
     WEIR_TRY(engine_start(&engine, &started, err));
     server->engine = started;
     WEIR_TRY(weir_retainer_start(server->retainer, err));
@@ -476,6 +492,7 @@ static void stop_all(struct server *server)
     /* The engine's commits wake the HTTP server, whose requests notify the engine: each is still
      * there when the other ends. */
     engine_stop(server->engine);
+    supplier_stop(server->supplier);
     weir_sender_stop(server->sender);
     serving_stop(server->serving);
     weir_proxy_stop(server->proxy);

@@ -145,6 +145,25 @@ static weir_status read_cluster(struct work *work, struct weir_error *err)
                           work->engine->watch.since_ms, err);
 }
 
+/* @return When it is due again. */
+static int64_t ask_clusters(struct work *work)
+{
+    const struct engine_config *config = &work->engine->config;
+    struct weir_error err;
+    bool is_asked;
+    int64_t next_ms;
+    weir_status status = scheduler_demand(work->engine->scheduler, work->control.now_ms,
+                                          work->engine->watch.since_ms, &next_ms, &is_asked, &err);
+    if (status != WEIR_OK) {
+        weir_log(WEIR_LOG_ERROR, "engine_cannot_ask_clusters", WEIR_KV_STR("error", err.message));
+        return work->control.now_ms + ENGINE_IDLE_MAX_MS;
+    }
+    if (is_asked && config->asked != NULL) {
+        config->asked(config->asked_context);
+    }
+    return next_ms;
+}
+
 int64_t engine_run_jobs(struct work *work)
 {
     struct weir_error err;
@@ -161,7 +180,9 @@ int64_t engine_run_jobs(struct work *work)
         weir_log(WEIR_LOG_ERROR, "engine_cannot_plan", WEIR_KV_STR("error", err.message));
         return work->control.now_ms + ENGINE_IDLE_MAX_MS;
     }
-    return scheduler_commit(scheduler, work->control.now_ms, work->engine->watch.since_ms);
+    int64_t due_ms =
+        scheduler_commit(scheduler, work->control.now_ms, work->engine->watch.since_ms);
+    return WEIR_MIN(due_ms, ask_clusters(work));
 }
 
 /* ---- what nobody uses ------------------------------------------------------------------------ */

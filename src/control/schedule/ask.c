@@ -31,9 +31,22 @@ static void read_tolerations(struct ask *ask, const json_t *list)
     json_array_foreach(list, i, item)
     {
         const char *key = text_of(ask, json_object_get(item, "key"));
-        if (key != NULL && ask->n_tolerations < ASK_MARKS_MAX) {
+        bool is_ours = key != NULL && strncmp(key, "weir/", 5) == 0; /* which nobody steps round */
+        if (key != NULL && !is_ours && ask->n_tolerations < ASK_MARKS_MAX) {
             ask->tolerations[ask->n_tolerations++] =
                 (struct weir_sched_toleration){key, text_of(ask, json_object_get(item, "value"))};
+        }
+    }
+}
+
+static void read_clusters(struct ask *ask, const json_t *list)
+{
+    size_t n = json_array_size(list);
+    ask->clusters = WEIR_ARENA_ARRAY(&ask->arena, n + 1, const char *);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = text_of(ask, json_array_get(list, i));
+        if (name != NULL) {
+            ask->clusters[ask->n_clusters++] = name;
         }
     }
 }
@@ -50,6 +63,9 @@ struct ask *ask_read(const char *placement)
     weir_arena_init(&ask->arena, 0);
     read_selector(ask, json_object_get(object, "node_selector"));
     read_tolerations(ask, json_object_get(object, "tolerations"));
+    read_clusters(ask, json_object_get(object, "clusters"));
+    const json_t *after = json_object_get(object, "overflow_after_ms");
+    ask->after_ms = json_is_integer(after) ? json_integer_value(after) : -1;
     const json_t *topology = json_object_get(object, "topology");
     ask->required = text_of(ask, json_object_get(topology, "required"));
     ask->preferred = text_of(ask, json_object_get(topology, "preferred"));

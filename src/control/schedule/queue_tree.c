@@ -1,6 +1,7 @@
 #include "control/queue_tree.h"
 
 #include "base/grow.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ void queue_tree_fini(struct queue_tree *tree)
     weir_arena_fini(&tree->arena);
     weir_arena_fini(&tree->past_arena);
     free(tree->rows);
+    free(tree->where);
     free(tree->projects);
 }
 
@@ -129,6 +131,20 @@ void queue_tree_end(struct queue_tree *tree)
     put_past(tree);
 }
 
+const struct queue_tree_where *queue_tree_where(const struct queue_tree *tree, int32_t row)
+{
+    return row >= 0 && row < tree->n_set ? &tree->where[row] : NULL;
+}
+
+bool queue_tree_names_clusters(const struct queue_tree *tree)
+{
+    bool is_any = false;
+    for (int32_t q = 0; q < tree->n_set; q++) {
+        is_any = is_any || tree->where[q].n_names > 0;
+    }
+    return is_any;
+}
+
 int32_t queue_tree_find(const struct queue_tree *tree, const char *project)
 {
     bool is_there;
@@ -198,6 +214,19 @@ weir_status queue_tree_put_times(struct weir_sched_queue *row, const char *text,
     return WEIR_OK;
 }
 
+static void put_where(struct queue_tree *tree, const struct weir_queue *queue)
+{
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *list = queue->clusters != NULL ? json_loads(queue->clusters, 0, NULL) : NULL;
+    size_t n = json_array_size(list);
+    const char **names = WEIR_ARENA_ARRAY(&tree->arena, n + 1, const char *);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = weir_arena_strdup(&tree->arena, json_string_value(json_array_get(list, i)));
+    }
+    weir_xgrow(&tree->where, sizeof *tree->where, (size_t)tree->n_rows, &tree->where_cap);
+    tree->where[tree->n_rows] = (struct queue_tree_where){names, n, queue->overflow_after_ms};
+}
+
 static weir_status put_queue(struct queue_tree *tree, const struct weir_queue *queue,
                              int32_t parent, struct weir_error *err)
 {
@@ -212,6 +241,7 @@ static weir_status put_queue(struct queue_tree *tree, const struct weir_queue *q
     if (queue->project != NULL) {
         put_project(tree, queue->project, tree->n_rows);
     }
+    put_where(tree, queue);
     *add_row(tree) = row;
     return WEIR_OK;
 }

@@ -1,6 +1,7 @@
 #include "control/scheduler.h"
 
 #include "base/log.h"
+#include "control/schedule/demand.h"
 #include "control/schedule/eviction.h"
 #include "control/schedule/explain.h"
 #include "control/schedule/guarantee.h"
@@ -16,6 +17,8 @@
 /* Expected starts move with the clock; they are looked at again so often. */
 #define FORECAST_EVERY_MS 60000
 #define MINUTE_MS         60000
+#define DEMAND_EVERY_MS   1000 /* is asked for of clusters at most so often */
+#define DEMAND_MAX_BYTES  ((size_t)4 << 30)
 
 /* The tasks of one job that a plan starts. */
 struct binding {
@@ -49,8 +52,12 @@ struct scheduler {
     /** While a plan is taken apart: what it nominates, and what stands. */
     struct nominated nominated;
     struct evictions evictions;
-    uint8_t *checked;  /* Per node: enum node_check, of one transaction. */
-    int64_t replan_ms; /* Plan by then though nothing has changed. */
+    uint8_t *checked;     /* Per node: enum node_check, of one transaction. */
+    struct demand demand; /* Of the last look at clusters. */
+    struct weir_arena demand_arena;
+    int64_t demanded_ms, demand_due_ms;
+    bool is_demand_old; /* Something was planned with since. */
+    int64_t replan_ms;  /* Plan by then though nothing has changed. */
     int32_t n_bound, n_evicted;
     bool is_again; /* Something was left out: another cycle, at once. */
 };
@@ -59,9 +66,10 @@ struct scheduler *scheduler_create(const struct scheduler_config *config)
 {
     struct scheduler *scheduler = weir_xalloc(sizeof *scheduler);
     scheduler->config = *config;
-    scheduler->replan_ms = INT64_MAX;
+    scheduler->replan_ms = scheduler->demand_due_ms = INT64_MAX;
     snapshot_init(&scheduler->snapshot);
     weir_arena_init(&scheduler->arena, (size_t)4 << 30);
+    weir_arena_init(&scheduler->demand_arena, DEMAND_MAX_BYTES);
     return scheduler;
 }
 
@@ -70,6 +78,7 @@ void scheduler_destroy(struct scheduler *scheduler)
     if (scheduler != NULL) {
         snapshot_fini(&scheduler->snapshot);
         weir_arena_fini(&scheduler->arena);
+        weir_arena_fini(&scheduler->demand_arena);
         free(scheduler);
     }
 }
@@ -295,8 +304,19 @@ static const char *tell_wait(struct scheduler *scheduler, const struct snapshot_
 {
     const char *eviction = job->state.job.eviction;
     const char *why = explain_wait(&scheduler->snapshot, job, wait, &scheduler->arena);
+    const struct demand_wait *asked = demand_wait_of(&scheduler->demand, job->state.job.id);
+    if (asked != NULL) {
+        why = weir_arena_printf(&scheduler->arena, "%s; %s", why, asked->text);
+    }
     return eviction == NULL ? why
                             : weir_arena_printf(&scheduler->arena, "%s; now %s", eviction, why);
+}
+
+/* When a cluster expects to give what was asked of it for the job; 0: nobody says. */
+static int64_t asked_start_ms(const struct scheduler *scheduler, const struct snapshot_job *job)
+{
+    const struct demand_wait *asked = demand_wait_of(&scheduler->demand, job->state.job.id);
+    return asked != NULL ? asked->starts_ms : 0;
 }
 
 /* Of a service's replicas the first that waits speaks for it. */
@@ -315,6 +335,9 @@ static weir_status take_wait(void *context, const struct weir_sched_wait *wait,
     struct snapshot_job *job = scheduler->snapshot.tasks[row->first_task].job;
     if (wait->code == WEIR_SCHED_WAIT_ROOM_COMING) {
         keep_nominated(scheduler, taking->rows, wait);
+    }
+    if (said.expected_start_ms == 0) {
+        said.expected_start_ms = asked_start_ms(scheduler, job);
     }
     bool is_another = scheduler->n_notes > 0 && scheduler->notes[scheduler->n_notes - 1].job == job;
     if (wait->code != WEIR_SCHED_WAIT_NONE && !is_another) {
@@ -377,6 +400,7 @@ weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms, struct w
         }
     }
     snapshot->is_changed = false;
+    scheduler->is_demand_old = true;
     return WEIR_OK;
 }
 
@@ -659,6 +683,71 @@ int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t si
     }
     scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, next_ms);
     return scheduler->replan_ms;
+}
+
+/* ---- what is asked of clusters --------------------------------------------------------------- */
+
+static weir_status demand_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct writing *writing = context;
+    const struct demand *demand = &writing->scheduler->demand;
+    int64_t now_ms = writing->control.now_ms;
+    for (size_t i = 0; i < demand->n_wanted; i++) {
+        WEIR_TRY(weir_allocation_insert(txn, &demand->wanted[i], now_ms, err));
+    }
+    for (size_t i = 0; i < demand->n_idle; i++) {
+        WEIR_TRY(weir_allocation_note_idle(txn, demand->idle[i]->id, now_ms, err));
+    }
+    for (size_t i = 0; i < demand->n_needed; i++) {
+        WEIR_TRY(weir_allocation_note_idle(txn, demand->needed[i]->id, 0, err));
+    }
+    for (size_t i = 0; i < demand->n_over; i++) {
+        WEIR_TRY(weir_allocation_release(txn, demand->over[i]->id, "nothing needed it any more",
+                                         now_ms, err));
+    }
+    return WEIR_OK;
+}
+
+static int64_t demand_due_ms(const struct scheduler *scheduler)
+{
+    int64_t soon_ms = scheduler->demanded_ms + DEMAND_EVERY_MS;
+    return scheduler->is_demand_old ? WEIR_MIN(soon_ms, scheduler->demand_due_ms)
+                                    : scheduler->demand_due_ms;
+}
+
+/* Is it worth a look: has something changed, or is it time? What was bound or evicted just now is planned with first. */
+static bool is_demand_due(const struct scheduler *scheduler, int64_t now_ms)
+{
+    const struct snapshot *snapshot = &scheduler->snapshot;
+    return snapshot_has_clusters(snapshot) && !scheduler->is_again && scheduler->n_bound == 0 &&
+           scheduler->n_evicted == 0 && now_ms >= demand_due_ms(scheduler);
+}
+
+weir_status scheduler_demand(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms,
+                             int64_t *out_next_ms, bool *out_is_asked, struct weir_error *err)
+{
+    struct snapshot *snapshot = &scheduler->snapshot;
+    struct demand *demand = &scheduler->demand;
+    *out_is_asked = false;
+    *out_next_ms = INT64_MAX;
+    if (!is_demand_due(scheduler, now_ms)) {
+        *out_next_ms = snapshot_has_clusters(snapshot) ? demand_due_ms(scheduler) : INT64_MAX;
+        return WEIR_OK;
+    }
+    *demand = (struct demand){.next_ms = INT64_MAX};
+    weir_arena_fini(&scheduler->demand_arena);
+    weir_arena_init(&scheduler->demand_arena, DEMAND_MAX_BYTES);
+    scheduler->demanded_ms = now_ms;
+    scheduler->is_demand_old = false;
+    WEIR_TRY(
+        demand_look(snapshot, &scheduler->profile, now_ms, &scheduler->demand_arena, demand, err));
+    scheduler->demand_due_ms = demand->next_ms;
+    if (demand->n_wanted + demand->n_idle + demand->n_needed + demand->n_over > 0) {
+        WEIR_TRY(write_range(scheduler, demand_in, 0, 0, now_ms, since_ms, err));
+    }
+    *out_is_asked = demand->n_wanted + demand->n_over > 0;
+    *out_next_ms = demand->next_ms;
+    return WEIR_OK;
 }
 
 void scheduler_sample_queues(struct scheduler *scheduler, int64_t now_ms, struct weir_arena *arena,

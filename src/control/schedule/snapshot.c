@@ -27,6 +27,7 @@ void snapshot_init(struct snapshot *snapshot)
 {
     *snapshot = (struct snapshot){.revision = -1};
     queue_tree_init(&snapshot->queues);
+    offers_init(&snapshot->offers);
     weir_arena_init(&snapshot->rows_arena, 0);
     weir_arena_init(&snapshot->reservations_arena, 0);
     nominated_init(&snapshot->nominated);
@@ -68,6 +69,7 @@ void snapshot_fini(struct snapshot *snapshot)
     free(snapshot->nodes);
     free(snapshot->row_nodes);
     queue_tree_fini(&snapshot->queues);
+    offers_fini(&snapshot->offers);
     for (size_t i = 0; i < snapshot->n_served; i++) {
         free(snapshot->served[i].project);
     }
@@ -103,8 +105,8 @@ static bool is_same_node(const struct snapshot_node *left, const struct snapshot
            left->facts.is_draining == right->facts.is_draining &&
            left->facts.closed_from_ms == right->facts.closed_from_ms &&
            left->facts.closed_until_ms == right->facts.closed_until_ms &&
-           left->takes_tasks == right->takes_tasks && left->is_closed == right->is_closed &&
-           left->is_lost == right->is_lost;
+           left->facts.ends_ms == right->facts.ends_ms && left->takes_tasks == right->takes_tasks &&
+           left->is_closed == right->is_closed && left->is_lost == right->is_lost;
 }
 
 /* They come by name, as they are kept: while names agree, facts are put in place. */
@@ -122,7 +124,7 @@ static void see_node(void *context, const struct weir_node *node)
         .is_lost =
             weir_node_is_lost(node, reading->now_ms, reading->since_ms, weir_node_lost_ms())};
     seen.facts.unhealthy = seen.facts.labels = seen.facts.taints = NULL; /* of this call alone */
-    seen.facts.accelerators = NULL;
+    seen.facts.accelerators = seen.facts.cluster = seen.facts.allocation = NULL;
     if (!is_known) {
         drop_nodes(snapshot, at);
         snapshot->nodes =
@@ -491,6 +493,7 @@ weir_status snapshot_read(struct snapshot *snapshot, struct weir_txn *txn, int64
     WEIR_TRY(read_nodes(snapshot, txn, now_ms, since_ms, err));
     WEIR_TRY(read_jobs(snapshot, txn, err));
     WEIR_TRY(queue_tree_read(&snapshot->queues, txn, &snapshot->is_changed, err));
+    WEIR_TRY(offers_read(&snapshot->offers, txn, now_ms, &snapshot->is_changed, err));
     WEIR_TRY(snapshot_read_reservations(snapshot, txn, now_ms, err));
     if (snapshot->is_changed) {
         count_used(snapshot);

@@ -19,6 +19,46 @@ static int64_t memory_most(const struct snapshot *snapshot)
     return WEIR_SCHED_AMOUNT_MAX / ((int64_t)SNAPSHOT_TASKS_MAX + snapshot->n_nodes + 1) - 1;
 }
 
+bool snapshot_has_clusters(const struct snapshot *snapshot)
+{
+    return snapshot->offers.n_clusters > 0 || snapshot->names_clusters;
+}
+
+static bool names_clusters(const struct snapshot *snapshot)
+{
+    bool is_any = queue_tree_names_clusters(&snapshot->queues);
+    for (int32_t i = 0; i < snapshot->n_jobs && !is_any; i++) {
+        is_any = snapshot->jobs[i]->ask != NULL && snapshot->jobs[i]->ask->n_clusters > 0;
+    }
+    return is_any;
+}
+
+/* An allocation's nodes end as one that closes for good does. */
+static void end_node(const struct snapshot_node *node, struct weir_sched_node *row)
+{
+    int64_t ends_ms = node->facts.ends_ms;
+    if (ends_ms > 0 && (row->closed_from_ms == 0 || ends_ms < row->closed_from_ms)) {
+        row->closed_from_ms = ends_ms;
+        row->closed_until_ms = WEIR_SCHED_AMOUNT_MAX;
+    }
+}
+
+static void taint_node(struct snapshot *snapshot, const struct snapshot_node *node,
+                       struct weir_sched_node *row)
+{
+    size_t n = (size_t)row->n_taints;
+    struct weir_sched_taint *taints =
+        WEIR_ARENA_ARRAY(&snapshot->rows_arena, n + 1, struct weir_sched_taint);
+    if (n > 0) {
+        memcpy(taints, row->taints, n * sizeof *taints);
+    }
+    taints[n] = (struct weir_sched_taint){OFFERS_CLUSTER_KEY, node->supply->cluster != NULL
+                                                                  ? node->supply->cluster
+                                                                  : WEIR_CLUSTER_OWN};
+    row->taints = taints;
+    row->n_taints++;
+}
+
 static void fill_nodes(struct snapshot *snapshot)
 {
     int64_t most = memory_most(snapshot);
@@ -40,7 +80,33 @@ static void fill_nodes(struct snapshot *snapshot)
                                                          : WEIR_SCHED_AMOUNT_MAX;
         }
         supply_fill(node->supply, &snapshot->row_nodes[i]);
+        end_node(node, &snapshot->row_nodes[i]);
+        if (snapshot_has_clusters(snapshot)) {
+            taint_node(snapshot, node, &snapshot->row_nodes[i]);
+        }
     }
+}
+
+/* What a job tolerates where there are clusters: what it says, and those that it may run on. */
+static void fill_tolerations(struct snapshot *snapshot, struct snapshot_job *job)
+{
+    const struct ask *ask = job->ask;
+    int32_t n = ask != NULL ? ask->n_tolerations : 0;
+    struct offers_where where = offers_where(
+        &snapshot->queues, ask, queue_tree_find(&snapshot->queues, job->state.job.project));
+    struct weir_sched_toleration *list = WEIR_ARENA_ARRAY(
+        &snapshot->rows_arena, (size_t)n + where.n + 2, struct weir_sched_toleration);
+    if (n > 0) {
+        memcpy(list, ask->tolerations, (size_t)n * sizeof *list);
+    }
+    for (size_t i = 0; i < where.n; i++) {
+        list[n++] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, where.names[i]};
+    }
+    if (where.names == NULL) {
+        list[n++] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, NULL};
+    }
+    job->tolerations = list;
+    job->n_tolerations = n;
 }
 
 /* Of the projects that have jobs. */
@@ -221,7 +287,10 @@ static void add_asked(struct snapshot *snapshot, const struct snapshot_job *job,
         row->selector = copy;
         row->n_selector = n;
     }
-    if (job->ask != NULL) {
+    if (snapshot_has_clusters(snapshot)) {
+        row->tolerations = job->tolerations;
+        row->n_tolerations = job->n_tolerations;
+    } else if (job->ask != NULL) {
         row->tolerations = job->ask->tolerations;
         row->n_tolerations = job->ask->n_tolerations;
     }
@@ -350,6 +419,9 @@ static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_
     if (choose_tasks(snapshot, job, now_ms, wants, chosen) == 0) {
         return;
     }
+    if (snapshot_has_clusters(snapshot)) {
+        fill_tolerations(snapshot, job);
+    }
     for (size_t i = 0; i < job->state.n_tasks; i++) {
         if (chosen[i] != 0) {
             row = row == NULL || is_service ? add_row_job(snapshot, job, i) : row;
@@ -422,6 +494,7 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
     snapshot->save_due_ms = INT64_MAX;
     weir_arena_fini(&snapshot->rows_arena);
     weir_arena_init(&snapshot->rows_arena, ROWS_MAX_BYTES);
+    snapshot->names_clusters = names_clusters(snapshot);
     fill_nodes(snapshot);
     fill_queues(snapshot);
     snapshot_fill_reservations(snapshot, now_ms);

@@ -1,6 +1,7 @@
 #include "control/supply.h"
 
 #include "base/json.h"
+#include "control/offers.h"
 #include "job/device.h"
 
 #include <stdlib.h>
@@ -34,7 +35,9 @@ bool supply_is_of(const struct supply *supply, const struct weir_node *node)
 {
     return is_same_text(supply->texts[TEXT_ACCELERATORS], node->accelerators) &&
            is_same_text(supply->texts[TEXT_LABELS], node->labels) &&
-           is_same_text(supply->texts[TEXT_TAINTS], node->taints);
+           is_same_text(supply->texts[TEXT_TAINTS], node->taints) &&
+           is_same_text(supply->cluster, node->cluster) &&
+           is_same_text(supply->allocation, node->allocation);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------- */
@@ -125,12 +128,13 @@ static void add_label(struct supply *supply, const char *key, const char *value)
 }
 
 /* Whatever begins as ours do is ours; one of them is in the record. */
-static void read_labels(struct supply *supply, const char *node, const json_t *labels)
+static void read_labels(struct supply *supply, const struct weir_node *node, const json_t *labels)
 {
     const char *key;
     json_t *value;
     supply->labels = WEIR_ARENA_ARRAY(&supply->arena, SUPPLY_MARKS_MAX, struct weir_sched_label);
-    add_label(supply, SUPPLY_LABEL_NODE, node);
+    add_label(supply, SUPPLY_LABEL_NODE, node->name);
+    add_label(supply, OFFERS_CLUSTER_KEY, node->cluster != NULL ? node->cluster : WEIR_CLUSTER_OWN);
     if (supply->model != NULL) {
         add_label(supply, SUPPLY_LABEL_MODEL, supply->model);
     }
@@ -181,7 +185,9 @@ bool supply_read(struct supply *supply, const struct weir_node *node)
     WEIR_AUTO(weir_json_auto_free) json_t *taints = parse(node->taints);
     read_devices(supply, devices);
     choose_model(supply);
-    read_labels(supply, node->name, labels);
+    supply->cluster = weir_arena_strdup(&supply->arena, node->cluster);
+    supply->allocation = weir_arena_strdup(&supply->arena, node->allocation);
+    read_labels(supply, node, labels);
     read_taints(supply, taints);
     supply_number(supply);
     return true;

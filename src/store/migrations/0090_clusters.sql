@@ -48,6 +48,7 @@ CREATE TABLE allocations (
     said           TEXT,
     why            TEXT,
     ending         TEXT,
+    closed         TEXT,
     starts_ms      BIGINT NOT NULL,
     ends_ms        BIGINT NOT NULL,
     created_ms     BIGINT NOT NULL,

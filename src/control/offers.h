@@ -1,0 +1,67 @@
+/**
+ * Offers: the copy of clusters, their pools and what was asked of them (job/cluster.h) that the scheduler looks at.
+ * It is read again when one of them has changed.
+ *
+ * Where a job may run. It names clusters, or else its queue does, or one above it: then there alone, in that order; else
+ * anywhere. WEIR_CLUSTER_OWN is a cluster like others in such a list, the one of the nodes that joined by themselves. To
+ * the planner each node has a taint of its cluster, and a task tolerates those of its job; while there
+ * are no clusters and nobody names one there are no such taints.
+ *
+ * Owned by the snapshot's thread. Memory: aborts if there is none.
+ */
+#ifndef WEIR_CONTROL_OFFERS_H
+#define WEIR_CONTROL_OFFERS_H
+
+#include "base/arena.h"
+#include "control/ask.h"
+#include "control/queue_tree.h"
+#include "job/cluster.h"
+
+/** The label and the taint of a node that say whose it is. */
+#define OFFERS_CLUSTER_KEY "weir/cluster"
+
+/** That a cluster did not give what was asked of it for a job, of late. */
+struct offers_refusal {
+    const char *job, *pool, *cluster, *why;
+    int64_t ended_ms; /**< The last. */
+    int64_t n;
+};
+
+struct offers {
+    struct weir_cluster *clusters; /**< By name. */
+    size_t n_clusters;
+    struct weir_pool *pools; /**< Those of clusters that cost least first. */
+    size_t n_pools;
+    struct weir_allocation *allocations; /**< Those that have not ended. */
+    size_t n_allocations;
+    struct offers_refusal *refusals;
+    size_t n_refusals;
+    int64_t revision; /**< -1: nothing was read. */
+    struct weir_arena arena;
+};
+
+void offers_init(struct offers *offers);
+void offers_fini(struct offers *offers);
+
+/** Bring it up to date, in a read transaction. *out_is_changed is set if anything was read. */
+weir_status offers_read(struct offers *offers, struct weir_txn *txn, int64_t now_ms,
+                        bool *out_is_changed, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** NULL: there is none of this name. */
+const struct weir_cluster *offers_cluster(const struct offers *offers, const char *name);
+
+/** Where a job may run, and after what wait nodes are asked for it. */
+struct offers_where {
+    const char *const *names; /**< In order; NULL: anywhere. */
+    size_t n;
+    int64_t after_ms; /**< -1: as each cluster says. */
+};
+
+/** @param ask  The job's; NULL: it asks for nothing. @param queue  The row of its queue. */
+struct offers_where offers_where(const struct queue_tree *queues, const struct ask *ask,
+                                 int32_t queue);
+
+/** Where the cluster stands in the order; -1: it may not run there. `names` NULL: 0. */
+int32_t offers_rank(const struct offers_where *where, const char *cluster);
+
+#endif

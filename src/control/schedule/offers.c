@@ -1,0 +1,125 @@
+#include "control/offers.h"
+
+#include "store/stmt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REFUSALS_MS  ((int64_t)3600 * 1000)
+#define REFUSALS_MAX 4096
+
+/* By the index of ends. */
+static const char sql_refusals[] =
+    "SELECT job, pool, cluster, max(why), max(ended_ms), count(*) FROM allocations"
+    " WHERE ended_ms > :since AND ending IN ('refused', 'failed') AND job IS NOT NULL"
+    " GROUP BY job, pool, cluster ORDER BY job LIMIT :n";
+
+void offers_init(struct offers *offers)
+{
+    *offers = (struct offers){.revision = -1};
+    weir_arena_init(&offers->arena, 0);
+}
+
+void offers_fini(struct offers *offers)
+{
+    weir_arena_fini(&offers->arena);
+}
+
+static weir_status read_refusals(struct offers *offers, struct weir_txn *txn, int64_t now_ms,
+                                 struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    offers->refusals = WEIR_ARENA_ARRAY(&offers->arena, REFUSALS_MAX, struct offers_refusal);
+    offers->n_refusals = 0;
+    WEIR_TRY(weir_stmt_open(
+        txn, sql_refusals,
+        WEIR_BINDS(WEIR_BIND_INT("since", now_ms - REFUSALS_MS), WEIR_BIND_INT("n", REFUSALS_MAX)),
+        &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row && offers->n_refusals < REFUSALS_MAX) {
+        offers->refusals[offers->n_refusals++] =
+            (struct offers_refusal){.job = weir_stmt_text(row, 0, &offers->arena),
+                                    .pool = weir_stmt_text(row, 1, &offers->arena),
+                                    .cluster = weir_stmt_text(row, 2, &offers->arena),
+                                    .why = weir_stmt_text(row, 3, &offers->arena),
+                                    .ended_ms = weir_stmt_int(row, 4),
+                                    .n = weir_stmt_int(row, 5)};
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
+static int by_weight(const void *left, const void *right)
+{
+    const struct weir_pool *l = left, *r = right;
+    return l->weight != r->weight ? (l->weight > r->weight) - (l->weight < r->weight)
+                                  : strcmp(l->id, r->id);
+}
+
+weir_status offers_read(struct offers *offers, struct weir_txn *txn, int64_t now_ms,
+                        bool *out_is_changed, struct weir_error *err)
+{
+    int64_t revision;
+    WEIR_TRY(weir_cluster_revision(txn, &revision, err));
+    if (revision == offers->revision) {
+        return WEIR_OK;
+    }
+    struct weir_arena *arena = &offers->arena;
+    weir_arena_fini(arena);
+    offers_init(offers);
+    WEIR_TRY(weir_cluster_list(txn, arena, &offers->clusters, &offers->n_clusters, err));
+    WEIR_TRY(weir_pool_list(txn, NULL, arena, &offers->pools, &offers->n_pools, err));
+    WEIR_TRY(weir_allocation_list_open(txn, NULL, arena, &offers->allocations,
+                                       &offers->n_allocations, err));
+    WEIR_TRY(read_refusals(offers, txn, now_ms, err));
+    if (offers->n_pools > 0) {
+        qsort(offers->pools, offers->n_pools, sizeof *offers->pools, by_weight);
+    }
+    offers->revision = revision;
+    *out_is_changed = true;
+    return WEIR_OK;
+}
+
+const struct weir_cluster *offers_cluster(const struct offers *offers, const char *name)
+{
+    for (size_t i = 0; i < offers->n_clusters; i++) {
+        if (strcmp(offers->clusters[i].name, name) == 0) {
+            return &offers->clusters[i];
+        }
+    }
+    return NULL;
+}
+
+struct offers_where offers_where(const struct queue_tree *queues, const struct ask *ask,
+                                 int32_t queue)
+{
+    struct offers_where where = {.after_ms = ask != NULL ? ask->after_ms : -1};
+    if (ask != NULL && ask->n_clusters > 0) {
+        where.names = ask->clusters;
+        where.n = (size_t)ask->n_clusters;
+    }
+    for (int32_t q = queue; q >= 0; q = queues->rows[q].parent) {
+        const struct queue_tree_where *of = queue_tree_where(queues, q);
+        if (of != NULL && where.names == NULL && of->n_names > 0) {
+            where.names = of->names;
+            where.n = of->n_names;
+        }
+        if (of != NULL && where.after_ms < 0) {
+            where.after_ms = of->after_ms;
+        }
+    }
+    return where;
+}
+
+int32_t offers_rank(const struct offers_where *where, const char *cluster)
+{
+    int32_t rank = 0;
+    for (size_t i = 0; i < where->n; i++) {
+        if (strcmp(where->names[i], cluster) == 0) {
+            return rank;
+        }
+        rank += strcmp(where->names[i], WEIR_CLUSTER_OWN) != 0;
+    }
+    return where->names == NULL ? 0 : -1;
+}
