@@ -58,6 +58,7 @@ static const struct weir_field allocation_fields[] = {
     WEIR_FIELD(weir_allocation, said,           TEXT, WEIR_FIELD_READ_ONLY, "", "State or reason in the words of the other side"),
     WEIR_FIELD(weir_allocation, why,            TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "Why it waits, or how it ended"),
     WEIR_FIELD(weir_allocation, ending,         TEXT, WEIR_FIELD_READ_ONLY, "", "released, time, preempted, cancelled, failed or refused"),
+    WEIR_FIELD(weir_allocation, closed,         TEXT, WEIR_FIELD_READ_ONLY, "", "A node of it that takes nothing new over there, and why"),
     WEIR_FIELD(weir_allocation, starts_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "While it waits: when it is expected to start over there"),
     WEIR_FIELD(weir_allocation, ends_ms,        TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "While it runs: when it ends at the latest"),
     WEIR_FIELD(weir_allocation, created_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was wanted"),

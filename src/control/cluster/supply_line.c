@@ -145,8 +145,16 @@ static void check(struct look *look)
             list_pools(look);
         }
     }
-    bool is_ready = strcmp(look->cluster.state, WEIR_CLUSTER_READY) == 0;
-    line->check_due_ms = weir_mono_ms() + (is_ready ? SUPPLY_CHECK_MS : SUPPLY_CHECK_SOON_MS);
+    line->check_due_ms = weir_mono_ms() + SUPPLY_CHECK_MS;
+}
+
+/* One that is not ready is checked again soon: also one that has fallen silent since. */
+static void look_soon(struct look *look)
+{
+    int64_t soon_ms = weir_mono_ms() + SUPPLY_CHECK_SOON_MS;
+    if (strcmp(look->cluster.state, WEIR_CLUSTER_READY) != 0) {
+        look->line->check_due_ms = WEIR_MIN(look->line->check_due_ms, soon_ms);
+    }
 }
 
 /* ---- allocations ----------------------------------------------------------------------------- */
@@ -352,6 +360,7 @@ static weir_status look_at(struct look *look, struct weir_error *err)
     if (read_options(look)) {
         check(look);
         bring_about(look);
+        look_soon(look);
     }
     if (has_news(look)) {
         WEIR_TRY(weir_store_write(config->store, write_in, look, err));

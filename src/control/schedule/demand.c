@@ -603,21 +603,21 @@ static void judge_all(struct looking *looking)
 static const char *tell_allocation(struct looking *looking, const struct weir_allocation *of)
 {
     struct weir_arena *arena = looking->arena;
-    const char *nodes =
-        weir_arena_printf(arena, "%lld node%s of cluster %s", (long long)of->n_nodes,
-                          of->n_nodes == 1 ? "" : "s", of->cluster);
+    const char *id = of->their_id != NULL ? of->their_id : of->id;
+    const char *nodes = of->n_nodes == 1
+                            ? weir_arena_printf(arena, "a node of cluster %s", of->cluster)
+                            : weir_arena_printf(arena, "%lld nodes of cluster %s",
+                                                (long long)of->n_nodes, of->cluster);
+    const char *why = of->why != NULL ? weir_arena_printf(arena, ": %s", of->why) : "";
     if (is_state(of, WEIR_ALLOCATION_RUNS)) {
-        return weir_arena_printf(arena, "%s are there (%s) and their agents are starting", nodes,
-                                 of->their_id != NULL ? of->their_id : of->id);
+        return weir_arena_printf(arena, "%s: they are there (%s), and their agents are starting",
+                                 nodes, id);
     }
     if (is_state(of, WEIR_ALLOCATION_WANTED)) {
-        return weir_arena_printf(arena, "%s are being asked for%s%s", nodes,
-                                 of->why != NULL ? ": " : "", of->why != NULL ? of->why : "");
+        return weir_arena_printf(arena, "asks for %s%s", nodes, why);
     }
-    return weir_arena_printf(arena, "%s were asked for (%s there%s%s)%s%s", nodes,
-                             of->their_id != NULL ? of->their_id : of->id,
-                             of->said != NULL ? ": " : "", of->said != NULL ? of->said : "",
-                             of->why != NULL ? ": " : "", of->why != NULL ? of->why : "");
+    return weir_arena_printf(arena, "waits for %s (%s there%s%s)%s", nodes, id,
+                             of->said != NULL ? ": " : "", of->said != NULL ? of->said : "", why);
 }
 
 /* Why nothing was asked for, for a job that waits: of the first cluster that it may run on. */

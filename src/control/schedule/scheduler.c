@@ -1,5 +1,6 @@
 #include "control/scheduler.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "control/schedule/demand.h"
 #include "control/schedule/eviction.h"
@@ -56,6 +57,7 @@ struct scheduler {
     struct demand demand; /* Of the last look at clusters. */
     struct weir_arena demand_arena;
     int64_t demanded_ms, demand_due_ms;
+    uint64_t told;      /* Hash of what jobs were told of clusters last. */
     bool is_demand_old; /* Something was planned with since. */
     int64_t replan_ms;  /* Plan by then though nothing has changed. */
     int32_t n_bound, n_evicted;
@@ -723,6 +725,15 @@ static bool is_demand_due(const struct scheduler *scheduler, int64_t now_ms)
            scheduler->n_evicted == 0 && now_ms >= demand_due_ms(scheduler);
 }
 
+static uint64_t hash_of_waits(const struct demand *demand)
+{
+    uint64_t hash = WEIR_HASH_BEGIN;
+    for (size_t i = 0; i < demand->n_waits; i++) {
+        hash = weir_hash_text(weir_hash_text(hash, demand->waits[i].job), demand->waits[i].text);
+    }
+    return hash;
+}
+
 weir_status scheduler_demand(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms,
                              int64_t *out_next_ms, bool *out_is_asked, struct weir_error *err)
 {
@@ -742,6 +753,10 @@ weir_status scheduler_demand(struct scheduler *scheduler, int64_t now_ms, int64_
     WEIR_TRY(
         demand_look(snapshot, &scheduler->profile, now_ms, &scheduler->demand_arena, demand, err));
     scheduler->demand_due_ms = demand->next_ms;
+    uint64_t told = hash_of_waits(demand);
+    snapshot->is_changed =
+        snapshot->is_changed || told != scheduler->told; /* written by the next plan */
+    scheduler->told = told;
     if (demand->n_wanted + demand->n_idle + demand->n_needed + demand->n_over > 0) {
         WEIR_TRY(write_range(scheduler, demand_in, 0, 0, now_ms, since_ms, err));
     }
