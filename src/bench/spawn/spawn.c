@@ -44,7 +44,7 @@ struct spawn {
     int n_ranks, n_alive;
     int place_of_rank[WEIR_COMM_MAX_RANKS];
     struct child children[WEIR_COMM_MAX_RANKS];
-    char program[4096], rendezvous_dir[WEIR_DIR_TEMPORARY_BYTES], rendezvous[SPAWN_HOST_BYTES + 64];
+    char program[4096], rendezvous_dir[WEIR_DIR_TEMPORARY_BYTES], rendezvous[WEIR_HOST_BYTES + 64];
     char secret[2 * SECRET_BYTES + 1];
     int signals;
     sigset_t old_mask;
@@ -59,7 +59,7 @@ struct spawn {
 
 static bool is_this_host(const char *host)
 {
-    char own[SPAWN_HOST_BYTES] = "";
+    char own[WEIR_HOST_BYTES] = "";
     if (strcmp(host, "localhost") == 0 || gethostname(own, sizeof own - 1) != 0) {
         return strcmp(host, "localhost") == 0;
     }
@@ -175,7 +175,7 @@ static weir_status choose_rendezvous(struct spawn *spawn, struct weir_error *err
                        spawn->rendezvous_dir);
         return WEIR_OK;
     }
-    char own[SPAWN_HOST_BYTES] = "localhost";
+    char own[WEIR_HOST_BYTES] = "localhost";
     uint16_t random = 0;
     const char *host = host_of(spawn, 0), *at = strchr(host, '@');
     if (helper_of(spawn, 0) == NULL) {
@@ -216,7 +216,7 @@ static weir_status catch_signals(struct spawn *spawn, struct weir_error *err)
 
 static weir_status start_rank(struct spawn *spawn, int rank, struct weir_error *err)
 {
-    char texts[N_ENV][SPAWN_HOST_BYTES + 128];
+    char texts[N_ENV][WEIR_HOST_BYTES + 128];
     size_t n_own = 0;
     const char *const *own = spawn->config->env;
     while (own != NULL && own[n_own] != NULL) {
@@ -303,7 +303,7 @@ static weir_status status_of_exit(int exit_status)
 
 static void describe(struct spawn *spawn, int rank, int wait_status)
 {
-    char where[SPAWN_HOST_BYTES + 8] = "";
+    char where[WEIR_HOST_BYTES + 8] = "";
     const char *last = spawn->children[rank].last;
     if (spawn->by != NULL) {
         (void)snprintf(where, sizeof where, " on %s", host_of(spawn, rank));

@@ -1,28 +1,10 @@
 #include "bench/spawn/spawn_place.h"
 
+#include "base/hosts.h"
 #include "comm/comm.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Numbers longer than this are none of a host or a count. */
-#define DIGITS_MAX 9
-
-static bool is_host_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("._-@", c) != NULL);
-}
-
-static bool is_host(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (!is_host_char(text[i])) {
-            return false;
-        }
-    }
-    return len > 0 && len < SPAWN_HOST_BYTES && text[0] != '-'; /* "-" would be an option of ssh */
-}
 
 static weir_status add(struct spawn_places *places, const char *host, size_t len, int n_slots,
                        struct weir_error *err)
@@ -30,7 +12,7 @@ static weir_status add(struct spawn_places *places, const char *host, size_t len
     if (places->n == SPAWN_MAX_HOSTS) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "more than %d hosts", SPAWN_MAX_HOSTS);
     }
-    if (!is_host(host, len)) {
+    if (!weir_host_is_valid(host, len)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "\"%.*s\" is no name of a host",
                               (int)WEIR_MIN(len, (size_t)60), host);
     }
@@ -39,17 +21,6 @@ static weir_status add(struct spawn_places *places, const char *host, size_t len
     place->host[len] = '\0';
     place->n_slots = n_slots;
     return WEIR_OK;
-}
-
-/** A decimal number at *at; -1 if there is none. Moves *at behind it. */
-static int read_number(const char **at)
-{
-    int value = 0, n_digits = 0;
-    for (; **at >= '0' && **at <= '9' && n_digits < DIGITS_MAX; (*at)++, n_digits++) {
-        value = value * 10 + (**at - '0');
-    }
-    bool is_good = n_digits > 0 && (**at < '0' || **at > '9');
-    return is_good ? value : -1;
 }
 
 weir_status spawn_places_parse(const char *text, struct spawn_places *out, struct weir_error *err)
@@ -62,7 +33,7 @@ weir_status spawn_places_parse(const char *text, struct spawn_places *out, struc
         at += len;
         if (*at == ':') {
             at++;
-            n_slots = read_number(&at);
+            n_slots = weir_hosts_number(&at);
             if (n_slots < 1 || n_slots > WEIR_COMM_MAX_RANKS || (*at != ',' && *at != '\0')) {
                 return weir_error_set(err, WEIR_ERR_INVALID,
                                       "hosts: after \"%.*s:\" expected how many ranks, 1 to %d",
@@ -85,53 +56,9 @@ weir_status spawn_places_parse(const char *text, struct spawn_places *out, struc
 
 /* ---- Slurm ---------------------------------------------------------------------------------- */
 
-static weir_status bad_nodes(const char *nodes, struct weir_error *err)
+static weir_status add_host(void *context, const char *host, struct weir_error *err)
 {
-    return weir_error_set(err, WEIR_ERR_INVALID,
-                          "SLURM_JOB_NODELIST: cannot read \"%.100s\"; name the hosts yourself",
-                          nodes);
-}
-
-/** "01-03" behind `prefix`: three hosts, as many digits as the first number has. */
-static weir_status add_range(struct spawn_places *out, const char *prefix, size_t prefix_len,
-                             const char **at, const char *nodes, struct weir_error *err)
-{
-    const char *first_text = *at;
-    int first = read_number(at), width = (int)(*at - first_text), last = first;
-    if (**at == '-') {
-        (*at)++;
-        last = read_number(at);
-    }
-    if (first < 0 || last < first || prefix_len >= SPAWN_HOST_BYTES - 16) {
-        return bad_nodes(nodes, err);
-    }
-    for (int i = first; i <= last; i++) {
-        char host[SPAWN_HOST_BYTES];
-        int len = snprintf(host, sizeof host, "%.*s%0*d", (int)prefix_len, prefix, width, i);
-        WEIR_TRY(add(out, host, (size_t)len, 0, err));
-    }
-    return WEIR_OK;
-}
-
-/** One item: "login" or "gpu[01-03,7]". */
-static weir_status add_item(struct spawn_places *out, const char **at, const char *nodes,
-                            struct weir_error *err)
-{
-    const char *prefix = *at;
-    size_t len = strcspn(prefix, ",[");
-    *at += len;
-    if (**at != '[') {
-        return add(out, prefix, len, 0, err);
-    }
-    do {
-        (*at)++; /* "[" or "," */
-        WEIR_TRY(add_range(out, prefix, len, at, nodes, err));
-    } while (**at == ',');
-    if (**at != ']') {
-        return bad_nodes(nodes, err);
-    }
-    (*at)++;
-    return **at == ',' || **at == '\0' ? WEIR_OK : bad_nodes(nodes, err);
+    return add(context, host, strlen(host), 0, err);
 }
 
 /** "2(x3),1": two tasks on each of three nodes, one on the fourth. */
@@ -140,10 +67,10 @@ static weir_status set_slots(struct spawn_places *places, const char *tasks, str
     const char *at = tasks;
     int i = 0;
     while (i < places->n) {
-        int n_slots = read_number(&at), n_times = 1;
+        int n_slots = weir_hosts_number(&at), n_times = 1;
         if (strncmp(at, "(x", 2) == 0) {
             at += 2;
-            n_times = read_number(&at);
+            n_times = weir_hosts_number(&at);
             at += *at == ')';
         }
         if (n_slots < 1 || n_times < 1 || (*at != ',' && *at != '\0')) {
@@ -162,11 +89,8 @@ weir_status spawn_places_parse_slurm(const char *nodes, const char *tasks, struc
                                      struct weir_error *err)
 {
     memset(out, 0, sizeof *out);
-    const char *at = nodes;
-    WEIR_TRY(add_item(out, &at, nodes, err));
-    while (*at == ',') {
-        at++;
-        WEIR_TRY(add_item(out, &at, nodes, err));
+    if (weir_hosts_read(nodes, add_host, out, err) != WEIR_OK) {
+        return weir_error_prefix(err, "SLURM_JOB_NODELIST, in place of which hosts can be named: ");
     }
     return tasks == NULL ? WEIR_OK : set_slots(out, tasks, err);
 }

@@ -3,19 +3,17 @@
 #ifndef WEIR_BENCH_SPAWN_PLACE_H
 #define WEIR_BENCH_SPAWN_PLACE_H
 
+#include "base/hosts.h"
 #include "base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Room for a host's name with "user@" before it. */
-#define SPAWN_HOST_BYTES 256
-
 /** Most hosts of a group: one per rank. */
 #define SPAWN_MAX_HOSTS 256
 
 struct spawn_place {
-    char host[SPAWN_HOST_BYTES];
+    char host[WEIR_HOST_BYTES];
     int n_slots; /**< Ranks it has room for; 0: as many as it takes. */
 };
 
