@@ -1,0 +1,70 @@
+#include "cluster/slurm/check.h"
+#include "cluster/slurm/command.h"
+#include "cluster/slurm/text.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { ACCOUNT, QOS, DEFAULT_QOS, N_FIELDS };
+
+void slurm_association_read(const char *text, const char *account, struct weir_arena *arena,
+                            const char **out_account, const char **out_qos)
+{
+    const char *fields[N_FIELDS];
+    *out_account = "";
+    *out_qos = "";
+    while (slurm_next_fields(&text, N_FIELDS, arena, fields)) {
+        if (fields[ACCOUNT][0] != '\0' &&
+            (account == NULL || strcmp(account, fields[ACCOUNT]) == 0)) {
+            *out_account = fields[ACCOUNT];
+            *out_qos = fields[DEFAULT_QOS];
+            return;
+        }
+    }
+}
+
+/* The one whose mark is "*". */
+static const char *default_partition(const char *text, struct weir_arena *arena)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        if (len > 1 && text[len - 1] == '*') {
+            return weir_arena_memdup(arena, text, len - 1);
+        }
+        text += len + (text[len] == '\n');
+    }
+    return NULL;
+}
+
+static void fill_in(json_t *document, const char *name, const char *value)
+{
+    if (value != NULL && value[0] != '\0' && json_object_get(document, name) == NULL) {
+        (void)json_object_set_new(document, name, json_string(value));
+    }
+}
+
+/* Of the options that are given, what a command needs. */
+static char *text_of(const json_t *document, const char *name, struct weir_arena *arena)
+{
+    return weir_arena_strdup(arena, json_string_value(json_object_get(document, name)));
+}
+
+weir_status slurm_guess(json_t *document, struct weir_arena *arena, struct weir_error *err)
+{
+    const struct slurm_options options = {.bin = text_of(document, "bin", arena),
+                                          .conf = text_of(document, "conf", arena)};
+    const char *text, *account = "", *qos = "";
+    struct weir_error no_accounts;
+    WEIR_TRY(slurm_ask(&options, SLURM_WORDS("sinfo", "-h", "-o", "%P"), arena, &text, err));
+    fill_in(document, "partition", default_partition(text, arena));
+    const char *user = weir_arena_printf(arena, "user=%u", (unsigned)getuid());
+    if (slurm_ask(&options,
+                  SLURM_WORDS("sacctmgr", "-n", "-P", "show", "assoc", user,
+                              "format=account,qos,defaultqos"),
+                  arena, &text, &no_accounts) == WEIR_OK) {
+        slurm_association_read(text, text_of(document, "account", arena), arena, &account, &qos);
+        fill_in(document, "account", account);
+        fill_in(document, "qos", qos);
+    }
+    return WEIR_OK;
+}

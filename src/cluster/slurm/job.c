@@ -1,0 +1,411 @@
+#include "cluster/slurm/job.h"
+
+#include "cluster/slurm/command.h"
+#include "cluster/slurm/refusal.h"
+#include "cluster/slurm/text.h"
+
+#include "base/buf.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAMES_MAX      500                /* of a command */
+#define LIST_MAX_BYTES ((size_t)96 << 10) /* one word of a command's has at most 128 KiB */
+#define HISTORY_DAYS   30
+#define ENDLESS_S      ((int64_t)365 * 24 * 3600)
+
+enum {
+    Q_ID,
+    Q_STATE,
+    Q_LIMIT,
+    Q_USED,
+    Q_START,
+    Q_END,
+    Q_NODES,
+    Q_NAME,
+    Q_COMMENT,
+    Q_REASON,
+    N_QUEUE
+};
+
+enum { H_ID, H_STATE, H_LIMIT, H_USED, H_START, H_END, H_NODES, H_EXIT, H_NAME, N_HISTORY };
+
+/* ---- what is read ---------------------------------------------------------------------------- */
+
+static struct slurm_job *next_job(struct slurm_jobs *jobs, size_t *room, struct weir_arena *arena)
+{
+    if (jobs->n == *room) {
+        *room = *room == 0 ? 16 : *room * 2;
+        struct slurm_job *list = WEIR_ARENA_ARRAY(arena, *room, struct slurm_job);
+        if (jobs->n > 0) {
+            memcpy(list, jobs->list, jobs->n * sizeof *list);
+        }
+        jobs->list = list;
+    }
+    return &jobs->list[jobs->n++];
+}
+
+/* A year is how Slurm says that there is no end. */
+static void set_times(struct slurm_job *job, const char *const times[4])
+{
+    job->limit_s = slurm_span_s(times[0]);
+    job->used_s = slurm_span_s(times[1]);
+    job->starts_ms = slurm_time_ms(times[2]);
+    job->ends_ms = slurm_time_ms(times[3]);
+    if (job->limit_s >= ENDLESS_S) {
+        job->limit_s = 0;
+        job->ends_ms = job->ends_ms - job->starts_ms >= ENDLESS_S * 1000 ? 0 : job->ends_ms;
+    }
+}
+
+static const char *or_empty(const char *text)
+{
+    bool is_none = text[0] == '(' || strcmp(text, "None assigned") == 0;
+    return is_none ? "" : text;
+}
+
+struct slurm_jobs slurm_jobs_read_queue(const char *text, struct weir_arena *arena)
+{
+    struct slurm_jobs jobs = {0};
+    const char *fields[N_QUEUE];
+    size_t room = 0;
+    while (slurm_next_fields(&text, N_QUEUE, arena, fields)) {
+        if (slurm_number(fields[Q_ID]) > 0) {
+            struct slurm_job *job = next_job(&jobs, &room, arena);
+            *job = (struct slurm_job){.id = slurm_number(fields[Q_ID]),
+                                      .state = fields[Q_STATE],
+                                      .nodes = or_empty(fields[Q_NODES]),
+                                      .reason = fields[Q_REASON],
+                                      .comment = fields[Q_COMMENT],
+                                      .name = fields[Q_NAME],
+                                      .exit_status = -1};
+            set_times(job, &fields[Q_LIMIT]);
+        }
+    }
+    return jobs;
+}
+
+struct slurm_jobs slurm_jobs_read_history(const char *text, struct weir_arena *arena)
+{
+    struct slurm_jobs jobs = {0};
+    const char *fields[N_HISTORY];
+    size_t room = 0;
+    while (slurm_next_fields(&text, N_HISTORY, arena, fields)) {
+        if (slurm_number(fields[H_ID]) > 0) {
+            struct slurm_job *job = next_job(&jobs, &room, arena);
+            *job = (struct slurm_job){.id = slurm_number(fields[H_ID]),
+                                      .state = fields[H_STATE],
+                                      .nodes = or_empty(fields[H_NODES]),
+                                      .reason = "",
+                                      .comment = "",
+                                      .name = fields[H_NAME],
+                                      .exit_status = (int)(slurm_number(fields[H_EXIT]) & 0xff)};
+            set_times(job, &fields[H_LIMIT]);
+        }
+    }
+    return jobs;
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+static const char *own_uid(struct weir_arena *arena)
+{
+    return weir_arena_printf(arena, "%u", (unsigned)getuid());
+}
+
+weir_status slurm_jobs_queued(const struct slurm_options *options, const char *name,
+                              struct weir_arena *arena, struct slurm_jobs *out,
+                              struct weir_error *err)
+{
+    const char *text;
+    WEIR_TRY(slurm_ask(options,
+                       SLURM_WORDS("squeue", "-h", "-a", "-t", "all", "-u", own_uid(arena), "-o",
+                                   SLURM_QUEUE_FORMAT, name != NULL ? "-n" : NULL, name),
+                       arena, &text, err));
+    *out = slurm_jobs_read_queue(text, arena);
+    return WEIR_OK;
+}
+
+/* The first of the names, with commas between; *out_n: how many. */
+static const char *join(const char *const *names, size_t n, struct weir_arena *arena, size_t *out_n)
+{
+    struct weir_buf list;
+    size_t i = 0;
+    weir_buf_init(&list, LIST_MAX_BYTES);
+    for (; i < n && i < NAMES_MAX; i++) {
+        (void)weir_buf_printf(&list, "%s%s", i > 0 ? "," : "", names[i]);
+    }
+    const char *text = weir_arena_memdup(arena, list.data, list.len);
+    weir_buf_fini(&list);
+    *out_n = i;
+    return text;
+}
+
+weir_status slurm_jobs_past(const struct slurm_options *options, const char *const *names, size_t n,
+                            struct weir_arena *arena, struct slurm_jobs *out,
+                            struct weir_error *err)
+{
+    const char *since = weir_arena_printf(arena, "now-%ddays", HISTORY_DAYS);
+    struct weir_buf text;
+    weir_status status = WEIR_OK;
+    weir_buf_init(&text, SLURM_OUT_MAX_BYTES);
+    for (size_t i = 0, n_asked; i < n && status == WEIR_OK; i += n_asked) {
+        struct slurm_answer answer;
+        const struct slurm_command command = {
+            .words = SLURM_WORDS("sacct", "-X", "-P", "-n", "-S", since, "-u", own_uid(arena), "-o",
+                                 SLURM_HISTORY_FORMAT, "--name",
+                                 join(names + i, n - i, arena, &n_asked)),
+            .timeout_ms = SLURM_ASK_MS};
+        status = slurm_run(options, &command, arena, &answer, err);
+        if (status == WEIR_ERR_NOT_FOUND ||
+            (status == WEIR_OK && slurm_has_no_accounting(answer.said))) {
+            status = WEIR_OK;
+            break;
+        }
+        if (status == WEIR_OK && answer.exit_status != 0) {
+            status = slurm_refusal("sacct", answer.said, err);
+        } else if (status == WEIR_OK) {
+            (void)weir_buf_puts(&text, answer.out);
+        }
+    }
+    if (status == WEIR_OK) {
+        *out = slurm_jobs_read_history(text.data, arena);
+    }
+    weir_buf_fini(&text);
+    return status;
+}
+
+weir_status slurm_jobs_cancel(const struct slurm_options *options, const struct slurm_jobs *jobs,
+                              bool mark, struct weir_arena *arena, struct weir_error *err)
+{
+    const char *ignored;
+    for (size_t i = 0; i < jobs->n; i++) {
+        const char *id = weir_arena_printf(arena, "%lld", (long long)jobs->list[i].id);
+        if (!slurm_job_is_alive(&jobs->list[i])) {
+            continue;
+        }
+        if (mark) { /* without it the ending is told by whose it was */
+            struct weir_error unmarked;
+            (void)!slurm_ask(options,
+                             SLURM_WORDS("scontrol", "update",
+                                         weir_arena_printf(arena, "JobId=%s", id),
+                                         "Comment=" SLURM_RELEASED),
+                             arena, &ignored, &unmarked);
+        }
+        WEIR_TRY(slurm_ask(options, SLURM_WORDS("scancel", id), arena, &ignored, err));
+    }
+    return WEIR_OK;
+}
+
+/* ---- poll ------------------------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct slurm_job *one = a, *other = b;
+    int order = strcmp(one->name, other->name);
+    return order != 0 ? order : (one->id > other->id) - (one->id < other->id);
+}
+
+/* The first of that name, the oldest, in a sorted list. */
+static size_t find(const struct slurm_jobs *jobs, const char *name)
+{
+    size_t low = 0, high = jobs->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(jobs->list[middle].name, name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static bool is_at(const struct slurm_jobs *jobs, size_t i, const char *name)
+{
+    return i < jobs->n && strcmp(jobs->list[i].name, name) == 0;
+}
+
+static void sort(struct slurm_jobs *jobs)
+{
+    if (jobs->n > 0) {
+        qsort(jobs->list, jobs->n, sizeof jobs->list[0], by_name);
+    }
+}
+
+/* What a poll knows. */
+struct poll {
+    const struct slurm_options *options;
+    struct weir_arena *arena;
+    struct slurm_jobs queued;  /* sorted */
+    struct slurm_job **of_tag; /* NULL: there is none */
+    size_t n;
+};
+
+/* A request whose answer was lost may have been made twice: the oldest is the allocation, and others never began. */
+static weir_status cancel_doubles(const struct poll *poll, const char *const *tags,
+                                  struct weir_error *err)
+{
+    for (size_t i = 0; i < poll->n; i++) {
+        size_t at = find(&poll->queued, tags[i]), n = 0;
+        while (is_at(&poll->queued, at + n, tags[i])) {
+            n++;
+        }
+        if (n > 1) {
+            const struct slurm_jobs doubles = {poll->queued.list + at + 1, n - 1};
+            WEIR_TRY(slurm_jobs_cancel(poll->options, &doubles, false, poll->arena, err));
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status look_back(struct poll *poll, const char *const *tags, struct weir_error *err)
+{
+    const char **missing = WEIR_ARENA_ARRAY(poll->arena, poll->n + 1, const char *);
+    struct slurm_jobs past = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < poll->n; i++) {
+        if (poll->of_tag[i] == NULL) {
+            missing[n++] = tags[i];
+        }
+    }
+    WEIR_TRY(slurm_jobs_past(poll->options, missing, n, poll->arena, &past, err));
+    sort(&past);
+    for (size_t i = 0; i < poll->n; i++) {
+        size_t at = find(&past, tags[i]);
+        if (poll->of_tag[i] == NULL && is_at(&past, at, tags[i])) {
+            poll->of_tag[i] = &past.list[at];
+        }
+    }
+    return WEIR_OK;
+}
+
+static void take_details(struct poll *poll, const char *text)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        const char *line = weir_arena_memdup(poll->arena, text, len);
+        const char *preempted = line + strcspn(line, " ");
+        preempted += strspn(preempted, " ");
+        const char *status = preempted + strcspn(preempted, " ");
+        status += strspn(status, " ");
+        for (size_t i = 0; i < poll->n; i++) {
+            struct slurm_job *job = poll->of_tag[i];
+            if (job != NULL && job->id == slurm_number(line) && job->exit_status < 0) {
+                job->was_preempted = slurm_number(preempted) > 0;
+                job->exit_status = (int)(slurm_number(status) >> 8 & 0xff);
+            }
+        }
+        text += len + (text[len] == '\n');
+    }
+}
+
+/* Of those that ended in a way that may have a reason: was it that they were preempted? What is forgotten meanwhile stays
+ * as it is. */
+static weir_status look_closer(struct poll *poll, struct weir_error *err)
+{
+    const char **ids = WEIR_ARENA_ARRAY(poll->arena, poll->n + 1, const char *), *text;
+    size_t n = 0, n_asked;
+    for (size_t i = 0; i < poll->n; i++) {
+        const struct slurm_job *job = poll->of_tag[i];
+        if (job != NULL && slurm_job_is_doubtful(job) && job->exit_status < 0) {
+            ids[n++] = weir_arena_printf(poll->arena, "%lld", (long long)job->id);
+        }
+    }
+    for (size_t i = 0; i < n; i += n_asked) {
+        const char *list = join(ids + i, n - i, poll->arena, &n_asked);
+        weir_status status = slurm_ask(poll->options,
+                                       SLURM_WORDS("squeue", "-h", "-a", "-t", "all", "-j", list,
+                                                   "-O", "JobID:20,PreemptTime:30,exit_code:12"),
+                                       poll->arena, &text, err);
+        if (status == WEIR_OK) {
+            take_details(poll, text);
+        } else if (status != WEIR_ERR_INVALID) {
+            return status;
+        }
+    }
+    return WEIR_OK;
+}
+
+struct closed {
+    const char *node, *state, *reason;
+};
+
+static int by_node(const void *a, const void *b)
+{
+    return strcmp(((const struct closed *)a)->node, ((const struct closed *)b)->node);
+}
+
+/* The first node of each that takes nothing new. */
+static void set_closed(struct closed *closed, size_t n_closed, struct weir_arena *arena,
+                       struct weir_allocation_report *out)
+{
+    for (size_t i = 0; i < out->n_nodes && out->closed_node == NULL; i++) {
+        const struct closed key = {.node = out->nodes[i]};
+        const struct closed *found = bsearch(&key, closed, n_closed, sizeof *closed, by_node);
+        if (found != NULL) {
+            bool is_said = found->reason[0] != '\0' && strcmp(found->reason, "none") != 0;
+            out->closed_node = found->node;
+            out->closed_why = is_said
+                                  ? weir_arena_printf(arena, "%s: %s", found->state, found->reason)
+                                  : found->state;
+        }
+    }
+}
+
+static weir_status look_at_nodes(const struct poll *poll, struct weir_allocation_report *out,
+                                 struct weir_error *err)
+{
+    const char *text, *fields[3];
+    size_t n = 0, room = 0, n_nodes = 0;
+    for (size_t i = 0; i < poll->n; i++) {
+        n_nodes += out[i].n_nodes;
+    }
+    if (n_nodes == 0) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(
+        slurm_ask(poll->options,
+                  SLURM_WORDS("sinfo", "-h", "-a", "-N", "-t", "drain,down,fail", "-o", "%N|%T|%E"),
+                  poll->arena, &text, err));
+    for (const char *at = text; *at != '\0'; at++) {
+        room += *at == '\n';
+    }
+    struct closed *closed = WEIR_ARENA_ARRAY(poll->arena, room + 1, struct closed);
+    while (n <= room && slurm_next_fields(&text, 3, poll->arena, fields)) {
+        closed[n++] = (struct closed){fields[0], fields[1], fields[2]};
+    }
+    qsort(closed, n, sizeof *closed, by_node);
+    for (size_t i = 0; i < poll->n; i++) {
+        set_closed(closed, n, poll->arena, &out[i]);
+    }
+    return WEIR_OK;
+}
+
+weir_status slurm_poll(const struct slurm_options *options, const char *const *tags, size_t n,
+                       struct weir_arena *arena, struct weir_allocation_report *out,
+                       struct weir_error *err)
+{
+    struct poll poll = {.options = options,
+                        .arena = arena,
+                        .n = n,
+                        .of_tag = WEIR_ARENA_ARRAY(arena, n + 1, struct slurm_job *)};
+    WEIR_TRY(slurm_jobs_queued(options, NULL, arena, &poll.queued, err));
+    sort(&poll.queued);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = find(&poll.queued, tags[i]);
+        poll.of_tag[i] = is_at(&poll.queued, at, tags[i]) ? &poll.queued.list[at] : NULL;
+    }
+    WEIR_TRY(cancel_doubles(&poll, tags, err));
+    WEIR_TRY(look_back(&poll, tags, err));
+    WEIR_TRY(look_closer(&poll, err));
+    for (size_t i = 0; i < n; i++) {
+        if (poll.of_tag[i] != NULL) {
+            slurm_report(poll.of_tag[i], (int64_t)getuid(), arena, &out[i]);
+        } else {
+            out[i] = (struct weir_allocation_report){.phase = WEIR_ALLOCATION_UNKNOWN};
+        }
+    }
+    return look_at_nodes(&poll, out, err);
+}
