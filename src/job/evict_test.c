@@ -134,6 +134,101 @@ START_TEST(a_held_job_stops_and_wants_no_node_until_it_is_released)
 
 END_TEST
 
+/* ---- a node that ends as foreseen ------------------------------------------------------------- */
+
+static void lose(struct weir_job_state *state, const char *node, int64_t now_ms)
+{
+    must(state,
+         (struct weir_job_event){.type = WEIR_JOB_EVENT_NODE_LOST,
+                                 .node = node,
+                                 .text = "its allocation is over",
+                                 .is_foreseen = true},
+         now_ms);
+}
+
+static void end_with_node(struct weir_job_state *state, size_t i_task, int64_t code, int64_t now_ms)
+{
+    must(state,
+         (struct weir_job_event){.type = WEIR_JOB_EVENT_TASK_EXITED,
+                                 .task = state->tasks[i_task].id,
+                                 .attempt = state->tasks[i_task].attempt,
+                                 .exit_code = code,
+                                 .is_foreseen = true},
+         now_ms);
+}
+
+START_TEST(what_ends_with_a_node_that_ends_as_foreseen_waits_again_without_a_restart)
+{
+    const char *const kinds[] = {"train", "command", "predict"};
+    for (size_t i = 0; i < 6; i++) {
+        struct weir_job_state state = make_job(kinds[i % 3], 2, 0, 0);
+        place(&state, "a", 10);
+        run_all(&state, 20);
+        if (i < 3) {
+            lose(&state, "a", 30);
+        } else {
+            end_with_node(&state, 0, 143, 30);
+            end_with_node(&state, 1, 143, 40);
+        }
+        bool is_service = strcmp(kinds[i % 3], "predict") == 0;
+        ck_assert_str_eq(state.job.state, is_service ? "RESTARTING" : "PENDING");
+        ck_assert_str_eq(state.job.eviction, i < 3 ? "its allocation is over" : "node a ends");
+        ck_assert_int_eq(state.job.n_restarts, 0);
+        ck_assert_int_eq(state.tasks[0].n_restarts, 0);
+        ck_assert_int_gt(state.job.n_evictions, 0);
+        ck_assert_uint_eq(n_wanted(&state, 40), 2);
+    }
+}
+
+END_TEST
+
+START_TEST(a_gang_goes_back_whole_when_one_of_its_nodes_ends)
+{
+    struct weir_job_state state = make_job("command", 2, 0, 0);
+    const char *const nodes[] = {"a", "b"};
+    must(&state, (struct weir_job_event){.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = 2},
+         10);
+    run_all(&state, 20);
+    lose(&state, "b", 30);
+    ck_assert_str_eq(state.job.state, "STOPPING");
+    ck_assert_str_eq(state.tasks[0].desired, "stopped");
+    end(&state, 0, 143, 40);
+    ck_assert_str_eq(state.job.state, "PENDING");
+    ck_assert_int_eq(state.job.n_restarts, 0);
+    ck_assert_int_eq(state.job.n_evictions, 1);
+}
+
+END_TEST
+
+START_TEST(a_failure_that_comes_of_a_node_that_ends_is_taken_back)
+{
+    struct weir_job_state state = make_job("command", 2, 0, 3);
+    const char *const nodes[] = {"a", "b"};
+    must(&state, (struct weir_job_event){.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = 2},
+         10);
+    run_all(&state, 20);
+    end(&state, 0, 1, 30); /* it lost its peer */
+    ck_assert_str_eq(state.job.state, "RESTARTING");
+    ck_assert_int_eq(state.job.n_restarts, 1);
+    end_with_node(&state, 1, 143, 40);
+    ck_assert_str_eq(state.job.state, "PENDING");
+    ck_assert_int_eq(state.job.n_restarts, 0);
+    ck_assert_int_eq(state.job.n_evictions, 1);
+}
+
+END_TEST
+
+START_TEST(what_ended_well_on_such_a_node_has_succeeded)
+{
+    struct weir_job_state state = make_job("command", 1, 0, 0);
+    place(&state, "a", 10);
+    run_all(&state, 20);
+    end_with_node(&state, 0, 0, 30);
+    ck_assert_str_eq(state.job.state, "SUCCEEDED");
+}
+
+END_TEST
+
 START_TEST(a_job_that_waits_can_be_held_and_one_that_ends_cannot)
 {
     struct weir_job_state state = make_job("train", 1, 0, 0);
@@ -324,5 +419,9 @@ WEIR_TEST_MAIN_WITH("evict", set_up, tear_down,
                     a_node_that_is_lost_meanwhile_does_not_make_it_a_restart,
                     who_goes_back_can_be_cancelled_and_who_waits_cannot_be_evicted,
                     a_replica_is_evicted_alone_and_waits_without_a_back_off,
+                    what_ends_with_a_node_that_ends_as_foreseen_waits_again_without_a_restart,
+                    a_gang_goes_back_whole_when_one_of_its_nodes_ends,
+                    a_failure_that_comes_of_a_node_that_ends_is_taken_back,
+                    what_ended_well_on_such_a_node_has_succeeded,
                     a_held_job_stops_and_wants_no_node_until_it_is_released,
                     a_job_that_waits_can_be_held_and_one_that_ends_cannot)

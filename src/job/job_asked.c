@@ -109,7 +109,7 @@ void job_on_saved(struct step *step, struct weir_task *task)
     }
 }
 
-void job_note_eviction(struct step *step)
+void job_note_eviction(struct step *step, const char *how)
 {
     struct weir_job *job = &step->state->job;
     if (job->eviction == NULL) {
@@ -118,10 +118,8 @@ void job_note_eviction(struct step *step)
     job->reason = job->eviction;
     job->n_evictions++;
     job_tell(step, "job_evicted",
-             weir_arena_printf(step->arena,
-                               "Job %s has ended, as it was asked to save, and goes back to its "
-                               "queue: %s.",
-                               job->name, job->eviction));
+             weir_arena_printf(step->arena, "Job %s %s, and goes back to its queue: %s.", job->name,
+                               how, job->eviction));
 }
 
 /* ---- to go back ------------------------------------------------------------------------------- */

@@ -311,24 +311,61 @@ static bool let_go(struct step *step, struct weir_task *task)
     return true;
 }
 
-/** A task that was asked to save has ended, and that is its answer: it is stopped as if it had been told to.
- *  @return false: it has not, or its gang goes back with it. */
+/** Why the task's node ends. */
+static char *tell_foreseen(const struct step *step, const struct weir_task *task)
+{
+    const char *why = step->event->type == WEIR_JOB_EVENT_NODE_LOST ? step->event->text : NULL;
+    return why != NULL ? weir_arena_strdup(step->arena, why)
+                       : weir_arena_printf(step->arena, "node %s ends", task->node);
+}
+
+/** A task that was asked to save has ended, and that is its answer; or it has ended with its node, as was foreseen. It
+ *  is stopped as if it had been told to. @return true: its gang goes back with it. */
 static bool take_answer(struct step *step, struct weir_task *task, bool has_succeeded)
 {
-    bool is_answer = task->asked_ms > 0 && strcmp(task->desired, "running") == 0 &&
-                     weir_task_phase_of(task) == WEIR_TASK_EXITED &&
-                     (!has_succeeded || task->saved_ms > 0);
+    bool is_foreseen = step->event->is_foreseen;
+    bool is_answer = task->asked_ms > 0 && weir_task_phase_of(task) == WEIR_TASK_EXITED;
     bool is_alone = weir_job_has_independent_tasks(step->state) ||
                     (weir_job_is_elastic(step->state) && weir_job_may_lose(step->state, task));
-    if (!is_answer) {
+    /* What ends well has done its work, but for a service, which is to run. */
+    bool is_done =
+        has_succeeded && task->saved_ms == 0 && !(is_foreseen && weir_job_is_service(step->state));
+    if (strcmp(task->desired, "running") != 0 || (!is_answer && !is_foreseen) || is_done) {
         return false;
     }
     task->desired = "stopped";
-    job_note_eviction(step);
+    job_wake(step, task->node);
+    if (is_foreseen) {
+        step->state->job.eviction = tell_foreseen(step, task);
+    }
+    job_note_eviction(step, is_foreseen ? "has lost a node, as was foreseen"
+                                        : "has ended, as it was asked to save");
     if (!is_alone) {
         job_stop(step, WEIR_JOB_PENDING);
     }
     return !is_alone;
+}
+
+/** A gang fails because one of its nodes is about to end, and is told of the failure first: it was no failure.
+ *  @return false: nothing of it has failed, or this is not the reason. */
+static bool take_back_restart(struct step *step, struct weir_task *task)
+{
+    struct weir_job *job = &step->state->job;
+    bool has_failed = false;
+    for (size_t i = 0; i < step->state->n_tasks; i++) {
+        const struct weir_task *other = &step->state->tasks[i];
+        has_failed = has_failed || (weir_task_phase_of(other) == WEIR_TASK_EXITED &&
+                                    strcmp(other->desired, "running") == 0 &&
+                                    (other->exit_code != 0 || other->signal != 0));
+    }
+    if (!step->event->is_foreseen || !has_failed || job->n_restarts == 0) {
+        return false;
+    }
+    job->n_restarts--;
+    job->eviction = tell_foreseen(step, task);
+    job_note_eviction(step, "has lost a node, as was foreseen");
+    job_stop(step, WEIR_JOB_PENDING);
+    return true;
 }
 
 /** What follows for the job from tasks that have just ended; `task` is the one to name. */
@@ -339,6 +376,10 @@ static void after_end(struct step *step, struct weir_task *task)
     bool has_succeeded =
         weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0;
     if (is_active && take_answer(step, task, has_succeeded)) {
+        return;
+    }
+    if (phase == WEIR_JOB_RESTARTING && !weir_job_has_independent_tasks(step->state) &&
+        take_back_restart(step, task)) {
         return;
     }
     if (phase == WEIR_JOB_RESTARTING && !weir_job_has_independent_tasks(step->state) &&
@@ -465,7 +506,9 @@ static void on_node_lost(struct step *step)
         if (!weir_task_is_alive(task) || strcmp(task->node, step->event->node) != 0) {
             continue;
         }
-        task->message = weir_arena_printf(step->arena, "node %s is lost", step->event->node);
+        task->message = step->event->is_foreseen
+                            ? tell_foreseen(step, task)
+                            : weir_arena_printf(step->arena, "node %s is lost", step->event->node);
         task->exit_code = -1;
         task->finished_ms = step->now_ms;
         set_task_phase(task, WEIR_TASK_LOST);

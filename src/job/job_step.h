@@ -25,6 +25,9 @@
  * having said that it saved, which is its end as ever. One of a kind with known exits whose tasks all end well meanwhile has succeeded. A job that
  * is held is stopped the same way and wants no node until it is released.
  *
+ * A node may end as it was known to: the time that it was lent for is over, or whoever lent it takes it back. What ends
+ * with it, whichever way, was evicted, unless it ended well.
+ *
  * A lost task counts as ended. Should its node come back, the agent sees that the task is stopped
  * or has a later attempt and stops the old process; its reports are ignored by attempt.
  */
@@ -178,7 +181,7 @@ enum weir_job_event_type {
     WEIR_JOB_EVENT_TASK_HELD, /**< task, attempt, text: its program failed, and its place is kept. */
     WEIR_JOB_EVENT_TASK_EXITED, /**< task, attempt, exit_code, signal, text. */
     WEIR_JOB_EVENT_TASK_LOST,   /**< task, attempt, text: the agent does not know its end. */
-    WEIR_JOB_EVENT_NODE_LOST,   /**< node. */
+    WEIR_JOB_EVENT_NODE_LOST,   /**< node; is_foreseen, and text: why. */
     WEIR_JOB_EVENT_DEVICE_LOST, /**< task, attempt, text: a device that it has is bad or gone. */
     WEIR_JOB_EVENT_CANCEL,      /**< text: by whom and why. */
     WEIR_JOB_EVENT_ASK,         /**< Ask to save what is to be evicted. text: for whom; task as of
@@ -202,6 +205,8 @@ struct weir_job_event {
     int64_t priority;
     const char *text;
     const char *node;
+    bool
+        is_foreseen; /**< NODE_LOST, TASK_EXITED, TASK_LOST: the node ends as it was known to. No restart. */
     const char *const
         *place; /**< BIND: node names, in the order of weir_job_wants; a service's may be NULL. */
     const char *const *devices; /**< BIND: per place the indices of devices; NULL: none at all. */

@@ -39,8 +39,8 @@ weir_status job_on_evict(struct step *step, struct weir_error *err) WEIR_MUST_CH
 /** @return CONFLICT: nothing of it runs that was not asked before. */
 weir_status job_on_ask(struct step *step, struct weir_error *err) WEIR_MUST_CHECK;
 void job_on_saved(struct step *step, struct weir_task *task);
-/** A task that was asked has ended, which was its answer: note that the job goes back to its queue. */
-void job_note_eviction(struct step *step);
+/** A task has ended, which sends the job back to its queue: note it. @param how  "has ended, as it was asked to save". */
+void job_note_eviction(struct step *step, const char *how);
 /** @return CONFLICT: it is ending. */
 weir_status job_on_hold(struct step *step, struct weir_error *err) WEIR_MUST_CHECK;
 /** @return CONFLICT: it is not held. */
