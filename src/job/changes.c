@@ -37,9 +37,9 @@ static const char sql_newest[] = "SELECT max(revision) FROM jobs";
 static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"
                                     " WHERE id = :id AND revision = :revision";
 #define NODE_COLUMNS                                                                               \
-    "name, cpu_slots, memory_bytes, is_draining, " WEIR_LIVE_NODE(                                 \
+    "name, cpu_slots, memory_bytes, (is_draining <> 0 OR leaving IS NOT NULL), " WEIR_LIVE_NODE(   \
         "last_seen_ms") ", unhealthy, labels, taints, accelerators, left_ms, closed_from_ms, "     \
-                        "closed_until_ms, cluster, allocation, ends_ms"
+                        "closed_until_ms, cluster, allocation, ends_ms, leaving"
 static const char sql_nodes[] = "SELECT " NODE_COLUMNS " FROM nodes ORDER BY name";
 static const char sql_node[] = "SELECT " NODE_COLUMNS " FROM nodes WHERE name = :name";
 
@@ -279,7 +279,8 @@ static struct weir_node node_of(const struct weir_stmt *row, struct weir_arena *
                               .closed_until_ms = weir_stmt_int(row, 11),
                               .cluster = weir_stmt_text(row, 12, arena),
                               .allocation = weir_stmt_text(row, 13, arena),
-                              .ends_ms = weir_stmt_int(row, 14)};
+                              .ends_ms = weir_stmt_int(row, 14),
+                              .leaving = weir_stmt_text(row, 15, arena)};
 }
 
 weir_status weir_node_each(struct weir_txn *txn, weir_node_seen_fn fn, void *context,
@@ -325,8 +326,10 @@ weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node
                                     .memory_bytes = has_row ? weir_stmt_int(row, 2) : 0,
                                     .last_seen_ms = has_row ? weir_stmt_int(row, 4) : 0};
     bool was_healthy = has_row && weir_stmt_is_null(row, 5);
+    bool was_leaving = has_row && !weir_stmt_is_null(row, 15);
     *out = !has_row || was_healthy != (node->unhealthy == NULL) ||
-           known.cpu_slots != node->cpu_slots || known.memory_bytes != node->memory_bytes ||
+           was_leaving != (node->leaving != NULL) || known.cpu_slots != node->cpu_slots ||
+           known.memory_bytes != node->memory_bytes ||
            !weir_node_takes_tasks(&known, now_ms, since_ms);
     return WEIR_OK;
 }

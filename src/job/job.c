@@ -2,12 +2,14 @@
 
 #include "job/attempt.h"
 #include "job/board.h"
+#include "job/device.h"
 #include "job/task_device.h"
 #include "job/usage.h"
 
 #include "base/hash.h"
 #include "base/quantity.h"
 #include "store/event.h"
+#include "store/identity.h"
 #include "store/noun.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -31,6 +33,7 @@ static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, disk_id,          TEXT, 0, "", "Which disk it is: the same for nodes that share it"),
     WEIR_FIELD_SIZED(weir_node, inventory, JSON, 0, 256 << 10, "", "What the agent found"),
     WEIR_FIELD(weir_node, agent_version,    TEXT, 0, "", "Version of the agent"),
+    WEIR_FIELD(weir_node, leaving,          TEXT, WEIR_FIELD_READ_ONLY, "", "Why it is about to go, as its agent says: what runs there moves on; null: it is not"),
     WEIR_FIELD(weir_node, unhealthy,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "Why it takes no tasks though it reports"),
     WEIR_FIELD_SIZED(weir_node, labels, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What people say of it, for selectors: {KEY: VALUE}"),
     WEIR_FIELD_SIZED(weir_node, taints, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What a task must tolerate: [{key, value, effect}]"),
@@ -201,13 +204,19 @@ bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t sin
     return now_ms - (counts ? WEIR_MAX(node->last_seen_ms, since_ms) : since_ms) >= timeout_ms;
 }
 
+bool weir_node_end_is_foreseen(const struct weir_node *node, int64_t now_ms)
+{
+    return node->leaving != NULL ||
+           (node->allocation != NULL && node->ends_ms > 0 && now_ms >= node->ends_ms);
+}
+
 const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
 {
     if (node->left_ms > 0) {
         return WEIR_NODE_LEFT;
     }
     if (weir_node_is_lost(node, now_ms, since_ms, weir_node_lost_ms())) {
-        return WEIR_NODE_LOST;
+        return weir_node_end_is_foreseen(node, now_ms) ? WEIR_NODE_LEFT : WEIR_NODE_LOST;
     }
     return weir_node_is_lost(node, now_ms, since_ms, weir_node_silent_ms()) ? WEIR_NODE_SILENT
                                                                             : WEIR_NODE_READY;
@@ -222,7 +231,7 @@ static bool was_heard_of(const struct weir_node *node, int64_t now_ms, int64_t s
 bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
 {
     return node->left_ms == 0 && !node->is_draining && node->unhealthy == NULL &&
-           was_heard_of(node, now_ms, since_ms) &&
+           node->leaving == NULL && was_heard_of(node, now_ms, since_ms) &&
            !weir_node_is_lost(node, now_ms, since_ms, weir_node_silent_ms());
 }
 
@@ -268,27 +277,67 @@ weir_status weir_nodes_have_images(struct weir_txn *txn, bool *out, struct weir_
     return WEIR_OK;
 }
 
+static const char sql_is_leaving[] =
+    "SELECT count(*) FROM nodes WHERE name = :name AND leaving IS NOT NULL";
+
+weir_status weir_node_is_leaving(struct weir_txn *txn, const char *name, bool *out,
+                                 struct weir_error *err)
+{
+    int64_t n;
+    WEIR_TRY(weir_txn_query_int(txn, sql_is_leaving, WEIR_BINDS(WEIR_BIND_TEXT("name", name)), 0,
+                                &n, err));
+    *out = n > 0;
+    return WEIR_OK;
+}
+
+/* When it ends follows from what its agent says, which may say that it does not leave after all. */
+static const char sql_ends[] =
+    "UPDATE nodes SET ends_ms = :ends WHERE name = :name AND allocation IS NOT NULL AND"
+    " (:ends > 0 OR leaving IS NOT NULL)";
+static const char sql_lent[] =
+    "UPDATE nodes SET ends_ms = :ends, allocation = (SELECT j.allocation FROM node_join_uses u"
+    " JOIN node_joins j ON j.id = u.node_join WHERE u.node = :name AND j.allocation IS NOT NULL"
+    " ORDER BY j.created_ms DESC LIMIT 1), cluster = (SELECT a.cluster FROM node_join_uses u"
+    " JOIN node_joins j ON j.id = u.node_join JOIN allocations a ON a.id = j.allocation"
+    " WHERE u.node = :name ORDER BY j.created_ms DESC LIMIT 1) WHERE name = :name"
+    " AND EXISTS (SELECT 1 FROM node_join_uses u JOIN node_joins j ON j.id = u.node_join"
+    " WHERE u.node = :name AND j.allocation IS NOT NULL)";
+
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                                 struct weir_error *err)
 {
     struct weir_node seen = *node;
     seen.last_seen_ms = now_ms;
     seen.left_ms = 0;
+    const struct weir_bind name = WEIR_BIND_TEXT("name", node->name);
+    const struct weir_bind ends = WEIR_BIND_INT("ends", node->ends_ms);
+    WEIR_TRY(weir_txn_exec(txn, sql_ends, WEIR_BINDS(name, ends), NULL, err));
     weir_status status =
         weir_txn_update(txn, &weir_node_resource, &seen,
                         WEIR_FIELDS("cpu_slots", "memory_bytes", "n_accelerators", "disk_bytes",
                                     "disk_free_bytes", "disk_id", "unhealthy", "inventory",
-                                    "agent_version", "last_seen_ms", "left_ms"),
+                                    "agent_version", "leaving", "last_seen_ms", "left_ms"),
                         err);
     if (status != WEIR_ERR_NOT_FOUND) {
         return status;
     }
     seen.is_draining = false;
-    seen.closed_from_ms = seen.closed_until_ms = 0;
+    seen.closed_from_ms = seen.closed_until_ms = seen.ends_ms = 0;
     seen.labels = seen.taints = NULL;
     seen.desired_revision = 1;
     seen.created_ms = now_ms;
-    return weir_txn_insert(txn, &weir_node_resource, &seen, err);
+    WEIR_TRY(weir_txn_insert(txn, &weir_node_resource, &seen, err));
+    return weir_txn_exec(txn, sql_lent, WEIR_BINDS(name, ends), NULL, err);
+}
+
+weir_status weir_node_leave(struct weir_txn *txn, const char *name, int64_t now_ms,
+                            struct weir_error *err)
+{
+    const struct weir_node gone = {.name = (char *)name, .left_ms = now_ms};
+    WEIR_TRY(weir_txn_update(txn, &weir_node_resource, &gone,
+                             WEIR_FIELDS("left_ms", "leaving", "unhealthy"), err));
+    WEIR_TRY(weir_devices_forget(txn, name, err));
+    return weir_node_end_tokens(txn, name, err);
 }
 
 uint64_t weir_node_topic(const char *name)

@@ -44,6 +44,7 @@ struct weir_node {
     char *disk_id;            /**< weir_disk_id of it; NULL: not told. */
     char *inventory;          /**< JSON, as the agent reported it. */
     char *agent_version;      /**< May be NULL. */
+    char *leaving;            /**< Why it is about to go, as its agent says; NULL: it is not. */
     char *unhealthy;          /**< Why it takes no tasks though it reports; NULL: it is healthy. */
     char *labels;             /**< JSON object of texts, for selectors; NULL: none. */
     char *taints;             /**< JSON list of {"key","value","effect"}; NULL: none. */
@@ -72,11 +73,14 @@ bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t sin
 #define WEIR_NODE_LOST   "lost"
 #define WEIR_NODE_LEFT   "left"
 
-/** How a node is: what the scheduler, alerts, the API, commands and the page all go by. */
+/** How a node is (one that was lent and has gone when that was over has left): what the scheduler, alerts, the API, commands and the page all go by. */
 const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
 
+/** Is its end nothing that a job of it failed by: does it end as its cluster or its agent has said? */
+bool weir_node_end_is_foreseen(const struct weir_node *node, int64_t now_ms);
+
 /**
- * Does a node take new tasks, of those that tolerate its taints: is it ready, healthy, not draining,
+ * Does a node take new tasks, of those that tolerate its taints: is it ready, healthy, not draining or leaving,
  * and was it heard of since since_ms? What it had before a restart of the server it keeps for the full time, but it gets nothing new before it
  * has spoken.
  */
@@ -102,12 +106,22 @@ weir_status weir_nodes_have_images(struct weir_txn *txn, bool *out,
 weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                               int64_t since_ms, bool *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Has its agent said that it is about to go? *out: false also for a node that is not there. */
+weir_status weir_node_is_leaving(struct weir_txn *txn, const char *name, bool *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Register a node, or its heartbeat: inserts, or updates all but name, labels, taints, is_draining,
- * the window, cluster, allocation, ends_ms, desired_revision and created_ms. One that had left is part of the cluster again.
+ * the window, cluster, allocation, desired_revision and created_ms. One that had left is part of the cluster again. A node
+ * that joined with the token of an allocation is one of it; that alone may say when it ends.
  */
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** It is part of the cluster no more: its tokens end, its devices are forgotten, what it did stays known. What becomes of
+ *  tasks there is for the caller. */
+weir_status weir_node_leave(struct weir_txn *txn, const char *name, int64_t now_ms,
+                            struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Insert a PENDING job and its tasks. Read from job: every field the caller may choose; n_tasks

@@ -201,8 +201,9 @@ weir_status weir_node_join_insert(struct weir_txn *txn, const struct weir_node_j
                                   int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Use the one of this secret for a node, once and for all: it is good for no other, and not again.
- * @return UNAUTH if none has it, or it has expired, was used, or is for another name.
+ * Use the one of this secret for a node. It is good for as many nodes as it says, each once. A node of an allocation
+ * whose agent was started again shows it again: that is no second node, and the node's tokens end.
+ * @return UNAUTH if none has it, or it has expired, is used up, or is for other names.
  */
 weir_status weir_node_join_take(struct weir_txn *txn, const char *secret, const char *node,
                                 int64_t now_ms, struct weir_arena *arena,

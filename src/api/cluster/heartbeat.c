@@ -22,6 +22,8 @@
 #define NODE_ACCELERATORS_MAX ((int64_t)1024)
 #define NODE_ATTEMPTS_MAX     4096
 #define NODE_VERSION_MAX      ((size_t)64)
+#define LEAVING_MAX           ((size_t)200)
+#define TIME_MAX              ((int64_t)253402300799999) /* the year 9999 */
 
 static weir_status body_int_within(const struct api_call *call, const char *name, int64_t fallback,
                                    int64_t lo, int64_t hi, int64_t *out, struct weir_error *err)
@@ -79,7 +81,7 @@ static weir_status settle_attempts(struct api_call *call, struct weir_txn *txn, 
 
 static weir_status read_node(struct api_call *call, struct weir_node *node, struct weir_error *err)
 {
-    const char *version, *disk_id;
+    const char *version, *disk_id, *leaving;
     const json_t *inventory = json_object_get(call->body, "inventory");
     WEIR_TRY(body_int_within(call, "cpu_slots", 1, 1, NODE_SLOTS_MAX, &node->cpu_slots, err));
     WEIR_TRY(
@@ -98,6 +100,16 @@ static weir_status read_node(struct api_call *call, struct weir_node *node, stru
     if (version != NULL && strlen(version) > NODE_VERSION_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.agent_version: longer than %zu bytes",
                               NODE_VERSION_MAX);
+    }
+    WEIR_TRY(api_body_text(call, "leaving", &leaving, err));
+    if (leaving != NULL && (leaving[0] == '\0' || strlen(leaving) > LEAVING_MAX)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.leaving: expected why, in 1 to %zu bytes, or null", LEAVING_MAX);
+    }
+    WEIR_TRY(body_int_within(call, "ends_ms", 0, 0, TIME_MAX, &node->ends_ms, err));
+    node->leaving = weir_arena_strdup(call->arena, leaving);
+    if (leaving != NULL && node->ends_ms == 0) {
+        node->ends_ms = call->now_ms; /* nobody says how long it has: it may be gone at any time */
     }
     node->name = weir_arena_strdup(call->arena, call->params[0]);
     if (!weir_name_is_valid(node->name)) {
@@ -188,18 +200,42 @@ static weir_status is_old(struct heartbeat *beat, bool *out, struct weir_error *
     return WEIR_OK;
 }
 
+/* What runs there moves on before it is taken away. */
+static weir_status take_leave(struct api_call *call, struct weir_txn *txn,
+                              const struct weir_node *node, bool was_leaving,
+                              struct weir_error *err)
+{
+    int64_t n = 0;
+    const char *why =
+        weir_arena_printf(call->arena, "node %s leaves: %s", node->name, node->leaving);
+    WEIR_TRY(api_node_evict(call, txn, node->name, why, &n, err));
+    if (was_leaving) {
+        return WEIR_OK;
+    }
+    return api_node_tell(call, txn, "node_leaving",
+                         weir_arena_printf(call->arena,
+                                           "Node %s takes no new tasks, since it leaves: %s. What "
+                                           "runs there was told to save and move on (%lld times).",
+                                           node->name, node->leaving, (long long)n),
+                         err);
+}
+
 static weir_status write_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct heartbeat *beat = context;
     struct api_call *call = beat->call;
     const struct weir_node *node = &beat->node;
     const json_t *inventory = json_object_get(call->body, "inventory");
-    bool is_news, has_device_news = false;
+    bool is_news, was_leaving, has_device_news = false;
     size_t n_freed;
     json_array_clear(call->publish);
     WEIR_TRY(bind_token(call, txn, node->name, err));
     WEIR_TRY(weir_node_is_news(txn, node, call->now_ms, call->api->since_ms, &is_news, err));
+    WEIR_TRY(weir_node_is_leaving(txn, node->name, &was_leaving, err));
     WEIR_TRY(weir_node_heartbeat(txn, node, call->now_ms, err));
+    if (node->leaving != NULL) {
+        WEIR_TRY(take_leave(call, txn, node, was_leaving, err));
+    }
     WEIR_TRY(weir_node_note_images(txn, node->name, inventory, call->arena, err));
     if (beat->devices != NULL) {
         WEIR_TRY(weir_devices_report(txn, node->name, beat->devices, beat->n_devices, call->now_ms,

@@ -1,4 +1,4 @@
-/** How a machine becomes a node: a one-time token is exchanged for the node's own. */
+/** How a machine becomes a node: a token to join with is exchanged for the node's own. */
 #include "api/auth/audit.h"
 #include "api/core/answer.h"
 #include "api/core/args.h"
@@ -10,6 +10,7 @@
 
 #define HOUR_MS   ((int64_t)3600 * 1000)
 #define LATEST_MS (7 * 24 * HOUR_MS)
+#define NODES_MAX 4096
 
 weir_status api_node_join_create(struct api_call *call, struct weir_txn *txn,
                                  struct weir_error *err)
@@ -18,6 +19,12 @@ weir_status api_node_join_create(struct api_call *call, struct weir_txn *txn,
     char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     WEIR_TRY(weir_record_from_json(&weir_node_join_resource, call->body, WEIR_RECORD_CREATE,
                                    call->arena, &join, err));
+    WEIR_TRY(api_body_int(call, "n_nodes", 1, &join.n_nodes, err));
+    if (join.n_nodes < 1 || join.n_nodes > NODES_MAX || (join.n_nodes > 1 && join.node != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.n_nodes: expected 1 to %d, and 1 for a node with a name",
+                              NODES_MAX);
+    }
     if (join.expires_ms == 0) {
         join.expires_ms = call->now_ms + HOUR_MS;
     }
@@ -33,11 +40,14 @@ weir_status api_node_join_create(struct api_call *call, struct weir_txn *txn,
     join.created_by = (char *)call->actor;
     join.created_ms = call->now_ms;
     WEIR_TRY(weir_node_join_insert(txn, &join, call->now_ms, err));
-    WEIR_TRY(audit_act(call, txn, "node_join_created",
-                       weir_arena_printf(call->arena, "node-join/%s", id),
-                       weir_arena_printf(call->arena, "A token to join with was made for %s",
-                                         join.node != NULL ? join.node : "any node"),
-                       err));
+    WEIR_TRY(audit_act(
+        call, txn, "node_join_created", weir_arena_printf(call->arena, "node-join/%s", id),
+        join.n_nodes > 1
+            ? weir_arena_printf(call->arena, "A token to join with was made for %lld nodes",
+                                (long long)join.n_nodes)
+            : weir_arena_printf(call->arena, "A token to join with was made for %s",
+                                join.node != NULL ? join.node : "any node"),
+        err));
     API_ANSWER(call, api_node_join, .row = &join, .secret = secret);
     return WEIR_OK;
 }

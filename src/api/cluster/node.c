@@ -152,8 +152,8 @@ weir_status api_node_read_devices(const struct api_call *call, struct weir_node 
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-static weir_status tell(struct api_call *call, struct weir_txn *txn, const char *kind,
-                        const char *message, struct weir_error *err)
+weir_status api_node_tell(struct api_call *call, struct weir_txn *txn, const char *kind,
+                          const char *message, struct weir_error *err)
 {
     const struct weir_event event = {.time_ms = call->now_ms,
                                      .topic = "nodes",
@@ -310,11 +310,11 @@ static weir_status tell_marks(struct api_call *call, struct weir_txn *txn,
                                            marks_text(after->labels), marks_text(before->labels));
     const char *taints = weir_arena_printf(call->arena, "taints %s, before %s",
                                            marks_text(after->taints), marks_text(before->taints));
-    return tell(call, txn, "node_marked",
-                weir_arena_printf(call->arena, "Node %s has %s%s%s.", after->name,
-                                  has_labels ? labels : "", has_labels && has_taints ? "; " : "",
-                                  has_taints ? taints : ""),
-                err);
+    return api_node_tell(
+        call, txn, "node_marked",
+        weir_arena_printf(call->arena, "Node %s has %s%s%s.", after->name, has_labels ? labels : "",
+                          has_labels && has_taints ? "; " : "", has_taints ? taints : ""),
+        err);
 }
 
 /* ---- what runs there moves on ----------------------------------------------------------------- */
@@ -345,10 +345,8 @@ static weir_status list_running(struct api_call *call, struct weir_txn *txn, con
     return WEIR_OK;
 }
 
-/* Each task's job is asked to save and wait for another node: of a service that replica alone, of an
- * elastic gang that task if it can spare it, else the whole gang, once. */
-static weir_status evict_all(struct api_call *call, struct weir_txn *txn, const char *node,
-                             int64_t *out_n, struct weir_error *err)
+weir_status api_node_evict(struct api_call *call, struct weir_txn *txn, const char *node,
+                           const char *why, int64_t *out_n, struct weir_error *err)
 {
     struct control control = api_control(call);
     struct running *running = WEIR_ARENA_ARRAY(call->arena, NODE_TASKS_MAX, struct running);
@@ -356,9 +354,7 @@ static weir_status evict_all(struct api_call *call, struct weir_txn *txn, const 
     WEIR_TRY(list_running(call, txn, node, running, &n, err));
     for (size_t i = 0; i < n; i++) {
         const struct weir_job_event event = {
-            .type = WEIR_JOB_EVENT_EVICT,
-            .task = running[i].task,
-            .text = weir_arena_printf(call->arena, "node %s is drained by %s", node, call->actor)};
+            .type = WEIR_JOB_EVENT_EVICT, .task = running[i].task, .text = why};
         bool is_done;
         WEIR_TRY(control_job_evict(&control, txn, running[i].job, -1, &event, &is_done, err));
         *out_n += is_done;
@@ -380,7 +376,8 @@ static weir_status tell_draining(struct api_call *call, struct weir_txn *txn,
                                 node->name, (long long)n_evicted)
             : weir_arena_printf(call->arena, "Node %s takes no new tasks; what runs there goes on.",
                                 node->name);
-    return tell(call, txn, node->is_draining ? "node_drained" : "node_resumed", message, err);
+    return api_node_tell(call, txn, node->is_draining ? "node_drained" : "node_resumed", message,
+                         err);
 }
 
 /* ---- maintenance ------------------------------------------------------------------------------ */
@@ -414,10 +411,11 @@ static weir_status set_window(struct api_call *call, struct weir_txn *txn, struc
     WEIR_TRY(weir_node_window_set(node, from_ms, until_ms, call->now_ms, err));
     const char *text = weir_node_window_text(node, call->now_ms, call->arena);
     const char *rest = text != NULL ? "; what runs there then goes on" : "";
-    return tell(call, txn, text != NULL ? "node_closing" : "node_window_ended",
-                weir_arena_printf(call->arena, "Node %s %s%s.", node->name,
-                                  text != NULL ? text : "has no maintenance window any more", rest),
-                err);
+    return api_node_tell(
+        call, txn, text != NULL ? "node_closing" : "node_window_ended",
+        weir_arena_printf(call->arena, "Node %s %s%s.", node->name,
+                          text != NULL ? text : "has no maintenance window any more", rest),
+        err);
 }
 
 weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -445,7 +443,9 @@ weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct 
             node.name);
     }
     if (evicts) {
-        WEIR_TRY(evict_all(call, txn, node.name, &n_evicted, err));
+        const char *why =
+            weir_arena_printf(call->arena, "node %s is drained by %s", node.name, call->actor);
+        WEIR_TRY(api_node_evict(call, txn, node.name, why, &n_evicted, err));
     }
     if (node.is_draining != was_draining || evicts) {
         WEIR_TRY(tell_draining(call, txn, &node, evicts, n_evicted, err));
@@ -473,14 +473,10 @@ weir_status api_node_leave(struct api_call *call, struct weir_txn *txn, struct w
                               "when they have ended",
                               (long long)n, node.name, node.name);
     }
-    node.left_ms = call->now_ms;
-    node.unhealthy = NULL;
-    WEIR_TRY(
-        weir_txn_update(txn, &weir_node_resource, &node, WEIR_FIELDS("left_ms", "unhealthy"), err));
-    WEIR_TRY(weir_devices_forget(txn, node.name, err));
-    WEIR_TRY(weir_node_end_tokens(txn, node.name, err));
-    WEIR_TRY(tell(call, txn, "node_left",
-                  weir_arena_printf(call->arena, "Node %s has left the cluster.", node.name), err));
+    WEIR_TRY(weir_node_leave(txn, node.name, call->now_ms, err));
+    WEIR_TRY(api_node_tell(
+        call, txn, "node_left",
+        weir_arena_printf(call->arena, "Node %s has left the cluster.", node.name), err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

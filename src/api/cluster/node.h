@@ -19,6 +19,19 @@ weir_status api_devices_name(const struct api_call *call, struct weir_txn *txn,
                              struct weir_device *devices, size_t n,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
+/** An event of the node that the call is about. @param kind  "node_drained". */
+weir_status api_node_tell(struct api_call *call, struct weir_txn *txn, const char *kind,
+                          const char *message, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * What runs on a node moves on: each task's job is told to save, and waits for another node: of a service that replica
+ * alone, of an elastic gang that task if it can spare it, else the whole gang, once.
+ * @param why  "node a is drained by ann".
+ * @param out_n  Counts up with each that was.
+ */
+weir_status api_node_evict(struct api_call *call, struct weir_txn *txn, const char *node,
+                           const char *why, int64_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Take $.devices, $.unhealthy and $.time_ms of a heartbeat: what is wrong with the node goes into
  * node->unhealthy, how many accelerators it has into n_accelerators. Pure.

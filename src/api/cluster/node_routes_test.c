@@ -6,6 +6,7 @@
 #include "store/stmt.h"
 
 #define NODE   API "/nodes/n"
+#define LENT   API "/nodes/slurm-1-n2"
 #define DEVICE "{\"id\":\"%s\",\"kind\":\"gpu\",\"model\":\"H100\",\"state\":\"%s\"%s}"
 
 static void set_up(void)
@@ -247,6 +248,92 @@ START_TEST(a_token_that_is_wrong_or_old_or_for_another_joins_nobody)
 
 END_TEST
 
+START_TEST(a_token_for_several_joins_so_many_each_once)
+{
+    EXPECT(200,
+           "POST " API "/users\n\n{\"name\":\"agent\",\"kind\":\"service\",\"role\":\"agent\"}");
+    EXPECT(400, "POST " API "/node-joins\n\n{\"n_nodes\":0}");
+    EXPECT(400, "POST " API "/node-joins\n\n{\"n_nodes\":2,\"node\":\"a\"}");
+    const char *secret = make_join("{\"n_nodes\":2}");
+    EXPECT(200, JOIN, secret, "a");
+    EXPECT_ERROR(401, "has joined with this token already", JOIN, secret, "a");
+    EXPECT(200, JOIN, secret, "b");
+    EXPECT_ERROR(401, "2 nodes have joined with this token", JOIN, secret, "c");
+    EXPECT(200, "GET " API "/node-joins");
+    ck_assert_int_eq(json_integer_value(said("items.0.n_used")), 2);
+}
+
+END_TEST
+
+/* A token of an allocation, as the control plane makes it. */
+static weir_status lend(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    (void)context;
+    weir_secret_hash("weir_lent", hash);
+    const struct weir_node_join join = {.id = (char *)"j1",
+                                        .secret_hash = hash,
+                                        .created_by = (char *)"ann",
+                                        .created_ms = 1,
+                                        .expires_ms = INT64_MAX / 2,
+                                        .n_nodes = 1,
+                                        .allocation = (char *)"slurm-1"};
+    return weir_node_join_insert(txn, &join, 1, err);
+}
+
+START_TEST(a_node_that_was_lent_says_when_it_ends_and_what_runs_there_moves_on_uncounted)
+{
+    char first[BEARER_BYTES], agent[BEARER_BYTES];
+    struct weir_error err;
+    EXPECT(200,
+           "POST " API "/users\n\n{\"name\":\"agent\",\"kind\":\"service\",\"role\":\"agent\"}");
+    must(weir_store_write(callers.fixture.store, lend, NULL, &err), &err);
+    EXPECT_ERROR(401, "whose names begin with slurm-1-", JOIN, "weir_lent", "n2");
+    EXPECT(200, JOIN, "weir_lent", "slurm-1-n2");
+    (void)snprintf(first, sizeof first, "Bearer %s", said_text("secret"));
+    EXPECT_ERROR(401, "is good for one", JOIN, "weir_lent", "slurm-1-n3");
+    EXPECT(200, JOIN, "weir_lent", "slurm-1-n2"); /* its agent was started again */
+    (void)snprintf(agent, sizeof agent, "Bearer %s", said_text("secret"));
+    EXPECT_STATUS(401, ask_as(first, "PUT " LENT "\n\n{\"cpu_slots\":1}"));
+    EXPECT_STATUS(204,
+                  ask_as(agent, "PUT " LENT "\n\n{\"cpu_slots\":1,\"ends_ms\":4102444800000}"));
+    EXPECT(200, "GET " LENT);
+    ck_assert_str_eq(said_text("allocation"), "slurm-1");
+    ck_assert_str_eq(said_text("ends_ms"), "2100-01-01T00:00:00.000Z");
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4,\"ends_ms\":4102444800000}");
+    EXPECT(200, "GET " NODE);
+    ck_assert(json_is_null(said("ends_ms"))); /* it was not lent */
+    place_job(&(struct placed_job){.id = "00000000-0000-4000-8000-0000000000b1",
+                                   .task = "00000000-0000-4000-8000-0000000000a1",
+                                   .kind = "command",
+                                   .node = "slurm-1-n2",
+                                   .spec = "{\"argv\":[\"true\"]}"});
+    EXPECT_STATUS(400, ask_as(agent, "PUT " LENT "\n\n{\"cpu_slots\":1,\"leaving\":\"\"}"));
+    for (int i = 0; i < 2; i++) { /* told twice, heard once */
+        EXPECT_STATUS(204,
+                      ask_as(agent, "PUT " LENT "\n\n{\"cpu_slots\":1,\"leaving\":\"preempted\"}"));
+    }
+    EXPECT(200, "GET " API "/jobs/00000000-0000-4000-8000-0000000000b1");
+    ck_assert_str_eq(said_text("state"), "STOPPING");
+    ck_assert_str_eq(said_text("eviction"), "node slurm-1-n2 leaves: preempted");
+    EXPECT_STATUS(204, ask_as(agent, "PUT " API "/tasks/00000000-0000-4000-8000-0000000000a1/status"
+                                     "\n\n{\"attempt\":1,\"state\":\"exited\",\"exit_code\":143}"));
+    EXPECT(200, "GET " API "/jobs/00000000-0000-4000-8000-0000000000b1");
+    ck_assert_str_eq(said_text("state"), "PENDING");
+    ck_assert_int_eq(json_integer_value(said("n_restarts")), 0);
+    ck_assert_int_eq(json_integer_value(said("n_evictions")), 1);
+    EXPECT(200, "GET " LENT);
+    ck_assert_str_eq(said_text("leaving"), "preempted");
+    EXPECT(200, "GET " API "/events?subject=node/slurm-1-n2");
+    ck_assert_str_eq(said_text("items.0.kind"), "node_leaving");
+    ck_assert_str_ne(said_text("items.1.kind"), "node_leaving");
+    EXPECT_STATUS(204, ask_as(agent, "DELETE " LENT));
+    EXPECT(200, "GET " LENT);
+    ck_assert_str_eq(said_text("state"), "left");
+}
+
+END_TEST
+
 START_TEST(a_node_with_tasks_does_not_leave)
 {
     place_job(&(struct placed_job){.id = "00000000-0000-4000-8000-0000000000b1",
@@ -410,6 +497,9 @@ int main(void)
     tcase_add_test(tcase, who_may_not_change_nodes_does_not);
     tcase_add_test(tcase, a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone);
     tcase_add_test(tcase, a_token_that_is_wrong_or_old_or_for_another_joins_nobody);
+    tcase_add_test(tcase, a_token_for_several_joins_so_many_each_once);
+    tcase_add_test(tcase,
+                   a_node_that_was_lent_says_when_it_ends_and_what_runs_there_moves_on_uncounted);
     tcase_add_test(tcase, a_node_with_tasks_does_not_leave);
     tcase_add_test(tcase, what_runs_on_a_drained_node_is_asked_to_move_on);
     tcase_add_test(tcase, who_holds_a_device_is_named_to_members_of_the_holders_project);

@@ -10,6 +10,7 @@
 #include "control/control.h"
 #include "framework/framework.h"
 #include "job/attempt.h"
+#include "job/changes.h"
 #include "job/code.h"
 #include "job/secret.h"
 #include "job/service.h"
@@ -150,6 +151,20 @@ weir_status api_job_tasks(struct api_call *call, struct weir_txn *txn, struct we
     return WEIR_OK;
 }
 
+/* What ends on a node that is about to go ends with it. */
+static weir_status node_ends(struct api_call *call, struct weir_txn *txn,
+                             const struct weir_task *task, bool *out, struct weir_error *err)
+{
+    struct weir_node node;
+    *out = false;
+    if (task->node != NULL) {
+        weir_status status = weir_node_look(txn, task->node, call->arena, &node, err);
+        *out = status == WEIR_OK && weir_node_end_is_foreseen(&node, call->now_ms);
+        return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+    }
+    return WEIR_OK;
+}
+
 weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct control control = api_control(call);
@@ -182,6 +197,7 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
     if (door != NULL) {
         WEIR_TRY(weir_service_note_address(txn, task.job, event.attempt, door, err));
     }
+    WEIR_TRY(node_ends(call, txn, &task, &event.is_foreseen, err));
     WEIR_TRY(control_job_event(&control, txn, task.job, &event, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;

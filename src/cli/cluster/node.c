@@ -12,7 +12,7 @@ struct node_options {
     struct cli_common common;
     bool is_evicting;
     char *node, *at, *span;
-    int64_t hours;
+    int64_t hours, n_nodes;
 };
 
 static const struct weir_option drain_options[] = {
@@ -30,6 +30,8 @@ static const struct weir_option token_options[] = {
     CLI_COMMON_OPTIONS(node_options),
     CLI_TEXT(node_options, node, "node", 0, "NAME",
              "The only node that may join with it (else any)"),
+    WEIR_OPT(node_options, n_nodes, "nodes", 0, INT, "1", 1, 4096, "N",
+             "How many machines may join with it, each once"),
     WEIR_OPT(node_options, hours, "hours", 0, INT, "1", 1, 168, "N", "How long it is good"),
 };
 
@@ -129,12 +131,13 @@ static weir_status read_taints(struct cli_call *call, json_t *body, struct weir_
     return WEIR_OK;
 }
 
-static weir_status take_hours(struct cli_call *call, json_t *body, struct weir_error *err)
+static weir_status take_token(struct cli_call *call, json_t *body, struct weir_error *err)
 {
     const struct node_options *options = call->options;
     (void)err;
     json_object_set_new(body, "expires_ms",
                         json_integer(weir_time_ms() + options->hours * HOUR_MS));
+    json_object_set_new(body, "n_nodes", json_integer(options->n_nodes));
     return WEIR_OK;
 }
 
@@ -185,13 +188,13 @@ const struct cli_command cli_node_taint = {
 
 const struct cli_command cli_node_token = {
     .name = "node token",
-    .usage = "[--node NAME] [--hours N]",
-    .summary = "Make a one-time token, and print the command by which a machine joins",
+    .usage = "[--node NAME] [--nodes N] [--hours N]",
+    .summary = "Make a token to join with, and print the command by which a machine joins",
     CLI_OPTIONS(node_options, token_options),
-    CLI_VERBS({.prepare = take_hours,
+    CLI_VERBS({.prepare = take_token,
                .call = "POST /api/v1/node-joins",
                .body = "-node",
                .print = print_token,
                .aside = "Run this on the machine that is to join, with an address of this server "
-                        "that it can reach; it works once, until {expires_ms}."}),
+                        "that it can reach; it works {n_nodes} times, until {expires_ms}."}),
 };

@@ -124,7 +124,8 @@ static void see_node(void *context, const struct weir_node *node)
         .is_lost =
             weir_node_is_lost(node, reading->now_ms, reading->since_ms, weir_node_lost_ms())};
     seen.facts.unhealthy = seen.facts.labels = seen.facts.taints = NULL; /* of this call alone */
-    seen.facts.accelerators = seen.facts.cluster = seen.facts.allocation = NULL;
+    seen.facts.accelerators = seen.facts.cluster = seen.facts.allocation = seen.facts.leaving =
+        NULL;
     if (!is_known) {
         drop_nodes(snapshot, at);
         snapshot->nodes =
