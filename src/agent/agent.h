@@ -59,6 +59,11 @@
  * Maximums: an attempt has at most pids_max (default 4096) processes and threads; a log holds
  * log_max_bytes (default 64 MiB): its first 7/8, and of its end what it holds then (log_sink.h). 1024 attempts per node; more are refused and logged.
  *
+ * In an allocation the agent and all below it are ended by whoever lent the node: every process may get SIGTERM at once,
+ * and is killed later. Nobody wanted the end of the tasks, so what ends there was evicted, and no restart is counted. An
+ * exit is told after the server knows that the node leaves; a failure waits a moment for the agent's own signal, which
+ * may be the reason.
+ *
  * A service manager must not kill supervisors with the agent: systemd needs KillMode=process.
  */
 #ifndef WEIR_AGENT_AGENT_H
@@ -106,11 +111,16 @@ struct weir_agent_config {
     int64_t files_max;      /**< Files there; default: half of those that the file system still
                                  has room for, at most a million. A task may ask for fewer. */
     int64_t io_max_bytes_s; /**< Read, and as much written, by an attempt; default: no bound. */
-    int stop_fd;            /**< Readable: return. Must be given. */
+    /** Tag of the allocation that its processes are in, which ends them all: when stop_fd is readable, the node leaves.
+     *  NULL: in none. */
+    const char *allocation;
+    int stop_fd; /**< Readable: return. Must be given. */
 };
 
 /**
- * Be the agent of this node until stop_fd is readable. Tasks run on after it returns.
+ * Be the agent of this node until stop_fd is readable. Tasks run on after it returns, but in an allocation: then the
+ * server is told that the node leaves, its tasks are asked to end, and it returns when they have, and that is told; or at
+ * the time that `inventory` says ("ends_ms"), when what is left is killed.
  * @return WEIR_OK when stopped; CONFLICT if another agent has this folder; INVALID for a bad name
  * or server; errors of the folder. A server that cannot be reached is no error: it is tried again,
  * for ever, and logged.

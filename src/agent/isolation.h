@@ -67,6 +67,9 @@ void weir_isolation_describe(const struct weir_isolation *isolation, char *out, 
  */
 void weir_isolation_prepare(void);
 
+/** Remove the folders that groups were made in, where none is left: no agent comes back here. */
+void weir_isolation_remove(const struct weir_isolation *isolation);
+
 #define WEIR_GROUP_DIRS_MAX 8
 
 /** One group: up to one folder per hierarchy. n_dirs 0: no control groups here. */

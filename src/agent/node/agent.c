@@ -18,6 +18,7 @@
 
 #define HEARTBEAT_MS  5000
 #define TICK_MS       1000
+#define LEAVE_TICK_MS 200
 #define DIR_MAX_BYTES 800 /* so that every path below it fits into TASK_PATH_BYTES */
 #define CHUNKS_PER_TURN                                                                            \
     8 /* pieces of one log, before the others and the heartbeat get their turn */
@@ -98,6 +99,9 @@ static int64_t turn(struct agent *agent)
     bool has_more = false;
     bool is_unsettled = false;
     take_desired(agent);
+    if (atomic_load(&agent->is_leaving)) {
+        leave_ask(agent);
+    }
     if ((agent->finder != NULL && weir_finder_look(agent->finder, now)) || health_look(agent)) {
         agent->next_heartbeat_ms = 0; /* told at once */
     }
@@ -105,15 +109,21 @@ static int64_t turn(struct agent *agent)
     if (now >= agent->next_heartbeat_ms && !report_is_quiet(agent)) {
         int64_t every_ms = agent->config->heartbeat_ms;
         agent->next_heartbeat_ms = now + (every_ms > 0 ? every_ms : HEARTBEAT_MS);
-        (void)report_heartbeat(agent); /* sets it to "now" when the server has moved */
+        /* Sets it to "now" when the server has moved. */
+        if (report_heartbeat(agent) == WEIR_ERR_CANCELLED && !atomic_load(&agent->is_stopping)) {
+            (void)report_heartbeat(agent); /* it was cut short to tell that the node leaves */
+        }
     }
     report_use(agent);
+    int64_t held_ms = INT64_MAX;
     struct attempt *next;
     for (struct attempt *a = agent->attempts; a != NULL && !atomic_load(&agent->is_stopping);
          a = next) {
         next = a->next;
         attempts_observe(agent, a);
-        unsigned actions = agent_plan(a->desired, &a->seen);
+        unsigned kept = leave_hold_ms(agent, a) > 0 ? PLAN_REPORT_EXIT : 0;
+        unsigned actions = agent_plan(a->desired, &a->seen) & ~kept;
+        held_ms = kept != 0 ? WEIR_MIN(held_ms, leave_hold_ms(agent, a)) : held_ms;
         /* Shipping a running task's log is asked for all the time: it waits for events. */
         bool is_settled =
             !a->seen.is_supervised && a->seen.has_exit && (actions & ~(unsigned)PLAN_SHIP_LOG) == 0;
@@ -122,8 +132,8 @@ static int64_t turn(struct agent *agent)
         /* The end of the log, the exit and the removal follow each other without a pause. */
         if ((actions & (PLAN_SHIP_LOG | PLAN_REPORT_EXIT)) != 0 && a->has_exit_record &&
             (actions & PLAN_REMOVE) == 0) {
-            has_more =
-                has_more || (agent_plan(a->desired, &a->seen) & ~(unsigned)PLAN_SHIP_LOG) != 0;
+            has_more = has_more ||
+                       (agent_plan(a->desired, &a->seen) & ~kept & ~(unsigned)PLAN_SHIP_LOG) != 0;
         }
     }
     now = weir_mono_ms();
@@ -131,6 +141,9 @@ static int64_t turn(struct agent *agent)
         WEIR_MAX(WEIR_MIN(agent->next_heartbeat_ms, agent->next_use_ms), agent->quiet_until_ms);
     if (is_unsettled || agent->finder != NULL || agent->health.child != 0) {
         until_ms = WEIR_MIN(until_ms, now + TICK_MS);
+    }
+    if (held_ms != INT64_MAX) {
+        until_ms = WEIR_MIN(until_ms, now + held_ms);
     }
     return has_more && !report_is_quiet(agent) ? 0 : until_ms - now;
 }
@@ -192,12 +205,40 @@ static bool await_news(const struct agent *agent, int64_t wait_ms)
     }
 }
 
+/* All threads return. */
+static void end_calls(struct agent *agent)
+{
+    uint64_t one = 1;
+    atomic_store(&agent->is_stopping, true);
+    (void)!write(agent->wake_fd, &one, sizeof one);
+    (void)!write(agent->event_fd, &one, sizeof one);
+    pthread_mutex_lock(&agent->lock);
+    weir_client_cancel(agent->client);
+    weir_client_cancel(agent->desired_client);
+    pthread_mutex_unlock(&agent->lock);
+}
+
+/* The main thread has its turn now, whatever it waits for, and ends later. */
+static void begin_leave(struct agent *agent)
+{
+    uint64_t one = 1;
+    atomic_store(&agent->is_leaving, true);
+    (void)!write(agent->event_fd, &one, sizeof one);
+    pthread_mutex_lock(&agent->lock);
+    weir_client_cancel(agent->client);
+    pthread_mutex_unlock(&agent->lock);
+}
+
 static void loop(struct agent *agent)
 {
     struct pace pace = {0};
     while (!atomic_load(&agent->is_stopping)) {
         int64_t wait_ms = turn(agent);
-        if (wait_ms > 0 && await_news(agent, wait_ms)) {
+        bool is_leaving = atomic_load(&agent->is_leaving);
+        wait_ms = is_leaving ? WEIR_MIN(wait_ms, (int64_t)LEAVE_TICK_MS) : wait_ms;
+        if (is_leaving && leave_is_over(agent)) {
+            end_calls(agent);
+        } else if (wait_ms > 0 && await_news(agent, wait_ms)) {
             struct pollfd fd = {.fd = agent->event_fd, .events = POLLIN};
             (void)poll(&fd, 1, (int)pace_wait_ms(&pace, weir_mono_ms()));
         }
@@ -214,14 +255,11 @@ static void *stop_main(void *context)
     while (fds[0].revents == 0 && fds[1].revents == 0) {
         (void)poll(fds, WEIR_ARRAY_LEN(fds), -1);
     }
-    uint64_t one = 1;
-    atomic_store(&agent->is_stopping, true);
-    (void)!write(agent->wake_fd, &one, sizeof one);
-    (void)!write(agent->event_fd, &one, sizeof one);
-    pthread_mutex_lock(&agent->lock);
-    weir_client_cancel(agent->client);
-    weir_client_cancel(agent->desired_client);
-    pthread_mutex_unlock(&agent->lock);
+    if (agent->config->allocation != NULL && fds[1].revents == 0) {
+        begin_leave(agent);
+    } else {
+        end_calls(agent);
+    }
     return NULL;
 }
 
@@ -290,6 +328,10 @@ static void open_finder(struct agent *agent)
     if (agent->config->devices != NULL) {
         agent->find_argv[n++] = "--devices";
         agent->find_argv[n++] = (char *)agent->config->devices;
+    }
+    if (agent->config->allocation != NULL) {
+        agent->find_argv[n++] = "--allocation";
+        agent->find_argv[n++] = (char *)agent->config->allocation;
     }
     agent->find_argv[n] = NULL;
     agent->finder = weir_finder_create(&(struct weir_finder_config){.argv = agent->find_argv});
@@ -364,7 +406,9 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = '\0';
     agent->executable = weir_xstrdup(config->executable != NULL ? config->executable : self);
-    if (config->isolation == NULL || strcmp(config->isolation, "none") != 0) {
+    /* The control groups of an allocation are their owner's: nothing is moved in them. */
+    if (config->allocation == NULL &&
+        (config->isolation == NULL || strcmp(config->isolation, "none") != 0)) {
         weir_isolation_prepare();
     }
     open_finder(agent);
@@ -418,5 +462,9 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
     json_decref(agent.shares);
     json_decref(agent.isolation);
     pthread_mutex_destroy(&agent.lock);
+    if (atomic_load(&agent.is_leaving)) {
+        leave_end_rest(config);
+        weir_isolation_remove(&agent.groups);
+    }
     return status;
 }

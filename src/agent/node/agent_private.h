@@ -91,11 +91,13 @@ struct agent {
     char *onnxruntime_path; /* absolute, for tasks; NULL: none was named */
     int wake_fd;            /* ends the stop thread */
     atomic_bool is_stopping;
+    atomic_bool is_leaving;              /* in an allocation that is about to end */
+    bool has_begun_leave, is_leave_told; /* main thread: it has been noticed; the server knows */
     atomic_bool is_use_asked; /* the server is new, or was away: it knows of no use of tasks */
 
     struct contact *contact;    /* for supervisors */
     struct weir_finder *finder; /* main thread; NULL: devices are not looked at */
-    char *find_argv[6];
+    char *find_argv[8];
     struct health_command health;
 
     struct desired desired; /* main thread: the one that holds */
@@ -162,10 +164,26 @@ weir_status report_held(struct agent *agent, struct attempt *attempt);
 weir_status report_saved(struct agent *agent, struct attempt *attempt);
 weir_status report_running(struct agent *agent, struct attempt *attempt);
 weir_status report_exit(struct agent *agent, struct attempt *attempt);
+/** The node is no part of the cluster any more. */
+weir_status report_left(struct agent *agent);
 /** One chunk; *out_more: there is more to be sent at once. */
 weir_status report_log(struct agent *agent, struct attempt *attempt, bool *out_more);
 /** After every call: a server that is away is left alone for a while, and that is logged once. */
 void report_note(struct agent *agent, weir_status status, const struct weir_error *err);
+
+/* leave.c: the end of an agent in an allocation. Main thread. */
+/** Since when 1970 it ends, at the latest; 0: nobody says. */
+int64_t leave_ends_ms(const struct agent *agent);
+/** Why the node leaves; NULL: it does not. */
+const char *leave_reason(const struct agent *agent, char *out, size_t size);
+/** Ask all attempts to end that were not asked yet. */
+void leave_ask(struct agent *agent);
+/** How long the end of an attempt is to be kept back; 0: it can be told. */
+int64_t leave_hold_ms(const struct agent *agent, const struct attempt *attempt);
+/** Has it told all that there is to tell, or no time left? Then the node is no part of the cluster any more. */
+bool leave_is_over(struct agent *agent);
+/** After all: end what is left of the folder's attempts. */
+void leave_end_rest(const struct weir_agent_config *config);
 
 /* report_use.c */
 /** Where it is time: what running attempts use, all in one call. What the server does not take is lost. */

@@ -611,6 +611,83 @@ START_TEST(killed_supervisors_lose_tasks_but_never_double_them)
 
 END_TEST
 
+/* ---- in an allocation ------------------------------------------------------------------------- */
+
+static void start_lent_agent(void)
+{
+    ck_assert_int_eq(setenv("TEST_ALLOCATION", "slurm-1", 1), 0);
+    start_agent();
+    ck_assert_int_eq(unsetenv("TEST_ALLOCATION"), 0);
+}
+
+/* As long as it takes: the end of the agent is waited for. */
+static void take_node_back(void)
+{
+    kill_agent(SIGTERM);
+}
+
+START_TEST(an_agent_whose_node_is_taken_back_tells_it_before_what_ends_there)
+{
+    start_lent_agent();
+    struct fake_task *deaf =
+        fake_add("t1", 1, script("trap '' TERM; echo > $D/deaf; while :; do sleep 0.02; done"));
+    struct fake_task *good = fake_add(
+        "t2", 1,
+        script("trap 'echo saved; exit 75' TERM; echo > $D/good; while :; do sleep 0.02; done"));
+    fake_await(deaf->n_running > 0 && good->n_running > 0);
+    while (!has_root("deaf") || !has_root("good")) {
+        (void)usleep(1000);
+    }
+    take_node_back();
+    ck_assert_int_eq(fake.n_left, 1);
+    ck_assert_int_eq(deaf->n_ends, 1);
+    ck_assert_int_eq(good->n_ends, 1);
+    ck_assert(deaf->is_end_foreseen && good->is_end_foreseen);
+    ck_assert_str_eq(good->state, "lost"); /* nobody wanted its end */
+    ck_assert_str_eq(good->log.data, "saved\n");
+    ck_assert_uint_eq(count_processes("t1.1"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(fake.heartbeat, "leaving")),
+                     "allocation slurm-1 was ended by its cluster");
+}
+
+END_TEST
+
+START_TEST(a_task_that_got_the_signal_first_has_not_failed)
+{
+    start_lent_agent();
+    struct fake_task *task = fake_add("t1", 1, script("echo > $D/ready; exec sleep 60"));
+    fake_await(task->n_running > 0);
+    while (!has_root("ready")) {
+        (void)usleep(1000);
+    }
+    ck_assert_int_eq(kill((pid_t)task->pid, SIGTERM), 0);
+    (void)usleep(20000); /* as its owner does: one after the other */
+    take_node_back();
+    ck_assert_int_eq(task->n_ends, 1);
+    ck_assert(task->is_end_foreseen);
+}
+
+END_TEST
+
+START_TEST(without_its_server_it_goes_on_telling_until_its_time_is_over)
+{
+    char ends[32];
+    (void)snprintf(ends, sizeof ends, "%lld", (long long)weir_time_ms() + 2500);
+    ck_assert_int_eq(setenv("TEST_ENDS_MS", ends, 1), 0);
+    start_lent_agent();
+    ck_assert_int_eq(unsetenv("TEST_ENDS_MS"), 0);
+    struct fake_task *task = fake_add("t1", 1, "trap '' TERM; while :; do sleep 0.02; done");
+    fake_await(task->n_running > 0);
+    fake.is_away = true;
+    take_node_back();
+    ck_assert_int_ge(weir_time_ms(), strtoll(ends, NULL, 10));
+    ck_assert_int_eq(task->n_ends, 0);
+    ck_assert_uint_eq(count_processes("t1.1"), 0);
+    fake.is_away = false;
+}
+
+END_TEST
+
 static int run_agent(const char *dir, const char *server)
 {
     struct weir_error err = {0};
@@ -634,7 +711,12 @@ static int run_agent(const char *dir, const char *server)
                                        .inventory = inventory,
                                        .heartbeat_ms = 200,
                                        .poll_wait_s = 1,
+                                       .allocation = getenv("TEST_ALLOCATION"),
                                        .stop_fd = stop_fd};
+    if (getenv("TEST_ENDS_MS") != NULL) {
+        json_object_set_new(inventory, "ends_ms",
+                            json_integer(strtoll(getenv("TEST_ENDS_MS"), NULL, 10)));
+    }
     weir_status status = weir_agent_run(&config, &err);
     if (status != WEIR_OK) {
         (void)fprintf(stderr, "%s\n", err.message);
@@ -672,6 +754,9 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, a_log_of_many_chunks_arrives_whole);
     tcase_add_test(tcase, a_second_agent_of_the_same_folder_is_refused);
     tcase_add_test(tcase, an_agent_follows_its_server_to_another_address);
+    tcase_add_test(tcase, an_agent_whose_node_is_taken_back_tells_it_before_what_ends_there);
+    tcase_add_test(tcase, a_task_that_got_the_signal_first_has_not_failed);
+    tcase_add_test(tcase, without_its_server_it_goes_on_telling_until_its_time_is_over);
     tcase_add_loop_test(tcase, killed_at_any_moment_the_agent_runs_each_task_exactly_once, 0, 2);
     tcase_add_loop_test(tcase, killed_supervisors_lose_tasks_but_never_double_them, 0, 2);
     suite_add_tcase(suite, tcase);

@@ -21,6 +21,7 @@ struct fake_task {
     json_t *document;               /* as the agent gets it; NULL: no longer listed */
     int n_running, n_saved, n_ends; /* reports */
     bool is_saved_late;             /* told after an end */
+    bool is_end_foreseen;           /* told after the node said that it leaves */
     int64_t pid;
     char state[16];
     int exit_code, signal;
@@ -35,7 +36,7 @@ static struct {
     struct fake_task tasks[FAKE_TASKS_MAX];
     int n_tasks;
     int64_t revision;
-    atomic_int n_heartbeats;
+    atomic_int n_heartbeats, n_left;
     json_t *heartbeat; /* lock: the last one */
     atomic_bool is_away, is_log_broken;
     char url[64];
@@ -102,6 +103,7 @@ static inline void fake_status(struct weir_http_request *request,
             (task->n_ends > 0 && (strcmp(task->state, state) != 0 || task->exit_code != exit_code ||
                                   task->signal != signal_number));
         task->n_ends++;
+        task->is_end_foreseen = json_object_get(fake.heartbeat, "leaving") != NULL;
         task->exit_code = exit_code;
         task->signal = signal_number;
         (void)snprintf(task->state, sizeof task->state, "%s", state);
@@ -145,6 +147,9 @@ static inline void fake_handle(void *context, struct weir_http_request *request,
         fake.n_heartbeats++;
         json_decref(fake.heartbeat);
         fake.heartbeat = json_loadb(request->body, request->body_len, 0, NULL);
+        weir_http_response_empty(response);
+    } else if (request->n_segments == 4 && strcmp(request->method, "DELETE") == 0) {
+        fake.n_left++;
         weir_http_response_empty(response);
     } else if (request->n_segments == 5 && strcmp(request->segments[4], "desired") == 0) {
         fake_desired(request, response);

@@ -10,6 +10,8 @@
 #define LOG_TIMES_MAX    128 /* one chunk's: they stand in the URL */
 #define LOG_TIME_BYTES   40
 
+#define LEAVE_REASON_BYTES 160
+
 bool report_is_quiet(const struct agent *agent)
 {
     return weir_mono_ms() < agent->quiet_until_ms;
@@ -94,6 +96,7 @@ weir_status report_heartbeat(struct agent *agent)
 {
     struct weir_error err;
     struct weir_arena arena;
+    char why[LEAVE_REASON_BYTES];
     weir_arena_init(&arena, 0);
     json_t *body =
         agent->config->inventory != NULL ? json_deep_copy(agent->config->inventory) : json_object();
@@ -107,12 +110,17 @@ weir_status report_heartbeat(struct agent *agent)
     add_disk(agent, body);
     add_devices(agent, body);
     add_attempts(agent, body);
+    bool is_leaving = leave_reason(agent, why, sizeof why) != NULL;
+    if (is_leaving) {
+        json_object_set_new(body, "leaving", json_string(why));
+    }
     json_object_set_new(body, "time_ms", json_integer(weir_time_ms()));
     char *path = weir_client_path(&arena, "/api/v1/nodes/{}", &agent->config->node, 1);
     int64_t sent_ms = weir_boot_ms();
     weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
     if (status == WEIR_OK) {
         contact_note(agent->contact, sent_ms);
+        agent->is_leave_told = agent->is_leave_told || is_leaving;
     }
     json_decref(body);
     weir_arena_fini(&arena);
@@ -120,6 +128,18 @@ weir_status report_heartbeat(struct agent *agent)
     if (status != WEIR_OK && !weir_client_can_retry(status) && status != WEIR_ERR_CANCELLED) {
         weir_log(WEIR_LOG_ERROR, "node_not_registered", WEIR_KV_STR("error", err.message));
     }
+    return status;
+}
+
+weir_status report_left(struct agent *agent)
+{
+    struct weir_error err;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    char *path = weir_client_path(&arena, "/api/v1/nodes/{}", &agent->config->node, 1);
+    weir_status status = weir_client_call(agent->client, "DELETE", path, NULL, NULL, &err);
+    weir_arena_fini(&arena);
+    report_note(agent, status, &err);
     return status;
 }
 

@@ -292,6 +292,18 @@ static void remove_old_groups(const char *parent)
     }
 }
 
+void weir_isolation_remove(const struct weir_isolation *isolation)
+{
+    const char *const dirs[] = {isolation->v2,        isolation->v1_cpu,    isolation->v1_memory,
+                                isolation->v1_pids,   isolation->v1_cpuset, isolation->v1_blkio,
+                                isolation->v1_devices};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(dirs); i++) {
+        if (dirs[i][0] != '\0') {
+            (void)rmdir(dirs[i]);
+        }
+    }
+}
+
 static void clean_up(void)
 {
     struct weir_isolation isolation;
