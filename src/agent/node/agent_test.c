@@ -654,16 +654,22 @@ END_TEST
 
 START_TEST(a_task_that_got_the_signal_first_has_not_failed)
 {
+    char path[TASK_PATH_BYTES];
     start_lent_agent();
-    struct fake_task *task = fake_add("t1", 1, script("echo > $D/ready; exec sleep 60"));
+    struct fake_task *task = fake_add(
+        "t1", 1, script("trap 'exit 3' TERM; echo > $D/ready; while :; do sleep 0.02; done"));
     fake_await(task->n_running > 0);
     while (!has_root("ready")) {
         (void)usleep(1000);
     }
     ck_assert_int_eq(kill((pid_t)task->pid, SIGTERM), 0);
-    (void)usleep(20000); /* as its owner does: one after the other */
+    while (!task_has(task_path(path, agent_dir, "tasks/t1.1"), "exit.json")) {
+        (void)usleep(1000);
+    }
+    (void)usleep(50000); /* as its owner does: one after the other */
     take_node_back();
     ck_assert_int_eq(task->n_ends, 1);
+    ck_assert_int_eq(task->exit_code, 3);
     ck_assert(task->is_end_foreseen);
 }
 
