@@ -2,8 +2,8 @@
  * Device: what this machine has, found again as often as somebody looks.
  *
  * A *provider* finds devices of its kind: processors and memory by NUMA node, disks, network cards
- * with RDMA, NVIDIA GPUs by the driver's library (NVML, loaded at run time), and what a file
- * declares. Providers are kinds (base/kind.h), each a file of this folder, listed in providers.def.
+ * with RDMA, NVIDIA GPUs by the driver's library (NVML, loaded at run time), what a file
+ * declares, and what an allocation says that no library tells. Providers are kinds (base/kind.h), each a file of this folder, listed in providers.def.
  *
  *     struct weir_device_context *context = weir_device_context_create(&config);
  *     struct weir_found_list list = {0};
@@ -58,6 +58,8 @@ struct weir_device_config {
     const char *root;         /**< In front of /sys and /proc; NULL: nothing. */
     const char *nvml_library; /**< NULL: $WEIR_NVML_LIBRARY, else libnvidia-ml.so.1. */
     const char *declared;     /**< File with what is declared (YAML or JSON); NULL: none. */
+    const char *visible; /**< Of accelerators only these are the agent's (visible.h); NULL: all. */
+    const char *visible_model; /**< What those are that no library tells; NULL: not known. */
 };
 
 /** What providers keep from one look to the next. One thread. */

@@ -3,6 +3,7 @@
 #include "look.h"
 #include "nvml_abi.h"
 #include "sysfs.h"
+#include "visible.h"
 
 #include "base/macros.h"
 
@@ -31,6 +32,7 @@ struct nvml {
 #undef X
     nvml_event_set event_set;
     struct gpu gpus[GPUS_MAX]; /* By the driver's index. */
+    int place;                 /* In a look: of the next among those that this process may use. */
     char drivers_list[1024];   /* What /proc/driver/nvidia/gpus held when the library was opened. */
 };
 
@@ -116,6 +118,12 @@ static weir_status keep_open(struct weir_device_context *context, struct weir_er
         }
     }
     return context->nvml != NULL ? WEIR_OK : open_library(context, err);
+}
+
+bool nvml_is_here(struct weir_device_context *context)
+{
+    struct weir_error ignored;
+    return keep_open(context, &ignored) == WEIR_OK && context->nvml != NULL;
 }
 
 #define CALL(function, ...)                                                                        \
@@ -247,21 +255,48 @@ static void read_profile(struct weir_found *slice)
     }
 }
 
-static void add_slices(struct look *look, nvml_device device, const struct gpu *gpu, int64_t numa,
-                       const char *reason)
+static unsigned count_slices(const struct nvml *nvml, nvml_device device)
+{
+    unsigned now, pending, n = 0;
+    bool has_any = CALL(nvml->mig_mode, device, &now, &pending) == NVML_SUCCESS && now != 0 &&
+                   CALL(nvml->mig_count, device, &n) == NVML_SUCCESS;
+    return has_any ? WEIR_MIN(n, 16U) : 0;
+}
+
+/* False: there is none at this index. */
+static bool find_slice(const struct nvml *nvml, nvml_device device, unsigned index,
+                       nvml_device *out, char uuid[NVML_DEVICE_UUID_BYTES])
+{
+    return CALL(nvml->mig_by_index, device, index, out) == NVML_SUCCESS &&
+           nvml->uuid(*out, uuid, NVML_DEVICE_UUID_BYTES) == NVML_SUCCESS;
+}
+
+/* May this process use a slice of it? */
+static bool has_visible_slice(const struct look *look, nvml_device device)
 {
     const struct nvml *nvml = look->context->nvml;
-    unsigned now, pending, n = 0;
-    if (CALL(nvml->mig_mode, device, &now, &pending) != NVML_SUCCESS || now == 0 ||
-        CALL(nvml->mig_count, device, &n) != NVML_SUCCESS) {
-        return;
+    nvml_device handle;
+    char uuid[NVML_DEVICE_UUID_BYTES];
+    unsigned n = count_slices(nvml, device), i = 0;
+    while (i < n && !(find_slice(nvml, device, i, &handle, uuid) &&
+                      visible_has(look->context->config.visible, -1, uuid))) {
+        i++;
     }
-    for (unsigned i = 0; i < WEIR_MIN(n, 16U); i++) {
+    return i < n;
+}
+
+/* Of one that this process may not use as a whole those that it may. */
+static void add_slices(struct look *look, nvml_device device, const struct gpu *gpu, int64_t numa,
+                       const char *reason, bool is_whole)
+{
+    const struct nvml *nvml = look->context->nvml;
+    unsigned n = count_slices(nvml, device);
+    for (unsigned i = 0; i < n; i++) {
         nvml_device handle;
         char uuid[NVML_DEVICE_UUID_BYTES];
-        if (CALL(nvml->mig_by_index, device, i, &handle) != NVML_SUCCESS ||
-            nvml->uuid(handle, uuid, sizeof uuid) != NVML_SUCCESS) {
-            continue; /* no slice at this index */
+        if (!find_slice(nvml, device, i, &handle, uuid) ||
+            (!is_whole && !visible_has(look->context->config.visible, -1, uuid))) {
+            continue;
         }
         struct weir_found *slice = look_add(look, "mig", uuid);
         if (slice == NULL) {
@@ -323,8 +358,16 @@ static void add_gpu(struct look *look, unsigned index)
         CALL(nvml->temperature, device, NVML_TEMPERATURE_GPU, &celsius) == NVML_ERROR_GPU_IS_LOST) {
         rc = NVML_ERROR_GPU_IS_LOST;
     }
+    const char *visible = look->context->config.visible;
     if (rc != NVML_SUCCESS) {
-        add_lost(look, gpu, rc);
+        /* One that never answered is not this process's. */
+        if (gpu->uuid[0] != '\0' && visible_has(visible, nvml->place++, gpu->uuid)) {
+            add_lost(look, gpu, rc);
+        }
+        return;
+    }
+    bool is_whole = visible_has(visible, nvml->place++, uuid);
+    if (!is_whole && !has_visible_slice(look, device)) {
         return;
     }
     know(nvml, device, gpu, uuid);
@@ -346,7 +389,7 @@ static void add_gpu(struct look *look, unsigned index)
     char reason[sizeof found->reason]; /* the list may move */
     int64_t numa = found->numa;
     memcpy(reason, found->reason, sizeof reason);
-    add_slices(look, device, gpu, numa, reason);
+    add_slices(look, device, gpu, numa, reason, is_whole);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -400,6 +443,7 @@ static weir_status find(struct weir_device_context *context, struct weir_found_l
                               rc);
     }
     take_events(nvml);
+    nvml->place = 0;
     for (unsigned i = 0; i < WEIR_MIN(n, (unsigned)GPUS_MAX); i++) {
         add_gpu(&look, i);
     }

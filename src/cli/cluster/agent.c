@@ -1,19 +1,26 @@
 /** weir agent: what starts and watches tasks on a node. */
+#include "cli/cluster/join.h"
 #include "cli/command.h"
 
 #include "agent/agent.h"
+#include "base/file.h"
+#include "cluster/allocation.h"
 #include "cluster/cluster.h"
 #include "device/finder.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SECRET_VARIABLE "WEIR_JOIN_SECRET"
+
 struct agent_options {
     struct cli_common common;
+    char *allocation;
     char *dir, *node, *address, *token_file, *isolation, *supervise, *shares, *images, *devices,
         *health_command, *onnxruntime;
     bool is_finding;
@@ -63,6 +70,10 @@ static const struct weir_option agent_options[] = {
              "Authorities that the agent and its tasks trust for https (else the system's)"),
     CLI_TEXT(agent_options, devices, "devices", 0, "FILE",
              "Devices that nothing finds: devices: [{model, count, memory}], YAML or JSON"),
+    CLI_TEXT(
+        agent_options, allocation, "allocation", 0, "TAG",
+        "Be a node that ends: join with $WEIR_JOIN_SECRET as TAG-HOST, offer what this step of a "
+        "Slurm job has of its node, and end with all tasks when told to"),
     CLI_TEXT(agent_options, health_command, "health-command", 0, "COMMAND",
              "Run once a minute by sh: where it fails or takes 30 s, the node gets no new tasks"),
     CLI_FLAG(agent_options, is_finding, "find-devices", 0,
@@ -83,23 +94,77 @@ static int open_stop_fd(void)
     return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 
-static void find_devices(const char *declared)
+/* What the environment says that an agent in an allocation has of its node; all NULL and 0: it is in none. */
+static weir_status read_share(struct cli_call *call, struct weir_node_share *out,
+                              struct weir_error *err)
 {
-    const struct weir_device_config config = {.declared = declared};
+    const struct agent_options *options = call->options;
+    *out = (struct weir_node_share){0};
+    return options->allocation != NULL
+               ? weir_node_share_read(options->allocation, environ,
+                                      weir_cluster_node_name(call->arena), call->arena, out, err)
+               : WEIR_OK;
+}
+
+static void find_devices(const char *declared, const struct weir_node_share *share)
+{
+    const struct weir_device_config config = {
+        .declared = declared, .visible = share->devices, .visible_model = share->model};
     struct weir_device_context *context = weir_device_context_create(&config);
     weir_device_serve(context, STDOUT_FILENO, 0);
     weir_device_context_destroy(context);
 }
 
+/* The environment has it no more, also as others of this user see it. */
+static char *take_secret(struct weir_arena *arena)
+{
+    char *value = getenv(SECRET_VARIABLE);
+    char *secret = value != NULL ? weir_arena_strdup(arena, value) : NULL;
+    if (value != NULL) {
+        memset(value, 0, strlen(value));
+        (void)unsetenv(SECRET_VARIABLE);
+    }
+    return secret;
+}
+
+/* The node's own token is in the folder then. Without a secret it is there already. */
+static weir_status join(struct cli_call *call, const char *node, const char *secret, int stop_fd,
+                        struct weir_error *err)
+{
+    const struct agent_options *options = call->options;
+    const struct cli_joining joining = {
+        .server = options->common.server,
+        .ca_file = options->common.ca_file,
+        .node = node,
+        .dir = options->dir,
+        .token_path = weir_arena_printf(call->arena, "%s/token", options->dir),
+        .arena = call->arena};
+    if (options->node != NULL || options->token_file != NULL || options->common.token != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--allocation gives the node its name and its token: --node, --token "
+                              "and --token-file do not go with it");
+    }
+    if (secret == NULL && !weir_path_exists(joining.token_path)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--allocation: no secret to join with in $" SECRET_VARIABLE
+                              ", and no token in %s",
+                              options->dir);
+    }
+    return secret != NULL ? cli_join_await(&joining, secret, stop_fd, err) : WEIR_OK;
+}
+
 static weir_status run_agent(struct cli_call *call, struct weir_error *err)
 {
     const struct agent_options *options = call->options;
+    const char *secret = take_secret(call->arena);
+    struct weir_node_share share;
     (void)umask(077); /* folders of tasks hold secrets of their jobs */
+    WEIR_TRY(read_share(call, &share, err));
     if (options->supervise != NULL) {
         exit(weir_agent_supervise(options->supervise));
     }
     if (options->is_finding) {
-        find_devices(options->devices);
+        find_devices(options->devices, &share);
         return WEIR_OK;
     }
     if (options->common.server == NULL) {
@@ -109,14 +174,27 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
     if (stop_fd < 0) {
         return weir_error_set_errno(err, errno, "cannot read signals");
     }
+    const char *node = options->node != NULL ? options->node : weir_cluster_node_name(call->arena);
+    if (options->allocation != NULL) {
+        node = share.node;
+        weir_status joined = join(call, node, secret, stop_fd, err);
+        if (joined != WEIR_OK) {
+            (void)close(stop_fd);
+            return joined;
+        }
+    }
     json_t *inventory = weir_cluster_inventory(options->cpu_slots);
+    if (options->allocation != NULL) {
+        weir_node_share_apply(&share, inventory);
+    }
     struct weir_agent_config config = {
         .dir = options->dir,
         .server = options->common.server,
         .token = options->common.token,
         .token_file = options->token_file,
         .ca_file = options->common.ca_file,
-        .node = options->node != NULL ? options->node : weir_cluster_node_name(call->arena),
+        .node = node,
+        .allocation = options->allocation,
         .address = options->address,
         .inventory = inventory,
         .isolation = options->isolation,

@@ -1,4 +1,5 @@
 /** weir node join, leave: this machine becomes a node of a server, or stops being one. */
+#include "cli/cluster/join.h"
 #include "cli/command.h"
 
 #include "agent/agent.h"
@@ -60,16 +61,6 @@ static void say(const struct join *join, const char *what, const char *how)
     } else {
         printf("%s: %s %s; its agent %s\n", join->node, what, join->server, how);
     }
-}
-
-static weir_status open_client(const struct join *join, const char *token, const char *token_file,
-                               struct weir_client **out, struct weir_error *err)
-{
-    const struct weir_client_config config = {.server = join->server,
-                                              .token = token,
-                                              .token_file = token_file,
-                                              .ca_file = join->options->common.ca_file};
-    return weir_client_open(&config, out, err);
 }
 
 /* ---- the agent ------------------------------------------------------------------------------- */
@@ -141,29 +132,14 @@ static weir_status start_agent(const struct join *join, const char **out_how,
 
 /* ---- join ------------------------------------------------------------------------------------ */
 
-/* Is the token in the folder good for this node? A node that never reported has no record yet. */
-static weir_status check_joined(const struct join *join, bool *out, struct weir_error *err)
+static struct cli_joining joining_of(const struct join *join)
 {
-    struct weir_client *client;
-    *out = false;
-    if (!weir_path_exists(join->token_path)) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(open_client(join, NULL, join->token_path, &client, err));
-    char *path = weir_client_path(join->call->arena, "/api/v1/nodes/{}/desired", &join->node, 1);
-    weir_status status = weir_client_call(client, "GET", path, NULL, NULL, err);
-    weir_client_close(client);
-    if (status == WEIR_ERR_UNAUTH) {
-        return WEIR_OK; /* it left, or its token was revoked */
-    }
-    if (status == WEIR_ERR_DENIED) {
-        return weir_error_set(err, WEIR_ERR_CONFLICT,
-                              "%s has the token of another node of this server: `weir node leave` "
-                              "first, or choose another folder (--dir)",
-                              join->options->dir);
-    }
-    *out = status == WEIR_OK || status == WEIR_ERR_NOT_FOUND;
-    return *out ? WEIR_OK : status;
+    return (struct cli_joining){.server = join->server,
+                                .ca_file = join->options->common.ca_file,
+                                .node = join->node,
+                                .dir = join->options->dir,
+                                .token_path = join->token_path,
+                                .arena = join->call->arena};
 }
 
 static weir_status read_secret(const struct join *join, char out[TOKEN_MAX_BYTES],
@@ -178,37 +154,6 @@ static weir_status read_secret(const struct join *join, char out[TOKEN_MAX_BYTES
     }
     out[strcspn(out, "\r\n")] = '\0';
     return WEIR_OK;
-}
-
-static weir_status exchange(const struct join *join, struct weir_error *err)
-{
-    char secret[TOKEN_MAX_BYTES];
-    struct weir_client *client;
-    json_t *answer = NULL;
-    WEIR_TRY(read_secret(join, secret, err));
-    /* Before the token is used up: it can be written. */
-    WEIR_TRY(weir_dir_make(join->options->dir, 0700, err));
-    WEIR_TRY(weir_file_write_atomic(join->token_path, "", 0, 0600, err));
-    WEIR_TRY(open_client(join, secret, NULL, &client, err));
-    json_t *body = json_pack("{s:s,s:s}", "token", secret, "node", join->node);
-    weir_status status = body != NULL
-                             ? weir_client_call(client, "POST", "/api/v1/join", body, &answer, err)
-                             : weir_error_set(err, WEIR_ERR_INVALID, "this is no token");
-    json_decref(body);
-    weir_client_close(client);
-    const char *token = json_string_value(json_object_get(answer, "secret"));
-    if (status == WEIR_OK && token == NULL) {
-        status = weir_error_set(err, WEIR_ERR_CORRUPT, "the server's answer has no token");
-    }
-    if (status == WEIR_OK) {
-        char *line = weir_arena_printf(join->call->arena, "%s\n", token);
-        status = weir_file_write_atomic(join->token_path, line, strlen(line), 0600, err);
-    }
-    if (status != WEIR_OK) {
-        (void)unlink(join->token_path);
-    }
-    json_decref(answer);
-    return status;
 }
 
 static weir_status run_join(struct cli_call *call, struct weir_error *err)
@@ -231,9 +176,12 @@ static weir_status run_join(struct cli_call *call, struct weir_error *err)
     if (options->shares != NULL) {
         WEIR_TRY(weir_agent_shares_check(options->shares, err));
     }
-    WEIR_TRY(check_joined(&join, &has_joined, err));
+    const struct cli_joining joining = joining_of(&join);
+    WEIR_TRY(cli_join_is_done(&joining, &has_joined, err));
     if (!has_joined) {
-        WEIR_TRY(exchange(&join, err));
+        char secret[TOKEN_MAX_BYTES];
+        WEIR_TRY(read_secret(&join, secret, err));
+        WEIR_TRY(cli_join_exchange(&joining, secret, err));
     }
     WEIR_TRY(start_agent(&join, &how, err));
     say(&join, has_joined ? "has joined already" : "has joined", how);
@@ -245,8 +193,8 @@ const struct cli_command cli_node_join = {
     .usage = "URL TOKEN [--node NAME] [--dir DIR]",
     .summary = "Make this machine a node of a server",
     .help =
-        "TOKEN is what `weir node token` prints, once for one machine; - reads it from standard "
-        "input.\n"
+        "TOKEN is what `weir node token` prints, for as many machines as it says; - reads it from "
+        "standard input.\n"
         "It is exchanged for the node's own token, and the agent is started: as the systemd unit "
         "weir-agent\n"
         "where systemd runs and this is root, else in the background. Again, it starts the agent "
@@ -288,7 +236,10 @@ static weir_status read_membership(struct join *join, struct weir_error *err)
 static weir_status tell_leave(const struct join *join, struct weir_error *err)
 {
     struct weir_client *client;
-    WEIR_TRY(open_client(join, NULL, join->token_path, &client, err));
+    const struct weir_client_config config = {.server = join->server,
+                                              .token_file = join->token_path,
+                                              .ca_file = join->options->common.ca_file};
+    WEIR_TRY(weir_client_open(&config, &client, err));
     char *path = weir_client_path(join->call->arena, "/api/v1/nodes/{}", &join->node, 1);
     weir_status status = weir_client_call(client, "DELETE", path, NULL, NULL, err);
     weir_client_close(client);
