@@ -20,7 +20,7 @@ weir_status control_node_evict(struct control *control, struct weir_txn *txn, co
 /**
  * The node is gone for good, and has left: its tokens end, its devices are forgotten, its tasks are lost.
  *
- * @param is_foreseen  Its tasks are evicted first, so that none of it counts as a restart.
+ * @param is_foreseen  None of it counts as a restart.
  */
 weir_status control_node_gone(struct control *control, struct weir_txn *txn, const char *node,
                               bool is_foreseen, const char *why,

@@ -50,8 +50,9 @@
 struct snapshot_node {
     struct weir_node facts; /**< As weir_node_each gives them; of the texts only the name. */
     bool takes_tasks, is_lost;
-    bool is_closed;                                        /**< Unhealthy. */
-    struct supply *supply;                                 /**< Its devices, labels and taints. */
+    bool is_closed;        /**< Unhealthy. */
+    bool is_end_foreseen;  /**< It ends, or has, as it was known to. */
+    struct supply *supply; /**< Its devices, labels and taints. */
     int64_t used_cpu_milli, used_memory_bytes, text_bytes; /**< The sums of the tasks on it. */
 };
 

@@ -5,6 +5,7 @@
 #include "api/core/args.h"
 #include "api/core/functions.h"
 #include "control/control.h"
+#include "control/node_gone.h"
 #include "control/remake.h"
 #include "job/heard.h"
 #include "job/task_device.h"
@@ -205,10 +206,11 @@ static weir_status take_leave(struct api_call *call, struct weir_txn *txn,
                               const struct weir_node *node, bool was_leaving,
                               struct weir_error *err)
 {
+    struct control control = api_control(call);
     int64_t n = 0;
     const char *why =
         weir_arena_printf(call->arena, "node %s leaves: %s", node->name, node->leaving);
-    WEIR_TRY(api_node_evict(call, txn, node->name, why, &n, err));
+    WEIR_TRY(control_node_evict(&control, txn, node->name, why, &n, err));
     if (was_leaving) {
         return WEIR_OK;
     }

@@ -8,6 +8,7 @@
 #include "api/core/functions.h"
 #include "base/clock.h"
 #include "control/control.h"
+#include "control/node_gone.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/node_window.h"
@@ -319,49 +320,6 @@ static weir_status tell_marks(struct api_call *call, struct weir_txn *txn,
 
 /* ---- what runs there moves on ----------------------------------------------------------------- */
 
-#define NODE_TASKS_MAX 4096
-
-static const char sql_running_there[] = "SELECT id, job FROM tasks WHERE node = :node"
-                                        " AND state IN ('STARTING', 'RUNNING') LIMIT :n";
-
-struct running {
-    char *task, *job;
-};
-
-static weir_status list_running(struct api_call *call, struct weir_txn *txn, const char *node,
-                                struct running *out, size_t *out_n, struct weir_error *err)
-{
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
-    bool has_row;
-    WEIR_TRY(weir_stmt_open(
-        txn, sql_running_there,
-        WEIR_BINDS(WEIR_BIND_TEXT("node", node), WEIR_BIND_INT("n", NODE_TASKS_MAX)), &row, err));
-    WEIR_TRY(weir_stmt_step(row, &has_row, err));
-    for (*out_n = 0; has_row && *out_n < NODE_TASKS_MAX; (*out_n)++) {
-        out[*out_n] = (struct running){weir_stmt_text(row, 0, call->arena),
-                                       weir_stmt_text(row, 1, call->arena)};
-        WEIR_TRY(weir_stmt_step(row, &has_row, err));
-    }
-    return WEIR_OK;
-}
-
-weir_status api_node_evict(struct api_call *call, struct weir_txn *txn, const char *node,
-                           const char *why, int64_t *out_n, struct weir_error *err)
-{
-    struct control control = api_control(call);
-    struct running *running = WEIR_ARENA_ARRAY(call->arena, NODE_TASKS_MAX, struct running);
-    size_t n;
-    WEIR_TRY(list_running(call, txn, node, running, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        const struct weir_job_event event = {
-            .type = WEIR_JOB_EVENT_EVICT, .task = running[i].task, .text = why};
-        bool is_done;
-        WEIR_TRY(control_job_evict(&control, txn, running[i].job, -1, &event, &is_done, err));
-        *out_n += is_done;
-    }
-    return WEIR_OK;
-}
-
 static weir_status tell_draining(struct api_call *call, struct weir_txn *txn,
                                  const struct weir_node *node, bool evicts, int64_t n_evicted,
                                  struct weir_error *err)
@@ -443,9 +401,10 @@ weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct 
             node.name);
     }
     if (evicts) {
+        struct control control = api_control(call);
         const char *why =
             weir_arena_printf(call->arena, "node %s is drained by %s", node.name, call->actor);
-        WEIR_TRY(api_node_evict(call, txn, node.name, why, &n_evicted, err));
+        WEIR_TRY(control_node_evict(&control, txn, node.name, why, &n_evicted, err));
     }
     if (node.is_draining != was_draining || evicts) {
         WEIR_TRY(tell_draining(call, txn, &node, evicts, n_evicted, err));

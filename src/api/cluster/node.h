@@ -24,15 +24,6 @@ weir_status api_node_tell(struct api_call *call, struct weir_txn *txn, const cha
                           const char *message, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * What runs on a node moves on: each task's job is told to save, and waits for another node: of a service that replica
- * alone, of an elastic gang that task if it can spare it, else the whole gang, once.
- * @param why  "node a is drained by ann".
- * @param out_n  Counts up with each that was.
- */
-weir_status api_node_evict(struct api_call *call, struct weir_txn *txn, const char *node,
-                           const char *why, int64_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
-
-/**
  * Take $.devices, $.unhealthy and $.time_ms of a heartbeat: what is wrong with the node goes into
  * node->unhealthy, how many accelerators it has into n_accelerators. Pure.
  * @param out  The devices, *out_n of them; NULL if the body has none: then nothing is known.

@@ -1,7 +1,6 @@
 #include "control/node_gone.h"
 
-#include "job/device.h"
-#include "store/identity.h"
+#include "job/job.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -11,8 +10,6 @@ static const char sql_there[] = "SELECT id, job FROM tasks WHERE node = :node"
                                 " AND state IN ('STARTING', 'RUNNING', 'STOPPING') LIMIT :n";
 static const char sql_runs_there[] = "SELECT id, job FROM tasks WHERE node = :node"
                                      " AND state IN ('STARTING', 'RUNNING') LIMIT :n";
-static const char sql_left[] = "UPDATE nodes SET left_ms = :now, unhealthy = NULL"
-                               " WHERE name = :node AND left_ms = 0";
 
 struct there {
     char *task, *job;
@@ -55,9 +52,10 @@ weir_status control_node_evict(struct control *control, struct weir_txn *txn, co
 }
 
 static weir_status lose_tasks(struct control *control, struct weir_txn *txn, const char *node,
-                              struct weir_error *err)
+                              bool is_foreseen, const char *why, struct weir_error *err)
 {
-    const struct weir_job_event lost = {.type = WEIR_JOB_EVENT_NODE_LOST, .node = node};
+    const struct weir_job_event lost = {
+        .type = WEIR_JOB_EVENT_NODE_LOST, .node = node, .text = why, .is_foreseen = is_foreseen};
     struct there *there;
     size_t n;
     WEIR_TRY(list(control, txn, sql_there, node, &there, &n, err));
@@ -73,14 +71,6 @@ static weir_status lose_tasks(struct control *control, struct weir_txn *txn, con
 weir_status control_node_gone(struct control *control, struct weir_txn *txn, const char *node,
                               bool is_foreseen, const char *why, struct weir_error *err)
 {
-    if (is_foreseen) {
-        WEIR_TRY(control_node_evict(control, txn, node, why, NULL, err));
-    }
-    WEIR_TRY(lose_tasks(control, txn, node, err));
-    WEIR_TRY(weir_txn_exec(
-        txn, sql_left,
-        WEIR_BINDS(WEIR_BIND_INT("now", control->now_ms), WEIR_BIND_TEXT("node", node)), NULL,
-        err));
-    WEIR_TRY(weir_devices_forget(txn, node, err));
-    return weir_node_end_tokens(txn, node, err);
+    WEIR_TRY(lose_tasks(control, txn, node, is_foreseen, why, err));
+    return weir_node_leave(txn, node, control->now_ms, err);
 }

@@ -62,7 +62,8 @@ static bool lose_nodes(struct work *work, const struct snapshot_job *job)
         if (node != NULL && is_lost_for(work, node, &job->state.job) &&
             snapshot_is_on_node(job, i) && !was_told(job, i)) {
             struct weir_job_event event = {.type = WEIR_JOB_EVENT_NODE_LOST,
-                                           .node = node->facts.name};
+                                           .node = node->facts.name,
+                                           .is_foreseen = node->is_end_foreseen};
             tell_job(work, job->state.job.id, &event);
             is_any = true;
         }

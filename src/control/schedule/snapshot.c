@@ -120,6 +120,7 @@ static void see_node(void *context, const struct weir_node *node)
     struct snapshot_node seen = {
         .facts = *node,
         .is_closed = node->unhealthy != NULL,
+        .is_end_foreseen = weir_node_end_is_foreseen(node, reading->now_ms),
         .takes_tasks = weir_node_takes_tasks(node, reading->now_ms, reading->since_ms),
         .is_lost =
             weir_node_is_lost(node, reading->now_ms, reading->since_ms, weir_node_lost_ms())};
