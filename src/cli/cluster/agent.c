@@ -110,6 +110,9 @@ static void find_devices(const char *declared, const struct weir_node_share *sha
 {
     const struct weir_device_config config = {
         .declared = declared, .visible = share->devices, .visible_model = share->model};
+    if (share->node != NULL) {
+        (void)signal(SIGTERM, SIG_IGN); /* all of an allocation get it: it ends with its agent */
+    }
     struct weir_device_context *context = weir_device_context_create(&config);
     weir_device_serve(context, STDOUT_FILENO, 0);
     weir_device_context_destroy(context);
