@@ -65,13 +65,14 @@ struct weir_api_config {
     const char *
         proofs; /**< How callers may prove who they are (identity/identity.h); NULL: the default. */
     const struct weir_registry *proof_kinds; /**< NULL: weir_identity_kinds. */
-    struct weir_gateway *gateway; /**< Gets the paths of inference; NULL: there are none. */
+    struct weir_gateway *gateway;        /**< Gets the paths of inference; NULL: there are none. */
+    const struct weir_registry *drivers; /**< Of clusters; NULL: weir_drivers. */
 };
 
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** End the work in the background (freezing datasets, looking at models), and wake the HTTP server no more after
+/** End the work in the background (freezing datasets, looking at models, asking clusters), and wake the HTTP server no more after
  *  commits; before that server is stopped. Takes seconds at most. NULL is accepted. */
 void weir_api_stop(struct weir_api *api);
 void weir_api_destroy(struct weir_api *api);

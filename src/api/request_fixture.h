@@ -25,6 +25,7 @@ struct request_fixture {
     const char *remote;             /**< From where requests come; NULL: 127.0.0.1. */
     const char *proofs;             /**< As weir_api_config has them; NULL: the default. */
     const struct weir_registry *proof_kinds;
+    const struct weir_registry *drivers;
     char dir[64];
     char bearer[WEIR_SECRET_BYTES + sizeof "Bearer "];
     struct weir_store *store;
@@ -133,6 +134,7 @@ static inline void request_fixture_start_api(struct request_fixture *fixture)
                                      .inspect = fixture_inspect,
                                      .proofs = fixture->proofs,
                                      .proof_kinds = fixture->proof_kinds,
+                                     .drivers = fixture->drivers,
                                      .server_url = "http://127.0.0.1:1"};
     must(weir_api_create(&config, &fixture->api, &err), &err);
 }

@@ -123,6 +123,36 @@ export interface Alive {
     version: string // Version of the server
 }
 
+/** GET /allocations, GET /allocations/{id} */
+export interface Allocation {
+    accelerator: string | null // Their model; null: any
+    asked_ms: Time | null // When it was asked for (ms)
+    cluster: string // Cluster
+    cpu_slots: number // CPUs of each, at least
+    created_ms: Time // When it was wanted (ms)
+    ended_ms: Time | null // When it had ended (ms)
+    ending: string | null // released, time, preempted, cancelled, failed or refused
+    ends_ms: Time | null // While it runs: when it ends at the latest (ms)
+    id: string // Identifier, also over there
+    idle_since_ms: Time | null // Since when nothing needs it (ms)
+    job: string | null // The first job that it was asked for
+    joined: string[] // The nodes here that are of it
+    memory_bytes: number // Memory of each, at least (bytes)
+    n_accelerators: number // Accelerators of each
+    n_nodes: number // Nodes
+    nodes: string[] | null // What its nodes are called over there
+    pool: string // Pool
+    project: string | null // Project of that job
+    queue: string | null // Queue whose account it is on; null: the cluster's own
+    said: string | null // State or reason in the words of the other side
+    started_ms: Time | null // When it began to run (ms)
+    starts_ms: Time | null // While it waits: when it is expected to start over there (ms)
+    state: string // wanted, pending, running, releasing or ended
+    their_id: string | null // What it is called over there: the number of Slurm's job
+    time_ms: number // For how long it was asked for; 0: for as long as may be (ms)
+    why: string | null // Why it waits, or how it ended
+}
+
 export interface Amounts {
     accelerators: number // Devices, whatever their model; of each model with a share too
     cpus: number // CPUs
@@ -400,12 +430,46 @@ export interface ChangedQueue {
     name: string // Queue
 }
 
+/** POST /clusters/{name}/check */
+export interface CheckOfCluster {
+    is_ready: boolean // Nothing lacks
+    missing: string | null // What lacks: a sentence that names the option, what the other side said, and the cure
+    pools: Pool[] // What can be had there; empty if something lacks
+}
+
 export interface Claim {
     /** gallery_people, impostor_searches, claimable_rate, measured_rate, unknown_a_day or false_admits_a_day */
     name: string
     rests_on: string // What it rests on, in words
     unit: string // people, searches, share or per day
     value: number | null // null: not known
+}
+
+/** GET /clusters, GET /clusters/{name} */
+export interface Cluster {
+    after_ms: number // A job has waited for so long before nodes are asked for it here (ms)
+    created_by: string // Who added it
+    created_ms: Time // When (ms)
+    driver: string // Who supplies its nodes: `weir explain drivers`
+    heard_ms: Time | null // Its last answer (ms)
+    idle_ms: number // Nodes on which nothing has run for so long are given back (ms)
+    is_draining: boolean // Nothing new is asked for
+    max_nodes: number // Nodes at a time; 0: no bound of Weir's
+    n_allocations: number // Allocations of it that have not ended
+    n_nodes: number // Nodes of it that run
+    n_wanted: number // Nodes that were asked for, and wait
+    name: string // Name
+    options: Record<string, unknown> | null // Options of the driver; secrets are hidden
+    said: string | null // What lacks, or why it does not answer
+    state: string // new, ready, wrong (something lacks) or silent (it does not answer)
+    time_ms: number // For how long nodes are asked for, if no job says how long it runs; 0: for as long as may be (ms)
+}
+
+/** POST /clusters/check */
+export interface ClusterCheck {
+    is_ready: boolean // Nothing lacks
+    missing: string | null // What lacks: a sentence that names the option, what the other side said, and the cure
+    pools: Pool[] // What can be had there; empty if something lacks
 }
 
 /** GET /usage */
@@ -1006,6 +1070,12 @@ export interface Guarantees {
     why: string | null // If not: of what there is too little, and who does not use theirs
 }
 
+/** POST /clusters/guess */
+export interface GuessedCluster {
+    driver: string // The driver that was named
+    options: Record<string, unknown> // Its options: those that were said, and what could be found out
+}
+
 export interface Health {
     reason: string | null // Why, in a sentence
     since: Time | null // Since when
@@ -1521,8 +1591,10 @@ export interface ModelVersion {
 export interface Node {
     accelerators_used?: number | null // Accelerators that they have
     agent_version: string | null // Version of the agent
+    allocation: string | null // Allocation that it is of
     closed_from_ms: Time | null // Maintenance: when it closes, or closed; null: no window (ms)
     closed_until_ms: Time | null // When it opens again by itself; null: when somebody opens it (ms)
+    cluster: string | null // Cluster that supplied it; null: it joined by itself
     cpu_slots: number // CPU slots for tasks
     cpus_busy?: number | null // CPUs that its tasks use, as agents said it last
     cpus_free?: number | null // CPUs that are left for tasks of whole ones
@@ -1533,6 +1605,7 @@ export interface Node {
     disk_bytes: number // Size of the disk that the agent's folder lies on; 0: not told (bytes)
     disk_free_bytes: number // What of it is free (bytes)
     disk_id: string | null // Which disk it is: the same for nodes that share it
+    ends_ms: Time | null // When it ends at the latest, as its cluster says (ms)
     inventory: Record<string, unknown> | null // What the agent found: cpu_model, accelerators …
     is_draining: boolean // Takes no new tasks
     labels: Record<string, unknown> | null // What people say of it, for selectors
@@ -1551,10 +1624,13 @@ export interface Node {
 
 /** GET /node-joins */
 export interface NodeJoin {
+    allocation: string | null // Allocation whose nodes join with it
     created_by: string // Who made it
     created_ms: Time // When it was made (ms)
     expires_ms: Time // When it ends; absent: an hour from now (ms)
     id: string // Identifier
+    n_nodes: number // How many nodes it is good for
+    n_used: number // How many have joined with it
     node: string | null // The only name of a node that it is good for; absent: any
     secret?: string | null // To join with; when it is made, and never again
     used_by: string | null // Which node did
@@ -1713,6 +1789,23 @@ export interface PolicyDecision {
     version: number // Number of the model version
 }
 
+/** GET /pools */
+export interface Pool {
+    accelerator: string | null // Their model
+    cluster: string // Cluster
+    cpu_slots: number // CPUs of a node
+    id: string // CLUSTER/NAME
+    max_nodes: number // Nodes there are; 0: nobody says
+    memory_bytes: number // Memory of a node (bytes)
+    n_accelerators: number // Accelerators of a node
+    n_nodes: number // Nodes of it that Weir has now
+    n_wanted: number // Nodes of it that Weir waits for
+    name: string // Name
+    time_max_ms: number // For how long they are given at the most; 0: nobody says (ms)
+    weight: number | null // What a node costs beside those of other pools
+    why: string | null // Why none can be had now
+}
+
 /** GET /projects, GET /projects/{name} */
 export interface Project {
     created_ms: Time // When it was made (ms)
@@ -1752,6 +1845,7 @@ export interface ProjectTime {
 /** GET /queues/{name} */
 export interface Queue {
     borrowed: Amounts // What of it is above the guarantee that holds now
+    clusters: string[] | null // Where its jobs may run that name no clusters, in order
     created_ms: Time | null // When it was made (ms)
     fair_share: Amounts // What it may have now, by all queues' shares
     guarantee: Amounts // Its guarantee that holds now, by the time of the week
@@ -1763,6 +1857,8 @@ export interface Queue {
     n_running: number // Jobs on nodes; a replica counts as one
     n_waiting: number // Jobs that wait for one
     name: string // Name
+    /** A job of it has waited for so long before nodes are asked of a cluster for it; -1: as the parent says (ms) */
+    overflow_after_ms: number
     parent: string | null // Queue that it is part of; null: at the root
     past_use: PastUse // What it has had of the cluster lately; GET /api/v1/past-use says how late
     priority: number // Among its siblings: the higher gets what is left over first

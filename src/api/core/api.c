@@ -2,13 +2,16 @@
 
 #include "api/auth/audit.h"
 #include "api/cluster/beats.h"
+#include "api/cluster/cluster_ask.h"
 #include "api/core/call.h"
 #include "api/core/feed.h"
+#include "api/core/slow.h"
 #include "api/core/uses.h"
 #include "api/data/blob_files.h"
 #include "api/ion/desk.h"
 #include "api/job/visit.h"
 #include "base/log.h"
+#include "cluster/driver.h"
 #include "control/control.h"
 #include "control/forget.h"
 #include "control/freeze.h"
@@ -129,6 +132,9 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->uses = uses_create();
     api->desk = desk_create();
     api->freezer = freezer_create(&freezer);
+    const struct control_listener listener = weir_api_listener(api);
+    api->drivers = config->drivers != NULL ? config->drivers : &weir_drivers;
+    api->slow = slow_create(cluster_ask_run, (void *)api->drivers, &listener);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->since_ms = api->started_ms;
     api->watch = -1;
@@ -150,6 +156,7 @@ void weir_api_stop(struct weir_api *api)
     weir_visits_stop(api->visits); /* their ends are written while the store is open */
     freezer_stop(api->freezer);
     inspector_stop(api->inspector);
+    slow_stop(api->slow);
     if (api->watch >= 0) { /* commits go on, and soon there is no server to wake */
         weir_store_unwatch(api->store, api->watch);
         api->watch = -1;
@@ -166,6 +173,7 @@ void weir_api_destroy(struct weir_api *api)
     freezer_destroy(api->freezer);
     weir_arena_fini(&api->unfrozen_arena);
     inspector_destroy(api->inspector);
+    slow_destroy(api->slow);
     feed_destroy(api->feed);
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));
     blob_files_destroy(api->blob_files);

@@ -23,6 +23,7 @@
 #include "ion/statistic.h"
 #include "ion/threshold.h"
 #include "job/board.h"
+#include "job/cluster.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/past_use.h"

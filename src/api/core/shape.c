@@ -19,6 +19,7 @@
 #include "ion/source.h"
 #include "ion/statistic.h"
 #include "job/board.h"
+#include "job/cluster.h"
 #include "job/secret.h"
 #include "job/service.h"
 #include "notify/notify.h"

@@ -5,6 +5,7 @@
 #include "ion/decision.h"
 #include "ion/ion.h"
 #include "ion/order.h"
+#include "job/cluster.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/service.h"
@@ -51,6 +52,8 @@ static const struct {
     {&weir_job_resource,            "kind",     NULL, job_kinds},
     {&weir_run_resource,            "status",   "RUNNING SCHEDULED FINISHED FAILED KILLED", NULL},
     {&weir_sweep_resource,          "state",    "RUNNING PAUSED STOPPING SUCCEEDED FAILED CANCELLED", NULL},
+    {&weir_cluster_resource,        "state",    "new ready wrong silent", NULL},
+    {&weir_allocation_resource,     "state",    "wanted pending running releasing ended", NULL},
     {&weir_device_resource,         "kind",     "cpu memory disk nic gpu mig declared", NULL},
     {&weir_device_resource,         "state",    "ok bad gone", NULL},
     {&weir_decision_resource,       "verdict",  "grant deny unknown error label", NULL},

@@ -133,6 +133,15 @@
     X(cli_node_token) \
     X(cli_node_join) \
     X(cli_node_leave) \
+    X(cli_cluster_add) \
+    X(cli_cluster_set) \
+    X(cli_cluster_get) \
+    X(cli_cluster_describe) \
+    X(cli_cluster_check) \
+    X(cli_cluster_drain) \
+    X(cli_cluster_resume) \
+    X(cli_cluster_remove) \
+    X(cli_allocation_release) \
     X(cli_agent) \
     X(cli_agent_stop) \
     X(cli_simulate) \

@@ -294,6 +294,15 @@ static const struct described {
      "state reason name id project method metric direction n_trials n_made n_open n_stopped "
      "n_failed n_paused best best_value created_by created_ms ended_ms",
      .parts = {"trials"}},
+    {"cluster",
+     "state name said driver is_draining n_nodes n_wanted n_allocations max_nodes after_ms idle_ms "
+     "time_ms options heard_ms created_by created_ms",
+     .parts = {"pools", "allocations"}},
+    {.singular = "allocation",
+     .members =
+         "state id cluster pool their_id said why ending job project queue n_nodes cpu_slots "
+         "memory_bytes n_accelerators accelerator time_ms nodes joined starts_ms ends_ms "
+         "created_ms asked_ms started_ms idle_since_ms ended_ms"},
     {"deployment",
      "state reason name project model traffic mirror n_ready n_wanted replicas_min replicas_max "
      "batch_max delay_max_us queue_max cpus memory_bytes gpus idle_after_ms hold_ms created_by "
@@ -305,7 +314,7 @@ static const struct described {
      "state name cpu_slots cpus_used cpus_free cpus_busy memory_bytes memory_kept_bytes "
      "memory_used_bytes n_accelerators accelerators_used n_tasks disk_bytes disk_free_bytes "
      "is_draining "
-     "unhealthy labels taints agent_version "
+     "unhealthy labels taints agent_version cluster allocation ends_ms "
      "last_seen_ms created_ms",
      SECTIONS(node_sections)},
     {.singular = "camera",
@@ -341,7 +350,8 @@ static weir_status add_parts(struct cli_call *call, const struct described *what
     for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
         json_t *list;
         const struct cli_noun *part = cli_noun_find(what->parts[i]);
-        WEIR_TRY(cli_noun_list(call, part, key, NULL, 0, limit, &list, err));
+        char *filters[] = {weir_arena_printf(call->arena, "%s=%s", what->singular, key)};
+        WEIR_TRY(cli_noun_list(call, part, key, filters, part->of == NULL, limit, &list, err));
         json_object_set(record, member_of(call, what->parts[i]), json_object_get(list, "items"));
         json_decref(list);
     }

@@ -239,7 +239,7 @@ const struct cli_command cli_get = {
     .summary = "List records, or look at one",
     .help =
         "Nouns: ions jobs runs experiments models deployments datasets nodes devices queues "
-        "reservations\n"
+        "reservations clusters pools allocations\n"
         "services sweeps decisions passages feedback outcomes events audit alerts alert-rules "
         "alert-receivers "
         "alert-silences\n"

@@ -187,6 +187,7 @@ START_TEST(whatever_makes_something_takes_the_project_it_is_for)
                                                 "runs set",
                                                 "model set",
                                                 "queue set",
+                                                "cluster set",
                                                 "artifact put",
                                                 "snapshot create",
                                                 "lineage dataset",

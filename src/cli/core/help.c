@@ -24,7 +24,7 @@ static const struct {
     {"IONs", "apply diff edit approve reject rollback ion trigger health kpi feedback statistics "
              "member door snapshot"},
     {"Alerts", "alert"},
-    {"Cluster", "node reserve agent queue usage what-if simulate bench"},
+    {"Cluster", "node cluster allocation reserve agent queue usage what-if simulate bench"},
     {"People", "login logout context whoami project role group user token session person audit"},
     {"Server", "server backup restore store doctor demo"},
     {"Anything", "delete completion"},

@@ -16,6 +16,7 @@
 #include "ion/replica.h"
 #include "ion/revision.h"
 #include "ion/source.h"
+#include "job/cluster.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
@@ -65,6 +66,12 @@ const struct cli_noun cli_nouns[] = {
      "used.accelerators borrowed.accelerators n_running n_waiting past_use.times_share"},
     {"reservations", "reservation", &weir_reservation_resource, API "reservations", NULL,
      API "reservations/{}", NULL, "name", "project", 1000, NULL},
+    {"clusters", "cluster", &weir_cluster_resource, API "clusters", NULL, API "clusters/{}", NULL,
+     "name", "state driver", 1000, "n_nodes n_wanted"},
+    {"pools", "pool", &weir_pool_resource, API "pools", NULL, NULL, NULL, "id",
+     "cluster name accelerator", 1000, "n_nodes n_wanted"},
+    {"allocations", "allocation", &weir_allocation_resource, API "allocations", NULL,
+     API "allocations/{}", NULL, "id", "cluster pool state job project view", 1000, NULL},
     {"services", "service", &weir_service_resource, API "services", NULL, API "services/{}", NULL,
      "id", "project kind name", 1000, "state node why"},
     {"sweeps", "sweep", &weir_sweep_resource, API "sweeps", "newest=1", API "sweeps/{}", NULL, "id",

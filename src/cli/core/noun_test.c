@@ -54,7 +54,7 @@ START_TEST(what_answers_have_beside_the_record_comes_before_the_times)
     ck_assert_str_eq(
         titles_of("nodes"),
         "NAME|CPU SLOTS|MEMORY|ACCELERATORS|DISK FREE|DRAINING|STATE|CPUS USED|CPUS FREE|"
-        "LAST SEEN|UNHEALTHY");
+        "LAST SEEN|CLUSTER|ENDS|UNHEALTHY");
     ck_assert_str_eq(titles_of("runs"),
                      "ID|NAME|STATUS|MODEL|EPOCH|VALIDATION ACCURACY|ACCURACY|LOSS|BATCH ACCURACY|"
                      "BATCH LOSS|IMAGES PER SECOND|CREATED");
