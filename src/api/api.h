@@ -66,7 +66,7 @@ struct weir_api_config {
         proofs; /**< How callers may prove who they are (identity/identity.h); NULL: the default. */
     const struct weir_registry *proof_kinds; /**< NULL: weir_identity_kinds. */
     struct weir_gateway *gateway;        /**< Gets the paths of inference; NULL: there are none. */
-    const struct weir_registry *drivers; /**< Of clusters; NULL: weir_drivers. */
+    const struct weir_registry *drivers; /**< A cluster names one; NULL: weir_drivers. */
 };
 
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,

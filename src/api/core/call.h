@@ -45,7 +45,7 @@ struct weir_api {
     char **unfrozen;
     size_t n_unfrozen;
     struct inspector *inspector;
-    const struct weir_registry *drivers; /**< Of clusters. */
+    const struct weir_registry *drivers; /**< A cluster names one. */
     struct slow *slow;                   /**< What is asked of drivers. */
     uint64_t artifact_max_bytes;
     atomic_flag makes_snapshot; /**< One is being made. */
