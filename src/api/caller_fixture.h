@@ -31,6 +31,9 @@ struct callers {
 
 static struct callers callers;
 
+/** Of clusters, for the next that is opened; NULL: the real ones. */
+static const struct weir_registry *callers_drivers;
+
 static inline int64_t callers_now(const struct weir_clock *clock)
 {
     const struct callers *of = clock->context;
@@ -43,6 +46,7 @@ static inline void callers_open(void)
     memset(&callers, 0, sizeof callers);
     callers.clock = (struct weir_clock){.now_ms = callers_now, .context = &callers};
     callers.fixture.clock = &callers.clock;
+    callers.fixture.drivers = callers_drivers;
     request_fixture_open(&callers.fixture);
 }
 

@@ -184,6 +184,9 @@ void cli_print_done(const struct cli_call *call, const char *name, const char *d
 /** The next word of what a LIST option was given, in the arena; NULL: there is none. Begin with the option's text. */
 char *cli_next_word(const struct cli_call *call, const char **list);
 
+/** The names between commas, as an array; empty ones are left out. A new reference. */
+json_t *cli_list_of(const char *names);
+
 /** Is this text one of an array's? */
 bool cli_has_text(const json_t *list, const char *text);
 

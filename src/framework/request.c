@@ -1,6 +1,7 @@
 #include "framework/request.h"
 
 #include "base/quantity.h"
+#include "base/record.h"
 #include "framework/framework.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 
 struct common {
     const json_t *resources, *time_limit, *node_selector, *tolerations, *topology, *hold_on_failure,
-        *save_within;
+        *save_within, *clusters, *overflow_after;
     const char *save_signal;
     int64_t priority;
     bool is_preemptible, is_fenced;
@@ -41,6 +42,12 @@ const struct weir_option weir_job_common_options[] = {
                   "Taints of nodes that it tolerates: [{key, value}]; without a value any"),
     WEIR_OPT_JSON(common, topology, "topology", JSON, 0, NULL, 0, 0,
                   "Labels of nodes in which its tasks are alike: {required, preferred}"),
+    WEIR_OPT_JSON(common, clusters, "clusters", TEXTS, 0, NULL, 0, 0,
+                  "Clusters whose nodes it may have, in this order; local: nodes that joined by "
+                  "themselves. Else as its queue says"),
+    WEIR_OPT_JSON(common, overflow_after, "overflow-after", JSON, 0, NULL, 0, 0,
+                  "It has waited for so long before nodes are asked of a cluster for it: seconds, "
+                  "or a text as 10m; 0: at once. Else as its queue says, or the cluster"),
     WEIR_OPT_JSON(common, hold_on_failure, "hold-on-failure", JSON, 0, NULL, 0, 0,
                   "A task whose program fails keeps its place for so long, for a look by weir job "
                   "shell: seconds, or a text as 30m; at most 24 h"),
@@ -290,33 +297,7 @@ static void ask_for_images(const json_t *spec, json_t *placement)
     }
 }
 
-static weir_status read_placement(const struct common *common, const json_t *spec,
-                                  struct weir_arena *arena, struct weir_job_request *out,
-                                  struct weir_error *err)
-{
-    WEIR_TRY(check_selector(common->node_selector, err));
-    WEIR_TRY(check_tolerations(common->tolerations, err));
-    WEIR_TRY(check_topology(common->topology, err));
-
-    const struct {
-        const char *name;
-        const json_t *value;
-    } members[] = {{"node_selector", common->node_selector},
-                   {"tolerations", common->tolerations},
-                   {"topology", common->topology}};
-
-    WEIR_AUTO(weir_json_auto_free) json_t *placement = json_object();
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(members); i++) {
-        if (members[i].value != NULL) {
-            json_object_set_new(placement, members[i].name, json_deep_copy(members[i].value));
-        }
-    }
-    ask_for_images(spec, placement);
-    out->placement = json_object_size(placement) > 0 ? weir_json_text(placement, arena) : NULL;
-    return WEIR_OK;
-}
-
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------------------ */
 
 static weir_status read_span(const json_t *value, const char *where, int64_t max_ms,
                              int64_t *out_ms, struct weir_error *err)
@@ -339,6 +320,80 @@ static weir_status read_span(const json_t *value, const char *where, int64_t max
     *out_ms = ms;
     return WEIR_OK;
 }
+
+/* ---- which clusters --------------------------------------------------------------------------- */
+
+static weir_status check_clusters(const json_t *clusters, struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *seen = json_object();
+    size_t n = json_array_size(clusters), i;
+    const json_t *item;
+    if (clusters != NULL && (n == 0 || n > WEIR_REQUEST_CLUSTERS_MAX)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.spec.clusters: expected 1 to %d names",
+                              WEIR_REQUEST_CLUSTERS_MAX);
+    }
+    json_array_foreach(clusters, i, item)
+    {
+        const char *name = json_string_value(item);
+        if (!weir_name_is_valid(name) || json_object_get(seen, name) != NULL) {
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "$.spec.clusters[%zu]: \"%.63s\": expected the name of a cluster, "
+                "or local, each once",
+                i, name);
+        }
+        json_object_set_new(seen, name, json_true());
+    }
+    return WEIR_OK;
+}
+
+/* 0 is at once. */
+static weir_status put_overflow(const json_t *value, json_t *placement, struct weir_error *err)
+{
+    const char *text = json_string_value(value);
+    int64_t ms = 0;
+    if (value == NULL) {
+        return WEIR_OK;
+    }
+    bool is_zero = text != NULL ? weir_span_parse(text, &ms) && ms == 0
+                                : json_is_integer(value) && json_integer_value(value) == 0;
+    if (!is_zero) {
+        WEIR_TRY(read_span(value, "$.spec.overflow_after", 366 * DAY_MS, &ms, err));
+    }
+    json_object_set_new(placement, "overflow_after_ms", json_integer(ms));
+    return WEIR_OK;
+}
+
+static weir_status read_placement(const struct common *common, const json_t *spec,
+                                  struct weir_arena *arena, struct weir_job_request *out,
+                                  struct weir_error *err)
+{
+    WEIR_TRY(check_selector(common->node_selector, err));
+    WEIR_TRY(check_tolerations(common->tolerations, err));
+    WEIR_TRY(check_topology(common->topology, err));
+    WEIR_TRY(check_clusters(common->clusters, err));
+
+    const struct {
+        const char *name;
+        const json_t *value;
+    } members[] = {{"node_selector", common->node_selector},
+                   {"tolerations", common->tolerations},
+                   {"topology", common->topology},
+                   {"clusters", common->clusters}};
+
+    WEIR_AUTO(weir_json_auto_free) json_t *placement = json_object();
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(members); i++) {
+        if (members[i].value != NULL) {
+            json_object_set_new(placement, members[i].name, json_deep_copy(members[i].value));
+        }
+    }
+    WEIR_TRY(put_overflow(common->overflow_after, placement, err));
+    ask_for_images(spec, placement);
+    out->placement = json_object_size(placement) > 0 ? weir_json_text(placement, arena) : NULL;
+    return WEIR_OK;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
 
 static weir_status read_times(const struct common *common, const json_t *spec, bool is_service,
                               struct weir_job_request *out, struct weir_error *err)

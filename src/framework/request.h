@@ -15,6 +15,8 @@
  *     node_selector: {zone: a}
  *     tolerations: [{key: team, value: vision}]
  *     topology: {required: zone, preferred: rack}
+ *     clusters: [local, hpc]
+ *     overflow_after: 10m
  *
  * A number of tasks within which a job runs, tasks: {min, max}, is an option of the kind "command".
  */
@@ -28,7 +30,8 @@
 
 #define WEIR_REQUEST_ACCELERATORS_MAX 64
 #define WEIR_REQUEST_PRIORITY_MAX     1000
-#define WEIR_REQUEST_MARKS_MAX        16                 /**< Labels and tolerations of a job. */
+#define WEIR_REQUEST_MARKS_MAX        16 /**< Labels and tolerations of a job. */
+#define WEIR_REQUEST_CLUSTERS_MAX     64
 #define WEIR_REQUEST_MEMORY_LEAST     ((int64_t)1 << 20) /**< Less is a size without its unit. */
 
 /** Priorities of those who say none. A replica is waited for at a door, a training is not. */
@@ -60,11 +63,12 @@ struct weir_job_request {
     int64_t min_tasks;       /**< 0: all. */
     bool is_array;           /**< Its tasks are independent of each other. */
     int64_t parallel;        /**< Then so many at once; 0: all. */
-    char *placement;         /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
+    /** JSON {"node_selector", "tolerations", "topology", "clusters", "overflow_after_ms"}; NULL: none. */
+    char *placement;
 };
 
 /** Options of every kind of job, and of its "resources". */
-#define WEIR_JOB_N_COMMON_OPTIONS 11
+#define WEIR_JOB_N_COMMON_OPTIONS 13
 #define WEIR_JOB_N_RESOURCES      7
 extern const struct weir_option weir_job_common_options[WEIR_JOB_N_COMMON_OPTIONS];
 extern const struct weir_option weir_resource_options[WEIR_JOB_N_RESOURCES];

@@ -117,6 +117,12 @@ static const struct {
     {"{'topology':'rack'}", "$.spec.topology"},
     {"{'topology':{}}", "$.spec.topology"},
     {"{'topology':{'required':'rack','nearby':'zone'}}", "$.spec.topology"},
+    {"{'clusters':'hpc'}", "$.spec.clusters"},
+    {"{'clusters':[]}", "$.spec.clusters: expected 1 to 64"},
+    {"{'clusters':['hpc','a b']}", "$.spec.clusters[1]"},
+    {"{'clusters':['hpc','local','hpc']}", "$.spec.clusters[2]"},
+    {"{'overflow_after':'soon'}", "$.spec.overflow_after: expected seconds"},
+    {"{'overflow_after':-1}", "$.spec.overflow_after"},
 };
 
 START_TEST(what_makes_no_sense_is_refused_where_it_stands)
@@ -151,6 +157,28 @@ START_TEST(the_rest_is_read)
     ck_assert_int_eq(read_request(text, false, &request), WEIR_OK);
     placement = json_loads(request.placement, 0, NULL);
     expected = spec_of("{'node_selector':{'zone':'a','weir/images':'crun'}}");
+    ck_assert(json_equal(placement, expected));
+    json_decref(placement);
+    json_decref(expected);
+}
+
+END_TEST
+
+static const char *const wheres[][2] = {
+    {"{'clusters':['local','hpc'],'overflow_after':'10m'}",
+     "{'clusters':['local','hpc'],'overflow_after_ms':600000}"},
+    {"{'overflow_after':90}", "{'overflow_after_ms':90000}"},
+    {"{'overflow_after':0}", "{'overflow_after_ms':0}"},
+    {"{'overflow_after':'0s','topology':{'required':'rack'}}",
+     "{'overflow_after_ms':0,'topology':{'required':'rack'}}"},
+};
+
+START_TEST(clusters_and_the_wait_for_them_are_read)
+{
+    struct weir_job_request request;
+    ck_assert_int_eq(read_request(wheres[_i][0], true, &request), WEIR_OK);
+    json_t *placement = json_loads(request.placement, 0, NULL);
+    json_t *expected = spec_of(wheres[_i][1]);
     ck_assert(json_equal(placement, expected));
     json_decref(placement);
     json_decref(expected);
@@ -248,6 +276,8 @@ int main(void)
     tcase_add_loop_test(tcase, what_makes_no_sense_is_refused_where_it_stands, 0,
                         (int)WEIR_ARRAY_LEN(bad));
     tcase_add_test(tcase, the_rest_is_read);
+    tcase_add_loop_test(tcase, clusters_and_the_wait_for_them_are_read, 0,
+                        (int)WEIR_ARRAY_LEN(wheres));
     tcase_add_test(tcase, who_says_nothing_gets_what_the_kind_has);
     tcase_add_test(tcase, a_job_is_asked_to_save_as_it_or_its_kind_says_and_a_service_never);
     tcase_add_loop_test(tcase, every_kind_takes_it_and_its_tasks_get_it_but_parameter_servers, 0,

@@ -1196,7 +1196,7 @@ export interface Job {
     outcome: string | null // While STOPPING: what it will be
     parallel: number // Of an array: so many of its tasks run at once; 0: as many as there is room for
     pipeline: string | null // Pipeline of that ION
-    placement: unknown // Which nodes it may have: {node_selector, tolerations, topology}
+    placement: unknown // Which nodes it may have: {node_selector, tolerations, topology, clusters, overflow_after_ms}
     priority: number // Within its queue: the higher goes first
     project: string // Project it belongs to
     queued_ms: Time | null // Since when it waits again (ms)

@@ -1,73 +1,9 @@
 /* Clusters, their pools and allocations, as people handle them. Their driver is a script. */
 #include "api/caller_fixture.h"
+#include "api/driver_fixture.h"
 
 #include "base/test_main.h"
-#include "cluster/driver.h"
 #include "job/cluster.h"
-
-struct scripted {
-    char *partition, *token;
-    int64_t port;
-};
-
-static const struct weir_option scripted_options[] = {
-    WEIR_OPT_JSON(scripted, partition, "partition", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0, "P"),
-    WEIR_OPT_JSON(scripted, token, "token", TEXT, WEIR_OPTION_SECRET, NULL, 0, 0, "T"),
-    WEIR_OPT_JSON(scripted, port, "port", INT, 0, "1", 1, 9, "N"),
-};
-
-/* Lacks the partition "none"; is away for "away"; knows no token but "right". */
-static weir_status check(const void *context, struct weir_arena *arena, const char **out,
-                         struct weir_error *err)
-{
-    const struct scripted *options = context;
-    bool is_known = options->token == NULL || strcmp(options->token, "right") == 0;
-    *out = !is_known ? "token: it is wrong"
-           : strcmp(options->partition, "none") == 0
-               ? weir_arena_printf(arena, "partition: there is no %s", options->partition)
-               : NULL;
-    return strcmp(options->partition, "away") != 0
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_UNAVAILABLE, "it does not answer");
-}
-
-static weir_status list(const void *context, struct weir_arena *arena, struct weir_pool_offer **out,
-                        size_t *out_n, struct weir_error *err)
-{
-    const struct scripted *options = context;
-    struct weir_pool_offer *offer = WEIR_ARENA_ARRAY(arena, 1, struct weir_pool_offer);
-    (void)err;
-    *offer = (struct weir_pool_offer){.name = options->partition,
-                                      .cpu_slots = 64,
-                                      .n_accelerators = 8,
-                                      .accelerator = "H100",
-                                      .max_nodes = 4,
-                                      .weight = 1};
-    *out = offer;
-    *out_n = 1;
-    return WEIR_OK;
-}
-
-static weir_status guess(json_t *document, struct weir_arena *arena, struct weir_error *err)
-{
-    (void)arena;
-    (void)err;
-    if (json_object_get(document, "partition") == NULL) {
-        json_object_set_new(document, "partition", json_string("gpu"));
-    }
-    return WEIR_OK;
-}
-
-static const struct weir_driver_ops ops = {.check = check, .list = list, .guess = guess};
-static const struct weir_kind kind = {
-    .name = "scripted", .doc = "D.", .ops = &ops, WEIR_KIND_OPTIONS(scripted, scripted_options)};
-static const struct weir_kind *const kinds[] = {&weir_driver_local, &kind};
-static const struct weir_registry drivers = {.noun = "driver",
-                                             .plural = "drivers",
-                                             .doc = "D.",
-                                             .kinds = kinds,
-                                             .n_kinds = 2,
-                                             .planned = WEIR_WORDS("kubernetes")};
 
 static weir_status fill(struct weir_txn *txn, void *context, struct weir_error *err)
 {
@@ -113,10 +49,8 @@ static weir_status fill(struct weir_txn *txn, void *context, struct weir_error *
 static void set_up(void)
 {
     struct weir_error err;
+    callers_drivers = &scripted_drivers;
     callers_open();
-    weir_api_destroy(callers.fixture.api);
-    callers.fixture.drivers = &drivers;
-    request_fixture_start_api(&callers.fixture);
     EXPECT(200, "POST " API "/clusters\n\n" HPC);
     must(weir_store_write(callers.fixture.store, fill, NULL, &err), &err);
 }

@@ -344,10 +344,45 @@ static void check_platform(struct doctor *doctor)
     json_decref(summary);
 }
 
+/* One that lacks something is a trouble; one that is silent may come back. */
+static void check_cluster(struct doctor *doctor, const json_t *cluster)
+{
+    const char *state = json_string_value(json_object_get(cluster, "state"));
+    bool is_wrong = state != NULL && strcmp(state, "wrong") == 0;
+    bool is_fine = state != NULL && strcmp(state, "ready") == 0;
+    const char *said = json_string_value(json_object_get(cluster, "said"));
+    find(doctor,
+         is_wrong  ? TROUBLE
+         : is_fine ? FINE
+                   : NOTE,
+         "cluster",
+         weir_arena_printf(
+             doctor->call->arena, "%s by %s: %s, %s of its nodes here, last answer %s",
+             cli_text(doctor->call, cluster, "name"), cli_text(doctor->call, cluster, "driver"),
+             cli_text(doctor->call, cluster, "state"), cli_text(doctor->call, cluster, "n_nodes"),
+             cli_cell_text(doctor->call, cluster, "heard_ms")),
+         weir_arena_strdup(doctor->call->arena, said));
+}
+
+/* The clusters of the server, if one answers. */
+static void check_clusters(struct doctor *doctor)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *clusters = NULL;
+    struct weir_error ignored;
+    json_t *cluster;
+    size_t i;
+    weir_status status =
+        cli_rest(doctor->call, "GET", "/api/v1/clusters?limit=1000", NULL, &clusters, &ignored);
+    json_array_foreach(status == WEIR_OK ? json_object_get(clusters, "items") : NULL, i, cluster)
+    {
+        check_cluster(doctor, cluster);
+    }
+}
+
 static void (*const checks[])(struct doctor *doctor) = {
     check_processor,    check_memory,    check_huge_pages, check_shared_memory, check_files,
     check_accelerators, check_devices,   check_isolation,  check_sandbox,       check_state,
-    check_programs,     check_libraries, check_server,     check_platform,
+    check_programs,     check_libraries, check_server,     check_platform,      check_clusters,
 };
 
 static weir_status run_doctor(struct cli_call *call, struct weir_error *err)

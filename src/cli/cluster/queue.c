@@ -9,7 +9,8 @@
 
 struct queue_options {
     struct cli_common common;
-    char *project, *parent, *guarantee, *limit, *weight, *times, *priority, *min_run, *idle_after;
+    char *project, *parent, *guarantee, *limit, *weight, *times, *priority, *min_run, *idle_after,
+        *clusters, *overflow_after;
     bool force;
 };
 
@@ -34,6 +35,11 @@ static const struct weir_option queue_options[] = {
              "A job of it is not stopped for others before it has run for so long: 30m"),
     CLI_TEXT(queue_options, idle_after, "idle-after", 0, "TIME",
              "A job of it is held when its devices have been idle for so long: 1h; 0: never"),
+    CLI_TEXT(queue_options, clusters, "clusters", 0, "NAME,NAME…",
+             "Clusters whose nodes its jobs may have that name none, in this order; local: nodes "
+             "that joined by themselves; nothing: its parent's"),
+    CLI_TEXT(queue_options, overflow_after, "overflow-after", 0, "TIME",
+             "A job of it waits for so long before nodes are asked of a cluster for it: 10m"),
     CLI_FLAG(queue_options, force, "force", 0,
              "Also if guarantees then are more in all than what the nodes have"),
 };
@@ -158,6 +164,8 @@ static weir_status change_numbers(const struct queue_change *options, json_t *qu
     }
     WEIR_TRY(change_span("min-run", options->min_run, queue, "min_run_ms", err));
     WEIR_TRY(change_span("idle-after", options->idle_after, queue, "idle_after_ms", err));
+    WEIR_TRY(
+        change_span("overflow-after", options->overflow_after, queue, "overflow_after_ms", err));
     if (options->times != NULL) {
         json_t *times;
         WEIR_TRY(weir_json_parse(options->times, strlen(options->times), "--times", &times, err));
@@ -185,6 +193,11 @@ weir_status queue_change_apply(struct cli_call *call, const struct queue_change 
                             options->parent[0] != '\0' ? json_string(options->parent)
                                                        : json_null());
     }
+    if (options->clusters != NULL) {
+        bool is_none = options->clusters[0] == '\0';
+        json_object_set_new(queue, "clusters",
+                            is_none ? json_null() : cli_list_of(options->clusters));
+    }
     return change_numbers(options, queue, err);
 }
 
@@ -192,9 +205,10 @@ weir_status queue_change_apply(struct cli_call *call, const struct queue_change 
 static weir_status change(struct cli_call *call, json_t *queue, struct weir_error *err)
 {
     const struct queue_options *options = call->options;
-    const struct queue_change change = {options->project,  options->parent,  options->guarantee,
-                                        options->limit,    options->weight,  options->times,
-                                        options->priority, options->min_run, options->idle_after};
+    const struct queue_change change = {
+        options->project,    options->parent,   options->guarantee,     options->limit,
+        options->weight,     options->times,    options->priority,      options->min_run,
+        options->idle_after, options->clusters, options->overflow_after};
     return queue_change_apply(call, &change, queue, err);
 }
 
@@ -213,8 +227,9 @@ static weir_status begin(struct cli_call *call, json_t *queue, struct weir_error
 
 json_t *queue_change_kept(const json_t *shown)
 {
-    static const char *const kept[] = {"parent", "project",    "priority",     "shares",
-                                       "times",  "min_run_ms", "idle_after_ms"};
+    static const char *const kept[] = {"parent",        "project",  "priority",
+                                       "shares",        "times",    "min_run_ms",
+                                       "idle_after_ms", "clusters", "overflow_after_ms"};
     json_t *queue = json_object();
     for (size_t i = 0; i < WEIR_ARRAY_LEN(kept); i++) {
         json_t *value = json_object_get(shown, kept[i]);

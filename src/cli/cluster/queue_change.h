@@ -7,7 +7,7 @@
 /** Values of flags; NULL: not given. */
 struct queue_change {
     const char *project, *parent, *guarantee, *limit, *weight, *times, *priority, *min_run,
-        *idle_after;
+        *idle_after, *clusters, *overflow_after;
 };
 
 /** Put into `queue` what the flags say; what is there besides stays. @return INVALID, naming the flag. */

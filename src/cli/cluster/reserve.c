@@ -49,18 +49,6 @@ static weir_status put_span(const struct reserve_options *options, json_t *body,
     return WEIR_OK;
 }
 
-static json_t *list_nodes(struct cli_call *call, const char *names)
-{
-    json_t *list = json_array();
-    char *rest = weir_arena_strdup(call->arena, names), *name;
-    while ((name = strsep(&rest, ",")) != NULL) {
-        if (name[0] != '\0') {
-            json_array_append_new(list, json_string(name));
-        }
-    }
-    return list;
-}
-
 static weir_status run_reserve(struct cli_call *call, struct weir_error *err)
 {
     const struct reserve_options *options = call->options;
@@ -71,7 +59,7 @@ static weir_status run_reserve(struct cli_call *call, struct weir_error *err)
     WEIR_AUTO(weir_json_auto_free) json_t *made = NULL;
     WEIR_TRY(put_span(options, body, err));
     if (options->nodes != NULL) {
-        json_object_set_new(body, "nodes", list_nodes(call, options->nodes));
+        json_object_set_new(body, "nodes", cli_list_of(options->nodes));
     }
     WEIR_TRY(cli_rest(call, "POST", "/api/v1/reservations", body, &made, err));
     bool is_of_project = options->project != NULL;

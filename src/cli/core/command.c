@@ -229,6 +229,18 @@ char *cli_next_word(const struct cli_call *call, const char **list)
     return weir_arena_memdup(call->arena, word, len);
 }
 
+json_t *cli_list_of(const char *names)
+{
+    json_t *list = json_array();
+    for (size_t len; *names != '\0'; names += len + (names[len] == ',')) {
+        len = strcspn(names, ",");
+        if (len > 0) {
+            json_array_append_new(list, json_stringn(names, len));
+        }
+    }
+    return list;
+}
+
 bool cli_has_text(const json_t *list, const char *text)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {

@@ -125,6 +125,10 @@ weir_status job_ask_add(const struct job_ask *ask, json_t *spec, struct weir_err
     set_text(spec, "hold_on_failure", ask->hold_on_failure);
     set_text(spec, "save_signal", ask->save_signal);
     set_text(spec, "save_within", ask->save_within);
+    set_text(spec, "overflow_after", ask->overflow_after);
+    if (ask->clusters != NULL) {
+        json_object_set_new(spec, "clusters", cli_list_of(ask->clusters));
+    }
     if (ask->topology != NULL) {
         set_text(member(spec, "topology", json_object()), "required", ask->topology);
     }

@@ -7,7 +7,7 @@
 
 struct job_ask {
     char *gpus, *gpu_memory, *mig, *time_limit, *hold_on_failure, *node_selector, *toleration,
-        *topology, *save_signal, *save_within;
+        *topology, *save_signal, *save_within, *clusters, *overflow_after;
     double gpu_share;
     int64_t priority;
     bool is_preemptible, is_fenced;
@@ -41,7 +41,13 @@ struct job_ask {
         CLI_LIST(strct, ask.toleration, "toleration", 0, "KEY[=VALUE]",                            \
                  "A taint of nodes that it tolerates; may be given again"),                        \
         CLI_TEXT(strct, ask.topology, "topology", 0, "KEY",                                        \
-                 "All its tasks on nodes with the same value of this label")
+                 "All its tasks on nodes with the same value of this label"),                      \
+        CLI_TEXT(strct, ask.clusters, "clusters", 0, "NAME,NAME…",                                 \
+                 "Clusters whose nodes it may have, in this order; local: nodes that joined by "   \
+                 "themselves (else as its queue says)"),                                           \
+        CLI_TEXT(strct, ask.overflow_after, "overflow-after", 0, "TIME",                           \
+                 "Wait for so long before nodes are asked of a cluster: 10m; 0: not at all (else " \
+                 "as its queue says, or the cluster)")
 
 /**
  * Put what was given into a specification; what it says already and was not given stays.
