@@ -135,11 +135,21 @@ weir_status job_ask_add(const struct job_ask *ask, json_t *spec, struct weir_err
     return WEIR_OK;
 }
 
-/** The accelerators of the cluster. */
+/** The accelerators of the nodes, and of those that can be had. */
 struct accelerators {
     size_t n, n_fit; /* all, and those of the model */
     struct weir_names models;
 };
+
+static void count_one(struct accelerators *found, const char *own, const char *model)
+{
+    own = own != NULL ? own : "";
+    found->n++;
+    found->n_fit += model == NULL || strcasestr(own, model) != NULL;
+    if (own[0] != '\0' && strstr(found->models.text, own) == NULL) {
+        weir_names_add(&found->models, own, strlen(own));
+    }
+}
 
 static void count(struct accelerators *found, const json_t *devices, const char *model)
 {
@@ -147,14 +157,27 @@ static void count(struct accelerators *found, const json_t *devices, const char 
     json_t *device;
     json_array_foreach(json_object_get(devices, "items"), i, device)
     {
-        const char *own = json_string_value(json_object_get(device, "model"));
-        own = own != NULL ? own : "";
-        found->n++;
-        found->n_fit += model == NULL || strcasestr(own, model) != NULL;
-        if (own[0] != '\0' && strstr(found->models.text, own) == NULL) {
-            weir_names_add(&found->models, own, strlen(own));
+        count_one(found, json_string_value(json_object_get(device, "model")), model);
+    }
+}
+
+/* Those that can be had of clusters. Who may not see them is told of none. */
+static void count_pools(struct cli_call *call, struct accelerators *found, const char *model)
+{
+    struct weir_error ignored;
+    json_t *pools;
+    const json_t *pool;
+    size_t i;
+    if (cli_rest(call, "GET", "/api/v1/pools?limit=1000", NULL, &pools, &ignored) != WEIR_OK) {
+        return;
+    }
+    json_array_foreach(json_object_get(pools, "items"), i, pool)
+    {
+        if (json_integer_value(json_object_get(pool, "n_accelerators")) > 0) {
+            count_one(found, json_string_value(json_object_get(pool, "accelerator")), model);
         }
     }
+    json_decref(pools);
 }
 
 void job_gpus_warn(struct cli_call *call, int64_t n, const char *model)
@@ -170,6 +193,9 @@ void job_gpus_warn(struct cli_call *call, int64_t n, const char *model)
         }
         count(&found, devices, model);
         json_decref(devices);
+    }
+    if (n > 0) {
+        count_pools(call, &found, model);
     }
     if (n > 0 && found.n == 0) {
         (void)fprintf(stderr,

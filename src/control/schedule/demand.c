@@ -561,6 +561,18 @@ static void find_needed(struct looking *looking)
     }
 }
 
+/* Does another allocation wait over there, perhaps for nodes that an idle one of ours holds? */
+static bool has_waiting(const struct looking *looking, const char *cluster)
+{
+    bool has = false;
+    for (size_t i = 0; i < looking->offers->n_allocations && !has; i++) {
+        const struct weir_allocation *other = &looking->offers->allocations[i];
+        has = looking->is_needed[i] && is_state(other, WEIR_ALLOCATION_PENDS) &&
+              strcmp(other->cluster, cluster) == 0;
+    }
+    return has;
+}
+
 static void judge(struct looking *looking, const struct weir_allocation *allocation)
 {
     struct demand *out = looking->out;
@@ -568,6 +580,8 @@ static void judge(struct looking *looking, const struct weir_allocation *allocat
     int64_t idle_ms = cluster != NULL ? cluster->idle_ms : 0;
     if (!is_state(allocation, WEIR_ALLOCATION_RUNS)) {
         idle_ms = WEIR_MIN(idle_ms, (int64_t)DEMAND_PENDING_IDLE_MS);
+    } else if (has_waiting(looking, allocation->cluster)) {
+        idle_ms = WEIR_MIN(idle_ms, (int64_t)DEMAND_WAITED_IDLE_MS);
     }
     if (looking->is_needed[allocation - looking->offers->allocations]) {
         if (allocation->idle_since_ms > 0) {

@@ -22,8 +22,10 @@
 
 #define DEMAND_NODES_MAX       1024  /**< Of a pool that are thought of at once. */
 #define DEMAND_PENDING_IDLE_MS 10000 /**< A wait that nothing needs any more lasts no longer. */
-#define DEMAND_AGAIN_LEAST_MS  10000 /**< After a refusal; it doubles. */
-#define DEMAND_AGAIN_MOST_MS   ((int64_t)600 * 1000)
+#define DEMAND_WAITED_IDLE_MS                                                                      \
+    2000 /**< Nodes idle so long go back at once if others are waited for there. */
+#define DEMAND_AGAIN_LEAST_MS 10000 /**< After a refusal; it doubles. */
+#define DEMAND_AGAIN_MOST_MS  ((int64_t)600 * 1000)
 
 /** A job that waits for an allocation, or why none is asked for. */
 struct demand_wait {
