@@ -139,6 +139,10 @@ static const struct weir_option options[] = {
                   "without it as long as the partition has it"),
     WEIR_OPT_JSON(slurm_options, lines, "lines", TEXTS, 0, NULL, 0, 0,
                   "Further options of sbatch: [\"--licenses=matlab:1\"]"),
+    WEIR_OPT_JSON(
+        slurm_options, shares, "shares", TEXTS, 0, NULL, 0, 0,
+        "Folders of a file system that all nodes have, which tasks see as theirs: [\"/home\", "
+        "\"/scratch:rw\"], to read or (:rw) to change"),
     WEIR_OPT_JSON(slurm_options, bin, "bin", TEXT, 0, NULL, 0, 0,
                   "Folder of Slurm's commands on the server's machine; without it PATH"),
     WEIR_OPT_JSON(slurm_options, conf, "conf", TEXT, 0, NULL, 0, 0,

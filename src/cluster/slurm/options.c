@@ -8,6 +8,7 @@
 
 #define TIME_MAX_MS     ((int64_t)366 * 24 * 3600 * 1000)
 #define LINES_MAX       64
+#define SHARES_MAX      64
 #define LINE_MAX_BYTES  1024
 #define DIRECTIVE       "#SBATCH"
 #define VALUE_MAX_BYTES 512
@@ -122,6 +123,25 @@ static const char *wrong_queues(const struct slurm_options *options, struct weir
     return NULL;
 }
 
+static const char *wrong_shares(const struct slurm_options *options, struct weir_arena *arena)
+{
+    const char *wrong = NULL;
+    if (json_array_size(options->shares) > SHARES_MAX) {
+        return weir_arena_printf(arena, "shares: at most %d, not %zu", SHARES_MAX,
+                                 json_array_size(options->shares));
+    }
+    for (size_t i = 0; i < json_array_size(options->shares) && wrong == NULL; i++) {
+        const char *share = json_string_value(json_array_get(options->shares, i));
+        wrong = share[0] == '/' && is_plain(share) && strlen(share) <= VALUE_MAX_BYTES
+                    ? NULL
+                    : weir_arena_printf(arena,
+                                        "shares: in place of \"%.60s\" the whole path of a folder "
+                                        "is expected, as \"/home\" or \"/scratch:rw\"",
+                                        share);
+    }
+    return wrong;
+}
+
 struct named {
     const char *name, *value;
 };
@@ -183,5 +203,6 @@ const char *slurm_options_wrong(const struct slurm_options *options, struct weir
                 "https, or leave it out";
     }
     wrong = wrong != NULL ? wrong : wrong_queues(options, arena);
+    wrong = wrong != NULL ? wrong : wrong_shares(options, arena);
     return wrong != NULL ? wrong : wrong_lines(options, arena);
 }

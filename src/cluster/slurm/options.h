@@ -17,6 +17,7 @@ struct slurm_options {
     char *time;           /**< "8h": how long an allocation is asked for if nobody says. */
     const json_t *queues; /**< {"QUEUE": {"account", "qos"}} */
     const json_t *lines;  /**< Further options of sbatch. */
+    const json_t *shares; /**< Folders that all nodes have, for tasks: "DIR" or "DIR:rw". */
     char *bin, *conf;     /**< Folder of Slurm's commands; SLURM_CONF. */
     char *server, *ca_file, *program, *dir, *network; /**< Of the agents, as the nodes have them. */
 };

@@ -199,6 +199,10 @@ static void write_script(const struct slurm_options *options, const struct slurm
                                   slurm_shell_word(flags[i].value, arena));
         }
     }
+    for (size_t i = 0; i < json_array_size(options->shares); i++) {
+        const char *share = json_string_value(json_array_get(options->shares, i));
+        (void)weir_buf_printf(script, " --share %s", slurm_shell_word(share, arena));
+    }
     (void)weir_buf_printf(
         script, "\nstatus=$?\n[ $status -ne 0 ] || rm -f /tmp/weir-%s.out\nexit $status\n",
         slurm_shell_word(request->tag, arena));

@@ -22,6 +22,7 @@ struct look {
     struct allocation_step *steps;
     size_t n;
     const struct weir_driver_ops *ops;
+    json_t *document; /* The options point into it. */
     const void *options;
     bool is_other; /* What is known of the cluster has changed. */
     struct weir_pool *pools;
@@ -79,14 +80,15 @@ static bool read_options(struct look *look)
     const struct weir_kind *kind = weir_registry_get(drivers, look->cluster.driver);
     struct weir_configured configured;
     struct weir_error err;
-    WEIR_AUTO(weir_json_auto_free) json_t *options = json_loads(look->cluster.options, 0, NULL);
+    look->document = json_loads(look->cluster.options, 0, NULL);
     if (kind == NULL || kind->options_bytes == 0) {
         note(look, WEIR_CLUSTER_WRONG,
              weir_arena_printf(&look->arena, "driver: this server has no driver \"%.60s\" for it",
                                look->cluster.driver));
         return false;
     }
-    if (weir_kind_read(kind, options, "$.options", &look->arena, &configured, &err) != WEIR_OK) {
+    if (weir_kind_read(kind, look->document, "$.options", &look->arena, &configured, &err) !=
+        WEIR_OK) {
         note(look, WEIR_CLUSTER_WRONG, err.message);
         return false;
     }
@@ -385,6 +387,7 @@ weir_status supply_line_look(struct supply_line *line, struct weir_error *err)
                                     .publish = json_array()};
     weir_status status = look_at(&look, err);
     json_decref(look.control.publish);
+    json_decref(look.document);
     weir_arena_fini(&look.arena);
     return status;
 }

@@ -22,6 +22,12 @@ struct there {
     bool has_joined;
 };
 
+/* As long as it is asked anything, its options are whole. */
+struct fake {
+    char *partition;
+    const json_t *lines;
+};
+
 static struct {
     struct there items[THERE_MAX];
     size_t n;
@@ -75,7 +81,8 @@ static weir_status fake_list(const void *options, struct weir_arena *arena,
 static weir_status fake_request(const void *options, const struct weir_node_request *request,
                                 struct weir_error *err)
 {
-    (void)options;
+    const struct fake *fake = options;
+    ck_assert_str_eq(json_string_value(json_array_get(fake->lines, 0)), "--licenses=x:1");
     if (cluster.is_silent) {
         return silence(err);
     }
@@ -128,11 +135,8 @@ static weir_status fake_release(const void *options, const char *tag, struct wei
     return WEIR_OK;
 }
 
-struct fake {
-    char *partition;
-};
-
 static const struct weir_option fake_options[] = {
+    WEIR_OPT_JSON(fake, lines, "lines", TEXTS, 0, NULL, 0, 0, "Lines"),
     WEIR_OPT_JSON(fake, partition, "partition", TEXT, 0, NULL, 0, 0, "Partition"),
 };
 static const struct weir_driver_ops fake_ops = {.check = fake_check,
@@ -169,7 +173,7 @@ static void set_cluster(struct weir_cluster wanted)
 {
     wanted.name = "slurm-a";
     wanted.driver = "fake";
-    wanted.options = "{}";
+    wanted.options = "{\"lines\": [\"--licenses=x:1\"]}";
     wanted.state = (char *)WEIR_CLUSTER_NEW;
     wanted.created_by = "ann";
     fixture_write(&fixture.store, add_cluster_in, &wanted);
@@ -338,6 +342,65 @@ START_TEST(small_jobs_share_a_node)
     }
     await_asked(2);
     ck_assert_int_eq(cluster.items[0].cpu_slots + cluster.items[1].cpu_slots, 20);
+}
+
+END_TEST
+
+START_TEST(tasks_that_are_alike_are_spread_evenly_over_the_nodes_that_are_asked_for)
+{
+    (void)gang(&fixture, 5, 4); /* 4 and 1 on two nodes of 16 */
+    await_asked(1);
+    ck_assert_int_eq(cluster.items[0].n_nodes, 2);
+    ck_assert_int_eq(cluster.items[0].cpu_slots, 12);
+    start(&cluster.items[0]);
+    look();
+    ck_assert_int_eq(round_of_engine(), 5);
+}
+
+END_TEST
+
+START_TEST(a_node_that_has_not_told_of_its_devices_is_still_awaited)
+{
+    cluster.n_accelerators = 4;
+    char *job = gang(&fixture, 1, 1);
+    char sql[128];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE tasks SET n_accelerators = 1, accelerator_milli = 1000 WHERE job = '%s'",
+                   job);
+    execute(&fixture, sql);
+    scheduler_restart(&fixture);
+    await_asked(1);
+    ck_assert_int_eq(cluster.items[0].n_accelerators, 1);
+    start(&cluster.items[0]);
+    for (int i = 0; i < 10; i++) {
+        keep_alive();
+        look();
+        ck_assert_int_eq(round_of_engine(), 0);
+    }
+    ck_assert_int_eq(cluster.n_requests, 1);
+}
+
+END_TEST
+
+START_TEST(an_idle_node_does_not_hold_up_a_gang_that_could_use_it)
+{
+    char *first = gang(&fixture, 1, 8);
+    await_asked(1);
+    start(&cluster.items[0]);
+    look();
+    ck_assert_int_eq(round_of_engine(), 1);
+    run_all(&fixture, first);
+    (void)gang(&fixture, 3, 8); /* two nodes; it could do with half of the first */
+    await_asked(2);
+    ck_assert_int_eq(cluster.items[1].n_nodes, 2);
+    end_all(&fixture, first);
+    for (int i = 0; i < 6; i++) {
+        keep_alive();
+        look();
+        (void)round_of_engine();
+    }
+    look();
+    ck_assert_int_eq(cluster.items[0].phase, WEIR_ALLOCATION_ENDED);
 }
 
 END_TEST
@@ -651,6 +714,9 @@ int main(void)
         what_has_no_place_here_is_asked_for_and_runs_there,
         a_gang_is_asked_for_whole_and_larger_than_what_there_is_not_at_all,
         small_jobs_share_a_node,
+        tasks_that_are_alike_are_spread_evenly_over_the_nodes_that_are_asked_for,
+        a_node_that_has_not_told_of_its_devices_is_still_awaited,
+        an_idle_node_does_not_hold_up_a_gang_that_could_use_it,
         what_runs_on_nodes_that_are_there_is_not_asked_for,
         a_job_waits_as_long_as_the_cluster_says_before_nodes_are_asked_for,
         what_is_refused_is_said_and_asked_again_later_and_later,

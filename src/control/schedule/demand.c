@@ -16,6 +16,9 @@ struct thought {
     int32_t union_with; /* Nodes that belong to one gang: another's index, at last its own. */
     int64_t cpu_milli, memory_bytes;
     int64_t n_devices, device_milli;
+    const struct weir_sched_demand
+        *like; /* Of the first task there, if all of the gang's are like it; NULL. */
+    int32_t n_tasks;
     int32_t first_job; /* Row; -1: nothing was placed there. */
     bool is_endless;   /* A job of unknown length was. */
     int64_t time_ms;   /* The longest limit of those there. */
@@ -91,6 +94,9 @@ static void begin(struct looking *looking, const struct weir_sched_snapshot *row
                                sizeof *looking->tasks);
     looking->jobs = copy_rows(arena, rows->jobs, (size_t)rows->n_jobs, (size_t)rows->n_jobs,
                               sizeof *looking->jobs);
+    for (int32_t i = 0; i < looking->n_own; i++) {
+        looking->nodes[i].is_cordoned = true; /* what fits there needs no other */
+    }
     looking->rows.nodes = looking->nodes;
     looking->rows.tasks = looking->tasks;
     looking->rows.jobs = looking->jobs;
@@ -146,6 +152,15 @@ static int by_id(const void *left, const void *right)
     return strcmp((*l)->id, (*r)->id);
 }
 
+/* A node tells of its devices a little after it has joined: before, it is still awaited. One that tells of too few for
+ * long has no more. */
+static bool is_complete(const struct looking *looking, const struct snapshot_node *node,
+                        const struct weir_allocation *of)
+{
+    return node->supply->n_devices >= of->n_accelerators ||
+           (of->started_ms > 0 && looking->now_ms - of->started_ms > DEMAND_DEVICES_MS);
+}
+
 /* Which allocation a node is of that is there, and how many of each are. */
 static void find_joined(struct looking *looking)
 {
@@ -170,7 +185,7 @@ static void find_joined(struct looking *looking)
                 ? bsearch(&wanted, sorted, n, sizeof(struct weir_allocation *), by_id)
                 : NULL;
         looking->allocation_of[i] = found != NULL ? (int32_t)(*found - offers->allocations) : -1;
-        if (found != NULL) {
+        if (found != NULL && is_complete(looking, node, *found)) {
             looking->n_joined[looking->allocation_of[i]]++;
         }
     }
@@ -207,6 +222,13 @@ static void unite(struct looking *looking, int32_t left, int32_t right)
     looking->thoughts[WEIR_MAX(left, right)].union_with = WEIR_MIN(left, right);
 }
 
+static bool is_like(const struct weir_sched_demand *left, const struct weir_sched_demand *right)
+{
+    return left != NULL && left->cpu_milli == right->cpu_milli &&
+           left->memory_bytes == right->memory_bytes && left->n_devices == right->n_devices &&
+           left->device_milli == right->device_milli && left->n_extras == 0 && right->n_extras == 0;
+}
+
 static void place(struct looking *looking, const struct weir_sched_action *action, int32_t *first)
 {
     struct weir_sched_task *task = &looking->tasks[action->task];
@@ -220,6 +242,10 @@ static void place(struct looking *looking, const struct weir_sched_action *actio
         return;
     }
     struct thought *thought = &looking->thoughts[action->node];
+    thought->like = thought->n_tasks == 0                   ? &task->demand
+                    : is_like(thought->like, &task->demand) ? thought->like
+                                                            : NULL;
+    thought->n_tasks++;
     thought->cpu_milli += task->demand.cpu_milli;
     thought->memory_bytes += task->demand.memory_bytes;
     if (task->demand.device_milli > 0 && task->demand.device_milli < WEIR_SCHED_DEVICE) {
@@ -486,6 +512,36 @@ static void add_node(struct weir_allocation *wanted, const struct thought *thoug
     wanted->n_accelerators = WEIR_MAX(wanted->n_accelerators, devices);
 }
 
+/* All nodes of an allocation are alike, so tasks that are, are spread evenly: of 5 on 4 + 1 nodes ask for 3 each. */
+static void even_out(struct looking *looking, int32_t root)
+{
+    const struct weir_sched_demand *like = looking->thoughts[root].like;
+    int32_t n_nodes = 0, n_tasks = 0;
+    for (int32_t i = root; i < looking->rows.n_nodes; i++) {
+        const struct thought *thought = &looking->thoughts[i];
+        if (thought->first_job >= 0 && root_of(looking, i) == root) {
+            like =
+                is_like(like, thought->like != NULL ? thought->like : like) && thought->like != NULL
+                    ? like
+                    : NULL;
+            n_nodes++;
+            n_tasks += thought->n_tasks;
+        }
+    }
+    int32_t each = n_nodes > 0 ? (n_tasks + n_nodes - 1) / n_nodes : 0;
+    bool is_part = like != NULL && like->device_milli > 0 && like->device_milli < WEIR_SCHED_DEVICE;
+    for (int32_t i = root; like != NULL && n_nodes > 1 && i < looking->rows.n_nodes; i++) {
+        struct thought *thought = &looking->thoughts[i];
+        if (thought->first_job >= 0 && root_of(looking, i) == root) {
+            thought->cpu_milli = each * like->cpu_milli;
+            thought->memory_bytes = each * like->memory_bytes;
+            thought->n_devices = is_part ? 0 : (int64_t)each * like->n_devices;
+            thought->device_milli =
+                is_part ? (int64_t)each * like->n_devices * like->device_milli : 0;
+        }
+    }
+}
+
 static char *new_id(struct looking *looking, const char *cluster)
 {
     uint32_t drawn;
@@ -509,6 +565,7 @@ static void want(struct looking *looking, int32_t root)
     struct weir_allocation *wanted = &looking->out->wanted[looking->out->n_wanted++];
     bool is_endless = false;
     int64_t time_ms = 0;
+    even_out(looking, root);
     *wanted = (struct weir_allocation){
         .id = new_id(looking, pool->cluster),
         .cluster = pool->cluster,

@@ -4,7 +4,8 @@
  * The planner says it: it is asked once more, with nodes added to those that are there. First those that were asked for and
  * have not joined; what it places there waits for them. Then, pool by pool, nodes like those that can be had; what it
  * places there is asked for, just as large as what was placed. So quotas, gangs, devices and selectors are those of any
- * plan: a gang is asked for whole, as one allocation, and several small jobs share a node.
+ * plan: a gang is asked for whole, as one allocation, and several small jobs share a node. The nodes that are there take
+ * nothing in these plans: a gang that counted on one of them would hold it while it waits for the others.
  *
  *     nodes + asked for        → who waits for which allocation; allocations that nothing waits for
  *     … + pool 1, + pool 2 …   → what is to be asked for
@@ -24,6 +25,7 @@
 #define DEMAND_PENDING_IDLE_MS 10000 /**< A wait that nothing needs any more lasts no longer. */
 #define DEMAND_WAITED_IDLE_MS                                                                      \
     2000 /**< Nodes idle so long go back at once if others are waited for there. */
+#define DEMAND_DEVICES_MS     120000 /**< Within so long of its start a node has told of its devices. */
 #define DEMAND_AGAIN_LEAST_MS 10000 /**< After a refusal; it doubles. */
 #define DEMAND_AGAIN_MOST_MS  ((int64_t)600 * 1000)
 

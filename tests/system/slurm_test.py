@@ -1,0 +1,177 @@
+"""The same jobs on own nodes and on a Slurm cluster, which is a real one (slurm_cluster.py): what is borrowed comes back after it was
+saved; a server that is killed at any moment asks Slurm for nothing twice; what Slurm takes away goes on elsewhere. What is
+counted is counted by Slurm, and by what programs wrote, not by Weir."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+import slurm_cluster
+from harness import Server, WEIR, wait_until
+
+SEED = int(os.environ.get("WEIR_SEED", str(random.SystemRandom().randrange(1 << 32))))
+ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
+
+
+class World(unittest.TestCase):
+    """A server without a node of its own, and the projects blue and green, each guaranteed 4 of 8 devices."""
+
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.stop)
+        self.server.start("--no-agent")
+        self.work = self.server.root / "work"
+        self.work.mkdir()
+        self.work.chmod(0o777)
+        for project in ("blue", "green"):
+            self.server.post("/projects", {"name": project})
+            self.server.weir("queue", "create", project, "--project", project, "--guarantee", "accelerators=4")
+        self.supply()
+
+    def submit(self, name, project, script, **spec):
+        spec = {"argv": ["sh", "-c", script], "resources": {"cpus": 1, "accelerators": 1}, **spec}
+        return self.server.post("/jobs", {"name": name, "kind": "command", "project": project, "max_restarts": 0, "spec": spec})["id"]
+
+    def job(self, job):
+        return self.server.get(f"/jobs/{job}")
+
+    def await_all(self, jobs, state, seconds=40):
+        try:
+            wait_until(lambda: all(self.job(job)["state"] == state for job in jobs), seconds, f"all {state}")
+        except AssertionError as error:
+            found = [(self.job(job)["name"], self.job(job)["state"], self.job(job)["reason"]) for job in jobs]
+            raise AssertionError(f"{error}: {found}; {self.server.get('/allocations')['items']}") from None
+
+    def counter(self, name):
+        """A script that counts up in a file, saves when it is told to end, and goes on from what was saved."""
+        path = self.work / name
+        return path, (f"trap 'echo saved >>{path}.saved; exit 75' TERM; echo start >>{path}.starts\n"
+                      f"until test -e {path}.end; do sleep 0.05; done; echo end >>{path}.ends")
+
+    def lines(self, path):
+        return path.read_text().splitlines() if path.exists() else []
+
+    def check_borrowed_comes_back(self):
+        path, script = self.counter("first")
+        first = [self.submit(f"first-{i}", "blue", script) for i in range(8)]
+        self.await_all(first, "RUNNING")
+        wait_until(lambda: len(self.lines(pathlib.Path(f"{path}.starts"))) == 8, 20, "each can save")
+        other, script = self.counter("second")
+        second = self.submit("second", "green", script, tasks=4)
+        self.await_all([second], "RUNNING")
+        victims = [job for job in first if self.job(job)["n_evictions"] > 0]
+        self.assertEqual(len(victims), 4)
+        self.assertEqual(len(self.lines(pathlib.Path(f"{path}.saved"))), 4)
+        pathlib.Path(f"{other}.end").touch()
+        self.await_all([second], "SUCCEEDED")
+        self.await_all(victims, "RUNNING")
+        pathlib.Path(f"{path}.end").touch()
+        self.await_all(first, "SUCCEEDED")
+        self.assertEqual(len(self.lines(pathlib.Path(f"{path}.ends"))), 8)
+        self.assertEqual(len(self.lines(pathlib.Path(f"{path}.starts"))), 12)
+        self.assertEqual({self.job(job)["n_restarts"] for job in [*first, second]}, {0})
+
+
+class OwnNodes(World):
+    def supply(self):
+        devices = self.server.root / "devices.yaml"
+        devices.write_text(json.dumps({"devices": [{"model": "h200", "count": 4}]}))
+        for name in ("a", "b"):
+            folder = self.server.root / f"agent-{name}"
+            folder.mkdir()
+            (folder / "token").write_text(self.server.post(
+                "/tokens", {"name": name, "role": "agent", "user": "agent", "node": name})["secret"])
+            agent = subprocess.Popen(
+                [WEIR, "agent", "--server", self.server.url, "--dir", folder, "--node", name, "--cpu-slots", "16", "--devices",
+                 devices, "--share", f"{self.server.root}:rw"], stderr=subprocess.DEVNULL, start_new_session=True)
+            self.addCleanup(agent.wait)
+            self.addCleanup(agent.kill)
+
+    def test_what_is_borrowed_comes_back(self):
+        self.check_borrowed_comes_back()
+
+
+@unittest.skipIf(slurm_cluster.why_not(), slurm_cluster.why_not() or "")
+class OnSlurm(World):
+    """Its nodes are those of partition short: two of four devices each."""
+
+    def supply(self):
+        self.slurm = slurm_cluster.Cluster(kill_wait=5)
+        self.slurm.__enter__()
+        self.addCleanup(self.slurm.__exit__)
+        self.addCleanup(self.end_jobs)
+        self.add_cluster()
+
+    def add_cluster(self):
+        options = {"conf": str(self.slurm.conf), "partition": "short", "program": WEIR, "shares": json.dumps([f"{self.server.root}:rw"])}
+        words = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
+        self.server.weir("cluster", "add", "slurm-a", "--driver", "slurm", "--yes", *words)
+
+    def end_jobs(self):
+        """Before Slurm: what runs in an allocation ends with it."""
+        self.slurm.run("scancel", "--user", "root", check=False)
+        wait_until(lambda: not self.slurm.run("squeue", "-h"), 20, "an empty queue")
+
+    def names(self):
+        """Slurm's: one line for each job that it ever had."""
+        return [line.split("=")[1] for line in self.slurm.run("scontrol", "-o", "show", "job").split() if line.startswith("JobName=")]
+
+    def running(self):
+        return self.slurm.run("squeue", "-h", "-t", "R", "-o", "%i").split()
+
+    def restart(self):
+        port = self.server.url.rsplit(":", 1)[1]
+        self.server.start("--no-agent", "--listen", f"127.0.0.1:{port}")
+
+    def test_what_is_borrowed_comes_back(self):
+        self.check_borrowed_comes_back()
+
+    def test_a_server_that_is_killed_asks_for_nothing_twice(self):
+        print(f"WEIR_SEED={SEED}")
+        rng = random.Random(SEED)
+        jobs = []
+        for i in range(6):
+            path, script = self.counter(f"killed-{i}")
+            pathlib.Path(f"{path}.end").touch()
+            jobs.append(self.submit(f"killed-{i}", "blue", script, resources={"cpus": 9, "accelerators": 1}))
+            time.sleep(rng.random() * 0.8)
+            self.server.kill()
+            self.restart()
+        self.await_all(jobs, "SUCCEEDED", 60)
+        names = self.names()
+        self.assertEqual(len(names), len(set(names)), names)
+        for i in range(6):
+            self.assertEqual(self.lines(self.work / f"killed-{i}.ends"), ["end"])
+        self.assertEqual({self.job(job)["n_restarts"] for job in jobs}, {0})
+
+    def test_what_slurm_takes_away_goes_on(self):
+        path, script = self.counter("taken")
+        job = self.submit("taken", "blue", script)
+        self.await_all([job], "RUNNING")
+        wait_until(lambda: self.lines(pathlib.Path(f"{path}.starts")), 20, "it can save")
+        self.slurm.run("scancel", *wait_until(self.running, 10, "a running job of Slurm's"))
+        wait_until(lambda: len(self.lines(pathlib.Path(f"{path}.starts"))) == 2, 30, "it runs again")
+        self.assertEqual(self.lines(pathlib.Path(f"{path}.saved")), ["saved"])
+        found = self.job(job)
+        self.assertEqual((found["n_restarts"], found["n_evictions"]), (0, 1))
+        self.check_partition_down(job, path)
+
+    def check_partition_down(self, job, path):
+        """A partition that is taken down keeps what runs; what waits says so, and starts when it is up."""
+        self.slurm.run("scontrol", "update", "partition=short", "state=down")
+        waits = self.submit("waits", "green", "true", tasks=5)
+        reason = lambda: self.job(waits)["reason"] or ""  # noqa: E731
+        wait_until(lambda: "PartitionDown" in reason() or "partition" in reason(), 40, "it says why")
+        self.assertEqual(self.job(job)["state"], "RUNNING")
+        self.slurm.run("scontrol", "update", "partition=short", "state=up")
+        pathlib.Path(f"{path}.end").touch()
+        self.await_all([job, waits], "SUCCEEDED", 60)
+
+
+if __name__ == "__main__":
+    harness.main()
