@@ -1,5 +1,6 @@
 #include "control/scheduler.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "control/schedule/demand.h"
@@ -18,8 +19,11 @@
 /* Expected starts move with the clock; they are looked at again so often. */
 #define FORECAST_EVERY_MS 60000
 #define MINUTE_MS         60000
-#define DEMAND_EVERY_MS   1000 /* is asked for of clusters at most so often */
-#define DEMAND_MAX_BYTES  ((size_t)4 << 30)
+/* Clusters are looked at at most so often, and the look takes at most a twentieth of the time. */
+#define DEMAND_LEAST_MS  100
+#define DEMAND_MOST_MS   2000
+#define DEMAND_PART      20
+#define DEMAND_MAX_BYTES ((size_t)4 << 30)
 
 /* The tasks of one job that a plan starts. */
 struct binding {
@@ -56,7 +60,7 @@ struct scheduler {
     uint8_t *checked;     /* Per node: enum node_check, of one transaction. */
     struct demand demand; /* Of the last look at clusters. */
     struct weir_arena demand_arena;
-    int64_t demanded_ms, demand_due_ms;
+    int64_t demanded_ms, demand_due_ms, demand_pace_ms;
     uint64_t told;      /* Hash of what jobs were told of clusters last. */
     bool is_demand_old; /* Something was planned with since. */
     int64_t replan_ms;  /* Plan by then though nothing has changed. */
@@ -712,7 +716,7 @@ static weir_status demand_in(struct weir_txn *txn, void *context, struct weir_er
 
 static int64_t demand_due_ms(const struct scheduler *scheduler)
 {
-    int64_t soon_ms = scheduler->demanded_ms + DEMAND_EVERY_MS;
+    int64_t soon_ms = scheduler->demanded_ms + scheduler->demand_pace_ms;
     return scheduler->is_demand_old ? WEIR_MIN(soon_ms, scheduler->demand_due_ms)
                                     : scheduler->demand_due_ms;
 }
@@ -750,8 +754,12 @@ weir_status scheduler_demand(struct scheduler *scheduler, int64_t now_ms, int64_
     weir_arena_init(&scheduler->demand_arena, DEMAND_MAX_BYTES);
     scheduler->demanded_ms = now_ms;
     scheduler->is_demand_old = false;
+    int64_t began_ms = weir_mono_ms();
     WEIR_TRY(
         demand_look(snapshot, &scheduler->profile, now_ms, &scheduler->demand_arena, demand, err));
+    int64_t pace_ms = DEMAND_PART * (weir_mono_ms() - began_ms);
+    scheduler->demand_pace_ms =
+        WEIR_MIN(WEIR_MAX(pace_ms, (int64_t)DEMAND_LEAST_MS), (int64_t)DEMAND_MOST_MS);
     scheduler->demand_due_ms = demand->next_ms;
     uint64_t told = hash_of_waits(demand);
     snapshot->is_changed =
