@@ -64,6 +64,7 @@ KillWait={kill_wait}
 ReturnToService=2
 SlurmdTimeout=10
 InactiveLimit=0
+MessageTimeout=4
 GresTypes=gpu,shard
 NodeName={nodes} NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{node_ports}] CPUs={cpus} Sockets=1 CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory={memory} Gres=gpu:h200:{gpus},shard:{shards} Feature=fast State=UNKNOWN
 PartitionName=lo Nodes={nodes} Default=YES MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime={grace} DefMemPerCPU=100
@@ -207,7 +208,7 @@ class Cluster:
     def start(self):
         """Start all; returns when all nodes are idle."""
         os.chmod(self.dir, 0o755)
-        for name in ["munge", "state", "gpus"] + [f"spool-n{i + 1}" for i in range(N_NODES)]:
+        for name in ["state", "gpus"] + [f"spool-n{i + 1}" for i in range(N_NODES)]:
             (self.dir / name).mkdir()
         for i in range(GPUS):  # character devices: of others Slurm sets no CUDA_VISIBLE_DEVICES
             os.mknod(self.dir / "gpus" / f"nvidia{i}", 0o666 | 0o020000, os.makedev(1, 3))
@@ -226,12 +227,13 @@ class Cluster:
         wait_until(lambda: self.run("sinfo", "-h", "-p", "lo", "-t", "idle", "-o", "%D").strip() == str(N_NODES), 20,
                    "all nodes idle")
 
-    def start_munge(self, key=None):
-        """munged, with a key of its own; another one: credentials of others are refused."""
-        folder = self.dir / "munge"
-        (folder / "key").write_bytes(key or os.urandom(128))
+    def start_munge(self, name="munge"):
+        """munged in a folder of that name, with a key of its own: another one's credentials are refused."""
+        folder = self.dir / name
+        folder.mkdir()
+        (folder / "key").write_bytes(os.urandom(128))
         os.chmod(folder / "key", 0o600)
-        self.spawn("munged", "munged", "--foreground", "--force", f"--key-file={folder}/key", f"--socket={folder}/socket",
+        self.spawn(name, "munged", "--foreground", "--force", f"--key-file={folder}/key", f"--socket={folder}/socket",
                    f"--pid-file={folder}/pid", f"--log-file={folder}/log", f"--seed-file={folder}/seed")
         wait_until((folder / "socket").exists, 10, "munged's socket")
 

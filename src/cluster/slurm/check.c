@@ -39,39 +39,53 @@ static const char *wrong_options(struct checking *checking)
     return slurm_options_wrong(checking->options, checking->arena);
 }
 
+/* What is wrong with a command, found by its version. */
+static const char *wrong_command(struct checking *checking, const char *name)
+{
+    struct weir_arena *arena = checking->arena;
+    struct weir_error err;
+    struct slurm_answer answer;
+    const char *bin = checking->options->bin != NULL ? checking->options->bin : "PATH";
+    const struct slurm_command command = {.words = SLURM_WORDS(name, "--version"),
+                                          .timeout_ms = SLURM_ASK_MS};
+    weir_status status = slurm_run(checking->options, &command, arena, &answer, &err);
+    if (status == WEIR_ERR_UNAVAILABLE) {
+        return weir_arena_strdup(arena, err.message);
+    }
+    if (status != WEIR_OK) {
+        return weir_arena_printf(arena,
+                                 "bin: there is no %s in %s (%s): install Slurm's commands "
+                                 "(Debian: slurm-client), or name the "
+                                 "folder that has them",
+                                 name, bin, err.message);
+    }
+    if (answer.exit_status != 0) {
+        (void)slurm_refusal(name, answer.said, &err);
+        return weir_arena_strdup(arena, err.message);
+    }
+    int version = slurm_version_read(answer.out);
+    if (version == 0) {
+        return weir_arena_printf(arena, "bin: %s in %s is none of Slurm's: it says \"%.80s\"", name,
+                                 bin, slurm_said_line(answer.out, arena));
+    }
+    return version >= SLURM_VERSION_MIN
+               ? NULL
+               : weir_arena_printf(
+                     arena,
+                     "bin: %s in %s is of Slurm %d.%02d: the oldest that is supported is "
+                     "%d.%02d, since when an agent gets all that its job has of a node",
+                     name, bin, version / 100, version % 100, SLURM_VERSION_MIN / 100,
+                     SLURM_VERSION_MIN % 100);
+}
+
 static const char *missing_commands(struct checking *checking)
 {
     static const char *const commands[] = {"sbatch", "squeue", "scancel", "sinfo", "scontrol"};
-    struct weir_arena *arena = checking->arena;
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(commands); i++) {
-        struct weir_error err;
-        struct slurm_answer answer;
-        const struct slurm_command command = {.words = SLURM_WORDS(commands[i], "--version"),
-                                              .timeout_ms = SLURM_ASK_MS};
-        weir_status status = slurm_run(checking->options, &command, arena, &answer, &err);
-        const char *bin = checking->options->bin != NULL ? checking->options->bin : "PATH";
-        if (status != WEIR_OK) {
-            return weir_arena_printf(arena,
-                                     "bin: there is no %s in %s (%s): install Slurm's commands "
-                                     "(Debian: slurm-client), or name "
-                                     "the folder that has them",
-                                     commands[i], bin, err.message);
-        }
-        int version = slurm_version_read(answer.out);
-        if (answer.exit_status != 0 || version == 0) {
-            return weir_arena_printf(arena, "bin: %s in %s is none of Slurm's: it says \"%.80s\"",
-                                     commands[i], bin, slurm_said_line(answer.said, arena));
-        }
-        if (version < SLURM_VERSION_MIN) {
-            return weir_arena_printf(
-                arena,
-                "bin: %s in %s is of Slurm %d.%02d: the oldest that is supported is "
-                "%d.%02d, since when an agent gets all that its job has of a node",
-                commands[i], bin, version / 100, version % 100, SLURM_VERSION_MIN / 100,
-                SLURM_VERSION_MIN % 100);
-        }
+    const char *wrong = NULL;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(commands) && wrong == NULL; i++) {
+        wrong = wrong_command(checking, commands[i]);
     }
-    return NULL;
+    return wrong;
 }
 
 static const char *conf_path(const struct slurm_options *options)
@@ -246,8 +260,8 @@ static const char *refused_requests(struct checking *checking)
 weir_status slurm_check(const struct slurm_options *options, struct weir_arena *arena,
                         const char **out_missing, struct weir_error *err)
 {
-    static const step_fn steps[] = {wrong_options,   missing_commands,   missing_conf,
-                                    missing_munge,   missing_controller, missing_pools,
+    static const step_fn steps[] = {wrong_options,    missing_conf,       missing_munge,
+                                    missing_commands, missing_controller, missing_pools,
                                     refused_requests};
     struct checking checking = {.options = options, .arena = arena};
     const char *missing = NULL;

@@ -22,8 +22,9 @@ const char *slurm_munge_socket(const char *conf, struct weir_arena *arena);
 int64_t slurm_config_time_ms(const char *text);
 
 /**
- * Whom `sacctmgr show assoc format=account,qos,defaultqos` lets the user be, the first: account and QOS, "" for none. In the
- * arena. Pure.
+ * Whom the user is in Slurm, by `sacctmgr show user name=… withassoc format=defaultaccount,account,defaultqos`: account and
+ * QOS, "" for none. In the arena. Pure.
+ * @param account  The QOS of this one; NULL: of the user's default one.
  */
 void slurm_association_read(const char *text, const char *account, struct weir_arena *arena,
                             const char **out_account, const char **out_qos);

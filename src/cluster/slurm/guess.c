@@ -2,10 +2,13 @@
 #include "cluster/slurm/command.h"
 #include "cluster/slurm/text.h"
 
+#include <pwd.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { ACCOUNT, QOS, DEFAULT_QOS, N_FIELDS };
+#define PASSWD_BYTES 16384
+
+enum { DEFAULT_ACCOUNT, ACCOUNT, DEFAULT_QOS, N_FIELDS };
 
 void slurm_association_read(const char *text, const char *account, struct weir_arena *arena,
                             const char **out_account, const char **out_qos)
@@ -14,8 +17,8 @@ void slurm_association_read(const char *text, const char *account, struct weir_a
     *out_account = "";
     *out_qos = "";
     while (slurm_next_fields(&text, N_FIELDS, arena, fields)) {
-        if (fields[ACCOUNT][0] != '\0' &&
-            (account == NULL || strcmp(account, fields[ACCOUNT]) == 0)) {
+        const char *wanted = account != NULL ? account : fields[DEFAULT_ACCOUNT];
+        if (fields[ACCOUNT][0] != '\0' && strcmp(wanted, fields[ACCOUNT]) == 0) {
             *out_account = fields[ACCOUNT];
             *out_qos = fields[DEFAULT_QOS];
             return;
@@ -57,10 +60,14 @@ weir_status slurm_guess(json_t *document, struct weir_arena *arena, struct weir_
     struct weir_error no_accounts;
     WEIR_TRY(slurm_ask(&options, SLURM_WORDS("sinfo", "-h", "-o", "%P"), arena, &text, err));
     fill_in(document, "partition", default_partition(text, arena));
-    const char *user = weir_arena_printf(arena, "user=%u", (unsigned)getuid());
-    if (slurm_ask(&options,
-                  SLURM_WORDS("sacctmgr", "-n", "-P", "show", "assoc", user,
-                              "format=account,qos,defaultqos"),
+    struct passwd entry, *own = NULL;
+    char *room = weir_arena_alloc(arena, PASSWD_BYTES);
+    (void)getpwuid_r(getuid(), &entry, room, PASSWD_BYTES, &own);
+    const char *user = weir_arena_printf(arena, "name=%s", own != NULL ? own->pw_name : "");
+    if (own != NULL &&
+        slurm_ask(&options,
+                  SLURM_WORDS("sacctmgr", "-n", "-P", "show", "user", user, "withassoc",
+                              "format=defaultaccount,account,defaultqos"),
                   arena, &text, &no_accounts) == WEIR_OK) {
         slurm_association_read(text, text_of(document, "account", arena), arena, &account, &qos);
         fill_in(document, "account", account);

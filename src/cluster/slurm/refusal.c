@@ -6,6 +6,8 @@
 #include <strings.h>
 
 #define LINE_MAX_BYTES 200
+#define SAME_MUNGE                                                                                 \
+    "this machine's munge.key must be the cluster's, its clock right within 5 minutes"
 
 /* In this order: what stands first says more. `cure` is part of a sentence. */
 static const struct refusal {
@@ -22,10 +24,8 @@ static const struct refusal {
      "its service munge does not run on this machine: start it, with the cluster's key"},
     {"Munge encode failed", WEIR_ERR_UNAVAILABLE, "",
      "its service munge does not run on this machine: start it, with the cluster's key"},
-    {"authentication", WEIR_ERR_UNAVAILABLE, "",
-     "this machine's munge.key must be the cluster's, and its clock right within 5 minutes"},
-    {"Unauthorized credential", WEIR_ERR_UNAVAILABLE, "",
-     "this machine's munge.key must be the cluster's, and its clock right within 5 minutes"},
+    {"authentication", WEIR_ERR_UNAVAILABLE, "", SAME_MUNGE},
+    {"Unauthorized credential", WEIR_ERR_UNAVAILABLE, "", SAME_MUNGE},
     {"Expired credential", WEIR_ERR_UNAVAILABLE, "",
      "set this machine's clock right: it differs from the cluster's"},
     {"Rewound credential", WEIR_ERR_UNAVAILABLE, "",
@@ -40,7 +40,7 @@ static const struct refusal {
     {"Connection refused", WEIR_ERR_UNAVAILABLE, "", "it does not run, or cannot be reached"},
     {"Connection reset", WEIR_ERR_UNAVAILABLE, "", "it ended meanwhile"},
     {"Zero Bytes were transmitted", WEIR_ERR_UNAVAILABLE, "",
-     "this machine's munge.key must be the cluster's, and both of the same version of Slurm"},
+     SAME_MUNGE ", and its Slurm of a version that the cluster takes"},
     {"standby mode", WEIR_ERR_UNAVAILABLE, "", "its second slurmctld is about to take over"},
     {"Incompatible versions", WEIR_ERR_UNAVAILABLE, "bin",
      "these commands are of another version than the cluster"},
