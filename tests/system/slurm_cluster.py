@@ -180,13 +180,17 @@ class Cluster:
                 [*self.inside, *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                 env={**self.environment, **(environment or {})}, preexec_fn=die_with_parent, start_new_session=True)
 
+    def send(self, name, how):
+        """Send a daemon a signal."""
+        process = self.processes[name]
+        inside = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+        for pid in map(int, inside or [process.pid]):  # the child of nsenter
+            os.kill(pid, how)
+
     def end(self, name, how=signal.SIGKILL):
         """End a daemon that spawn started, and wait for it."""
-        process = self.processes.pop(name)
-        daemon = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
-        for pid in map(int, daemon or [process.pid]):
-            os.kill(pid, how)
-        process.wait(timeout=20)
+        self.send(name, how)
+        self.processes.pop(name).wait(timeout=20)
 
     def run(self, *argv, check=True, user=None, text=""):
         """Run a command of Slurm's; what it printed. user: as whom."""

@@ -301,10 +301,9 @@ class PlainTest(SlurmTest):
         for _ in range(20):
             self.assertEqual(self.poll("survivor")[0], before)
         self.assertNotIn("TERM", self.notes("survivor")[0])
-        controller = next(path.parent for path in self.own_processes() if path.read_bytes() == b"slurmctld\0-D\0")
-        os.kill(int(controller.name), signal.SIGSTOP)
+        self.cluster.send("slurmctld", signal.SIGSTOP)
         answer = self.ask("poll", "survivor", options=hasty)
-        os.kill(int(controller.name), signal.SIGCONT)
+        self.cluster.send("slurmctld", signal.SIGCONT)
         self.assertEqual(answer["status"], "UNAVAILABLE", answer)
         self.assertIn("slurmctld does not answer", answer["error"])
         self.assertEqual(self.poll("survivor")[0], before)

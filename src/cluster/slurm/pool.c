@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -22,8 +23,9 @@ enum {
     N_FIELDS
 };
 
-#define POOLS_MAX 1000
-#define MB        ((int64_t)1 << 20)
+#define POOLS_MAX    1000
+#define MEMORY_PARTS 32
+#define MB           ((int64_t)1 << 20)
 
 static bool is_wanted(const char *partitions, const char *const *fields)
 {
@@ -84,7 +86,7 @@ static bool is_like(const struct slurm_pool *a, const struct slurm_pool *b)
 {
     const char *model = a->offer.accelerator, *other = b->offer.accelerator;
     return strcmp(a->partition, b->partition) == 0 && a->offer.cpu_slots == b->offer.cpu_slots &&
-           a->memory_mb / 1024 == b->memory_mb / 1024 &&
+           llabs(a->memory_mb - b->memory_mb) <= b->memory_mb / MEMORY_PARTS &&
            a->offer.n_accelerators == b->offer.n_accelerators &&
            (model == other || (model != NULL && other != NULL && strcmp(model, other) == 0));
 }

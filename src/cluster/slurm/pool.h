@@ -20,7 +20,8 @@ struct slurm_pool {
 
 /**
  * The pools in what sinfo prints. One partition of nodes that are alike is a pool of its name; one with several shapes has
- * a pool for each, "PARTITION-16c-64g-4xh200". Memory counts in whole GiB there: nodes that differ by less are alike. Pure.
+ * a pool for each, "PARTITION-16c-64g-4xh200". Nodes are alike if they have as many processors, the same accelerators, and
+ * memory that differs by 3 % at the most; the least counts. Pure.
  * @param partitions  Which, with commas between; NULL: the default one.
  */
 void slurm_pools_read(const char *text, const char *partitions, struct weir_arena *arena,

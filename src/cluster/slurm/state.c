@@ -190,8 +190,7 @@ static const char *why_waiting(const char *reason, struct weir_arena *arena)
 
 static bool is_near_its_end(const struct slurm_job *job)
 {
-    return job->limit_s > 0 && job->used_s + EARLY_S >= job->limit_s &&
-           job->used_s * 2 >= job->limit_s;
+    return job->limit_s >= SLURM_WARNED_S && job->used_s + EARLY_S >= job->limit_s;
 }
 
 static void set_ending(const struct slurm_job *job, int64_t uid, struct weir_arena *arena,

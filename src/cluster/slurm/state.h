@@ -7,6 +7,10 @@
 /** What an allocation's comment begins with once it was released. */
 #define SLURM_RELEASED "released by Weir"
 
+/** Agents get TERM a minute before the time of an allocation of so many seconds or more is over, and Slurm is up to a minute
+ *  early. For shorter ones it is Slurm's own TERM, at the end, before its KillWait. */
+#define SLURM_WARNED_S 300
+
 /** A job as squeue or sacct has it. Text is never NULL; it lies in an arena. */
 struct slurm_job {
     int64_t id;

@@ -1,5 +1,7 @@
 #include "cluster/slurm/submission.h"
 
+#include "cluster/slurm/state.h"
+
 #include "base/buf.h"
 
 #include <string.h>
@@ -9,10 +11,6 @@
 #define COMMENT_BYTES    200
 #define MB               ((int64_t)1 << 20)
 #define MINUTE_MS        60000
-/* Agents get TERM so long before their time is over. */
-#define WARNING_S       60
-#define SHORT_WARNING_S 10
-#define SHORT_MINUTES   4
 
 struct words {
     struct weir_arena *arena;
@@ -121,12 +119,12 @@ static void add_size(struct words *words, const struct slurm_options *options,
 static void add_time(struct words *words, int64_t time_ms)
 {
     int64_t minutes = (time_ms + MINUTE_MS - 1) / MINUTE_MS;
-    bool is_short = minutes > 0 && minutes <= SHORT_MINUTES;
     if (minutes > 0) {
         add_number(words, "time", minutes);
     }
-    add(words, weir_arena_printf(words->arena, "--signal=TERM@%d",
-                                 is_short ? SHORT_WARNING_S : WARNING_S));
+    if (minutes == 0 || minutes * 60 >= SLURM_WARNED_S) {
+        add(words, "--signal=TERM@60");
+    }
 }
 
 /* ---- the script ------------------------------------------------------------------------------ */
