@@ -5,10 +5,8 @@
 #include "cluster/driver.h"
 
 #include "cluster/slurm/check.h"
-#include "cluster/slurm/command.h"
 #include "cluster/slurm/job.h"
 #include "cluster/slurm/pool.h"
-#include "cluster/slurm/refusal.h"
 #include "cluster/slurm/submission.h"
 
 #include <string.h>
@@ -68,32 +66,22 @@ static weir_status submit(const struct slurm_options *options,
                           struct weir_error *err)
 {
     const struct slurm_pool *pool = NULL;
-    struct slurm_submission submission;
-    struct slurm_answer answer;
     WEIR_TRY(find_pool(options, request->pool, arena, &pool, err));
-    WEIR_TRY(slurm_submission_make(options, pool, request, false, arena, &submission, err));
-    const struct slurm_command command = {.words = submission.words,
-                                          .input = submission.script,
-                                          .env = submission.env,
-                                          .timeout_ms = SLURM_CHANGE_MS};
-    WEIR_TRY(slurm_run(options, &command, arena, &answer, err));
-    return answer.exit_status == 0 ? WEIR_OK : slurm_refusal("sbatch", answer.said, err);
+    return slurm_submit(options, pool, request, false, arena, err);
 }
 
 static weir_status request(const void *options, const struct weir_node_request *request,
                            struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     bool is_there = false;
     weir_arena_init(&arena, 0);
     const char *wrong = slurm_options_wrong(options, &arena);
-    weir_status status = wrong != NULL ? weir_error_set(err, WEIR_ERR_INVALID, "%s", wrong)
-                                       : is_known(options, request->tag, &arena, &is_there, err);
-    if (status == WEIR_OK && !is_there) {
-        status = submit(options, request, &arena, err);
+    if (wrong != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s", wrong);
     }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(is_known(options, request->tag, &arena, &is_there, err));
+    return is_there ? WEIR_OK : submit(options, request, &arena, err);
 }
 
 static weir_status poll(const void *options, const char *const *tags, size_t n,
@@ -105,15 +93,11 @@ static weir_status poll(const void *options, const char *const *tags, size_t n,
 
 static weir_status release(const void *options, const char *tag, struct weir_error *err)
 {
-    struct weir_arena arena;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct slurm_jobs jobs;
     weir_arena_init(&arena, 0);
-    weir_status status = slurm_jobs_queued(options, tag, &arena, &jobs, err);
-    if (status == WEIR_OK) {
-        status = slurm_jobs_cancel(options, &jobs, true, &arena, err);
-    }
-    weir_arena_fini(&arena);
-    return status;
+    WEIR_TRY(slurm_jobs_queued(options, tag, &arena, &jobs, err));
+    return slurm_jobs_cancel(options, &jobs, true, &arena, err);
 }
 
 static const struct weir_option options[] = {

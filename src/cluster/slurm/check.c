@@ -218,22 +218,8 @@ static const char *refused(struct checking *checking, const struct slurm_pool *p
                                               .queue = queue,
                                               .text = "a check",
                                               .agent = {.server = "http://localhost"}};
-    struct slurm_submission submission;
-    struct slurm_answer answer;
     struct weir_error err;
-    weir_status status = slurm_submission_make(checking->options, pool, &request, true,
-                                               checking->arena, &submission, &err);
-    if (status == WEIR_OK) {
-        const struct slurm_command command = {.words = submission.words,
-                                              .input = submission.script,
-                                              .env = submission.env,
-                                              .timeout_ms = SLURM_CHANGE_MS};
-        status = slurm_run(checking->options, &command, checking->arena, &answer, &err);
-    }
-    if (status == WEIR_OK && answer.exit_status != 0) {
-        status = slurm_refusal("sbatch", answer.said, &err);
-    }
-    if (status == WEIR_OK) {
+    if (slurm_submit(checking->options, pool, &request, true, checking->arena, &err) == WEIR_OK) {
         return NULL;
     }
     return queue != NULL ? weir_arena_printf(checking->arena, "queues.%s: %s", queue, err.message)

@@ -83,6 +83,7 @@ static int input_fd(const char *input)
     if (len > INPUT_MAX_BYTES || pipe2(fds, O_CLOEXEC) != 0) {
         return -1;
     }
+    (void)fcntl(fds[1], F_SETFL, O_NONBLOCK);
     bool is_written = write(fds[1], input, len) == (ssize_t)len;
     (void)close(fds[1]);
     if (!is_written) {
@@ -94,36 +95,33 @@ static int input_fd(const char *input)
 static weir_status start(const struct slurm_options *options, const struct slurm_command *command,
                          struct weir_arena *arena, struct running *running, struct weir_error *err)
 {
-    int out[2] = {-1, -1}, said[2] = {-1, -1}, in = input_fd(command->input);
     const char *name = command->words[0];
-    const char *program =
-        options->bin != NULL ? weir_arena_printf(arena, "%s/%s", options->bin, name) : name;
-    weir_status status =
-        in < 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(said, O_CLOEXEC) != 0
-            ? weir_error_set(err, WEIR_ERR_IO, "%s cannot be started: there is no pipe", name)
-            : WEIR_OK;
-    if (status == WEIR_OK) {
-        const struct weir_spawn spawn = {.program = program,
-                                         .argv = (char *const *)(uintptr_t)command->words,
-                                         .env = environment(options, command, arena),
-                                         .in = in,
-                                         .out = out[1],
-                                         .said = said[1],
-                                         .place = WEIR_SPAWN_SESSION};
-        status = weir_spawn_start(&spawn, &running->pid, err);
-    }
+    int in = input_fd(command->input), ends[N_STREAMS][2] = {{-1, -1}, {-1, -1}};
+    bool has_pipes =
+        in >= 0 && pipe2(ends[OUT], O_CLOEXEC) == 0 && pipe2(ends[SAID], O_CLOEXEC) == 0;
+    const struct weir_spawn spawn = {
+        .program =
+            options->bin != NULL ? weir_arena_printf(arena, "%s/%s", options->bin, name) : name,
+        .argv = (char *const *)(uintptr_t)command->words,
+        .env = environment(options, command, arena),
+        .in = in,
+        .out = ends[OUT][1],
+        .said = ends[SAID][1],
+        .place = WEIR_SPAWN_SESSION};
+    weir_status status = has_pipes ? weir_spawn_start(&spawn, &running->pid, err)
+                                   : weir_error_set(err, WEIR_ERR_IO,
+                                                    "%s cannot be started: there is no pipe", name);
     if (in > 0) {
         (void)close(in);
     }
-    close_fd(&out[1]);
-    close_fd(&said[1]);
-    if (status != WEIR_OK) {
-        close_fd(&out[0]);
-        close_fd(&said[0]);
-        return status;
+    for (int i = 0; i < N_STREAMS; i++) {
+        close_fd(&ends[i][1]);
+        running->streams[i] = ends[i][0];
+        if (status != WEIR_OK) {
+            close_fd(&running->streams[i]);
+        }
     }
-    running->streams[OUT] = out[0];
-    running->streams[SAID] = said[0];
+    WEIR_TRY(status);
     running->end = (int)syscall(SYS_pidfd_open, running->pid, 0);
     return WEIR_OK;
 }

@@ -26,7 +26,7 @@ void slurm_association_read(const char *text, const char *account, struct weir_a
     }
 }
 
-/* The one whose mark is "*". */
+/* The one with the mark "*". */
 static const char *default_partition(const char *text, struct weir_arena *arena)
 {
     while (*text != '\0') {
@@ -46,7 +46,7 @@ static void fill_in(json_t *document, const char *name, const char *value)
     }
 }
 
-/* Of the options that are given, what a command needs. */
+/* An option that is given already, which a command needs. */
 static char *text_of(const json_t *document, const char *name, struct weir_arena *arena)
 {
     return weir_arena_strdup(arena, json_string_value(json_object_get(document, name)));

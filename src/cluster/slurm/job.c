@@ -8,11 +8,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
-#define NAMES_MAX      500                /* of a command */
-#define LIST_MAX_BYTES ((size_t)96 << 10) /* one word of a command's has at most 128 KiB */
-#define HISTORY_DAYS   30
+#define NAMES_MAX      500                /* in one command */
+#define LIST_MAX_BYTES ((size_t)96 << 10) /* one word of a command has at most 128 KiB */
+#define HISTORY_SINCE  "now-30days"
 #define ENDLESS_S      ((int64_t)365 * 24 * 3600)
 
 enum {
@@ -142,50 +143,70 @@ static const char *join(const char *const *names, size_t n, struct weir_arena *a
     return text;
 }
 
+/* Ask for those names. *out is "" where no accounts are kept. */
+static weir_status ask_accounts(const struct slurm_options *options, const char *names,
+                                struct weir_arena *arena, const char **out, struct weir_error *err)
+{
+    struct slurm_answer answer;
+    const struct slurm_command command = {
+        .words = SLURM_WORDS("sacct", "-X", "-P", "-n", "-S", HISTORY_SINCE, "-u", own_uid(arena),
+                             "-o", SLURM_HISTORY_FORMAT, "--name", names),
+        .timeout_ms = SLURM_ASK_MS};
+    weir_status status = slurm_run(options, &command, arena, &answer, err);
+    *out = "";
+    if (status == WEIR_ERR_NOT_FOUND) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(status);
+    if (answer.exit_status == 0) {
+        *out = answer.out;
+        return WEIR_OK;
+    }
+    return slurm_has_no_accounting(answer.said) ? WEIR_OK
+                                                : slurm_refusal("sacct", answer.said, err);
+}
+
 weir_status slurm_jobs_past(const struct slurm_options *options, const char *const *names, size_t n,
                             struct weir_arena *arena, struct slurm_jobs *out,
                             struct weir_error *err)
 {
-    const char *since = weir_arena_printf(arena, "now-%ddays", HISTORY_DAYS);
-    struct weir_buf text;
-    weir_status status = WEIR_OK;
-    weir_buf_init(&text, SLURM_OUT_MAX_BYTES);
-    for (size_t i = 0, n_asked; i < n && status == WEIR_OK; i += n_asked) {
-        struct slurm_answer answer;
-        const struct slurm_command command = {
-            .words = SLURM_WORDS("sacct", "-X", "-P", "-n", "-S", since, "-u", own_uid(arena), "-o",
-                                 SLURM_HISTORY_FORMAT, "--name",
-                                 join(names + i, n - i, arena, &n_asked)),
-            .timeout_ms = SLURM_ASK_MS};
-        status = slurm_run(options, &command, arena, &answer, err);
-        if (status == WEIR_ERR_NOT_FOUND ||
-            (status == WEIR_OK && slurm_has_no_accounting(answer.said))) {
-            status = WEIR_OK;
-            break;
-        }
-        if (status == WEIR_OK && answer.exit_status != 0) {
-            status = slurm_refusal("sacct", answer.said, err);
-        } else if (status == WEIR_OK) {
-            (void)weir_buf_puts(&text, answer.out);
-        }
+    const char *text;
+    *out = (struct slurm_jobs){0};
+    for (size_t i = 0, n_asked; i < n; i += n_asked) {
+        const char *list = join(names + i, n - i, arena, &n_asked);
+        WEIR_TRY(ask_accounts(options, list, arena, &text, err));
+        struct slurm_jobs more = slurm_jobs_read_history(text, arena);
+        struct slurm_job *all = WEIR_ARENA_ARRAY(arena, out->n + more.n + 1, struct slurm_job);
+        memcpy(all, out->n > 0 ? out->list : all, out->n * sizeof *all);
+        memcpy(all + out->n, more.n > 0 ? more.list : all, more.n * sizeof *all);
+        *out = (struct slurm_jobs){all, out->n + more.n};
     }
-    if (status == WEIR_OK) {
-        *out = slurm_jobs_read_history(text.data, arena);
-    }
-    weir_buf_fini(&text);
-    return status;
+    return WEIR_OK;
+}
+
+/* One that has ended meanwhile is no error. */
+static weir_status cancel(const struct slurm_options *options, const char *id,
+                          struct weir_arena *arena, struct weir_error *err)
+{
+    struct slurm_answer answer;
+    const struct slurm_command command = {.words = SLURM_WORDS("scancel", id),
+                                          .timeout_ms = SLURM_CHANGE_MS};
+    WEIR_TRY(slurm_run(options, &command, arena, &answer, err));
+    bool is_over = strcasestr(answer.said, "already complet") != NULL ||
+                   strcasestr(answer.said, "Invalid job id") != NULL;
+    return answer.exit_status == 0 || is_over ? WEIR_OK
+                                              : slurm_refusal("scancel", answer.said, err);
 }
 
 weir_status slurm_jobs_cancel(const struct slurm_options *options, const struct slurm_jobs *jobs,
                               bool mark, struct weir_arena *arena, struct weir_error *err)
 {
-    const char *ignored;
     for (size_t i = 0; i < jobs->n; i++) {
-        const char *id = weir_arena_printf(arena, "%lld", (long long)jobs->list[i].id);
+        const char *id = weir_arena_printf(arena, "%lld", (long long)jobs->list[i].id), *ignored;
         if (!slurm_job_is_alive(&jobs->list[i])) {
             continue;
         }
-        if (mark) { /* without it the ending is told by whose it was */
+        if (mark) { /* without a mark, the ending is told by the user who cancelled it */
             struct weir_error unmarked;
             (void)!slurm_ask(options,
                              SLURM_WORDS("scontrol", "update",
@@ -193,7 +214,7 @@ weir_status slurm_jobs_cancel(const struct slurm_options *options, const struct 
                                          "Comment=" SLURM_RELEASED),
                              arena, &ignored, &unmarked);
         }
-        WEIR_TRY(slurm_ask(options, SLURM_WORDS("scancel", id), arena, &ignored, err));
+        WEIR_TRY(cancel(options, id, arena, err));
     }
     return WEIR_OK;
 }
@@ -207,7 +228,7 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : (one->id > other->id) - (one->id < other->id);
 }
 
-/* The first of that name, the oldest, in a sorted list. */
+/* Where the jobs of that name begin in a sorted list: with the oldest. */
 static size_t find(const struct slurm_jobs *jobs, const char *name)
 {
     size_t low = 0, high = jobs->n;
@@ -243,7 +264,7 @@ struct poll {
     size_t n;
 };
 
-/* A request whose answer was lost may have been made twice: the oldest is the allocation, and others never began. */
+/* When an answer was lost, a request may have been made twice: the oldest is the allocation, and others never began. */
 static weir_status cancel_doubles(const struct poll *poll, const char *const *tags,
                                   struct weir_error *err)
 {
@@ -301,11 +322,10 @@ static void take_details(struct poll *poll, const char *text)
     }
 }
 
-/* Of those that ended in a way that may have a reason: was it that they were preempted? What is forgotten meanwhile stays
- * as it is. */
+/* Were those that ended by themselves, or in time, preempted? What Slurm has forgotten meanwhile stays as it is. */
 static weir_status look_closer(struct poll *poll, struct weir_error *err)
 {
-    const char **ids = WEIR_ARENA_ARRAY(poll->arena, poll->n + 1, const char *), *text;
+    const char **ids = WEIR_ARENA_ARRAY(poll->arena, poll->n + 1, const char *), *text = "";
     size_t n = 0, n_asked;
     for (size_t i = 0; i < poll->n; i++) {
         const struct slurm_job *job = poll->of_tag[i];
@@ -319,10 +339,9 @@ static weir_status look_closer(struct poll *poll, struct weir_error *err)
                                        SLURM_WORDS("squeue", "-h", "-a", "-t", "all", "-j", list,
                                                    "-O", "JobID:20,PreemptTime:30,exit_code:12"),
                                        poll->arena, &text, err);
-        if (status == WEIR_OK) {
+        if (status != WEIR_ERR_INVALID) {
+            WEIR_TRY(status);
             take_details(poll, text);
-        } else if (status != WEIR_ERR_INVALID) {
-            return status;
         }
     }
     return WEIR_OK;

@@ -19,7 +19,8 @@ struct slurm_options {
     const json_t *lines;  /**< Further options of sbatch. */
     const json_t *shares; /**< Folders that all nodes have, for tasks: "DIR" or "DIR:rw". */
     char *bin, *conf;     /**< Folder of Slurm's commands; SLURM_CONF. */
-    char *server, *ca_file, *program, *dir, *network; /**< Of the agents, as the nodes have them. */
+    char *server, *ca_file, *program, *dir,
+        *network; /**< What agents are told, as the nodes have it. */
 };
 
 /** Whom a request is for, over there; NULL: Slurm's default. Borrowed. */

@@ -91,7 +91,7 @@ static bool is_like(const struct slurm_pool *a, const struct slurm_pool *b)
            (model == other || (model != NULL && other != NULL && strcmp(model, other) == 0));
 }
 
-/* Of a kind of nodes that is known already, there are more: n of them. */
+/* There are more nodes of a shape that is known already. */
 static void join(struct slurm_pool *pool, const struct slurm_pool *more, struct weir_arena *arena)
 {
     pool->n_usable += more->n_usable;

@@ -8,7 +8,7 @@
 struct slurm_pool {
     struct weir_pool_offer offer;
     const char *partition;
-    const char *nodes;  /**< Of this shape, as Slurm writes them. */
+    const char *nodes;  /**< Those of this shape, as Slurm writes them. */
     const char *others; /**< Nodes of the partition that have other shapes; NULL: there are none. */
     bool has_type;      /**< Is offer.accelerator a type of Slurm's? */
     int64_t n_usable;   /**< Nodes that are neither down nor drained. */

@@ -23,7 +23,7 @@ struct slurm_job {
     const char *reason; /**< "Resources", "None"; "" */
     const char *comment;
     const char *name;
-    /** Of one that has ended. */
+    /** What is known once it has ended. */
     bool was_preempted;
     int exit_status; /**< -1: nobody says. */
 };

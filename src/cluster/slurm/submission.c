@@ -1,5 +1,7 @@
 #include "cluster/slurm/submission.h"
 
+#include "cluster/slurm/command.h"
+#include "cluster/slurm/refusal.h"
 #include "cluster/slurm/state.h"
 
 #include "base/buf.h"
@@ -157,7 +159,7 @@ static const char on_node[] =
     "rm -rf \"$dir\"\n"
     "exit $status";
 
-/* As in a command of one shell: each line, and what the agents print goes away if they end well. */
+/* What the agents print goes away if they end well. */
 static void write_script(const struct slurm_options *options, const struct slurm_pool *pool,
                          const struct weir_node_request *request, struct weir_buf *script,
                          struct weir_arena *arena)
@@ -260,4 +262,19 @@ weir_status slurm_submission_make(const struct slurm_options *options,
     out->words = words.list;
     out->env = env;
     return WEIR_OK;
+}
+
+weir_status slurm_submit(const struct slurm_options *options, const struct slurm_pool *pool,
+                         const struct weir_node_request *request, bool is_test,
+                         struct weir_arena *arena, struct weir_error *err)
+{
+    struct slurm_submission submission;
+    struct slurm_answer answer;
+    WEIR_TRY(slurm_submission_make(options, pool, request, is_test, arena, &submission, err));
+    const struct slurm_command command = {.words = submission.words,
+                                          .input = submission.script,
+                                          .env = submission.env,
+                                          .timeout_ms = SLURM_CHANGE_MS};
+    WEIR_TRY(slurm_run(options, &command, arena, &answer, err));
+    return answer.exit_status == 0 ? WEIR_OK : slurm_refusal("sbatch", answer.said, err);
 }

@@ -29,9 +29,9 @@ int64_t slurm_number(const char *text);
 
 /** What a node has of accelerators. */
 struct slurm_gres {
-    const char *
-        model; /**< Of most of its GPUs; "gpu" where Slurm knows no model; NULL: it has none. In the arena. */
-    int64_t n_gpus; /**< Of that model. */
+    /** The model that most of its GPUs are; "gpu" where Slurm knows none; NULL: it has no GPU. In the arena. */
+    const char *model;
+    int64_t n_gpus; /**< So many of that model. */
     bool has_type;  /**< Is the model Slurm's type of them? */
 };
 
