@@ -2,8 +2,10 @@
 
 #include "store/stmt.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#define CLUSTERS_SEEN_MAX 1000 /* Also such as are removed. */
 #define FIGURES                                                                                    \
     "sum(waited), sum(given), sum(used), sum(unknown), sum(idle), sum(borrowed),"                  \
     " sum(cpu_waited), sum(cpu_given), sum(cpu_borrowed)"
@@ -33,6 +35,7 @@ static const struct {
     [WEIR_USAGE_BY_HOUR] = {"hour",
                             "SELECT time_ms AS k, " FIGURES WHERE " GROUP BY k ORDER BY k LIMIT :n",
                             true},
+    [WEIR_USAGE_BY_CLUSTER] = {"cluster", NULL, false},
 };
 
 /* A job that is gone has only its number. */
@@ -61,10 +64,11 @@ static double seconds(const struct weir_stmt *row, int i)
 
 static struct weir_usage_figures figures_at(const struct weir_stmt *row, int i)
 {
-    return (struct weir_usage_figures){
-        seconds(row, i),     seconds(row, i + 1), seconds(row, i + 2),
-        seconds(row, i + 3), seconds(row, i + 4), seconds(row, i + 5),
-        seconds(row, i + 6), seconds(row, i + 7), seconds(row, i + 8)};
+    return (struct weir_usage_figures){seconds(row, i),     seconds(row, i + 1),
+                                       seconds(row, i + 2), seconds(row, i + 3),
+                                       seconds(row, i + 4), seconds(row, i + 5),
+                                       seconds(row, i + 6), seconds(row, i + 7),
+                                       seconds(row, i + 8), 0};
 }
 
 static void *grown(struct weir_arena *arena, const void *items, size_t n, size_t *cap, size_t size)
@@ -127,10 +131,105 @@ static weir_status read_rows(struct weir_txn *txn, const struct weir_usage_query
     return WEIR_OK;
 }
 
+/* ---- by cluster ------------------------------------------------------------------------------- */
+
+#define ALLOCATIONS                                                                                \
+    "SELECT a.cluster, a.n_nodes, a.cpu_slots, a.n_accelerators, p.cpu_slots, p.n_accelerators,"   \
+    " a.started_ms, a.ended_ms FROM allocations AS a"                                              \
+    " LEFT JOIN pools AS p ON p.id = a.cluster || '/' || a.pool"                                   \
+    " WHERE a.started_ms > 0 AND a.started_ms < :to"                                               \
+    " AND (a.project = :project OR :project IS NULL) AND "
+
+static const char *const sql_allocations[] = {
+    ALLOCATIONS "a.state <> 'ended' AND (a.ended_ms = 0 OR a.ended_ms > :from)",
+    ALLOCATIONS "a.state = 'ended' AND a.ended_ms > :from"};
+
+static struct weir_usage_row *row_of_cluster(struct weir_usage_row *rows, size_t *n,
+                                             const char *cluster, struct weir_arena *arena)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (strcmp(rows[i].key, cluster) == 0) {
+            return &rows[i];
+        }
+    }
+    if (*n == CLUSTERS_SEEN_MAX) {
+        return NULL;
+    }
+    rows[*n] = (struct weir_usage_row){.key = weir_arena_strdup(arena, cluster)};
+    return &rows[(*n)++];
+}
+
+static void count_allocation(const struct weir_stmt *row, const struct weir_usage_query *query,
+                             struct weir_usage_figures *sum)
+{
+    int64_t cpus = weir_stmt_int(row, 2), devices = weir_stmt_int(row, 3);
+    bool is_whole = cpus == 0 && devices == 0;
+    int64_t ended_ms = weir_stmt_int(row, 7);
+    int64_t until_ms = WEIR_MIN(query->now_ms, query->to_ms);
+    until_ms = ended_ms > 0 ? WEIR_MIN(ended_ms, until_ms) : until_ms;
+    int64_t from_ms = WEIR_MAX(weir_stmt_int(row, 6), query->from_ms);
+    double node_s =
+        until_ms > from_ms ? (double)weir_stmt_int(row, 1) * (double)(until_ms - from_ms) / 1e3 : 0;
+    double device_s = node_s * (double)(is_whole ? weir_stmt_int(row, 5) : devices);
+    sum->node += node_s;
+    sum->cpu_given += node_s * (double)(is_whole ? weir_stmt_int(row, 4) : cpus);
+    sum->given += device_s;
+    sum->unknown += device_s;
+}
+
+static int compare_nodes(const void *left, const void *right)
+{
+    const struct weir_usage_row *a = left, *b = right;
+    return a->is.node != b->is.node ? (a->is.node < b->is.node) - (a->is.node > b->is.node)
+                                    : strcmp(a->key, b->key);
+}
+
+static weir_status read_clusters(struct weir_txn *txn, const struct weir_usage_query *query,
+                                 const char *sql, struct weir_arena *arena,
+                                 struct weir_usage_row *rows, size_t *n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql,
+                            WEIR_BINDS(WEIR_BIND_INT("from", query->from_ms),
+                                       WEIR_BIND_INT("to", query->to_ms),
+                                       WEIR_BIND_TEXT("project", query->project)),
+                            &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row) {
+        struct weir_usage_row *of = row_of_cluster(rows, n, weir_stmt_text(row, 0, arena), arena);
+        if (of == NULL) {
+            return weir_error_set(err, WEIR_ERR_LIMIT, "more than %d clusters: ask for less time",
+                                  CLUSTERS_SEEN_MAX);
+        }
+        count_allocation(row, query, &of->is);
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status report_clusters(struct weir_txn *txn, const struct weir_usage_query *query,
+                                   struct weir_arena *arena, struct weir_usage_row **out,
+                                   size_t *out_n, struct weir_error *err)
+{
+    struct weir_usage_row *rows = WEIR_ARENA_ARRAY(arena, CLUSTERS_SEEN_MAX, struct weir_usage_row);
+    size_t n = 0;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(sql_allocations); i++) {
+        WEIR_TRY(read_clusters(txn, query, sql_allocations[i], arena, rows, &n, err));
+    }
+    qsort(rows, n, sizeof *rows, compare_nodes);
+    *out = rows;
+    *out_n = n;
+    return WEIR_OK;
+}
+
 weir_status weir_usage_report(struct weir_txn *txn, const struct weir_usage_query *query,
                               struct weir_arena *arena, struct weir_usage_row **out, size_t *out_n,
                               struct weir_error *err)
 {
+    if (query->by == WEIR_USAGE_BY_CLUSTER) {
+        return report_clusters(txn, query, arena, out, out_n, err);
+    }
     WEIR_TRY(read_rows(txn, query, arena, out, out_n, err));
     return query->by == WEIR_USAGE_BY_JOB ? name_jobs(txn, *out, *out_n, arena, err) : WEIR_OK;
 }

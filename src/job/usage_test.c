@@ -294,7 +294,7 @@ static weir_status check(struct world *world, struct weir_error *err)
         compare(world, i, &row->is);
         total += row->is.given;
     }
-    for (int by = 0; by < WEIR_USAGE_N_BY; by++) {
+    for (int by = 0; by < WEIR_USAGE_BY_CLUSTER; by++) {
         query.by = (enum weir_usage_by)by;
         MUST(weir_usage_report(world->txn, &query, &world->arena, &rows, &n, err));
         for (size_t i = 0; i < n; i++) {

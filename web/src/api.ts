@@ -2622,6 +2622,7 @@ export interface UsageFigures {
     given_cpu_s: number // CPU seconds that tasks had
     given_device_s: number // Device seconds that tasks had
     idle_device_s: number // Of those given, while devices did next to nothing
+    node_s: number | null // By cluster: node seconds of its allocations; null: by something else
     unknown_device_s: number // Of those given, while the devices said nothing
     used_device_s: number | null // Of those given, by what the devices said; null: they said nothing
 }
@@ -2634,8 +2635,9 @@ export interface UsageRow {
     given_cpu_s: number // CPU seconds that tasks had
     given_device_s: number // Device seconds that tasks had
     idle_device_s: number // Of those given, while devices did next to nothing
-    key: string | null // Project, user, job, model, or when the day or hour began
+    key: string | null // Project, user, job, model, cluster, or when the day or hour began
     name: string | null // Of a job: its name
+    node_s: number | null // By cluster: node seconds of its allocations; null: by something else
     project: string | null // Of a project or a job
     unknown_device_s: number // Of those given, while the devices said nothing
     used_device_s: number | null // Of those given, by what the devices said; null: they said nothing

@@ -24,33 +24,51 @@
 
 /* ---- looking at them --------------------------------------------------------------------------- */
 
-/* What was asked of a cluster's pool, and has not ended. */
+/* What was asked of a cluster's pool, and has not ended, by state. */
 struct held {
     char *cluster, *pool;
     int64_t n_open, n_nodes, n_wanted;
 };
 
-#define HELD_MAX ((size_t)WEIR_CLUSTERS_MAX * WEIR_POOLS_MAX)
+#define N_STATES_OPEN 4
+#define HELD_MAX      ((size_t)WEIR_CLUSTERS_MAX * WEIR_POOLS_MAX * N_STATES_OPEN)
 
-static const char sql_held[] =
-    "SELECT cluster, pool, count(*),"
-    " sum(CASE WHEN state IN ('running', 'releasing') THEN n_nodes ELSE 0 END),"
-    " sum(CASE WHEN state IN ('wanted', 'pending') THEN n_nodes ELSE 0 END)"
-    " FROM allocations WHERE state <> 'ended' GROUP BY cluster, pool LIMIT :n";
+static const char sql_held[] = "SELECT cluster, pool, state, count(*), sum(n_nodes)"
+                               " FROM allocations WHERE state <> 'ended'"
+                               " GROUP BY cluster, pool, state LIMIT :n";
+
+static struct held held_of(const struct weir_stmt *row, struct weir_arena *arena)
+{
+    const char *state = weir_stmt_text(row, 2, arena);
+    bool waits =
+        strcmp(state, WEIR_ALLOCATION_WANTED) == 0 || strcmp(state, WEIR_ALLOCATION_PENDS) == 0;
+    int64_t n_nodes = weir_stmt_int(row, 4);
+    return (struct held){.cluster = weir_stmt_text(row, 0, arena),
+                         .pool = weir_stmt_text(row, 1, arena),
+                         .n_open = weir_stmt_int(row, 3),
+                         .n_nodes = waits ? 0 : n_nodes,
+                         .n_wanted = waits ? n_nodes : 0};
+}
 
 static weir_status read_held(struct api_call *call, struct weir_txn *txn, struct held **out,
                              size_t *out_n, struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
-    struct held *held = WEIR_ARENA_ARRAY(call->arena, HELD_MAX, struct held);
-    size_t n = 0;
+    struct held *held = NULL;
+    size_t n = 0, cap = 0;
     bool has_row;
     WEIR_TRY(weir_stmt_open(txn, sql_held, WEIR_BINDS(WEIR_BIND_INT("n", HELD_MAX)), &row, err));
     WEIR_TRY(weir_stmt_step(row, &has_row, err));
     while (has_row && n < HELD_MAX) {
-        held[n++] =
-            (struct held){weir_stmt_text(row, 0, call->arena), weir_stmt_text(row, 1, call->arena),
-                          weir_stmt_int(row, 2), weir_stmt_int(row, 3), weir_stmt_int(row, 4)};
+        if (n == cap) {
+            struct held *more = WEIR_ARENA_ARRAY(call->arena, 2 * cap + 16, struct held);
+            if (n > 0) {
+                memcpy(more, held, n * sizeof *held);
+            }
+            held = more;
+            cap = 2 * cap + 16;
+        }
+        held[n++] = held_of(row, call->arena);
         WEIR_TRY(weir_stmt_step(row, &has_row, err));
     }
     *out = held;

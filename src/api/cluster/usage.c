@@ -15,7 +15,8 @@
 
 #define CSV_MAX_BYTES ((size_t)8 << 20)
 
-static struct api_usage_figures figures_of(const struct weir_usage_figures *is)
+static struct api_usage_figures figures_of(const struct weir_usage_figures *is,
+                                           enum weir_usage_by by)
 {
     return (struct api_usage_figures){
         .asked_device_s = is->waited + is->given,
@@ -27,7 +28,8 @@ static struct api_usage_figures figures_of(const struct weir_usage_figures *is)
         .borrowed_device_s = is->borrowed,
         .asked_cpu_s = is->cpu_waited + is->cpu_given,
         .given_cpu_s = is->cpu_given,
-        .borrowed_cpu_s = is->cpu_borrowed};
+        .borrowed_cpu_s = is->cpu_borrowed,
+        .node_s = by == WEIR_USAGE_BY_CLUSTER ? is->node : NAN};
 }
 
 /* ---- what is asked ---------------------------------------------------------------------------- */
@@ -64,7 +66,15 @@ static weir_status read_query(const struct api_call *call, struct weir_usage_que
         .project = api_query_text(call, "project"),
         .user = api_query_text(call, "user"),
         .job = api_query_text(call, "job"),
-        .model = api_query_text(call, "model")};
+        .model = api_query_text(call, "model"),
+        .now_ms = call->now_ms};
+    if (out->by == WEIR_USAGE_BY_CLUSTER &&
+        (out->user != NULL || out->job != NULL || out->model != NULL)) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "query parameter by: an allocation of a cluster is shared: by cluster "
+            "takes project, from and to, and neither user, job nor model");
+    }
     return query_span(call, &out->from_ms, &out->to_ms, err);
 }
 
@@ -87,6 +97,7 @@ static void add_up(struct weir_usage_figures *sum, const struct weir_usage_figur
     sum->cpu_waited += is->cpu_waited;
     sum->cpu_given += is->cpu_given;
     sum->cpu_borrowed += is->cpu_borrowed;
+    sum->node += is->node;
 }
 
 static const char *key_of(const struct weir_usage_row *row, struct weir_arena *arena)
@@ -110,11 +121,12 @@ static void answer_json(struct api_call *call, const struct weir_usage_query *qu
             .key = text_or_null(key_of(row, call->arena)),
             .name = text_or_null(row->name),
             .project = text_or_null(query->by == WEIR_USAGE_BY_PROJECT ? row->key : row->project),
-            .is = figures_of(&row->is)};
+            .is = figures_of(&row->is, query->by)};
         add_up(&sum, &row->is);
     }
     API_ANSWER(call, api_cluster_usage, .by = weir_usage_by_text(query->by), .from = query->from_ms,
-               .to = query->to_ms, .items = items, .n_items = n, .total = figures_of(&sum));
+               .to = query->to_ms, .items = items, .n_items = n,
+               .total = figures_of(&sum, query->by));
 }
 
 /* ---- CSV (RFC 4180) --------------------------------------------------------------------------- */
@@ -136,7 +148,7 @@ static void put_row(struct weir_buf *buf, const struct weir_usage_query *query,
                     const struct weir_usage_row *row, struct weir_arena *arena)
 {
     const struct weir_view_table *view = api_usage_figures_view();
-    struct api_usage_figures figures = figures_of(&row->is);
+    struct api_usage_figures figures = figures_of(&row->is, query->by);
     put_text(buf, key_of(row, arena));
     if (query->by == WEIR_USAGE_BY_JOB) {
         (void)weir_buf_puts(buf, ",");

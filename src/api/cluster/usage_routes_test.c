@@ -1,7 +1,10 @@
 /* The account and the history of queues, as people ask for them. */
 #include "api/caller_fixture.h"
 
+#include "base/rng.h"
 #include "base/test_main.h"
+#include "base/test_seed.h"
+#include "job/cluster.h"
 #include "job/queue_history.h"
 #include "store/stmt.h"
 
@@ -87,9 +90,9 @@ START_TEST(a_table_has_a_head_and_quotes)
 {
     static const char head[] =
         "project,asked_device_s,given_device_s,used_device_s,unknown_device_s,"
-        "idle_device_s,borrowed_device_s,asked_cpu_s,given_cpu_s,borrowed_cpu_s\r\n"
+        "idle_device_s,borrowed_device_s,asked_cpu_s,given_cpu_s,borrowed_cpu_s,node_s\r\n"
         "\"default\",11800.000,10800.000,1800.000,7200.000,0.000,900.000,"
-        "7200.000,7200.000,0.000\r\n";
+        "7200.000,7200.000,0.000,\r\n";
     EXPECT(200, "GET " API "/usage?format=csv");
     ck_assert_str_eq(said_header("Content-Type"), "text/csv; charset=utf-8");
     ck_assert_uint_ge(callers.x->response.body_len, sizeof head - 1);
@@ -135,6 +138,129 @@ START_TEST(members_see_the_usage_of_their_projects)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("usage_routes", set_up, tear_down, usage_is_added_up_by_what_is_asked,
-                    a_table_has_a_head_and_quotes, queues_over_time_are_means,
-                    members_see_the_usage_of_their_projects)
+/* ---- by cluster ------------------------------------------------------------------------------- */
+
+#define N_ALLOCATIONS 40
+#define HOUR_S        3600
+#define WINDOW_H      6
+
+/* Of what is asked for: seconds, by cluster. */
+struct law {
+    struct weir_rng rng;
+    struct weir_allocation made[N_ALLOCATIONS];
+    double node_s[2], cpu_s[2], device_s[2];
+};
+
+static const char *const clusters[] = {"east", "west"};
+
+/* Whole nodes of the pool have 16 CPUs and 4 devices. */
+static weir_status make_allocations(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct law *law = context;
+    static char ids[N_ALLOCATIONS][16];
+    for (int i = 0; i < 2; i++) {
+        const struct weir_pool pool = {.id = i == 0 ? "east/p" : "west/p",
+                                       .cluster = (char *)clusters[i],
+                                       .name = "p",
+                                       .cpu_slots = 16,
+                                       .n_accelerators = 4};
+        WEIR_TRY(weir_pools_put(txn, clusters[i], &pool, 1, err));
+    }
+    for (int i = 0; i < N_ALLOCATIONS; i++) {
+        struct weir_allocation *made = &law->made[i];
+        (void)snprintf(ids[i], sizeof ids[i], "a%d", i);
+        bool is_whole = weir_rng_below(&law->rng, 3) == 0;
+        *made = (struct weir_allocation){
+            .id = ids[i],
+            .cluster = (char *)clusters[weir_rng_below(&law->rng, 2)],
+            .pool = "p",
+            .project = weir_rng_below(&law->rng, 2) == 0 ? "default" : "blue",
+            .n_nodes = 1 + (int64_t)weir_rng_below(&law->rng, 5),
+            .cpu_slots = is_whole ? 0 : 1 + (int64_t)weir_rng_below(&law->rng, 8),
+            .n_accelerators = is_whole ? 0 : (int64_t)weir_rng_below(&law->rng, 3)};
+        WEIR_TRY(weir_allocation_insert(txn, made, NOON, err));
+        made->created_ms = NOON;
+        int64_t started = NOON / 1000 + (int64_t)weir_rng_below(&law->rng, 8 * HOUR_S) - HOUR_S;
+        int64_t ended = started + (int64_t)weir_rng_below(&law->rng, 3 * HOUR_S);
+        unsigned how = (unsigned)weir_rng_below(&law->rng, 4);
+        made->asked_ms = NOON;
+        made->started_ms = how == 0 ? 0 : started * 1000; /* it never ran */
+        made->ended_ms = how == 1 ? 0 : ended * 1000;     /* it runs */
+        made->state = (char *)(how == 1 ? WEIR_ALLOCATION_RUNS : WEIR_ALLOCATION_OVER);
+        WEIR_TRY(weir_allocation_save(txn, made, err));
+    }
+    return WEIR_OK;
+}
+
+/* Second by second: who has a node then? */
+static void count_seconds(struct law *law, const char *project)
+{
+    memset(law->node_s, 0, sizeof law->node_s);
+    memset(law->cpu_s, 0, sizeof law->cpu_s);
+    memset(law->device_s, 0, sizeof law->device_s);
+    for (int64_t s = NOON / 1000; s < NOON / 1000 + WINDOW_H * (int64_t)HOUR_S; s++) {
+        for (int i = 0; i < N_ALLOCATIONS && s * 1000 < callers.now_ms; i++) {
+            const struct weir_allocation *made = &law->made[i];
+            bool runs = made->started_ms > 0 && made->started_ms <= s * 1000 &&
+                        (made->ended_ms == 0 || made->ended_ms > s * 1000);
+            if (!runs || (project != NULL && strcmp(project, made->project) != 0)) {
+                continue;
+            }
+            int k = strcmp(made->cluster, "west") == 0;
+            bool is_whole = made->cpu_slots == 0 && made->n_accelerators == 0;
+            law->node_s[k] += (double)made->n_nodes;
+            law->cpu_s[k] += (double)(made->n_nodes * (is_whole ? 16 : made->cpu_slots));
+            law->device_s[k] += (double)(made->n_nodes * (is_whole ? 4 : made->n_accelerators));
+        }
+    }
+}
+
+static void expect_counted(const struct law *law)
+{
+    size_t n = json_array_size(said("items"));
+    ck_assert_uint_ge(n, 1);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(said("items"), i);
+        int k = strcmp(json_string_value(json_object_get(item, "key")), "west") == 0;
+        ck_assert_double_eq_tol(json_number_value(json_object_get(item, "node_s")), law->node_s[k],
+                                1e-6);
+        ck_assert_double_eq_tol(json_number_value(json_object_get(item, "given_cpu_s")),
+                                law->cpu_s[k], 1e-6);
+        ck_assert_double_eq_tol(json_number_value(json_object_get(item, "given_device_s")),
+                                law->device_s[k], 1e-6);
+        ck_assert(json_is_null(json_object_get(item, "used_device_s")));
+    }
+    ck_assert_double_eq_tol(number("total.node_s"), law->node_s[0] + law->node_s[1], 1e-6);
+}
+
+START_TEST(clusters_count_what_a_clock_beside_their_nodes_would)
+{
+    struct weir_error err;
+    static struct law law;
+    char member[BEARER_BYTES];
+    (void)test_seed(&law.rng);
+    callers.now_ms = NOON + 5 * HOUR_S * INT64_C(1000);
+    must(weir_store_write(callers.fixture.store, make_allocations, &law, &err), &err);
+    count_seconds(&law, NULL);
+    EXPECT(200, "GET " API "/usage?by=cluster&from=2026-09-30T12:00:00Z&to=2026-09-30T18:00:00Z");
+    expect_counted(&law);
+    count_seconds(&law, "blue");
+    EXPECT(200, "GET " API "/usage?by=cluster&project=blue&from=2026-09-30T12:00:00Z"
+                "&to=2026-09-30T18:00:00Z");
+    expect_counted(&law);
+    make_caller("mia", "member", "", member);
+    EXPECT(200, "PUT " API "/projects/blue/members/user/mia\n\n{\"role\":\"viewer\"}");
+    EXPECT_STATUS(200, ask_as(member, "GET " API "/usage?by=cluster&from=2026-09-30T12:00:00Z"
+                                      "&to=2026-09-30T18:00:00Z"));
+    expect_counted(&law);
+    EXPECT(400, "GET " API "/usage?by=cluster&user=ann");
+    EXPECT(200, "GET " API "/usage?by=project");
+    ck_assert(json_is_null(said("total.node_s")));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("usage_routes", set_up, tear_down,
+                    clusters_count_what_a_clock_beside_their_nodes_would,
+                    usage_is_added_up_by_what_is_asked, a_table_has_a_head_and_quotes,
+                    queues_over_time_are_means, members_see_the_usage_of_their_projects)

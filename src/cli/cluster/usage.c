@@ -18,7 +18,7 @@ struct usage_options {
 static const struct weir_option usage_options[] = {
     CLI_COMMON_OPTIONS(usage_options),
     WEIR_OPT(usage_options, by, "by", 0, TEXT, "project", 0, 0, "WHAT",
-             "Added up by project, user, job, model, day or hour"),
+             "Added up by project, user, job, model, day, hour or cluster"),
     CLI_TEXT(usage_options, month, "month", 0, "YYYY-MM",
              "Of this month (else of the last 30 days)"),
     CLI_TEXT(usage_options, from, "from", 0, "TIME",
@@ -86,7 +86,7 @@ static json_t *make_row(const json_t *item, const char *key)
 {
     static const char *const hours[] = {"asked_device_s",   "given_device_s", "used_device_s",
                                         "unknown_device_s", "idle_device_s",  "borrowed_device_s",
-                                        "given_cpu_s"};
+                                        "given_cpu_s",      "node_s"};
     json_t *row = json_pack("{s:s}", "key", key);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(hours); i++) {
         put_hours(row, hours[i], item);
@@ -113,7 +113,9 @@ static void print_table(struct cli_call *call, const json_t *answer)
                                          {"unknown_device_s", "UNKNOWN"},
                                          {"idle_device_s", "IDLE"},
                                          {"borrowed_device_s", "BORROWED"},
-                                         {"given_cpu_s", "CPU"}};
+                                         {"given_cpu_s", "CPU"},
+                                         {"node_s", "NODES"}};
+    bool is_by_cluster = strcmp(options->by, "cluster") == 0;
     const json_t *items = json_object_get(answer, "items"), *item;
     json_t *rows = json_array();
     size_t i;
@@ -126,7 +128,7 @@ static void print_table(struct cli_call *call, const json_t *answer)
            json_string_value(json_object_get(answer, "from")),
            json_string_value(json_object_get(answer, "to")));
     json_t *table = json_pack("{s:o}", "items", rows);
-    cli_print_table(call, table, columns, WEIR_ARRAY_LEN(columns));
+    cli_print_table(call, table, columns, WEIR_ARRAY_LEN(columns) - !is_by_cluster);
     json_decref(table);
 }
 
