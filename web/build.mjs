@@ -1,4 +1,4 @@
-// Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js,alerts.js,cameras.js,enrol.js,passage.js,snapshots.js}. The output depends only on the sources and on the
+// Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js,alerts.js,cameras.js,clusters.js,enrol.js,passage.js,snapshots.js}. The output depends only on the sources and on the
 // versions in package-lock.json: no times, no paths, no hashes of the machine. check-bundle.sh relies on it.
 // Files name each other with "?v=" and the first digits of their SHA-256, so that a browser keeps what has not changed.
 import { build } from 'esbuild'
@@ -73,7 +73,7 @@ const borrowed = {
         bundler.onLoad({ filter: /./, namespace: 'lent' }, ({ path }) => ({ contents: `export const {${lent.get(path)}} = globalThis.lent` }))
     },
 }
-const APART = { alerts: 'src/alerts/settings.tsx', cameras: 'src/cameras/page.tsx', enrol: 'src/enrol/page.tsx', passage: 'src/passage/page.tsx', snapshots: 'src/snapshots/page.ts' }
+const APART = { alerts: 'src/alerts/settings.tsx', cameras: 'src/cameras/page.tsx', clusters: 'src/clusters/page.tsx', enrol: 'src/enrol/page.tsx', passage: 'src/passage/page.tsx', snapshots: 'src/snapshots/page.ts' }
 const apart = await build({
     ...common,
     metafile: true,

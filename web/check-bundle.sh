@@ -31,7 +31,7 @@ npm run --silent typecheck || exit 1
 npm run --silent build || exit 1
 
 status=0
-for file in index.html app.js app.css plot.js dagre.js alerts.js cameras.js enrol.js passage.js snapshots.js; do
+for file in index.html app.js app.css plot.js dagre.js alerts.js cameras.js clusters.js enrol.js passage.js snapshots.js; do
     if ! cmp "dist/$file" "$web/dist/$file"; then
         status=1
     fi

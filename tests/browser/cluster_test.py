@@ -55,6 +55,68 @@ class ClusterTest(WithPage):
         page.until(lambda: page.texts("#node-title"), "a node")
 
 
+class ClustersTest(WithPage):
+    def card(self, name):
+        return self.page.text(f'[data-cluster="{name}"]')
+
+    def test_each_cluster_says_how_it_is_what_is_ours_and_what_is_waited_for_in_its_own_words(self):
+        page = self.page
+        page.go("clusters")
+        page.has_text("h1", "hpc-south lacks something")
+        page.until(lambda: "gpu-a100" in self.card("hpc-north"), "the pools")
+        for text in ("takes work", "64 CPUs, 8 × A100, 512 GiB", "2 of 8", "2 more asked for", "the partition is down", "2 nodes here, 2 asked for · at most 8", "jobs wait 10 min before"):
+            self.assertIn(text, self.card("hpc-north"))
+        self.assertIn("sacctmgr knows no account weir-vision", self.card("hpc-south"))
+        self.assertIn("3 nodes that joined by themselves", self.card("local"))
+        waiting = page.text('.table-wrap[aria-label="Waiting allocations"]')
+        for text in ("PENDING (Priority)", "814223", "hpc-north · gpu-a100", f"{made.ION}.entrance"):
+            self.assertIn(text, waiting)
+        running = page.text('.table-wrap[aria-label="Allocations"]')
+        for text in ("814102", "hpc-north · a100-07, a100-08", f"{made.ION}.training.5"):
+            self.assertIn(text, running)
+
+    def test_it_is_checked_drained_and_its_nodes_given_back(self):
+        page = self.page
+        page.go("clusters")
+        page.button("Check hpc-north", '[data-cluster="hpc-north"]').click()
+        page.has_text(".toast", "hpc-north answers: gpu-a100: 8 nodes of 64 CPUs")
+        page.one('[data-cluster="hpc-north"] .acts-menu summary').click()
+        page.button("Drain hpc-north", '[data-cluster="hpc-north"]').click()
+        page.button("Drain hpc-north", "dialog").click()
+        page.until(lambda: "draining" in self.card("hpc-north"), "it drains")
+        self.assertEqual(json.loads(self.last_request()[3]), {"is_draining": True})
+        page.button(f"Release {self.state.allocations[0]['id']}", '.table-wrap[aria-label="Allocations"]').click()
+        page.button("Give it back", "dialog").click()
+        page.has_text('.table-wrap[aria-label="Allocations"]', "goes back")
+
+    def test_a_cluster_is_tested_before_it_is_added(self):
+        page = self.page
+        page.go("clusters")
+        page.button("Add a cluster").click()
+        for name, text in (("name", "lab"), ("partition", "nope"), ("after_ms", "20m")):
+            field = page.one(f'dialog input[name="{name}"]')
+            field.clear()
+            field.send_keys(text)
+        page.button("Test and add", "dialog").click()
+        page.has_text("dialog", "sinfo knows no partition nope")
+        page.button("Save all the same", "dialog")
+        self.assertEqual([one["name"] for one in self.state.clusters], ["hpc-north", "hpc-south"], "what lacks something is not added")
+        page.one('dialog input[name="partition"]').send_keys("\b" * 4)
+        page.button("Guess what is not said, by asking it", "dialog").click()
+        page.until(lambda: page.one('dialog input[name="partition"]').get_attribute("value") == "gpu-a100", "what was guessed")
+        page.button("Test and add", "dialog").click()
+        page.until(lambda: page.all('[data-cluster="lab"]'), "it is there")
+        self.assertEqual((self.state.clusters[-1]["after_ms"], self.state.clusters[-1]["options"]), (1_200_000, {"partition": "gpu-a100"}))
+
+    def test_a_job_and_a_node_say_which_allocation_they_have(self):
+        page = self.page
+        page.go(f"jobs?job={self.state.jobs[0]['id']}")
+        page.has_text(".drawer .facts", "hpc-north 814102, ends ")
+        self.state.nodes[0].update(cluster="hpc-north", allocation=self.state.allocations[0]["id"], ends_ms=self.state.allocations[0]["ends_ms"])
+        page.go("nodes/rack1-a")
+        page.has_text(".page-head", "(814102, ends ")
+
+
 class NodeTest(WithPage):
     def test_a_node_has_a_page_with_its_devices_network_tasks_and_events(self):
         page = self.page
@@ -281,4 +343,4 @@ class AuditTest(WithPage):
         self.assertEqual((len(lines), lines[0].split(",")[:4], lines[1].split(",")[2:5]), (6, ["number", "time", "who", "did"], ["mara", "queue_set", "queue/default"]))
 
 
-CASES = [ClusterTest, NodeTest, PeopleTest, AuditTest]
+CASES = [ClusterTest, ClustersTest, NodeTest, PeopleTest, AuditTest]

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import fake_data as made
 import fake_camera
+import fake_cluster
 import fake_dataset
 import fake_ion
 import fake_lineage
@@ -32,7 +33,7 @@ import fake_sweep
 import fake_track
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
-LATER = ("plot.js", "dagre.js", "alerts.js", "cameras.js", "enrol.js", "passage.js", "snapshots.js")  # fetched when the page needs them
+LATER = ("plot.js", "dagre.js", "alerts.js", "cameras.js", "clusters.js", "enrol.js", "passage.js", "snapshots.js")  # fetched when the page needs them
 CSP = "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'"
 LOGIN_CSP = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
@@ -76,6 +77,7 @@ class State:
         self.look = {"lena": 0.61, "dora": 0.58, "ada": 0.52}  # whom the pictures of an enrolment resemble; None: no replica says so
         self.audit = []
         self.devices = []
+        self.clusters, self.pools, self.allocations = [], [], []
         self.members_of = {}
         self.custom_roles = {}
         self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
@@ -152,6 +154,7 @@ class State:
         self.candidates += [self.candidate(1, "RETIRED"), self.candidate(2, "SERVING"), self.candidate(3)]
         self.ions.append(self.ion(train_job, predict_job, now))
         self.fill_jobs(train_job, predict_job, now)
+        fake_cluster.fill(self)
         self.datasets += [{"name": name, "project": "default", "kind": "folder", "path": f"/var/lib/weir/datasets/{name}",
                            "is_uploaded": True, "created_by": "admin", "created_ms": made.rfc3339(now - 500000)}
                           for name in ("faces", "people", "passers-by")]
@@ -508,7 +511,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        for part in (fake_camera, fake_passage, fake_lineage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
+        for part in (fake_cluster, fake_camera, fake_passage, fake_lineage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
             found = part.find(state, path, parts, query)
             if found is not None:
                 return found
@@ -684,6 +687,7 @@ class Handler(BaseHTTPRequestHandler):
         with self.state.lock:
             wrong = fake_sweep.problem(document) if parts == ["sweeps"] else None
             changes = [] if wrong else [
+                lambda: fake_cluster.change(self.state, self.command, parts, document),
                 lambda: fake_share.change(self.state, self.command, parts, document), lambda: fake_track.change(self.state, self.command, parts, document),
                 lambda: fake_sweep.change(self.state, self.command, parts, document, "dry_run" in urlsplit(self.path).query),
                 lambda: fake_service.change(self.state, self.command, parts, document, f"http://{self.headers['Host']}")]

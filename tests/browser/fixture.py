@@ -8,7 +8,7 @@ from fake_server import FakeServer
 
 ION = "ions/building-security"
 SCREENS = ["home", "ions", f"{ION}/graph", f"{ION}/decisions", f"{ION}/passages", f"{ION}/passages?view=again", f"{ION}/review", f"{ION}/health", f"{ION}/snapshots", f"{ION}/lists", f"{ION}/people/new", f"{ION}/builder", f"{ION}/builder?node=entrance&tab=yaml", "ions/new", f"{ION}/document", "experiments", "experiments/Default", "sweeps", "notebooks", "models", "deployments", "deployments/clothes", "jobs", "jobs/new", "cameras", "cameras?view=table", "alerts", "alerts?tab=history", "alerts?tab=rules", "alerts?tab=receivers", "alerts?tab=silences",
-           "events", "audit", "nodes", "nodes?view=table", "queues", "queues/default", "datasets", "storage", "people", "people?tab=roles", "people?tab=tokens", "people?tab=secrets", "people?tab=kept", "nodes/rack1-a", "usage"]
+           "events", "audit", "nodes", "nodes?view=table", "clusters", "queues", "queues/default", "datasets", "storage", "people", "people?tab=roles", "people?tab=tokens", "people?tab=secrets", "people?tab=kept", "nodes/rack1-a", "usage"]
 
 # Buttons that change nothing of the server's: what is shown, how, and what is copied from it.
 LOOKS = {"More", "Try now", "Both", "v1", "v2", "Columns 6 of 12", "Download CSV", "Fit", "+", "−", "rate limit → manual", "Pause", "Replay", "Play", "Copy", "Following", "Ask again about dock"}

@@ -49,7 +49,7 @@ class Api(unittest.TestCase):
         self.assertEqual(self.server.request("GET", "/health", token="")["status"], "ok")
         self.refused(404, "GET", "/services/enter?service=x&nonce=y", token="")
         self.refused(404, "GET", "/api/v1/visits/x/place", token="")
-        for page in ("/app.js", "/plot.js", "/dagre.js", "/alerts.js", "/cameras.js", "/enrol.js", "/passage.js", "/snapshots.js", "/app.css", "/"):
+        for page in ("/app.js", "/plot.js", "/dagre.js", "/alerts.js", "/cameras.js", "/clusters.js", "/enrol.js", "/passage.js", "/snapshots.js", "/app.css", "/"):
             with self.assertRaises(urllib.error.HTTPError) as caught:
                 urllib.request.urlopen(self.server.url + page)
             self.assertEqual((caught.exception.code, caught.exception.url), (401, self.server.url + "/login"))

@@ -248,9 +248,9 @@ END_TEST
 START_TEST(the_page_is_for_who_is_logged_in)
 {
     struct browser browser;
-    static const char *const pages[] = {
-        "/",           "/app.js",   "/plot.js",    "/dagre.js",     "/alerts.js",
-        "/cameras.js", "/enrol.js", "/passage.js", "/snapshots.js", "/app.css"};
+    static const char *const pages[] = {"/",           "/app.js",       "/plot.js",     "/dagre.js",
+                                        "/alerts.js",  "/cameras.js",   "/clusters.js", "/enrol.js",
+                                        "/passage.js", "/snapshots.js", "/app.css"};
     open_session(NULL, &browser);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(pages); i++) {
         char line[64];

@@ -13,6 +13,7 @@ extern const char web_plot_js[], web_plot_js_end[];
 extern const char web_dagre_js[], web_dagre_js_end[];
 extern const char web_alerts_js[], web_alerts_js_end[];
 extern const char web_cameras_js[], web_cameras_js_end[];
+extern const char web_clusters_js[], web_clusters_js_end[];
 extern const char web_enrol_js[], web_enrol_js_end[];
 extern const char web_passage_js[], web_passage_js_end[];
 extern const char web_snapshots_js[], web_snapshots_js_end[];
@@ -22,9 +23,9 @@ extern const char web_app_css[], web_app_css_end[];
 
 /* What addresses of screens begin with below /p/PROJECT (web/src/screens). */
 static const char *const screens[] = {
-    "alerts", "audit", "cameras", "datasets", "deployments", "events",    "experiments",
-    "home",   "ions",  "jobs",    "models",   "nodes",       "notebooks", "people",
-    "queues", "runs",  "storage", "sweeps",   "usage",
+    "alerts",      "audit",  "cameras", "clusters", "datasets", "deployments", "events",
+    "experiments", "home",   "ions",    "jobs",     "models",   "nodes",       "notebooks",
+    "people",      "queues", "runs",    "storage",  "sweeps",   "usage",
 };
 
 static bool begins_with_screen(const char *target)
@@ -104,6 +105,8 @@ static struct page_file {
     {"/alerts.js", {.content_type = JAVASCRIPT, .bytes = web_alerts_js, .end = web_alerts_js_end}},
     {"/cameras.js",
      {.content_type = JAVASCRIPT, .bytes = web_cameras_js, .end = web_cameras_js_end}},
+    {"/clusters.js",
+     {.content_type = JAVASCRIPT, .bytes = web_clusters_js, .end = web_clusters_js_end}},
     {"/enrol.js", {.content_type = JAVASCRIPT, .bytes = web_enrol_js, .end = web_enrol_js_end}},
     {"/passage.js",
      {.content_type = JAVASCRIPT, .bytes = web_passage_js, .end = web_passage_js_end}},

@@ -8,6 +8,7 @@ interface Libraries {
     dagre: typeof import('../dagre')
     alerts: typeof import('../alerts/settings')
     cameras: typeof import('../cameras/page')
+    clusters: typeof import('../clusters/page')
     enrol: typeof import('../enrol/page')
     passage: typeof import('../passage/page')
     snapshots: typeof import('../snapshots/page')
@@ -19,12 +20,13 @@ declare const PLOT_ADDRESS: string
 declare const DAGRE_ADDRESS: string
 declare const ALERTS_ADDRESS: string
 declare const CAMERAS_ADDRESS: string
+declare const CLUSTERS_ADDRESS: string
 declare const ENROL_ADDRESS: string
 declare const PASSAGE_ADDRESS: string
 declare const SNAPSHOTS_ADDRESS: string
 
 // No literals in import(): these are no parts of the bundle.
-const ADDRESSES = { plot: PLOT_ADDRESS, dagre: DAGRE_ADDRESS, alerts: ALERTS_ADDRESS, cameras: CAMERAS_ADDRESS, enrol: ENROL_ADDRESS, passage: PASSAGE_ADDRESS, snapshots: SNAPSHOTS_ADDRESS }
+const ADDRESSES = { plot: PLOT_ADDRESS, dagre: DAGRE_ADDRESS, alerts: ALERTS_ADDRESS, cameras: CAMERAS_ADDRESS, clusters: CLUSTERS_ADDRESS, enrol: ENROL_ADDRESS, passage: PASSAGE_ADDRESS, snapshots: SNAPSHOTS_ADDRESS }
 const fetched: { [Name in keyof Libraries]?: Promise<Libraries[Name]> } = {}
 
 function fetchLibrary<Name extends keyof Libraries>(name: Name): Promise<Libraries[Name]> {
@@ -36,7 +38,7 @@ function fetchLibrary<Name extends keyof Libraries>(name: Name): Promise<Librari
 export const fetchPlot = () => fetchLibrary('plot')
 
 /** Draws with what places the boxes of graphs, or with a screen that is a file of its own, once it is there. */
-export function WithLibrary<Name extends 'dagre' | 'alerts' | 'cameras' | 'enrol' | 'passage' | 'snapshots'>({ name, children }: { name: Name; children: (library: Libraries[Name]) => ComponentChildren }) {
+export function WithLibrary<Name extends 'dagre' | 'alerts' | 'cameras' | 'clusters' | 'enrol' | 'passage' | 'snapshots'>({ name, children }: { name: Name; children: (library: Libraries[Name]) => ComponentChildren }) {
     const [library, setLibrary] = useState<Libraries[Name] | 'failed' | null>(null)
     useEffect(() => {
         let isOver = false

@@ -3,6 +3,7 @@ import type { Screen } from '../screen'
 import { alertsScreen } from './alerts'
 import { auditScreen } from './audit'
 import { camerasScreen } from './cameras'
+import { clustersScreen } from './clusters'
 import { compareScreens } from './compare'
 import { datasetsScreen } from './datasets'
 import { deploymentsScreen } from './deployments'
@@ -57,6 +58,7 @@ export const screens: readonly Screen[] = [
     sweepScreen,
     nodesScreen,
     nodeScreen,
+    clustersScreen,
     queuesScreen,
     usageScreen,
     jobNewScreen,

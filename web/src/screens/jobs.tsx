@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Job, Task } from '../api'
 import { COMMANDS } from '../commands'
+import { AskedFor, useHasClusters } from '../components/allocation'
 import { Choices, Command, Empty, Facts, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
@@ -178,6 +179,7 @@ function First({ job, onClose }: { job: Job; onClose: () => void }) {
 }
 
 function JobDrawer({ job }: { job: Job }) {
+    const hasClusters = useHasClusters()
     const [isFirst, setFirst] = useState(false)
     const run = runs.data.value?.find((one) => one.id === job.run)
     return (
@@ -199,6 +201,7 @@ function JobDrawer({ job }: { job: Job }) {
                         : null,
                     job.run ? ['Run', <a href={href(['runs', job.run])}>{run?.name ?? shortId(job.run)}</a>] : null,
                     ['Asks for', wantsText(job)],
+                    hasClusters ? ['Clusters', <AskedFor job={job} />] : null,
                     ['Priority', `${job.priority ?? NONE}${job.is_preemptible === false ? ', never stopped for others' : ''}`],
                     job.time_limit_ms ? ['Time limit', duration(job.time_limit_ms)] : null,
                     ['Restarts', `${job.n_restarts ?? 0}${job.max_restarts ? ` of at most ${job.max_restarts}` : ''}`],

@@ -1,6 +1,7 @@
 /** One machine: its devices and who has them, what runs, its network and disks, what happened to it, and what can be done. */
 import { useEffect } from 'preact/hooks'
 import type { BusyJob, BusyJobs, Device, Node, Task, WeirEvent } from '../api'
+import { FromCluster } from '../components/allocation'
 import { Ago, Empty, Facts, Loaded, Owner, PageHead, Panel } from '../components/basics'
 import { EventList } from '../components/event_list'
 import { DrainButton, Marks, MarksButton, RemoveButton } from '../components/node_actions'
@@ -163,6 +164,7 @@ function Found({ node }: { node: Node }) {
                 sub={
                     <>
                         heard of <Ago time={node.last_seen_ms} /> · {coresOf(node)} cores used, {short(node.cpus_free)} free · {bytes(node.memory_bytes)} · agent {node.agent_version ?? NONE}
+                        {node.allocation && <FromCluster node={node} />}
                     </>
                 }
             >

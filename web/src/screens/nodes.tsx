@@ -73,6 +73,7 @@ const FILTER: FilterOf<Node> = {
     keys: {
         name: (node) => node.name,
         state: nodeState,
+        cluster: (node) => node.cluster ?? 'local',
         label: (node) => Object.entries(node.labels ?? {}).map(([key, value]) => `${key}=${String(value)}`).join(' '),
         cpu: (node) => String(node.inventory?.['cpu_model'] ?? ''),
     },
@@ -154,6 +155,7 @@ function NodeTile({ node }: { node: Node }) {
                 </h2>
                 <StateWord state={nodeState(node)} />
                 <span class="window">
+                    {node.cluster && `${node.cluster} · `}
                     <Ago time={node.last_seen_ms} /> · {coresOf(node)} cores used · {bytes(node.memory_bytes)}
                     {node.inventory?.['cpu_model'] ? ` · ${String(node.inventory['cpu_model'])}` : ''}
                 </span>
@@ -252,6 +254,9 @@ function Nodes() {
                         { name: 'Table', address: hrefWith({ view: 'table' }), isCurrent: isTable },
                     ]}
                 />
+                <a class="button" href={href('clusters')}>
+                    Clusters
+                </a>
                 <AddNode />
             </PageHead>
             <Loaded resource={nodes} rows={6}>
