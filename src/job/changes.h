@@ -39,11 +39,11 @@ weir_status weir_job_each_changed(struct weir_txn *txn, int64_t after, weir_job_
 weir_status weir_job_each_succeeded(struct weir_txn *txn, int64_t limit, weir_job_seen_fn fn,
                                     void *context, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** One node: name, cpu_slots, memory_bytes, is_draining, last_seen_ms, unhealthy, labels, taints,
- *  accelerators and left_ms are set. Borrowed. */
+/** One node: name, cpu_slots, memory_bytes, is_draining (also of one that leaves), last_seen_ms, unhealthy, labels, taints,
+ *  accelerators, left_ms, the window, cluster, allocation, ends_ms and leaving are set. Borrowed. */
 typedef void (*weir_node_seen_fn)(void *context, const struct weir_node *node);
 
-/** All nodes by name. One statement. */
+/** All nodes by name, but those that were lent and have left. One statement. */
 weir_status weir_node_each(struct weir_txn *txn, weir_node_seen_fn fn, void *context,
                            struct weir_error *err) WEIR_MUST_CHECK;
 

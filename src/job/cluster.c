@@ -80,7 +80,7 @@ const struct weir_noun weir_noun_allocation = {
     "allocations", .project = "project",
     .rules = {WEIR_RULE("allocations", "Nodes that were asked of clusters, and have ended",
                         "Those that ended longest ago go first.", 75, {WEIR_DAYS(365), WEIR_MB(5)},
-                        900, 3, .time = "ended_ms", .where = "state = 'ended'")}};
+                        900, 4, .time = "ended_ms", .where = "state = 'ended'")}};
 
 #define OPEN "state <> 'ended'"
 

@@ -144,7 +144,7 @@ const struct weir_noun weir_noun_job = {
         "jobs", "Jobs that are over, their tasks and runs",
         "Those that ended longest ago go first; one that made a model or dataset version stays "
         "with its run.",
-        150, {WEIR_DAYS(90), WEIR_MB(95)}, 6000, 12, .is_of_project = true,
+        150, {WEIR_DAYS(90), WEIR_MB(93)}, 6000, 12, .is_of_project = true,
         .from = "jobs /*+ INDEXED BY jobs_over */", .time = "finished_ms", .where = OVER,
         .may = "id NOT IN (SELECT job FROM ion_pipelines WHERE job IS NOT NULL) AND id NOT IN"
                " (SELECT r.job FROM runs r JOIN model_versions v ON v.run = r.id"
@@ -164,6 +164,17 @@ const struct weir_noun weir_noun_job = {
             " WHERE j.id = :key AND j." OVER " LIMIT :n)",
             "DELETE FROM jobs WHERE id = :key AND " OVER,
         })}};
+
+/* A machine's row stays, whoever it belongs to now; those of nodes that were lent are many. */
+const struct weir_noun weir_noun_node = {
+    "nodes", WEIR_SUBJECT(node, name),
+    .rules = {
+        WEIR_RULE("lent-nodes", "Nodes that were lent by clusters, and have left",
+                  "Those that left longest ago go first; one that a task of a job names stays "
+                  "with the job.",
+                  76, {WEIR_DAYS(1), WEIR_MB(2)}, 2500, 3, .time = "left_ms", .key = "name",
+                  .where = "allocation IS NOT NULL AND left_ms > 0",
+                  .may = "NOT EXISTS (SELECT 1 FROM tasks t WHERE t.node = nodes.name)")}};
 
 /* What the state machine needs of a task: all but its definition. */
 static const struct weir_resource task_state_resource = {

@@ -376,6 +376,32 @@ START_TEST(starts_of_jobs_that_are_over_are_forgotten_and_no_others)
 
 END_TEST
 
+static void add_node(const char *name, const char *allocation, int64_t left_ms)
+{
+    sql("INSERT INTO nodes (name, cpu_slots, memory_bytes, n_accelerators, is_draining, "
+        "desired_revision,"
+        " last_seen_ms, created_ms, left_ms, allocation) VALUES ('%s', 1, 1, 0, 0, 1, 0, 0, "
+        "%" PRId64 ", nullif('%s', ''))",
+        name, left_ms, allocation);
+}
+
+START_TEST(nodes_that_were_lent_go_when_they_have_left_and_no_task_names_them)
+{
+    add_node("gone", "a", NOON_MS - 2 * DAY_MS);
+    add_node("late", "a", NOON_MS - DAY_MS / 2);
+    add_node("there", "a", 0);
+    add_node("named", "a", NOON_MS - 2 * DAY_MS);
+    add_node("own", "", NOON_MS - 2 * DAY_MS);
+    add_job("j", "command", "SUCCEEDED", NOON_MS);
+    add_task("t1", "j", 1);
+    sql("UPDATE tasks SET node = 'named'");
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM nodes"), 4);
+    ck_assert_int_eq(ask("SELECT count(*) FROM nodes WHERE name = 'gone'"), 0);
+}
+
+END_TEST
+
 static void add_report(const char *pipeline, const char *replica, int64_t time_ms)
 {
     sql("INSERT INTO ion_replicas (id, ion, pipeline, replica, revision, state, served_revision,"
@@ -508,4 +534,5 @@ WEIR_TEST_MAIN_WITH(
     every_statement_of_every_rule_can_be_run,
     what_anybody_can_have_written_pushes_out_no_act_of_an_admin,
     a_step_over_events_searches_none_that_stay,
-    starts_of_jobs_that_are_over_are_forgotten_and_no_others, reports_of_replicas_that_are_gone_go)
+    starts_of_jobs_that_are_over_are_forgotten_and_no_others, reports_of_replicas_that_are_gone_go,
+    nodes_that_were_lent_go_when_they_have_left_and_no_task_names_them)

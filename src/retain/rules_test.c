@@ -91,14 +91,14 @@ END_TEST
 START_TEST(kinds_keep_their_names_and_order)
 {
     static const char *const names[] = {
-        "decisions",  "orders",      "events",     "audit",         "accesses",
-        "alerts",     "deliveries",  "silences",   "allocations",   "health-reports",
-        "kpis",       "feedback",    "outcomes",   "statistics",    "policy-decisions",
-        "metrics",    "jobs",        "sweeps",     "attempts",      "replica-reports",
-        "actions",    "usage",       "usage-days", "queue-history", "camera-minutes",
-        "sent-blobs", "checkpoints", "rendezvous", "parts",         "results",
-        "replicas",   "sandboxes",   "services",   "logs",          "pictures",
-        "blobs"};
+        "decisions",        "orders",     "events",      "audit",       "accesses",
+        "alerts",           "deliveries", "silences",    "allocations", "lent-nodes",
+        "health-reports",   "kpis",       "feedback",    "outcomes",    "statistics",
+        "policy-decisions", "metrics",    "jobs",        "sweeps",      "attempts",
+        "replica-reports",  "actions",    "usage",       "usage-days",  "queue-history",
+        "camera-minutes",   "sent-blobs", "checkpoints", "rendezvous",  "parts",
+        "results",          "replicas",   "sandboxes",   "services",    "logs",
+        "pictures",         "blobs"};
     ck_assert_int_eq(weir_retain_n(), WEIR_ARRAY_LEN(names));
     for (int i = 0; i < weir_retain_n(); i++) {
         ck_assert_str_eq(weir_retain_rule(i)->name, names[i]);

@@ -148,6 +148,24 @@ START_TEST(a_node_is_silent_and_then_lost_until_it_is_heard_of)
 
 END_TEST
 
+START_TEST(a_node_that_was_lent_is_lost_before_its_end_and_has_left_after_it)
+{
+    static char tag[] = "slurm-1", why[] = "preempted";
+    seen.n_ions = 0;
+    node.allocation = tag;
+    node.ends_ms = START + 15001;
+    ck_assert_str_eq(weir_node_state(&node, START + 15000, 0), "lost");
+    ck_assert_str_eq(weir_node_state(&node, START + 15001, 0), "left");
+    node.ends_ms = START + 200000;
+    ck_assert_str_eq(after(100000, 15000, 0), "node_lost/critical");
+    node.leaving = why;
+    ck_assert_str_eq(weir_node_state(&node, START + 9999, 0), "ready");
+    ck_assert_str_eq(weir_node_state(&node, START + 15000, 0), "left");
+    ck_assert_str_eq(after(100000, 15000, 0), "");
+}
+
+END_TEST
+
 START_TEST(replicas_that_do_not_report_are_told_apart_from_those_that_do)
 {
     seen.n_nodes = 0;
@@ -702,6 +720,7 @@ int main(void)
     TCase *tcase = tcase_create("watch");
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_node_is_silent_and_then_lost_until_it_is_heard_of);
+    tcase_add_test(tcase, a_node_that_was_lent_is_lost_before_its_end_and_has_left_after_it);
     tcase_add_test(tcase, replicas_that_do_not_report_are_told_apart_from_those_that_do);
     tcase_add_test(tcase, a_source_that_had_frames_and_has_none_is_told_after_its_bound);
     tcase_add_test(tcase,
