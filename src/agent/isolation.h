@@ -56,6 +56,10 @@ struct weir_limits {
  */
 void weir_isolation_probe(struct weir_isolation *out);
 
+/** What the group of this process, and those above it, leave it of the memory together with all below it; 0: no bound is
+ *  seen. */
+int64_t weir_isolation_own_memory_max(void);
+
 /** "processor weight: cgroup v1 · memory limit: … · processes: … · kill: …": for `weir doctor`. */
 void weir_isolation_describe(const struct weir_isolation *isolation, char *out, size_t size);
 

@@ -25,7 +25,7 @@ bool sandbox_mount_proc(void) WEIR_MUST_CHECK;
  * What separates tasks here, for the node's record and `weir doctor`: {"user", "mounts", "idmap",
  * "namespaces": of PID, IPC and network, "seccomp", "no_new_privs", "capabilities": "none"|"the agent's", "cgroup_cpu", "cgroup_memory",
  * "cgroup_pids", "cgroup_cpuset", "cgroup_io": "v2"|"v1"|"none", "images": "crun"|"none", "disk": "quota"|"measured",
- * "missing": [text]}. A new reference. `is_isolating`: --isolation
+ * "own_memory_bytes": what all tasks may have together by the agent's own group|null, "missing": [text]}. A new reference. `is_isolating`: --isolation
  * is not "none".
  */
 json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *groups,

@@ -20,7 +20,8 @@
 #define PARENT_NAME    "weir"       /* folder of all groups, inside the agent's own group */
 #define LEAF_NAME      "weir-agent" /* where weir_isolation_prepare puts the agent */
 #define TEXT_MAX_BYTES 65536
-#define GROUP_OLD_S    60 /* a group is given its first process within seconds */
+#define NO_BOUND_BYTES ((int64_t)1 << 60) /* version 1 says a huge number */
+#define GROUP_OLD_S    60                 /* a group is given its first process within seconds */
 
 int isolation_write(const char *dir, const char *name, const char *text)
 {
@@ -202,6 +203,35 @@ static void probe_v2(struct weir_isolation *out)
         out->v2_kill = access(kill_file, W_OK) == 0; /* since Linux 5.14 */
         (void)rmdir(probe);
     }
+}
+
+/* The tighter of two bounds in texts: "max" and huge numbers are none. */
+static int64_t tighter(int64_t bound, const char *text)
+{
+    int64_t bytes = strtoll(text, NULL, 10);
+    return bytes <= 0 || bytes > NO_BOUND_BYTES ? bound
+           : bound > 0                          ? WEIR_MIN(bound, bytes)
+                                                : bytes;
+}
+
+int64_t weir_isolation_own_memory_max(void)
+{
+    static const char key[] = "hierarchical_memory_limit ";
+    char own[WEIR_GROUP_PATH_BYTES], text[4096];
+    int64_t bound = 0;
+    if (find_own_dir("memory", own, sizeof own)) {
+        isolation_read(own, "memory.stat", text, sizeof text);
+        const char *line = strstr(text, key);
+        bound = tighter(bound, line != NULL ? line + strlen(key) : "");
+    }
+    bool has_dir = find_own_dir("", own, sizeof own);
+    while (has_dir && isolation_read(own, "cgroup.controllers", text, sizeof text)[0] != '\0') {
+        bound = tighter(bound, isolation_read(own, "memory.max", text, sizeof text));
+        char *slash = strrchr(own, '/');
+        has_dir = slash != NULL && slash != own;
+        *(has_dir ? slash : own) = '\0';
+    }
+    return bound;
 }
 
 static void probe_v1(const char *controller, char *out)

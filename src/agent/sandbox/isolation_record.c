@@ -30,6 +30,7 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
     weir_arena_init(&arena, 0);
     bool has_images = has_mounts && probe->has_namespaces && image_run_program(&arena) != NULL;
     weir_arena_fini(&arena);
+    int64_t own_memory = weir_isolation_own_memory_max();
     json_t *missing = json_array();
     miss(missing, !is_isolating,
          "everything but no_new_privs: the agent runs with --isolation none");
@@ -54,16 +55,20 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
          "instead, datasets to a group of all tasks, and --share leaves owners as they are");
     miss(missing, is_isolating && (cpu[0] == 'n' || memory[0] == 'n' || pids[0] == 'n'),
          "control groups for all limits: nice values and rlimits stand in");
+    miss(missing, is_isolating && memory[0] == 'n' && own_memory > 0,
+         "a bound of memory for each task: the control group that the agent was started in bounds "
+         "all of them together (own_memory_bytes)");
     miss(missing, is_isolating && cpus[0] == 'n',
          "control group cpuset: a task that is given processors may use others");
     miss(missing, is_isolating && io[0] == 'n',
          "control group io (v2) or blkio (v1): bytes from and to the disk are not bounded");
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}",
-                     "user", has_user, "mounts", has_mounts, "idmap", has_user && probe->has_idmap,
-                     "namespaces", has_mounts && probe->has_namespaces, "seccomp", has_filter,
-                     "no_new_privs", 1, "capabilities",
-                     is_isolating || !probe->is_root ? "none" : "the agent's", "cgroup_cpu", cpu,
-                     "cgroup_memory", memory, "cgroup_pids", pids, "cgroup_cpuset", cpus,
-                     "cgroup_io", io, "images", has_images ? "crun" : "none", "disk",
-                     probe->has_disk_quota ? "quota" : "measured", "missing", missing);
+    return json_pack(
+        "{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "user",
+        has_user, "mounts", has_mounts, "idmap", has_user && probe->has_idmap, "namespaces",
+        has_mounts && probe->has_namespaces, "seccomp", has_filter, "no_new_privs", 1,
+        "capabilities", is_isolating || !probe->is_root ? "none" : "the agent's", "cgroup_cpu", cpu,
+        "cgroup_memory", memory, "cgroup_pids", pids, "cgroup_cpuset", cpus, "cgroup_io", io,
+        "images", has_images ? "crun" : "none", "disk",
+        probe->has_disk_quota ? "quota" : "measured", "own_memory_bytes",
+        own_memory > 0 ? json_integer(own_memory) : json_null(), "missing", missing);
 }

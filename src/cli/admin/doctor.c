@@ -5,6 +5,8 @@
 #include "agent/sandbox_enter.h"
 #include "base/file.h"
 #include "base/library.h"
+#include "cluster/allocation.h"
+#include "cluster/cluster.h"
 #include "device/device.h"
 
 #include <sched.h>
@@ -87,17 +89,54 @@ static void check_huge_pages(struct doctor *doctor)
          is_off ? "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled" : NULL);
 }
 
+/* Within somebody's cluster: what this process has of the node. Elsewhere nothing is said. */
+static bool find_share(struct doctor *doctor, struct weir_node_share *out)
+{
+    struct weir_arena *arena = doctor->call->arena;
+    struct weir_error ignored;
+    return weir_node_share_read("this", environ, weir_cluster_node_name(arena), arena, out,
+                                &ignored) == WEIR_OK &&
+           out->job_id != NULL;
+}
+
+static void check_allocation(struct doctor *doctor)
+{
+    struct weir_arena *arena = doctor->call->arena;
+    struct weir_node_share share;
+    if (!find_share(doctor, &share)) {
+        return;
+    }
+    int64_t memory = share.memory_bytes > 0 ? share.memory_bytes : weir_isolation_own_memory_max();
+    const char *amount = memory > 0
+                             ? weir_arena_printf(arena, "%.1f GiB of memory", (double)memory / GIB)
+                             : "no bound of memory";
+    const char *cpus = share.cpus > 0
+                           ? weir_arena_printf(arena, "%lld processors", (long long)share.cpus)
+                           : "no bound of processors";
+    find(doctor, share.n_shards == 0 ? FINE : NOTE, "allocation",
+         weir_arena_printf(arena, "job %s of Slurm on %s: %s, %s, %s%s", share.job_id, share.host,
+                           cpus, amount, share.n_devices > 0 ? "accelerators " : "no accelerators",
+                           share.devices),
+         share.n_shards == 0
+             ? NULL
+             : "parts of accelerators (shards) are told by nobody but Slurm: a node "
+               "here offers the whole of what it sees");
+}
+
 static void check_isolation(struct doctor *doctor)
 {
     struct weir_isolation isolation;
+    struct weir_node_share share;
     char text[512];
     weir_isolation_probe(&isolation);
     weir_isolation_describe(&isolation, text, sizeof text);
     bool has_cpu = isolation.v2_cpu || isolation.v1_cpu[0] != '\0';
     bool has_memory = isolation.v2_memory || isolation.v1_memory[0] != '\0';
     find(doctor, has_cpu && has_memory ? FINE : NOTE, "limits of tasks", text,
-         has_cpu && has_memory
-             ? NULL
+         has_cpu && has_memory ? NULL
+         : find_share(doctor, &share)
+             ? "Slurm's control groups are not this user's to divide: tasks share what the "
+               "allocation has by nice value and rlimits"
              : "run the agent as root, or let the service manager delegate a control group "
                "(systemd: Delegate=yes); until then tasks share by nice value and rlimits");
 }
@@ -380,9 +419,10 @@ static void check_clusters(struct doctor *doctor)
 }
 
 static void (*const checks[])(struct doctor *doctor) = {
-    check_processor,    check_memory,    check_huge_pages, check_shared_memory, check_files,
-    check_accelerators, check_devices,   check_isolation,  check_sandbox,       check_state,
-    check_programs,     check_libraries, check_server,     check_platform,      check_clusters,
+    check_processor, check_memory,       check_huge_pages, check_shared_memory,
+    check_files,     check_accelerators, check_devices,    check_allocation,
+    check_isolation, check_sandbox,      check_state,      check_programs,
+    check_libraries, check_server,       check_platform,   check_clusters,
 };
 
 static weir_status run_doctor(struct cli_call *call, struct weir_error *err)

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include "agent/agent.h"
+#include "agent/isolation.h"
 #include "base/file.h"
 #include "cluster/allocation.h"
 #include "cluster/cluster.h"
@@ -188,6 +189,8 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
     }
     json_t *inventory = weir_cluster_inventory(options->cpu_slots);
     if (options->allocation != NULL) {
+        share.memory_bytes =
+            share.memory_bytes > 0 ? share.memory_bytes : weir_isolation_own_memory_max();
         weir_node_share_apply(&share, inventory);
     }
     struct weir_agent_config config = {
