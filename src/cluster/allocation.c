@@ -107,7 +107,7 @@ static void read_devices(char *const *environment, struct weir_arena *arena,
                                         "SLURM_JOB_GPUS"};
     const char *text = NULL;
     out->devices = "";
-    for (size_t i = 0; text == NULL && i < WEIR_ARRAY_LEN(names); i++) {
+    for (size_t i = 0; out->n_shards == 0 && text == NULL && i < WEIR_ARRAY_LEN(names); i++) {
         text = find(environment, names[i]);
     }
     while (text != NULL && *text != '\0' && out->n_devices < WEIR_NODE_SHARE_DEVICES_MAX) {
@@ -144,8 +144,8 @@ weir_status weir_node_share_read(const char *tag, char *const *environment, cons
     share.job_id = find_text(environment, "SLURM_JOB_ID", arena);
     share.partition = find_text(environment, "SLURM_JOB_PARTITION", arena);
     share.cpus = find_number(environment, "SLURM_CPUS_ON_NODE", CPUS_MAX);
-    read_devices(environment, arena, &share);
     share.n_shards = find_number(environment, "SLURM_SHARDS_ON_NODE", INT32_MAX);
+    read_devices(environment, arena, &share);
     share.model = find_text(environment, "WEIR_ACCELERATOR_MODEL", arena);
     share.memory_bytes = read_memory(environment, &share);
     share.ends_ms = find_number(environment, "SLURM_JOB_END_TIME", SECONDS_MAX) * 1000;
@@ -170,6 +170,10 @@ void weir_node_share_apply(const struct weir_node_share *share, json_t *inventor
     json_object_set_new(found, "slurm",
                         json_pack("{s:s?,s:s,s:s?}", "job_id", share->job_id, "node", share->host,
                                   "partition", share->partition));
+    if (share->n_shards > 0) {
+        json_object_set_new(json_object_get(found, "slurm"), "shards",
+                            json_integer(share->n_shards));
+    }
     if (share->ends_ms > 0) {
         json_object_set_new(inventory, "ends_ms", json_integer(share->ends_ms));
     }
