@@ -50,10 +50,11 @@ END_TEST
 START_TEST(without_accelerators_there_are_none_whatever_the_machine_has)
 {
     static const char *const none[] = {"CUDA_VISIBLE_DEVICES=NoDevFiles",
-                                       "CUDA_VISIBLE_DEVICES=", "CUDA_VISIBLE_DEVICES=-1",
-                                       "HOME=/"};
+                                       "CUDA_VISIBLE_DEVICES=", "CUDA_VISIBLE_DEVICES=-1", "HOME=/",
+                                       "CUDA_VISIBLE_DEVICES=0"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(none); i++) {
-        char *const environment[] = {(char *)none[i], "SLURM_MEM_PER_NODE=0", NULL};
+        const char *shards = i == 4 ? "SLURM_SHARDS_ON_NODE=5" : "SLURM_SHARDS_ON_NODE=";
+        char *const environment[] = {(char *)none[i], "SLURM_MEM_PER_NODE=0", (char *)shards, NULL};
         const struct weir_node_share share = read_share("t", environment, "a");
         WEIR_AUTO(weir_json_auto_free)
         json_t *inventory = json_pack("{s:i,s:i,s:i,s:{s:[{}]}}", "cpu_slots", 64, "memory_bytes",

@@ -18,7 +18,7 @@
 
 /* All providers but the last, which is the driver's, find nothing. */
 #define OTHERS                                                                                     \
-    "for p in cpu memory disk nic declared allocated; do "                                                   \
+    "for p in cpu memory disk nic declared allocated; do "                                         \
     "echo '{\"provider\":\"'$p'\",\"error\":null,\"devices\":[]}'; done; "
 #define NVML(devices)  "echo '{\"provider\":\"nvml\",\"error\":null,\"devices\":[" devices "]}'; "
 #define GPU(id, state) "{\"id\":\"" id "\",\"state\":\"" state "\",\"reason\":null}"

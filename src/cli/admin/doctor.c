@@ -117,10 +117,10 @@ static void check_allocation(struct doctor *doctor)
          weir_arena_printf(arena, "job %s of Slurm on %s: %s, %s, %s%s", share.job_id, share.host,
                            cpus, amount, share.n_devices > 0 ? "accelerators " : "no accelerators",
                            share.devices),
-         share.n_shards == 0
-             ? NULL
-             : "parts of accelerators (shards) are told by nobody but Slurm: a node "
-               "here offers the whole of what it sees");
+         share.n_shards == 0 ? NULL
+                             : "parts of accelerators (shards) are not supported: a node here "
+                               "offers none of them; ask for "
+                               "whole ones (--gres=gpu:N)");
 }
 
 static void check_isolation(struct doctor *doctor)
