@@ -59,7 +59,7 @@
  * Maximums: an attempt has at most pids_max (default 4096) processes and threads; a log holds
  * log_max_bytes (default 64 MiB): its first 7/8, and of its end what it holds then (log_sink.h). 1024 attempts per node; more are refused and logged.
  *
- * In an allocation the agent and all below it are ended by whoever lent the node: every process may get SIGTERM at once,
+ * In an allocation the agent and all below it are ended by the cluster that lent the node: every process may get SIGTERM at once,
  * and is killed later. Nobody wanted the end of the tasks, so what ends there was evicted, and no restart is counted. An
  * exit is told after the server knows that the node leaves; a failure waits a moment for the agent's own signal, which
  * may be the reason.

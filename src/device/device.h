@@ -58,7 +58,7 @@ struct weir_device_config {
     const char *root;         /**< In front of /sys and /proc; NULL: nothing. */
     const char *nvml_library; /**< NULL: $WEIR_NVML_LIBRARY, else libnvidia-ml.so.1. */
     const char *declared;     /**< File with what is declared (YAML or JSON); NULL: none. */
-    const char *visible; /**< Of accelerators only these are the agent's (visible.h); NULL: all. */
+    const char *visible; /**< Only these accelerators are the agent's (visible.h); NULL: all. */
     const char *visible_model; /**< What those are that no library tells; NULL: not known. */
 };
 

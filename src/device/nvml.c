@@ -285,7 +285,7 @@ static bool has_visible_slice(const struct look *look, nvml_device device)
     return i < n;
 }
 
-/* Of one that this process may not use as a whole those that it may. */
+/* Slices that this process may use, if it may not use the whole. */
 static void add_slices(struct look *look, nvml_device device, const struct gpu *gpu, int64_t numa,
                        const char *reason, bool is_whole)
 {

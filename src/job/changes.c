@@ -40,7 +40,7 @@ static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_
     "name, cpu_slots, memory_bytes, (is_draining <> 0 OR leaving IS NOT NULL), " WEIR_LIVE_NODE(   \
         "last_seen_ms") ", unhealthy, labels, taints, accelerators, left_ms, closed_from_ms, "     \
                         "closed_until_ms, cluster, allocation, ends_ms, leaving"
-/* Of nodes that were lent many have left. */
+/* Many nodes that were lent have left. */
 static const char sql_nodes[] =
     "SELECT " NODE_COLUMNS " FROM nodes WHERE allocation IS NULL OR left_ms = 0 ORDER BY name";
 static const char sql_node[] = "SELECT " NODE_COLUMNS " FROM nodes WHERE name = :name";

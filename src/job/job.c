@@ -165,7 +165,7 @@ const struct weir_noun weir_noun_job = {
             "DELETE FROM jobs WHERE id = :key AND " OVER,
         })}};
 
-/* A machine's row stays, whoever it belongs to now; those of nodes that were lent are many. */
+/* The rows of machines stay; nodes that are lent are many, and each is a new one. */
 const struct weir_noun weir_noun_node = {
     "nodes", WEIR_SUBJECT(node, name),
     .rules = {

@@ -205,8 +205,8 @@ struct weir_job_event {
     int64_t priority;
     const char *text;
     const char *node;
-    bool
-        is_foreseen; /**< NODE_LOST, TASK_EXITED, TASK_LOST: the node ends as it was known to. No restart. */
+    /** NODE_LOST, TASK_EXITED, TASK_LOST: the node ends as it was known to. No restart. */
+    bool is_foreseen;
     const char *const
         *place; /**< BIND: node names, in the order of weir_job_wants; a service's may be NULL. */
     const char *const *devices; /**< BIND: per place the indices of devices; NULL: none at all. */

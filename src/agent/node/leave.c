@@ -1,4 +1,4 @@
-/* The end of an agent in an allocation: whoever lent the node takes it back, and every process on it. */
+/* The end of an agent in an allocation: the cluster that lent the node takes it back, and every process on it. */
 #include "agent/node/agent_private.h"
 
 #include "agent/shutdown.h"

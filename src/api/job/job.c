@@ -159,8 +159,11 @@ static weir_status node_ends(struct api_call *call, struct weir_txn *txn,
     *out = false;
     if (task->node != NULL) {
         weir_status status = weir_node_look(txn, task->node, call->arena, &node, err);
-        *out = status == WEIR_OK && weir_node_end_is_foreseen(&node, call->now_ms);
-        return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+        if (status == WEIR_ERR_NOT_FOUND) {
+            return WEIR_OK;
+        }
+        WEIR_TRY(status);
+        *out = weir_node_end_is_foreseen(&node, call->now_ms);
     }
     return WEIR_OK;
 }
