@@ -127,6 +127,7 @@ export interface Alive {
 export interface Allocation {
     accelerator: string | null // Their model; null: any
     asked_ms: Time | null // When it was asked for (ms)
+    closed: string | null // A node of it that takes nothing new over there, and why
     cluster: string // Cluster
     cpu_slots: number // CPUs of each, at least
     created_ms: Time // When it was wanted (ms)
@@ -1610,6 +1611,7 @@ export interface Node {
     is_draining: boolean // Takes no new tasks
     labels: Record<string, unknown> | null // What people say of it, for selectors
     last_seen_ms: Time | null // Last heartbeat (ms)
+    leaving: string | null // Why it is about to go, as its agent says: what runs there moves on; null: it is not
     left_ms: Time | null // When it left the cluster; null: it is part of it (ms)
     memory_bytes: number // Memory (bytes)
     memory_kept_bytes?: number | null // Memory that is kept for them, bytes
@@ -1629,12 +1631,12 @@ export interface NodeJoin {
     created_ms: Time // When it was made (ms)
     expires_ms: Time // When it ends; absent: an hour from now (ms)
     id: string // Identifier
-    n_nodes: number // How many nodes it is good for
+    n_nodes: number // How many nodes it is good for; absent: one
     n_used: number // How many have joined with it
     node: string | null // The only name of a node that it is good for; absent: any
     secret?: string | null // To join with; when it is made, and never again
     used_by: string | null // Which node did
-    used_ms: Time | null // When a node joined with it (ms)
+    used_ms: Time | null // When a node joined with it last (ms)
 }
 
 /** GET /decisions/{id}/orders, GET /orders */
