@@ -25,7 +25,7 @@
  * having said that it saved, which is its end as ever. One of a kind with known exits whose tasks all end well meanwhile has succeeded. A job that
  * is held is stopped the same way and wants no node until it is released.
  *
- * A node may end as it was known to: the time that it was lent for is over, or whoever lent it takes it back. What ends
+ * A node may end as it was known to: the time that it was lent for is over, or its cluster takes it back. What ends
  * with it, whichever way, was evicted, unless it ended well.
  *
  * A lost task counts as ended. Should its node come back, the agent sees that the task is stopped

@@ -107,13 +107,13 @@ static void print_part(struct cli_call *call, const char *title, const json_t *i
     json_decref(list);
 }
 
-/* What separates tasks on a node, and what is missing there. */
-static void print_isolation(struct cli_call *call, const json_t *record)
+/* A part of what a node's agent found. */
+static void print_found(struct cli_call *call, const json_t *record, const char *what)
 {
-    const json_t *isolation = json_object_get(json_object_get(record, "inventory"), "isolation");
-    if (json_is_object(isolation)) {
-        printf("\nisolation\n");
-        cli_print_yaml(call, isolation, 2);
+    const json_t *part = json_object_get(json_object_get(record, "inventory"), what);
+    if (json_is_object(part)) {
+        printf("\n%s\n", what);
+        cli_print_yaml(call, part, 2);
     }
 }
 
@@ -361,7 +361,8 @@ static weir_status add_parts(struct cli_call *call, const struct described *what
 static void print_short(struct cli_call *call, const struct described *what, const json_t *record)
 {
     print_members(call, record, what->members);
-    print_isolation(call, record);
+    print_found(call, record, "slurm");     /* its job over there */
+    print_found(call, record, "isolation"); /* what separates tasks, and what is missing */
     for (size_t i = 0; i < what->n_sections; i++) {
         print_section(call, &what->sections[i], record);
     }
