@@ -134,6 +134,9 @@ struct control_job {
 /** A new secret of a job's tasks, in hexadecimal digits, in the arena. */
 char *control_job_secret(struct weir_arena *arena);
 
+/** What weir_launch_job has of the state folder, in the arena; NULL: the folder has no identity. */
+const char *control_shared_id(const struct control *control);
+
 /**
  * Create a job, its tasks, and (for training) its run.
  * @param out  The job's record; its text lies in the control's arena.

@@ -74,7 +74,9 @@ struct weir_launch_job {
     const json_t *outputs;
     const json_t *pinned;    /**< Members that each task's specification has beside: what names in
                                  spec were found to be; NULL: none. */
-    const char *shared_dir;  /**< The state folder, where rendezvous and checkpoints are. */
+    const char *shared_dir;  /**< The state folder, where checkpoints are. */
+    const char *shared_id;   /**< Its identity (base/folder_id.h), by which a node tells whether it
+                                  sees it; NULL: none is known. */
     const char *server_url;  /**< NULL: tasks report to nobody. */
     const char *secret;      /**< Of the rendezvous, 64 hexadecimal digits. */
     int64_t max_restarts;    /**< Of the gang. */

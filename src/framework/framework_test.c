@@ -62,7 +62,9 @@ START_TEST(a_training_is_a_gang_of_workers_then_servers)
     ck_assert_int_eq(launches[1].cpu_millis, 1000);
     ck_assert_str_eq(spec_member(1, "rank"), "1");
     ck_assert_str_eq(spec_member(2, "role"), "\"parameter_server\"");
-    ck_assert_str_eq(spec_member(0, "rendezvous"), "\"file:///s/rendezvous/j1\"");
+    ck_assert_str_eq(spec_member(0, "rendezvous"), "\"env://WEIR_RENDEZVOUS\"");
+    ck_assert_ptr_nonnull(strstr(launches[1].definition, "\"needs_folder\":true"));
+    ck_assert_ptr_nonnull(strstr(launches[1].definition, "tcp://{{0|@address:@port}}"));
     ck_assert_str_eq(spec_member(0, "checkpoint_dir"), "\"/s/checkpoints/j1\"");
     ck_assert_str_eq(spec_member(0, "model"), "\"lenet\"");
     weir_arena_fini(&arena);

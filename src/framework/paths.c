@@ -160,6 +160,9 @@ void paths_describe(const struct weir_kind *kind, const struct weir_launch_job *
         }
     }
     json_object_set_new(definition, "state", json_string(job->shared_dir));
+    if (job->shared_id != NULL) {
+        json_object_set_new(definition, "state_id", json_string(job->shared_id));
+    }
     json_object_set_new(definition, "paths", said.paths);
     json_object_set_new(definition, "folders", said.folders);
 }

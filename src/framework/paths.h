@@ -2,7 +2,7 @@
  * Paths: which files and folders of its node a task needs, said to the agent, which shows a task
  * little else of Weir's state folder (agent/sandbox.h).
  *
- * A task's definition gets "state", the state folder, "paths": [{"path", "access": "read"|"write"}],
+ * A task's definition gets "state", the state folder, "state_id", its identity, "paths": [{"path", "access": "read"|"write"}],
  * what its own specification names (absolute paths, no address), and "folders": what of the state
  * folder beside its job's own it may see: its datasets. The server alone says which: people name
  * datasets by name, which it looks up among those that they may see.

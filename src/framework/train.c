@@ -1,4 +1,5 @@
 #include "framework/job_plan.h"
+#include "framework/program.h"
 #include "framework/training.h"
 
 static weir_status spec_int(const json_t *spec, const char *name, int64_t fallback, int64_t lo,
@@ -50,6 +51,17 @@ static json_t *define_worker(struct job_plan *plan, json_t *spec, bool is_first)
     return job_plan_worker(plan, "train", spec);
 }
 
+/* Where the ranks meet: at rank 0's address, which their agents learn from each other. Parameter servers
+ * write parts of one checkpoint: all their nodes must see one folder. */
+static void meet(json_t *definition, int64_t n_ranks, int64_t n_servers)
+{
+    program_meet(definition, n_ranks, n_servers > 0 ? n_ranks : 1);
+    program_meet_env(definition, "WEIR_RENDEZVOUS", "tcp://{{0|@address:@port}}");
+    if (n_servers > 0) {
+        json_object_set_new(json_object_get(definition, "meet"), "needs_folder", json_true());
+    }
+}
+
 /* A gang is stopped when one of its tasks is lost; so the workers of an elastic training are the
  * processes of one task, a weir-worker that starts them and replaces those that are lost. */
 static weir_status plan_elastic(struct job_plan *plan, int64_t n_workers, struct weir_error *err)
@@ -78,13 +90,15 @@ static weir_status plan_train(struct job_plan *plan, struct weir_error *err)
         json_t *spec = job_plan_spec(plan);
         json_object_set_new(spec, "role", json_string(role));
         json_object_set_new(spec, "rank", json_integer(rank));
-        json_object_set_new(spec, "rendezvous",
-                            json_sprintf("file://%s/rendezvous/%s", job->shared_dir, job->id));
+        json_object_set_new(spec, "rendezvous", json_string("env://WEIR_RENDEZVOUS"));
         json_object_set_new(spec, "secret", json_string(job->secret));
         set_checkpoint_dir(job, spec);
+        json_t *definition = define_worker(plan, spec, rank == 0);
+        if (n_workers + n_servers > 1) {
+            meet(definition, n_workers + n_servers, n_servers);
+        }
         job_plan_add(plan, role, rank, rank < n_workers ? 1000 : 0,
-                     rank < n_workers ? WEIGHT_WORKER : WEIGHT_PARAMETER_SERVER,
-                     define_worker(plan, spec, rank == 0));
+                     rank < n_workers ? WEIGHT_WORKER : WEIGHT_PARAMETER_SERVER, definition);
     }
     return WEIR_OK;
 }

@@ -70,7 +70,7 @@ const struct weir_option weir_training_table[] = {
     OPT_WORDS(WEIR_WORDS("auto", "direct", "winograd"), 0, model.convolution, "convolution", TEXT, "auto",     0, 0, "NAME", "3x3 convolutions in f32: direct, winograd (a quarter of the products, several times the rounding error), or auto: winograd where it is faster"),
     OPT_FLAGS(WEIR_OPTION_INTERNAL, group.rank, "rank", INT, "-1",       -1, WEIR_TRAINING_RANKS_MAX - 1, "N", "Be this rank of a group started by someone else"),
     OPT_FLAGS(WEIR_OPTION_INTERNAL, group.role, "role", TEXT, NULL,       0, 0, "ROLE", "With --rank: worker or parameter_server"),
-    OPT_FLAGS(WEIR_OPTION_INTERNAL | WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, group.rendezvous, "rendezvous", TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR or tcp://HOST:PORT"),
+    OPT_FLAGS(WEIR_OPTION_INTERNAL | WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, group.rendezvous, "rendezvous", TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR, tcp://HOST:PORT, or env://NAME: what that variable says"),
     OPT_FLAGS(WEIR_OPTION_INTERNAL, group.secret, "secret", TEXT, NULL,       0, 0, "TEXT", "What the ranks prove to each other that they know"),
     OPT_WORDS(WEIR_WORDS("auto", "shm", "tcp", "ucx", "rc", "dc"), 0, exchange.transport, "transport", TEXT, "auto",     0, 0, "NAME", "auto, shm (one host), tcp, ucx, or of UCX only rc or dc"),
     OPT_WORDS(WEIR_WORDS("auto", "nccl", "memory"), 0, exchange.strategy, "exchange", TEXT, "auto",     0, 0, "NAME", "How workers with GPUs exchange gradients: nccl (from GPU to GPU), memory (the processor's), or auto: nccl where it can be"),

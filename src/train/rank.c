@@ -4,7 +4,32 @@
 #include "base/file.h"
 #include "base/log.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* "env://NAME": who starts the ranks knows where they meet only then (agent/rendezvous/rendezvous.h). */
+static const char *rendezvous_of(const struct weir_train_config *config)
+{
+    static const char env_url[] = "env://";
+    const char *url = config->group.rendezvous;
+    bool is_env = url != NULL && strncmp(url, env_url, sizeof env_url - 1) == 0;
+    return is_env ? getenv(url + sizeof env_url - 1) : url;
+}
+
+/* In words of people: which node and address of the two did not find each other. */
+static weir_status name_places(const struct weir_train_config *config, weir_status status,
+                               struct weir_error *err)
+{
+    const char *own = getenv("WEIR_RANK_PLACE"), *first = getenv("WEIR_RANK_0_PLACE");
+    bool is_apart = status == WEIR_ERR_TIMEOUT || status == WEIR_ERR_PEER;
+    if (!is_apart || own == NULL || first == NULL) {
+        return status;
+    }
+    return config->group.rank == 0
+               ? weir_error_prefix(err, "rank 0 (%s) was not reached by all: ", own)
+               : weir_error_prefix(err, "rank %lld (%s) did not meet rank 0 (%s): ",
+                                   (long long)config->group.rank, own, first);
+}
 
 static weir_status make_folders(const struct weir_train_config *config, struct weir_error *err)
 {
@@ -12,9 +37,9 @@ static weir_status make_folders(const struct weir_train_config *config, struct w
     if (config->checkpoint.dir != NULL) {
         WEIR_TRY(weir_dir_make(config->checkpoint.dir, 0755, err));
     }
-    if (config->group.rendezvous != NULL &&
-        strncmp(config->group.rendezvous, file_url, sizeof file_url - 1) == 0) {
-        WEIR_TRY(weir_dir_make(config->group.rendezvous + sizeof file_url - 1, 0700, err));
+    const char *url = rendezvous_of(config);
+    if (url != NULL && strncmp(url, file_url, sizeof file_url - 1) == 0) {
+        WEIR_TRY(weir_dir_make(url + sizeof file_url - 1, 0700, err));
     }
     return WEIR_OK;
 }
@@ -23,7 +48,7 @@ static weir_status join(const struct weir_train_config *config, struct weir_comm
                         struct weir_error *err)
 {
     const struct weir_comm_config group = {
-        .rendezvous = config->group.rendezvous,
+        .rendezvous = rendezvous_of(config),
         .secret = config->group.secret != NULL ? config->group.secret : "alone",
         .job_id = config->report.job,
         .attempt = (int)config->group.attempt,
@@ -42,7 +67,7 @@ static weir_status join(const struct weir_train_config *config, struct weir_comm
     weir_status status =
         config->group.join ? weir_comm_join(&group, out, err) : weir_comm_create(&group, out, err);
     train_abort_on_signal_end(aborting);
-    return status;
+    return name_places(config, status, err);
 }
 
 weir_status train_rank_run(struct train_task *task, const struct weir_train_hooks *hooks,

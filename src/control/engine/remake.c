@@ -76,6 +76,7 @@ static weir_status plan(struct control *control, struct weir_txn *txn, const str
                                                .datasets =
                                                    json_object_size(folders) > 0 ? folders : NULL,
                                                .shared_dir = control->state_dir,
+                                               .shared_id = control_shared_id(control),
                                                .server_url = control->server_url,
                                                .secret = control_job_secret(control->arena),
                                                .max_restarts = job->max_restarts,

@@ -4,6 +4,7 @@
  */
 #include "control/control.h"
 
+#include "base/folder_id.h"
 #include "base/path.h"
 #include "base/rng.h"
 #include "base/uuid.h"
@@ -22,6 +23,12 @@
 #include <string.h>
 
 #define SECRET_BYTES 32
+
+const char *control_shared_id(const struct control *control)
+{
+    char *id = weir_arena_alloc(control->arena, WEIR_UUID_BYTES);
+    return weir_folder_id(control->state_dir, id, NULL) == WEIR_OK ? id : NULL;
+}
 
 char *control_job_secret(struct weir_arena *arena)
 {
@@ -101,6 +108,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
                                          .outputs = wanted->outputs,
                                          .pinned = names->pinned,
                                          .shared_dir = control->state_dir,
+                                         .shared_id = control_shared_id(control),
                                          .server_url = control->server_url,
                                          .secret = secret,
                                          .max_restarts = wanted->max_restarts,
