@@ -145,7 +145,10 @@ void weir_http_response_buf(struct weir_http_response *response, int http_status
 /** Bytes that live as long as the program (embedded files): not copied. */
 void weir_http_response_static(struct weir_http_response *response, int http_status,
                                const char *content_type, const void *bytes, size_t len);
-/** A regular file, opened now and sent with sendfile(2); cannot be opened: 404 or 500. */
+/** A regular file that is open, which becomes the response's; sent with sendfile(2). */
+void weir_http_response_fd(struct weir_http_response *response, int http_status,
+                           const char *content_type, int fd);
+/** The same, opened now; cannot be opened: 404 or 500. */
 void weir_http_response_file(struct weir_http_response *response, int http_status,
                              const char *content_type, const char *path);
 /**

@@ -153,14 +153,22 @@ static int open_file(struct weir_http_response *response, const char *path, uint
     return -1;
 }
 
+void weir_http_response_fd(struct weir_http_response *response, int http_status,
+                           const char *content_type, int fd)
+{
+    struct stat info;
+    uint64_t n_bytes = fstat(fd, &info) == 0 ? (uint64_t)info.st_size : 0;
+    response_set(response, http_status, content_type,
+                 MHD_create_response_from_fd_at_offset64(n_bytes, fd, 0));
+}
+
 void weir_http_response_file(struct weir_http_response *response, int http_status,
                              const char *content_type, const char *path)
 {
     uint64_t n_bytes;
     int fd = open_file(response, path, &n_bytes);
     if (fd >= 0) {
-        response_set(response, http_status, content_type,
-                     MHD_create_response_from_fd_at_offset64(n_bytes, fd, 0));
+        weir_http_response_fd(response, http_status, content_type, fd);
     }
 }
 
