@@ -1,6 +1,8 @@
 #include "agent/code/prepare.h"
 
+#include "agent/code/places.h"
 #include "agent/node/reach.h"
+#include "agent/supervise/carry.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -37,6 +39,7 @@ static weir_status prepare_saved(struct prepare *prepare, struct weir_error *err
 }
 
 static const struct prepare_step steps[] = {
+    {"places", prepare_places},
     {"paths", prepare_paths},
     {"secrets", prepare_secrets},
     {"code", prepare_code},
@@ -194,14 +197,38 @@ void prepare_env(struct prepare *prepare, const char *name, const char *value)
     task->env = grown;
 }
 
+static bool is_stopped(void *context)
+{
+    return prepare_is_stopped(context);
+}
+
+/* On a node that does not see the server's disk the folder is filled from there. */
+static weir_status fetch_checkpoint(struct prepare *prepare, struct weir_error *err)
+{
+    struct carry carry;
+    struct weir_client *client;
+    carry_read(prepare->dir, prepare->document, prepare->task, prepare->arena, &carry);
+    if (carry.folder == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(prepare_client(prepare, &client, err));
+    weir_status status = carry_fetch(&carry, client, prepare->deadline_ms, is_stopped, prepare,
+                                     prepare->arena, err);
+    prepare->task->checkpoint_fd = carry.used_fd;
+    return status;
+}
+
 /* A folder of the job's own in the state folder, which outlives its attempts. Where that folder
  * cannot be made (on another machine, by an agent that is not root) the variable is not set. */
 weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err)
 {
-    const char *folder = json_string_value(json_object_get(prepare->document, "checkpoint"));
+    const char *said = json_string_value(json_object_get(prepare->document, "checkpoint"));
+    const char *folder =
+        said != NULL ? places_map(prepare->places, said, prepare->arena) : NULL;
     struct sandbox *sandbox = &prepare->task->sandbox;
     const struct sandbox_path path = {.path = folder, .is_writable = true, .is_dir = true};
     const char *below;
+    WEIR_TRY(fetch_checkpoint(prepare, err));
     if (folder == NULL) {
         return WEIR_OK;
     }

@@ -33,6 +33,7 @@ struct prepare {
     int64_t deadline_ms;        /**< For all steps together, by weir_mono_ms. */
     struct weir_client *client; /**< Use prepare_client. */
     struct prepare_watch *watch;
+    const struct places *places; /**< Set by the first step. */
 };
 
 struct prepare_step {
@@ -68,6 +69,7 @@ void prepare_env(struct prepare *prepare, const char *name, const char *value);
 const char *prepare_get_env(const struct prepare *prepare, const char *name);
 
 /** The steps. */
+weir_status prepare_places(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_secrets(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_code(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_output(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;

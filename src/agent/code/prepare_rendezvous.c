@@ -1,4 +1,5 @@
 /* The step in which the ranks of a gang meet; rendezvous.h says how. */
+#include "agent/code/places.h"
 #include "agent/code/prepare.h"
 #include "agent/rendezvous/rendezvous.h"
 
@@ -206,6 +207,37 @@ static weir_status set_launcher(const struct rendezvous *rendezvous, const json_
     return WEIR_OK;
 }
 
+/* For what its programs say when they do not find each other. */
+static void name_places(const struct rendezvous *rendezvous)
+{
+    struct prepare *prepare = rendezvous->prepare;
+    const struct rendezvous_member *own = &rendezvous->own, *first = &rendezvous->members[0];
+    prepare_env(prepare, "WEIR_RANK_PLACE",
+                weir_arena_printf(prepare->arena, "node %s, %s", own->node, own->address));
+    prepare_env(prepare, "WEIR_RANK_0_PLACE",
+                weir_arena_printf(prepare->arena, "node %s, %s port %d", first->node,
+                                  first->address, first->port));
+}
+
+/* Parts of one checkpoint are written by ranks that must see each other's. */
+static weir_status check_folder(const struct rendezvous *rendezvous, const json_t *meet,
+                                struct weir_error *err)
+{
+    const struct places *places = rendezvous->prepare->places;
+    bool needs_folder = json_is_true(json_object_get(meet, "needs_folder"));
+    for (int64_t rank = 0; rank < rendezvous->n_wait && needs_folder; rank++) {
+        const char *node = rendezvous->members[rank].node;
+        if (places->own_dir != NULL && strcmp(node, rendezvous->own.node) != 0) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "rank %lld is on node %s, and this one, %s, does not see the server's "
+                                  "state folder: parameter servers write parts of one checkpoint, and need "
+                                  "a disk that all their nodes see, or one node; workers alone do not",
+                                  (long long)rank, node, rendezvous->own.node);
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status prepare_rendezvous(struct prepare *prepare, struct weir_error *err)
 {
     const json_t *meet = json_object_get(prepare->document, "meet");
@@ -227,6 +259,8 @@ weir_status prepare_rendezvous(struct prepare *prepare, struct weir_error *err)
         }
         WEIR_TRY(await_members(&rendezvous, err));
     }
+    WEIR_TRY(check_folder(&rendezvous, meet, err));
+    name_places(&rendezvous);
     WEIR_TRY(set_variables(&rendezvous, meet, err));
     WEIR_TRY(write_files(&rendezvous, meet, err));
     return set_launcher(&rendezvous, meet, err);

@@ -28,11 +28,22 @@ static size_t add_orphans(const struct members *members, struct process_id ids[]
     return n;
 }
 
+static size_t leave_out(pid_t helper, struct process_id ids[], size_t n)
+{
+    size_t n_left = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i].pid != helper) {
+            ids[n_left++] = ids[i];
+        }
+    }
+    return n_left;
+}
+
 size_t members_find(void *context, struct process_id *ids, size_t max)
 {
     const struct members *members = context;
     static pid_t pids[MEMBERS_MAX];
-    size_t n = process_descendants(getpid(), ids, max);
+    size_t n = leave_out(members->helper, ids, process_descendants(getpid(), ids, max));
     size_t n_group = weir_group_members(members->group, pids, MEMBERS_MAX);
     for (size_t i = 0; i < n_group && n < max; i++) {
         bool is_known = false;

@@ -18,6 +18,7 @@ struct members {
     const char *dir; /**< The attempt's. */
     const struct weir_group *group;
     const struct namespaces *ns;
+    pid_t helper; /**< A child of the supervisor that is no process of the task; 0: none. */
 };
 
 /**

@@ -14,6 +14,7 @@
 #define TICK_MS             1000
 #define RECORD_PATIENCE_MS  60000 /* full disk */
 #define STOPPED_PATIENCE_MS 60000 /* a person who cancels a job wants what it made */
+#define CARRIED_PATIENCE_MS ((int64_t)300 * 1000) /* it is to go on elsewhere from its checkpoint */
 #define KILL_TICK_MS        50
 #define MEMBERS_MAX         4096
 #define LEAVING_PATIENCE_MS 10000 /* the machine, or the agent, goes down */
@@ -38,6 +39,7 @@ weir_status ending_write(const char *dir, const struct task_exit *record)
 struct patience {
     const char *dir;
     int signal_fd;
+    int64_t stopped_ms; /* where its end is wanted */
     int64_t give_up_ms; /* 0: as long as it takes */
 };
 
@@ -59,7 +61,7 @@ static bool must_end(void *context)
     if (p->give_up_ms == 0 && task_interrupt_read(p->dir, &until_ms)) {
         shorten(p, WEIR_MIN(until_ms, now_ms + LEAVING_PATIENCE_MS));
     } else if (p->give_up_ms == 0 && task_stop_read(p->dir, &grace_ms)) {
-        shorten(p, now_ms + STOPPED_PATIENCE_MS);
+        shorten(p, now_ms + p->stopped_ms);
     }
     return p->give_up_ms != 0 && now_ms >= p->give_up_ms;
 }
@@ -81,24 +83,49 @@ static void say_in_log(const char *dir, const char *line, int64_t max_bytes,
     record->log_bytes = log_sink_close(&log);
 }
 
-weir_status ending_finish(const char *dir, const json_t *document, const struct task *task,
-                          struct task_exit *record, int signal_fd)
+static void send_output(const char *dir, const json_t *document, const struct task *task,
+                        struct task_exit *record, int signal_fd)
 {
     char line[OUTPUT_LINE_BYTES];
     struct output output;
+    struct patience patience = {
+        .dir = dir, .signal_fd = signal_fd, .stopped_ms = STOPPED_PATIENCE_MS};
+    output_read(dir, document, task, &output);
+    weir_log(WEIR_LOG_INFO, "output_sent_from_here");
+    output_send(&output, must_end, &patience, line);
+    say_in_log(dir, line, task->log_max_bytes, record);
+}
+
+static void bring_checkpoint(const char *dir, const struct task *task, struct carry *carry,
+                             struct task_exit *record, int signal_fd)
+{
+    char line[CARRY_LINE_BYTES];
+    struct patience patience = {
+        .dir = dir, .signal_fd = signal_fd, .stopped_ms = CARRIED_PATIENCE_MS};
+    carry_finish(carry, must_end, &patience, line);
+    if (line[0] != '\0') {
+        say_in_log(dir, line, task->log_max_bytes, record);
+    }
+}
+
+weir_status ending_finish(const char *dir, const json_t *document, const struct task *task,
+                          struct carry *carry, struct task_exit *record, int signal_fd)
+{
     struct weir_error err;
-    struct patience patience = {.dir = dir, .signal_fd = signal_fd};
-    if (!output_is_there(dir)) {
+    bool has_output = output_is_there(dir), has_checkpoint = carry->folder != NULL;
+    if (!has_output && !has_checkpoint) {
         return ending_write(dir, record);
     }
     if (!task_has(dir, "ended.json") && task_ended_write(dir, record, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "end_not_recorded", WEIR_KV_STR("dir", dir),
                  WEIR_KV_STR("error", err.message)); /* a kill now would lose the end */
     }
-    output_read(dir, document, task, &output);
-    weir_log(WEIR_LOG_INFO, "output_sent_from_here");
-    output_send(&output, must_end, &patience, line);
-    say_in_log(dir, line, task->log_max_bytes, record);
+    if (has_checkpoint) {
+        bring_checkpoint(dir, task, carry, record, signal_fd);
+    }
+    if (has_output) {
+        send_output(dir, document, task, record, signal_fd);
+    }
     return ending_write(dir, record);
 }
 
@@ -117,8 +144,13 @@ weir_status ending_resume(const char *dir, int signal_fd)
     if (status == WEIR_OK) {
         status = task_from_json(document, &arena, &task, &err);
     }
-    status = status == WEIR_OK ? ending_finish(dir, document, &task, &record, signal_fd)
-                               : ending_write(dir, &record);
+    if (status == WEIR_OK) {
+        struct carry carry;
+        carry_read(dir, document, &task, &arena, &carry);
+        status = ending_finish(dir, document, &task, &carry, &record, signal_fd);
+    } else {
+        status = ending_write(dir, &record);
+    }
     weir_arena_fini(&arena);
     return status;
 }

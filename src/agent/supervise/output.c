@@ -1,5 +1,6 @@
 #include "agent/supervise/output.h"
 
+#include "agent/supervise/helper.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -9,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,11 +17,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_MS     200
 #define SENT        "output.sent"
 #define SENT_MAX    ((size_t)OUTPUT_FILES_MAX * 300)
 #define RETRY_MIN   200
@@ -62,20 +59,11 @@ void output_read(const char *dir, const json_t *document, const struct task *tas
         .max_bytes = task->disk_max_bytes};
 }
 
-/* Below `dir_fd`, through no link and on the same file system. */
-static int open_beneath(int dir_fd, const char *name, uint64_t flags)
-{
-    struct open_how how = {.flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-                                      RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
-    return (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
-}
-
 static int open_folder(const char *dir)
 {
     char path[TASK_PATH_BYTES];
     int work = open(task_path(path, dir, "work"), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int fd = work >= 0 ? open_beneath(work, OUTPUT_FOLDER, O_DIRECTORY) : -1;
+    int fd = work >= 0 ? helper_open_beneath(work, OUTPUT_FOLDER, O_DIRECTORY) : -1;
     if (work >= 0) {
         close(work);
     }
@@ -202,7 +190,7 @@ static void send_entry(struct sending *s, int folder_fd, const char *name, const
         note_not(s, name, "its path is too long, or holds a line break");
         return;
     }
-    int fd = open_beneath(folder_fd, name, 0);
+    int fd = helper_open_beneath(folder_fd, name, 0);
     if (fd < 0 || fstat(fd, &info) != 0) {
         note_not(s, path, errno == ELOOP ? "it is a link" : strerror(errno));
     } else if (S_ISDIR(info.st_mode) && depth < OUTPUT_DEPTH_MAX) {
@@ -281,21 +269,6 @@ static _Noreturn void child_main(const struct output *output, int said_fd)
 
 /* ---- in the supervisor -------------------------------------------------------------------------- */
 
-static bool wait_for(pid_t child, int fd, bool (*must_end)(void *context), void *context,
-                     struct said *out)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    bool is_over = false, is_cut = false;
-    while (!is_over && !is_cut) {
-        is_over = poll(&ready, 1, TICK_MS) > 0;
-        is_cut = !is_over && must_end(context);
-    }
-    ssize_t n = is_over ? read(fd, out, sizeof *out) : 0;
-    (void)kill(child, SIGKILL);
-    (void)waitpid(child, NULL, 0);
-    return n == (ssize_t)sizeof *out;
-}
-
 static void describe(const struct output *output, const struct said *said,
                      char out[OUTPUT_LINE_BYTES])
 {
@@ -335,7 +308,7 @@ void output_send(const struct output *output, bool (*must_end)(void *context), v
         return;
     }
     close(fds[1]);
-    if (wait_for(child, fds[0], must_end, context, &said)) {
+    if (helper_wait(child, fds[0], must_end, context, &said, sizeof said)) {
         describe(output, &said, out_line);
     } else {
         (void)snprintf(out_line, OUTPUT_LINE_BYTES,

@@ -7,6 +7,7 @@
 #include "agent/node/disk_quota.h"
 #include "agent/node/disk_watch.h"
 #include "agent/node/members.h"
+#include "agent/supervise/carry.h"
 #include "agent/supervise/ending.h"
 #include "agent/supervise/last_words.h"
 #include "agent/supervise/launch.h"
@@ -48,6 +49,7 @@ struct supervisor {
     struct weir_group group;
     struct namespaces ns;
     struct members members;
+    struct carry carry;
     struct log_sink log;
     int64_t log_bytes; /* the log's size, where the task is not started */
     int log_fd, signal_fd, inotify_fd, image_fd;
@@ -90,6 +92,8 @@ static void reap(struct supervisor *s)
             s->wait_status = status;
             s->usage = usage;
         }
+        carry_note_end(&s->carry, pid);
+        s->members.helper = s->carry.pid;
         tunnel_note_end(&s->task.tunnel, s->is_over ? 0 : pid, &s->ns);
     }
 }
@@ -564,6 +568,8 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
     WEIR_TRY(watch_disk(s, err));
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
     WEIR_TRY(prepare_task(s->dir, document, &s->task, &s->arena, err));
+    carry_read(s->dir, document, &s->task, &s->arena, &s->carry);
+    s->carry.used_fd = s->task.checkpoint_fd > 0 ? s->task.checkpoint_fd : -1;
     watch_cache(s);
     if (s->task.sandbox.is_alone) {
         WEIR_TRY(namespaces_join(s->task.sandbox.job_dir, !s->task.is_offline, &s->ns, err));
@@ -604,6 +610,10 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
     bool is_started = launch_release(&launch, &s->own_limits, &failure);
     namespaces_take_sandbox(&s->ns, launch.user_fd, launch.mount_fd); /* for visitors */
     tunnel_start(&s->task.tunnel, &s->ns);
+    if (is_started) {
+        carry_start(&s->carry);
+        s->members.helper = s->carry.pid;
+    }
     watch(s, 0);
     await_own_signal(s);
     if (is_started) {
@@ -618,7 +628,7 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
         launch_explain(&failure, s->dir, &s->task, &record);
     }
     weir_group_remove(&s->group);
-    return ending_finish(s->dir, document, &s->task, &record, s->signal_fd);
+    return ending_finish(s->dir, document, &s->task, &s->carry, &record, s->signal_fd);
 }
 
 /* The lock is held: which of the steps has this attempt behind it? */

@@ -1,0 +1,164 @@
+#include "agent/code/places.h"
+
+#include "agent/code/prepare.h"
+#include "agent/supervise/launch.h"
+#include "base/file.h"
+#include "base/folder_id.h"
+#include "base/log.h"
+#include "base/path.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DATASETS "datasets"
+
+void places_find(const char *dir, const json_t *document, struct weir_arena *arena,
+                 struct places *out)
+{
+    char agent[PATH_MAX];
+    const char *state = json_string_value(json_object_get(document, "state"));
+    const char *id = json_string_value(json_object_get(document, "state_id"));
+    *out = (struct places){.server_dir = weir_arena_strdup(arena, state)};
+    if (state != NULL && id != NULL && !weir_folder_is(state, id) &&
+        realpath(weir_arena_printf(arena, "%s/../..", dir), agent) != NULL) {
+        out->own_dir = weir_arena_printf(arena, "%s/state", agent);
+    }
+}
+
+const char *places_map(const struct places *places, const char *path, struct weir_arena *arena)
+{
+    static const char file_url[] = "file://";
+    size_t url_len = strncmp(path, file_url, sizeof file_url - 1) == 0 ? sizeof file_url - 1 : 0;
+    const char *below = NULL;
+    if (places->own_dir != NULL && path[url_len] == '/' && !weir_path_has_parent(path + url_len)) {
+        below = weir_path_below(path + url_len, places->server_dir);
+    }
+    return below == NULL ? path
+                         : weir_arena_printf(arena, "%.*s%s%s%s", (int)url_len, path,
+                                             places->own_dir, below[0] != '\0' ? "/" : "", below);
+}
+
+const char *places_checkpoint(const struct places *places, const json_t *document,
+                              const struct task *task, struct weir_arena *arena)
+{
+    if (places->own_dir == NULL) {
+        return NULL;
+    }
+    const char *own = weir_arena_printf(arena, "%s/checkpoints/%s", places->own_dir, task->job);
+    const char *said = json_string_value(json_object_get(document, "checkpoint"));
+    bool is_used = said != NULL;
+    for (size_t i = 0; i < json_array_size(json_object_get(document, "paths")) && !is_used; i++) {
+        const json_t *item = json_array_get(json_object_get(document, "paths"), i);
+        const char *path = json_string_value(json_object_get(item, "path"));
+        is_used = path != NULL && strcmp(places_map(places, path, arena), own) == 0;
+    }
+    return is_used ? own : NULL;
+}
+
+/* ---- the step --------------------------------------------------------------------------------- */
+
+/* Every text of the value that is a path. */
+static json_t *map_value(const struct places *places, const json_t *value, struct weir_arena *arena)
+{
+    const char *name;
+    size_t i;
+    json_t *item;
+    if (json_is_string(value)) {
+        return json_string(places_map(places, json_string_value(value), arena));
+    }
+    json_t *copy = json_is_object(value) ? json_object()
+                   : json_is_array(value) ? json_array()
+                                          : json_deep_copy(value);
+    json_object_foreach((json_t *)value, name, item)
+    {
+        json_object_set_new(copy, name, map_value(places, item, arena));
+    }
+    json_array_foreach((json_t *)value, i, item)
+    {
+        json_array_append_new(copy, map_value(places, item, arena));
+    }
+    return copy;
+}
+
+/* A JSON text; one that is none stays as it is. */
+static const char *map_text(const struct places *places, const char *text, struct weir_arena *arena)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *mapped = value != NULL ? map_value(places, value, arena) : NULL;
+    return mapped != NULL ? weir_json_text(mapped, arena) : text;
+}
+
+/* Of Weir's own programs it is all that they go by; a user's files are theirs. */
+static weir_status map_spec(struct prepare *prepare, const struct places *places,
+                            struct weir_error *err)
+{
+    struct task *task = prepare->task;
+    for (size_t i = 0; i < task->n_files && strcmp(task->argv[0], "weir-worker") == 0; i++) {
+        if (strcmp(task->files[i].name, "spec.json") == 0) {
+            task->files[i].value = map_text(places, task->files[i].value, prepare->arena);
+            return launch_write_file(prepare->dir, &task->files[i], prepare->arena, err);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* Replicas and batch predictions fetch what they do not find; the others read files. */
+static bool reads_files(const struct task *task)
+{
+    return strcmp(task->argv[0], "weir-worker") != 0 ||
+           (task->argv[1] != NULL && strcmp(task->argv[1], "train") == 0);
+}
+
+/* A dataset is no folder of the job's own: its files are where the server is. */
+static weir_status check_there(const struct prepare *prepare, const struct places *places,
+                               const struct sandbox_path *path, const char *was,
+                               struct weir_error *err)
+{
+    const char *below = weir_path_below(was, places->server_dir);
+    if (below == NULL || weir_path_below(below, DATASETS) == NULL ||
+        weir_path_is_dir(path->path) || !reads_files(prepare->task)) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                          "%s lies with the server, whose disk this node does not see: share the state "
+                          "folder with it, or name a dataset whose files lie under the same path on all "
+                          "nodes",
+                          below);
+}
+
+static weir_status map_paths(struct prepare *prepare, const struct places *places,
+                             struct weir_error *err)
+{
+    struct sandbox *sandbox = &prepare->task->sandbox;
+    for (size_t i = 0; i < sandbox->n_paths; i++) {
+        const char *was = sandbox->paths[i].path;
+        sandbox->paths[i].path = places_map(places, was, prepare->arena);
+        WEIR_TRY(check_there(prepare, places, &sandbox->paths[i], was, err));
+    }
+    sandbox->state_dir = places->own_dir;
+    return WEIR_OK;
+}
+
+weir_status prepare_places(struct prepare *prepare, struct weir_error *err)
+{
+    struct task *task = prepare->task;
+    struct places *places = weir_arena_alloc(prepare->arena, sizeof *places);
+    places_find(prepare->dir, prepare->document, prepare->arena, places);
+    prepare->places = places;
+    if (places->own_dir == NULL) {
+        return WEIR_OK;
+    }
+    weir_log(WEIR_LOG_INFO, "state_folder_is_elsewhere", WEIR_KV_STR("server", places->server_dir),
+             WEIR_KV_STR("here", places->own_dir));
+    WEIR_TRY(weir_dir_make(places->own_dir, 0700, err));
+    WEIR_TRY(map_paths(prepare, places, err));
+    for (size_t i = 0; i < task->n_env; i++) {
+        const char *value = task->env[i].value;
+        task->env[i].value = strcmp(task->env[i].name, "WEIR_DATASETS") == 0
+                                 ? map_text(places, value, prepare->arena)
+                                 : places_map(places, value, prepare->arena);
+    }
+    return map_spec(prepare, places, err);
+}
