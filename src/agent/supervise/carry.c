@@ -216,7 +216,7 @@ static bool choose(struct bringing *b, struct carry_change *change)
 {
     int64_t now_ms = weir_mono_ms(), now_ns = weir_time_ms() * MS_NS;
     struct carry_change quiet = *change;
-    if (b->is_ending) {
+    if (b->is_ending || b->carry->is_atomic) {
         return true;
     }
     if (carry_leave_young(&quiet, now_ns - CARRY_QUIET_MS * MS_NS, now_ns) == 0) {
@@ -245,7 +245,7 @@ static weir_status look_and_bring(struct bringing *b, struct weir_arena *arena, 
         return *out_is_all ? WEIR_OK : weir_error_set_errno(err, errno, "cannot open %s", folder);
     }
     carry_record_read(folder, arena, &record);
-    weir_status status = carry_look(fd, arena, &view, err);
+    weir_status status = carry_look(fd, b->carry->is_atomic, arena, &view, err);
     if (status == WEIR_OK) {
         carry_compare(&record, &view, arena, &change);
         *out_is_all = change.n_puts + change.n_removed == 0;
@@ -373,6 +373,7 @@ void carry_read(const char *dir, const json_t *document, const struct task *task
     places_find(dir, document, arena, &places);
     *out = (struct carry){
         .folder = places_checkpoint(&places, document, task, arena),
+        .is_atomic = json_object_get(document, "checkpoint") == NULL,
         .job = task->job,
         .token = json_string_value(json_object_get(json_object_get(document, "files"), "token")),
         .server = json_string_value(json_object_get(node, "server")),

@@ -108,7 +108,7 @@ static weir_status record(const struct fetch *f, const char *version, struct wei
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "cannot open %s", f->carry->folder);
     }
-    weir_status status = carry_look(fd, f->arena, &record.view, err);
+    weir_status status = carry_look(fd, false, f->arena, &record.view, err);
     close(fd);
     WEIR_TRY(status);
     (void)snprintf(record.version, sizeof record.version, "%s", version);

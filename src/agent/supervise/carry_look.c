@@ -16,6 +16,7 @@
 #define SECOND_NS        INT64_C(1000000000)
 
 struct look {
+    bool is_atomic;
     struct weir_arena *arena;
     struct carry_view *view;
     struct weir_error *err;
@@ -47,6 +48,14 @@ static void sort(struct carry_view *view)
     }
 }
 
+/* As weir_file_write_atomic and the files of models call it. */
+static bool is_temporary(const char *name)
+{
+    static const char end[] = ".tmp";
+    size_t len = strlen(name);
+    return len >= sizeof end && strcmp(name + len - (sizeof end - 1), end) == 0;
+}
+
 static weir_status look_into(struct look *look, int fd, const char *inside, int depth);
 
 static weir_status look_at(struct look *look, int folder_fd, const char *name, const char *inside,
@@ -62,7 +71,7 @@ static weir_status look_at(struct look *look, int folder_fd, const char *name, c
         int fd = helper_open_beneath(folder_fd, name, O_DIRECTORY);
         return fd >= 0 ? look_into(look, fd, path, depth + 1) : WEIR_OK;
     }
-    if (!S_ISREG(info.st_mode)) {
+    if (!S_ISREG(info.st_mode) || (look->is_atomic && is_temporary(name))) {
         return WEIR_OK;
     }
     if (look->view->n == CARRY_FILES_MAX) {
@@ -98,10 +107,10 @@ static weir_status look_into(struct look *look, int fd, const char *inside, int 
     return status;
 }
 
-weir_status carry_look(int folder_fd, struct weir_arena *arena, struct carry_view *out,
-                       struct weir_error *err)
+weir_status carry_look(int folder_fd, bool is_atomic, struct weir_arena *arena,
+                       struct carry_view *out, struct weir_error *err)
 {
-    struct look look = {arena, out, err};
+    struct look look = {is_atomic, arena, out, err};
     *out = (struct carry_view){0};
     int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {

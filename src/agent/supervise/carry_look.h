@@ -38,8 +38,9 @@ struct carry_change {
     size_t n_removed;
 };
 
-/** @return LIMIT for more than CARRY_FILES_MAX files; IO. NOT_FOUND: there is no folder. */
-weir_status carry_look(int folder_fd, struct weir_arena *arena, struct carry_view *out,
+/** @param is_atomic  What is being written has a name that ends with ".tmp": it is left out.
+ *  @return LIMIT for more than CARRY_FILES_MAX files; IO. */
+weir_status carry_look(int folder_fd, bool is_atomic, struct weir_arena *arena, struct carry_view *out,
                        struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Pure. */

@@ -1,0 +1,141 @@
+"""Nodes that see neither the server's disk nor each other's: what a job keeps from one attempt to the next goes over the
+server. A training whose nodes are lost, disks and all, goes on elsewhere with the same weights; a program finds its folder."""
+import contextlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import harness
+from harness import Server, WEIR, wait_until
+
+sys.path.insert(0, str(harness.ROOT / "bench"))
+from serving import drawn_face  # noqa: E402
+
+# The state folder is covered before the agent starts, for it and all that it starts.
+HIDE = 'mount -t tmpfs none "$1" && shift && exec "$@"'
+
+
+class OwnDisks(unittest.TestCase):
+    def setUp(self):
+        if os.geteuid() != 0 or shutil.which("unshare") is None:
+            self.skipTest("mount namespaces need root and unshare")
+        self.agents = {}
+        self.server = Server()
+        self.addCleanup(self.stop)
+        self.server.start("--no-agent", "--node-timeout", "10")
+
+    def stop(self):
+        for name in list(self.agents):
+            self.lose(name)
+        self.server.stop()
+
+    def folder(self, name):
+        return self.server.root / f"agent-{name}"
+
+    def start(self, name, *flags):
+        """A node that sees all but the server's disk."""
+        folder = self.folder(name)
+        folder.mkdir(mode=0o700)
+        made = json.loads(self.server.weir("token", "create", f"node-{name}", "--role", "agent", "--user", "agent", "--node",
+                                           name, "-o", "json")[1])
+        (folder / "token").write_text(made["secret"])
+        with open(self.server.root / f"agent-{name}.log", "ab") as log:
+            self.agents[name] = subprocess.Popen(
+                ["unshare", "--mount", "--propagation", "private", "sh", "-c", HIDE, "sh", str(self.server.state), WEIR,
+                 "agent", "--server", self.server.url, "--dir", str(folder), "--node", name, "--cpu-slots", "1",
+                 "--share", f"{self.server.root}/shared:rw", *flags], stderr=log, start_new_session=True)
+        wait_until(lambda: self.node(name) == "ready", 30, f"node {name}")
+
+    def node(self, name):
+        return next((node["state"] for node in self.server.get("/nodes")["items"] if node["name"] == name), None)
+
+    def lose(self, name):
+        """The machine burns: its processes end at once, and its disk is gone."""
+        agent = self.agents.pop(name)
+        while pids := self.server.pids(f"agent-{name}") or self.within(name):
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        agent.wait()
+        shutil.rmtree(self.folder(name))
+
+    def within(self, name):
+        """Tasks: their working folder lies in the node's."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and os.readlink(entry / "cwd").startswith(str(self.folder(name))):
+                    found.append(int(entry.name))
+        return found
+
+    def submit(self, name, kind, spec, **more):
+        return self.server.post("/jobs", {"name": name, "kind": kind, "spec": spec, **more})["id"]
+
+    def job(self, job):
+        return self.server.get(f"/jobs/{job}")
+
+    def tasks(self, job):
+        return self.server.get(f"/jobs/{job}/tasks")["items"]
+
+    def log(self, job):
+        return "".join(self.server.request("GET", f"/api/v1/tasks/{task['id']}/log", raw=True).decode(errors="replace")
+                       for task in self.tasks(job))
+
+    def ended(self, job, state="SUCCEEDED", seconds=120):
+        wait_until(lambda: self.job(job)["state"] in ("SUCCEEDED", "FAILED", "CANCELLED"), seconds, f"the end of {job}")
+        self.assertEqual(self.job(job)["state"], state, f"{self.job(job).get('reason')}\n{self.log(job)}")
+
+    def kept(self, job):
+        """What the server has of the job's checkpoints."""
+        return [file["path"] for file in self.server.get(f"/jobs/{job}/checkpoint")["files"]]
+
+    def faces(self):
+        folder = self.server.root / "shared" / "faces"
+        for person in range(3):
+            (folder / f"p{person}").mkdir(parents=True)
+            for photo in range(4):
+                (folder / f"p{person}" / f"{photo}.pgm").write_bytes(drawn_face(person, photo, 28))
+        return str(folder)
+
+    def weights(self, job):
+        """The tensors of the model that the training's run has, without what the file says of itself."""
+        data = self.server.request("GET", f"/api/v1/runs/{self.job(job)['run']}/artifacts/model.safetensors", raw=True)
+        return data[8 + int.from_bytes(data[:8], "little"):]
+
+    def test_a_training_that_loses_its_nodes_ends_with_the_same_weights_on_others(self):
+        seed = random.randrange(1 << 32)
+        print(f"seed {seed}", file=sys.stderr)
+        chance = random.Random(seed)
+        (self.server.root / "shared").mkdir()
+        spec = {"model": "lenet", "data": self.faces(), "workers": 2, "epochs": 400, "batch_size": 2, "learning_rate": 0.0005,
+                "seed": chance.randrange(1000), "checkpoint_every_s": 0.2}
+        self.start("a")
+        self.start("b")
+        undisturbed = self.submit("undisturbed", "train", spec)
+        began = time.monotonic()
+        self.ended(undisturbed)
+        took = time.monotonic() - began
+        print(took, file=sys.stderr)
+        disturbed = self.submit("disturbed", "train", spec)
+        wait_until(lambda: any(name.startswith("step-") for name in self.kept(disturbed)), 60, "a checkpoint with the server")
+        time.sleep(chance.uniform(0, took / 4))
+        self.assertEqual({task["node"] for task in self.tasks(disturbed)}, {"a", "b"})
+        self.lose("a")
+        self.lose("b")
+        self.start("c")
+        self.start("d")
+        self.ended(disturbed)
+        print(self.log(disturbed), file=sys.stderr)
+        self.assertEqual({task["node"] for task in self.tasks(disturbed)}, {"c", "d"})
+        self.assertEqual(self.weights(disturbed), self.weights(undisturbed))
+
+
+if __name__ == "__main__":
+    harness.main()
