@@ -39,7 +39,7 @@ static weir_status look_at_self(struct rendezvous *rendezvous, struct weir_error
     (void)snprintf(own->node, sizeof own->node, "%s", node != NULL ? node : "");
     address = rendezvous->prepare->task->is_offline ? "127.0.0.1" : address;
     if (address != NULL) {
-        (void)snprintf(own->address, sizeof own->address, "%s", address);
+        WEIR_TRY(rendezvous_address_by(address, own->address, err));
     } else {
         WEIR_TRY(rendezvous_own_address(server != NULL ? server : "", own->address, err));
     }

@@ -60,7 +60,7 @@ weir_status prepare_service(struct prepare *prepare, struct weir_error *err)
     const char *address = prepare_node_fact(prepare, "address");
     const char *server = prepare_node_fact(prepare, "server");
     if (address != NULL) {
-        (void)snprintf(host, sizeof host, "%s", address);
+        WEIR_TRY(rendezvous_address_by(address, host, err));
     } else {
         WEIR_TRY(rendezvous_address_to(server != NULL ? server : "", host, err));
     }

@@ -1,13 +1,13 @@
 #include "agent/node/agent_private.h"
 
 #include "agent/node/own_log.h"
+#include "agent/rendezvous/rendezvous.h"
 #include "agent/supervise/pace.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/record.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -361,11 +361,8 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
 {
     const struct weir_agent_config *config = agent->config;
     char dir[PATH_MAX];
-    unsigned char bytes[sizeof(struct in6_addr)];
-    if (config->address != NULL && inet_pton(AF_INET, config->address, bytes) != 1 &&
-        inet_pton(AF_INET6, config->address, bytes) != 1) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "--address %.60s: not a number of IPv4 or IPv6", config->address);
+    if (config->address != NULL) {
+        WEIR_TRY(rendezvous_setting_check(config->address, err));
     }
     if (config->node == NULL || !weir_name_is_valid(config->node)) {
         return weir_error_set(err, WEIR_ERR_INVALID,

@@ -11,7 +11,7 @@
  * "wait" is how many ranks from 0 on must have come: they are those who leave their address, and
  * the ones that a text may name. What framework the texts are for, only the server knows.
  *
- * The address of a rank is what its agent was given (weir agent --address), else the one from which
+ * The address of a rank is the one that its agent was given, by number, network or interface (weir agent --address), else the one from which
  * its node reaches the server. The port is free when it is looked for, and not kept: a program that
  * takes it before the rank's own does makes that one fail, and the gang start again.
  */
@@ -78,6 +78,21 @@ weir_status rendezvous_own_address(const char *server, char out[RENDEZVOUS_ADDRE
 /** The same, even if it is one of loopback: what that server itself reaches this machine by. */
 weir_status rendezvous_address_to(const char *server, char out[RENDEZVOUS_ADDRESS_BYTES],
                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Longest "ADDRESS/LENGTH". */
+#define RENDEZVOUS_NETWORK_BYTES (RENDEZVOUS_ADDRESS_BYTES + 4)
+
+/**
+ * The address of this machine that a setting means: "10.1.0.7", itself, whether the machine has it or not;
+ * "10.1.0.0/16" or "fd00::/8", the first that lies in that network; "ib0", the first of that interface, of IPv4
+ * if it has one. Addresses of a link alone (fe80::/10) are none.
+ * @return INVALID for what is no such setting; NOT_FOUND, with the addresses that there are, if there is none.
+ */
+weir_status rendezvous_address_by(const char *setting, char out[RENDEZVOUS_ADDRESS_BYTES],
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is it such a setting? The machine is not asked. @return INVALID. */
+weir_status rendezvous_setting_check(const char *setting, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Is it an address of loopback, which other machines cannot reach? */
 bool rendezvous_is_local(const char *address);

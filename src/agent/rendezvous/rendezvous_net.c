@@ -7,6 +7,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -90,7 +91,7 @@ weir_status rendezvous_address_to(const char *server, char out[RENDEZVOUS_ADDRES
     return is_known ? WEIR_OK
                     : weir_error_set(err, WEIR_ERR_IO,
                                      "this node's own address is not known: there is no way to "
-                                     "%.100s (weir agent --address names it)",
+                                     "%.100s (weir agent --address says it)",
                                      host);
 }
 
@@ -103,6 +104,132 @@ weir_status rendezvous_own_address(const char *server, char out[RENDEZVOUS_ADDRE
         (void)snprintf(out, RENDEZVOUS_ADDRESS_BYTES, "%s", outwards);
     }
     return WEIR_OK;
+}
+
+/* ---- by a setting ------------------------------------------------------------------------------- */
+
+/* An address of either family; of a network its first `n_bits`. */
+struct address {
+    int family;
+    unsigned char bytes[sizeof(struct in6_addr)];
+    unsigned n_bits;
+};
+
+static bool read_number(const char *text, struct address *out)
+{
+    out->family = strchr(text, ':') != NULL ? AF_INET6 : AF_INET;
+    out->n_bits = out->family == AF_INET6 ? 128 : 32;
+    return inet_pton(out->family, text, out->bytes) == 1;
+}
+
+/* "ADDRESS/LENGTH" */
+static bool read_network(const char *text, struct address *out)
+{
+    char address[RENDEZVOUS_NETWORK_BYTES];
+    const char *slash = strchr(text, '/');
+    if (slash == NULL || strlen(text) >= sizeof address) {
+        return false;
+    }
+    (void)snprintf(address, sizeof address, "%.*s", (int)(slash - text), text);
+    size_t n_digits = strspn(slash + 1, "0123456789");
+    if (!read_number(address, out) || n_digits == 0 || n_digits > 3 || slash[1 + n_digits] != '\0') {
+        return false;
+    }
+    unsigned long n_bits = strtoul(slash + 1, NULL, 10);
+    bool is_good = n_bits <= out->n_bits;
+    out->n_bits = (unsigned)n_bits;
+    return is_good;
+}
+
+static bool is_interface(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:@";
+    size_t len = strlen(text);
+    return len > 0 && len < IFNAMSIZ && strspn(text, letters) == len;
+}
+
+weir_status rendezvous_setting_check(const char *setting, struct weir_error *err)
+{
+    struct address address;
+    bool is_good = read_number(setting, &address) || read_network(setting, &address) ||
+                   (strchr(setting, '/') == NULL && is_interface(setting));
+    return is_good ? WEIR_OK
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "--address %.60s: expected an address (10.1.0.7), a network "
+                                    "(10.1.0.0/16) or an interface (ib0) of this machine",
+                                    setting);
+}
+
+static bool is_within(const struct address *address, const struct address *network)
+{
+    if (address->family != network->family) {
+        return false;
+    }
+    size_t n_whole = network->n_bits / 8;
+    unsigned n_rest = network->n_bits % 8;
+    unsigned char mask = (unsigned char)(0xFF00U >> n_rest);
+    return memcmp(address->bytes, network->bytes, n_whole) == 0 &&
+           (n_rest == 0 || ((address->bytes[n_whole] ^ network->bytes[n_whole]) & mask) == 0);
+}
+
+/* False: none, or one of a link alone. */
+static bool read_interface(const struct ifaddrs *at, char text[RENDEZVOUS_ADDRESS_BYTES],
+                           struct address *out)
+{
+    int family = at->ifa_addr != NULL ? at->ifa_addr->sa_family : AF_UNSPEC;
+    const void *raw = family == AF_INET
+                          ? (const void *)&((const struct sockaddr_in *)at->ifa_addr)->sin_addr
+                          : (const void *)&((const struct sockaddr_in6 *)at->ifa_addr)->sin6_addr;
+    if ((family != AF_INET && family != AF_INET6) ||
+        (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)raw))) {
+        return false;
+    }
+    return inet_ntop(family, raw, text, RENDEZVOUS_ADDRESS_BYTES) != NULL && read_number(text, out);
+}
+
+static weir_status none_found(const char *setting, const struct ifaddrs *list, struct weir_error *err)
+{
+    char all[WEIR_ERROR_MESSAGE_BYTES / 2] = "", text[RENDEZVOUS_ADDRESS_BYTES];
+    struct address address;
+    size_t len = 0;
+    for (const struct ifaddrs *at = list; at != NULL && len < sizeof all; at = at->ifa_next) {
+        if (read_interface(at, text, &address)) {
+            len += (size_t)snprintf(all + len, sizeof all - len, "%s%s %s", len > 0 ? ", " : "",
+                                    at->ifa_name, text);
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                          "no address of this node is meant by its agent's --address %.60s: it has %s",
+                          setting, all);
+}
+
+weir_status rendezvous_address_by(const char *setting, char out[RENDEZVOUS_ADDRESS_BYTES],
+                                  struct weir_error *err)
+{
+    struct address wanted, found;
+    struct ifaddrs *list = NULL;
+    char text[RENDEZVOUS_ADDRESS_BYTES];
+    int family = AF_UNSPEC; /* of what is in `out` */
+    WEIR_TRY(rendezvous_setting_check(setting, err));
+    if (read_number(setting, &wanted)) {
+        (void)snprintf(out, RENDEZVOUS_ADDRESS_BYTES, "%s", setting);
+        return WEIR_OK;
+    }
+    bool is_network = read_network(setting, &wanted);
+    if (getifaddrs(&list) != 0) {
+        return weir_error_set(err, WEIR_ERR_IO, "the addresses of this node cannot be listed");
+    }
+    for (const struct ifaddrs *at = list; at != NULL && family != AF_INET; at = at->ifa_next) {
+        bool is_meant = read_interface(at, text, &found) &&
+                        (is_network ? is_within(&found, &wanted) : strcmp(at->ifa_name, setting) == 0);
+        if (is_meant && (family == AF_UNSPEC || found.family == AF_INET)) {
+            family = found.family;
+            (void)snprintf(out, RENDEZVOUS_ADDRESS_BYTES, "%s", text);
+        }
+    }
+    weir_status status = family != AF_UNSPEC ? WEIR_OK : none_found(setting, list, err);
+    freeifaddrs(list);
+    return status;
 }
 
 void rendezvous_interface(const char *address, char *out, size_t size)
