@@ -70,6 +70,9 @@ struct weir_launch_job {
     const json_t *spec;     /**< As the user gave it, and the paths of datasets that it names. */
     const json_t *datasets; /**< {"name": "path"} of all datasets that its tasks read, as they were
                                  looked up; NULL: none. */
+    /** {"path": "SHA-256"}: the list of files, a blob, of the version of a dataset that lies there; for nodes that
+     *  do not see it. NULL: none. */
+    const json_t *manifests;
     /** {"name": "path"} of datasets whose files its tasks write; NULL: none. */
     const json_t *outputs;
     const json_t *pinned;    /**< Members that each task's specification has beside: what names in

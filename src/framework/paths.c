@@ -160,6 +160,9 @@ void paths_describe(const struct weir_kind *kind, const struct weir_launch_job *
         }
     }
     json_object_set_new(definition, "state", json_string(job->shared_dir));
+    if (json_object_size(job->manifests) > 0) {
+        json_object_set(definition, "manifests", (json_t *)job->manifests);
+    }
     if (job->shared_id != NULL) {
         json_object_set_new(definition, "state_id", json_string(job->shared_id));
     }

@@ -3,7 +3,8 @@
  * little else of Weir's state folder (agent/sandbox.h).
  *
  * A task's definition gets "state", the state folder, "state_id", its identity, "paths": [{"path", "access": "read"|"write"}],
- * what its own specification names (absolute paths, no address), and "folders": what of the state
+ * what its own specification names (absolute paths, no address), "manifests": {path: blob}, the lists of files of
+ * datasets among them, and "folders": what of the state
  * folder beside its job's own it may see: its datasets. The server alone says which: people name
  * datasets by name, which it looks up among those that they may see.
  */

@@ -50,7 +50,7 @@ class OwnDisks(unittest.TestCase):
             self.agents[name] = subprocess.Popen(
                 ["unshare", "--mount", "--propagation", "private", "sh", "-c", HIDE, "sh", str(self.server.state), WEIR,
                  "agent", "--server", self.server.url, "--dir", str(folder), "--node", name, "--cpu-slots", "1",
-                 "--share", f"{self.server.root}/shared:rw", *flags], stderr=log, start_new_session=True)
+                 *flags], stderr=log, start_new_session=True)
         wait_until(lambda: self.node(name) == "ready", 30, f"node {name}")
 
     def node(self, name):
@@ -96,45 +96,73 @@ class OwnDisks(unittest.TestCase):
         """What the server has of the job's checkpoints."""
         return [file["path"] for file in self.server.get(f"/jobs/{job}/checkpoint")["files"]]
 
-    def faces(self):
-        folder = self.server.root / "shared" / "faces"
+    def put_faces(self):
+        """A dataset whose files lie with the server alone."""
+        folder = self.server.root / "faces"
         for person in range(3):
             (folder / f"p{person}").mkdir(parents=True)
             for photo in range(4):
                 (folder / f"p{person}" / f"{photo}.pgm").write_bytes(drawn_face(person, photo, 28))
-        return str(folder)
+        self.server.weir("dataset", "create", "faces")
+        self.server.weir("dataset", "put", "faces", str(folder))
+        self.server.weir("dataset", "freeze", "faces")
+        shutil.rmtree(folder)
 
     def weights(self, job):
         """The tensors of the model that the training's run has, without what the file says of itself."""
         data = self.server.request("GET", f"/api/v1/runs/{self.job(job)['run']}/artifacts/model.safetensors", raw=True)
         return data[8 + int.from_bytes(data[:8], "little"):]
 
+    def left_on(self, name, folder):
+        """What a node keeps of the server's folders."""
+        return sorted(path.name for path in (self.folder(name) / "state" / folder).glob("*"))
+
     def test_a_training_that_loses_its_nodes_ends_with_the_same_weights_on_others(self):
         seed = random.randrange(1 << 32)
         print(f"seed {seed}", file=sys.stderr)
         chance = random.Random(seed)
-        (self.server.root / "shared").mkdir()
-        spec = {"model": "lenet", "data": self.faces(), "workers": 2, "epochs": 400, "batch_size": 2, "learning_rate": 0.0005,
+        self.put_faces()
+        spec = {"model": "lenet", "dataset": "faces", "workers": 2, "epochs": 80, "batch_size": 2, "learning_rate": 0.0005,
                 "seed": chance.randrange(1000), "checkpoint_every_s": 0.2}
         self.start("a")
-        self.start("b")
+        self.start("b", "--isolation", "none")
         undisturbed = self.submit("undisturbed", "train", spec)
         began = time.monotonic()
         self.ended(undisturbed)
         took = time.monotonic() - began
-        print(took, file=sys.stderr)
         disturbed = self.submit("disturbed", "train", spec)
         wait_until(lambda: any(name.startswith("step-") for name in self.kept(disturbed)), 60, "a checkpoint with the server")
-        time.sleep(chance.uniform(0, took / 4))
+        time.sleep(chance.uniform(0, took / 4))  # the moment is chosen, and nothing waited for
         self.assertEqual({task["node"] for task in self.tasks(disturbed)}, {"a", "b"})
         self.lose("a")
         self.lose("b")
-        self.start("c")
+        newest = max(int(name[5:17]) for name in self.kept(disturbed) if name.startswith("step-"))
+        self.start("c", "--isolation", "none")
         self.start("d")
         self.ended(disturbed)
-        print(self.log(disturbed), file=sys.stderr)
+        self.assertIn(f"resumed  step {newest}", self.log(disturbed))
         self.assertEqual({task["node"] for task in self.tasks(disturbed)}, {"c", "d"})
         self.assertEqual(self.weights(disturbed), self.weights(undisturbed))
+        self.assertEqual(self.left_on("c", "checkpoints") + self.left_on("d", "checkpoints"), [])
+
+    def test_a_program_finds_its_folder_again_on_another_node(self):
+        self.put_faces()
+        self.start("a")
+        program = ('data=$(echo "$WEIR_DATASETS" | sed \'s/.*:"//; s/".*//\'); cd "$WEIR_CHECKPOINT"; n=$(cat deep/n || echo 0)\n'
+                   'echo "begins at $n with $(ls "$data"/*/*.pgm | wc -l) photos"; n=$((n + 1)); mkdir -p deep; echo $n > deep/n\n'
+                   'cp deep/n only-$n; rm -f only-$((n - 1)); ln -sf /etc/passwd link; test $n = 2 || sleep 1000')
+        job = self.submit("counts", "command", {"argv": ["sh", "-c", program], "datasets": ["faces"], "stop_grace_ms": 200})
+        wait_until(lambda: self.kept(job) == ["deep/n", "only-1"], 30, "the folder to be with the server")
+        self.server.weir("node", "drain", "a")
+        self.start("b", "--isolation", "none")
+        self.server.post(f"/jobs/{job}/requeue")
+        self.ended(job)
+        self.assertEqual([task["node"] for task in self.tasks(job)], ["b"])
+        self.assertIn("begins at 1 with 12 photos", self.log(job))
+        self.assertEqual(self.kept(job), ["deep/n", "only-2"])
+        self.assertEqual((self.server.state / "checkpoints" / job / "deep/n").read_text(), "2\n")
+        for name in "ab":
+            self.assertEqual(self.left_on(name, "checkpoints"), [])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #include "agent/code/places.h"
 
 #include "agent/code/prepare.h"
+#include "agent/code/prepare_datasets.h"
 #include "agent/supervise/launch.h"
 #include "base/file.h"
 #include "base/folder_id.h"
@@ -26,17 +27,31 @@ void places_find(const char *dir, const json_t *document, struct weir_arena *are
     }
 }
 
+/* NULL: it stays as it is. */
+static const char *find_new(const struct places *places, const char *path, struct weir_arena *arena)
+{
+    if (places->own_dir == NULL || path[0] != '/' || weir_path_has_parent(path)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < places->n_fetched; i++) {
+        const char *below = weir_path_below(path, places->fetched[i].from);
+        if (below != NULL) {
+            return weir_arena_printf(arena, "%s%s%s", places->fetched[i].to,
+                                     below[0] != '\0' ? "/" : "", below);
+        }
+    }
+    const char *below = weir_path_below(path, places->server_dir);
+    return below == NULL ? NULL
+                         : weir_arena_printf(arena, "%s%s%s", places->own_dir,
+                                             below[0] != '\0' ? "/" : "", below);
+}
+
 const char *places_map(const struct places *places, const char *path, struct weir_arena *arena)
 {
     static const char file_url[] = "file://";
-    size_t url_len = strncmp(path, file_url, sizeof file_url - 1) == 0 ? sizeof file_url - 1 : 0;
-    const char *below = NULL;
-    if (places->own_dir != NULL && path[url_len] == '/' && !weir_path_has_parent(path + url_len)) {
-        below = weir_path_below(path + url_len, places->server_dir);
-    }
-    return below == NULL ? path
-                         : weir_arena_printf(arena, "%.*s%s%s%s", (int)url_len, path,
-                                             places->own_dir, below[0] != '\0' ? "/" : "", below);
+    bool is_url = strncmp(path, file_url, sizeof file_url - 1) == 0;
+    const char *found = find_new(places, is_url ? path + sizeof file_url - 1 : path, arena);
+    return found == NULL ? path : is_url ? weir_arena_printf(arena, "file://%s", found) : found;
 }
 
 const char *places_checkpoint(const struct places *places, const json_t *document,
@@ -104,40 +119,90 @@ static weir_status map_spec(struct prepare *prepare, const struct places *places
     return WEIR_OK;
 }
 
-/* Replicas and batch predictions fetch what they do not find; the others read files. */
+/* Replicas fetch what they do not find; the others read files. */
 static bool reads_files(const struct task *task)
 {
-    return strcmp(task->argv[0], "weir-worker") != 0 ||
-           (task->argv[1] != NULL && strcmp(task->argv[1], "train") == 0);
+    bool is_own = strcmp(task->argv[0], "weir-worker") == 0 && task->argv[1] != NULL;
+    return !is_own ||
+           (strcmp(task->argv[1], "predict") != 0 && strcmp(task->argv[1], "serve") != 0);
 }
 
-/* A dataset is no folder of the job's own: its files are where the server is. */
-static weir_status check_there(const struct prepare *prepare, const struct places *places,
-                               const struct sandbox_path *path, const char *was,
-                               struct weir_error *err)
+/* So that its sandbox lets it in there. */
+static void add_folder(struct prepare *prepare, const char *folder)
 {
-    const char *below = weir_path_below(was, places->server_dir);
-    if (below == NULL || weir_path_below(below, DATASETS) == NULL ||
-        weir_path_is_dir(path->path) || !reads_files(prepare->task)) {
+    struct sandbox *sandbox = &prepare->task->sandbox;
+    const char **grown = WEIR_ARENA_ARRAY(prepare->arena, sandbox->n_folders + 1, const char *);
+    if (sandbox->n_folders > 0) {
+        memcpy(grown, sandbox->folders, sandbox->n_folders * sizeof *grown);
+    }
+    grown[sandbox->n_folders++] = folder;
+    sandbox->folders = grown;
+}
+
+static weir_status fetch_dataset(struct prepare *prepare, struct places *places, const char *path,
+                                 const char *list, struct weir_error *err)
+{
+    struct weir_arena *arena = prepare->arena;
+    char *datasets = weir_arena_printf(arena, "%s/" DATASETS, places->own_dir);
+    char *folder = weir_arena_printf(arena, "%s/%s", datasets, list);
+    weir_status status = prepare_dataset(prepare, list, datasets, folder, err);
+    if (status != WEIR_OK) {
+        return weir_error_prefix(err, "the files of %.200s, which this node does not have, cannot be fetched: ",
+                                 path);
+    }
+    places->fetched[places->n_fetched++] = (struct place){weir_arena_strdup(arena, path), folder};
+    add_folder(prepare, weir_arena_printf(arena, DATASETS "/%s", list));
+    return WEIR_OK;
+}
+
+/* A dataset's folder that is only read. Below the state folder it is none of this node's, whatever lies there. */
+static weir_status fetch_datasets(struct prepare *prepare, struct places *places,
+                                  struct weir_error *err)
+{
+    const char *path;
+    json_t *list;
+    const json_t *lists = json_object_get(prepare->document, "manifests");
+    static const char digits[] = "0123456789abcdef";
+    places->fetched = WEIR_ARENA_ARRAY(prepare->arena, json_object_size(lists) + 1, struct place);
+    json_object_foreach((json_t *)lists, path, list)
+    {
+        const char *text = json_string_value(list);
+        bool is_list = text != NULL && strlen(text) == 64 && strspn(text, digits) == 64;
+        bool is_here = weir_path_below(path, places->server_dir) == NULL && weir_path_is_dir(path);
+        if (is_list && !is_here && reads_files(prepare->task)) {
+            WEIR_TRY(fetch_dataset(prepare, places, path, text, err));
+        }
+    }
+    return WEIR_OK;
+}
+
+/* What is no folder of the job's own is the server's: its files are there, or are to get there. */
+static weir_status check_common(const struct prepare *prepare, const struct sandbox_path *path,
+                                const char *was, struct weir_error *err)
+{
+    const char *folder;
+    const struct task *task = prepare->task;
+    enum sandbox_place place =
+        sandbox_place(&task->sandbox, task->job, task->rank, path, prepare->arena, &folder);
+    if (place != SANDBOX_COMMON || weir_path_is_dir(path->path) || !reads_files(task)) {
         return WEIR_OK;
     }
     return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                          "%s lies with the server, whose disk this node does not see: share the state "
-                          "folder with it, or name a dataset whose files lie under the same path on all "
-                          "nodes",
-                          below);
+                          "%.200s lies with the server, whose disk this node does not see: share it "
+                          "with the node, or keep the job on nodes that see it",
+                          was);
 }
 
 static weir_status map_paths(struct prepare *prepare, const struct places *places,
                              struct weir_error *err)
 {
     struct sandbox *sandbox = &prepare->task->sandbox;
+    sandbox->state_dir = places->own_dir;
     for (size_t i = 0; i < sandbox->n_paths; i++) {
         const char *was = sandbox->paths[i].path;
         sandbox->paths[i].path = places_map(places, was, prepare->arena);
-        WEIR_TRY(check_there(prepare, places, &sandbox->paths[i], was, err));
+        WEIR_TRY(check_common(prepare, &sandbox->paths[i], was, err));
     }
-    sandbox->state_dir = places->own_dir;
     return WEIR_OK;
 }
 
@@ -153,6 +218,7 @@ weir_status prepare_places(struct prepare *prepare, struct weir_error *err)
     weir_log(WEIR_LOG_INFO, "state_folder_is_elsewhere", WEIR_KV_STR("server", places->server_dir),
              WEIR_KV_STR("here", places->own_dir));
     WEIR_TRY(weir_dir_make(places->own_dir, 0700, err));
+    WEIR_TRY(fetch_datasets(prepare, places, err));
     WEIR_TRY(map_paths(prepare, places, err));
     for (size_t i = 0; i < task->n_env; i++) {
         const char *value = task->env[i].value;

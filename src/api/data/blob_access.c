@@ -185,6 +185,12 @@ static weir_status look_at_given(struct looking *looking, const json_t *pinned,
     for (size_t i = 0; i < looking->n_blobs; i++) {
         WEIR_TRY(look_at(looking, looking->blobs[i], false, err));
     }
+    const char *path;
+    json_t *manifest;
+    json_object_foreach(json_object_get(looking->definition, "manifests"), path, manifest)
+    {
+        WEIR_TRY(look_at(looking, json_string_value(manifest), true, err));
+    }
     for (size_t i = 0; i < looking->n_manifests; i++) {
         WEIR_TRY(look_at(looking, looking->manifests[i], true, err));
     }

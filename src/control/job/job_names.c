@@ -127,6 +127,18 @@ static const char *tell_of_classes(const struct reading *reading,
                      reading->job->name, dataset->name, (long long)version->version);
 }
 
+/* Where the tasks find its files: in its folder, or by the version's list of them. */
+static void give_folder(const struct reading *reading, const struct weir_dataset *dataset,
+                        const struct weir_dataset_version *version)
+{
+    struct job_names *out = reading->out;
+    json_object_set_new(out->datasets, dataset->name, json_string(dataset->path));
+    if (out->manifests == NULL) {
+        out->manifests = json_object();
+    }
+    json_object_set_new(out->manifests, dataset->path, json_string(version->blob));
+}
+
 /* A dataset given by name becomes its folder and its latest version; a path stays as it is. */
 static weir_status resolve_dataset(const struct reading *reading, struct weir_error *err)
 {
@@ -142,7 +154,7 @@ static weir_status resolve_dataset(const struct reading *reading, struct weir_er
     WEIR_TRY(check_pictures(&dataset, &version, err));
     json_object_set_new(reading->spec, "data", json_string(dataset.path));
     json_object_set_new(reading->spec, "dataset_version", json_integer(version.version));
-    json_object_set_new(out->datasets, dataset.name, json_string(dataset.path));
+    give_folder(reading, &dataset, &version);
     out->one_class = tell_of_classes(reading, &dataset, &version);
     return WEIR_OK;
 }
@@ -183,7 +195,7 @@ static weir_status resolve_other(const struct reading *reading, const char *key,
     inputs[reading->out->n_inputs] = input_of(reading->control, &version);
     inputs[reading->out->n_inputs++].context = weir_arena_strdup(arena, key);
     json_object_set_new(reading->spec, key, json_string(dataset.path));
-    json_object_set_new(reading->out->datasets, dataset.name, json_string(dataset.path));
+    give_folder(reading, &dataset, &version);
     return WEIR_OK;
 }
 
@@ -211,7 +223,7 @@ static weir_status read_named(const struct reading *reading, struct weir_error *
         }
         WEIR_TRY(
             control_dataset_find(control, reading->txn, "datasets", name, &dataset, &version, err));
-        json_object_set_new(out->datasets, dataset.name, json_string(dataset.path));
+        give_folder(reading, &dataset, &version);
         if (own == NULL || strcmp(own, dataset.name) != 0) {
             inputs[out->n_inputs++] = input_of(control, &version);
         }
@@ -372,7 +384,12 @@ static weir_status read_batch(const struct reading *reading, struct weir_error *
                               .dataset_version = batch.dataset_version,
                               .parameters = batch.parameters,
                               .datasets = batch.datasets,
-                              .pinned = batch.pinned};
+                              .pinned = batch.pinned,
+                              .manifests = json_object()};
+    const char *data = json_string_value(json_object_get(out->pinned, "data"));
+    if (data != NULL) {
+        json_object_set(out->manifests, data, json_object_get(out->pinned, "manifest"));
+    }
     WEIR_AUTO(weir_json_auto_free)
     json_t *parameters = reading->wanted->cause != NULL && batch.parameters != NULL
                              ? json_loads(batch.parameters, 0, NULL)
@@ -410,4 +427,5 @@ void job_names_fini(struct job_names *names)
 {
     json_decref(names->datasets);
     json_decref(names->pinned);
+    json_decref(names->manifests);
 }

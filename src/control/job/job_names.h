@@ -19,6 +19,7 @@ struct job_names {
     const struct weir_run_input *inputs; /**< Versions of datasets that it names beside. */
     size_t n_inputs;
     json_t *datasets, *pinned; /**< Folders by dataset, files by model; NULL: none. */
+    json_t *manifests;         /**< What weir_launch_job has of them; NULL: none. */
     /** What to tell people about a training set with one class; NULL: nothing. */
     const char *one_class;
 };
