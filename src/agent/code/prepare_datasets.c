@@ -167,7 +167,7 @@ weir_status prepare_dataset(struct prepare *prepare, const char *list, const cha
     sweep(datasets);
     WEIR_TRY(wait_for_lock(prepare, folder, &lock_fd, err));
     /* As used until this process ends; and now, for the sweep. */
-    int used_fd = carry_lock(folder, CARRY_USED, LOCK_SH | LOCK_NB);
+    int used_fd = carry_lock(folder, CARRY_USED, LOCK_SH);
     weir_status status =
         used_fd >= 0 && futimens(used_fd, NULL) == 0
             ? WEIR_OK

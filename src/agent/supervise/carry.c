@@ -211,15 +211,17 @@ static weir_status bring_change(struct bringing *b, int folder_fd,
     return status;
 }
 
-/* What may be brought now; false: nothing yet. */
-static bool choose(struct bringing *b, struct carry_change *change)
+/* What may be brought now; false: nothing yet. The look is over. */
+static bool choose(struct bringing *b, const struct carry_view *view, struct carry_change *change)
 {
     int64_t now_ms = weir_mono_ms(), now_ns = weir_time_ms() * MS_NS;
+    int64_t since_ns = now_ns - b->carry->quiet_ms * MS_NS;
     struct carry_change quiet = *change;
-    if (b->is_ending || b->carry->is_atomic) {
+    if (b->is_ending || b->carry->quiet_ms == 0) {
         return true;
     }
-    if (carry_leave_young(&quiet, now_ns - CARRY_QUIET_MS * MS_NS, now_ns) == 0) {
+    bool is_quiet = !carry_is_young(view->folders_changed_ns, since_ns, now_ns);
+    if (carry_leave_young(&quiet, since_ns, now_ns) == 0 && is_quiet) {
         b->restless_since_ms = 0;
         return true;
     }
@@ -228,7 +230,7 @@ static bool choose(struct bringing *b, struct carry_change *change)
         return false;
     }
     change->n_puts = quiet.n_puts;
-    return change->n_puts > 0;
+    return true;
 }
 
 /* The lock is held. *out_is_all: the server has it all then. */
@@ -249,7 +251,7 @@ static weir_status look_and_bring(struct bringing *b, struct weir_arena *arena, 
     if (status == WEIR_OK) {
         carry_compare(&record, &view, arena, &change);
         *out_is_all = change.n_puts + change.n_removed == 0;
-        if (!*out_is_all && choose(b, &change)) {
+        if (!*out_is_all && choose(b, &view, &change)) {
             status = bring_change(b, fd, &change, &record, arena, err);
             if (status == WEIR_OK) {
                 b->said.n_files += (int64_t)change.n_puts;
@@ -309,12 +311,12 @@ static void tell(struct bringing *b, const struct weir_error *err)
 static void bring_until_end(struct bringing *b, int finish_fd)
 {
     struct weir_backoff backoff = {.base_ms = RETRY_MIN, .max_ms = RETRY_MAX};
-    int64_t wait_ms = CARRY_TICK_MS;
+    int64_t wait_ms = b->carry->tick_ms;
     bool is_all;
     while (!wait_for_end(finish_fd, wait_ms)) {
         struct weir_error err = {0};
         weir_status status = bring(b, &is_all, &err);
-        wait_ms = CARRY_TICK_MS;
+        wait_ms = b->carry->tick_ms;
         if (status == WEIR_OK) {
             weir_backoff_reset(&backoff);
         } else if (status != WEIR_ERR_CONFLICT) {
@@ -374,6 +376,7 @@ void carry_read(const char *dir, const json_t *document, const struct task *task
     *out = (struct carry){
         .folder = places_checkpoint(&places, document, task, arena),
         .is_atomic = json_object_get(document, "checkpoint") == NULL,
+        .tick_ms = CARRY_TICK_MS,
         .job = task->job,
         .token = json_string_value(json_object_get(json_object_get(document, "files"), "token")),
         .server = json_string_value(json_object_get(node, "server")),
@@ -381,6 +384,7 @@ void carry_read(const char *dir, const json_t *document, const struct task *task
         .used_fd = -1,
         .finish_fd = -1,
         .said_fd = -1};
+    out->quiet_ms = out->is_atomic ? 0 : CARRY_QUIET_MS;
     if (out->token == NULL || out->server == NULL) {
         out->folder = NULL; /* it reports to nobody */
     }
@@ -434,6 +438,7 @@ void carry_note_end(struct carry *carry, pid_t pid)
 static bool is_last(struct carry *carry)
 {
     if (carry->used_fd >= 0) {
+        (void)flock(carry->used_fd, LOCK_UN); /* a child that has just begun may have it open yet */
         close(carry->used_fd);
     }
     carry->used_fd = carry_lock(carry->folder, CARRY_USED, LOCK_EX | LOCK_NB);

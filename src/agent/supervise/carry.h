@@ -7,10 +7,10 @@
  * at the folder twice a second and brings what is new to the server, with low priority; when the program has ended
  * it brings the rest, before exit.json is written. Then the folder goes, if all of it was brought.
  *
- * What is brought is the folder as it was at one moment, in which nothing had been written in it for CARRY_QUIET_MS:
- * never a file that is being written, never files of two moments. A folder that has no such moment for
+ * What is brought is the folder as it was at one moment, in which nothing in it had changed for CARRY_QUIET_MS: no
+ * file that is being written, no files of two moments. A folder that has no such moment for
  * CARRY_PATIENCE_MS gives the files that are quiet by themselves. A training of Weir's writes each file beside its
- * name, and is not waited for. The server changes its folder when it has all
+ * name, needs no two of one moment, and is not waited for. The server changes its folder when it has all
  * of that (blob/kept_folder.h). Files that other nodes brought stay there: each node brings those that were
  * written on it. A server that is away, or has no room, is tried again, and nothing that computes waits for it; after the
  * program's end it is waited for CARRY_END_MS.
@@ -37,6 +37,7 @@
 struct carry {
     const char *folder; /**< NULL: there is nothing to carry. */
     bool is_atomic;     /**< A training of Weir's: a file that has its name is whole. */
+    int64_t tick_ms, quiet_ms;
     const char *job;
     const char *server, *token, *ca_file; /**< NULL: as weir_client_open. */
     int used_fd;                          /**< Of FOLDER.used; -1: not taken. */

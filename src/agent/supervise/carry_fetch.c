@@ -153,7 +153,7 @@ weir_status carry_fetch(struct carry *carry, struct weir_client *client, int64_t
         weir_arena_printf(arena, "%.*s", (int)(slash - carry->folder), carry->folder), 0700, err));
     WEIR_TRY(wait_for_lock(&f, &lock_fd, err));
     weir_status status = WEIR_OK;
-    int used_fd = carry_lock(carry->folder, CARRY_USED, LOCK_SH | LOCK_NB);
+    int used_fd = carry_lock(carry->folder, CARRY_USED, LOCK_SH);
     if (used_fd < 0) {
         status = weir_error_set_errno(err, errno, "cannot lock %s", carry->folder);
     } else if (carry_lock_is_alone(used_fd)) {

@@ -37,12 +37,19 @@ int carry_lock(const char *folder, const char *name, int how)
     }
 }
 
+/* flock(2): a lock that cannot become another one is lost. */
 bool carry_lock_is_alone(int used_fd)
 {
-    return flock(used_fd, LOCK_EX | LOCK_NB) == 0;
+    bool is_alone = flock(used_fd, LOCK_EX | LOCK_NB) == 0;
+    if (!is_alone) {
+        carry_lock_share(used_fd);
+    }
+    return is_alone;
 }
 
+/* Who has it alone has it for a moment. */
 void carry_lock_share(int used_fd)
 {
-    (void)flock(used_fd, LOCK_SH | LOCK_NB);
+    while (flock(used_fd, LOCK_SH) != 0 && errno == EINTR) {
+    }
 }

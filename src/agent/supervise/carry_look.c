@@ -48,6 +48,11 @@ static void sort(struct carry_view *view)
     }
 }
 
+static int64_t changed_ns(const struct stat *info)
+{
+    return (int64_t)info->st_mtim.tv_sec * SECOND_NS + info->st_mtim.tv_nsec;
+}
+
 /* As weir_file_write_atomic and the files of models call it. */
 static bool is_temporary(const char *name)
 {
@@ -81,8 +86,7 @@ static weir_status look_at(struct look *look, int folder_fd, const char *name, c
     }
     add(look->view,
         &(struct carry_file){path, info.st_size,
-                             (int64_t)info.st_mtim.tv_sec * SECOND_NS + info.st_mtim.tv_nsec,
-                             (int64_t)info.st_ino},
+changed_ns(&info), (int64_t)info.st_ino},
         look->arena);
     return WEIR_OK;
 }
@@ -102,6 +106,11 @@ static weir_status look_into(struct look *look, int fd, const char *inside, int 
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             status = look_at(look, dirfd(dir), entry->d_name, inside, depth);
         }
+    }
+    struct stat info; /* when all its names were read: what changed meanwhile is seen */
+    if (fstat(dirfd(dir), &info) == 0) {
+        look->view->folders_changed_ns =
+            WEIR_MAX(look->view->folders_changed_ns, changed_ns(&info));
     }
     closedir(dir);
     return status;
@@ -162,13 +171,16 @@ void carry_compare(const struct carry_record *record, const struct carry_view *v
     }
 }
 
-/* What has a time to come (a clock that was set back) is as old as it can be. */
+bool carry_is_young(int64_t time_ns, int64_t since_ns, int64_t now_ns)
+{
+    return time_ns > since_ns && time_ns <= now_ns + SECOND_NS;
+}
+
 size_t carry_leave_young(struct carry_change *change, int64_t since_ns, int64_t now_ns)
 {
     size_t n = 0;
     for (size_t i = 0; i < change->n_puts; i++) {
-        int64_t time_ns = change->puts[i].changed_ns;
-        if (time_ns <= since_ns || time_ns > now_ns + SECOND_NS) {
+        if (!carry_is_young(change->puts[i].changed_ns, since_ns, now_ns)) {
             change->puts[n++] = change->puts[i];
         }
     }

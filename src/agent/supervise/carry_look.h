@@ -22,6 +22,7 @@ struct carry_file {
 struct carry_view {
     struct carry_file *files; /**< By path. */
     size_t n, n_room;
+    int64_t folders_changed_ns; /**< When a name last came or went, in any folder. */
 };
 
 /** FOLDER.json. */
@@ -46,6 +47,9 @@ weir_status carry_look(int folder_fd, bool is_atomic, struct weir_arena *arena, 
 /** Pure. */
 void carry_compare(const struct carry_record *record, const struct carry_view *view,
                    struct weir_arena *arena, struct carry_change *out);
+
+/** Later than `since_ns`? A time to come (a clock that was set back) is as old as it can be. */
+bool carry_is_young(int64_t time_ns, int64_t since_ns, int64_t now_ns);
 
 /** Leave out what was written after `since_ns`. @return how many that were. */
 size_t carry_leave_young(struct carry_change *change, int64_t since_ns, int64_t now_ns);
