@@ -1,8 +1,8 @@
 /**
  * Left: decisions that replicas of jobs that are over could not hand in.
  *
- * A replica that starts is told the folders of those before it, of the same pipeline, as far as they lie on its
- * machine. Each that nobody else has open is opened as its outbox was, and a shipper of its own brings what is there to the server,
+ * A replica that starts is told the folders of those before it, of the same pipeline, which may lie on its machine
+ * or on another. Each that is there and that nobody else has open is opened as its outbox was, and a shipper of its own brings what is there to the server,
  * which stores each decision once. It stays open as long as the replica lives; the server's retention takes the folder away.
  */
 #ifndef WEIR_PREDICT_LEFT_H

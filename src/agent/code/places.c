@@ -1,5 +1,6 @@
 #include "agent/code/places.h"
 
+#include "agent/code/kept.h"
 #include "agent/code/prepare.h"
 #include "agent/code/prepare_datasets.h"
 #include "agent/supervise/launch.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #define DATASETS "datasets"
+#define UNUSED_S ((int64_t)30 * 86400)
 
 void places_find(const char *dir, const json_t *document, struct weir_arena *arena,
                  struct places *out)
@@ -193,6 +195,29 @@ static weir_status check_common(const struct prepare *prepare, const struct sand
                           was);
 }
 
+/* A folder of the job's own stays when the task has ended, for the next one on this node; but for notebooks' folders, which
+ * are people's, not for ever. Checkpoints have a care of their own. */
+static weir_status keep_own(const struct prepare *prepare, const struct places *places,
+                            const struct sandbox_path *path, struct weir_error *err)
+{
+    static const char *const swept[] = {"replicas", "sandbox"};
+    const struct task *task = prepare->task;
+    const char *folder;
+    if (sandbox_place(&task->sandbox, task->job, task->rank, path, prepare->arena, &folder) !=
+        SANDBOX_OWN) {
+        return WEIR_OK;
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(swept); i++) {
+        if (weir_path_below(folder, swept[i]) != NULL) {
+            char *parent = weir_arena_printf(prepare->arena, "%s/%s", places->own_dir, swept[i]);
+            WEIR_TRY(weir_dir_make(parent, 0700, err));
+            kept_sweep(parent, UNUSED_S);
+            return kept_use(weir_arena_printf(prepare->arena, "%s/%s", places->own_dir, folder), err);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status map_paths(struct prepare *prepare, const struct places *places,
                              struct weir_error *err)
 {
@@ -202,6 +227,7 @@ static weir_status map_paths(struct prepare *prepare, const struct places *place
         const char *was = sandbox->paths[i].path;
         sandbox->paths[i].path = places_map(places, was, prepare->arena);
         WEIR_TRY(check_common(prepare, &sandbox->paths[i], was, err));
+        WEIR_TRY(keep_own(prepare, places, &sandbox->paths[i], err));
     }
     return WEIR_OK;
 }

@@ -2,25 +2,23 @@
  * kept beside the others, AGENT/state/datasets/LIST, for the tasks to come. */
 #include "agent/code/prepare_datasets.h"
 
+#include "agent/code/kept.h"
 #include "agent/supervise/carry_lock.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LIST_MAX_BYTES ((size_t)513 << 20)
 #define WAIT_MS        50
-#define UNUSED_S       ((time_t)7 * 86400)
+#define UNUSED_S       ((int64_t)7 * 86400)
 #define PATH_BYTES     4096
 
 static bool is_name(const char *text)
@@ -113,65 +111,14 @@ static weir_status wait_for_lock(struct prepare *prepare, const char *folder, in
     return WEIR_OK;
 }
 
-/* Nobody has used it for a while: it is fetched again when somebody does. */
-static void remove_unused(const char *folder)
-{
-    static const char *const beside[] = {"", ".part", CARRY_USED, CARRY_LOCK};
-    struct stat info;
-    char path[PATH_BYTES + 16];
-    (void)snprintf(path, sizeof path, "%s" CARRY_USED, folder);
-    if (stat(path, &info) != 0 || time(NULL) - info.st_mtime < UNUSED_S) {
-        return;
-    }
-    int lock_fd = carry_lock(folder, CARRY_LOCK, LOCK_EX | LOCK_NB);
-    int used_fd = lock_fd >= 0 ? carry_lock(folder, CARRY_USED, LOCK_EX | LOCK_NB) : -1;
-    for (size_t i = 0; used_fd >= 0 && i < WEIR_ARRAY_LEN(beside); i++) {
-        struct weir_error err;
-        (void)snprintf(path, sizeof path, "%s%s", folder, beside[i]);
-        if (weir_dir_remove(path, &err) != WEIR_OK) {
-            weir_log(WEIR_LOG_WARN, "dataset_not_removed", WEIR_KV_STR("error", err.message));
-        }
-    }
-    if (used_fd >= 0) {
-        close(used_fd);
-    }
-    if (lock_fd >= 0) {
-        close(lock_fd);
-    }
-}
-
-static void sweep(const char *datasets)
-{
-    static const char used[] = CARRY_USED;
-    DIR *dir = opendir(datasets);
-    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
-         entry = readdir(dir)) {
-        char folder[PATH_BYTES];
-        size_t len = strlen(entry->d_name), n_end = sizeof used - 1;
-        if (len > n_end && strcmp(entry->d_name + len - n_end, used) == 0 &&
-            snprintf(folder, sizeof folder, "%s/%.*s", datasets, (int)(len - n_end),
-                     entry->d_name) < (int)sizeof folder) {
-            remove_unused(folder);
-        }
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-}
-
 weir_status prepare_dataset(struct prepare *prepare, const char *list, const char *datasets,
                             const char *folder, struct weir_error *err)
 {
     int lock_fd = -1;
     WEIR_TRY(weir_dir_make(datasets, 0700, err));
-    sweep(datasets);
+    kept_sweep(datasets, UNUSED_S);
     WEIR_TRY(wait_for_lock(prepare, folder, &lock_fd, err));
-    /* As used until this process ends; and now, for the sweep. */
-    int used_fd = carry_lock(folder, CARRY_USED, LOCK_SH);
-    weir_status status =
-        used_fd >= 0 && futimens(used_fd, NULL) == 0
-            ? WEIR_OK
-            : weir_error_set_errno(err, errno, "cannot lock %s", folder);
+    weir_status status = kept_use(folder, err);
     if (status == WEIR_OK && !weir_path_is_dir(folder)) {
         status = fetch(prepare, list, folder, err);
     }

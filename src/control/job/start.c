@@ -298,10 +298,29 @@ static const char sql_before[] =
     " AND state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') ORDER BY finished_ms DESC, id DESC LIMIT "
     "64";
 
+/* Those that lie here, or those that do not, and may lie on a node with a disk of its own. */
+static void add_left(const struct control *control, char **ids, size_t n, int64_t n_replicas,
+                     bool is_here, json_t *left)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (int64_t rank = 0; rank < LEFT_MAX && json_array_size(left) < LEFT_MAX; rank++) {
+            char *dir = weir_arena_printf(control->arena, "%s/replicas/%s-%lld", control->state_dir,
+                                          ids[i], (long long)rank);
+            bool is_there = weir_path_is_dir(dir);
+            if (is_here ? !is_there : rank >= n_replicas) {
+                break;
+            }
+            if (is_here == is_there) {
+                json_array_append_new(left, json_string(dir));
+            }
+        }
+    }
+}
+
 /* Folders of replicas of the same pipeline and project before, which may have decisions that never arrived. The newest first. */
 static weir_status find_left(struct control *control, struct weir_txn *txn,
                              const struct weir_ion_state *state, const struct ion_action *action,
-                             json_t **out, struct weir_error *err)
+                             int64_t n_replicas, json_t **out, struct weir_error *err)
 {
     char **ids;
     size_t n;
@@ -312,16 +331,8 @@ static weir_status find_left(struct control *control, struct weir_txn *txn,
                                              WEIR_BIND_TEXT("pipeline", action->pipeline),
                                              WEIR_BIND_TEXT("project", state->ion.project)),
                                   control->arena, &ids, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        for (int rank = 0; rank < LEFT_MAX && json_array_size(left) < LEFT_MAX; rank++) {
-            char *dir = weir_arena_printf(control->arena, "%s/replicas/%s-%d", control->state_dir,
-                                          ids[i], rank);
-            if (!weir_path_is_dir(dir)) {
-                break;
-            }
-            json_array_append_new(left, json_string(dir));
-        }
-    }
+    add_left(control, ids, n, n_replicas, true, left);
+    add_left(control, ids, n, n_replicas, false, left);
     return WEIR_OK;
 }
 
@@ -368,7 +379,7 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     };
     struct weir_job job;
     json_t *left;
-    weir_status status = find_left(control, txn, state, action, &left, err);
+    weir_status status = find_left(control, txn, state, action, doc->replicas, &left, err);
     wanted.pinned = json_array_size(json_object_get(left, "left")) > 0 ? left : NULL;
     if (status == WEIR_OK) {
         status = control_job_create(control, txn, &wanted, &job, err);
