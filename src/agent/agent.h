@@ -84,7 +84,7 @@ struct weir_agent_config {
     const char *ca_file;    /**< Authorities to trust for https, by agent and tasks; NULL: the
                                  system's. */
     const char *node;       /**< This node's name: [a-z0-9._-]. */
-    const char *address;    /**< Under which tasks on other nodes reach those of this one: a number, a
+    const char *address; /**< Under which tasks on other nodes reach those of this one: a number, a
                                  network or an interface (rendezvous.h), looked up for each task;
                                  NULL: the one from which it reaches the server. */
     /** Body of PUT /api/v1/nodes/{name}: {"cpu_slots","memory_bytes","n_accelerators","inventory"};

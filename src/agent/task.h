@@ -52,7 +52,7 @@ struct task {
     char **image_env;       /**< "NAME=VALUE"; NULL at the end. */
     struct sandbox sandbox; /**< Where there can be one. */
     struct tunnel tunnel;   /**< The way to its port; set by prepare_service. */
-    int checkpoint_fd;      /**< Lock of the folder that it uses (carry.h), set by a preparation; 0: none. */
+    int checkpoint_fd; /**< Lock of the folder that it uses (carry.h), set by a preparation; 0: none. */
 };
 
 /** Read a desired task. INVALID names the key: a task that cannot be understood is never started.

@@ -29,7 +29,7 @@ static weir_status read_id(const char *path, char out[WEIR_UUID_BYTES], struct w
     return WEIR_OK;
 }
 
-/* Under its name it is whole: of two who make one at a time the first wins. */
+/* Under its name it is whole: where two are made at a time the first one stays. */
 static weir_status make_id(const char *dir, const char *path, struct weir_error *err)
 {
     char id[WEIR_UUID_BYTES], part[PATH_MAX];

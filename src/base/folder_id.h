@@ -1,6 +1,7 @@
 /**
  * Folder identity: whether a folder that one machine names is the one that another sees under the same path. A
- * random name lies in DIR/folder.id; who sees the same name there sees the same folder.
+ * random name lies in DIR/folder.id; a machine that sees the same name there sees
+ * the same folder.
  */
 #ifndef WEIR_BASE_FOLDER_ID_H
 #define WEIR_BASE_FOLDER_ID_H

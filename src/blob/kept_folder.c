@@ -1,5 +1,6 @@
 #include "blob/kept_folder.h"
 
+#include "base/fd.h"
 #include "base/sha256.h"
 
 #include <dirent.h>
@@ -166,11 +167,10 @@ static bool is_part_name(const char *name)
 
 static weir_status check_part_name(const char *name, struct weir_error *err)
 {
-    return is_part_name(name)
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID,
-                                "a part has a name of at most %d of a-z 0-9 and -",
-                                WEIR_KEPT_PART_MAX);
+    return is_part_name(name) ? WEIR_OK
+                              : weir_error_set(err, WEIR_ERR_INVALID,
+                                               "a part has a name of at most %d of a-z 0-9 and -",
+                                               WEIR_KEPT_PART_MAX);
 }
 
 static char *parts_of(const char *dir, char out[4096])
@@ -266,17 +266,14 @@ static weir_status find_missing(int parts_fd, const struct weir_kept_change *cha
 static weir_status make(int dir_fd, int parts_fd, const struct weir_kept_change *change,
                         struct weir_error *err)
 {
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < change->n_puts && status == WEIR_OK; i++) {
-        status = put(dir_fd, parts_fd, &change->puts[i], err);
+    for (size_t i = 0; i < change->n_puts; i++) {
+        WEIR_TRY(put(dir_fd, parts_fd, &change->puts[i], err));
     }
-    for (size_t i = 0; i < change->n_removed && status == WEIR_OK; i++) {
-        status = remove_file(dir_fd, change->removed[i], err);
+    for (size_t i = 0; i < change->n_removed; i++) {
+        WEIR_TRY(remove_file(dir_fd, change->removed[i], err));
     }
-    if (status == WEIR_OK && fsync(dir_fd) != 0) {
-        status = weir_error_set_errno(err, errno, "cannot store the change");
-    }
-    return status;
+    return fsync(dir_fd) == 0 ? WEIR_OK
+                              : weir_error_set_errno(err, errno, "cannot store the change");
 }
 
 weir_status weir_kept_change(const char *dir, const struct weir_kept_change *change,
@@ -286,19 +283,18 @@ weir_status weir_kept_change(const char *dir, const struct weir_kept_change *cha
     char parts[4096];
     const char **missing = WEIR_ARENA_ARRAY(arena, change->n_puts + 1, const char *);
     size_t n_missing = 0;
+    WEIR_AUTO(weir_fd_auto_close)
     int parts_fd = open(parts_of(dir, parts), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    weir_status status = find_missing(parts_fd, change, missing, &n_missing, err);
-    if (status == WEIR_OK && n_missing == 0) {
-        status = weir_dir_make(dir, 0700, err);
+    WEIR_TRY(find_missing(parts_fd, change, missing, &n_missing, err));
+    if (n_missing == 0) {
+        WEIR_TRY(weir_dir_make(dir, 0700, err));
+        WEIR_AUTO(weir_fd_auto_close)
         int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (status == WEIR_OK && dir_fd < 0) {
-            status = weir_error_set_errno(err, errno, "cannot open %s", dir);
+        if (dir_fd < 0) {
+            return weir_error_set_errno(err, errno, "cannot open %s", dir);
         }
-        status = status == WEIR_OK ? make(dir_fd, parts_fd, change, err) : status;
-        close_fd(dir_fd);
+        WEIR_TRY(make(dir_fd, parts_fd, change, err));
     }
-    close_fd(parts_fd);
-    WEIR_TRY(status);
     (void)rmdir(parts); /* others may have parts of theirs there */
     *out_missing = missing;
     *out_n_missing = n_missing;

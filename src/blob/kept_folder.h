@@ -1,6 +1,6 @@
 /**
  * Kept folder: a folder of files here that programs elsewhere fill, by changes: files that are new or other, and
- * files that are gone. The bytes of a change come first, as parts in DIR.part, each named by whoever sends it and
+ * files that are gone. The bytes of a change come first, as parts in DIR.part, each named by its sender and
  * checked by its SHA-256; then the change is made at once. So a change that is cut off has changed nothing, and is
  * taken up again where it was: parts that came need not come again.
  *

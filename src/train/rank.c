@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "env://NAME": who starts the ranks knows where they meet only then (agent/rendezvous/rendezvous.h). */
+/* "env://NAME": where ranks meet may be known only when they start (agent/rendezvous/rendezvous.h). */
 static const char *rendezvous_of(const struct weir_train_config *config)
 {
     static const char env_url[] = "env://";

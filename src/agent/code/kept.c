@@ -83,8 +83,8 @@ void kept_sweep(const char *parent, int64_t unused_s)
         char folder[PATH_BYTES];
         size_t len = strlen(entry->d_name), n_end = sizeof used - 1;
         if (len > n_end && strcmp(entry->d_name + len - n_end, used) == 0 &&
-            snprintf(folder, sizeof folder, "%s/%.*s", parent, (int)(len - n_end),
-                     entry->d_name) < (int)sizeof folder) {
+            snprintf(folder, sizeof folder, "%s/%.*s", parent, (int)(len - n_end), entry->d_name) <
+                (int)sizeof folder) {
             remove_unused(folder, unused_s);
         }
     }

@@ -59,7 +59,7 @@ const char *places_map(const struct places *places, const char *path, struct wei
 const char *places_checkpoint(const struct places *places, const json_t *document,
                               const struct task *task, struct weir_arena *arena)
 {
-    if (places->own_dir == NULL) {
+    if (places->own_dir == NULL || task->job == NULL) {
         return NULL;
     }
     const char *own = weir_arena_printf(arena, "%s/checkpoints/%s", places->own_dir, task->job);
@@ -84,7 +84,7 @@ static json_t *map_value(const struct places *places, const json_t *value, struc
     if (json_is_string(value)) {
         return json_string(places_map(places, json_string_value(value), arena));
     }
-    json_t *copy = json_is_object(value) ? json_object()
+    json_t *copy = json_is_object(value)  ? json_object()
                    : json_is_array(value) ? json_array()
                                           : json_deep_copy(value);
     json_object_foreach((json_t *)value, name, item)
@@ -107,7 +107,7 @@ static const char *map_text(const struct places *places, const char *text, struc
     return mapped != NULL ? weir_json_text(mapped, arena) : text;
 }
 
-/* Of Weir's own programs it is all that they go by; a user's files are theirs. */
+/* Weir's own programs go by it alone; a user's files are theirs. */
 static weir_status map_spec(struct prepare *prepare, const struct places *places,
                             struct weir_error *err)
 {
@@ -149,8 +149,8 @@ static weir_status fetch_dataset(struct prepare *prepare, struct places *places,
     char *folder = weir_arena_printf(arena, "%s/%s", datasets, list);
     weir_status status = prepare_dataset(prepare, list, datasets, folder, err);
     if (status != WEIR_OK) {
-        return weir_error_prefix(err, "the files of %.200s, which this node does not have, cannot be fetched: ",
-                                 path);
+        return weir_error_prefix(
+            err, "the files of %.200s, which this node does not have, cannot be fetched: ", path);
     }
     places->fetched[places->n_fetched++] = (struct place){weir_arena_strdup(arena, path), folder};
     add_folder(prepare, weir_arena_printf(arena, DATASETS "/%s", list));
@@ -189,10 +189,11 @@ static weir_status check_common(const struct prepare *prepare, const struct sand
     if (place != SANDBOX_COMMON || weir_path_is_dir(path->path) || !reads_files(task)) {
         return WEIR_OK;
     }
-    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                          "%.200s lies with the server, whose disk this node does not see: share it "
-                          "with the node, or keep the job on nodes that see it",
-                          was);
+    return weir_error_set(
+        err, WEIR_ERR_UNSUPPORTED,
+        "%.200s lies with the server, whose disk this node does not see: share it "
+        "with the node, or keep the job on nodes that see it",
+        was);
 }
 
 /* A folder of the job's own stays when the task has ended, for the next one on this node; but for notebooks' folders, which
@@ -212,7 +213,8 @@ static weir_status keep_own(const struct prepare *prepare, const struct places *
             char *parent = weir_arena_printf(prepare->arena, "%s/%s", places->own_dir, swept[i]);
             WEIR_TRY(weir_dir_make(parent, 0700, err));
             kept_sweep(parent, UNUSED_S);
-            return kept_use(weir_arena_printf(prepare->arena, "%s/%s", places->own_dir, folder), err);
+            return kept_use(weir_arena_printf(prepare->arena, "%s/%s", places->own_dir, folder),
+                            err);
         }
     }
     return WEIR_OK;

@@ -212,8 +212,8 @@ static weir_status fetch_checkpoint(struct prepare *prepare, struct weir_error *
         return WEIR_OK;
     }
     WEIR_TRY(prepare_client(prepare, &client, err));
-    weir_status status = carry_fetch(&carry, client, prepare->deadline_ms, is_stopped, prepare,
-                                     prepare->arena, err);
+    weir_status status =
+        carry_fetch(&carry, client, prepare->deadline_ms, is_stopped, prepare, prepare->arena, err);
     prepare->task->checkpoint_fd = carry.used_fd;
     return status;
 }
@@ -223,8 +223,7 @@ static weir_status fetch_checkpoint(struct prepare *prepare, struct weir_error *
 weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err)
 {
     const char *said = json_string_value(json_object_get(prepare->document, "checkpoint"));
-    const char *folder =
-        said != NULL ? places_map(prepare->places, said, prepare->arena) : NULL;
+    const char *folder = said != NULL ? places_map(prepare->places, said, prepare->arena) : NULL;
     struct sandbox *sandbox = &prepare->task->sandbox;
     const struct sandbox_path path = {.path = folder, .is_writable = true, .is_dir = true};
     const char *below;

@@ -5,6 +5,7 @@
 #include "agent/code/kept.h"
 #include "agent/supervise/carry_lock.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -89,9 +90,8 @@ static weir_status fetch(struct prepare *prepare, const char *list, const char *
     (void)unlink(file);
     WEIR_TRY(status);
     WEIR_TRY(fetch_files(prepare, client, part, object, err));
-    return rename(part, folder) == 0
-               ? WEIR_OK
-               : weir_error_set_errno(err, errno, "cannot store %s", folder);
+    return rename(part, folder) == 0 ? WEIR_OK
+                                     : weir_error_set_errno(err, errno, "cannot store %s", folder);
 }
 
 static weir_status wait_for_lock(struct prepare *prepare, const char *folder, int *out_fd,
@@ -114,14 +114,10 @@ static weir_status wait_for_lock(struct prepare *prepare, const char *folder, in
 weir_status prepare_dataset(struct prepare *prepare, const char *list, const char *datasets,
                             const char *folder, struct weir_error *err)
 {
-    int lock_fd = -1;
+    WEIR_AUTO(weir_fd_auto_close) int lock_fd = -1;
     WEIR_TRY(weir_dir_make(datasets, 0700, err));
     kept_sweep(datasets, UNUSED_S);
     WEIR_TRY(wait_for_lock(prepare, folder, &lock_fd, err));
-    weir_status status = kept_use(folder, err);
-    if (status == WEIR_OK && !weir_path_is_dir(folder)) {
-        status = fetch(prepare, list, folder, err);
-    }
-    close(lock_fd);
-    return status;
+    WEIR_TRY(kept_use(folder, err));
+    return weir_path_is_dir(folder) ? WEIR_OK : fetch(prepare, list, folder, err);
 }

@@ -228,11 +228,12 @@ static weir_status check_folder(const struct rendezvous *rendezvous, const json_
     for (int64_t rank = 0; rank < rendezvous->n_wait && needs_folder; rank++) {
         const char *node = rendezvous->members[rank].node;
         if (places->own_dir != NULL && strcmp(node, rendezvous->own.node) != 0) {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                  "rank %lld is on node %s, and this one, %s, does not see the server's "
-                                  "state folder: parameter servers write parts of one checkpoint, and need "
-                                  "a disk that all their nodes see, or one node; workers alone do not",
-                                  (long long)rank, node, rendezvous->own.node);
+            return weir_error_set(
+                err, WEIR_ERR_UNSUPPORTED,
+                "rank %lld is on node %s, and this one, %s, does not see the server's "
+                "state folder: parameter servers write parts of one checkpoint, and need "
+                "a disk that all their nodes see, or one node; workers alone do not",
+                (long long)rank, node, rendezvous->own.node);
         }
     }
     return WEIR_OK;

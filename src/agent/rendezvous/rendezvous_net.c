@@ -132,7 +132,8 @@ static bool read_network(const char *text, struct address *out)
     }
     (void)snprintf(address, sizeof address, "%.*s", (int)(slash - text), text);
     size_t n_digits = strspn(slash + 1, "0123456789");
-    if (!read_number(address, out) || n_digits == 0 || n_digits > 3 || slash[1 + n_digits] != '\0') {
+    if (!read_number(address, out) || n_digits == 0 || n_digits > 3 ||
+        slash[1 + n_digits] != '\0') {
         return false;
     }
     unsigned long n_bits = strtoul(slash + 1, NULL, 10);
@@ -143,7 +144,8 @@ static bool read_network(const char *text, struct address *out)
 
 static bool is_interface(const char *text)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:@";
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:@";
     size_t len = strlen(text);
     return len > 0 && len < IFNAMSIZ && strspn(text, letters) == len;
 }
@@ -187,7 +189,8 @@ static bool read_interface(const struct ifaddrs *at, char text[RENDEZVOUS_ADDRES
     return inet_ntop(family, raw, text, RENDEZVOUS_ADDRESS_BYTES) != NULL && read_number(text, out);
 }
 
-static weir_status none_found(const char *setting, const struct ifaddrs *list, struct weir_error *err)
+static weir_status none_found(const char *setting, const struct ifaddrs *list,
+                              struct weir_error *err)
 {
     char all[WEIR_ERROR_MESSAGE_BYTES / 2] = "", text[RENDEZVOUS_ADDRESS_BYTES];
     struct address address;
@@ -198,9 +201,9 @@ static weir_status none_found(const char *setting, const struct ifaddrs *list, s
                                     at->ifa_name, text);
         }
     }
-    return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                          "no address of this node is meant by its agent's --address %.60s: it has %s",
-                          setting, all);
+    return weir_error_set(
+        err, WEIR_ERR_NOT_FOUND,
+        "no address of this node is meant by its agent's --address %.60s: it has %s", setting, all);
 }
 
 weir_status rendezvous_address_by(const char *setting, char out[RENDEZVOUS_ADDRESS_BYTES],
@@ -209,7 +212,7 @@ weir_status rendezvous_address_by(const char *setting, char out[RENDEZVOUS_ADDRE
     struct address wanted, found;
     struct ifaddrs *list = NULL;
     char text[RENDEZVOUS_ADDRESS_BYTES];
-    int family = AF_UNSPEC; /* of what is in `out` */
+    int family = AF_UNSPEC; /* which is in `out` */
     WEIR_TRY(rendezvous_setting_check(setting, err));
     if (read_number(setting, &wanted)) {
         (void)snprintf(out, RENDEZVOUS_ADDRESS_BYTES, "%s", setting);
@@ -220,8 +223,9 @@ weir_status rendezvous_address_by(const char *setting, char out[RENDEZVOUS_ADDRE
         return weir_error_set(err, WEIR_ERR_IO, "the addresses of this node cannot be listed");
     }
     for (const struct ifaddrs *at = list; at != NULL && family != AF_INET; at = at->ifa_next) {
-        bool is_meant = read_interface(at, text, &found) &&
-                        (is_network ? is_within(&found, &wanted) : strcmp(at->ifa_name, setting) == 0);
+        bool is_meant =
+            read_interface(at, text, &found) &&
+            (is_network ? is_within(&found, &wanted) : strcmp(at->ifa_name, setting) == 0);
         if (is_meant && (family == AF_UNSPEC || found.family == AF_INET)) {
             family = found.family;
             (void)snprintf(out, RENDEZVOUS_ADDRESS_BYTES, "%s", text);

@@ -136,33 +136,41 @@ END_TEST
 START_TEST(a_setting_means_an_address_of_this_machine)
 {
     char address[RENDEZVOUS_ADDRESS_BYTES], setting[RENDEZVOUS_NETWORK_BYTES];
-    static const char *const good[] = {"127.0.0.1", "lo", "127.0.0.0/8", "127.0.0.1/32", "126.0.0.0/7"};
-    static const char *const none[] = {"240.0.0.0/4", "127.0.0.2/32", "128.0.0.0/8", "nosuch0", "2001:db8::/32"};
-    static const char *const bad[] = {"", "127.0.0.0/33", "127.0.0.0/", "/8", "127.0.0/8", "::/129",
-                                      "a/b", "lo/8", "an interface", "averylonginterface", "127.0.0.0/8x"};
+    static const char *const good[] = {"127.0.0.1", "lo", "127.0.0.0/8", "127.0.0.1/32",
+                                       "126.0.0.0/7"};
+    static const char *const none[] = {"240.0.0.0/4", "127.0.0.2/32", "128.0.0.0/8", "nosuch0",
+                                       "2001:db8::/32"};
+    static const char *const bad[] = {
+        "",     "127.0.0.0/33", "127.0.0.0/",         "/8",          "127.0.0/8", "::/129", "a/b",
+        "lo/8", "an interface", "averylonginterface", "127.0.0.0/8x"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(good); i++) {
         ck_assert_msg(rendezvous_address_by(good[i], address, &err) == WEIR_OK, "%s", err.message);
         ck_assert_str_eq(address, "127.0.0.1");
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(none); i++) {
-        ck_assert_msg(rendezvous_address_by(none[i], address, &err) == WEIR_ERR_NOT_FOUND, "%s", none[i]);
+        ck_assert_msg(rendezvous_address_by(none[i], address, &err) == WEIR_ERR_NOT_FOUND, "%s",
+                      none[i]);
         ck_assert_ptr_nonnull(strstr(err.message, none[i]));
         ck_assert_ptr_nonnull(strstr(err.message, "lo 127.0.0.1"));
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
-        ck_assert_msg(rendezvous_address_by(bad[i], address, &err) == WEIR_ERR_INVALID, "%s", bad[i]);
+        ck_assert_msg(rendezvous_address_by(bad[i], address, &err) == WEIR_ERR_INVALID, "%s",
+                      bad[i]);
     }
     uint32_t own = 0x7F000001;
-    for (unsigned n_bits = 0; n_bits <= 32; n_bits++) { /* what the prefix leaves out is without meaning */
+    for (unsigned n_bits = 0; n_bits <= 32;
+         n_bits++) { /* what the prefix leaves out is without meaning */
         uint32_t mask = n_bits == 0 ? 0 : 0xFFFFFFFFU << (32 - n_bits);
-        uint32_t network = (own & mask) | (0x00A5C396U & ~mask), other = own ^ (n_bits == 0 ? 0 : 1U << (32 - n_bits));
-        (void)snprintf(setting, sizeof setting, "%u.%u.%u.%u/%u", network >> 24, network >> 16 & 255,
-                       network >> 8 & 255, network & 255, n_bits);
+        uint32_t network = (own & mask) | (0x00A5C396U & ~mask),
+                 other = own ^ (n_bits == 0 ? 0 : 1U << (32 - n_bits));
+        (void)snprintf(setting, sizeof setting, "%u.%u.%u.%u/%u", network >> 24,
+                       network >> 16 & 255, network >> 8 & 255, network & 255, n_bits);
         ck_assert_msg(rendezvous_address_by(setting, address, &err) == WEIR_OK, "%s", setting);
         ck_assert(n_bits < 8 || strcmp(address, "127.0.0.1") == 0);
-        (void)snprintf(setting, sizeof setting, "%u.%u.%u.%u/%u", other >> 24, other >> 16 & 255, other >> 8 & 255,
-                       other & 255, n_bits);
-        ck_assert(n_bits < 8 || rendezvous_address_by(setting, address, &err) == WEIR_ERR_NOT_FOUND);
+        (void)snprintf(setting, sizeof setting, "%u.%u.%u.%u/%u", other >> 24, other >> 16 & 255,
+                       other >> 8 & 255, other & 255, n_bits);
+        ck_assert(n_bits < 8 ||
+                  rendezvous_address_by(setting, address, &err) == WEIR_ERR_NOT_FOUND);
     }
 }
 
@@ -186,5 +194,5 @@ END_TEST
 
 WEIR_TEST_MAIN("rendezvous", texts_name_ranks_by_number_and_range, what_is_no_such_text_is_refused,
                a_filled_text_is_bounded, members_survive_their_text_and_strangers_do_not,
-               an_own_address_is_one_of_an_interface_of_ours, a_setting_means_an_address_of_this_machine,
-               a_free_port_can_be_listened_on)
+               an_own_address_is_one_of_an_interface_of_ours,
+               a_setting_means_an_address_of_this_machine, a_free_port_can_be_listened_on)

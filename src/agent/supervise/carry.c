@@ -5,6 +5,7 @@
 #include "agent/supervise/carry_look.h"
 #include "agent/supervise/helper.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/sha256.h"
 
@@ -29,7 +30,7 @@
 #define MS_NS     INT64_C(1000000)
 #define RETRY_MIN 500
 #define RETRY_MAX 15000
-#define ROUNDS    3 /* of a change whose parts others took meanwhile */
+#define ROUNDS    3 /* for parts that others took meanwhile */
 #define WHY_BYTES 400
 
 /** What the child says at its end. */
@@ -51,7 +52,7 @@ struct bringing {
 /** One file of a change. */
 struct load {
     const struct carry_file *file;
-    int fd; /* -1: it is opened anew */
+    int fd; /* -1: it is opened again */
     char part[WEIR_SHA256_TEXT_BYTES + 17];
 };
 
@@ -118,8 +119,8 @@ static weir_status send_part(struct bringing *b, int folder_fd, struct load *loa
     const char *url = weir_client_path(arena, "/api/v1/jobs/{}/checkpoint/parts/{}", values, 2);
     WEIR_TRY(open_load(folder_fd, load, &fd, err));
     (void)snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
-    weir_status status = weir_client_send_file(b->client, "PUT", url, "application/octet-stream",
-                                               file, NULL, err);
+    weir_status status =
+        weir_client_send_file(b->client, "PUT", url, "application/octet-stream", file, NULL, err);
     bool is_same = is_file(fd, load->file);
     close_load(load, fd);
     return status == WEIR_ERR_CORRUPT && !is_same ? changed(load->file->path, err) : status;
@@ -176,7 +177,23 @@ static weir_status send_change(struct bringing *b, int folder_fd, const struct c
             }
         }
     }
-    return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "the server does not keep the parts it is sent");
+    return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                          "the server does not keep the parts it is sent");
+}
+
+static weir_status read_and_send(struct bringing *b, int folder_fd,
+                                 const struct carry_change *change, struct load *loads,
+                                 struct carry_record *record, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    for (size_t i = 0; i < change->n_puts; i++) {
+        int fd;
+        WEIR_TRY(open_load(folder_fd, &loads[i], &fd, err));
+        weir_status status = name_part(fd, &loads[i], err);
+        close_load(&loads[i], fd);
+        WEIR_TRY(status);
+    }
+    return send_change(b, folder_fd, change, loads, record, arena, err);
 }
 
 /* All are opened before the first is read: what is replaced meanwhile is there as it was. */
@@ -185,24 +202,13 @@ static weir_status bring_change(struct bringing *b, int folder_fd,
                                 struct weir_arena *arena, struct weir_error *err)
 {
     struct load *loads = WEIR_ARENA_ARRAY(arena, change->n_puts + 1, struct load);
-    weir_status status = WEIR_OK;
     for (size_t i = 0; i < change->n_puts; i++) {
         loads[i] = (struct load){.file = &change->puts[i], .fd = -1};
         if (i < HELD_MAX) {
             loads[i].fd = helper_open_beneath(folder_fd, change->puts[i].path, 0);
         }
     }
-    for (size_t i = 0; i < change->n_puts && status == WEIR_OK; i++) {
-        int fd;
-        status = open_load(folder_fd, &loads[i], &fd, err);
-        if (status == WEIR_OK) {
-            status = name_part(fd, &loads[i], err);
-            close_load(&loads[i], fd);
-        }
-    }
-    if (status == WEIR_OK) {
-        status = send_change(b, folder_fd, change, loads, record, arena, err);
-    }
+    weir_status status = read_and_send(b, folder_fd, change, loads, record, arena, err);
     for (size_t i = 0; i < change->n_puts; i++) {
         if (loads[i].fd >= 0) {
             close(loads[i].fd);
@@ -241,53 +247,45 @@ static weir_status look_and_bring(struct bringing *b, struct weir_arena *arena, 
     struct carry_record record;
     struct carry_view view;
     struct carry_change change;
+    WEIR_AUTO(weir_fd_auto_close)
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         *out_is_all = errno == ENOENT;
         return *out_is_all ? WEIR_OK : weir_error_set_errno(err, errno, "cannot open %s", folder);
     }
     carry_record_read(folder, arena, &record);
-    weir_status status = carry_look(fd, b->carry->is_atomic, arena, &view, err);
-    if (status == WEIR_OK) {
-        carry_compare(&record, &view, arena, &change);
-        *out_is_all = change.n_puts + change.n_removed == 0;
-        if (!*out_is_all && choose(b, &view, &change)) {
-            status = bring_change(b, fd, &change, &record, arena, err);
-            if (status == WEIR_OK) {
-                b->said.n_files += (int64_t)change.n_puts;
-                carry_record_apply(&record, &change, arena);
-                status = carry_record_write(folder, &record, err);
-            }
-        }
+    WEIR_TRY(carry_look(fd, b->carry->is_atomic, arena, &view, err));
+    carry_compare(&record, &view, arena, &change);
+    *out_is_all = change.n_puts + change.n_removed == 0;
+    if (*out_is_all || !choose(b, &view, &change)) {
+        return WEIR_OK;
     }
-    close(fd);
-    return status;
+    WEIR_TRY(bring_change(b, fd, &change, &record, arena, err));
+    b->said.n_files += (int64_t)change.n_puts;
+    carry_record_apply(&record, &change, arena);
+    return carry_record_write(folder, &record, err);
 }
 
 static weir_status bring(struct bringing *b, bool *out_is_all, struct weir_error *err)
 {
-    struct weir_arena arena;
-    weir_status status = WEIR_OK;
-    *out_is_all = false;
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    WEIR_AUTO(weir_fd_auto_close)
     int lock_fd = carry_lock(b->carry->folder, CARRY_LOCK, LOCK_EX | LOCK_NB);
-    if (lock_fd < 0) {
-        return errno == EWOULDBLOCK
-                   ? WEIR_OK
-                   : weir_error_set_errno(err, errno, "cannot lock %s", b->carry->folder);
-    }
+    int errno_value = errno;
     weir_arena_init(&arena, 0);
+    *out_is_all = false;
+    if (lock_fd < 0) {
+        return errno_value == EWOULDBLOCK
+                   ? WEIR_OK
+                   : weir_error_set_errno(err, errno_value, "cannot lock %s", b->carry->folder);
+    }
     if (b->client == NULL) {
-        status = weir_client_open(&(struct weir_client_config){.server = b->carry->server,
+        WEIR_TRY(weir_client_open(&(struct weir_client_config){.server = b->carry->server,
                                                                .token = b->carry->token,
                                                                .ca_file = b->carry->ca_file},
-                                  &b->client, err);
+                                  &b->client, err));
     }
-    if (status == WEIR_OK) {
-        status = look_and_bring(b, &arena, out_is_all, err);
-    }
-    weir_arena_fini(&arena);
-    close(lock_fd);
-    return status;
+    return look_and_bring(b, &arena, out_is_all, err);
 }
 
 /* ---- the child --------------------------------------------------------------------------------- */
@@ -316,12 +314,12 @@ static void bring_until_end(struct bringing *b, int finish_fd)
     while (!wait_for_end(finish_fd, wait_ms)) {
         struct weir_error err = {0};
         weir_status status = bring(b, &is_all, &err);
-        wait_ms = b->carry->tick_ms;
-        if (status == WEIR_OK) {
-            weir_backoff_reset(&backoff);
-        } else if (status != WEIR_ERR_CONFLICT) {
+        if (status != WEIR_OK && status != WEIR_ERR_CONFLICT) {
             tell(b, &err);
             wait_ms = weir_backoff_next_ms(&backoff);
+        } else {
+            weir_backoff_reset(&backoff);
+            wait_ms = b->carry->tick_ms;
         }
     }
 }
@@ -334,8 +332,8 @@ static void bring_rest(struct bringing *b)
     for (;;) {
         struct weir_error err = {0};
         weir_status status = bring(b, &b->said.is_all, &err);
-        bool can_retry = status == WEIR_OK || status == WEIR_ERR_CONFLICT ||
-                         weir_client_can_retry(status);
+        bool can_retry =
+            status == WEIR_OK || status == WEIR_ERR_CONFLICT || weir_client_can_retry(status);
         if (status != WEIR_OK) {
             tell(b, &err);
         }
@@ -385,7 +383,7 @@ void carry_read(const char *dir, const json_t *document, const struct task *task
         .finish_fd = -1,
         .said_fd = -1};
     out->quiet_ms = out->is_atomic ? 0 : CARRY_QUIET_MS;
-    if (out->token == NULL || out->server == NULL) {
+    if (task->job == NULL || out->token == NULL || out->server == NULL) {
         out->folder = NULL; /* it reports to nobody */
     }
 }
@@ -403,7 +401,8 @@ void carry_start(struct carry *carry)
         return;
     }
     /* Out of the way of what the child makes of them. */
-    int finish_fd = fcntl(finish[0], F_DUPFD_CLOEXEC, 5), said_fd = fcntl(said[1], F_DUPFD_CLOEXEC, 5);
+    int finish_fd = fcntl(finish[0], F_DUPFD_CLOEXEC, 5),
+        said_fd = fcntl(said[1], F_DUPFD_CLOEXEC, 5);
     pid_t pid = finish_fd >= 0 && said_fd >= 0 ? fork() : -1;
     if (pid == 0) {
         close(finish[1]); /* else it would never see the end of it */
@@ -434,7 +433,7 @@ void carry_note_end(struct carry *carry, pid_t pid)
     }
 }
 
-/* Of those who end at the same time one at least finds that it is the last: each lets go before it looks. */
+/* Where several end at a time, one at least finds that it is the last: each lets go before it looks. */
 static bool is_last(struct carry *carry)
 {
     if (carry->used_fd >= 0) {
@@ -463,7 +462,8 @@ static void remove_folder(const struct carry *carry)
             struct weir_error err;
             (void)snprintf(path, sizeof path, "%s%s", carry->folder, beside[i]);
             if (weir_dir_remove(path, &err) != WEIR_OK) {
-                weir_log(WEIR_LOG_WARN, "checkpoint_not_removed", WEIR_KV_STR("error", err.message));
+                weir_log(WEIR_LOG_WARN, "checkpoint_not_removed",
+                         WEIR_KV_STR("error", err.message));
             }
         }
     }
@@ -483,10 +483,11 @@ static void describe(const struct carry *carry, const struct said *said, char ou
 {
     out[0] = '\0';
     if (!said->is_all) {
-        (void)snprintf(out, CARRY_LINE_BYTES,
-                       "weir: what was written last in the folder of checkpoints is not with the server, "
-                       "and stays on this node alone, in %.300s%s%.380s",
-                       carry->folder, said->why[0] != '\0' ? ": " : "", said->why);
+        (void)snprintf(
+            out, CARRY_LINE_BYTES,
+            "weir: what was written last in the folder of checkpoints is not with the server, "
+            "and stays on this node alone, in %.300s%s%.380s",
+            carry->folder, said->why[0] != '\0' ? ": " : "", said->why);
     } else if (said->n_files > 0) {
         (void)snprintf(out, CARRY_LINE_BYTES,
                        "weir: %lld %s of the folder of checkpoints brought to the server",

@@ -18,8 +18,8 @@
  * Where several tasks of the job are on the node, the last that ends brings the rest.
  *
  * What lies in the folder may be hostile: no link in it is followed, and no other file system entered.
- * Beside it lie FOLDER.json, what of it the server has, and the locks FOLDER.lock, of who fetches or brings, and
- * FOLDER.used, shared by the supervisors whose tasks use it.
+ * Beside it lie FOLDER.json, what of it the server has, and two locks: FOLDER.lock while something is fetched or brought, and
+ * FOLDER.used, shared by the supervisors of the tasks that use it.
  */
 #ifndef WEIR_AGENT_CARRY_H
 #define WEIR_AGENT_CARRY_H
@@ -40,7 +40,7 @@ struct carry {
     int64_t tick_ms, quiet_ms;
     const char *job;
     const char *server, *token, *ca_file; /**< NULL: as weir_client_open. */
-    int used_fd;                          /**< Of FOLDER.used; -1: not taken. */
+    int used_fd;                          /**< The lock FOLDER.used; -1: not taken. */
     pid_t pid;                            /**< The child; 0: none. */
     int finish_fd, said_fd;               /**< To it and from it. */
 };

@@ -1,7 +1,7 @@
 /* Before a task starts: its folder of checkpoints becomes what the server has. */
 #include "agent/supervise/carry.h"
-#include "agent/supervise/carry_look.h"
 #include "agent/supervise/carry_lock.h"
+#include "agent/supervise/carry_look.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -42,9 +42,10 @@ static weir_status wait_for_lock(const struct fetch *f, int *out_fd, struct weir
             return weir_error_set(err, WEIR_ERR_CANCELLED, "stopped");
         }
         if (weir_mono_ms() >= f->deadline_ms) {
-            return weir_error_set(err, WEIR_ERR_TIMEOUT,
-                                  "the job's folder of checkpoints is still being brought to the server "
-                                  "by another task of it on this node");
+            return weir_error_set(
+                err, WEIR_ERR_TIMEOUT,
+                "the job's folder of checkpoints is still being brought to the server "
+                "by another task of it on this node");
         }
         (void)poll(NULL, 0, WAIT_MS);
     }
@@ -64,7 +65,8 @@ static weir_status fetch_file(const struct fetch *f, const char *path, struct we
     const char *url = weir_client_path(f->arena, "/api/v1/jobs/{}/checkpoint/files/{}", values, 2);
     char *file = weir_arena_printf(f->arena, "%s/%s", f->carry->folder, path);
     if (path[0] == '/' || weir_path_has_parent(path)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "the server names a file outside: %.200s", path);
+        return weir_error_set(err, WEIR_ERR_INVALID, "the server names a file outside: %.200s",
+                              path);
     }
     WEIR_TRY(weir_dir_make(
         weir_arena_printf(f->arena, "%.*s", (int)(strrchr(file, '/') - file), file), 0700, err));
@@ -131,15 +133,16 @@ static weir_status renew(const struct fetch *f, struct weir_error *err)
             return status;
         }
         WEIR_TRY(list(f, &after, err));
-        if (status == WEIR_OK && strcmp(version_of(before), version_of(after)) == 0) {
-            weir_log(WEIR_LOG_INFO, "checkpoint_fetched",
-                     WEIR_KV_INT("files",
-                                 (int64_t)json_array_size(json_object_get(before, "files"))));
+        if (status != WEIR_ERR_NOT_FOUND && strcmp(version_of(before), version_of(after)) == 0) {
+            weir_log(
+                WEIR_LOG_INFO, "checkpoint_fetched",
+                WEIR_KV_INT("files", (int64_t)json_array_size(json_object_get(before, "files"))));
             return record(f, version_of(before), err);
         }
     }
-    return weir_error_set(err, WEIR_ERR_CONFLICT,
-                          "the job's checkpoint changed with the server each time that it was fetched");
+    return weir_error_set(
+        err, WEIR_ERR_CONFLICT,
+        "the job's checkpoint changed with the server each time that it was fetched");
 }
 
 weir_status carry_fetch(struct carry *carry, struct weir_client *client, int64_t deadline_ms,

@@ -47,7 +47,7 @@ bool carry_lock_is_alone(int used_fd)
     return is_alone;
 }
 
-/* Who has it alone has it for a moment. */
+/* It is had alone for a moment only. */
 void carry_lock_share(int used_fd)
 {
     while (flock(used_fd, LOCK_SH) != 0 && errno == EINTR) {

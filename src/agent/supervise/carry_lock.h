@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#define CARRY_LOCK ".lock" /* who fetches or brings */
-#define CARRY_USED ".used" /* shared by those whose tasks use it */
+#define CARRY_LOCK ".lock" /* while something is fetched or brought */
+#define CARRY_USED ".used" /* shared by the supervisors of the tasks that use it */
 
 /** Open FOLDER<name>, made if it is missing, and lock it: `how` as of flock(2). -1: errno, EWOULDBLOCK with LOCK_NB.
  *  What is locked is the file that has the name then. */

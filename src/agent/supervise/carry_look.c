@@ -85,8 +85,7 @@ static weir_status look_at(struct look *look, int folder_fd, const char *name, c
                               CARRY_FILES_MAX);
     }
     add(look->view,
-        &(struct carry_file){path, info.st_size,
-changed_ns(&info), (int64_t)info.st_ino},
+        &(struct carry_file){path, info.st_size, changed_ns(&info), (int64_t)info.st_ino},
         look->arena);
     return WEIR_OK;
 }
@@ -99,7 +98,8 @@ static weir_status look_into(struct look *look, int fd, const char *inside, int 
     if (dir == NULL) {
         int errno_value = errno;
         close(fd);
-        return weir_error_set_errno(look->err, errno_value, "cannot list the folder of checkpoints");
+        return weir_error_set_errno(look->err, errno_value,
+                                    "cannot list the folder of checkpoints");
     }
     for (struct dirent *entry = readdir(dir); entry != NULL && status == WEIR_OK;
          entry = readdir(dir)) {
@@ -152,9 +152,9 @@ static int by_time(const void *a, const void *b)
 void carry_compare(const struct carry_record *record, const struct carry_view *view,
                    struct weir_arena *arena, struct carry_change *out)
 {
-    *out = (struct carry_change){
-        .puts = WEIR_ARENA_ARRAY(arena, view->n + 1, struct carry_file),
-        .removed = WEIR_ARENA_ARRAY(arena, record->view.n + 1, const char *)};
+    *out =
+        (struct carry_change){.puts = WEIR_ARENA_ARRAY(arena, view->n + 1, struct carry_file),
+                              .removed = WEIR_ARENA_ARRAY(arena, record->view.n + 1, const char *)};
     for (size_t i = 0; i < view->n; i++) {
         const struct carry_file *known = find(&record->view, view->files[i].path);
         if (known == NULL || !is_same(known, &view->files[i])) {
@@ -259,9 +259,9 @@ weir_status carry_record_write(const char *folder, const struct carry_record *re
     WEIR_AUTO(weir_json_auto_free)
     json_t *object = json_pack("{s:s,s:o}", "version", record->version, "files", files);
     char *text = json_dumps(object, JSON_COMPACT);
-    weir_status status = text != NULL
-                             ? weir_file_replace(record_path(folder, path), text, strlen(text), 0600, err)
-                             : weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %s", path);
+    weir_status status =
+        text != NULL ? weir_file_replace(record_path(folder, path), text, strlen(text), 0600, err)
+                     : weir_error_set(err, WEIR_ERR_NOMEM, "no memory for %s", path);
     free(text);
     return status;
 }

@@ -41,8 +41,8 @@ struct carry_change {
 
 /** @param is_atomic  What is being written has a name that ends with ".tmp": it is left out.
  *  @return LIMIT for more than CARRY_FILES_MAX files; IO. */
-weir_status carry_look(int folder_fd, bool is_atomic, struct weir_arena *arena, struct carry_view *out,
-                       struct weir_error *err) WEIR_MUST_CHECK;
+weir_status carry_look(int folder_fd, bool is_atomic, struct weir_arena *arena,
+                       struct carry_view *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Pure. */
 void carry_compare(const struct carry_record *record, const struct carry_view *view,

@@ -22,14 +22,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define N_NAMES   5
-#define N_NODES   8
-#define N_STATES  600
-#define N_CHARS   8
-#define QUIET_MS  30
-#define TICK_MS   5
+#define N_NAMES  5
+#define N_NODES  8
+#define N_STATES 600
+#define N_CHARS  8
+#define QUIET_MS 30
+#define TICK_MS  5
 
-static const char *const names[N_NAMES] = {"last.pt", "best.pt", "meta", "shards/0", "shards/deep/1"};
+static const char *const names[N_NAMES] = {"last.pt", "best.pt", "meta", "shards/0",
+                                           "shards/deep/1"};
 
 /** What each name holds; "": there is no file. */
 struct content {
@@ -93,7 +94,8 @@ static void make_change(struct weir_http_request *request, struct weir_arena *me
     const json_t *put = json_object_get(body, "put"), *removed = json_object_get(body, "remove");
     struct weir_kept_put *puts =
         WEIR_ARENA_ARRAY(memory, json_array_size(put) + 1, struct weir_kept_put);
-    const char **gone = WEIR_ARENA_ARRAY(memory, json_array_size(removed) + 1, const char *), **missing;
+    const char **gone = WEIR_ARENA_ARRAY(memory, json_array_size(removed) + 1, const char *),
+               **missing;
     for (size_t i = 0; i < json_array_size(put); i++) {
         const json_t *item = json_array_get(put, i);
         puts[i] = (struct weir_kept_put){json_string_value(json_object_get(item, "path")),
@@ -102,7 +104,8 @@ static void make_change(struct weir_http_request *request, struct weir_arena *me
     for (size_t i = 0; i < json_array_size(removed); i++) {
         gone[i] = json_string_value(json_array_get(removed, i));
     }
-    const struct weir_kept_change change = {puts, json_array_size(put), gone, json_array_size(removed)};
+    const struct weir_kept_change change = {puts, json_array_size(put), gone,
+                                            json_array_size(removed)};
     struct weir_error problem;
     size_t n_missing;
     if (weir_kept_change(server.dir, &change, memory, &missing, &n_missing, &problem) != WEIR_OK) {
@@ -201,7 +204,8 @@ static weir_status fetch(struct carry *carry)
 {
     struct weir_client *client;
     ck_assert_int_eq(
-        weir_client_open(&(struct weir_client_config){.server = server.url, .token = "t"}, &client, &err),
+        weir_client_open(&(struct weir_client_config){.server = server.url, .token = "t"}, &client,
+                         &err),
         WEIR_OK);
     weir_status status =
         carry_fetch(carry, client, weir_mono_ms() + 30000, never, NULL, &arena, &err);
@@ -214,8 +218,9 @@ static struct content read_folder(const char *folder)
     struct content found = {0};
     for (int i = 0; i < N_NAMES; i++) {
         size_t len = 0;
-        weir_status status = weir_file_read_into(weir_arena_printf(&arena, "%s/%s", folder, names[i]),
-                                                 found.text[i], N_CHARS, &len, NULL);
+        weir_status status =
+            weir_file_read_into(weir_arena_printf(&arena, "%s/%s", folder, names[i]), found.text[i],
+                                N_CHARS, &len, NULL);
         ck_assert(status == WEIR_OK || status == WEIR_ERR_NOT_FOUND);
     }
     return found;
@@ -244,9 +249,10 @@ static void step(const char *folder)
         }
         /* fall through */
     default:
-        ck_assert_int_eq(weir_dir_make(weir_arena_printf(&arena, "%.*s", (int)(strrchr(file, '/') - file), file),
-                                       0700, &err),
-                         WEIR_OK);
+        ck_assert_int_eq(
+            weir_dir_make(weir_arena_printf(&arena, "%.*s", (int)(strrchr(file, '/') - file), file),
+                          0700, &err),
+            WEIR_OK);
         ck_assert_int_eq(weir_file_write(beside, text, N_CHARS, 0600, &err), WEIR_OK);
         ck_assert_int_eq(rename(beside, file), 0);
     }
@@ -268,11 +274,12 @@ static void stop(struct carry *carry)
 static void lose(struct carry *carry)
 {
     stop(carry);
-    ck_assert_int_eq(weir_dir_remove(weir_arena_printf(&arena, "%.*s", (int)(strrchr(carry->folder, '/') -
-                                                                            carry->folder),
-                                                       carry->folder),
-                                     &err),
-                     WEIR_OK);
+    ck_assert_int_eq(
+        weir_dir_remove(weir_arena_printf(&arena, "%.*s",
+                                          (int)(strrchr(carry->folder, '/') - carry->folder),
+                                          carry->folder),
+                        &err),
+        WEIR_OK);
 }
 
 static bool was_there(const struct content *found)

@@ -144,13 +144,10 @@ weir_status ending_resume(const char *dir, int signal_fd)
     if (status == WEIR_OK) {
         status = task_from_json(document, &arena, &task, &err);
     }
-    if (status == WEIR_OK) {
-        struct carry carry;
-        carry_read(dir, document, &task, &arena, &carry);
-        status = ending_finish(dir, document, &task, &carry, &record, signal_fd);
-    } else {
-        status = ending_write(dir, &record);
-    }
+    struct carry carry;
+    carry_read(dir, document, &task, &arena, &carry);
+    status = status == WEIR_OK ? ending_finish(dir, document, &task, &carry, &record, signal_fd)
+                               : ending_write(dir, &record);
     weir_arena_fini(&arena);
     return status;
 }

@@ -1,4 +1,4 @@
-/** Checkpoints of jobs whose tasks run on nodes that do not see the server's disk: their agents bring them here,
+/** Checkpoints of jobs with tasks on nodes that do not see the server's disk: their agents bring them here,
  *  into the job's folder of checkpoints, and fetch them on the node where the job goes on. */
 #include "api/core/answer.h"
 #include "api/core/args.h"
@@ -17,11 +17,10 @@ static weir_status find_folder(struct api_call *call, struct weir_txn *txn, cons
 {
     struct weir_job job;
     if (call->attempt == NULL) {
-        WEIR_TRY(
-            weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
+        WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
     }
-    *out = weir_arena_printf(call->arena, "%s/checkpoints/%s", call->api->state_dir,
-                             call->params[0]);
+    *out =
+        weir_arena_printf(call->arena, "%s/checkpoints/%s", call->api->state_dir, call->params[0]);
     return WEIR_OK;
 }
 

@@ -37,11 +37,13 @@ START_TEST(a_change_is_made_when_its_parts_are_there)
     EXPECT(200, "GET " AT);
     ck_assert_uint_eq(json_array_size(said("files")), 0);
     char *before = strdup(said_text("version"));
-    EXPECT_STATUS(200, CHANGE("{\"put\":[{\"path\":\"d/one\",\"part\":\"" ONE "-a\"}],\"remove\":[]}"));
+    EXPECT_STATUS(200,
+                  CHANGE("{\"put\":[{\"path\":\"d/one\",\"part\":\"" ONE "-a\"}],\"remove\":[]}"));
     ck_assert_str_eq(said_text("missing.0"), ONE "-a");
     ck_assert_str_eq(said_text("version"), before);
     EXPECT_STATUS(204, ask_as(task, "PUT " AT "/parts/" ONE "-a\n\none\n"));
-    EXPECT_STATUS(200, CHANGE("{\"put\":[{\"path\":\"d/one\",\"part\":\"" ONE "-a\"}],\"remove\":[]}"));
+    EXPECT_STATUS(200,
+                  CHANGE("{\"put\":[{\"path\":\"d/one\",\"part\":\"" ONE "-a\"}],\"remove\":[]}"));
     ck_assert_uint_eq(json_array_size(said("missing")), 0);
     ck_assert_str_ne(said_text("version"), before);
     free(before);
@@ -60,15 +62,18 @@ START_TEST(nobody_else_writes_and_no_name_leads_elsewhere)
     EXPECT_STATUS(403, ask_as(eve, "PUT " AT "/parts/" ONE "-a\n\none\n"));
     ck_assert_ptr_nonnull(strstr(said_text("error.message"), "the job's own tasks"));
     EXPECT_STATUS(403, ask_as(eve, "POST " AT "\n\n{\"put\":[],\"remove\":[]}"));
-    EXPECT_STATUS(403, ask_as(task, "PUT " API "/jobs/" OTHER "/checkpoint/parts/" ONE "-a\n\none\n"));
+    EXPECT_STATUS(403,
+                  ask_as(task, "PUT " API "/jobs/" OTHER "/checkpoint/parts/" ONE "-a\n\none\n"));
     EXPECT_STATUS(403, ask_as(task, "GET " API "/jobs/" OTHER "/checkpoint"));
     EXPECT_STATUS(403, ask_as(task, "GET " API "/jobs/" OTHER "/checkpoint/files/x"));
     EXPECT(404, "GET " API "/jobs/none/checkpoint");
     EXPECT_STATUS(422, ask_as(task, "PUT " AT "/parts/" ONE "-a\n\ntwo\n"));
     ck_assert_ptr_nonnull(strstr(said_text("error.message"), "SHA-256"));
     EXPECT_STATUS(400, ask_as(task, "PUT " AT "/parts/" ONE "-A\n\none\n"));
-    EXPECT_STATUS(400, CHANGE("{\"put\":[{\"path\":\"../x\",\"part\":\"" ONE "-a\"}],\"remove\":[]}"));
-    EXPECT_STATUS(400, CHANGE("{\"put\":[{\"path\":\"x\",\"part\":\"../../secrets.key\"}],\"remove\":[]}"));
+    EXPECT_STATUS(400,
+                  CHANGE("{\"put\":[{\"path\":\"../x\",\"part\":\"" ONE "-a\"}],\"remove\":[]}"));
+    EXPECT_STATUS(
+        400, CHANGE("{\"put\":[{\"path\":\"x\",\"part\":\"../../secrets.key\"}],\"remove\":[]}"));
     EXPECT_STATUS(400, CHANGE("{\"put\":[],\"remove\":[\"/etc/passwd\"]}"));
     EXPECT_STATUS(400, CHANGE("{\"put\":{},\"remove\":[]}"));
     EXPECT_STATUS(400, CHANGE("{\"put\":[]}"));

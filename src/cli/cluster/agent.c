@@ -43,10 +43,10 @@ static const struct weir_option agent_options[] = {
     WEIR_OPT(agent_options, dir, "dir", 0, TEXT, "/var/lib/weir-agent", 0, 0, "DIR",
              "The agent's folder: tasks, logs, exits"),
     CLI_TEXT(agent_options, node, "node", 0, "NAME", "Name of this node [host name]"),
-    CLI_TEXT(
-        agent_options, address, "address", 0, "IP|NETWORK|INTERFACE",
-        "By which tasks on other nodes reach those here: 10.1.0.7, 10.1.0.0/16 or ib0 [the one that "
-        "leads to the server]"),
+    CLI_TEXT(agent_options, address, "address", 0, "IP|NETWORK|INTERFACE",
+             "By which tasks on other nodes reach those here: 10.1.0.7, 10.1.0.0/16 or ib0 [the "
+             "one that "
+             "leads to the server]"),
     WEIR_OPT(agent_options, cpu_slots, "cpu-slots", 0, INT, "0", 0, 4096, "N",
              "Tasks that fit here at once; 0: one per CPU, at least 2"),
     WEIR_OPT(agent_options, pids_max, "pids-max", 0, INT, "4096", 16, 4194304, "N",
