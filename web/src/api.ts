@@ -438,6 +438,23 @@ export interface CheckOfCluster {
     pools: Pool[] // What can be had there; empty if something lacks
 }
 
+/** GET /jobs/{id}/checkpoint */
+export interface Checkpoint {
+    files: CheckpointFile[] // By path
+    version: string // Another after each change
+}
+
+/** POST /jobs/{id}/checkpoint */
+export interface CheckpointChange {
+    missing: string[] // Parts to send first: nothing was changed; none: it is done
+    version: string // As it is now
+}
+
+export interface CheckpointFile {
+    bytes: number // Its size (bytes)
+    path: string // Where it lies in the folder
+}
+
 export interface Claim {
     /** gallery_people, impostor_searches, claimable_rate, measured_rate, unknown_a_day or false_admits_a_day */
     name: string
