@@ -209,6 +209,16 @@ weir_status weir_allocation_list_open(struct weir_txn *txn, const char *cluster,
                          err);
 }
 
+weir_status weir_allocation_list_closed(struct weir_txn *txn, struct weir_arena *arena,
+                                        struct weir_allocation **out, size_t *out_n,
+                                        struct weir_error *err)
+{
+    const struct weir_query query = {.condition = OPEN " AND closed IS NOT NULL",
+                                     .limit = WEIR_ALLOCATIONS_OPEN_MAX};
+    return weir_txn_list(txn, &weir_allocation_resource, &query, arena, (void **)out, out_n, NULL,
+                         err);
+}
+
 weir_status weir_allocation_insert(struct weir_txn *txn, const struct weir_allocation *allocation,
                                    int64_t now_ms, struct weir_error *err)
 {

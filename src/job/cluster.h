@@ -125,6 +125,11 @@ weir_status weir_allocation_list_open(struct weir_txn *txn, const char *cluster,
                                       struct weir_arena *arena, struct weir_allocation **out,
                                       size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Those a node of which takes nothing new over there. */
+weir_status weir_allocation_list_closed(struct weir_txn *txn, struct weir_arena *arena,
+                                        struct weir_allocation **out, size_t *out_n,
+                                        struct weir_error *err) WEIR_MUST_CHECK;
+
 /** A new one: state and times are set here. @return LIMIT: WEIR_ALLOCATIONS_OPEN_MAX are open. */
 weir_status weir_allocation_insert(struct weir_txn *txn, const struct weir_allocation *allocation,
                                    int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;

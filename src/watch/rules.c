@@ -550,6 +550,49 @@ static void look_at_disk_of(const struct look *look, const struct weir_node *nod
                 node->name)});
 }
 
+static void find_cluster(const struct look *look, const char *kind, const char *of,
+                         const char *cluster, const char *message)
+{
+    weir_watch_add(look->findings, look->arena,
+                   (struct weir_watch_finding){
+                       .key = weir_arena_printf(look->arena, "%s:%s", kind, of),
+                       .kind = kind,
+                       .subject = weir_arena_printf(look->arena, "cluster/%s", cluster),
+                       .message = message});
+}
+
+static void look_at_cluster(const struct look *look, const struct weir_cluster *cluster)
+{
+    int64_t heard_ms = WEIR_MAX(cluster->heard_ms, cluster->created_ms);
+    const char *said = cluster->said != NULL ? cluster->said : "it says nothing";
+    if (strcmp(cluster->state, WEIR_CLUSTER_WRONG) == 0) {
+        find_cluster(look, "cluster_wrong", cluster->name, cluster->name,
+                     weir_arena_printf(look->arena,
+                                       "Nothing is asked of cluster %s: %s. `weir cluster check "
+                                       "%s` asks it again.",
+                                       cluster->name, said, cluster->name));
+    }
+    if (strcmp(cluster->state, WEIR_CLUSTER_SILENT) == 0 &&
+        look->seen->now_ms - heard_ms >= WEIR_WATCH_CLUSTER_MS) {
+        find_cluster(look, "cluster_silent", cluster->name, cluster->name,
+                     weir_arena_printf(look->arena,
+                                       "Cluster %s has not answered since %s: %s. What runs there "
+                                       "goes on, and nothing new is asked of it.",
+                                       cluster->name, time_text(look, heard_ms), said));
+    }
+}
+
+static void look_at_closed(const struct look *look, const struct weir_allocation *allocation)
+{
+    find_cluster(look, "cluster_node_closed", allocation->id, allocation->cluster,
+                 weir_arena_printf(look->arena,
+                                   "A node of cluster %s takes nothing new over there, and "
+                                   "allocation %s (%s) has it: %s.",
+                                   allocation->cluster, allocation->id,
+                                   allocation->their_id != NULL ? allocation->their_id : "-",
+                                   allocation->closed));
+}
+
 /* Silence that is the server's own. */
 static void look_at_hearing(const struct look *look)
 {
@@ -596,6 +639,12 @@ void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *aren
         look_at_node(&look, &seen->nodes[i]);
         look_at_disk_of(&look, &seen->nodes[i]);
         look_at_health(&look, &seen->nodes[i]);
+    }
+    for (size_t i = 0; i < seen->n_clusters; i++) {
+        look_at_cluster(&look, &seen->clusters[i]);
+    }
+    for (size_t i = 0; i < seen->n_closed; i++) {
+        look_at_closed(&look, &seen->closed[i]);
     }
     for (size_t i = 0; i < seen->n_devices; i++) {
         look_at_device(&look, &seen->devices[i]);

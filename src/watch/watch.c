@@ -103,6 +103,18 @@ static weir_status load_failures(struct weir_txn *txn, struct weir_watch_seen *s
     return WEIR_OK;
 }
 
+static weir_status load_clusters(struct weir_txn *txn, struct weir_watch_seen *seen,
+                                 struct weir_arena *arena, struct weir_error *err)
+{
+    struct weir_cluster *clusters;
+    struct weir_allocation *closed;
+    WEIR_TRY(weir_cluster_list(txn, arena, &clusters, &seen->n_clusters, err));
+    WEIR_TRY(weir_allocation_list_closed(txn, arena, &closed, &seen->n_closed, err));
+    seen->clusters = clusters;
+    seen->closed = closed;
+    return WEIR_OK;
+}
+
 weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
                             struct weir_arena *arena, struct weir_error *err)
 {
@@ -111,6 +123,7 @@ weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
     WEIR_TRY(
         weir_txn_list(txn, &weir_node_resource, &query, arena, &nodes, &seen->n_nodes, NULL, err));
     seen->nodes = nodes;
+    WEIR_TRY(load_clusters(txn, seen, arena, err));
     const struct weir_query unwell = {WEIR_FILTERS(WEIR_FILTER_TEXT("state", NE, WEIR_DEVICE_OK)),
                                       .limit = WEIR_QUERY_LIMIT_MAX};
     void *devices;

@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "ion/ion.h"
+#include "job/cluster.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "store/event.h"
@@ -35,6 +36,7 @@
 #define WEIR_WATCH_DISK_LOW_PCT   10
 #define WEIR_WATCH_DISK_LOW_BYTES ((int64_t)2 << 30)
 #define WEIR_WATCH_DISK_LAST_PCT  3
+#define WEIR_WATCH_CLUSTER_MS     60000  /**< A cluster that is silent for so long is told. */
 #define WEIR_WATCH_AWAY_MS        600000 /**< So long it is told that the server was away. */
 #define WEIR_WATCH_DOOR_MS        2000   /**< A door that is silent for so long is told. */
 #define WEIR_WATCH_BARRED_MS                                                                       \
@@ -52,6 +54,10 @@ struct weir_watch_seen {
     int64_t away_ms, back_ms; /**< How long the server did not run, and until when; 0: it did. */
     const struct weir_node *nodes;
     size_t n_nodes;
+    const struct weir_cluster *clusters;
+    size_t n_clusters;
+    const struct weir_allocation *closed; /**< A node of which takes nothing new over there. */
+    size_t n_closed;
     const struct weir_device *devices; /**< That are not ok. */
     size_t n_devices;
     const struct weir_ion_state *ions; /**< Active ones. */

@@ -374,6 +374,39 @@ START_TEST(a_place_is_told_while_its_conditions_hold)
 
 END_TEST
 
+START_TEST(a_cluster_that_is_wrong_silent_or_has_a_closed_node_is_told)
+{
+    struct weir_cluster cluster = {.name = "slurm-a",
+                                   .state = (char *)WEIR_CLUSTER_READY,
+                                   .heard_ms = START,
+                                   .created_ms = START};
+    struct weir_allocation allocation = {.id = "slurm-a-1",
+                                         .cluster = "slurm-a",
+                                         .their_id = "4711",
+                                         .closed = "n2: Drain: disk swap"};
+    seen.clusters = &cluster;
+    seen.n_clusters = 1;
+    ck_assert_str_eq(found(), "");
+    cluster.state = (char *)WEIR_CLUSTER_WRONG;
+    cluster.said = "account: there is none \"vis\"";
+    ck_assert_str_eq(found(), "cluster_wrong/warning");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "there is none \"vis\""));
+    cluster.state = (char *)WEIR_CLUSTER_SILENT;
+    seen.now_ms = START + WEIR_WATCH_CLUSTER_MS - 1;
+    ck_assert_ptr_null(strstr(found(), "cluster_silent"));
+    seen.now_ms = START + WEIR_WATCH_CLUSTER_MS;
+    ck_assert_ptr_nonnull(strstr(found(), "cluster_silent/warning"));
+    cluster.state = (char *)WEIR_CLUSTER_READY;
+    seen.now_ms = START;
+    seen.closed = &allocation;
+    seen.n_closed = 1;
+    ck_assert_str_eq(found(), "cluster_node_closed/warning");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "n2: Drain: disk swap"));
+    seen.n_clusters = seen.n_closed = 0;
+}
+
+END_TEST
+
 START_TEST(refused_decisions_are_told_until_they_are_taken_away)
 {
     replicas[1].decisions_refused = 1;
@@ -737,6 +770,7 @@ int main(void)
     tcase_add_test(tcase, a_task_whose_place_is_kept_is_told);
     tcase_add_test(tcase, a_door_that_is_silent_or_jammed_is_told_by_its_name);
     tcase_add_test(tcase, a_place_is_told_while_its_conditions_hold);
+    tcase_add_test(tcase, a_cluster_that_is_wrong_silent_or_has_a_closed_node_is_told);
     tcase_add_test(tcase, refused_decisions_are_told_until_they_are_taken_away);
     tcase_add_test(tcase, a_deployment_that_does_not_answer_is_told_until_it_does);
     tcase_add_test(tcase, a_replica_that_starts_again_and_again_is_told_until_it_runs);
