@@ -43,6 +43,7 @@ struct task {
     int64_t hold_ms;
     int save_signal;  /**< By which it is asked to save; 0: it is not. */
     bool is_wanted;   /**< "desired" is "running". */
+    bool is_lent;     /**< Its node is a cluster's, which takes it back, as the agent says. */
     bool is_isolated; /**< "isolation" is not "none". */
     bool asks_all;    /**< "kill_mode" is "control-group": SIGTERM is for every process of it. */
     bool is_offline; /**< "network" is "none": only its own job's tasks on this node are reached. */

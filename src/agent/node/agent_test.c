@@ -644,6 +644,7 @@ START_TEST(an_agent_whose_node_is_taken_back_tells_it_before_what_ends_there)
     ck_assert_int_eq(good->n_ends, 1);
     ck_assert(deaf->is_end_foreseen && good->is_end_foreseen);
     ck_assert_str_eq(good->state, "lost"); /* nobody wanted its end */
+    ck_assert_str_eq(good->message, "stopped: its node was taken back by the cluster that lent it");
     ck_assert_str_eq(good->log.data, "saved\n");
     ck_assert_uint_eq(count_processes("t1.1"), 0);
     ck_assert_str_eq(json_string_value(json_object_get(fake.heartbeat, "leaving")),

@@ -203,6 +203,7 @@ static weir_status write_task(struct agent *agent, struct attempt *a, const json
     if (sandbox != NULL) {
         json_object_set_new(copy, "cell", sandbox);
     }
+    json_object_set_new(copy, "is_lent", json_boolean(config->allocation != NULL));
     json_object_set_new(copy, "pids_max", json_integer(pids_max(agent, task)));
     bound_disk(agent, copy);
     given_apply(copy, "/proc");

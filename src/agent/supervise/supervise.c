@@ -42,6 +42,8 @@
 #define FIRST_MEASURE_MS     500 /* the first of its disk: not while it is being started */
 #define FENCED               "stopped itself: its node does not reach the server, and it is fenced"
 
+#define TAKEN_BACK "stopped: its node was taken back by the cluster that lent it"
+
 struct supervisor {
     const char *dir;
     struct weir_arena arena;
@@ -241,7 +243,10 @@ static void look_for_stop(struct supervisor *s)
     visit_start_all(&host);
     if (!s->is_stopping && task_stop_read(s->dir, &grace_ms)) {
         s->is_interrupted = task_is_interrupted(s->dir);
-        begin_stop(s, grace_ms, s->is_interrupted ? "stopped with its agent" : "stopped");
+        begin_stop(s, grace_ms,
+                   !s->is_interrupted ? "stopped"
+                   : s->task.is_lent  ? TAKEN_BACK
+                                      : "stopped with its agent");
     }
     look_for_save(s);
 }
@@ -253,8 +258,11 @@ static void take_signals(struct supervisor *s)
         if (info.ssi_signo != SIGCHLD) {
             /* Nobody wanted the task's end: a machine that shuts down, or somebody's kill. */
             s->is_interrupted = s->is_interrupted || !s->is_stopping;
-            begin_stop(s, s->task.stop_grace_ms,
-                       "killed by the shutdown of its machine: its supervisor was told to end");
+            begin_stop(
+                s, s->task.stop_grace_ms,
+                s->task.is_lent
+                    ? TAKEN_BACK
+                    : "killed by the shutdown of its machine: its supervisor was told to end");
         }
     }
 }

@@ -278,6 +278,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     }
     task.id = weir_arena_strdup(arena, id);
     task.is_wanted = strcmp(desired, "running") == 0;
+    task.is_lent = json_is_true(json_object_get(object, "is_lent"));
     task.is_isolated = isolation == NULL || strcmp(isolation, "none") != 0;
     const char *job = json_string_value(json_object_get(object, "job"));
     const char *role = json_string_value(json_object_get(object, "role"));
