@@ -4,6 +4,7 @@
 #include "batch/measure.h"
 #include "bench/bench.h"
 #include "gang/mpi.h"
+#include "gang/slurm.h"
 #include "predict/predict.h"
 #include "serve/export.h"
 #include "serve/inspect.h"
@@ -33,6 +34,10 @@ static const struct role roles[] = {
     {"mpi-run", weir_mpi_run_main, "Start a program by the node's mpirun, over a job's tasks"},
     {"mpi-agent", weir_mpi_agent_main, "Start a command on another task of a job, as ssh would"},
     {"mpi-serve", weir_mpi_serve_main, "Run the commands that a job's mpi-agents ask for here"},
+    {"sbatch-run", weir_sbatch_run_main, "Run a batch script of Slurm on the nodes of a job"},
+    {"srun", weir_srun_main, "Start a program in the tasks of a batch script"},
+    {"srun-step", weir_srun_step_main, "Start those of them that are on this node"},
+    {"scontrol", weir_scontrol_main, "Print the nodes of a batch script, one a line"},
     {"bench-train", weir_bench_training_main, "Measure training, as tf_cnn_benchmarks does"},
     {"bench-allreduce", weir_bench_allreduce_main, "Measure all-reduces, as nccl-tests does"},
 };

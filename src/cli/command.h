@@ -127,6 +127,9 @@ int cli_call_end(struct cli_call *call, weir_status status, struct weir_error *e
 /** The state folder: --state, $WEIR_STATE, or the default of this user; an empty one is none. */
 char *cli_state_dir(struct weir_arena *arena, const char *given);
 
+/** Was this flag given, as it is written ("--cpus") or with a value behind "="? */
+bool cli_has_flag(const struct cli_call *call, const char *flag);
+
 /** Open call->client. */
 weir_status cli_connect(struct cli_call *call, struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -19,6 +19,7 @@
  *   measure  one task that measures a model, or compares two, on labelled pictures
  *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpus": n}
  *   pytorch, tensorflow, mpi, spark  a program of that framework, whose ranks find each other
+ *   sbatch   a batch script of Slurm
  *
  * How many tasks there are, each kind calls as its framework does: tasks, nodes, workers, replicas.
  * Who writes another kind's word is told by the kind's `words` which option is meant.

@@ -1,11 +1,8 @@
 #include "framework/program.h"
 
-#include "base/buf.h"
-
 #include <string.h>
 
-#define PROCESSES_MAX   1024
-#define HOSTS_MAX_BYTES ((size_t)WEIR_FRAMEWORK_TASKS_MAX * 32)
+#define PROCESSES_MAX 1024
 
 struct job_mpi {
     struct program program;
@@ -54,31 +51,11 @@ static weir_status check_mpi(const json_t *spec, struct weir_arena *arena, struc
     return read(spec, arena, &mpi, err);
 }
 
-/* A file of hosts, by names that stand for tasks; `separator` is what stands before a host's slots. */
-static void add_hosts(json_t *definition, const char *name, int64_t n_hosts, const char *separator,
-                      int64_t n_slots)
-{
-    struct weir_buf text;
-    json_t *files = json_object_get(definition, "files");
-    weir_buf_init(&text, HOSTS_MAX_BYTES);
-    for (int64_t i = 0; i < n_hosts; i++) {
-        (void)weir_buf_printf(&text, "rank-%lld%s%lld\n", (long long)i, separator,
-                              (long long)n_slots);
-    }
-    if (!json_is_object(files)) {
-        files = json_object();
-        json_object_set_new(definition, "files", files);
-    }
-    json_object_set_new(files, name, json_string(text.data));
-    weir_buf_fini(&text);
-}
-
 static json_t *first_of(const struct job_plan *plan, const struct job_mpi *mpi, int64_t n_processes)
 {
     json_t *definition = program_definition(plan, 0, mpi->nodes);
     program_meet(definition, 1, 1);
-    add_hosts(definition, "mpi.hosts.openmpi", mpi->nodes, " slots=", n_processes);
-    add_hosts(definition, "mpi.hosts.mpich", mpi->nodes, ":", n_processes);
+    program_add_hosts(definition, mpi->nodes, n_processes);
     /* By which of its addresses daemons call back to mpiexec: it would give the host's name. */
     program_meet_env(definition, "HYDRA_IFACE", "{{interface}}");
     program_meet_launcher(definition, "weir-worker");

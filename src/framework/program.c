@@ -1,11 +1,14 @@
 #include "framework/program.h"
 
+#include "base/buf.h"
 #include "framework/code.h"
 #include "framework/paths.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#define HOSTS_MAX_BYTES ((size_t)WEIR_FRAMEWORK_TASKS_MAX * 32)
 
 /* A program of the job's own folder, where only its files are: is it there, and can it be run? The
  * agent makes what begins with "#!" executable, and nothing else. */
@@ -221,4 +224,29 @@ json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_
     add_outputs(plan->job->outputs, definition);
     add_service(plan->job, definition);
     return definition;
+}
+
+/* A file of hosts, by names that stand for tasks; `separator` is what stands before a host's slots. */
+static void add_hosts(json_t *definition, const char *name, int64_t n_hosts, const char *separator,
+                      int64_t n_slots)
+{
+    struct weir_buf text;
+    json_t *files = json_object_get(definition, "files");
+    weir_buf_init(&text, HOSTS_MAX_BYTES);
+    for (int64_t i = 0; i < n_hosts; i++) {
+        (void)weir_buf_printf(&text, "rank-%lld%s%lld\n", (long long)i, separator,
+                              (long long)n_slots);
+    }
+    if (!json_is_object(files)) {
+        files = json_object();
+        json_object_set_new(definition, "files", files);
+    }
+    json_object_set_new(files, name, json_string(text.data));
+    weir_buf_fini(&text);
+}
+
+void program_add_hosts(json_t *definition, int64_t n_hosts, int64_t n_slots)
+{
+    add_hosts(definition, "mpi.hosts.openmpi", n_hosts, " slots=", n_slots);
+    add_hosts(definition, "mpi.hosts.mpich", n_hosts, ":", n_slots);
 }

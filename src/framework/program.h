@@ -121,6 +121,9 @@ void program_meet_launcher(json_t *definition, const char *format, ...)
 /** The service that a specification is of: {"id", "secret", "port", "path"}, and for TensorBoard "runs". */
 #define PROGRAM_SERVICE "service"
 
+/** Files that name the tasks as hosts of MPI, for Open MPI and MPICH (gang/mpi.h), with so many processes on each. */
+void program_add_hosts(json_t *definition, int64_t n_hosts, int64_t n_slots);
+
 /** Set a variable of a definition's environment, over what the user gave. */
 void program_env(json_t *definition, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

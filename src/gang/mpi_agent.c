@@ -3,17 +3,12 @@
 #include "gang/wire.h"
 
 #include "base/file.h"
-#include "base/rng.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define COMMAND_MAX_BYTES ((size_t)60 << 10) /* a value of the board has 64 KiB */
-#define PAUSE_MS          500
 
 weir_status mpi_agent_parse(int argc, char *const *argv, struct weir_arena *arena, int *out_rank,
                             char **out_command, struct weir_error *err)
@@ -36,44 +31,13 @@ weir_status mpi_agent_parse(int argc, char *const *argv, struct weir_arena *aren
     for (int k = i + 2; k < argc; k++) {
         command = weir_arena_printf(arena, "%s %s", command, argv[k]);
     }
-    if (strlen(command) > COMMAND_MAX_BYTES) {
+    if (strlen(command) > WIRE_COMMAND_MAX_BYTES) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "a command of more than %zu bytes",
-                              COMMAND_MAX_BYTES);
+                              WIRE_COMMAND_MAX_BYTES);
     }
     *out_rank = (int)rank;
     *out_command = weir_arena_strdup(arena, command);
     return WEIR_OK;
-}
-
-/* Leave the command, wait for its exit status. */
-static weir_status ask(const struct wire_place *place, int rank, const char *command,
-                       struct weir_arena *arena, int *out_status, struct weir_error *err)
-{
-    struct weir_client *client;
-    uint64_t id;
-    weir_random_bytes(&id, sizeof id);
-    char *run = weir_arena_printf(arena, "run.%d.%016llx", rank, (unsigned long long)id);
-    char *done = weir_arena_printf(arena, "done.%d.%016llx", rank, (unsigned long long)id);
-    WEIR_TRY(wire_open(place, &client, err));
-    int64_t revision = -1;
-    weir_status status = wire_put(client, place, run, command, err);
-    const char *said = NULL;
-    while (status == WEIR_OK && said == NULL) {
-        json_t *values = NULL;
-        status = wire_wait(client, place, done, &revision, &values, err);
-        if (status != WEIR_OK && weir_client_can_retry(status)) {
-            (void)poll(NULL, 0, PAUSE_MS); /* the server is away: the command runs on */
-            status = WEIR_OK;
-        }
-        said = weir_arena_strdup(arena, json_string_value(json_object_get(values, done)));
-        json_decref(values);
-    }
-    if (status == WEIR_OK) {
-        *out_status = (int)strtol(said, NULL, 10);
-        status = wire_put(client, place, done, NULL, err);
-    }
-    weir_client_close(client);
-    return status;
 }
 
 void mpi_add_to_path(struct weir_arena *arena)
@@ -147,7 +111,7 @@ int weir_mpi_agent_main(int argc, char **argv)
         status = wire_find(token_file != NULL ? token_file : "token", &place, &err);
     }
     if (status == WEIR_OK) {
-        status = ask(&place, rank, command, &arena, &exit_status, &err);
+        status = wire_run(&place, rank, command, &arena, &exit_status, &err);
     }
     if (status != WEIR_OK) {
         (void)fprintf(stderr, "weir-worker mpi-agent: %s\n", err.message);

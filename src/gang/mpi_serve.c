@@ -5,8 +5,10 @@
 #include "base/options.h"
 #include "base/spawn.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +44,54 @@ static int run(const char *text)
                                                            : WEIR_EXIT_NOT_RUN;
 }
 
+/* ---- signals ------------------------------------------------------------------------------------- */
+
+static atomic_int n_running;
+static volatile sig_atomic_t is_ending, is_to_save;
+
+/* Nothing runs here that could be asked: it has saved, or has ended. */
+static void settle_idle(void)
+{
+    const char *mark = getenv("WEIR_SAVED");
+    if (is_ending) {
+        _exit(128 + SIGTERM);
+    }
+    int fd = is_to_save && mark != NULL ? open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    is_to_save = 0;
+}
+
+/* Commands are in this process's group: they get what it gets. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_pid == getpid()) {
+        return; /* from the line below */
+    }
+    is_ending = is_ending || number == SIGTERM;
+    is_to_save = is_to_save || number != SIGTERM;
+    (void)kill(0, number);
+    if (atomic_load(&n_running) == 0) {
+        settle_idle();
+    }
+}
+
+/* "steps": all signals are passed on; "script": SIGTERM, and those to save are none of ours. */
+static void handle_signals(const char *mode)
+{
+    static const int numbers[] = {SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGINT};
+    struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(numbers); i++) {
+        if (i == 0 || strcmp(mode, "steps") == 0) {
+            (void)sigaction(numbers[i], &action, NULL);
+        } else {
+            (void)signal(numbers[i], SIG_IGN);
+        }
+    }
+}
+
 /* Off the board first, so that nobody takes it for new; then its end. */
 static void *command_main(void *context)
 {
@@ -49,6 +99,7 @@ static void *command_main(void *context)
     struct weir_client *client = NULL;
     struct weir_error err;
     char end[16], done[96];
+    (void)atomic_fetch_add(&n_running, 1);
     (void)snprintf(end, sizeof end, "%d", run(command->text));
     (void)snprintf(done, sizeof done, "done.%s", command->key + strlen("run."));
     weir_status status = wire_open(command->place, &client, &err);
@@ -63,6 +114,9 @@ static void *command_main(void *context)
     }
     weir_client_close(client);
     atomic_store(&command->is_over, true);
+    if (atomic_fetch_sub(&n_running, 1) == 1) {
+        settle_idle();
+    }
     return NULL;
 }
 
@@ -128,12 +182,15 @@ static void take(struct serve *serve, json_t *values)
 
 struct serve_options {
     int64_t rank;
+    char *pass_signals;
     bool is_help;
 };
 
 static const struct weir_option serve_options[] = {
     WEIR_OPT(serve_options, rank, "rank", 0, INT, "0", 0, 9999, "N",
              "Which task of the job this is"),
+    WEIR_OPT(serve_options, pass_signals, "pass-signals", 0, TEXT, NULL, 0, 0, "steps|script",
+             "Pass signals on to the commands that run: all (steps), or SIGTERM (script)"),
     WEIR_OPT(serve_options, is_help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this help"),
 };
 
@@ -182,6 +239,9 @@ int weir_mpi_serve_main(int argc, char **argv)
     if (status == WEIR_OK) {
         mpi_add_to_path(&arena);
         mpi_settle(options.rank);
+        if (options.pass_signals != NULL) {
+            handle_signals(options.pass_signals);
+        }
         status = serve_all(&serve, options.rank, &err);
     }
     (void)fprintf(stderr, "weir-worker mpi-serve: %s\n", err.message);

@@ -1,10 +1,14 @@
 #include "gang/wire.h"
 
+#include "base/rng.h"
+
+#include <poll.h>
 #include <stdlib.h>
 
 #define WAIT_S          20
 #define CALL_TIMEOUT_MS 40000
 #define PUT_PATIENCE_MS 60000
+#define PAUSE_MS        500
 
 weir_status wire_find(const char *token_file, struct wire_place *out, struct weir_error *err)
 {
@@ -55,4 +59,34 @@ weir_status wire_wait(struct weir_client *client, const struct wire_place *place
     *revision = json_integer_value(json_object_get(answer, "revision"));
     *out = json_incref(json_object_get(answer, "values"));
     return WEIR_OK;
+}
+
+weir_status wire_run(const struct wire_place *place, int rank, const char *command,
+                       struct weir_arena *arena, int *out_status, struct weir_error *err)
+{
+    struct weir_client *client;
+    uint64_t id;
+    weir_random_bytes(&id, sizeof id);
+    char *run = weir_arena_printf(arena, "run.%d.%016llx", rank, (unsigned long long)id);
+    char *done = weir_arena_printf(arena, "done.%d.%016llx", rank, (unsigned long long)id);
+    WEIR_TRY(wire_open(place, &client, err));
+    int64_t revision = -1;
+    weir_status status = wire_put(client, place, run, command, err);
+    const char *said = NULL;
+    while (status == WEIR_OK && said == NULL) {
+        json_t *values = NULL;
+        status = wire_wait(client, place, done, &revision, &values, err);
+        if (status != WEIR_OK && weir_client_can_retry(status)) {
+            (void)poll(NULL, 0, PAUSE_MS); /* the server is away: the command runs on */
+            status = WEIR_OK;
+        }
+        said = weir_arena_strdup(arena, json_string_value(json_object_get(values, done)));
+        json_decref(values);
+    }
+    if (status == WEIR_OK) {
+        *out_status = (int)strtol(said, NULL, 10);
+        status = wire_put(client, place, done, NULL, err);
+    }
+    weir_client_close(client);
+    return status;
 }

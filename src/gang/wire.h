@@ -29,4 +29,12 @@ weir_status wire_wait(struct weir_client *client, const struct wire_place *place
                       const char *prefix, int64_t *revision, json_t **out,
                       struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Most bytes of a command: a value of the board has 64 KiB. */
+#define WIRE_COMMAND_MAX_BYTES ((size_t)60 << 10)
+
+/** Have the job's task `rank`, which serves (gang/mpi.h), run a command of a shell; wait for its exit status. */
+weir_status wire_run(const struct wire_place *place, int rank, const char *command,
+                     struct weir_arena *arena, int *out_status,
+                     struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

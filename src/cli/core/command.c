@@ -85,7 +85,7 @@ static weir_status name_unknown_option(const struct cli_call *call, weir_status 
                                         weir_arena_strdup(call->arena, err->message), say);
 }
 
-static bool has_flag(const struct cli_call *call, const char *flag)
+bool cli_has_flag(const struct cli_call *call, const char *flag)
 {
     size_t len = strlen(flag);
     for (int i = 0; i < call->argc && strcmp(call->argv[i], "--") != 0; i++) {
@@ -101,9 +101,9 @@ static bool has_flag(const struct cli_call *call, const char *flag)
  * token is for no other. */
 static void prefer_flags(const struct cli_call *call)
 {
-    if (has_flag(call, "--context") && !has_flag(call, "--server")) {
+    if (cli_has_flag(call, "--context") && !cli_has_flag(call, "--server")) {
         call->common->server = NULL;
-        call->common->token = has_flag(call, "--token") ? call->common->token : NULL;
+        call->common->token = cli_has_flag(call, "--token") ? call->common->token : NULL;
     }
 }
 

@@ -41,6 +41,11 @@ weir_status cli_experiment_find(struct cli_call *call, const char *project, cons
 weir_status cli_job_post(struct cli_call *call, const char *path, const json_t *body,
                          const char *what, char **out_id, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same; the members of `beside`, unless it is NULL, are in the printed answer too. */
+weir_status cli_job_post_with(struct cli_call *call, const char *path, const json_t *body,
+                              const char *what, json_t *beside, char **out_id,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The last 8 characters, as tables and the page show identifiers. */
 const char *cli_short_id(const char *id);
 

@@ -12,9 +12,19 @@
 weir_status cli_job_post(struct cli_call *call, const char *path, const json_t *body,
                          const char *what, char **out_id, struct weir_error *err)
 {
+    return cli_job_post_with(call, path, body, what, NULL, out_id, err);
+}
+
+weir_status cli_job_post_with(struct cli_call *call, const char *path, const json_t *body,
+                              const char *what, json_t *beside, char **out_id,
+                              struct weir_error *err)
+{
     WEIR_AUTO(weir_json_auto_free) json_t *job = NULL;
     WEIR_TRY(cli_rest(call, "POST", path, body, &job, err));
     char *id = cli_text(call, job, "id");
+    if (beside != NULL) {
+        (void)json_object_update(job, beside);
+    }
     cli_print_said(call, job,
                    weir_arena_printf(call->arena, "job %s (%s) %s", cli_text(call, job, "name"),
                                      cli_short_id(id), what));

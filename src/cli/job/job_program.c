@@ -19,6 +19,20 @@ size_t job_program_words_before(const struct cli_call *call)
     return call->n_words;
 }
 
+char *job_program_name_tidy(struct weir_arena *arena, const char *text)
+{
+    char *name = weir_arena_strdup(arena, text);
+    name[WEIR_MIN(strlen(name), (size_t)NAME_MAX_BYTES)] = '\0';
+    for (char *p = name; *p != '\0'; p++) {
+        *p = (char)tolower((unsigned char)*p);
+        if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) &&
+            strchr("._-", *p) == NULL) {
+            *p = '-';
+        }
+    }
+    return weir_name_is_valid(name) ? name : weir_arena_strdup(arena, "command");
+}
+
 char *job_program_name_of(struct cli_call *call, char **words, size_t n)
 {
     const char *best = words[0];
@@ -38,14 +52,7 @@ char *job_program_name_of(struct cli_call *call, char **words, size_t n)
     if (dot != NULL && dot > name) {
         *dot = '\0';
     }
-    for (char *p = name; *p != '\0'; p++) {
-        *p = (char)tolower((unsigned char)*p);
-        if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) &&
-            strchr("._-", *p) == NULL) {
-            *p = '-';
-        }
-    }
-    return weir_name_is_valid(name) ? name : weir_arena_strdup(call->arena, "command");
+    return job_program_name_tidy(call->arena, name);
 }
 
 /* --env, joined by newlines. */

@@ -30,6 +30,9 @@ size_t job_program_words_before(const struct cli_call *call);
 /** "python3 src/Train_v2.py" is train_v2: the first word with a dot within, else the program. */
 char *job_program_name_of(struct cli_call *call, char **words, size_t n);
 
+/** A text as a job's name, in the arena: "My Run.v2" is my-run.v2; "command" where nothing is left of it. */
+char *job_program_name_tidy(struct weir_arena *arena, const char *text);
+
 /**
  * Put the program and what was given into a specification.
  * @param words  The program and its arguments; n 0: the specification gets no argv.

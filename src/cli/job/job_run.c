@@ -6,6 +6,7 @@
 #include "cli/job/job_ask.h"
 #include "cli/job/job_code.h"
 #include "cli/job/job_program.h"
+#include "cli/job/job_script.h"
 
 #include "base/file.h"
 
@@ -138,30 +139,95 @@ static void add_tasks(const struct run_options *options, json_t *spec)
     }
 }
 
-static weir_status make_spec(struct cli_call *call, const char *project, char **words, size_t n,
-                             json_t *spec, struct weir_error *err)
+/* The words of what runs, and what they belong to. */
+struct program_words {
+    const char *name; /* given in front of "--"; NULL: none was */
+    char **words;     /* of a script: its arguments */
+    size_t n;
+    struct job_script *script; /* NULL: no batch script of Slurm */
+};
+
+static weir_status make_spec(struct cli_call *call, const char *project,
+                             const struct program_words *program, json_t *spec,
+                             struct weir_error *err)
 {
     struct run_options *options = call->options;
     options->code.project = project;
     options->code.image = options->image;
-    WEIR_TRY(job_program_add(call, &options->program, words, n, spec, err));
+    WEIR_TRY(job_program_add(call, &options->program, program->words, program->n, spec, err));
     WEIR_TRY(job_ask_add(&options->ask, spec, err));
     add_tasks(options, spec);
     WEIR_TRY(add_image(call, spec, err));
     if (options->image == NULL) {
-        warn_of_program(words[0]);
+        warn_of_program(program->words[0]);
     }
     WEIR_TRY(add_settings(call, options->set, spec, err));
-    return job_code_add(call, &options->code, words, n, spec,
+    return job_code_add(call, &options->code, program->words, program->n, spec,
                         err); /* last: the others may be refused */
 }
 
-static weir_status run_run(struct cli_call *call, struct weir_error *err)
+static weir_status check_script_options(const struct cli_call *call, const struct job_script *script,
+                                        struct weir_error *err)
+{
+    static const char *const others[] = {"--kind", "--min-tasks", "--image"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(others); i++) {
+        if (cli_has_flag(call, others[i])) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "%s: %s has lines #SBATCH, and is a job of the kind sbatch, which "
+                                  "has none; `weir job run -- bash %s` does not read them",
+                                  others[i], script->path, script->path);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* The same for a batch script: what its head says, where the command does not. */
+static weir_status make_script_spec(struct cli_call *call, const char *project,
+                                    const struct program_words *program, json_t *spec,
+                                    struct weir_error *err)
+{
+    struct run_options *options = call->options;
+    struct job_script_asks asks = {.program = &options->program,
+                                   .ask = &options->ask,
+                                   .code = &options->code,
+                                   .name = &options->name,
+                                   .nodes = &options->nodes,
+                                   .tasks = &options->tasks,
+                                   .array = &options->array,
+                                   .parallel = &options->parallel};
+    char **words;
+    size_t n;
+    bool is_sent;
+    WEIR_TRY(check_script_options(call, program->script, err));
+    options->code.project = project;
+    options->kind = "sbatch";
+    job_script_fill(call, program->script, &asks);
+    job_script_add(call, program->script, &asks, program->words, program->n, spec, &words, &n,
+                   &is_sent);
+    WEIR_TRY(job_program_add(call, &options->program, words, n, spec, err));
+    WEIR_TRY(job_ask_add(&options->ask, spec, err));
+    WEIR_TRY(add_settings(call, options->set, spec, err));
+    /* Without the script, where it is sent apart: it need not be in the folder. */
+    return job_code_add(call, &options->code, words, is_sent ? n : 1, spec, err);
+}
+
+/* The program; or a batch script, whose arguments may stand behind it without "--". */
+static weir_status find_program(struct cli_call *call, struct program_words *out,
+                                struct weir_error *err)
 {
     const struct run_options *options = call->options;
-    size_t n_before = job_program_words_before(call), n = call->n_words - n_before;
-    char **words = call->words + n_before, *id;
-    if (n == 0 || n_before > 1) {
+    size_t n_before = job_program_words_before(call);
+    char **words = call->words + n_before;
+    *out = (struct program_words){.words = words, .n = call->n_words - n_before};
+    if (n_before > 0) {
+        WEIR_TRY(job_script_find(call, call->words[0], &out->script, err));
+    }
+    if (out->script != NULL) {
+        out->words = call->words + 1;
+        out->n = call->n_words - 1;
+        return WEIR_OK;
+    }
+    if (out->n == 0 || n_before > 1) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "put -- in front of the command: weir job run [NAME] -- python3 "
                               "train.py");
@@ -170,25 +236,60 @@ static weir_status run_run(struct cli_call *call, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_INVALID, "--name %s, or %s? Give one name",
                               options->name, call->words[0]);
     }
+    out->name = n_before == 1 ? call->words[0] : NULL;
+    WEIR_TRY(job_script_find(call, words[0], &out->script, err));
+    out->words += out->script != NULL;
+    out->n -= out->script != NULL;
+    return WEIR_OK;
+}
+
+static char *name_of(struct cli_call *call, const struct program_words *program)
+{
+    const struct run_options *options = call->options;
+    char *path = program->script != NULL ? (char *)program->script->path : NULL;
+    return program->name != NULL   ? weir_arena_strdup(call->arena, program->name)
+           : options->name != NULL ? options->name
+           : path != NULL          ? job_program_name_of(call, &path, 1)
+                                   : job_program_name_of(call, program->words, program->n);
+}
+
+static weir_status submit(struct cli_call *call, const struct program_words *program, char **out_id,
+                          struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    const char *project = NULL;
+    WEIR_TRY(cli_project_find(call, options->project, "submit jobs", &project, err));
+    json_t *spec = json_object(), *beside = NULL;
+    weir_status status = program->script != NULL
+                             ? make_script_spec(call, project, program, spec, err)
+                             : make_spec(call, project, program, spec, err);
+    json_t *body = json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name_of(call, program), "kind",
+                             options->kind, "project", project, "max_restarts",
+                             (json_int_t)options->restarts, "spec", spec);
+    if (status == WEIR_OK && program->script != NULL && cli_is_json(call)) {
+        beside = json_pack("{s:o}", "not_taken", job_script_remarks(program->script));
+    } else if (status == WEIR_OK && program->script != NULL) {
+        job_script_warn(program->script);
+    }
+    if (status == WEIR_OK) {
+        job_ask_warn(call, &options->ask);
+        status = cli_job_post_with(call, "/api/v1/jobs", body, "is submitted", beside, out_id, err);
+    }
+    json_decref(beside);
+    json_decref(body);
+    return status;
+}
+
+static weir_status run_run(struct cli_call *call, struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    struct program_words program;
+    char *id;
+    WEIR_TRY(find_program(call, &program, err));
     if (options->is_following && options->is_detached) {
         return weir_error_set(err, WEIR_ERR_INVALID, "--follow or --detach? Give one of the two");
     }
-    const char *name = n_before == 1           ? call->words[0]
-                       : options->name != NULL ? options->name
-                                               : job_program_name_of(call, words, n);
-    const char *project = NULL;
-    WEIR_TRY(cli_project_find(call, options->project, "submit jobs", &project, err));
-    json_t *spec = json_object();
-    weir_status status = make_spec(call, project, words, n, spec, err);
-    json_t *body =
-        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name, "kind", options->kind, "project", project,
-                  "max_restarts", (json_int_t)options->restarts, "spec", spec);
-    if (status == WEIR_OK) {
-        job_ask_warn(call, &options->ask);
-        status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", &id, err);
-    }
-    json_decref(body);
-    WEIR_TRY(status);
+    WEIR_TRY(submit(call, &program, &id, err));
     if (!options->is_following) {
         return WEIR_OK;
     }
@@ -198,7 +299,7 @@ static weir_status run_run(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_job_run = {
     .name = "job run",
-    .usage = "[NAME] [OPTIONS] -- COMMAND [ARGUMENT …]",
+    .usage = "[NAME] [OPTIONS] -- COMMAND [ARGUMENT …] | [OPTIONS] SCRIPT [ARGUMENT …]",
     .summary = "Run a command, with the files of its folder, as a job",
     .help =
         "The command runs in a folder of its own, in which the files of DIR are, as they are: at "
@@ -210,7 +311,12 @@ const struct cli_command cli_job_run = {
         "are recorded with the run. What the command writes into $WEIR_OUTPUT, the folder output,\n"
         "becomes files of its run. A program that may not be run, or is not there, ends with 126 "
         "or 127\n"
-        "and is not tried again.",
+        "and is not tried again.\n"
+        "\n"
+        "A SCRIPT with lines #SBATCH is a batch script of Slurm: what they ask for is asked for, unless "
+        "an\n"
+        "option here says otherwise, and what has no counterpart is named. It runs once, and srun in it\n"
+        "starts programs in all its tasks (docs/howto/run-a-slurm-script.md).",
     CLI_WORDS(0, 200),
     CLI_OPTIONS(run_options, run_options),
     .run = run_run,
