@@ -18,6 +18,7 @@
  * @return INVALID with what is wrong, without its place; LIMIT for more than `most`.
  */
 weir_status weir_numbers_parse(const char *text, size_t most, struct weir_arena *arena,
-                               int64_t **out, size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+                               int64_t **out, size_t *out_n,
+                               struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -68,7 +68,8 @@ static weir_status check_numbers(const struct job_sbatch *sbatch, struct batch *
                               (long long)sbatch->nodes, (long long)most);
     }
     if (sbatch->array == NULL && sbatch->parallel > 0) {
-        return wrong(err, "parallel: says how many parts of an array run at once; there is no array");
+        return wrong(err,
+                     "parallel: says how many parts of an array run at once; there is no array");
     }
     return sbatch->array == NULL || sbatch->nodes == 1
                ? WEIR_OK
@@ -84,14 +85,16 @@ static weir_status read(const json_t *spec, struct weir_arena *arena, struct bat
     WEIR_TRY(program_check(&sbatch->program, spec, err));
     WEIR_TRY(check_numbers(sbatch, out, err));
     if (sbatch->program.image != NULL) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "$.spec.image: a batch script has srun of its node, which images have "
-                              "not: a job of the kind command runs in an image");
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "$.spec.image: a batch script has srun of its node, which images have "
+            "not: a job of the kind command runs in an image");
     }
     if (sbatch->nodes > 1 && strcmp(sbatch->program.network, "none") == 0) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "$.spec.network: srun reaches other nodes through the server: it needs "
-                              "a network");
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "$.spec.network: srun reaches other nodes through the server: it needs "
+            "a network");
     }
     if (sbatch->array == NULL) {
         return WEIR_OK;
@@ -101,7 +104,8 @@ static weir_status read(const json_t *spec, struct weir_arena *arena, struct bat
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "$.spec.array: ");
 }
 
-static weir_status check_sbatch(const json_t *spec, struct weir_arena *arena, struct weir_error *err)
+static weir_status check_sbatch(const json_t *spec, struct weir_arena *arena,
+                                struct weir_error *err)
 {
     struct batch batch = {0};
     return read(spec, arena, &batch, err);
@@ -214,7 +218,8 @@ static void set_launcher(const struct job_plan *plan, const struct batch *batch,
     program_meet_launcher(definition, "--");
     program_meet_launcher(definition, "weir-worker");
     program_meet_launcher(definition, "sbatch-run");
-    program_meet_launcher(definition, "--hosts={{0-%lld|@address|,}}", (long long)sbatch->nodes - 1);
+    program_meet_launcher(definition, "--hosts={{0-%lld|@address|,}}",
+                          (long long)sbatch->nodes - 1);
     program_meet_launcher(definition, "--tasks=%lld", (long long)batch->n_tasks);
     program_meet_launcher(definition, "--tasks-per-node=%lld", (long long)sbatch->tasks_per_node);
     program_meet_launcher(definition, "--restarts={{restarts}}");
@@ -288,9 +293,10 @@ static const struct weir_job_ops ops = {
 
 const struct weir_kind weir_job_sbatch = {
     .name = "sbatch",
-    .doc = "A batch script of Slurm, as `weir job run SCRIPT` makes it of its lines #SBATCH. It runs "
-           "once, on the first of its nodes, and has the variables SLURM_* that are true here; srun "
-           "in it starts programs in all its tasks.",
+    .doc =
+        "A batch script of Slurm, as `weir job run SCRIPT` makes it of its lines #SBATCH. It runs "
+        "once, on the first of its nodes, and has the variables SLURM_* that are true here; srun "
+        "in it starts programs in all its tasks.",
     WEIR_KIND_OPTIONS(job_sbatch, options),
     WEIR_KIND_WORDS(words),
     .ops = &ops,

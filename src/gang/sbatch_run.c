@@ -43,6 +43,7 @@ static int number_of_signal(const char *name)
         const char *name;
         int number;
     } signals[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"INT", SIGINT}};
+
     for (size_t i = 0; name != NULL && i < WEIR_ARRAY_LEN(signals); i++) {
         if (strcmp(signals[i].name, name) == 0) {
             return signals[i].number;
@@ -59,7 +60,8 @@ static void set_number(const char *name, int64_t value)
 }
 
 /* srun and scontrol, as programs in front of PATH. */
-static weir_status write_programs(const char *folder, struct weir_arena *arena, struct weir_error *err)
+static weir_status write_programs(const char *folder, struct weir_arena *arena,
+                                  struct weir_error *err)
 {
     static const char *const names[] = {"srun", "scontrol"};
     WEIR_TRY(weir_dir_make(folder, 0700, err));
@@ -69,7 +71,8 @@ static weir_status write_programs(const char *folder, struct weir_arena *arena, 
         WEIR_TRY(weir_file_write_atomic(path, text, strlen(text), 0700, err));
     }
     const char *path = getenv("PATH");
-    (void)setenv("PATH", weir_arena_printf(arena, "%s:%s", folder, path != NULL ? path : "/bin"), 1);
+    (void)setenv("PATH", weir_arena_printf(arena, "%s:%s", folder, path != NULL ? path : "/bin"),
+                 1);
     (void)setenv("WEIR_SLURM", folder, 1);
     return WEIR_OK;
 }

@@ -51,8 +51,8 @@ static weir_status add_range(struct hosts *hosts, const char *prefix, size_t pre
     }
     for (unsigned long i = from; i <= to; i++) {
         WEIR_TRY(add(hosts,
-                     weir_arena_printf(hosts->arena, "%.*s%0*lu%.*s", (int)prefix_len, prefix, width,
-                                       i, (int)behind_len, behind),
+                     weir_arena_printf(hosts->arena, "%.*s%0*lu%.*s", (int)prefix_len, prefix,
+                                       width, i, (int)behind_len, behind),
                      err));
     }
     *at = end;
@@ -69,11 +69,13 @@ static weir_status add_name(struct hosts *hosts, const char *name, size_t len, c
                        : wrong(list, err);
     }
     size_t behind_len = close != NULL ? (size_t)(name + len - close - 1) : 0;
-    if (open == NULL || close == NULL || close < open || memchr(close + 1, '[', behind_len) != NULL) {
+    if (open == NULL || close == NULL || close < open ||
+        memchr(close + 1, '[', behind_len) != NULL) {
         return wrong(list, err);
     }
     for (const char *at = open + 1;; at++) {
-        WEIR_TRY(add_range(hosts, name, (size_t)(open - name), &at, close + 1, behind_len, list, err));
+        WEIR_TRY(
+            add_range(hosts, name, (size_t)(open - name), &at, close + 1, behind_len, list, err));
         if (at == close) {
             return WEIR_OK;
         }
@@ -86,7 +88,8 @@ static weir_status add_name(struct hosts *hosts, const char *name, size_t len, c
 weir_status slurm_hosts_expand(const char *list, struct weir_arena *arena, char ***out,
                                size_t *out_n, struct weir_error *err)
 {
-    struct hosts hosts = {.items = WEIR_ARENA_ARRAY(arena, SLURM_HOSTS_MAX, char *), .arena = arena};
+    struct hosts hosts = {.items = WEIR_ARENA_ARRAY(arena, SLURM_HOSTS_MAX, char *),
+                          .arena = arena};
     for (const char *at = list;; at++) {
         size_t len = 0;
         for (bool is_inside = false; at[len] != '\0' && (is_inside || at[len] != ','); len++) {
@@ -113,8 +116,9 @@ int weir_scontrol_main(int argc, char **argv)
     bool is_hostnames = argc >= 3 && argc <= 4 && strcmp(argv[1], "show") == 0 &&
                         strncmp(argv[2], "hostnames", strlen(argv[2])) == 0 && strlen(argv[2]) >= 5;
     if (!is_hostnames || list == NULL) {
-        (void)fprintf(stderr, "scontrol: in a job of Weir it knows `scontrol show hostnames [LIST]` "
-                              "alone; elsewhere `weir describe job JOB` shows a job\n");
+        (void)fprintf(stderr,
+                      "scontrol: in a job of Weir it knows `scontrol show hostnames [LIST]` "
+                      "alone; elsewhere `weir describe job JOB` shows a job\n");
         return 1;
     }
     weir_arena_init(&arena, 0);

@@ -56,6 +56,7 @@ START_TEST(lists_of_hosts_are_written_out_as_slurm_does)
         {"n[1-]", NULL},
         {"n[a]", NULL},
     };
+
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
         ck_assert_pstr_eq(expanded(rows[i].list), rows[i].hosts);
     }
@@ -73,7 +74,8 @@ START_TEST(tasks_are_laid_out_evenly_or_refused)
         struct slurm_asked asked = {.job_nodes = 4, .on = on};
         struct slurm_layout layout;
         asked.job_tasks_per_node = 1 + (int64_t)weir_rng_below(&rng, 4);
-        asked.job_tasks = 4 + (int64_t)weir_rng_below(&rng, (uint64_t)(asked.job_tasks_per_node * 4 - 3));
+        asked.job_tasks =
+            4 + (int64_t)weir_rng_below(&rng, (uint64_t)(asked.job_tasks_per_node * 4 - 3));
         asked.nodes = (int64_t)weir_rng_below(&rng, 6);
         asked.tasks = (int64_t)weir_rng_below(&rng, 20);
         asked.tasks_per_node = (int64_t)weir_rng_below(&rng, 4);
@@ -133,6 +135,6 @@ START_TEST(the_jobs_folder_is_that_of_the_node)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("slurm", set_up, tear_down, lists_of_hosts_are_written_out_as_slurm_does,
-               tasks_are_laid_out_evenly_or_refused,
-               how_many_tasks_nodes_have_is_written_as_slurm_does,
-               the_jobs_folder_is_that_of_the_node)
+                    tasks_are_laid_out_evenly_or_refused,
+                    how_many_tasks_nodes_have_is_written_as_slurm_does,
+                    the_jobs_folder_is_that_of_the_node)

@@ -25,7 +25,19 @@ extern char **environ;
 /* ---- options -------------------------------------------------------------------------------------- */
 
 /* What becomes of an option. */
-enum effect { NODES, TASKS, TASKS_PER_NODE, GPUS_PER_TASK, NODELIST, CHDIR, OVERCOMMIT, KILL, AS_IT_IS, NOTED, REFUSED };
+enum effect {
+    NODES,
+    TASKS,
+    TASKS_PER_NODE,
+    GPUS_PER_TASK,
+    NODELIST,
+    CHDIR,
+    OVERCOMMIT,
+    KILL,
+    AS_IT_IS,
+    NOTED,
+    REFUSED
+};
 
 static const struct {
     const char *name;
@@ -57,10 +69,14 @@ static const struct {
     {"mem", 0, required_argument, NOTED, "steps share their node's memory"},
     {"mem-per-cpu", 0, required_argument, NOTED, "steps share their node's memory"},
     {"mem-bind", 0, required_argument, NOTED, "steps share their node's memory"},
-    {"gres", 0, required_argument, NOTED, "tasks see their node's GPUs: --gpus-per-task N divides them"},
-    {"gpus", 'G', required_argument, NOTED, "tasks see their node's GPUs: --gpus-per-task N divides them"},
-    {"gpus-per-node", 0, required_argument, NOTED, "tasks see their node's GPUs: --gpus-per-task N divides them"},
-    {"gpu-bind", 0, required_argument, NOTED, "tasks see their node's GPUs: --gpus-per-task N divides them"},
+    {"gres", 0, required_argument, NOTED,
+     "tasks see their node's GPUs: --gpus-per-task N divides them"},
+    {"gpus", 'G', required_argument, NOTED,
+     "tasks see their node's GPUs: --gpus-per-task N divides them"},
+    {"gpus-per-node", 0, required_argument, NOTED,
+     "tasks see their node's GPUs: --gpus-per-task N divides them"},
+    {"gpu-bind", 0, required_argument, NOTED,
+     "tasks see their node's GPUs: --gpus-per-task N divides them"},
     {"time", 't', required_argument, NOTED, "the job's time limit holds"},
     {"wait", 'W', required_argument, NOTED, "it waits for all tasks; --kill-on-bad-exit ends them"},
     {"verbose", 'v', no_argument, AS_IT_IS, NULL},
@@ -97,25 +113,38 @@ static weir_status refuse(struct weir_error *err, const char *option, const char
 static weir_status read_count(const char *name, const char *text, int64_t *out,
                               struct weir_error *err)
 {
-    bool is_good = text[0] != '\0' && strlen(text) < 7 && strspn(text, "0123456789") == strlen(text);
+    bool is_good =
+        text[0] != '\0' && strlen(text) < 7 && strspn(text, "0123456789") == strlen(text);
     *out = is_good ? strtoll(text, NULL, 10) : 0;
     return *out > 0 ? WEIR_OK
-                    : weir_error_set(err, WEIR_ERR_INVALID, "--%s: expected a number, got \"%.40s\"",
-                                     name, text);
+                    : weir_error_set(err, WEIR_ERR_INVALID,
+                                     "--%s: expected a number, got \"%.40s\"", name, text);
 }
 
 static weir_status take(struct srun *srun, size_t i, const char *value, struct weir_error *err)
 {
     const char *name = options[i].name;
     switch (options[i].effect) {
-    case NODES: return read_count(name, value, &srun->asked.nodes, err);
-    case TASKS: return read_count(name, value, &srun->asked.tasks, err);
-    case TASKS_PER_NODE: return read_count(name, value, &srun->asked.tasks_per_node, err);
-    case GPUS_PER_TASK: return read_count(name, value, &srun->gpus_per_task, err);
-    case NODELIST: srun->nodelist = value; return WEIR_OK;
-    case CHDIR: srun->dir = value; return WEIR_OK;
-    case OVERCOMMIT: srun->asked.is_overcommitted = true; return WEIR_OK;
-    case KILL: srun->is_killing = value == NULL || strcmp(value, "0") != 0; return WEIR_OK;
+    case NODES:
+        return read_count(name, value, &srun->asked.nodes, err);
+    case TASKS:
+        return read_count(name, value, &srun->asked.tasks, err);
+    case TASKS_PER_NODE:
+        return read_count(name, value, &srun->asked.tasks_per_node, err);
+    case GPUS_PER_TASK:
+        return read_count(name, value, &srun->gpus_per_task, err);
+    case NODELIST:
+        srun->nodelist = value;
+        return WEIR_OK;
+    case CHDIR:
+        srun->dir = value;
+        return WEIR_OK;
+    case OVERCOMMIT:
+        srun->asked.is_overcommitted = true;
+        return WEIR_OK;
+    case KILL:
+        srun->is_killing = value == NULL || strcmp(value, "0") != 0;
+        return WEIR_OK;
     case NOTED:
         if (strcmp(name, "export") != 0 || strcmp(value, "ALL") != 0) {
             (void)fprintf(stderr, "srun: --%s has no effect here: %s\n", name, options[i].say);
@@ -125,7 +154,8 @@ static weir_status take(struct srun *srun, size_t i, const char *value, struct w
         return strcmp(name, "mpi") == 0 && strcmp(value, "none") == 0
                    ? WEIR_OK
                    : refuse(err, name, options[i].say);
-    case AS_IT_IS: break;
+    case AS_IT_IS:
+        break;
     }
     return WEIR_OK;
 }
@@ -155,9 +185,10 @@ static weir_status read_options(struct srun *srun, int argc, char **argv, struct
     }
     srun->argv = argv + optind;
     srun->n_argv = (size_t)(argc - optind);
-    return srun->n_argv > 0 ? WEIR_OK
-                            : weir_error_set(err, WEIR_ERR_INVALID,
-                                             "what is to run? srun [OPTION …] PROGRAM [ARGUMENT …]");
+    return srun->n_argv > 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "what is to run? srun [OPTION …] PROGRAM [ARGUMENT …]");
 }
 
 /* ---- the job -------------------------------------------------------------------------------------- */
@@ -202,9 +233,10 @@ static weir_status look_at_job(struct srun *srun, struct weir_error *err)
 {
     const char *list = getenv("SLURM_JOB_NODELIST");
     if (list == NULL || getenv("WEIR_SLURM") == NULL) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "it is for scripts that `weir job run SCRIPT` has started, on the first "
-                              "of their nodes");
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "it is for scripts that `weir job run SCRIPT` has started, on the first "
+            "of their nodes");
     }
     WEIR_TRY(slurm_hosts_expand(list, &srun->arena, &srun->hosts, &srun->n_hosts, err));
     srun->asked.job_nodes = (int64_t)srun->n_hosts;
@@ -286,12 +318,12 @@ static weir_status make_step(struct srun *srun, const struct slurm_layout *layou
                                     srun->dir != NULL ? srun->dir : "the folder");
     }
     size_t folder_len = strlen(slurm) - strlen("/" SLURM_FOLDER);
-    json_t *step = json_pack(
-        "{s:I,s:I,s:I,s:s,s:s,s:I,s:o,s:s}", "step", (json_int_t)next_step(srun), "tasks",
-        (json_int_t)layout->n_tasks, "nodes", (json_int_t)layout->n_nodes, "hosts",
-        text_of_hosts(srun, layout), "layout", slurm_layout_text(layout, &srun->arena),
-        "gpus_per_task", (json_int_t)srun->gpus_per_task, "folder",
-        json_sprintf("%.*s", (int)folder_len, slurm), "dir", here);
+    json_t *step =
+        json_pack("{s:I,s:I,s:I,s:s,s:s,s:I,s:o,s:s}", "step", (json_int_t)next_step(srun), "tasks",
+                  (json_int_t)layout->n_tasks, "nodes", (json_int_t)layout->n_nodes, "hosts",
+                  text_of_hosts(srun, layout), "layout", slurm_layout_text(layout, &srun->arena),
+                  "gpus_per_task", (json_int_t)srun->gpus_per_task, "folder",
+                  json_sprintf("%.*s", (int)folder_len, slurm), "dir", here);
     json_t *argv = json_array();
     bool is_text = step != NULL;
     for (size_t i = 0; i < srun->n_argv; i++) {
@@ -339,8 +371,8 @@ static void *remote_main(void *context)
     struct weir_arena arena;
     struct weir_error err;
     weir_arena_init(&arena, 0);
-    weir_status status = wire_run(&remote->place, remote->rank, remote->command, &arena,
-                                  &remote->exit_status, &err);
+    weir_status status =
+        wire_run(&remote->place, remote->rank, remote->command, &arena, &remote->exit_status, &err);
     if (status != WEIR_OK) {
         (void)fprintf(stderr, "srun: node %d: %s\n", remote->rank, err.message);
         remote->exit_status = weir_status_exit(status);
@@ -382,10 +414,11 @@ static weir_status start_remote(struct srun *srun, int rank, const json_t *step,
     remote->command = weir_arena_printf(&srun->arena, "exec weir-worker srun-step %s",
                                         quote(weir_json_text(step, &srun->arena), &srun->arena));
     if (strlen(remote->command) > WIRE_COMMAND_MAX_BYTES) {
-        return weir_error_set(err, WEIR_ERR_LIMIT,
-                              "the program's words and what the script has put into its environment "
-                              "have more than %zu bytes",
-                              WIRE_COMMAND_MAX_BYTES);
+        return weir_error_set(
+            err, WEIR_ERR_LIMIT,
+            "the program's words and what the script has put into its environment "
+            "have more than %zu bytes",
+            WIRE_COMMAND_MAX_BYTES);
     }
     WEIR_TRY(wire_find(token_file != NULL ? token_file : "token", &remote->place, err));
     int errno_value = pthread_create(&thread, NULL, remote_main, remote);
@@ -420,7 +453,8 @@ static size_t collect(struct running *running)
     size_t n = 0;
     int status;
     for (size_t i = 0; i < running->n_pids; i++) {
-        if (running->pids[i] > 0 && waitpid(running->pids[i], &status, WNOHANG) == running->pids[i]) {
+        if (running->pids[i] > 0 &&
+            waitpid(running->pids[i], &status, WNOHANG) == running->pids[i]) {
             int own = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
             running->worst = WEIR_MAX(running->worst, own);
             running->pids[i] = 0;
@@ -429,8 +463,8 @@ static size_t collect(struct running *running)
     }
     for (size_t i = 0; i < running->n_remotes; i++) {
         bool is_over = atomic_load(&running->remotes[i].is_over);
-        running->worst = is_over ? WEIR_MAX(running->worst, running->remotes[i].exit_status)
-                                 : running->worst;
+        running->worst =
+            is_over ? WEIR_MAX(running->worst, running->remotes[i].exit_status) : running->worst;
         n += !is_over && !running->is_ended_early;
     }
     return n;
@@ -456,8 +490,7 @@ static weir_status start(struct srun *srun, const struct slurm_layout *layout, j
                          struct running *running, struct weir_error *err)
 {
     int64_t first = 0, here = -1, here_first = 0;
-    running->remotes =
-        WEIR_ARENA_ARRAY(&srun->arena, (size_t)layout->n_nodes, struct remote);
+    running->remotes = WEIR_ARENA_ARRAY(&srun->arena, (size_t)layout->n_nodes, struct remote);
     for (int64_t i = 0; i < layout->n_nodes; i++) {
         set_node(srun, layout, i, first, step);
         if (layout->nodes[i] == 0) {

@@ -26,10 +26,10 @@ weir_status slurm_layout_make(const struct slurm_asked *asked, struct weir_arena
 {
     int64_t most = asked->n_on > 0 ? (int64_t)asked->n_on : asked->job_nodes;
     int64_t nodes = asked->nodes > 0 ? asked->nodes : most;
-    int64_t tasks = asked->tasks > 0             ? asked->tasks
-                    : asked->tasks_per_node > 0  ? asked->tasks_per_node * nodes
+    int64_t tasks = asked->tasks > 0            ? asked->tasks
+                    : asked->tasks_per_node > 0 ? asked->tasks_per_node * nodes
                     : nodes == asked->job_nodes ? asked->job_tasks
-                                                 : asked->job_tasks_per_node * nodes;
+                                                : asked->job_tasks_per_node * nodes;
     if (nodes < 1 || nodes > most) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%lld nodes are asked for, of %lld",
                               (long long)nodes, (long long)most);
@@ -37,11 +37,11 @@ weir_status slurm_layout_make(const struct slurm_asked *asked, struct weir_arena
     nodes = WEIR_MIN(nodes, tasks);
     int64_t per_node = (tasks + nodes - 1) / nodes;
     if (!asked->is_overcommitted && per_node > WEIR_MAX(asked->job_tasks_per_node, (int64_t)1)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%lld tasks are asked for on %lld nodes, and the job has %lld of each: "
-                              "ask for more in the script's head, or give --overcommit",
-                              (long long)tasks, (long long)nodes,
-                              (long long)asked->job_tasks_per_node);
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "%lld tasks are asked for on %lld nodes, and the job has %lld of each: "
+            "ask for more in the script's head, or give --overcommit",
+            (long long)tasks, (long long)nodes, (long long)asked->job_tasks_per_node);
     }
     *out = (struct slurm_layout){.nodes = WEIR_ARENA_ARRAY(arena, (size_t)nodes, int64_t),
                                  .counts = WEIR_ARENA_ARRAY(arena, (size_t)nodes, int64_t),
@@ -126,7 +126,8 @@ static const char *text_of(const struct step *step, const char *key)
 static void set(struct step *step, const char *name, const char *value)
 {
     size_t len = strlen(name), i = 0;
-    while (i < step->n_env && !(strncmp(step->env[i], name, len) == 0 && step->env[i][len] == '=')) {
+    while (i < step->n_env &&
+           !(strncmp(step->env[i], name, len) == 0 && step->env[i][len] == '=')) {
         i++;
     }
     if (i < step->n_room) {
@@ -173,7 +174,8 @@ static void make_environment(struct step *step)
     }
     json_object_foreach(json_object_get(step->said, "env"), name, value)
     {
-        set(step, name, slurm_relocate(json_string_value(value), step->from, step->to, step->arena));
+        set(step, name,
+            slurm_relocate(json_string_value(value), step->from, step->to, step->arena));
     }
     set_number(step, "SLURM_STEP_ID", int_of(step, "step"));
     set_number(step, "SLURM_STEPID", int_of(step, "step"));

@@ -62,7 +62,7 @@ weir_status wire_wait(struct weir_client *client, const struct wire_place *place
 }
 
 weir_status wire_run(const struct wire_place *place, int rank, const char *command,
-                       struct weir_arena *arena, int *out_status, struct weir_error *err)
+                     struct weir_arena *arena, int *out_status, struct weir_error *err)
 {
     struct weir_client *client;
     uint64_t id;

@@ -166,16 +166,17 @@ static weir_status make_spec(struct cli_call *call, const char *project,
                         err); /* last: the others may be refused */
 }
 
-static weir_status check_script_options(const struct cli_call *call, const struct job_script *script,
-                                        struct weir_error *err)
+static weir_status check_script_options(const struct cli_call *call,
+                                        const struct job_script *script, struct weir_error *err)
 {
     static const char *const others[] = {"--kind", "--min-tasks", "--image"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(others); i++) {
         if (cli_has_flag(call, others[i])) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "%s: %s has lines #SBATCH, and is a job of the kind sbatch, which "
-                                  "has none; `weir job run -- bash %s` does not read them",
-                                  others[i], script->path, script->path);
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "%s: %s has lines #SBATCH, and is a job of the kind sbatch, which "
+                "has none; `weir job run -- bash %s` does not read them",
+                others[i], script->path, script->path);
         }
     }
     return WEIR_OK;
@@ -263,9 +264,9 @@ static weir_status submit(struct cli_call *call, const struct program_words *pro
     weir_status status = program->script != NULL
                              ? make_script_spec(call, project, program, spec, err)
                              : make_spec(call, project, program, spec, err);
-    json_t *body = json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name_of(call, program), "kind",
-                             options->kind, "project", project, "max_restarts",
-                             (json_int_t)options->restarts, "spec", spec);
+    json_t *body =
+        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name_of(call, program), "kind", options->kind,
+                  "project", project, "max_restarts", (json_int_t)options->restarts, "spec", spec);
     if (status == WEIR_OK && program->script != NULL && cli_is_json(call)) {
         beside = json_pack("{s:o}", "not_taken", job_script_remarks(program->script));
     } else if (status == WEIR_OK && program->script != NULL) {
@@ -313,9 +314,11 @@ const struct cli_command cli_job_run = {
         "or 127\n"
         "and is not tried again.\n"
         "\n"
-        "A SCRIPT with lines #SBATCH is a batch script of Slurm: what they ask for is asked for, unless "
+        "A SCRIPT with lines #SBATCH is a batch script of Slurm: what they ask for is asked for, "
+        "unless "
         "an\n"
-        "option here says otherwise, and what has no counterpart is named. It runs once, and srun in it\n"
+        "option here says otherwise, and what has no counterpart is named. It runs once, and srun "
+        "in it\n"
         "starts programs in all its tasks (docs/howto/run-a-slurm-script.md).",
     CLI_WORDS(0, 200),
     CLI_OPTIONS(run_options, run_options),

@@ -42,7 +42,8 @@ static void fill_text(char **option, char *value)
 static void add_taken(struct cli_call *call, const char *lines, char **env)
 {
     char *rest, *list = weir_arena_strdup(call->arena, lines != NULL ? lines : "");
-    for (char *name = strtok_r(list, "\n", &rest); name != NULL; name = strtok_r(NULL, "\n", &rest)) {
+    for (char *name = strtok_r(list, "\n", &rest); name != NULL;
+         name = strtok_r(NULL, "\n", &rest)) {
         const char *value = getenv(name);
         if (value != NULL) {
             *env = weir_arena_printf(call->arena, "%s%s%s=%s", *env != NULL ? *env : "",
@@ -70,13 +71,11 @@ static void fill_tasks(struct cli_call *call, const struct sbatch *head,
     *asks->tasks = has_tasks   ? *asks->tasks
                    : has_nodes ? *asks->nodes * head->tasks_per_node
                                : head->tasks;
-    asks->tasks_per_node =
-        WEIR_MAX((*asks->tasks + *asks->nodes - 1) / *asks->nodes,
-                 has_tasks ? (int64_t)1 : head->tasks_per_node);
+    asks->tasks_per_node = WEIR_MAX((*asks->tasks + *asks->nodes - 1) / *asks->nodes,
+                                    has_tasks ? (int64_t)1 : head->tasks_per_node);
     if (!cli_has_flag(call, "--cpus")) {
         int64_t each = WEIR_MAX(head->cpus_per_task, (int64_t)1);
-        asks->program->cpu_millis =
-            1000 * (has_tasks ? asks->tasks_per_node * each : head->cpus);
+        asks->program->cpu_millis = 1000 * (has_tasks ? asks->tasks_per_node * each : head->cpus);
     }
 }
 
@@ -85,7 +84,8 @@ void job_script_fill(struct cli_call *call, const struct job_script *script,
 {
     const struct sbatch *head = &script->head;
     fill_tasks(call, head, asks);
-    fill_text(asks->name, head->name != NULL ? job_program_name_tidy(call->arena, head->name) : NULL);
+    fill_text(asks->name,
+              head->name != NULL ? job_program_name_tidy(call->arena, head->name) : NULL);
     fill_text(&asks->ask->gpus, head->gpus);
     fill_text(&asks->ask->time_limit, head->time_limit);
     if (asks->ask->save_signal == NULL) {
@@ -100,8 +100,10 @@ void job_script_fill(struct cli_call *call, const struct job_script *script,
         asks->ask->is_preemptible = false;
     }
     fill_environment(call, head, &asks->program->env);
-    if (asks->code->git == NULL && asks->code->has_files) { /* a script is about its folder's files */
-        fill_text(&asks->code->dir, head->dir != NULL ? head->dir : weir_arena_strdup(call->arena, "."));
+    if (asks->code->git == NULL &&
+        asks->code->has_files) { /* a script is about its folder's files */
+        fill_text(&asks->code->dir,
+                  head->dir != NULL ? head->dir : weir_arena_strdup(call->arena, "."));
     }
 }
 
@@ -124,9 +126,9 @@ static void add_members(struct cli_call *call, const struct job_script *script,
                         const struct job_script_asks *asks, json_t *spec)
 {
     const struct sbatch *head = &script->head;
-    const char *array = *asks->array > 0 ? weir_arena_printf(call->arena, "0-%lld",
-                                                             (long long)*asks->array - 1)
-                                         : head->array;
+    const char *array = *asks->array > 0
+                            ? weir_arena_printf(call->arena, "0-%lld", (long long)*asks->array - 1)
+                            : head->array;
     const char *name = head->name != NULL ? head->name : base_of(script->path);
     set_number(spec, "nodes", *asks->nodes);
     set_number(spec, "tasks", *asks->tasks);
@@ -172,7 +174,8 @@ void job_script_warn(const struct job_script *script)
 {
     const struct sbatch *head = &script->head;
     if (head->n_remarks > 0) {
-        (void)fprintf(stderr, "weir: warning: not all of %s is taken as it stands:\n", script->path);
+        (void)fprintf(stderr, "weir: warning: not all of %s is taken as it stands:\n",
+                      script->path);
     }
     for (size_t i = 0; i < head->n_remarks; i++) {
         (void)fprintf(stderr, "  line %d, %s: %s\n", head->remarks[i].line, head->remarks[i].option,

@@ -129,8 +129,8 @@ static const char *value_behind(struct reading *reading)
     return reading->i < reading->words.n ? reading->words.items[reading->i++].text : NULL;
 }
 
-static weir_status take(struct reading *reading, const struct sbatch_option *option, const char *given,
-                        int line, struct weir_error *err)
+static weir_status take(struct reading *reading, const struct sbatch_option *option,
+                        const char *given, int line, struct weir_error *err)
 {
     if (option->takes == SBATCH_A_VALUE && given == NULL) {
         given = value_behind(reading);
@@ -142,7 +142,8 @@ static weir_status take(struct reading *reading, const struct sbatch_option *opt
     return sbatch_take(option, given, line, reading->arena, &reading->values, reading->out, err);
 }
 
-static weir_status take_long(struct reading *reading, const struct word *word, struct weir_error *err)
+static weir_status take_long(struct reading *reading, const struct word *word,
+                             struct weir_error *err)
 {
     const struct sbatch_option *option;
     const char *name = word->text + 2, *equals = strchr(name, '=');
@@ -164,9 +165,8 @@ static weir_status take_letters(struct reading *reading, const struct word *word
     for (const char *at = word->text + 1; *at != '\0'; at++) {
         const struct sbatch_option *option = sbatch_option_of_letter(*at);
         if (option == NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "line %d: %.60s: sbatch has no option -%c", word->line, word->text,
-                                  *at);
+            return weir_error_set(err, WEIR_ERR_INVALID, "line %d: %.60s: sbatch has no option -%c",
+                                  word->line, word->text, *at);
         }
         bool has_value = option->takes != SBATCH_NOTHING && at[1] != '\0';
         WEIR_TRY(take(reading, option, has_value ? at + 1 : NULL, word->line, err));
@@ -182,12 +182,14 @@ static weir_status take_all(struct reading *reading, struct weir_error *err)
     while (reading->i < reading->words.n) {
         const struct word word = reading->words.items[reading->i++];
         bool is_long = strncmp(word.text, "--", 2) == 0 && word.text[2] != '\0';
-        bool is_short = !is_long && word.text[0] == '-' && word.text[1] != '\0' && word.text[1] != '-';
+        bool is_short =
+            !is_long && word.text[0] == '-' && word.text[1] != '\0' && word.text[1] != '-';
         if (!is_long && !is_short) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "line %d: \"%.60s\" is no option: expected --NAME=VALUE or -LETTER "
-                                  "VALUE",
-                                  word.line, word.text);
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "line %d: \"%.60s\" is no option: expected --NAME=VALUE or -LETTER "
+                "VALUE",
+                word.line, word.text);
         }
         WEIR_TRY(is_long ? take_long(reading, &word, err) : take_letters(reading, &word, err));
     }
@@ -220,9 +222,8 @@ static weir_status read_interpreter(const struct line *line, struct weir_arena *
         out->argv[out->n_argv++] = weir_arena_memdup(arena, at, len);
         at += len;
     }
-    return out->n_argv > 0
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID, "line 1: #! names no program");
+    return out->n_argv > 0 ? WEIR_OK
+                           : weir_error_set(err, WEIR_ERR_INVALID, "line 1: #! names no program");
 }
 
 /* The lines up to the first command; then what stands behind it in vain. */
@@ -234,8 +235,9 @@ static weir_status read_lines(const char *text, struct reading *reading, struct 
         first = line.number == 1 ? line : first;
         bool is_own = is_of_sbatch(&line);
         if (is_over && is_own) {
-            sbatch_remark(reading->out, line.number, magic,
-                          "it stands behind the first command, where sbatch does not read it either");
+            sbatch_remark(
+                reading->out, line.number, magic,
+                "it stands behind the first command, where sbatch does not read it either");
             break;
         }
         is_over = is_over || (!is_own && is_command(&line));
@@ -258,11 +260,12 @@ static weir_status check_text(const char *text, size_t len, struct weir_error *e
     if (strlen(text) != len) {
         return weir_error_set(err, WEIR_ERR_INVALID, "it is no text: it has a byte of zero");
     }
-    return dos == NULL ? WEIR_OK
-                       : weir_error_set(err, WEIR_ERR_INVALID,
-                                        "line %d ends as on Windows, with which no shell gets along: "
-                                        "sed -i 's/\\r$//' SCRIPT",
-                                        line);
+    return dos == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "line %d ends as on Windows, with which no shell gets along: "
+                                "sed -i 's/\\r$//' SCRIPT",
+                                line);
 }
 
 weir_status sbatch_read(const char *text, size_t len, struct weir_arena *arena, struct sbatch *out,

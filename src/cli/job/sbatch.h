@@ -37,7 +37,8 @@ struct sbatch_remark {
 /** What the lines say. Text lies in the arena; NULL, 0 or false: nothing was said. */
 struct sbatch {
     bool has_options; /**< There is a line #SBATCH before the first command. */
-    char **argv;      /**< What runs the script, by its first line "#!"; the script's path is not in it. */
+    char *
+        *argv; /**< What runs the script, by its first line "#!"; the script's path is not in it. */
     size_t n_argv;
 
     char *name, *dir;
@@ -52,8 +53,8 @@ struct sbatch {
     int64_t nodes, tasks, tasks_per_node; /**< Always said: at least 1. */
     int64_t cpus;                         /**< Of each node; always said. */
     int64_t cpus_per_task, gpus_per_task;
-    char *array;      /**< "1,3,5-9:2" */
-    int64_t parallel; /**< Of the array. */
+    char *array;              /**< "1,3,5-9:2" */
+    int64_t parallel;         /**< Of the array. */
     bool is_signal_of_script; /**< --signal=B:…: the script has it, not what srun starts. */
 
     struct sbatch_remark remarks[SBATCH_REMARKS_MAX];

@@ -20,8 +20,8 @@ static int64_t at_least_one(int64_t value)
 /* ---- nodes and tasks ------------------------------------------------------------------------------ */
 
 /* "2", "2-4", "2k". */
-static weir_status read_nodes(const struct sbatch_values *values, struct sbatch *out, int64_t *least,
-                              struct weir_error *err)
+static weir_status read_nodes(const struct sbatch_values *values, struct sbatch *out,
+                              int64_t *least, struct weir_error *err)
 {
     int line = values->lines[SBATCH_NODES];
     const char *text = values->nodes;
@@ -59,7 +59,7 @@ static weir_status settle_tasks(const struct sbatch_values *values, struct sbatc
                       "all its tasks are on one node: say --nodes for more");
     }
     if (nodes == 0) {
-        nodes = per_node > 0                   ? (at_least_one(tasks) + per_node - 1) / per_node
+        nodes = per_node > 0                    ? (at_least_one(tasks) + per_node - 1) / per_node
                 : values->gpus_per_task != NULL ? at_least_one(tasks)
                                                 : 1;
     }
@@ -72,11 +72,10 @@ static weir_status settle_tasks(const struct sbatch_values *values, struct sbatc
                : tasks > 0                               ? (tasks + nodes - 1) / nodes
                                                          : at_least_one(per_node);
     if (nodes > PARTS_MAX || per_node > PARTS_MAX) {
-        return weir_error_set(err, WEIR_ERR_LIMIT,
-                              "line %d: --ntasks: a job has at most %d nodes with %d tasks each",
-                              WEIR_MAX(values->lines[SBATCH_TASKS],
-                                       values->lines[SBATCH_TASKS_PER_NODE]),
-                              PARTS_MAX, PARTS_MAX);
+        return weir_error_set(
+            err, WEIR_ERR_LIMIT, "line %d: --ntasks: a job has at most %d nodes with %d tasks each",
+            WEIR_MAX(values->lines[SBATCH_TASKS], values->lines[SBATCH_TASKS_PER_NODE]), PARTS_MAX,
+            PARTS_MAX);
     }
     out->nodes = nodes;
     out->tasks_per_node = per_node;
@@ -112,12 +111,13 @@ static bool read_gpus(const char *text, struct weir_arena *arena, struct gpus *o
 }
 
 static weir_status read_gpu_option(const char *name, const char *text, int line,
-                                   struct weir_arena *arena, struct gpus *out, struct weir_error *err)
+                                   struct weir_arena *arena, struct gpus *out,
+                                   struct weir_error *err)
 {
     if (strchr(text, ',') != NULL) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "line %d: --%s=%.60s: a job has GPUs of one model: give one",
-                              line, name, text);
+                              "line %d: --%s=%.60s: a job has GPUs of one model: give one", line,
+                              name, text);
     }
     return text[0] != '\0' && read_gpus(text, arena, out)
                ? WEIR_OK
@@ -186,10 +186,11 @@ static weir_status settle_gpus(const struct sbatch_values *values, struct weir_a
     const struct gpus *chosen = NULL;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(said); i++) {
         if (said[i]->n > 0 && chosen != NULL && said[i]->n != chosen->n) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "--gres, --gpus, --gpus-per-node and --gpus-per-task: one says %lld "
-                                  "GPUs of each node, another %lld: give one of them",
-                                  (long long)chosen->n, (long long)said[i]->n);
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "--gres, --gpus, --gpus-per-node and --gpus-per-task: one says %lld "
+                "GPUs of each node, another %lld: give one of them",
+                (long long)chosen->n, (long long)said[i]->n);
         }
         chosen = said[i]->n > 0 && (chosen == NULL || chosen->model == NULL) ? said[i] : chosen;
     }
@@ -217,9 +218,8 @@ static weir_status settle_memory(const struct sbatch_values *values, int64_t n_g
         return weir_error_set(err, WEIR_ERR_INVALID, "line %d: --mem-per-gpu: it has no GPUs",
                               values->lines[SBATCH_MEMORY_PER_GPU]);
     }
-    const int64_t parts[][2] = {{values->memory, 1},
-                                {values->memory_per_cpu, out->cpus},
-                                {values->memory_per_gpu, n_gpus}};
+    const int64_t parts[][2] = {
+        {values->memory, 1}, {values->memory_per_cpu, out->cpus}, {values->memory_per_gpu, n_gpus}};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(parts); i++) {
         if (parts[i][0] > 0 && parts[i][0] > ((int64_t)1 << 50) / parts[i][1]) {
             return weir_error_set(err, WEIR_ERR_LIMIT, "--mem: more than 1024T of one node");
@@ -243,7 +243,8 @@ static weir_status settle_array(const struct sbatch_values *values, struct weir_
     if (percent != NULL) {
         *percent = '\0';
         size_t len = strspn(percent + 1, "0123456789");
-        out->parallel = len > 0 && len <= 6 && percent[1 + len] == '\0' ? strtoll(percent + 1, NULL, 10) : -1;
+        out->parallel =
+            len > 0 && len <= 6 && percent[1 + len] == '\0' ? strtoll(percent + 1, NULL, 10) : -1;
         if (out->parallel < 0) {
             return sbatch_wrong(err, line, "array", values->array, "a number behind %");
         }
@@ -254,10 +255,11 @@ static weir_status settle_array(const struct sbatch_values *values, struct weir_
         return weir_error_prefix(err, "line %d: --array: ", line);
     }
     if (out->nodes > 1) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "line %d: --array: each of its parts would have %lld nodes; here each "
-                              "has one: give --nodes=1, or submit a job for each part",
-                              line, (long long)out->nodes);
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "line %d: --array: each of its parts would have %lld nodes; here each "
+            "has one: give --nodes=1, or submit a job for each part",
+            line, (long long)out->nodes);
     }
     out->array = text;
     return WEIR_OK;
@@ -295,9 +297,11 @@ static const struct {
 static int find_signal(const char *text)
 {
     const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
-    bool is_number = *text != '\0' && strlen(text) < 4 && strspn(text, "0123456789") == strlen(text);
+    bool is_number =
+        *text != '\0' && strlen(text) < 4 && strspn(text, "0123456789") == strlen(text);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(signals); i++) {
-        if (strcasecmp(signals[i].name, name) == 0 || (is_number && strtol(text, NULL, 10) == signals[i].number)) {
+        if (strcasecmp(signals[i].name, name) == 0 ||
+            (is_number && strtol(text, NULL, 10) == signals[i].number)) {
             return (int)i;
         }
     }
@@ -334,7 +338,8 @@ static weir_status settle_signal(const struct sbatch_values *values, struct weir
     }
     out->is_signal_of_script = memchr(text, 'B', n_marks) != NULL;
     out->save_signal = weir_arena_strdup(arena, signals[which].name);
-    out->save_within = weir_arena_printf(arena, "%llds", (long long)WEIR_MIN(at_least_one(seconds), (int64_t)SAVE_MOST_S));
+    out->save_within = weir_arena_printf(
+        arena, "%llds", (long long)WEIR_MIN(at_least_one(seconds), (int64_t)SAVE_MOST_S));
     sbatch_remark(out, line, "--signal",
                   "it comes before the job is stopped for others; at its time limit comes TERM");
     return WEIR_OK;

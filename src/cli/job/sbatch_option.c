@@ -24,29 +24,37 @@ const struct sbatch_option sbatch_options[] = {
     {"batch", 0, SBATCH_A_VALUE, SBATCH_REMARK, NODES},
     {"bb", 0, SBATCH_A_VALUE, SBATCH_REMARK, NOTHING},
     {"bbf", 0, SBATCH_A_VALUE, SBATCH_REMARK, NOTHING},
-    {"begin", 'b', SBATCH_A_VALUE, SBATCH_REMARK, "it may begin at once: weir job hold JOB, and weir job resume JOB then"},
+    {"begin", 'b', SBATCH_A_VALUE, SBATCH_REMARK,
+     "it may begin at once: weir job hold JOB, and weir job resume JOB then"},
     {"chdir", 'D', SBATCH_A_VALUE, SBATCH_DIR, NULL},
     {"cluster-constraint", 0, SBATCH_A_VALUE, SBATCH_REMARK, NODES},
     {"clusters", 'M', SBATCH_A_VALUE, SBATCH_REMARK, NODES},
     {"comment", 0, SBATCH_A_VALUE, SBATCH_REMARK, "a job has a name: weir job run --name NAME"},
-    {"constraint", 'C', SBATCH_A_VALUE, SBATCH_REMARK, "a label has a key and a value: weir job run --node-selector KEY=VALUE"},
+    {"constraint", 'C', SBATCH_A_VALUE, SBATCH_REMARK,
+     "a label has a key and a value: weir job run --node-selector KEY=VALUE"},
     {"container", 0, SBATCH_A_VALUE, SBATCH_REMARK, "weir job run --image IMAGE -- COMMAND"},
-    {"contiguous", 0, SBATCH_NOTHING, SBATCH_REMARK, "weir job run --topology KEY: on nodes with the same value of a label"},
+    {"contiguous", 0, SBATCH_NOTHING, SBATCH_REMARK,
+     "weir job run --topology KEY: on nodes with the same value of a label"},
     {"core-spec", 'S', SBATCH_A_VALUE, SBATCH_REMARK, LAYOUT},
     {"cores-per-socket", 0, SBATCH_A_VALUE, SBATCH_REMARK, LAYOUT},
     {"cpu-freq", 0, SBATCH_A_VALUE, SBATCH_REMARK, NOTHING},
     {"cpus-per-gpu", 0, SBATCH_A_VALUE, SBATCH_CPUS_PER_GPU, NULL},
     {"cpus-per-task", 'c', SBATCH_A_VALUE, SBATCH_CPUS_PER_TASK, NULL},
-    {"deadline", 0, SBATCH_A_VALUE, SBATCH_REMARK, "it has its time limit alone: weir job run --time-limit TIME"},
+    {"deadline", 0, SBATCH_A_VALUE, SBATCH_REMARK,
+     "it has its time limit alone: weir job run --time-limit TIME"},
     {"delay-boot", 0, SBATCH_A_VALUE, SBATCH_REMARK, NOTHING},
-    {"dependency", 'd', SBATCH_A_VALUE, SBATCH_REMARK, "it does not wait for other jobs: weir wait JOB, and submit then"},
+    {"dependency", 'd', SBATCH_A_VALUE, SBATCH_REMARK,
+     "it does not wait for other jobs: weir wait JOB, and submit then"},
     {"error", 'e', SBATCH_A_VALUE, SBATCH_REMARK, LOG},
     {"exclude", 'x', SBATCH_A_VALUE, SBATCH_REMARK, NODES},
-    {"exclusive", 0, SBATCH_PERHAPS, SBATCH_REMARK, "it shares its nodes: ask for all their CPUs, weir job run --cpus N"},
+    {"exclusive", 0, SBATCH_PERHAPS, SBATCH_REMARK,
+     "it shares its nodes: ask for all their CPUs, weir job run --cpus N"},
     {"export", 0, SBATCH_A_VALUE, SBATCH_EXPORT, NULL},
-    {"export-file", 0, SBATCH_A_VALUE, SBATCH_REMARK, "weir job run --env NAME=VALUE, once for each"},
+    {"export-file", 0, SBATCH_A_VALUE, SBATCH_REMARK,
+     "weir job run --env NAME=VALUE, once for each"},
     {"extra-node-info", 'B', SBATCH_A_VALUE, SBATCH_REMARK, LAYOUT},
-    {"get-user-env", 0, SBATCH_PERHAPS, SBATCH_REMARK, "weir job run --env NAME=VALUE, once for each"},
+    {"get-user-env", 0, SBATCH_PERHAPS, SBATCH_REMARK,
+     "weir job run --env NAME=VALUE, once for each"},
     {"gid", 0, SBATCH_A_VALUE, SBATCH_REMARK, "a job has a user of its own"},
     {"gpu-bind", 0, SBATCH_A_VALUE, SBATCH_REMARK, GPU_FORM},
     {"gpu-freq", 0, SBATCH_A_VALUE, SBATCH_REMARK, NOTHING},
@@ -85,7 +93,8 @@ const struct sbatch_option sbatch_options[] = {
     {"ntasks-per-socket", 0, SBATCH_A_VALUE, SBATCH_REMARK, LAYOUT},
     {"open-mode", 0, SBATCH_A_VALUE, SBATCH_REMARK, LOG},
     {"output", 'o', SBATCH_A_VALUE, SBATCH_REMARK, LOG},
-    {"overcommit", 'O', SBATCH_NOTHING, SBATCH_REMARK, "say --cpus-per-task; srun has --overcommit"},
+    {"overcommit", 'O', SBATCH_NOTHING, SBATCH_REMARK,
+     "say --cpus-per-task; srun has --overcommit"},
     {"oversubscribe", 's', SBATCH_NOTHING, SBATCH_REMARK, "it shares its nodes anyway"},
     {"parsable", 0, SBATCH_NOTHING, SBATCH_REMARK, "weir job run -o json"},
     {"partition", 'p', SBATCH_A_VALUE, SBATCH_REMARK, QUEUE "; or --node-selector KEY=VALUE"},
@@ -102,7 +111,8 @@ const struct sbatch_option sbatch_options[] = {
     {"signal", 0, SBATCH_A_VALUE, SBATCH_SIGNAL, NULL},
     {"sockets-per-node", 0, SBATCH_A_VALUE, SBATCH_REMARK, LAYOUT},
     {"spread-job", 0, SBATCH_NOTHING, SBATCH_REMARK, "say --nodes"},
-    {"switches", 0, SBATCH_A_VALUE, SBATCH_REMARK, "weir job run --topology KEY: on nodes with the same value of a label"},
+    {"switches", 0, SBATCH_A_VALUE, SBATCH_REMARK,
+     "weir job run --topology KEY: on nodes with the same value of a label"},
     {"test-only", 0, SBATCH_NOTHING, SBATCH_REMARK, "it is submitted all the same"},
     {"thread-spec", 0, SBATCH_A_VALUE, SBATCH_REMARK, LAYOUT},
     {"threads-per-core", 0, SBATCH_A_VALUE, SBATCH_REMARK, LAYOUT},
@@ -113,7 +123,8 @@ const struct sbatch_option sbatch_options[] = {
     {"use-min-nodes", 0, SBATCH_NOTHING, SBATCH_REMARK, "say --nodes"},
     {"verbose", 'v', SBATCH_NOTHING, SBATCH_REMARK, "weir job run prints one line"},
     {"wait", 'W', SBATCH_NOTHING, SBATCH_REMARK, "weir job run --follow"},
-    {"wait-all-nodes", 0, SBATCH_A_VALUE, SBATCH_REMARK, "all its nodes are there before it begins"},
+    {"wait-all-nodes", 0, SBATCH_A_VALUE, SBATCH_REMARK,
+     "all its nodes are there before it begins"},
     {"wckey", 0, SBATCH_A_VALUE, SBATCH_REMARK, NOTHING},
 };
 const size_t sbatch_n_options = WEIR_ARRAY_LEN(sbatch_options);
@@ -211,7 +222,8 @@ static weir_status read_memory(const struct sbatch_option *option, const char *g
     int64_t value = read_digits(&at, (int64_t)1 << 40);
     const char *unit = *at != '\0' ? strchr(units, toupper((unsigned char)*at)) : &units[1];
     at += *at != '\0' && unit != NULL;
-    at += (*at == 'B' || *at == 'b') && at[-1] != 'B' && unit != NULL && !isdigit((unsigned char)at[-1]);
+    at += (*at == 'B' || *at == 'b') && at[-1] != 'B' && unit != NULL &&
+          !isdigit((unsigned char)at[-1]);
     if (value < 0 || unit == NULL || *at != '\0') {
         return sbatch_wrong(err, line, option->name, given, "a size as 512M, 4G or 4000, of MB");
     }
@@ -221,7 +233,9 @@ static weir_status read_memory(const struct sbatch_option *option, const char *g
     }
     *out = (value * factor + MB - 1) / MB * MB;
     if (value == 0) {
-        sbatch_remark(remarks, line, "--mem", "all memory of a node cannot be asked for: it has no limit here; weir job run --memory SIZE");
+        sbatch_remark(remarks, line, "--mem",
+                      "all memory of a node cannot be asked for: it has no limit here; weir job "
+                      "run --memory SIZE");
     }
     return WEIR_OK;
 }
@@ -268,17 +282,28 @@ static weir_status read_time(const char *given, int line, int64_t *out, struct w
 static char **text_of(struct sbatch_values *values, enum sbatch_value value)
 {
     switch ((int)value) {
-    case SBATCH_ARRAY: return &values->array;
-    case SBATCH_NAME: return &values->name;
-    case SBATCH_DIR: return &values->dir;
-    case SBATCH_EXPORT: return &values->export;
-    case SBATCH_GPUS: return &values->gpus;
-    case SBATCH_GPUS_PER_NODE: return &values->gpus_per_node;
-    case SBATCH_GPUS_PER_TASK: return &values->gpus_per_task;
-    case SBATCH_GRES: return &values->gres;
-    case SBATCH_NODES: return &values->nodes;
-    case SBATCH_SIGNAL: return &values->signal;
-    default: return NULL;
+    case SBATCH_ARRAY:
+        return &values->array;
+    case SBATCH_NAME:
+        return &values->name;
+    case SBATCH_DIR:
+        return &values->dir;
+    case SBATCH_EXPORT:
+        return &values->export;
+    case SBATCH_GPUS:
+        return &values->gpus;
+    case SBATCH_GPUS_PER_NODE:
+        return &values->gpus_per_node;
+    case SBATCH_GPUS_PER_TASK:
+        return &values->gpus_per_task;
+    case SBATCH_GRES:
+        return &values->gres;
+    case SBATCH_NODES:
+        return &values->nodes;
+    case SBATCH_SIGNAL:
+        return &values->signal;
+    default:
+        return NULL;
     }
 }
 
@@ -293,18 +318,26 @@ weir_status sbatch_take(const struct sbatch_option *option, const char *given, i
         return WEIR_OK;
     }
     switch ((int)option->value) {
-    case SBATCH_TASKS: return read_count(option, given, line, &values->tasks, err);
-    case SBATCH_TASKS_PER_NODE: return read_count(option, given, line, &values->tasks_per_node, err);
-    case SBATCH_CPUS_PER_TASK: return read_count(option, given, line, &values->cpus_per_task, err);
-    case SBATCH_CPUS_PER_GPU: return read_count(option, given, line, &values->cpus_per_gpu, err);
-    case SBATCH_MEMORY: return read_memory(option, given, line, &values->memory, out, err);
+    case SBATCH_TASKS:
+        return read_count(option, given, line, &values->tasks, err);
+    case SBATCH_TASKS_PER_NODE:
+        return read_count(option, given, line, &values->tasks_per_node, err);
+    case SBATCH_CPUS_PER_TASK:
+        return read_count(option, given, line, &values->cpus_per_task, err);
+    case SBATCH_CPUS_PER_GPU:
+        return read_count(option, given, line, &values->cpus_per_gpu, err);
+    case SBATCH_MEMORY:
+        return read_memory(option, given, line, &values->memory, out, err);
     case SBATCH_MEMORY_PER_CPU:
         return read_memory(option, given, line, &values->memory_per_cpu, out, err);
     case SBATCH_MEMORY_PER_GPU:
         return read_memory(option, given, line, &values->memory_per_gpu, out, err);
-    case SBATCH_TIME: return read_time(given, line, &values->minutes, err);
+    case SBATCH_TIME:
+        return read_time(given, line, &values->minutes, err);
     case SBATCH_REQUEUE:
-    case SBATCH_NO_REQUEUE: values->is_fixed = option->value == SBATCH_NO_REQUEUE; return WEIR_OK;
+    case SBATCH_NO_REQUEUE:
+        values->is_fixed = option->value == SBATCH_NO_REQUEUE;
+        return WEIR_OK;
     default:
         sbatch_remark(out, line, weir_arena_printf(arena, "--%s", option->name), option->say);
         return WEIR_OK;

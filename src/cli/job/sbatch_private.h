@@ -7,7 +7,8 @@
 
 /** Values as they were written, by option, with the line of each; the later counts. */
 struct sbatch_values {
-    char *array, *name, *dir, *export, *gpus, *gpus_per_node, *gpus_per_task, *gres, *nodes, *signal;
+    char *array, *name, *dir, *export, *gpus, *gpus_per_node, *gpus_per_task, *gres, *nodes,
+        *signal;
     int64_t tasks, tasks_per_node, cpus_per_task, cpus_per_gpu;
     int64_t memory, memory_per_cpu, memory_per_gpu; /**< Bytes. */
     int64_t minutes;
