@@ -164,6 +164,43 @@ class OwnDisks(unittest.TestCase):
         for name in "ab":
             self.assertEqual(self.left_on(name, "checkpoints"), [])
 
+    def test_what_is_written_while_the_server_is_away_is_brought_when_it_is_back(self):
+        shared = self.server.root / "shared"
+        shared.mkdir(mode=0o777)
+        self.start("a", "--share", f"{shared}:rw")
+        program = f'cd "$WEIR_CHECKPOINT"; echo 1 > one; while ! test -e {shared}/go; do sleep 0.05; done; echo 2 > two'
+        job = self.submit("ends", "command", {"argv": ["sh", "-c", program]})
+        wait_until(lambda: self.kept(job) == ["one"], 30, "the first file to be with the server")
+        port = self.server.url.rsplit(":", 1)[1]
+        self.server.kill()
+        (shared / "go").touch()
+        wait_until(lambda: list((self.folder("a") / "tasks").glob("*/ended.json")), 10, "the program's end")
+        self.server.start("--no-agent", "--node-timeout", "10", "--listen", f"127.0.0.1:{port}")
+        self.ended(job)
+        self.assertEqual(self.kept(job), ["one", "two"])
+        self.assertIn("2 files of the folder of checkpoints brought", self.log(job))
+
+    def test_an_ion_trains_and_decides(self):
+        frames = self.server.root / "frames"
+        frames.mkdir(mode=0o777)
+        self.put_faces()
+        for name in "ab":
+            self.start(name, "--share", f"{frames}:rw")
+        document = self.server.root / "ion.yaml"
+        document.write_text(
+            "kind: ion\nname: doors\npipelines:\n"
+            "  - {name: training, type: training, dataset: faces, model: face-embed, triggers: {new_data: true},\n"
+            "     parameters: {epochs: 1, register_timeout_s: 20}}\n"
+            f"  - {{name: entrance, type: prediction, source: {{kind: directory, path: {frames}}},\n"
+            "     gallery: {dataset: faces, default: allow}}\n"
+            "links: [{from: training, to: entrance, policy: always-update}]\n")
+        self.server.weir("apply", "-f", str(document))
+        (frames / "door").mkdir(mode=0o777)
+        os.chmod(frames / "door", 0o777)
+        (frames / "door" / "1.pgm").write_bytes(drawn_face(1, 0))
+        wait_until(lambda: self.server.get("/decisions")["items"], 90, "a decision of the replica")
+        self.assertEqual([len(self.left_on(name, "replicas")) > 0 for name in "ab"].count(True), 1)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -49,7 +49,7 @@ static time_t last_write(const char *folder, int depth)
 /* Nobody has used it for a while: a use may have been long, and wrote to its end. */
 static void remove_unused(const char *folder, int64_t unused_s)
 {
-    static const char *const beside[] = {"", ".part", CARRY_USED, CARRY_LOCK};
+    static const char *const beside[] = {"", ".part", ".json", CARRY_USED, CARRY_LOCK};
     struct stat info;
     char path[PATH_BYTES + 16];
     (void)snprintf(path, sizeof path, "%s" CARRY_USED, folder);

@@ -1,5 +1,6 @@
 #include "agent/code/prepare.h"
 
+#include "agent/code/kept.h"
 #include "agent/code/places.h"
 #include "agent/node/reach.h"
 #include "agent/supervise/carry.h"
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define CALL_TIMEOUT_MS 30000
+#define UNUSED_S        ((int64_t)7 * 86400)
 
 /* The attempt's folder lies in the agent's, which is no job's. */
 static weir_status prepare_paths(struct prepare *prepare, struct weir_error *err)
@@ -211,6 +213,10 @@ static weir_status fetch_checkpoint(struct prepare *prepare, struct weir_error *
     if (carry.folder == NULL) {
         return WEIR_OK;
     }
+    /* Others lie there that could not be brought: their attempt was given up meanwhile. */
+    kept_sweep(weir_arena_printf(prepare->arena, "%.*s",
+                                 (int)(strrchr(carry.folder, '/') - carry.folder), carry.folder),
+               UNUSED_S);
     WEIR_TRY(prepare_client(prepare, &client, err));
     weir_status status =
         carry_fetch(&carry, client, prepare->deadline_ms, is_stopped, prepare, prepare->arena, err);
