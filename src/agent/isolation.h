@@ -71,7 +71,8 @@ void weir_isolation_describe(const struct weir_isolation *isolation, char *out, 
  */
 void weir_isolation_prepare(void);
 
-/** Remove the folders that groups were made in, where none is left: no agent comes back here. */
+/** Remove the folders that groups were made in, where none is left and nobody else is in this process's own group: no
+ *  agent comes back here. */
 void weir_isolation_remove(const struct weir_isolation *isolation);
 
 #define WEIR_GROUP_DIRS_MAX 8

@@ -1,5 +1,6 @@
 #include "agent/isolation.h"
 
+#include "agent/process.h"
 #include "agent/sandbox/isolation_private.h"
 
 #include <dirent.h>
@@ -21,7 +22,8 @@
 #define LEAF_NAME      "weir-agent" /* where weir_isolation_prepare puts the agent */
 #define TEXT_MAX_BYTES 65536
 #define NO_BOUND_BYTES ((int64_t)1 << 60) /* version 1 says a huge number */
-#define GROUP_OLD_S    60                 /* a group is given its first process within seconds */
+#define FAMILY_MAX     256
+#define GROUP_OLD_S    60 /* a group is given its first process within seconds */
 
 int isolation_write(const char *dir, const char *name, const char *text)
 {
@@ -322,13 +324,38 @@ static void remove_old_groups(const char *parent)
     }
 }
 
+static bool is_ancestor(pid_t pid)
+{
+    struct process_id found[FAMILY_MAX];
+    size_t n = process_descendants(pid, found, FAMILY_MAX), i = 0;
+    while (i < n && found[i].pid != getpid()) {
+        i++;
+    }
+    return i < n;
+}
+
+/* Is nobody in the group that `parent` lies in but this process and those that started it? Others may have their groups
+ * there too. */
+static bool is_alone(const char *parent)
+{
+    char own[WEIR_GROUP_PATH_BYTES], text[4096];
+    (void)snprintf(own, sizeof own, "%.*s", (int)(strrchr(parent, '/') - parent), parent);
+    char *at = isolation_read(own, "cgroup.procs", text, sizeof text), *end;
+    for (;; at = end) {
+        pid_t pid = (pid_t)strtol(at, &end, 10);
+        if (end == at || (pid != getpid() && !is_ancestor(pid))) {
+            return end == at && text[0] != '\0';
+        }
+    }
+}
+
 void weir_isolation_remove(const struct weir_isolation *isolation)
 {
     const char *const dirs[] = {isolation->v2,        isolation->v1_cpu,    isolation->v1_memory,
                                 isolation->v1_pids,   isolation->v1_cpuset, isolation->v1_blkio,
                                 isolation->v1_devices};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(dirs); i++) {
-        if (dirs[i][0] != '\0') {
+        if (dirs[i][0] != '\0' && is_alone(dirs[i])) {
             (void)rmdir(dirs[i]);
         }
     }

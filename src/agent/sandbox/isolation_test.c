@@ -165,6 +165,63 @@ START_TEST(groups_that_nobody_watches_any_more_are_removed)
 
 END_TEST
 
+/* Of the folders that were made in the group that this process was put into. */
+static bool has_any(const struct weir_isolation *isolation)
+{
+    const char *const dirs[] = {isolation->v2,      isolation->v1_cpu,   isolation->v1_memory,
+                                isolation->v1_pids, isolation->v1_blkio, isolation->v1_devices};
+    bool is_any = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(dirs); i++) {
+        bool is_inner = strstr(dirs[i], "/step.") != NULL;
+        is_any = is_any || (is_inner && access(dirs[i], F_OK) == 0);
+    }
+    return is_any;
+}
+
+/* In a group of its own, as a step of somebody's cluster has one: 0 if all went as it should. */
+static int live_in_group(const struct weir_group *group)
+{
+    struct weir_isolation isolation;
+    if (weir_group_add(group, getpid(), NULL) != WEIR_OK) {
+        return 1;
+    }
+    weir_isolation_probe(&isolation);
+    pid_t other = start_sleeper();
+    weir_isolation_remove(&isolation);
+    if (!has_any(&isolation)) {
+        return 2; /* the other may have its groups there */
+    }
+    (void)kill(other, SIGKILL);
+    (void)waitpid(other, NULL, 0);
+    weir_isolation_remove(&isolation);
+    return has_any(&isolation) ? 3 : 0;
+}
+
+START_TEST(folders_of_groups_go_with_the_last_who_is_there)
+{
+    struct weir_isolation isolation;
+    struct weir_group group;
+    struct weir_limits limits = {.cpu_weight = 50};
+    char name[64];
+    int status;
+    weir_isolation_probe(&isolation);
+    (void)snprintf(name, sizeof name, "step.%d", (int)getpid());
+    weir_group_create(&isolation, name, &limits, &group);
+    if (group.n_dirs == 0) {
+        printf("no control groups can be made here: not tested\n");
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(live_in_group(&group));
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    weir_group_remove(&group);
+}
+
+END_TEST
+
 START_TEST(an_identity_does_not_match_another_process_with_the_same_pid)
 {
     struct process_id id;
@@ -318,5 +375,6 @@ WEIR_TEST_MAIN("agent isolation", time_of_the_processors_and_which_of_them_are_b
                a_process_finds_its_own_group_in_each_hierarchy, weights_become_nice_values,
                a_group_holds_limits_and_kills_its_members,
                groups_that_nobody_watches_any_more_are_removed,
+               folders_of_groups_go_with_the_last_who_is_there,
                an_identity_does_not_match_another_process_with_the_same_pid,
                descendants_are_found_through_generations)
