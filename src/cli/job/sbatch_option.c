@@ -184,7 +184,11 @@ void sbatch_remark(struct sbatch *out, int line, const char *option, const char 
         }
     }
     if (out->n_remarks < SBATCH_REMARKS_MAX) {
-        out->remarks[out->n_remarks++] = (struct sbatch_remark){line, option, say};
+        size_t at = out->n_remarks++;
+        for (; at > 0 && out->remarks[at - 1].line > line; at--) {
+            out->remarks[at] = out->remarks[at - 1];
+        }
+        out->remarks[at] = (struct sbatch_remark){line, option, say};
     }
 }
 

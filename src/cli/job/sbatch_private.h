@@ -68,7 +68,7 @@ weir_status sbatch_take(const struct sbatch_option *option, const char *given, i
                         struct weir_arena *arena, struct sbatch_values *values, struct sbatch *out,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Beyond SBATCH_REMARKS_MAX none is kept; the same of one option is said once. */
+/** By line. Beyond SBATCH_REMARKS_MAX none is kept; the same of one option is said once. */
 void sbatch_remark(struct sbatch *out, int line, const char *option, const char *say);
 
 /** What all values come to together. */
