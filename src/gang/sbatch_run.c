@@ -141,6 +141,9 @@ void slurm_signals_block(sigset_t *out)
         (void)sigaddset(out, passed[i]);
     }
     (void)pthread_sigmask(SIG_BLOCK, out, NULL);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(passed); i++) {
+        (void)signal(passed[i], SIG_DFL); /* a shell cannot catch what it finds ignored */
+    }
 }
 
 /* Until the script's end: its signals are passed on to it and what it has started. The signal to save ends no shell

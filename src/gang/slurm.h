@@ -75,7 +75,7 @@ char *slurm_relocate(const char *text, const char *from, const char *to, struct 
 weir_status slurm_step_start(const json_t *step, struct weir_arena *arena, pid_t **out_pids,
                              size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Signals that are passed on to tasks; all are blocked from here on, and SIGCHLD. */
+/** Signals that are passed on to tasks: all are blocked from here on, and SIGCHLD; what is started has them as usual. */
 void slurm_signals_block(sigset_t *out);
 
 /** Roles of weir-worker; argv[0] is the role. @return the exit status. */
