@@ -25,6 +25,7 @@ Comments above a block, which readers do not see:
 Comments of their own:
 
     <!-- server: FLAGS -->  the page's server has these; "own": none but it is the page's alone; "none": the page starts it
+    <!-- slurm -->          a Slurm cluster is there, which the server reaches
     <!-- given: COMMANDS -->what the reader has: made before they read on
     <!-- for: WORD = COMMAND -->  what COMMAND prints stands for WORD from here on
     <!-- until: COMMAND --> the reader waits until this succeeds
@@ -48,6 +49,7 @@ import subprocess
 import sys
 import time
 
+import slurm_cluster
 from harness import BIN, ROOT, WEIR, HttpError, Server
 
 QUIET_S = 60
@@ -63,9 +65,10 @@ NEEDS = {  # a block that needs one is played where it is
     "broker": ("an MQTT broker", lambda: False),
     "camera": ("weir-camera, and so libavformat", lambda: (BIN / "weir-camera").exists()),
     "sshd": ("an ssh server", lambda: False),
+    "slurm": ("Slurm", lambda: not slurm_cluster.why_not()),
 }
 NOTES = ("file", "part", "shown", "form", "needs", "goes on", "types", "fails")
-ALONE = ("server", "given", "for", "until", "stop", "all need")
+ALONE = ("server", "slurm", "given", "for", "until", "stop", "all need")
 PLAYED_ELSEWHERE = "tour"  # by docs/tour.py, and in a bare Debian
 MARK = re.compile(rb"\x01(\d+)\x01")
 LOOP = """exec 9<&0 </dev/null
@@ -317,14 +320,21 @@ class Player:
         self.steps = steps_of(path.read_text(encoding="utf-8"), self.page)
         self.flags = next((step.text for step in self.steps if step.kind == "server"), "")
         self.server = server
-        self.is_own = server is None or self.flags != ""
+        self.has_slurm = any(step.kind == "slurm" for step in self.steps)
+        self.is_own = server is None or self.flags != "" or self.has_slurm
         self.words = {}  # what stands for what
         self.goes_on, self.output, self.result = [], "", Result(self.page)
 
     def play(self, is_strict=True):
         begun, self.is_strict = time.monotonic(), is_strict
+        with slurm_cluster.Cluster() if self.has_slurm else contextlib.nullcontext() as slurm:
+            return self.play_with(slurm, begun)
+
+    def play_with(self, slurm, begun):
         if self.is_own:
             self.server = Server()
+            if slurm:
+                self.server.program = ["env", f"SLURM_CONF={slurm.conf}", WEIR]
             if self.flags != "none":
                 self.server.start("--services-listen", "127.0.0.1:0", *shlex.split(self.flags.removeprefix("own")))
         folder = self.server.root / self.page.removesuffix(".md")
@@ -341,7 +351,7 @@ class Player:
                     getattr(self, "do_" + step.kind)(step)
                 except Stale as error:
                     self.result.problems.append(f"{self.page}:{step.line}: {error}")
-                    if is_strict:
+                    if self.is_strict:
                         break
         finally:
             self.do_stop(None)
@@ -353,7 +363,8 @@ class Player:
 
     def stand_ins(self):
         """Hosts and folders that pages name as examples, and what plays them here."""
-        self.words = {"/srv/": f"{self.folder}/srv/", "/backup": f"{self.folder}/backup", "/var/lib/weir": str(self.server.state)}
+        self.words = {"/srv/": f"{self.folder}/srv/", "/backup": f"{self.folder}/backup", "/var/lib/weir": str(self.server.state),
+                      "/usr/local/bin/weir": str(WEIR)}
         if getattr(self.server, "url", None):
             host = self.server.url.split("//")[1]
             self.words |= {"https://weir.example:8470": self.server.url, "weir.example:8470": host, "weir.example": host.split(":")[0]}
@@ -370,6 +381,9 @@ class Player:
     # ---- the kinds of steps
 
     def do_server(self, step):
+        pass
+
+    def do_slurm(self, step):
         pass
 
     def do_form(self, step):
