@@ -20,7 +20,7 @@ import slurm_cluster
 from harness import BIN, wait_until
 
 CASE = str(BIN.parent / "tests/slurm_case")
-SECRET = "a-secret-that-nobody-else-reads"
+SECRET = f"secret-{os.urandom(12).hex()}"
 AGENT = """\
 #!/bin/bash
 note={folder}/$3.$SLURM_NODEID

@@ -326,8 +326,8 @@ END_TEST
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 static const char sinfo[] =
-    "cpu|cpu*|up|infinite|1-infinite|64|257000|(null)|idle|10|c[01-10]\n"
     "cpu|cpu*|up|infinite|1-infinite|64|257800|(null)|down*|2|c[11-12]\n"
+    "cpu|cpu*|up|infinite|1-infinite|64|257000|(null)|idle|10|c[01-10]\n"
     "gpu|gpu|up|2-00:00:00|1-2|16|65536|gpu:h200:4(S:0),shard:h200:40|mixed|2|g[1-2]\n"
     "gpu|gpu|up|2-00:00:00|1-2|16|65536|gpu:h200:4(S:0),shard:h200:40|drained|1|g3\n"
     "gpu|gpu|up|2-00:00:00|1-2|32|131072|gpu:l4:1|draining|1|l1\n"
