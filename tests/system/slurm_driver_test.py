@@ -378,6 +378,8 @@ class AccountsTest(SlurmTest):
         for options, pattern in (
                 ({"account": "nope"}, r'^account: .* says "Invalid account or account/partition combination specified": name'),
                 ({"account": "other"}, r"^account: .* name one that the server's user has and the partition allows"),
+                ({"account": "vis", "partition": "hi"},
+                 r'^account: Slurm has AllowAccounts=other for the partition, and so takes nothing of "vis" there: name'),
                 ({"account": "vis", "qos": "nope"}, r'^qos: .* says "Invalid qos specification": name one'),
                 ({"queues": {"vision": {"account": "nope"}}}, r"^queues\.vision: account: "),
                 ({"queues": {"vision": {"account": "vis", "qos": "nope"}}}, r"^queues\.vision: qos: ")):

@@ -207,6 +207,54 @@ static const char *missing_pools(struct checking *checking)
     return NULL;
 }
 
+/* A rule of partitions: a list of who may, or who may not. */
+static const struct rule {
+    const char *key, *option;
+    bool allows, is_account;
+} rules[] = {{" AllowAccounts=", "account", true, true},
+             {" DenyAccounts=", "account", false, true},
+             {" AllowQos=", "qos", true, false},
+             {" DenyQos=", "qos", false, false}};
+
+const char *slurm_partition_refuses(const char *text, const struct slurm_payer *payer,
+                                    struct weir_arena *arena)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rules); i++) {
+        const char *name = rules[i].is_account ? payer->account : payer->qos;
+        const char *at = strstr(text, rules[i].key);
+        if (name == NULL || at == NULL) {
+            continue;
+        }
+        char *list = weir_arena_strdup(arena, at + strlen(rules[i].key));
+        list[strcspn(list, " \n")] = '\0';
+        bool is_open = strcasecmp(list, "ALL") == 0 || list[0] == '(' || list[0] == '\0';
+        char *padded = weir_arena_printf(arena, ",%s,", list);
+        bool has_it = strcasestr(padded, weir_arena_printf(arena, ",%s,", name)) != NULL;
+        if (!is_open && has_it != rules[i].allows) {
+            return weir_arena_printf(arena,
+                                     "%s: Slurm has%s%s for the partition, and so takes nothing of "
+                                     "\"%s\" there: name another "
+                                     "one, or another partition",
+                                     rules[i].option, rules[i].key, list, name);
+        }
+    }
+    return NULL;
+}
+
+/* Where limits are not enforced at once, Slurm takes what its partition refuses, and lets it wait for ever. */
+static const char *kept_waiting(struct checking *checking, const struct slurm_pool *pool,
+                                const char *queue)
+{
+    const struct slurm_payer payer = slurm_options_payer(checking->options, queue);
+    const char *text;
+    struct weir_error err;
+    weir_status status = slurm_ask(
+        checking->options, SLURM_WORDS("scontrol", "-o", "show", "partition", pool->partition),
+        checking->arena, &text, &err);
+    return status != WEIR_OK ? weir_arena_strdup(checking->arena, err.message)
+                             : slurm_partition_refuses(text, &payer, checking->arena);
+}
+
 /* Would Slurm take a node of the pool for that queue? */
 static const char *refused(struct checking *checking, const struct slurm_pool *pool,
                            const char *queue)
@@ -219,12 +267,16 @@ static const char *refused(struct checking *checking, const struct slurm_pool *p
                                               .text = "a check",
                                               .agent = {.server = "http://localhost"}};
     struct weir_error err;
-    if (slurm_submit(checking->options, pool, &request, true, checking->arena, &err) == WEIR_OK) {
+    const char *why =
+        slurm_submit(checking->options, pool, &request, true, checking->arena, &err) == WEIR_OK
+            ? kept_waiting(checking, pool, queue)
+            : weir_arena_strdup(checking->arena, err.message);
+    if (why == NULL) {
         return NULL;
     }
-    return queue != NULL ? weir_arena_printf(checking->arena, "queues.%s: %s", queue, err.message)
-                         : weir_arena_printf(checking->arena, "%s (partition %s)", err.message,
-                                             pool->partition);
+    return queue != NULL
+               ? weir_arena_printf(checking->arena, "queues.%s: %s", queue, why)
+               : weir_arena_printf(checking->arena, "%s (partition %s)", why, pool->partition);
 }
 
 static const char *refused_requests(struct checking *checking)

@@ -18,6 +18,10 @@ weir_status slurm_guess(json_t *document, struct weir_arena *arena, struct weir_
  *  Pure. */
 const char *slurm_munge_socket(const char *conf, struct weir_arena *arena);
 
+/** What `scontrol -o show partition` says against that account and QOS, a sentence; NULL: nothing. In the arena. Pure. */
+const char *slurm_partition_refuses(const char *text, const struct slurm_payer *payer,
+                                    struct weir_arena *arena);
+
 /** When slurmctld printed its configuration ("Configuration data as of 1796003889"), since 1970; 0: it does not say. Pure. */
 int64_t slurm_config_time_ms(const char *text);
 

@@ -72,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(slurm_refusal("sbatch", text, &err) != WEIR_OK && err.message[0] != '\0');
     (void)slurm_munge_socket(text, &arena);
     (void)slurm_config_time_ms(text);
+    (void)slurm_partition_refuses(text, &(struct slurm_payer){"vis", "guar"}, &arena);
     slurm_association_read(text, NULL, &arena, &account, &qos);
     weir_arena_fini(&arena);
     return 0;

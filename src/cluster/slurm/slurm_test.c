@@ -562,6 +562,17 @@ START_TEST(what_a_check_reads)
     ck_assert_str_eq(qos, "low");
     slurm_association_read("", NULL, &arena, &account, &qos);
     ck_assert_str_eq(account, "");
+    static const char partition[] =
+        "PartitionName=p AllowGroups=ALL AllowAccounts=vis,nlp DenyQos=low,over Default=NO\n";
+    static const struct slurm_payer taken[] = {{NULL, NULL}, {"vis", "guar"}, {"nlp", "lo"}};
+    static const struct slurm_payer not_taken[] = {
+        {"vi", NULL}, {"other", "guar"}, {"vis", "over"}};
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_ptr_null(slurm_partition_refuses(partition, &taken[i], &arena));
+        ck_assert_ptr_nonnull(slurm_partition_refuses(partition, &not_taken[i], &arena));
+        ck_assert_ptr_null(
+            slurm_partition_refuses("PartitionName=p AllowAccounts=ALL", &not_taken[i], &arena));
+    }
 }
 
 END_TEST
