@@ -111,10 +111,10 @@ class ClustersTest(WithPage):
     def test_a_job_and_a_node_say_which_allocation_they_have(self):
         page = self.page
         page.go(f"jobs?job={self.state.jobs[0]['id']}")
-        page.has_text(".drawer .facts", "hpc-north 814102, ends ")
+        page.has_text(".drawer .facts", "hpc-north number 814102 there, ends ")
         self.state.nodes[0].update(cluster="hpc-north", allocation=self.state.allocations[0]["id"], ends_ms=self.state.allocations[0]["ends_ms"])
         page.go("nodes/rack1-a")
-        page.has_text(".page-head", "(814102, ends ")
+        page.has_text(".page-head", "(number 814102 there, ends ")
 
 
 class NodeTest(WithPage):

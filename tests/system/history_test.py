@@ -49,6 +49,8 @@ WALKS = [
     (r"FROM ion_replicas( WHERE .*| ORDER BY 1, 2, 3)$", "one row of each replica that reported lately"),
     (r"FROM ion_candidates GROUP BY ion, link, state$", "a row of each version, by an index that holds all of it"),
     (r"FROM model_versions WHERE deleted_ms = 0 GROUP BY model$", "a row of each version"),
+    (r"^DELETE FROM pools WHERE cluster", "a row of each pool: 256 of each of 64 clusters at most"),
+    (r"FROM allocations WHERE state <> 'ended' GROUP BY", "those that have not ended, which are bounded, by an index of them alone"),
 ]
 # The same of statements that a server with a past was seen to run: what takes many steps, and why it may; never more than 100
 # for each job of the past, or than is said.
@@ -200,7 +202,7 @@ KNOWN = {"/runs": "run-1", "/ions": "door", "/datasets": "faces", "/projects": "
          "/tasks": "t-1", "/alerts": "past-1"}
 # Values of each filter and order: of many rows, few or none. A list may refuse some.
 FILTERS = {
-    "node": ["n"], "model": ["none"], "ion": ["door", "none"], "project": ["default", "none"], "name": ["past", "none"], "view": ["all"],
+    "node": ["n"], "cluster": ["none"], "model": ["none"], "ion": ["door", "none"], "project": ["default", "none"], "name": ["past", "none"], "view": ["all"],
     "kind": ["past", "train", "command", "gpu", "job_failed", "disk_filling", "nan", "low_score", "number", "wrong", "none"],
     "state": ["SUCCEEDED", "FAILED", "PENDING", "done", "open", "resolved", "ok", "sent", "pending", "none"], "status": ["FINISHED", "FAILED"],
     "filter": ["metrics.past.loss > 99999999", "name = 'past'"], "order": ["metrics.past.loss", "name", "start_ms"], "job": ["none"],

@@ -292,7 +292,10 @@ static weir_status begin(struct cli_call *call, json_t *body, struct weir_error 
     json_object_set_new(body, "name", json_string(call->words[0]));
     WEIR_TRY(put_change(call, body, err));
     json_object_set_new(body, "name", json_string(call->words[0]));
-    WEIR_TRY(guess(call, body, &guessed, err));
+    weir_status status = guess(call, body, &guessed, err);
+    if (status != WEIR_OK && !options->force) {
+        return status;
+    }
     if (guessed != NULL) {
         (void)fprintf(stderr, "%s: guessed: %s\n", call->words[0], guessed);
         WEIR_TRY(confirm(options, err));

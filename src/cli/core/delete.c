@@ -52,6 +52,8 @@ static const struct {
     {"trial", "it goes with its sweep: `weir delete sweep SWEEP`"},
     {"node", "it leaves by itself: `weir node leave`, on that machine"},
     {"device", "it goes with its node"},
+    {"cluster", "`weir cluster remove NAME`, once no allocation of it is left"},
+    {"allocation", "`weir allocation release ID` gives its nodes back"},
     {"alias", "`weir model alias MODEL ALIAS --delete` takes it away"},
     {"project", "its name stays in the audit; `weir project revoke` takes people out of it"},
     {"project-member", "`weir project revoke PROJECT USER` takes one out"},

@@ -277,7 +277,7 @@ static const struct described {
     {"job",
      "state reason name id kind project attempt n_restarts max_restarts ion pipeline run "
      "created_by created_ms expected_start_ms started_ms finished_ms",
-     .parts = {"tasks"}},
+     .parts = {"tasks", "allocations"}},
     {.singular = "run",
      .members =
          "status name id model validation_accuracy validation_loss accuracy loss batch_accuracy "

@@ -78,7 +78,7 @@ function OwnNodes() {
             </header>
             <div class="panel-body">
                 <State tone={own.length === 0 ? 'plain' : silent > 0 ? 'warn' : 'good'}>{own.length === 0 ? 'none has joined' : silent > 0 ? `${silent} of ${own.length} silent` : 'take work'}</State>
-                {modelsOf(own).map((one) => (
+                {own.length > 0 && modelsOf(own).map((one) => (
                     <Bar key={one.name} {...one} below={`${one.all - one.used} free`} />
                 ))}
             </div>

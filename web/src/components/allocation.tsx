@@ -11,7 +11,7 @@ const SHOWN = 5
 
 function textOf(one: Allocation): string {
     const when = one.state === 'ended' ? `ended ${dayMinute(one.ended_ms)}${one.ending ? `, ${one.ending}` : ''}` : one.started_ms ? (one.ends_ms ? `ends ${dayMinute(one.ends_ms)}` : 'no limit') : `waits${one.said ? `: ${one.said}` : ''}`
-    return `${one.their_id ? `${one.their_id}, ` : ''}${when}`
+    return `${one.their_id ? `number ${one.their_id} there, ` : ''}${when}`
 }
 
 /** Of a node that a cluster supplied; nothing of one that joined by itself. */

@@ -12,8 +12,7 @@ export const clustersScreen: Screen = {
     icon: 'cloud',
     address: 'clusters',
     query: ['sort', 'job'],
-    group: { operations: 'Cluster' },
-    under: 'nodes',
+    group: { science: 'Share', operations: 'Cluster' },
     load: [clusters, allocations, nodes, devices, jobs],
     badge: () => {
         const count = (clusters.data.value ?? []).filter(needsYou).length

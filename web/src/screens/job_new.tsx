@@ -27,7 +27,7 @@ const kinds = new Resource<Kind[]>(() => getAll<Kind>('/kinds', { noun: 'job-kin
 const USUAL = 'command'
 /** What people say of most jobs; the rest is folded, and found by a word. */
 const MAIN = ['argv', 'script', 'command', 'model', 'data', 'validation', 'dataset', 'datasets', 'epochs', 'env', 'python', 'secrets', 'files', 'image']
-const WHERE = ['tasks', 'nodes', 'processes_per_node', 'min_nodes', 'workers', 'parameter_servers', 'chief', 'evaluator', 'array', 'parallel', 'replicas', 'cpus', 'memory_max_bytes', 'priority', 'preemptible', 'time_limit', 'node_selector', 'tolerations', 'topology']
+const WHERE = ['tasks', 'nodes', 'processes_per_node', 'min_nodes', 'workers', 'parameter_servers', 'chief', 'evaluator', 'array', 'parallel', 'replicas', 'cpus', 'memory_max_bytes', 'priority', 'preemptible', 'time_limit', 'node_selector', 'tolerations', 'topology', 'clusters', 'overflow_after']
 
 const WORDS = { yaml: yamlOf, cli: commandOf, rest: requestOf }
 const WORD_NAMES: Record<keyof typeof WORDS, string> = { yaml: 'YAML', cli: 'CLI', rest: 'REST' }

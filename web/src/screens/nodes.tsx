@@ -254,9 +254,6 @@ function Nodes() {
                         { name: 'Table', address: hrefWith({ view: 'table' }), isCurrent: isTable },
                     ]}
                 />
-                <a class="button" href={href('clusters')}>
-                    Clusters
-                </a>
                 <AddNode />
             </PageHead>
             <Loaded resource={nodes} rows={6}>

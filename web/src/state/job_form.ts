@@ -220,7 +220,7 @@ export function yamlOf(job: JobDocument): string {
     return yamlLines(job, '').slice(1).join('\n') + '\n'
 }
 
-const RUN_FLAGS: Record<string, string> = { cpus: 'cpus', cpu_slots: 'cpus', image: 'image', network: 'network', priority: 'priority', time_limit: 'time-limit', tasks: 'tasks', nodes: 'nodes' }
+const RUN_FLAGS: Record<string, string> = { cpus: 'cpus', cpu_slots: 'cpus', image: 'image', network: 'network', priority: 'priority', time_limit: 'time-limit', overflow_after: 'overflow-after', tasks: 'tasks', nodes: 'nodes' }
 const NO_FLAG = ['python', 'files', 'datasets'] // they go as files, or have no flag: the document is submitted
 const GPU_FLAGS: Record<string, string> = { accelerator_share: 'gpu-share', accelerator_memory: 'gpu-memory', mig_profile: 'mig', memory: 'memory', cpus: 'cpus' }
 
@@ -238,6 +238,8 @@ function runFlags(job: JobDocument): string[] | undefined {
             for (const [name, one] of Object.entries(value as object)) {
                 flags.push(`--${key === 'env' ? 'env' : 'node-selector'} ${shellQuote(`${name}=${String(one)}`)}`)
             }
+        } else if (key === 'clusters') {
+            flags.push(`--clusters ${shellQuote((value as string[]).join(','))}`)
         } else if (key === 'secrets') {
             flags.push(...(value as string[]).map((one) => `--secret ${shellQuote(one)}`))
         } else if (key === 'code') {
