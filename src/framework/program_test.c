@@ -215,6 +215,80 @@ START_TEST(the_first_task_of_mpi_launches_and_the_others_serve)
 
 END_TEST
 
+START_TEST(a_batch_script_runs_on_the_first_node_and_the_others_serve)
+{
+    ck_assert_int_eq(plan("sbatch",
+                          "{\"argv\":[\"/bin/bash\",\"x.sh\"],\"nodes\":2,\"tasks_per_node\":3,"
+                          "\"tasks\":5,\"cpus\":6,\"cpus_per_task\":2,\"gpus_per_task\":1,"
+                          "\"job_name\":\"a b\",\"resources\":{\"accelerators\":3},"
+                          "\"memory_max_bytes\":1073741824,\"save_signal\":\"USR1\"}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 2);
+    ck_assert_str_eq(launches[0].role, "worker");
+    ck_assert_str_eq(launches[1].role, "server");
+    EXPECT_TOLD(0, "argv", "[\"/bin/bash\",\"x.sh\"]");
+    EXPECT_TOLD(
+        0, "meet.launcher",
+        "[\"weir-worker\",\"mpi-run\",\"--mpi=none\",\"--\",\"weir-worker\",\"sbatch-run\","
+        "\"--hosts={{0-1|@address|,}}\",\"--tasks=5\",\"--tasks-per-node=3\","
+        "\"--restarts={{restarts}}\",\"--signal-for=steps\",\"--save-signal=USR1\",\"--\"]");
+    EXPECT_TOLD(1, "argv", "[\"weir-worker\",\"mpi-serve\",\"--pass-signals=steps\"]");
+    EXPECT_TOLD(1, "meet.wait", "2");
+    static const char *const variables[][2] = {{"SLURM_NNODES", "2"},
+                                               {"SLURM_JOB_NUM_NODES", "2"},
+                                               {"SLURM_NTASKS", "5"},
+                                               {"SLURM_NPROCS", "5"},
+                                               {"SLURM_NTASKS_PER_NODE", "3"},
+                                               {"SLURM_CPUS_PER_TASK", "2"},
+                                               {"SLURM_CPUS_ON_NODE", "6"},
+                                               {"SLURM_GPUS_ON_NODE", "3"},
+                                               {"SLURM_GPUS", "6"},
+                                               {"SLURM_MEM_PER_NODE", "1024"},
+                                               {"SLURM_JOB_NAME", "a b"},
+                                               {"SLURM_ARRAY_TASK_ID", NULL},
+                                               {"SLURM_JOB_CPUS_PER_NODE", "6(x2)"}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(variables); i++) {
+        EXPECT_TOLD(i % 2, weir_arena_printf(&arena, "env.%s", variables[i][0]), variables[i][1]);
+    }
+    static const char *const bad[] = {"\"tasks\":2,\"nodes\":3",
+                                      "\"tasks\":9,\"nodes\":2,\"tasks_per_node\":4",
+                                      "\"array\":\"0-3\",\"nodes\":2",
+                                      "\"parallel\":2",
+                                      "\"array\":\"3-\"",
+                                      "\"image\":\"x\"",
+                                      "\"nodes\":2,\"network\":\"none\"",
+                                      "\"signal_for\":\"x\""};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
+        ck_assert_int_ne(plan("sbatch", weir_arena_printf(&arena, "{\"argv\":[\"a\"],%s}", bad[i])),
+                         WEIR_OK);
+    }
+}
+
+END_TEST
+
+START_TEST(parts_of_a_batch_script_have_the_numbers_that_it_says)
+{
+    static const char *const numbers[] = {"1", "3", "5", "7", "9"};
+    ck_assert_int_eq(plan("sbatch", "{\"argv\":[\"a\"],\"array\":\"9,1,5-9:2,3\",\"parallel\":2}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 5);
+    ck_assert(request.is_array);
+    ck_assert_int_eq(request.parallel, 2);
+    for (size_t i = 0; i < n_launches; i++) {
+        ck_assert_str_eq(launches[i].role, "worker");
+        EXPECT_TOLD(i, "env.SLURM_ARRAY_TASK_ID", numbers[i]);
+        EXPECT_TOLD(i, "env.SLURM_ARRAY_TASK_COUNT", "5");
+        EXPECT_TOLD(i, "env.SLURM_ARRAY_TASK_MIN", "1");
+        EXPECT_TOLD(i, "env.SLURM_ARRAY_TASK_MAX", "9");
+        EXPECT_TOLD(i, "env.SLURM_ARRAY_TASK_STEP", "2");
+        EXPECT_TOLD(i, "env.WEIR_ARRAY_INDEX", weir_arena_printf(&arena, "%zu", i));
+    }
+    ck_assert_int_eq(plan("sbatch", "{\"argv\":[\"a\"],\"array\":\"1,2,4\"}"), WEIR_OK);
+    EXPECT_TOLD(0, "env.SLURM_ARRAY_TASK_STEP", NULL); /* they have none */
+}
+
+END_TEST
+
 START_TEST(spark_has_a_master_and_a_worker_on_each_task)
 {
     ck_assert_int_eq(plan("spark", "{\"argv\":[\"app.py\",\"1\"],\"nodes\":2,\"cpu_slots\":3,"
@@ -316,6 +390,9 @@ WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_
                     several_processes_and_elastic_gangs_go_through_torchrun,
                     tensorflow_tasks_are_told_their_type_and_the_cluster,
                     the_first_task_of_mpi_launches_and_the_others_serve,
-                    a_job_says_who_is_asked_to_end, spark_has_a_master_and_a_worker_on_each_task,
+                    a_job_says_who_is_asked_to_end,
+                    a_batch_script_runs_on_the_first_node_and_the_others_serve,
+                    parts_of_a_batch_script_have_the_numbers_that_it_says,
+                    spark_has_a_master_and_a_worker_on_each_task,
                     tasks_of_an_array_are_alone_and_numbered,
                     a_task_has_the_cpus_that_are_said_and_weight_by_them)

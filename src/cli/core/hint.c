@@ -107,8 +107,8 @@ static const struct {
     const char *words, *say;
 } synonyms[] = {
     /* Slurm and its kin */
-    {"sbatch", "`weir job run -- COMMAND`, or `weir job submit -f FILE`"},
-    {"srun", "`weir job run --follow -- COMMAND`"},
+    {"sbatch", "`weir job run SCRIPT`"},
+    {"srun", "`weir job run --follow -- COMMAND`"}, /* within a script of sbatch there is srun */
     {"salloc", "`weir notebook start`, or `weir job run --follow -- COMMAND`"},
     {"squeue qstat", "`weir get jobs`"},
     {"sinfo", "`weir get nodes`"},

@@ -10,7 +10,7 @@ static const struct {
     const char *words, *part;
 } habits[] = {
     /* Slurm, PBS */
-    {"sbatch train.sh", "`weir job submit -f FILE`"},
+    {"sbatch train.sh", "`weir job run SCRIPT`"},
     {"srun python3 train.py", "`weir job run --follow -- COMMAND`"},
     {"salloc", "`weir notebook start`"},
     {"squeue", "`weir get jobs`"},
