@@ -46,7 +46,7 @@ static const struct weir_option options[] = {
 /** What the specification says, and the numbers of the parts. */
 struct batch {
     const struct job_sbatch *options;
-    int64_t n_tasks; /* of Slurm, over all nodes */
+    int64_t n_tasks; /* tasks as Slurm counts them, over all nodes */
     int64_t *parts;
     size_t n_parts; /* 0: no array */
 };

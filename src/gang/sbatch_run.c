@@ -180,38 +180,45 @@ static weir_status run(const struct run_options *options, char *const *argv, int
     }
 }
 
+static weir_status run_words(const struct run_options *options, char **words, size_t n,
+                             struct weir_arena *arena, int *out_status, struct weir_error *err)
+{
+    if (n == 0 || options->hosts == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "usage: weir-worker sbatch-run --hosts LIST [option …] -- SCRIPT");
+    }
+    WEIR_TRY(prepare(options, arena, err));
+    char **script = WEIR_ARENA_ARRAY(arena, n + 1, char *);
+    memcpy(script, words, n * sizeof *script);
+    return run(options, script, out_status, err);
+}
+
+static weir_status read_and_run(int argc, char **argv, struct weir_arena *arena, int *out_status,
+                                struct weir_error *err)
+{
+    struct run_options options = {0};
+    char **words;
+    size_t n_words;
+    WEIR_TRY(weir_options_parse(run_options, WEIR_ARRAY_LEN(run_options), argc - 1, argv + 1, arena,
+                                &options, &words, &n_words, err));
+    if (options.is_help) {
+        (void)printf("usage: weir-worker sbatch-run [option …] -- SCRIPT [ARGUMENT …]\n\n");
+        weir_options_print(run_options, WEIR_ARRAY_LEN(run_options), stdout);
+        return WEIR_OK;
+    }
+    return run_words(&options, words, n_words, arena, out_status, err);
+}
+
 int weir_sbatch_run_main(int argc, char **argv)
 {
     struct weir_arena arena;
     struct weir_error err;
-    struct run_options options = {0};
-    char **words;
-    size_t n_words;
     int exit_status = 0;
     weir_arena_init(&arena, 0);
-    weir_status status = weir_options_parse(run_options, WEIR_ARRAY_LEN(run_options), argc - 1,
-                                            argv + 1, &arena, &options, &words, &n_words, &err);
-    if (status == WEIR_OK && options.is_help) {
-        (void)printf("usage: weir-worker sbatch-run [option …] -- SCRIPT [ARGUMENT …]\n\n");
-        weir_options_print(run_options, WEIR_ARRAY_LEN(run_options), stdout);
-        return 0;
-    }
-    if (status == WEIR_OK && (n_words == 0 || options.hosts == NULL)) {
-        status = weir_error_set(&err, WEIR_ERR_INVALID,
-                                "usage: weir-worker sbatch-run --hosts LIST [option …] -- SCRIPT");
-    }
-    if (status == WEIR_OK) {
-        status = prepare(&options, &arena, &err);
-    }
-    if (status == WEIR_OK) {
-        char **script = WEIR_ARENA_ARRAY(&arena, n_words + 1, char *);
-        memcpy(script, words, n_words * sizeof *script);
-        status = run(&options, script, &exit_status, &err);
-        exit_status = status == WEIR_ERR_NOT_FOUND ? WEIR_EXIT_NOT_FOUND : exit_status;
-    }
+    weir_status status = read_and_run(argc, argv, &arena, &exit_status, &err);
     if (status != WEIR_OK) {
         (void)fprintf(stderr, "weir-worker sbatch-run: %s\n", err.message);
-        return exit_status != 0 ? exit_status : weir_status_exit(status);
+        exit_status = status == WEIR_ERR_NOT_FOUND ? WEIR_EXIT_NOT_FOUND : weir_status_exit(status);
     }
     weir_arena_fini(&arena);
     return exit_status;

@@ -106,15 +106,24 @@ weir_status slurm_hosts_expand(const char *list, struct weir_arena *arena, char 
     return WEIR_OK;
 }
 
+static weir_status print_hosts(const char *list, struct weir_arena *arena, struct weir_error *err)
+{
+    char **hosts;
+    size_t n;
+    WEIR_TRY(slurm_hosts_expand(list, arena, &hosts, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        (void)printf("%s\n", hosts[i]);
+    }
+    return WEIR_OK;
+}
+
 int weir_scontrol_main(int argc, char **argv)
 {
     struct weir_arena arena;
     struct weir_error err;
-    char **hosts;
-    size_t n;
     const char *list = argc > 3 ? argv[3] : getenv("SLURM_JOB_NODELIST");
     bool is_hostnames = argc >= 3 && argc <= 4 && strcmp(argv[1], "show") == 0 &&
-                        strncmp(argv[2], "hostnames", strlen(argv[2])) == 0 && strlen(argv[2]) >= 5;
+                        strlen(argv[2]) >= 5 && strncmp("hostnames", argv[2], strlen(argv[2])) == 0;
     if (!is_hostnames || list == NULL) {
         (void)fprintf(stderr,
                       "scontrol: in a job of Weir it knows `scontrol show hostnames [LIST]` "
@@ -122,10 +131,7 @@ int weir_scontrol_main(int argc, char **argv)
         return 1;
     }
     weir_arena_init(&arena, 0);
-    weir_status status = slurm_hosts_expand(list, &arena, &hosts, &n, &err);
-    for (size_t i = 0; status == WEIR_OK && i < n; i++) {
-        (void)printf("%s\n", hosts[i]);
-    }
+    weir_status status = print_hosts(list, &arena, &err);
     if (status != WEIR_OK) {
         (void)fprintf(stderr, "scontrol: %s\n", err.message);
     }

@@ -42,7 +42,7 @@ enum effect {
 static const struct {
     const char *name;
     int letter;
-    int takes; /* of getopt_long */
+    int takes; /* getopt_long has a word for it */
     enum effect effect;
     const char *say;
 } options[] = {
@@ -510,31 +510,28 @@ static weir_status start(struct srun *srun, const struct slurm_layout *layout, j
     return slurm_step_start(step, &srun->arena, &running->pids, &running->n_pids, err);
 }
 
+static weir_status begin(struct srun *srun, int argc, char **argv, sigset_t *out_signals,
+                         struct running *out, struct weir_error *err)
+{
+    struct slurm_layout layout;
+    WEIR_AUTO(weir_json_auto_free) json_t *step = NULL;
+    WEIR_TRY(read_options(srun, argc, argv, err));
+    WEIR_TRY(look_at_job(srun, err));
+    WEIR_TRY(slurm_layout_make(&srun->asked, &srun->arena, &layout, err));
+    WEIR_TRY(make_step(srun, &layout, &step, err));
+    slurm_signals_block(out_signals);
+    return start(srun, &layout, step, out, err);
+}
+
 int weir_srun_main(int argc, char **argv)
 {
     static struct srun srun; /* threads may outlive main's wait */
     static struct running running;
     struct weir_error err;
-    struct slurm_layout layout;
     sigset_t signals;
-    json_t *step = NULL;
     weir_arena_init(&srun.arena, 0);
     argv[0] = "srun";
-    weir_status status = read_options(&srun, argc, argv, &err);
-    if (status == WEIR_OK) {
-        status = look_at_job(&srun, &err);
-    }
-    if (status == WEIR_OK) {
-        status = slurm_layout_make(&srun.asked, &srun.arena, &layout, &err);
-    }
-    if (status == WEIR_OK) {
-        status = make_step(&srun, &layout, &step, &err);
-    }
-    if (status == WEIR_OK) {
-        slurm_signals_block(&signals);
-        status = start(&srun, &layout, step, &running, &err);
-    }
-    json_decref(step);
+    weir_status status = begin(&srun, argc, argv, &signals, &running, &err);
     if (status != WEIR_OK) {
         (void)fprintf(stderr, "srun: %s\n", err.message);
         return status == WEIR_ERR_NOT_FOUND ? WEIR_EXIT_NOT_FOUND : weir_status_exit(status);

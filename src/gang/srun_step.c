@@ -197,7 +197,7 @@ static void make_environment(struct step *step)
     }
 }
 
-/* Of the node's devices, those of its local task i: as many as each has. */
+/* Local task i sees its part of the node's devices: n_each of them. */
 static void set_devices(struct step *step, int64_t i, int64_t n_each)
 {
     const char *all = NULL;
@@ -312,27 +312,33 @@ static int wait_all(const sigset_t *signals, const pid_t *pids, size_t n)
     return worst;
 }
 
+static weir_status run_step(const char *text, struct weir_arena *arena, int *out_status,
+                            struct weir_error *err)
+{
+    sigset_t signals;
+    pid_t *pids;
+    size_t n;
+    WEIR_AUTO(weir_json_auto_free) json_t *step = json_loads(text, 0, NULL);
+    if (step == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir-worker srun-step STEP");
+    }
+    slurm_signals_block(&signals);
+    WEIR_TRY(slurm_step_start(step, arena, &pids, &n, err));
+    *out_status = wait_all(&signals, pids, n);
+    return WEIR_OK;
+}
+
 int weir_srun_step_main(int argc, char **argv)
 {
     struct weir_arena arena;
     struct weir_error err;
-    sigset_t signals;
-    pid_t *pids;
-    size_t n;
-    int exit_status;
+    int exit_status = 0;
     weir_arena_init(&arena, 0);
-    json_t *step = argc == 2 ? json_loads(argv[1], 0, NULL) : NULL;
-    slurm_signals_block(&signals);
-    weir_status status =
-        step != NULL ? slurm_step_start(step, &arena, &pids, &n, &err)
-                     : weir_error_set(&err, WEIR_ERR_INVALID, "usage: weir-worker srun-step STEP");
-    if (status == WEIR_OK) {
-        exit_status = wait_all(&signals, pids, n);
-    } else {
+    weir_status status = run_step(argc == 2 ? argv[1] : "", &arena, &exit_status, &err);
+    if (status != WEIR_OK) {
         (void)fprintf(stderr, "srun: %s\n", err.message);
         exit_status = status == WEIR_ERR_NOT_FOUND ? WEIR_EXIT_NOT_FOUND : weir_status_exit(status);
     }
-    json_decref(step);
     weir_arena_fini(&arena);
     return exit_status;
 }

@@ -142,7 +142,7 @@ static void add_tasks(const struct run_options *options, json_t *spec)
 /* The words of what runs, and what they belong to. */
 struct program_words {
     const char *name; /* given in front of "--"; NULL: none was */
-    char **words;     /* of a script: its arguments */
+    char **words;     /* a script has its arguments here */
     size_t n;
     struct job_script *script; /* NULL: no batch script of Slurm */
 };
@@ -212,7 +212,7 @@ static weir_status make_script_spec(struct cli_call *call, const char *project,
     return job_code_add(call, &options->code, words, is_sent ? n : 1, spec, err);
 }
 
-/* The program; or a batch script, whose arguments may stand behind it without "--". */
+/* The program; or a batch script: its arguments may stand behind it without "--". */
 static weir_status find_program(struct cli_call *call, struct program_words *out,
                                 struct weir_error *err)
 {
@@ -254,31 +254,36 @@ static char *name_of(struct cli_call *call, const struct program_words *program)
                                    : job_program_name_of(call, program->words, program->n);
 }
 
-static weir_status submit(struct cli_call *call, const struct program_words *program, char **out_id,
-                          struct weir_error *err)
+/* What is posted; a new reference. */
+static weir_status make_body(struct cli_call *call, const struct program_words *program,
+                             json_t **out, struct weir_error *err)
 {
     const struct run_options *options = call->options;
     const char *project = NULL;
     WEIR_TRY(cli_project_find(call, options->project, "submit jobs", &project, err));
-    json_t *spec = json_object(), *beside = NULL;
-    weir_status status = program->script != NULL
-                             ? make_script_spec(call, project, program, spec, err)
-                             : make_spec(call, project, program, spec, err);
-    json_t *body =
-        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name_of(call, program), "kind", options->kind,
+    WEIR_AUTO(weir_json_auto_free) json_t *spec = json_object();
+    WEIR_TRY(program->script != NULL ? make_script_spec(call, project, program, spec, err)
+                                     : make_spec(call, project, program, spec, err));
+    *out =
+        json_pack("{s:s,s:s,s:s,s:I,s:O}", "name", name_of(call, program), "kind", options->kind,
                   "project", project, "max_restarts", (json_int_t)options->restarts, "spec", spec);
-    if (status == WEIR_OK && program->script != NULL && cli_is_json(call)) {
+    return WEIR_OK;
+}
+
+static weir_status submit(struct cli_call *call, const struct program_words *program, char **out_id,
+                          struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    WEIR_AUTO(weir_json_auto_free) json_t *body = NULL;
+    WEIR_AUTO(weir_json_auto_free) json_t *beside = NULL;
+    WEIR_TRY(make_body(call, program, &body, err));
+    if (program->script != NULL && cli_is_json(call)) {
         beside = json_pack("{s:o}", "not_taken", job_script_remarks(program->script));
-    } else if (status == WEIR_OK && program->script != NULL) {
+    } else if (program->script != NULL) {
         job_script_warn(program->script);
     }
-    if (status == WEIR_OK) {
-        job_ask_warn(call, &options->ask);
-        status = cli_job_post_with(call, "/api/v1/jobs", body, "is submitted", beside, out_id, err);
-    }
-    json_decref(beside);
-    json_decref(body);
-    return status;
+    job_ask_warn(call, &options->ask);
+    return cli_job_post_with(call, "/api/v1/jobs", body, "is submitted", beside, out_id, err);
 }
 
 static weir_status run_run(struct cli_call *call, struct weir_error *err)

@@ -17,7 +17,7 @@ weir_status job_script_find(struct cli_call *call, const char *word, struct job_
         info.st_size > (off_t)SBATCH_SCRIPT_MAX_BYTES) {
         return WEIR_OK;
     }
-    struct weir_error ignored; /* whoever runs the command is told if it cannot be read */
+    struct weir_error ignored; /* what cannot be read is told where it is needed */
     if (weir_file_read(word, SBATCH_SCRIPT_MAX_BYTES, call->arena, &script->text, &len, &ignored) !=
         WEIR_OK) {
         return WEIR_OK;

@@ -117,7 +117,7 @@ static weir_status split(const struct line *line, struct weir_arena *arena, stru
 
 struct reading {
     struct words words;
-    size_t i; /* of the next word */
+    size_t i; /* the next word */
     struct weir_arena *arena;
     struct sbatch_values values;
     struct sbatch *out;

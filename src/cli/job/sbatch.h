@@ -37,24 +37,23 @@ struct sbatch_remark {
 /** What the lines say. Text lies in the arena; NULL, 0 or false: nothing was said. */
 struct sbatch {
     bool has_options; /**< There is a line #SBATCH before the first command. */
-    char *
-        *argv; /**< What runs the script, by its first line "#!"; the script's path is not in it. */
+    char **argv; /**< What runs the script, as its first line says; without the script's path. */
     size_t n_argv;
 
     char *name, *dir;
-    char *gpus;       /**< Of each node: "4", "4:h100". */
+    char *gpus;       /**< "4", "4:h100": what each node has. */
     char *time_limit; /**< "5400s" */
     char *env;        /**< Lines NAME=VALUE. */
     char *env_taken;  /**< Lines NAME: with the value that the submitter's variable has. */
     char *save_signal, *save_within;
-    int64_t memory_bytes; /**< Of each node. */
+    int64_t memory_bytes; /**< Each node has so much. */
     bool is_fixed;        /**< --no-requeue */
 
     int64_t nodes, tasks, tasks_per_node; /**< Always said: at least 1. */
-    int64_t cpus;                         /**< Of each node; always said. */
+    int64_t cpus;                         /**< Each node has so many; always said. */
     int64_t cpus_per_task, gpus_per_task;
     char *array;              /**< "1,3,5-9:2" */
-    int64_t parallel;         /**< Of the array. */
+    int64_t parallel;         /**< So many parts of the array at once. */
     bool is_signal_of_script; /**< --signal=B:…: the script has it, not what srun starts. */
 
     struct sbatch_remark remarks[SBATCH_REMARKS_MAX];

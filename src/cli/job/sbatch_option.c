@@ -282,7 +282,7 @@ static weir_status read_time(const char *given, int line, int64_t *out, struct w
     return WEIR_OK;
 }
 
-/* Of those that hold a text as it is written. */
+/* Where a text is kept as it is written; NULL: the value is no text. */
 static char **text_of(struct sbatch_values *values, enum sbatch_value value)
 {
     switch ((int)value) {

@@ -49,7 +49,7 @@ struct sbatch_option {
     char short_name;  /**< 'J', or 0 */
     enum sbatch_takes takes;
     enum sbatch_value value;
-    const char *say; /**< Of SBATCH_REMARK: what is done here instead. */
+    const char *say; /**< SBATCH_REMARK alone has it: what is done here instead. */
 };
 
 /** All options that sbatch has, by name. */
