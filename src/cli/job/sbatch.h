@@ -1,5 +1,5 @@
 /**
- * The head of a batch script of Slurm: its lines `#SBATCH OPTION …`, read as sbatch reads them, and what they
+ * A batch script's head, as Slurm has it: its lines `#SBATCH OPTION …`, read as sbatch reads them, and what they
  * come to in a job of the kind "sbatch" (framework/sbatch.c).
  *
  * sbatch reads the lines up to the first that is a command. Of each line that begins with #SBATCH it takes the words:

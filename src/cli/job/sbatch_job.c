@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define PARTS_MAX        1024 /* an array has no more, as a job has no more tasks */
-#define SAVE_S           60   /* of --signal without a time */
+#define SAVE_S           60   /* --signal says no time */
 #define SAVE_MOST_S      3600
 #define SIGNAL_TIME_MOST 65535
 

@@ -39,9 +39,17 @@ static const char *show(const char *text)
     return text != NULL ? text : "-";
 }
 
-/* All that was read, as one text. */
+static int by_option(const void *a, const void *b)
+{
+    const struct sbatch_remark *x = a, *y = b;
+    int order = strcmp(x->option, y->option);
+    return order != 0 ? order : strcmp(x->say, y->say);
+}
+
+/* All that was read, as one text; the remarks without their lines, which differ. */
 static char *shown(void)
 {
+    qsort(head.remarks, head.n_remarks, sizeof *head.remarks, by_option);
     char *text = weir_arena_printf(
         &arena,
         "name=%s dir=%s gpus=%s time=%s env=%s taken=%s save=%s/%s/%d memory=%lld fixed=%d "
