@@ -24,14 +24,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NICE      10
-#define HELD_MAX  256 /* files that are open from the look to the end */
-#define READ_MAX  ((size_t)1 << 20)
-#define MS_NS     INT64_C(1000000)
-#define RETRY_MIN 500
-#define RETRY_MAX 15000
-#define ROUNDS    3 /* for parts that others took meanwhile */
-#define WHY_BYTES 400
+#define NICE       10
+#define HELD_MAX   256 /* files that are open from the look to the end */
+#define READ_MAX   ((size_t)1 << 20)
+#define MS_NS      INT64_C(1000000)
+#define RETRY_MIN  500
+#define RETRY_MAX  15000
+#define LOOK_SHARE 50 /* looks take at most this part of the time */
+#define ROUNDS     3  /* for parts that others took meanwhile */
+#define WHY_BYTES  400
 
 /** What the child says at its end. */
 struct said {
@@ -276,7 +277,7 @@ static weir_status bring(struct bringing *b, bool *out_is_all, struct weir_error
     *out_is_all = false;
     if (lock_fd < 0) {
         return errno_value == EWOULDBLOCK
-                   ? WEIR_OK
+                   ? weir_error_set(err, WEIR_ERR_CONFLICT, "another task of the job is at it")
                    : weir_error_set_errno(err, errno_value, "cannot lock %s", b->carry->folder);
     }
     if (b->client == NULL) {
@@ -313,13 +314,15 @@ static void bring_until_end(struct bringing *b, int finish_fd)
     bool is_all;
     while (!wait_for_end(finish_fd, wait_ms)) {
         struct weir_error err = {0};
+        int64_t began_ms = weir_mono_ms();
         weir_status status = bring(b, &is_all, &err);
         if (status != WEIR_OK && status != WEIR_ERR_CONFLICT) {
             tell(b, &err);
             wait_ms = weir_backoff_next_ms(&backoff);
         } else {
             weir_backoff_reset(&backoff);
-            wait_ms = b->carry->tick_ms;
+            wait_ms = is_all ? LOOK_SHARE * (weir_mono_ms() - began_ms) : 0;
+            wait_ms = WEIR_MIN(WEIR_MAX(wait_ms, b->carry->tick_ms), (int64_t)RETRY_MAX);
         }
     }
 }
