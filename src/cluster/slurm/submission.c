@@ -174,7 +174,7 @@ static void write_script(const struct slurm_options *options, const struct slurm
     } flags[] = {{"--allocation", request->tag},
                  {"--server", server},
                  {"--ca-file", ca_file},
-                 {"--network", options->network}};
+                 {"--address", options->network}};
 
     (void)weir_buf_puts(script, "#!/bin/sh\n");
     for (size_t i = 0; i < n_lines; i++) {
