@@ -201,6 +201,28 @@ class OwnDisks(unittest.TestCase):
         wait_until(lambda: self.server.get("/decisions")["items"], 90, "a decision of the replica")
         self.assertEqual([len(self.left_on(name, "replicas")) > 0 for name in "ab"].count(True), 1)
 
+    def test_what_cannot_be_is_said_and_a_cancelled_training_is_resumed(self):
+        self.put_faces()
+        self.start("a")
+        self.start("b", "--address", "203.0.113.0/24")
+        spec = {"model": "lenet", "dataset": "faces", "workers": 2, "epochs": 2, "max_restarts": 0}
+        job = self.submit("elsewhere", "train", spec)
+        self.ended(job, "FAILED")
+        self.assertIn("--address 203.0.113.0/24: it has ", self.job(job)["reason"])
+        self.start("c")
+        self.server.weir("node", "drain", "b")
+        job = self.submit("parts", "train", {**spec, "parameter_servers": 1})
+        self.ended(job, "FAILED")
+        self.assertIn("need a disk that all their nodes see", self.job(job)["reason"])
+        job = self.submit("long", "train", {**spec, "workers": 1, "epochs": 4000, "checkpoint_every_s": 0.2})
+        wait_until(lambda: any(name.startswith("step-") for name in self.kept(job)), 30, "a checkpoint with the server")
+        self.server.post(f"/jobs/{job}/cancel")
+        self.ended(job, "CANCELLED")
+        self.server.weir("job", "resume", "long")
+        resumed = self.server.get("/jobs?newest=1&limit=1")["items"][0]["id"]
+        newest = max(int(name[5:17]) for name in self.kept(job) if name.startswith("step-"))
+        wait_until(lambda: f"resumed  step {newest}" in self.log(resumed), 30, "the training to go on")
+
 
 if __name__ == "__main__":
     harness.main()
