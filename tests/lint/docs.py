@@ -38,6 +38,7 @@ KINDS = {
 }
 # Options that several kinds or commands share, as a macro of this file.
 OPTION_MACROS = {
+    "CLI_CLUSTER_OPTIONS": "src/cli/cluster/cluster.c",
     "PROGRAM_OPTIONS": "src/framework/program.h",
     "JOB_ASK_OPTIONS": "src/cli/job/job_ask.h",
     "JOB_PROGRAM_OPTIONS": "src/cli/job/job_program.h",

@@ -18,7 +18,7 @@ struct cluster_options {
     bool is_sure, force;
 };
 
-#define CHANGE_OPTIONS                                                                             \
+#define CLI_CLUSTER_OPTIONS                                                                        \
     CLI_COMMON_OPTIONS(cluster_options),                                                           \
         CLI_TEXT(cluster_options, file, "file", 'f', "FILE",                                       \
                  "The cluster as YAML: driver, options, after, idle, time, max_nodes; flags "      \
@@ -39,13 +39,13 @@ struct cluster_options {
         CLI_FLAG(cluster_options, force, "force", 0, "Also if something lacks")
 
 static const struct weir_option add_options[] = {
-    CHANGE_OPTIONS,
+    CLI_CLUSTER_OPTIONS,
     CLI_TEXT(cluster_options, driver, "driver", 0, "NAME",
              "Who supplies its nodes: `weir explain drivers`"),
     CLI_FLAG(cluster_options, is_sure, "yes", 'y', "Do not ask whether what was guessed is right"),
 };
 
-static const struct weir_option set_options[] = {CHANGE_OPTIONS};
+static const struct weir_option set_options[] = {CLI_CLUSTER_OPTIONS};
 
 /* ---- what was said ----------------------------------------------------------------------------- */
 
