@@ -68,7 +68,7 @@ char *slurm_relocate(const char *text, const char *from, const char *to, struct 
 /**
  * Start the tasks of a step that are on this node, each in a process group of its own.
  * @param step  {"step", "tasks", "nodes", "node", "first", "count", "hosts", "host", "layout", "gpus_per_task",
- *              "folder", "dir", "env", "unset", "argv"}
+ *              "folder", "dir", "env", "unset", "argv", "is_killing"}
  * @param out_pids  Of "count" processes, in the arena.
  * @return INVALID; as weir_spawn_start: none runs then.
  */

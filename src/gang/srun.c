@@ -335,6 +335,7 @@ static weir_status make_step(struct srun *srun, const struct slurm_layout *layou
         return weir_error_set(err, WEIR_ERR_INVALID, "a word of the program is no UTF-8");
     }
     json_object_set_new(step, "argv", argv);
+    json_object_set_new(step, "is_killing", json_boolean(srun->is_killing));
     weir_status status = add_environment(srun, step, err);
     if (status != WEIR_OK) {
         json_decref(step);
@@ -456,7 +457,8 @@ static size_t collect(struct running *running)
         if (running->pids[i] > 0 &&
             waitpid(running->pids[i], &status, WNOHANG) == running->pids[i]) {
             int own = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-            running->worst = WEIR_MAX(running->worst, own);
+            running->worst =
+                running->is_ended_early ? running->worst : WEIR_MAX(running->worst, own);
             running->pids[i] = 0;
         }
         n += running->pids[i] > 0;

@@ -292,21 +292,30 @@ weir_status slurm_step_start(const json_t *said, struct weir_arena *arena, pid_t
     return WEIR_OK;
 }
 
-/* Until all have ended: their highest exit status. */
-static int wait_all(const sigset_t *signals, const pid_t *pids, size_t n)
+static void signal_all(const pid_t *pids, size_t n, int number)
+{
+    for (size_t i = 0; i < n; i++) {
+        (void)kill(-pids[i], number);
+    }
+}
+
+/* Until all have ended: their highest exit status. With `is_killing` one that fails ends the others. */
+static int wait_all(const sigset_t *signals, bool is_killing, const pid_t *pids, size_t n)
 {
     int worst = 0, status;
     for (size_t n_ended = 0; n_ended < n;) {
-        int got = sigwaitinfo(signals, NULL);
+        int got = sigwaitinfo(signals, NULL), before = worst;
         if (got > 0 && got != SIGCHLD) {
-            for (size_t i = 0; i < n; i++) {
-                (void)kill(-pids[i], got);
-            }
+            signal_all(pids, n, got);
         }
         while (waitpid(-1, &status, WNOHANG) > 0) {
             int own = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-            worst = WEIR_MAX(worst, own);
+            bool is_ours = is_killing && worst != 0; /* it was ended by us */
+            worst = is_ours ? worst : WEIR_MAX(worst, own);
             n_ended++;
+        }
+        if (is_killing && before == 0 && worst != 0) {
+            signal_all(pids, n, SIGTERM);
         }
     }
     return worst;
@@ -324,7 +333,7 @@ static weir_status run_step(const char *text, struct weir_arena *arena, int *out
     }
     slurm_signals_block(&signals);
     WEIR_TRY(slurm_step_start(step, arena, &pids, &n, err));
-    *out_status = wait_all(&signals, pids, n);
+    *out_status = wait_all(&signals, json_is_true(json_object_get(step, "is_killing")), pids, n);
     return WEIR_OK;
 }
 

@@ -26,6 +26,7 @@ head=$(srun --nodes=1 --ntasks=1 -w "${nodes[0]}" cat ../data.txt)
 echo "head: $head of ${#nodes[@]}"
 srun sh -c 'echo "task $SLURM_PROCID/$SLURM_NTASKS $SLURM_NODEID/$SLURM_LOCALID $WORD ${GIVEN-gone} $(cat "$1")"' x "$PWD/../data.txt"
 srun -n 3 sh -c 'exit $SLURM_PROCID'; echo "worst: $?"
+srun -K sh -c 'test $SLURM_PROCID != 3 || exit 5; sleep 600' 2>/dev/null; echo "ended by the last: $?"
 srun -n 9 true; echo "too many: $?"
 srun --no-such true; echo "unknown: $?"
 srun -w nowhere true; echo "nowhere: $?"
@@ -76,7 +77,7 @@ class Scripts(unittest.TestCase):
 
     def test_a_script_runs_once_and_srun_in_all_tasks(self):
         out, said = self.run_script("--env", "GIVEN=yes", self.write("steps.sh", STEPS), "here")
-        for line in ("once: My Run, 4 tasks, 2(x2), memory 100", "head: data of 2", "worst: 2", "too many: 2", "unknown: 2",
+        for line in ("once: My Run, 4 tasks, 2(x2), memory 100", "head: data of 2", "worst: 2", "ended by the last: 5", "too many: 2", "unknown: 2",
                      "nowhere: 2", "missing: 127"):
             self.assertEqual(out.splitlines().count(line), 1, line + "\n" + out)
         for i in range(4):

@@ -42,7 +42,7 @@ struct sbatch {
 
     char *name, *dir;
     char *gpus;       /**< "4", "4:h100": what each node has. */
-    char *time_limit; /**< "5400s" */
+    char *time_limit; /**< "90m" */
     char *env;        /**< Lines NAME=VALUE. */
     char *env_taken;  /**< Lines NAME: with the value that the submitter's variable has. */
     char *save_signal, *save_within;
@@ -64,7 +64,7 @@ struct sbatch {
  * Read a script.
  * @param text  Ends with NUL; `len` bytes are before it.
  * @return INVALID with the line: an option that sbatch has not, a value that it would not take, two that exclude each
- *         other, a first line that does not name an interpreter; UNSUPPORTED with the line for what cannot be here.
+ *         other, a first line that does not name an interpreter; UNSUPPORTED and LIMIT with the line for what cannot be here.
  *         Only has_options is set then. A script without such lines is OK whatever it is.
  */
 weir_status sbatch_read(const char *text, size_t len, struct weir_arena *arena, struct sbatch *out,
