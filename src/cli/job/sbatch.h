@@ -2,10 +2,10 @@
  * A batch script's head, as Slurm has it: its lines `#SBATCH OPTION …`, read as sbatch reads them, and what they
  * come to in a job of the kind "sbatch" (framework/sbatch.c).
  *
- * sbatch reads the lines up to the first that is a command. Of each line that begins with #SBATCH it takes the words:
+ * sbatch reads the lines up to the first that is a command. Each line that begins with #SBATCH has words:
  * quotes and backslashes as in a shell, and from a "#" on the rest is a comment. All words together are options,
- * `--opt=VALUE`, `--opt VALUE`, `-o VALUE` and `-oVALUE`; a long name may be cut short while it is unmistakable; of
- * two that say the same the later counts. What sbatch refuses is refused, with the line.
+ * `--opt=VALUE`, `--opt VALUE`, `-o VALUE` and `-oVALUE`; a long name may be cut short while it is unmistakable; where
+ * two say the same the later counts. What sbatch refuses is refused, with the line.
  *
  * Each option of sbatch is a row of one table. It becomes a part of the job, or it is remarked on: what it would have
  * done, and what to do here instead. Nothing is left out silently.

@@ -1,4 +1,4 @@
-/** The reader of sbatch.h in two parts: lines and words (sbatch.c), the table of options (sbatch_option.c), and what
+/** The reader of sbatch.h in three parts: lines and words (sbatch.c), the table of options (sbatch_option.c), and what
  *  they come to together (sbatch_job.c). */
 #ifndef WEIR_CLI_SBATCH_PRIVATE_H
 #define WEIR_CLI_SBATCH_PRIVATE_H
