@@ -122,7 +122,7 @@ class OwnDisks(unittest.TestCase):
         print(f"seed {seed}", file=sys.stderr)
         chance = random.Random(seed)
         self.put_faces()
-        spec = {"model": "lenet", "dataset": "faces", "workers": 2, "epochs": 80, "batch_size": 2, "learning_rate": 0.0005,
+        spec = {"model": "lenet", "dataset": "faces", "workers": 2, "epochs": 40, "batch_size": 2, "learning_rate": 0.0005,
                 "seed": chance.randrange(1000), "checkpoint_every_s": 0.2}
         self.start("a")
         self.start("b", "--isolation", "none")

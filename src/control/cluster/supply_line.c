@@ -150,11 +150,20 @@ static void check(struct look *look)
     line->check_due_ms = weir_mono_ms() + SUPPLY_CHECK_MS;
 }
 
-/* One that is not ready is checked again soon: also one that has fallen silent since. */
+static bool has_closed_pool(const struct look *look)
+{
+    bool has = false;
+    for (size_t i = 0; i < look->n_pools; i++) {
+        has = has || look->pools[i].why != NULL;
+    }
+    return has;
+}
+
+/* One that is not ready is checked again soon: also one that has fallen silent since, and one of which a pool is closed. */
 static void look_soon(struct look *look)
 {
     int64_t soon_ms = weir_mono_ms() + SUPPLY_CHECK_SOON_MS;
-    if (strcmp(look->cluster.state, WEIR_CLUSTER_READY) != 0) {
+    if (strcmp(look->cluster.state, WEIR_CLUSTER_READY) != 0 || has_closed_pool(look)) {
         look->line->check_due_ms = WEIR_MIN(look->line->check_due_ms, soon_ms);
     }
 }

@@ -738,6 +738,13 @@ static const char *tell_none(struct looking *looking, int32_t row)
             return weir_arena_printf(arena, "nodes of cluster %s are asked for at %s",
                                      cluster->name, at);
         }
+        for (size_t k = 0; k < looking->offers->n_pools; k++) {
+            const struct weir_pool *pool = &looking->offers->pools[k];
+            if (strcmp(pool->cluster, cluster->name) == 0 && pool->why != NULL) {
+                return weir_arena_printf(arena, "pool %s of cluster %s gives no nodes now: %s",
+                                         pool->name, cluster->name, pool->why);
+            }
+        }
         return weir_arena_printf(
             arena, "no pool of cluster %s gives it a place: `weir get pools` shows their nodes",
             cluster->name);
