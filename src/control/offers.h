@@ -61,6 +61,9 @@ struct offers_where {
 struct offers_where offers_where(const struct queue_tree *queues, const struct ask *ask,
                                  int32_t queue);
 
+/** May it have nodes of that cluster? */
+bool offers_allows(const struct offers_where *where, const char *cluster);
+
 /** Where the cluster stands in the order; -1: it may not run there. `names` NULL: 0. */
 int32_t offers_rank(const struct offers_where *where, const char *cluster);
 

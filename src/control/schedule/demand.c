@@ -691,6 +691,24 @@ static const char *tell_allocation(struct looking *looking, const struct weir_al
                              of->said != NULL ? ": " : "", of->said != NULL ? of->said : "", why);
 }
 
+/* A pool that could be asked, and in which the job finds no place beside what was asked for. */
+static const char *tell_room(struct looking *looking, const struct weir_pool *pool)
+{
+    struct weir_arena *arena = looking->arena;
+    int64_t n = n_left(looking, pool);
+    const char *devices =
+        pool->n_accelerators > 0
+            ? weir_arena_printf(arena, " and %lld %s", (long long)pool->n_accelerators,
+                                pool->accelerator != NULL ? pool->accelerator : "accelerators")
+            : "";
+    return weir_arena_printf(
+        arena,
+        "of pool %s of cluster %s %lld more node%s of %lld CPUs%s can be asked "
+        "for, and that is no place for it",
+        pool->name, pool->cluster, (long long)n, n == 1 ? "" : "s", (long long)pool->cpu_slots,
+        devices);
+}
+
 /* Why nothing was asked for, for a job that waits: of the first cluster that it may run on. */
 static const char *tell_none(struct looking *looking, int32_t row)
 {
@@ -740,10 +758,13 @@ static const char *tell_none(struct looking *looking, int32_t row)
         }
         for (size_t k = 0; k < looking->offers->n_pools; k++) {
             const struct weir_pool *pool = &looking->offers->pools[k];
-            if (strcmp(pool->cluster, cluster->name) == 0 && pool->why != NULL) {
-                return weir_arena_printf(arena, "pool %s of cluster %s gives no nodes now: %s",
-                                         pool->name, cluster->name, pool->why);
+            if (strcmp(pool->cluster, cluster->name) != 0) {
+                continue;
             }
+            return pool->why != NULL
+                       ? weir_arena_printf(arena, "pool %s of cluster %s gives no nodes now: %s",
+                                           pool->name, cluster->name, pool->why)
+                       : tell_room(looking, pool);
         }
         return weir_arena_printf(
             arena, "no pool of cluster %s gives it a place: `weir get pools` shows their nodes",

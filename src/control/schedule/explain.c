@@ -95,6 +95,31 @@ static bool asks_for_images(const struct ask *ask)
     return false;
 }
 
+/* Clusters of which it may have nodes, and none is here; NULL: one is, or it may run anywhere. */
+static const char *tell_clusters(const struct explaining *explaining)
+{
+    const struct snapshot *snapshot = explaining->snapshot;
+    const struct snapshot_job *job = explaining->job;
+    struct offers_where where = offers_where(
+        &snapshot->queues, job->ask, queue_tree_find(&snapshot->queues, job->state.job.project));
+    const char *names = "";
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        const char *cluster = snapshot->nodes[i].supply->cluster;
+        if (snapshot->nodes[i].facts.left_ms == 0 &&
+            offers_allows(&where, cluster != NULL ? cluster : WEIR_CLUSTER_OWN)) {
+            return NULL;
+        }
+    }
+    for (size_t i = 0; i < where.n; i++) {
+        names = weir_arena_printf(explaining->arena, "%s%s%s", names, i > 0 ? ", " : "",
+                                  where.names[i]);
+    }
+    return where.names == NULL
+               ? NULL
+               : weir_arena_printf(explaining->arena,
+                                   "no node is here of the clusters that it may run on: %s", names);
+}
+
 /* What its selector or a taint rules out; NULL: some node is left. */
 static const char *tell_marks(const struct explaining *explaining)
 {
@@ -262,7 +287,8 @@ static const char *tell_why(const struct explaining *explaining)
         return "no node has registered yet";
     }
     if (wait->code == WEIR_SCHED_WAIT_NO_NODE) {
-        text = tell_marks(explaining);
+        text = tell_clusters(explaining);
+        text = text != NULL ? text : tell_marks(explaining);
     }
     if (text == NULL && asks != NULL && may_lack_devices(wait)) {
         text = tell_devices(explaining, asks);

@@ -112,6 +112,15 @@ struct offers_where offers_where(const struct queue_tree *queues, const struct a
     return where;
 }
 
+bool offers_allows(const struct offers_where *where, const char *cluster)
+{
+    bool allows = where->names == NULL;
+    for (size_t i = 0; i < where->n && !allows; i++) {
+        allows = strcmp(where->names[i], cluster) == 0;
+    }
+    return allows;
+}
+
 int32_t offers_rank(const struct offers_where *where, const char *cluster)
 {
     int32_t rank = 0;
