@@ -13,7 +13,7 @@
 // clang-format off
 static const struct weir_field cluster_fields[] = {
     WEIR_FIELD(weir_cluster, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Name"),
-    WEIR_FIELD(weir_cluster, driver,      TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Who supplies its nodes: `weir explain drivers`"),
+    WEIR_FIELD(weir_cluster, driver,      TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Kind of its supplier: `weir explain drivers`"),
     WEIR_FIELD_SIZED(weir_cluster, options, JSON, WEIR_FIELD_MUTABLE, OPTIONS_MAX_BYTES, "", "Options of the driver: `weir explain driver NAME`"),
     WEIR_FIELD(weir_cluster, is_draining, BOOL, WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Nothing new is asked for"),
     WEIR_FIELD(weir_cluster, after_ms,    INT,  WEIR_FIELD_MUTABLE, "ms", "A job has waited for so long before nodes are asked for it here"),
@@ -23,7 +23,7 @@ static const struct weir_field cluster_fields[] = {
     WEIR_FIELD(weir_cluster, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "new, ready, wrong (something lacks) or silent (it does not answer)"),
     WEIR_FIELD(weir_cluster, said,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "What lacks, or why it does not answer"),
     WEIR_FIELD(weir_cluster, heard_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Its last answer"),
-    WEIR_FIELD(weir_cluster, created_by,  TEXT, WEIR_FIELD_READ_ONLY, "", "Who added it"),
+    WEIR_FIELD(weir_cluster, created_by,  TEXT, WEIR_FIELD_READ_ONLY, "", "The user that added it"),
     WEIR_FIELD(weir_cluster, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When"),
 };
 static const struct weir_field pool_fields[] = {
@@ -47,7 +47,7 @@ static const struct weir_field allocation_fields[] = {
     WEIR_FIELD(weir_allocation, their_id,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is called over there: the number of Slurm's job"),
     WEIR_FIELD(weir_allocation, job,            TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "The first job that it was asked for"),
     WEIR_FIELD(weir_allocation, project,        TEXT, WEIR_FIELD_READ_ONLY, "", "Project of that job"),
-    WEIR_FIELD(weir_allocation, queue,          TEXT, WEIR_FIELD_READ_ONLY, "", "Queue whose account it is on; null: the cluster's own"),
+    WEIR_FIELD(weir_allocation, queue,          TEXT, WEIR_FIELD_READ_ONLY, "", "Queue; its account pays. null: the cluster's own account"),
     WEIR_FIELD(weir_allocation, n_nodes,        INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Nodes"),
     WEIR_FIELD(weir_allocation, cpu_slots,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "CPUs of each, at least"),
     WEIR_FIELD(weir_allocation, memory_bytes,   INT,  WEIR_FIELD_READ_ONLY, "bytes", "Memory of each, at least"),

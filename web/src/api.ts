@@ -144,7 +144,7 @@ export interface Allocation {
     nodes: string[] | null // What its nodes are called over there
     pool: string // Pool
     project: string | null // Project of that job
-    queue: string | null // Queue whose account it is on; null: the cluster's own
+    queue: string | null // Queue; its account pays. null: the cluster's own account
     said: string | null // State or reason in the words of the other side
     started_ms: Time | null // When it began to run (ms)
     starts_ms: Time | null // While it waits: when it is expected to start over there (ms)
@@ -466,9 +466,9 @@ export interface Claim {
 /** GET /clusters, GET /clusters/{name} */
 export interface Cluster {
     after_ms: number // A job has waited for so long before nodes are asked for it here (ms)
-    created_by: string // Who added it
+    created_by: string // The user that added it
     created_ms: Time // When (ms)
-    driver: string // Who supplies its nodes: `weir explain drivers`
+    driver: string // Kind of its supplier: `weir explain drivers`
     heard_ms: Time | null // Its last answer (ms)
     idle_ms: number // Nodes on which nothing has run for so long are given back (ms)
     is_draining: boolean // Nothing new is asked for

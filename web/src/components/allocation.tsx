@@ -14,7 +14,7 @@ function textOf(one: Allocation): string {
     return `${one.their_id ? `number ${one.their_id} there, ` : ''}${when}`
 }
 
-/** Of a node that a cluster supplied; nothing of one that joined by itself. */
+/** Tells which cluster supplied the node. */
 export function FromCluster({ node }: { node: Node }) {
     const found = useResource(`allocation:${node.allocation}`, () => get<Allocation>(`/allocations/${segment(node.allocation!)}`))
     const one = found.data.value
