@@ -25,6 +25,7 @@ enum speaker { NOBODYS, TRAINING, REPLICA, DEPLOYED, BATCH, NODE };
 #define JOB_D  "00000000-0000-4000-8000-0000000000b4"
 #define JOB_M  "00000000-0000-4000-8000-0000000000b3"
 #define JOB_B  "00000000-0000-4000-8000-0000000000b5"
+#define SHA_A  "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb" /* of "a" */
 #define SHA    "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 
 /* clang-format off: a table, one row per route */
@@ -188,6 +189,34 @@ static const struct row {
      .speaker = BATCH,
      .own = "/jobs/" JOB_B "/results/a",
      .foreign = "/jobs/" JOB_T "/results/a"},
+    {.method = "PUT",
+     .pattern = API "/jobs/{id}/checkpoint/parts/{part}",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = "/jobs/" JOB_T "/checkpoint/parts/" SHA_A "-a",
+     .own_body = "a",
+     .foreign = "/jobs/" JOB_B "/checkpoint/parts/" SHA_A "-a",
+     .foreign_body = "a"},
+    {.method = "POST",
+     .pattern = API "/jobs/{id}/checkpoint",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = "/jobs/" JOB_T "/checkpoint",
+     .own_body = "{\"put\":[{\"path\":\"a\",\"part\":\"" SHA_A "-a\"}],\"remove\":[]}",
+     .foreign = "/jobs/" JOB_B "/checkpoint",
+     .foreign_body = "{\"put\":[],\"remove\":[]}"},
+    {.method = "GET",
+     .pattern = API "/jobs/{id}/checkpoint",
+     .least = VIEWER,
+     .speaker = TRAINING,
+     .own = "/jobs/" JOB_T "/checkpoint",
+     .foreign = "/jobs/" JOB_B "/checkpoint"},
+    {.method = "GET",
+     .pattern = API "/jobs/{id}/checkpoint/files/{path}",
+     .least = VIEWER,
+     .speaker = TRAINING,
+     .own = "/jobs/" JOB_T "/checkpoint/files/a",
+     .foreign = "/jobs/" JOB_B "/checkpoint/files/a"},
     {.method = "GET", .pattern = API "/sweeps", .least = VIEWER},
     {.method = "POST", .pattern = API "/sweeps", .least = ENGINEER},
     {.method = "GET", .pattern = API "/sweeps/{id}", .least = VIEWER},
