@@ -207,7 +207,7 @@ static const char *missing_pools(struct checking *checking)
     return NULL;
 }
 
-/* A rule of partitions: a list of who may, or who may not. */
+/* A rule of partitions: a list of those it takes, or does not take. */
 static const struct rule {
     const char *key, *option;
     bool allows, is_account;
