@@ -123,27 +123,29 @@ class PlainTest(SlurmTest):
         self.assertEqual(self.ask("guess")["partition"], "lo")
 
     def test_a_request_is_made_once_and_given_back(self):
-        report = self.running("once", n_nodes=2, cpu_slots=3, n_accelerators=2)
-        self.request("once", n_nodes=2)
-        self.assertEqual(len(self.jobs("once")), 1)
+        tag = f"once-{os.getpid()}"
+        report = self.running(tag, n_nodes=2, cpu_slots=3, n_accelerators=2)
+        self.request(tag, n_nodes=2)
+        self.assertEqual(len(self.jobs(tag)), 1)
         self.assertEqual(len(report["nodes"]), 2)
-        self.assertEqual(report["id"], self.cluster.run("squeue", "-h", "-n", "once", "-o", "%i").strip())
-        notes = self.notes("once")
+        self.assertEqual(report["id"], self.cluster.run("squeue", "-h", "-n", tag, "-o", "%i").strip())
+        notes = self.notes(tag)
         self.assertEqual(len(notes), 2)
         for note in notes:
             secret, model, devices, cpus, words = note.splitlines()[0].split("|", 4)
             self.assertEqual((secret, model, devices, cpus), (SECRET, "h200", "0,1", "3"))
-            self.assertRegex(words, r"^agent --allocation once --server http://127.0.0.1:1 --dir \S+/weir-once\.\w+$")
-        self.nobody_reads_the_secret("once")
-        self.assertEqual(len(list(self.folder.glob("weir-once.*"))), 2)
+            self.assertRegex(words, rf"^agent --allocation {tag} --server http://127.0.0.1:1 --dir \S+/weir-{tag}\.\w+$")
+        self.nobody_reads_the_secret(tag)
+        self.assertEqual(len(list(self.folder.glob(f"weir-{tag}.*"))), 2)
         for _ in range(2):
-            self.assertEqual(self.ask("release", "once"), {})
-        report = self.until("once", "ended")
+            self.assertEqual(self.ask("release", tag), {})
+        report = self.until(tag, "ended")
         self.assertEqual((report["ending"], report["nodes"]), ("released", []))
-        wait_until(lambda: all("TERM" in note for note in self.notes("once")), 10, "agents are asked to end")
-        wait_until(lambda: not list(self.folder.glob("weir-once.*")), 10, "folders of agents are removed")
-        self.request("once")  # it was asked for
-        self.assertEqual(len(self.jobs("once")), 1)
+        wait_until(lambda: all("TERM" in note for note in self.notes(tag)), 10, "agents are asked to end")
+        wait_until(lambda: not list(self.folder.glob(f"weir-{tag}.*")), 10, "folders of agents are removed")
+        wait_until(lambda: not os.path.exists(f"/tmp/weir-{tag}.out"), 10, "what agents said is removed")
+        self.request(tag)  # it was asked for
+        self.assertEqual(len(self.jobs(tag)), 1)
         self.assertEqual(self.ask("release", "never-asked-for"), {})
         self.assertEqual(self.poll("never-asked-for")[0]["phase"], "unknown")
 
@@ -190,7 +192,8 @@ class PlainTest(SlurmTest):
         os.chmod(slow / "sbatch", 0o755)
         options, n_doubles = {"bin": str(slow)}, 0
         for i in range(12):
-            tag = f"killed-{i}"
+            tag = f"killed-{os.getpid()}-{i}"
+            self.addCleanup(pathlib.Path(f"/tmp/weir-{tag}.out").unlink, missing_ok=True)  # of one that ended before its script began
             for _ in range(rng.randint(1, 3)):
                 with subprocess.Popen(self.argv("request", self.wanted(tag), options=options),
                                       env={**os.environ, **self.cluster.environment}, stdout=subprocess.DEVNULL) as process:
@@ -256,14 +259,15 @@ class PlainTest(SlurmTest):
         self.assertEqual((report["ending"], report["why"]), ("failed", "a node of it failed"))
 
     def test_agents_that_fail_are_quoted(self):
-        self.running("failing")
-        (self.folder / "failing.fail").touch()
-        report = self.until("failing", "ended")
+        tag = f"failing-{os.getpid()}"
+        out = pathlib.Path(f"/tmp/weir-{tag}.out")
+        self.addCleanup(out.unlink, missing_ok=True)
+        self.running(tag)
+        (self.folder / f"{tag}.fail").touch()
+        report = self.until(tag, "ended")
         self.assertEqual(report["ending"], "failed")
-        self.assertRegex(report["why"], r"exit status 7: /tmp/weir-failing.out of its first node \(n\d\)")
-        out = pathlib.Path("/tmp/weir-failing.out")
+        self.assertRegex(report["why"], rf"exit status 7: {out} of its first node \(n\d\)")
         self.assertIn("it did not start", out.read_text(encoding="ascii"))
-        out.unlink()
 
     def test_it_is_taken_for_others(self):
         self.running("victim", n_nodes=4, cpu_slots=16)

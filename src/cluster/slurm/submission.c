@@ -159,7 +159,7 @@ static const char on_node[] =
     "rm -rf \"$dir\"\n"
     "exit $status";
 
-/* What the agents print goes away if they end well. */
+/* What the agents print goes away if they end well, or are told to end. */
 static void write_script(const struct slurm_options *options, const struct slurm_pool *pool,
                          const struct weir_node_request *request, struct weir_buf *script,
                          struct weir_arena *arena)
@@ -180,7 +180,7 @@ static void write_script(const struct slurm_options *options, const struct slurm
     for (size_t i = 0; i < n_lines; i++) {
         (void)weir_buf_printf(script, "#SBATCH %s\n", lines[i]);
     }
-    (void)weir_buf_puts(script, "umask 077\ntrap : TERM\n");
+    (void)weir_buf_puts(script, "umask 077\ntrap told=yes TERM\n");
     if (pool->offer.accelerator != NULL) {
         (void)weir_buf_printf(script, "export WEIR_ACCELERATOR_MODEL=%s\n",
                               slurm_shell_word(pool->offer.accelerator, arena));
@@ -203,9 +203,10 @@ static void write_script(const struct slurm_options *options, const struct slurm
         const char *share = json_string_value(json_array_get(options->shares, i));
         (void)weir_buf_printf(script, " --share %s", slurm_shell_word(share, arena));
     }
-    (void)weir_buf_printf(
-        script, "\nstatus=$?\n[ $status -ne 0 ] || rm -f /tmp/weir-%s.out\nexit $status\n",
-        slurm_shell_word(request->tag, arena));
+    (void)weir_buf_printf(script,
+                          "\nstatus=$?\n[ $status -ne 0 ] && [ -z \"$told\" ] || rm -f "
+                          "/tmp/weir-%s.out\nexit $status\n",
+                          slurm_shell_word(request->tag, arena));
 }
 
 static void add_words(struct words *words, const struct slurm_options *options,

@@ -4,7 +4,7 @@
 
 #include "cluster/slurm/pool.h"
 
-/** Where on the first node what agents print is kept, until all have ended well; Slurm puts the tag in. */
+/** Where on the first node what agents print is kept, until all have ended well or are told to; Slurm puts the tag in. */
 #define SLURM_OUTPUT "/tmp/weir-%x.out"
 
 struct slurm_submission {
