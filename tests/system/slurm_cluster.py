@@ -273,9 +273,20 @@ class Cluster:
                       "add account vis", "add account other", "add user root account=vis qos=guar,over,normal defaultqos=over"):
             self.run("sacctmgr", "-i", *words.split())
 
+    def left_behind(self):
+        """What jobs that are killed now leave in /tmp, by their names."""
+        if "slurmctld" not in self.processes:
+            return []
+        with contextlib.suppress(subprocess.SubprocessError):
+            names = set(self.run("squeue", "-h", "-a", "-t", "all", "-o", "%j").split())
+            return [path for path in pathlib.Path("/tmp").glob("weir-*.*") if path.name[len("weir-"):].rpartition(".")[0] in names]
+        return []
+
     def stop(self):
         """End all that was started; twice is harmless."""
+        left = []
         if self.init is not None:
+            left += self.left_behind()
             self.init.kill()  # and with it, all of the namespace
             self.init.wait()
             self.init.stdin.close()
@@ -285,4 +296,9 @@ class Cluster:
             process.kill()
             process.wait()
         self.processes = {}
+        for path in left:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
         shutil.rmtree(self.dir, ignore_errors=True)
