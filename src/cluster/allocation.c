@@ -15,7 +15,7 @@
 #define SECONDS_MAX    ((int64_t)253402300799) /* the year 9999 */
 #define TEXT_MAX_BYTES 128
 #define HASH_DIGITS    8
-#define HOST_MIN_BYTES 4 /* of a host's name that is cut */
+#define HOST_MIN_BYTES 4 /* so much is left of a host's name that is cut */
 
 static const char *find(char *const *environment, const char *name)
 {

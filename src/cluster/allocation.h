@@ -1,6 +1,6 @@
 /**
  * Allocation: what an agent that was started in somebody's cluster has of its node. It is read from the environment
- * that the agent was started with; here alone the agent knows of Slurm, whose variables it reads.
+ * that the agent was started with; here alone the agent knows of Slurm, and reads its variables.
  *
  *     SLURM_CPUS_ON_NODE, SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU (MiB)
  *     CUDA_VISIBLE_DEVICES, else SLURM_STEP_GPUS, else SLURM_JOB_GPUS    its accelerators, as a process there names them

@@ -35,11 +35,11 @@ struct weir_pool_offer {
 /** What runs on each node: `PROGRAM agent …`, which joins the server. */
 struct weir_node_agent {
     const char *server; /**< Its address, as the nodes reach it. */
-    const char *
-        secret; /**< To join with (`weir node token`): good for all nodes of the request. A driver hands it
-                              over so that other users of the nodes do not read it. */
-    const char *
-        ca_file; /**< Authorities to trust for https, as a file that the nodes have; NULL: the system's. */
+    /** To join with (`weir node token`): good for all nodes of the request. A driver hands it over so that other users
+     *  of the nodes do not read it. */
+    const char *secret;
+    /** Authorities to trust for https, as a file that the nodes have; NULL: the system's. */
+    const char *ca_file;
 };
 
 struct weir_node_request {
@@ -47,10 +47,10 @@ struct weir_node_request {
     const char *pool;
     int64_t n_nodes;
     int64_t time_ms; /**< For how long; 0: until they are released. */
-    /** Of each node so much at least. All 0: whole nodes. */
+    /** Each node has at least so much. All 0: whole nodes. */
     int64_t cpu_slots, memory_bytes, n_accelerators;
     const char *accelerator; /**< Model; NULL: any. */
-    const char *queue;       /**< Queue of Weir's whose job it is for; NULL: of none alone. */
+    const char *queue;       /**< Weir's queue that its job waits in; NULL: no single one. */
     const char *text;        /**< For people over there: "job train-7 of ann". */
     struct weir_node_agent agent;
 };
