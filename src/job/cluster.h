@@ -1,5 +1,5 @@
 /**
- * Clusters: records of who supplies nodes beside those that joined by themselves.
+ * Clusters: records of those that supply nodes, beside the ones that join by themselves.
  *
  * A *cluster* is somebody else's queue for machines: a driver (cluster/driver.h) and its options. Its *pools* are
  * the shapes of node that can be had there. An *allocation* is a number of nodes of one pool that was asked for
@@ -19,8 +19,8 @@
 #include "store/store.h"
 
 #define WEIR_CLUSTERS_MAX         64
-#define WEIR_POOLS_MAX            256   /**< Of one cluster. */
-#define WEIR_ALLOCATIONS_OPEN_MAX 10000 /**< Of all clusters. */
+#define WEIR_POOLS_MAX            256   /**< One cluster has no more. */
+#define WEIR_ALLOCATIONS_OPEN_MAX 10000 /**< All clusters together. */
 
 /** The cluster, in lists of names, of the nodes that joined by themselves. */
 #define WEIR_CLUSTER_OWN "local"
@@ -36,13 +36,13 @@ extern const struct weir_resource weir_allocation_resource;
 
 struct weir_cluster {
     char *name;
-    char *driver;     /**< Of weir_drivers. */
+    char *driver;     /**< One of weir_drivers. */
     char *options;    /**< JSON, as the driver reads them. */
     bool is_draining; /**< Nothing new is asked for. */
     int64_t after_ms; /**< A job has waited so long before nodes are asked for it here. */
     int64_t idle_ms;  /**< Nodes that nothing has run on for so long are given back. */
-    int64_t
-        time_ms; /**< How long they are asked for of which no job says how long it runs; 0: as long as may be. */
+    /** Nodes are asked for so long if no job says how long it runs; 0: as long as may be. */
+    int64_t time_ms;
     int64_t max_nodes;  /**< At a time; 0: no bound of Weir's. */
     char *state, *said; /**< WEIR_CLUSTER_…, and why; the supplier's. */
     int64_t heard_ms;   /**< Its last answer; 0: none yet. */
@@ -53,7 +53,7 @@ struct weir_cluster {
 struct weir_pool {
     char *id; /**< "CLUSTER/NAME". */
     char *cluster, *name;
-    int64_t cpu_slots, memory_bytes, n_accelerators; /**< Of a node. */
+    int64_t cpu_slots, memory_bytes, n_accelerators; /**< One node has them. */
     char *accelerator;                               /**< Model; NULL: none, or not told. */
     int64_t max_nodes, time_max_ms;                  /**< 0: nobody says. */
     double weight;
@@ -72,19 +72,19 @@ struct weir_allocation {
     char *state;
     char *their_id; /**< What it is called over there; NULL: not told. */
     char *job;      /**< The first that it was asked for. */
-    char *project;  /**< Of that job. */
-    char *queue;    /**< Whose account it is on; NULL: the cluster's own. */
+    char *project;  /**< That job's. */
+    char *queue;    /**< It says which account pays over there; NULL: the cluster's own does. */
     int64_t n_nodes;
-    int64_t cpu_slots, memory_bytes, n_accelerators; /**< Of each node, at least. */
+    int64_t cpu_slots, memory_bytes, n_accelerators; /**< Each node has at least so much. */
     char *accelerator;
     int64_t time_ms; /**< Asked for so long; 0: until it is released. */
     char *nodes;     /**< JSON list: what they are called over there; NULL. */
     char *said;      /**< State or reason in the words of the other side; NULL. */
     char *why;       /**< Why it waits, or how it ended; NULL. */
-    char *
-        ending; /**< "released", "time", "preempted", "cancelled", "failed", "refused"; NULL: it has not ended. */
-    char *
-        closed; /**< A node of it that takes nothing new over there, and what they say of it; NULL: all do. */
+    /** "released", "time", "preempted", "cancelled", "failed", "refused"; NULL: it has not ended. */
+    char *ending;
+    /** A node of it that takes nothing new over there, and what they say of it; NULL: all do. */
+    char *closed;
     int64_t starts_ms; /**< While it waits: expected over there; 0: nobody says. */
     int64_t ends_ms;   /**< While it runs: at the latest; 0: when it is released. */
     int64_t created_ms, asked_ms, started_ms, idle_since_ms, ended_ms; /**< 0: not (yet). */
@@ -138,8 +138,8 @@ weir_status weir_allocation_insert(struct weir_txn *txn, const struct weir_alloc
 weir_status weir_allocation_begin(struct weir_txn *txn, const char *id, int64_t now_ms,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Write what its cluster says of one: all fields but id, cluster, created_ms, and idle_since_ms. An end is for ever: of a
- *  row that has ended nothing is changed; and one that was released meanwhile stays so until it ends. */
+/** Write what its cluster says of one: all fields but id, cluster, created_ms, and idle_since_ms. An end is for ever: a
+ *  row that has ended is not changed; and one that was released meanwhile stays so until it ends. */
 weir_status weir_allocation_save(struct weir_txn *txn, const struct weir_allocation *allocation,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -147,8 +147,8 @@ weir_status weir_allocation_save(struct weir_txn *txn, const struct weir_allocat
 weir_status weir_allocation_note_idle(struct weir_txn *txn, const char *id, int64_t since_ms,
                                       struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Give one back: releasing; one that was not asked for yet has ended. Of one that is releasing or over
- *  nothing changes. @return NOT_FOUND. */
+/** Give one back: releasing; one that was not asked for yet has ended. One that is releasing or over stays as it is.
+ *  @return NOT_FOUND. */
 weir_status weir_allocation_release(struct weir_txn *txn, const char *id, const char *why,
                                     int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -55,8 +55,8 @@ struct weir_node {
     int64_t desired_revision; /**< Counts up with every change of what should run there. */
     int64_t last_seen_ms;     /**< Last heartbeat. */
     int64_t left_ms;          /**< When it left the cluster; 0: it is part of it. */
-    char *cluster;            /**< That supplied it (job/cluster.h); NULL: it joined by itself. */
-    char *allocation;         /**< Of which it is a node; NULL: of none. */
+    char *cluster;            /**< Its supplier (job/cluster.h); NULL: it joined by itself. */
+    char *allocation;         /**< The one that it is a node of; NULL: none. */
     int64_t ends_ms;          /**< When it ends at the latest; 0: nobody says. */
     int64_t created_ms;
 };

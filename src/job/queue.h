@@ -42,12 +42,12 @@ struct weir_queue {
     int64_t min_run_ms;
     int64_t idle_after_ms; /**< A job of it whose devices have been idle for so long is held
                                 (control/schedule/idle.h); 0: none is; -1: the parent's. */
-    char *
-        clusters; /**< JSON list of names (job/cluster.h), in order: where its jobs may run that name
-                                    none; NULL: the parent's, at the root anywhere. */
-    int64_t
-        overflow_after_ms; /**< A job of it has waited so long before nodes are asked of a cluster for it; -1: the
-                                    parent's, at the root as each cluster says. */
+    /** JSON list of names (job/cluster.h), in order: where those of its jobs that name none may run; NULL: the parent's,
+     *  at the root anywhere. */
+    char *clusters;
+    /** A job of it has waited so long before nodes are asked of a cluster for it; -1: the parent's, at the root as each
+     *  cluster says. */
+    int64_t overflow_after_ms;
     int64_t created_ms;
 };
 

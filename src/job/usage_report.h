@@ -51,8 +51,8 @@ struct weir_usage_figures {
 };
 
 struct weir_usage_row {
-    char
-        *key; /**< Its project, user, job, model or cluster; "" for what has none. By time: NULL. */
+    /** Its project, user, job, model or cluster; "" for what has none. By time: NULL. */
+    char *key;
     int64_t time_ms; /**< By time: where it begins. */
     char *name;      /**< By job: its name; NULL: it is forgotten. */
     char *project;   /**< By job: whose it is. */

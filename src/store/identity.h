@@ -83,12 +83,12 @@ struct weir_node_join {
     char *created_by;
     int64_t created_ms;
     int64_t expires_ms;
-    int64_t used_ms; /**< Of the last use; 0: not yet. */
+    int64_t used_ms; /**< When it was used last; 0: not yet. */
     char *used_by;   /**< The node that did. */
     int64_t n_nodes; /**< It is good for so many nodes. */
     int64_t n_used;
-    char *
-        allocation; /**< Whose nodes join with it: their names begin with it and "-". NULL: no one's. */
+    /** Only its nodes join with it: their names begin with its id and "-". NULL: it is for no allocation. */
+    char *allocation;
 };
 
 extern const struct weir_resource weir_node_join_resource;
@@ -201,8 +201,8 @@ weir_status weir_node_join_insert(struct weir_txn *txn, const struct weir_node_j
                                   int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Use the one of this secret for a node. It is good for as many nodes as it says, each once. A node of an allocation
- * whose agent was started again shows it again: that is no second node, and the node's tokens end.
+ * Use the one of this secret for a node. It is good for as many nodes as it says, each once. If the agent of an
+ * allocation's node was started again, it shows it again: that is no second node, and the node's tokens end.
  * @return UNAUTH if none has it, or it has expired, is used up, or is for other names.
  */
 weir_status weir_node_join_take(struct weir_txn *txn, const char *secret, const char *node,

@@ -19,7 +19,7 @@ static const struct weir_field node_join_fields[] = {
     WEIR_FIELD(weir_node_join, used_by,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Which node did"),
     WEIR_FIELD(weir_node_join, n_nodes,     INT,  WEIR_FIELD_COLUMN, "", "How many nodes it is good for; absent: one"),
     WEIR_FIELD(weir_node_join, n_used,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "How many have joined with it"),
-    WEIR_FIELD(weir_node_join, allocation,  TEXT, WEIR_FIELD_READ_ONLY, "", "Allocation whose nodes join with it"),
+    WEIR_FIELD(weir_node_join, allocation,  TEXT, WEIR_FIELD_READ_ONLY, "", "Allocation: only its nodes join with it"),
 };
 // clang-format on
 

@@ -1643,7 +1643,7 @@ export interface Node {
 
 /** GET /node-joins */
 export interface NodeJoin {
-    allocation: string | null // Allocation whose nodes join with it
+    allocation: string | null // Allocation: only its nodes join with it
     created_by: string // Who made it
     created_ms: Time // When it was made (ms)
     expires_ms: Time // When it ends; absent: an hour from now (ms)

@@ -41,7 +41,7 @@ struct cluster_options {
 static const struct weir_option add_options[] = {
     CLI_CLUSTER_OPTIONS,
     CLI_TEXT(cluster_options, driver, "driver", 0, "NAME",
-             "Who supplies its nodes: `weir explain drivers`"),
+             "Driver that supplies its nodes: `weir explain drivers`"),
     CLI_FLAG(cluster_options, is_sure, "yes", 'y', "Do not ask whether what was guessed is right"),
 };
 
