@@ -7,12 +7,12 @@
  * plan: a gang is asked for whole, as one allocation, and several small jobs share a node. The nodes that are there take
  * nothing in these plans: a gang that counted on one of them would hold it while it waits for the others.
  *
- *     nodes + asked for        → who waits for which allocation; allocations that nothing waits for
+ *     nodes + asked for        → which job waits for which allocation; allocations that nothing waits for
  *     … + pool 1, + pool 2 …   → what is to be asked for
  *
- * Pools come in the order of their weight; of clusters that a job or its queue names, in that order. A job has to have waited as
- * long as it, its queue or the cluster says. What a cluster refused, or did not keep, is not asked of it again for
- * that job before some time, which doubles.
+ * Pools come in the order of their weight; where a job or its queue names clusters, theirs come in that order. A job has
+ * to have waited as long as it, its queue or the cluster says. What a cluster refused, or did not keep, is not asked of
+ * it again for that job before some time, which doubles.
  *
  * Pure, but for the identifiers of what is asked for, which are drawn.
  */
@@ -21,10 +21,10 @@
 
 #include "control/snapshot.h"
 
-#define DEMAND_NODES_MAX       1024  /**< Of a pool that are thought of at once. */
+#define DEMAND_NODES_MAX       1024  /**< So many nodes of a pool are thought of at once. */
 #define DEMAND_PENDING_IDLE_MS 10000 /**< A wait that nothing needs any more lasts no longer. */
-#define DEMAND_WAITED_IDLE_MS                                                                      \
-    2000 /**< Nodes idle so long go back at once if others are waited for there. */
+/** Nodes that were idle for so long go back at once if others are waited for there. */
+#define DEMAND_WAITED_IDLE_MS 2000
 #define DEMAND_DEVICES_MS     120000 /**< Within so long of its start a node has told of its devices. */
 #define DEMAND_AGAIN_LEAST_MS 10000 /**< After a refusal; it doubles. */
 #define DEMAND_AGAIN_MOST_MS  ((int64_t)600 * 1000)
@@ -41,8 +41,8 @@ struct demand {
     size_t n_wanted;
     const struct weir_allocation **idle;   /**< Nothing needs them since now. */
     const struct weir_allocation **needed; /**< Something does again. */
-    const struct weir_allocation *
-        *over; /**< Nothing has needed them for so long that they are given back. */
+    /** Nothing has needed them for so long that they are given back. */
+    const struct weir_allocation **over;
     size_t n_idle, n_needed, n_over;
     struct demand_wait *waits; /**< By job. */
     size_t n_waits;
@@ -50,7 +50,7 @@ struct demand {
 };
 
 /**
- * @param snapshot  Its rows are made anew.
+ * @param snapshot  Its rows are made again.
  * @param profile   The rules; of its actions only allocate counts.
  * @param out       In the arena. But for waits it points into the snapshot's offers, until they are read again.
  * @return As weir_sched_plan.

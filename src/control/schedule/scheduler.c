@@ -58,7 +58,7 @@ struct scheduler {
     struct nominated nominated;
     struct evictions evictions;
     uint8_t *checked;     /* Per node: enum node_check, of one transaction. */
-    struct demand demand; /* Of the last look at clusters. */
+    struct demand demand; /* What the last look at clusters found. */
     struct weir_arena demand_arena;
     int64_t demanded_ms, demand_due_ms, demand_pace_ms;
     uint64_t told;      /* Hash of what jobs were told of clusters last. */
