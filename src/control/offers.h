@@ -17,10 +17,10 @@
 #include "control/queue_tree.h"
 #include "job/cluster.h"
 
-/** The label and the taint of a node that say whose it is. */
+/** The label and the taint of a node that say which cluster supplied it. */
 #define OFFERS_CLUSTER_KEY "weir/cluster"
 
-/** That a cluster did not give what was asked of it for a job, of late. */
+/** A cluster did not give, lately, what was asked of it for a job. */
 struct offers_refusal {
     const char *job, *pool, *cluster, *why;
     int64_t ended_ms; /**< The last. */

@@ -22,16 +22,15 @@ struct supplier;
 struct supplier_config {
     struct weir_store *store;
     struct control_listener listener; /**< Copied. */
-    void (*changed)(
-        void *
-            context); /**< The engine should look. Called on the suppliers' threads. May be NULL. */
+    /** The engine should look. Called on the suppliers' threads. May be NULL. */
+    void (*changed)(void *context);
     void *changed_context;
     const struct weir_registry *drivers; /**< NULL: weir_drivers. */
     const struct weir_clock *clock;      /**< NULL: the system's. */
-    const char *state_dir,
-        *server_url;     /**< Copied. The URL: for clusters whose options say none. */
-    const char *ca_file; /**< Copied; for their agents; NULL: the system's. */
-    int64_t look_ms;     /**< From one look to the next; 0: a second. */
+    const char *state_dir;               /**< Copied. */
+    const char *server_url; /**< Copied; for clusters that have none among their options. */
+    const char *ca_file;    /**< Copied; for their agents; NULL: the system's. */
+    int64_t look_ms;        /**< From one look to the next; 0: a second. */
 };
 
 /** Start the threads. */

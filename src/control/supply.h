@@ -4,11 +4,11 @@
  *
  * The planner knows devices of one model and size per node, which it numbers without gaps; here they
  * are called *slots*. A device has a slot if it is ok, whole, not cut into MIG slices, and nobody
- * has left something of it (job/task_device.h). Of a node with several models the most numerous one
+ * has left something of it (job/task_device.h). If a node has several models, the most numerous one
  * has slots, and devices of the others are given to nobody. MIG slices have no slots: the planner
  * counts them by profile.
  *
- * Beside the node's own labels stand weir/node, its name, weir/cluster, whose it is, weir/accelerator, the model,
+ * Beside the node's own labels stand weir/node, its name, weir/cluster, its supplier, weir/accelerator, the model,
  * and weir/images, if it starts tasks in images.
  *
  * Owned by the snapshot's thread. Memory: aborts if there is none.
@@ -37,7 +37,7 @@ struct supply_device {
 struct supply {
     struct weir_arena arena; /**< Holds all below; empty as long as there is nothing to know. */
     const char *cluster;     /**< That supplied the node; NULL: it joined by itself. */
-    const char *allocation;  /**< Of which it is; NULL. */
+    const char *allocation;  /**< The one that the node belongs to; NULL. */
     const char *texts[3];    /**< Accelerators, labels and taints as they were read; NULL. */
     struct supply_device *devices; /**< By index. */
     int32_t n_devices;

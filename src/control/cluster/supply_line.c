@@ -28,7 +28,7 @@ struct look {
     struct weir_pool *pools;
     size_t n_pools;
     bool has_pools;             /* They were listed. */
-    struct weir_node_join join; /* Of the allocation that is being asked for. */
+    struct weir_node_join join; /* For the allocation that is being asked for. */
 };
 
 static const char sql_ends[] = "UPDATE nodes SET ends_ms = :ends WHERE allocation = :id"
@@ -249,14 +249,16 @@ static void ask(struct look *look, size_t i)
                  WEIR_KV_STR("error", err.message));
         return;
     }
-    status = request(look, allocation, secret, &err);
     look->steps[i].is_changed = true;
-    if (status == WEIR_OK) {
+    switch (request(look, allocation, secret, &err)) {
+    case WEIR_OK:
         allocation->state = (char *)WEIR_ALLOCATION_PENDS;
-    } else if (status == WEIR_ERR_UNAVAILABLE) {
+        break;
+    case WEIR_ERR_UNAVAILABLE:
         note(look, WEIR_CLUSTER_SILENT, err.message);
         allocation->why = weir_arena_strdup(&look->arena, err.message);
-    } else {
+        break;
+    default:
         allocation_refuse(allocation, weir_arena_strdup(&look->arena, err.message), look->now_ms);
         look->steps[i].has_ended = true;
     }
