@@ -31,9 +31,10 @@ static bool is_running(const struct weir_local_agent *agent)
     struct weir_allocation_report report;
     struct weir_error ignored;
     weir_arena_init(&arena, 0);
-    weir_status status = driver()->poll(agent, &wanted.tag, 1, &arena, &report, &ignored);
+    bool runs = driver()->poll(agent, &wanted.tag, 1, &arena, &report, &ignored) == WEIR_OK &&
+                report.phase == WEIR_ALLOCATION_RUNNING;
     weir_arena_fini(&arena);
-    return status == WEIR_OK && report.phase == WEIR_ALLOCATION_RUNNING;
+    return runs;
 }
 
 struct local_agent {

@@ -70,7 +70,7 @@ struct server {
     struct weir_proxy *proxy;
     struct weir_http_server *services; /**< The proxy's listener; NULL: there is none. */
     struct weir_sender *sender;        /**< Of alerts. Set before requests come in. */
-    struct supplier *supplier;         /**< Of nodes of clusters; the engine notifies it. */
+    struct supplier *supplier;         /**< It brings nodes of clusters; the engine notifies it. */
     _Atomic(struct engine *) engine;   /**< Set while requests already come in. */
 };
 

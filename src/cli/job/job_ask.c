@@ -161,7 +161,7 @@ static void count(struct accelerators *found, const json_t *devices, const char 
     }
 }
 
-/* Those that can be had of clusters. Who may not see them is told of none. */
+/* Counts those that can be had of clusters. A user who may not see them is told of none. */
 static void count_pools(struct cli_call *call, struct accelerators *found, const char *model)
 {
     struct weir_error ignored;
