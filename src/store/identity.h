@@ -217,4 +217,9 @@ weir_status weir_node_count_tokens(struct weir_txn *txn, const char *node, int64
 weir_status weir_node_end_tokens(struct weir_txn *txn, const char *node,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The allocation has ended: nobody joins as a node of it any more, and tokens of those that have joined end, whether or
+ *  not they have been heard of since. */
+weir_status weir_node_join_end(struct weir_txn *txn, const char *allocation, int64_t now_ms,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

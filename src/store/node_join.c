@@ -32,6 +32,11 @@ static const char sql_has_used[] =
 static const char sql_use[] = "INSERT INTO node_join_uses (node_join, node) VALUES (:id, :node)";
 static const char sql_count_tokens[] = "SELECT count(*) FROM tokens WHERE node = :node";
 static const char sql_end_tokens[] = "DELETE FROM tokens WHERE node = :node";
+static const char sql_expire[] = "UPDATE node_joins SET expires_ms = :now"
+                                 " WHERE allocation = :allocation AND expires_ms > :now";
+static const char sql_end_tokens_of[] =
+    "DELETE FROM tokens WHERE node IN (SELECT u.node FROM node_join_uses u JOIN node_joins j"
+    " ON j.id = u.node_join WHERE j.allocation = :allocation)";
 
 weir_status weir_node_join_insert(struct weir_txn *txn, const struct weir_node_join *join,
                                   int64_t now_ms, struct weir_error *err)
@@ -137,4 +142,12 @@ weir_status weir_node_count_tokens(struct weir_txn *txn, const char *node, int64
 weir_status weir_node_end_tokens(struct weir_txn *txn, const char *node, struct weir_error *err)
 {
     return weir_txn_exec(txn, sql_end_tokens, WEIR_BINDS(WEIR_BIND_TEXT("node", node)), NULL, err);
+}
+
+weir_status weir_node_join_end(struct weir_txn *txn, const char *allocation, int64_t now_ms,
+                               struct weir_error *err)
+{
+    const struct weir_bind of = WEIR_BIND_TEXT("allocation", allocation);
+    WEIR_TRY(weir_txn_exec(txn, sql_end_tokens_of, WEIR_BINDS(of), NULL, err));
+    return weir_txn_exec(txn, sql_expire, WEIR_BINDS(of, WEIR_BIND_INT("now", now_ms)), NULL, err);
 }

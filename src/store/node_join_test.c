@@ -18,7 +18,7 @@ static struct store_fixture fixture;
 /** What a token is good for, and which of the names have joined with it. */
 struct model {
     char secret[WEIR_SECRET_BYTES], id[32];
-    bool is_of_allocation, has_joined[N_NAMES];
+    bool is_of_allocation, has_ended, has_joined[N_NAMES];
     int64_t n_nodes, n_joined;
 };
 
@@ -101,12 +101,18 @@ static weir_status count_in(struct weir_txn *txn, void *context, struct weir_err
                               WEIR_NO_BINDS, 0, context, err);
 }
 
+static weir_status end_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    return weir_node_join_end(txn, "tag", 2, err);
+}
+
 /* Has any token brought this name in? */
 static bool is_node(const struct model *models, size_t name)
 {
     bool is_any = false;
     for (size_t i = 0; i < N_TOKENS; i++) {
-        is_any = is_any || models[i].has_joined[name];
+        is_any = is_any || (models[i].has_joined[name] && !models[i].has_ended);
     }
     return is_any;
 }
@@ -117,7 +123,7 @@ static bool expect_join(struct model *models, size_t token, size_t name, int64_t
     struct model *model = &models[token];
     bool is_again = model->has_joined[name];
     bool is_of_tag = name < N_OF_TAG;
-    if (now_ms >= END_MS || (model->is_of_allocation && !is_of_tag)) {
+    if (now_ms >= END_MS || model->has_ended || (model->is_of_allocation && !is_of_tag)) {
         return false;
     }
     if (is_again) {
@@ -131,9 +137,19 @@ static bool expect_join(struct model *models, size_t token, size_t name, int64_t
     return true;
 }
 
+/* Those of the allocation, with all nodes that they let in. */
+static void end_allocation(struct model *models)
+{
+    fixture_write(&fixture, end_in, NULL);
+    for (size_t i = 0; i < N_TOKENS; i++) {
+        models[i].has_ended = models[i].has_ended || models[i].is_of_allocation;
+    }
+}
+
 static void play(struct weir_rng *rng)
 {
     struct model models[N_TOKENS] = {0};
+    int ends_at = (int)weir_rng_below(rng, STEPS);
     fixture_write(&fixture, begin_in, NULL);
     for (size_t i = 0; i < N_TOKENS; i++) {
         (void)snprintf(models[i].id, sizeof models[i].id, "join-%zu", i);
@@ -145,8 +161,11 @@ static void play(struct weir_rng *rng)
         size_t token = weir_rng_below(rng, N_TOKENS), name = weir_rng_below(rng, N_NAMES);
         struct attempt attempt = {.secret = models[token].secret,
                                   .node = name_of(name),
-                                  .now_ms = (int64_t)weir_rng_below(rng, 20) == 0 ? END_MS : 1};
+                                  .now_ms = (int64_t)weir_rng_below(rng, 20) == 0 ? END_MS : 2};
         int64_t n_tokens = 0, n_nodes = 0;
+        if (i == ends_at) {
+            end_allocation(models);
+        }
         weir_status ignored = weir_store_write(fixture.store, join_in, &attempt, &fixture.err);
         (void)ignored; /* a name that is taken: given up */
         bool is_good = expect_join(models, token, name, attempt.now_ms);
@@ -155,7 +174,7 @@ static void play(struct weir_rng *rng)
         fixture_write(&fixture, count_in, &n_tokens);
         for (size_t k = 0; k < N_TOKENS; k++) {
             ck_assert_int_le(models[k].n_joined, models[k].n_nodes);
-            n_nodes += models[k].n_joined;
+            n_nodes += models[k].has_ended ? 0 : models[k].n_joined;
         }
         ck_assert_int_eq(n_tokens, n_nodes);
     }

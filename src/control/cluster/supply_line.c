@@ -319,6 +319,7 @@ static weir_status end_nodes(struct look *look, struct weir_txn *txn,
         WEIR_TRY(control_node_gone(&look->control, txn, nodes[i],
                                    allocation_ended_as_foreseen(allocation), why, err));
     }
+    WEIR_TRY(weir_node_join_end(txn, allocation->id, look->now_ms, err));
     return control_log(&look->control, txn, "jobs", "allocation_ended",
                        weir_arena_printf(&look->arena, "allocation/%s", allocation->id),
                        weir_arena_printf(&look->arena, "Allocation %s (%s) has ended, %s%s%s.",
