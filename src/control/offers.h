@@ -2,8 +2,8 @@
  * Offers: the copy of clusters, their pools and what was asked of them (job/cluster.h) that the scheduler looks at.
  * It is read again when one of them has changed.
  *
- * Where a job may run. It names clusters, or else its queue does, or one above it: then there alone, in that order; else
- * anywhere. WEIR_CLUSTER_OWN is a cluster like others in such a list, the one of the nodes that joined by themselves. To
+ * Where a job may run. It names clusters, or else its queue does, or the next one above it: then there alone, in that
+ * order; else anywhere. The queue's list is a bound: of what a job names, what its queue does not list is left out. WEIR_CLUSTER_OWN is a cluster like others in such a list, the one of the nodes that joined by themselves. To
  * the planner each node has a taint of its cluster, and a task tolerates those of its job; while there
  * are no clusters and nobody names one there are no such taints.
  *
@@ -19,6 +19,10 @@
 
 /** The label and the taint of a node that say which cluster supplied it. */
 #define OFFERS_CLUSTER_KEY "weir/cluster"
+
+/** Nodes are asked for so much longer than a job may run, for agents to start, and as clusters tell them some minutes
+ *  before that they end; and a job that may run so much longer than a node has left is placed there: most end before. */
+#define OFFERS_SPARE_MS ((int64_t)300000)
 
 /** A cluster did not give, lately, what was asked of it for a job. */
 struct offers_refusal {
@@ -54,14 +58,17 @@ const struct weir_cluster *offers_cluster(const struct offers *offers, const cha
 struct offers_where {
     const char *const *names; /**< In order; NULL: anywhere. */
     size_t n;
-    int64_t after_ms; /**< -1: as each cluster says. */
+    const char *const *bound; /**< What its queue lists; NULL: all may be named. */
+    size_t n_bound;
+    const char *bound_by; /**< The queue that does. */
+    int64_t after_ms;     /**< -1: as each cluster says. */
 };
 
 /** @param ask  The job's; NULL: it asks for nothing. @param queue  The row of its queue. */
 struct offers_where offers_where(const struct queue_tree *queues, const struct ask *ask,
                                  int32_t queue);
 
-/** May it have nodes of that cluster? */
+/** Does the queue let its jobs run there? */
 bool offers_allows(const struct offers_where *where, const char *cluster);
 
 /** Where the cluster stands in the order; -1: it may not run there. `names` NULL: 0. */

@@ -287,6 +287,7 @@ weir_status weir_allocation_save(struct weir_txn *txn, const struct weir_allocat
         bool has_ended = strcmp(is.state, WEIR_ALLOCATION_OVER) == 0;
         is.state = has_ended ? is.state : was.state;
         is.why = has_ended && is.why != NULL ? is.why : was.why;
+        is.ending = was.ending != NULL ? was.ending : is.ending;
     }
     return is_over ? WEIR_OK : save(txn, &is, err);
 }
@@ -300,8 +301,8 @@ weir_status weir_allocation_note_idle(struct weir_txn *txn, const char *id, int6
                          NULL, err);
 }
 
-weir_status weir_allocation_release(struct weir_txn *txn, const char *id, const char *why,
-                                    int64_t now_ms, struct weir_error *err)
+static weir_status give_back(struct weir_txn *txn, const char *id, const char *ending,
+                             const char *why, int64_t now_ms, struct weir_error *err)
 {
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct weir_allocation allocation;
@@ -314,11 +315,21 @@ weir_status weir_allocation_release(struct weir_txn *txn, const char *id, const 
     bool was_asked = allocation.asked_ms > 0;
     allocation.state = (char *)(was_asked ? WEIR_ALLOCATION_RELEASING : WEIR_ALLOCATION_OVER);
     allocation.why = (char *)why;
-    if (!was_asked) {
-        allocation.ending = (char *)"released";
-        allocation.ended_ms = now_ms;
-    }
+    allocation.ending = (char *)(was_asked ? ending : "released");
+    allocation.ended_ms = was_asked ? 0 : now_ms;
     return save(txn, &allocation, err);
+}
+
+weir_status weir_allocation_release(struct weir_txn *txn, const char *id, const char *why,
+                                    int64_t now_ms, struct weir_error *err)
+{
+    return give_back(txn, id, NULL, why, now_ms, err);
+}
+
+weir_status weir_allocation_give_up(struct weir_txn *txn, const char *id, const char *why,
+                                    int64_t now_ms, struct weir_error *err)
+{
+    return give_back(txn, id, "failed", why, now_ms, err);
 }
 
 weir_status weir_allocation_nodes(struct weir_txn *txn, const char *id, struct weir_arena *arena,

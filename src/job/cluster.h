@@ -81,7 +81,8 @@ struct weir_allocation {
     char *nodes;     /**< JSON list: what they are called over there; NULL. */
     char *said;      /**< State or reason in the words of the other side; NULL. */
     char *why;       /**< Why it waits, or how it ended; NULL. */
-    /** "released", "time", "preempted", "cancelled", "failed", "refused"; NULL: it has not ended. */
+    /** "released", "time", "preempted", "cancelled", "failed", "refused"; NULL: it has not ended. One that is
+     *  given up says "failed" before. */
     char *ending;
     /** A node of it that takes nothing new over there, and what they say of it; NULL: all do. */
     char *closed;
@@ -150,6 +151,10 @@ weir_status weir_allocation_note_idle(struct weir_txn *txn, const char *id, int6
 /** Give one back: releasing; one that was not asked for yet has ended. One that is releasing or over stays as it is.
  *  @return NOT_FOUND. */
 weir_status weir_allocation_release(struct weir_txn *txn, const char *id, const char *why,
+                                    int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same of one that did not become what it should: it ends as failed. */
+weir_status weir_allocation_give_up(struct weir_txn *txn, const char *id, const char *why,
                                     int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The names of the nodes of an allocation that are part of the cluster. */

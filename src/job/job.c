@@ -306,7 +306,10 @@ static const char sql_ends[] =
     "UPDATE nodes SET ends_ms = :ends WHERE name = :name AND allocation IS NOT NULL AND"
     " (:ends > 0 OR leaving IS NOT NULL)";
 static const char sql_lent[] =
-    "UPDATE nodes SET ends_ms = :ends, allocation = (SELECT j.allocation FROM node_join_uses u"
+    "UPDATE nodes SET ends_ms = CASE WHEN :ends > 0 THEN :ends ELSE coalesce((SELECT a.ends_ms FROM"
+    " node_join_uses u JOIN node_joins j ON j.id = u.node_join JOIN allocations a ON"
+    " a.id = j.allocation WHERE u.node = :name ORDER BY j.created_ms DESC LIMIT 1), 0) END,"
+    " allocation = (SELECT j.allocation FROM node_join_uses u"
     " JOIN node_joins j ON j.id = u.node_join WHERE u.node = :name AND j.allocation IS NOT NULL"
     " ORDER BY j.created_ms DESC LIMIT 1), cluster = (SELECT a.cluster FROM node_join_uses u"
     " JOIN node_joins j ON j.id = u.node_join JOIN allocations a ON a.id = j.allocation"

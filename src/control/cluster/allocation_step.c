@@ -29,7 +29,8 @@ static void end(struct weir_allocation *allocation, enum weir_allocation_ending 
                 const char *why, int64_t now_ms)
 {
     allocation->state = (char *)WEIR_ALLOCATION_OVER;
-    allocation->ending = (char *)endings[ending];
+    /* One that was given up has an ending already. */
+    allocation->ending = allocation->ending != NULL ? allocation->ending : (char *)endings[ending];
     allocation->why = (char *)why;
     allocation->starts_ms = 0;
     allocation->closed = NULL;

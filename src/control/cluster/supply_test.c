@@ -1,8 +1,11 @@
 /* The scheduler, the supply line and a made-up cluster: what is asked for, what becomes of it, and what jobs have of it. */
 #include "cluster/driver.h"
 #include "control/cluster/supply_line.h"
+#include "control/schedule/demand.h"
 #include "control/schedule/queue_fixture.h"
 #include "job/cluster.h"
+#include "store/identity.h"
+#include "store/stmt.h"
 
 #include "base/rng.h"
 #include "base/test_seed.h"
@@ -466,20 +469,168 @@ START_TEST(what_is_refused_is_said_and_asked_again_later_and_later)
 
 END_TEST
 
-START_TEST(a_job_that_is_kept_away_from_a_cluster_is_not_asked_for)
+static void set_clusters_of(const char *job, const char *names)
 {
-    char *job = gang(&fixture, 1, 4);
-    char sql[160];
+    char sql[200];
     (void)snprintf(sql, sizeof sql,
-                   "UPDATE jobs SET placement = '{\"clusters\": [\"local\"]}' WHERE id = '%s'",
-                   job);
+                   "UPDATE jobs SET placement = '{\"clusters\": %s}' WHERE id = '%s'", names, job);
     execute(&fixture, sql);
     scheduler_restart(&fixture);
+}
+
+START_TEST(a_job_that_is_kept_away_from_a_cluster_is_not_asked_for)
+{
+    set_clusters_of(gang(&fixture, 1, 4), "[\"local\"]");
     for (int i = 0; i < 5; i++) {
         look();
         (void)round_of_engine();
     }
     ck_assert_int_eq(cluster.n_requests, 0);
+}
+
+END_TEST
+
+START_TEST(a_cluster_is_reached_whatever_stands_before_it)
+{
+    char *job = gang(&fixture, 1, 4);
+    set_clusters_of(job, "[\"b\", \"c\", \"d\", \"slurm-a\"]");
+    await_asked(1);
+}
+
+END_TEST
+
+static weir_status put_queue_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_queue_set(txn, context, 1, err);
+}
+
+START_TEST(a_job_runs_on_no_cluster_that_its_queue_does_not_list)
+{
+    execute(&fixture, "INSERT INTO projects (name, created_ms) VALUES ('blue', 1)");
+    struct weir_queue queue = {.name = "own",
+                               .project = "blue",
+                               .shares = "{\"cpus\": {\"guarantee\": 1}}",
+                               .clusters = "[\"local\"]",
+                               .overflow_after_ms = -1,
+                               .min_run_ms = -1};
+    fixture_write(&fixture.store, put_queue_in, &queue);
+    char *job = gang_of(&fixture, "blue", 1, 4);
+    set_clusters_of(job, "[\"slurm-a\"]");
+    for (int i = 0; i < 12; i++) {
+        look();
+        (void)round_of_engine();
+    }
+    ck_assert_int_eq(cluster.n_requests, 0);
+    ck_assert_msg(strstr(reason(job), "queue own does not let its jobs run there") != NULL, "%s",
+                  reason(job));
+    char *other = gang(&fixture, 1, 4); /* of a project without a queue */
+    await_asked(1);
+    start(&cluster.items[0]);
+    look();
+    cancel(&fixture, other);
+    ck_assert_int_eq(round_of_engine(), 0); /* though a node is free there */
+}
+
+END_TEST
+
+START_TEST(what_is_given_up_is_asked_for_elsewhere_or_said)
+{
+    char *job = gang(&fixture, 1, 4);
+    look();
+    look();
+    (void)round_of_engine();
+    ck_assert_uint_eq(open_allocations().n, 1);
+    set_cluster((struct weir_cluster){.idle_ms = 60000, .is_draining = true});
+    for (int i = 0; i < 20; i++) {
+        (void)round_of_engine();
+        look();
+    }
+    ck_assert_int_eq(cluster.n_requests, 0);
+    ck_assert_uint_eq(open_allocations().n, 0);
+    ck_assert_msg(strstr(reason(job), "it is being drained") != NULL, "%s", reason(job));
+}
+
+END_TEST
+
+struct number {
+    const char *sql;
+    int64_t value;
+};
+
+static weir_status number_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct number *number = context;
+    return weir_txn_query_int(txn, number->sql, WEIR_NO_BINDS, 0, &number->value, err);
+}
+
+/* As an agent does: its node is none before. */
+static weir_status join_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct there *there = context;
+    const char *node = weir_arena_printf(&fixture.store.arena, "%s-n0", there->tag);
+    return weir_node_join_take(txn, there->secret, node, fixture.now_ms, &fixture.store.arena, err);
+}
+
+static void join_with_its_secret(struct there *there)
+{
+    char name[96];
+    fixture_write(&fixture.store, join_in, there);
+    (void)snprintf(name, sizeof name, "%s-n0", there->tag);
+    heartbeat(&fixture, name, there->cpu_slots);
+}
+
+static int64_t number_of(const char *sql)
+{
+    struct weir_arena *arena = &fixture.store.arena;
+    struct number number = {.sql = weir_arena_strdup(arena, sql)};
+    fixture_read(&fixture.store, number_in, &number);
+    return number.value;
+}
+
+/* The planner knows when a node ends that joined after its cluster said so; and an allocation lasts for its job's limit. */
+START_TEST(a_job_has_its_whole_time_on_a_node_that_ends)
+{
+    char *job = gang(&fixture, 1, 4), sql[120];
+    (void)snprintf(sql, sizeof sql, "UPDATE jobs SET time_limit_ms = 600000 WHERE id = '%s'", job);
+    execute(&fixture, sql);
+    scheduler_restart(&fixture);
+    await_asked(1);
+    ck_assert_int_ge(cluster.items[0].time_ms, 600000 + OFFERS_SPARE_MS);
+    cluster.items[0].phase = WEIR_ALLOCATION_RUNNING;
+    look();
+    execute(&fixture, "UPDATE allocations SET ends_ms = started_ms + 600000");
+    join_with_its_secret(&cluster.items[0]);
+    ck_assert_int_eq(number_of("SELECT max(ends_ms) FROM nodes"),
+                     number_of("SELECT ends_ms FROM allocations"));
+    ck_assert_int_eq(round_of_engine(), 1); /* a little later than it started */
+}
+
+END_TEST
+
+/* Its agents cannot reach the server. */
+START_TEST(nodes_that_never_join_are_given_up_and_asked_for_again_later_and_later)
+{
+    char *job = gang(&fixture, 1, 4);
+    await_asked(1);
+    cluster.items[0].phase = WEIR_ALLOCATION_RUNNING;
+    for (int i = 0; i < DEMAND_JOIN_MS / 1000 - 60; i++) {
+        look();
+        (void)round_of_engine();
+    }
+    ck_assert_int_eq(n_alive(), 1);
+    ck_assert_msg(strstr(reason(job), "agents have not all joined") != NULL, "%s", reason(job));
+    for (int i = 0; i < 70 && n_alive() > 0; i++) {
+        look();
+        (void)round_of_engine();
+    }
+    ck_assert_int_eq(n_alive(), 0);
+    for (int i = 0; i < 9; i++) {
+        look();
+        (void)round_of_engine();
+    }
+    ck_assert_int_eq(cluster.n_requests, 1);
+    ck_assert_msg(strstr(reason(job), "not all of its nodes have joined") != NULL, "%s",
+                  reason(job));
 }
 
 END_TEST
@@ -721,6 +872,11 @@ int main(void)
         a_job_waits_as_long_as_the_cluster_says_before_nodes_are_asked_for,
         what_is_refused_is_said_and_asked_again_later_and_later,
         a_job_that_is_kept_away_from_a_cluster_is_not_asked_for,
+        a_cluster_is_reached_whatever_stands_before_it,
+        what_is_given_up_is_asked_for_elsewhere_or_said,
+        nodes_that_never_join_are_given_up_and_asked_for_again_later_and_later,
+        a_job_has_its_whole_time_on_a_node_that_ends,
+        a_job_runs_on_no_cluster_that_its_queue_does_not_list,
         nodes_that_are_taken_away_cost_no_restart,
         what_nothing_waits_for_any_more_is_given_back,
         a_cluster_that_fell_silent_is_asked_again_soon,

@@ -161,6 +161,35 @@ static void find_joined(struct looking *looking)
     }
 }
 
+bool demand_is_late(const struct looking *looking, const struct weir_allocation *of)
+{
+    return demand_is_state(of, WEIR_ALLOCATION_RUNS) && of->started_ms > 0 &&
+           looking->now_ms - of->started_ms >= DEMAND_JOIN_MS;
+}
+
+/* Will what is wanted be asked for? */
+static bool will_be_asked(const struct looking *looking, const struct weir_allocation *of)
+{
+    const struct weir_cluster *cluster = offers_cluster(looking->offers, of->cluster);
+    return cluster != NULL && !cluster->is_draining &&
+           strcmp(cluster->state, WEIR_CLUSTER_READY) == 0;
+}
+
+bool demand_is_given_up(const struct looking *looking, const struct weir_allocation *of)
+{
+    return (demand_is_state(of, WEIR_ALLOCATION_RELEASING) && of->ending != NULL) ||
+           (demand_is_late(looking, of) &&
+            looking->n_joined[of - looking->offers->allocations] < of->n_nodes);
+}
+
+/* Do its nodes come that are not there? */
+static bool is_awaited(const struct looking *looking, const struct weir_allocation *of)
+{
+    return demand_is_state(of, WEIR_ALLOCATION_WANTED)
+               ? will_be_asked(looking, of)
+               : !demand_is_state(of, WEIR_ALLOCATION_RELEASING) && !demand_is_late(looking, of);
+}
+
 static void think_of_missing(struct looking *looking, const struct weir_allocation *allocation)
 {
     struct weir_sched_node node = {.name = allocation->id,
@@ -254,7 +283,9 @@ static weir_status look(struct looking *looking, const struct weir_sched_snapsho
 {
     find_joined(looking);
     for (size_t i = 0; i < looking->offers->n_allocations; i++) {
-        if (!demand_is_state(&looking->offers->allocations[i], WEIR_ALLOCATION_RELEASING)) {
+        looking->has_given_up =
+            looking->has_given_up || demand_is_given_up(looking, &looking->offers->allocations[i]);
+        if (is_awaited(looking, &looking->offers->allocations[i])) {
             think_of_missing(looking, &looking->offers->allocations[i]);
         }
     }

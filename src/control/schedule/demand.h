@@ -12,7 +12,8 @@
  *
  * Pools come in the order of their weight; where a job or its queue names clusters, theirs come in that order. A job has
  * to have waited as long as it, its queue or the cluster says. What a cluster refused, or did not keep, is not asked of
- * it again for that job before some time, which doubles.
+ * it again for that job before some time, which doubles. What is wanted, and not asked for yet, of a cluster that is not
+ * ready, or that is being drained, is no longer counted on: its job may go elsewhere.
  *
  * Pure, but for the identifiers of what is asked for, which are drawn.
  */
@@ -26,7 +27,8 @@
 /** Nodes that were idle for so long go back at once if others are waited for there. */
 #define DEMAND_WAITED_IDLE_MS 2000
 #define DEMAND_DEVICES_MS     120000 /**< Within so long of its start a node has told of its devices. */
-#define DEMAND_AGAIN_LEAST_MS 10000 /**< After a refusal; it doubles. */
+#define DEMAND_JOIN_MS        ((int64_t)15 * 60 * 1000) /**< Nodes that run have joined within so long. */
+#define DEMAND_AGAIN_LEAST_MS 10000                     /**< After a refusal; it doubles. */
 #define DEMAND_AGAIN_MOST_MS  ((int64_t)600 * 1000)
 
 /** A job that waits for an allocation, or why none is asked for. */
@@ -43,7 +45,9 @@ struct demand {
     const struct weir_allocation **needed; /**< Something does again. */
     /** Nothing has needed them for so long that they are given back. */
     const struct weir_allocation **over;
-    size_t n_idle, n_needed, n_over;
+    /** They run, and nodes of them never joined: they are given up. */
+    const struct weir_allocation **missing;
+    size_t n_idle, n_needed, n_over, n_missing;
     struct demand_wait *waits; /**< By job. */
     size_t n_waits;
     int64_t next_ms; /**< When to look again though nothing changes; INT64_MAX: never. */

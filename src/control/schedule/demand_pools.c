@@ -47,17 +47,31 @@ int64_t demand_again_ms(const struct offers_refusal *refusal)
     return refusal->ended_ms + WEIR_MIN(wait_ms, DEMAND_AGAIN_MOST_MS);
 }
 
+/* Once it has ended it counts as refused. */
+static bool has_given_up(const struct looking *looking, const char *job,
+                         const struct weir_pool *pool)
+{
+    bool has = false;
+    for (size_t i = 0; looking->has_given_up && i < looking->offers->n_allocations && !has; i++) {
+        const struct weir_allocation *of = &looking->offers->allocations[i];
+        has = of->job != NULL && strcmp(of->job, job) == 0 &&
+              strcmp(of->cluster, pool->cluster) == 0 && strcmp(of->pool, pool->name) == 0 &&
+              demand_is_given_up(looking, of);
+    }
+    return has;
+}
+
 /* May nodes of this pool be asked for, for this job, in this turn? */
 static bool may_ask(struct looking *looking, int32_t row, const struct weir_pool *pool,
                     int32_t turn)
 {
     const struct weir_cluster *cluster = offers_cluster(looking->offers, pool->cluster);
     struct offers_where where = demand_where(looking, row);
-    const struct offers_refusal *refusal =
-        demand_refusal(looking, demand_job_of(looking, row)->state.job.id, pool);
-    if (offers_rank(&where, pool->cluster) != turn) {
+    const char *job = demand_job_of(looking, row)->state.job.id;
+    if (offers_rank(&where, pool->cluster) != turn || has_given_up(looking, job, pool)) {
         return false;
     }
+    const struct offers_refusal *refusal = demand_refusal(looking, job, pool);
     int64_t due_ms = demand_due_ms(looking, row, &where, cluster);
     if (refusal != NULL) {
         due_ms = WEIR_MAX(due_ms, demand_again_ms(refusal));
@@ -187,10 +201,20 @@ static void drop_unused(struct looking *looking)
     }
 }
 
+/* As many as the longest list of clusters has. */
+static int32_t n_turns(const struct looking *looking)
+{
+    int32_t n = 1;
+    for (int32_t j = 0; j < looking->rows.n_jobs; j++) {
+        struct offers_where where = demand_where(looking, j);
+        n = WEIR_MAX(n, (int32_t)WEIR_MIN(where.n, (size_t)WEIR_CLUSTERS_MAX));
+    }
+    return n;
+}
+
 weir_status demand_think_of_pools(struct looking *looking, struct weir_error *err)
 {
-    for (int32_t turn = 0; turn < WEIR_CLUSTERS_MAX; turn++) {
-        bool is_any = false;
+    for (int32_t turn = 0, n_all = n_turns(looking); turn < n_all; turn++) {
         for (size_t i = 0; i < looking->offers->n_pools; i++) {
             const struct weir_pool *pool = &looking->offers->pools[i];
             int64_t n = is_open(looking, pool) ? demand_n_left(looking, pool) : 0;
@@ -198,13 +222,9 @@ weir_status demand_think_of_pools(struct looking *looking, struct weir_error *er
             if (n_tasks == 0) {
                 continue;
             }
-            is_any = true;
             think_of_pool(looking, pool, WEIR_MIN(n, n_tasks));
             WEIR_TRY(demand_plan(looking, err));
             drop_unused(looking);
-        }
-        if (!is_any && turn > 0) {
-            break;
         }
     }
     return WEIR_OK;

@@ -41,6 +41,7 @@ struct looking {
     int32_t *allocation_of;
     int32_t *n_joined; /**< Per allocation: nodes of it that are there. */
     bool *is_needed;   /**< Per allocation: something runs, or is placed, on a node of it. */
+    bool has_given_up; /**< Any allocation is given up now. */
     struct demand *out;
 };
 
@@ -48,6 +49,12 @@ struct looking {
 
 struct snapshot_job *demand_job_of(const struct looking *looking, int32_t row);
 bool demand_is_state(const struct weir_allocation *allocation, const char *state);
+
+/** Is it too late for nodes of it to join that have not? */
+bool demand_is_late(const struct looking *looking, const struct weir_allocation *of);
+
+/** Nodes of it that run never joined: it ends as failed, or is about to. */
+bool demand_is_given_up(const struct looking *looking, const struct weir_allocation *of);
 
 /** Are both of one size, and of nothing but CPUs, memory and devices? NULL is like nothing. */
 bool demand_is_like(const struct weir_sched_demand *left, const struct weir_sched_demand *right);
@@ -96,7 +103,7 @@ weir_status demand_think_of_pools(struct looking *looking, struct weir_error *er
 /** Fill in `wanted` of the result. */
 void demand_take_wanted(struct looking *looking);
 
-/** Fill in `idle`, `needed` and `over`. */
+/** Fill in `idle`, `needed`, `over` and `missing`. */
 void demand_judge(struct looking *looking);
 
 /** Fill in `waits`, for jobs that waited before the plans. */

@@ -69,7 +69,7 @@ static char *new_id(struct looking *looking, const char *cluster)
 static int64_t time_of(const struct weir_cluster *cluster, const struct weir_pool *pool,
                        bool is_endless, int64_t time_ms)
 {
-    int64_t wanted_ms = is_endless ? cluster->time_ms : time_ms;
+    int64_t wanted_ms = is_endless ? cluster->time_ms : time_ms + OFFERS_SPARE_MS;
     return pool->time_max_ms > 0 && wanted_ms > pool->time_max_ms ? pool->time_max_ms : wanted_ms;
 }
 
@@ -159,7 +159,15 @@ static void judge(struct looking *looking, const struct weir_allocation *allocat
     } else if (has_waiting(looking, allocation->cluster)) {
         idle_ms = WEIR_MIN(idle_ms, (int64_t)DEMAND_WAITED_IDLE_MS);
     }
-    if (looking->is_needed[allocation - looking->offers->allocations]) {
+    size_t i = (size_t)(allocation - looking->offers->allocations);
+    bool is_whole = looking->n_joined[i] >= allocation->n_nodes;
+    if (demand_is_state(allocation, WEIR_ALLOCATION_RUNS) && !is_whole &&
+        !demand_is_late(looking, allocation)) {
+        demand_look_again(looking, allocation->started_ms + DEMAND_JOIN_MS);
+    }
+    if (!looking->is_needed[i] && demand_is_given_up(looking, allocation)) {
+        out->missing[out->n_missing++] = allocation;
+    } else if (looking->is_needed[i]) {
         if (allocation->idle_since_ms > 0) {
             out->needed[out->n_needed++] = allocation;
         }
@@ -180,6 +188,7 @@ void demand_judge(struct looking *looking)
     out->idle = WEIR_ARENA_ARRAY(looking->arena, n + 1, const struct weir_allocation *);
     out->needed = WEIR_ARENA_ARRAY(looking->arena, n + 1, const struct weir_allocation *);
     out->over = WEIR_ARENA_ARRAY(looking->arena, n + 1, const struct weir_allocation *);
+    out->missing = WEIR_ARENA_ARRAY(looking->arena, n + 1, const struct weir_allocation *);
     find_needed(looking);
     for (size_t i = 0; i < n; i++) {
         if (!demand_is_state(&looking->offers->allocations[i], WEIR_ALLOCATION_RELEASING)) {

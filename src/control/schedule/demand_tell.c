@@ -5,6 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* They run, and not all of their agents are here. */
+static const char *tell_start(struct looking *looking, const struct weir_allocation *of,
+                              const char *nodes, const char *id)
+{
+    char since[WEIR_TIME_TEXT_BYTES];
+    if (looking->now_ms - of->started_ms < DEMAND_DEVICES_MS) {
+        demand_look_again(looking, of->started_ms + DEMAND_DEVICES_MS);
+        return weir_arena_printf(
+            looking->arena, "%s: they are there (%s), and their agents are starting", nodes, id);
+    }
+    weir_time_format(of->started_ms, since);
+    return weir_arena_printf(looking->arena,
+                             "%s: they are there (%s) since %s, and their agents have not all "
+                             "joined: can those nodes reach this server at its address?",
+                             nodes, id, since);
+}
+
 static const char *tell_allocation(struct looking *looking, const struct weir_allocation *of)
 {
     struct weir_arena *arena = looking->arena;
@@ -15,8 +32,7 @@ static const char *tell_allocation(struct looking *looking, const struct weir_al
                                                 (long long)of->n_nodes, of->cluster);
     const char *why = of->why != NULL ? weir_arena_printf(arena, ": %s", of->why) : "";
     if (demand_is_state(of, WEIR_ALLOCATION_RUNS)) {
-        return weir_arena_printf(arena, "%s: they are there (%s), and their agents are starting",
-                                 nodes, id);
+        return tell_start(looking, of, nodes, id);
     }
     if (demand_is_state(of, WEIR_ALLOCATION_WANTED)) {
         return weir_arena_printf(arena, "asks for %s%s", nodes, why);
@@ -106,10 +122,29 @@ static const char *tell_cluster(struct looking *looking, int32_t row,
     return tell_pools(looking, cluster);
 }
 
+/* It names clusters, and its queue lists none of them. NULL: it does. */
+static const char *refused_by_queue(struct looking *looking, const struct offers_where *where)
+{
+    bool allows = where->n == 0;
+    for (size_t i = 0; i < where->n && !allows; i++) {
+        allows = offers_allows(where, where->names[i]);
+    }
+    return allows
+               ? NULL
+               : weir_arena_printf(looking->arena,
+                                   "it is to run on %s%s, and queue %s does not let its jobs run "
+                                   "there: `weir get queues` says where",
+                                   where->names[0], where->n > 1 ? ", …" : "", where->bound_by);
+}
+
 /* Why nothing was asked for, for a job that waits: what the first cluster that it may run on says. */
 static const char *tell_none(struct looking *looking, int32_t row)
 {
     struct offers_where where = demand_where(looking, row);
+    const char *refused = refused_by_queue(looking, &where);
+    if (refused != NULL) {
+        return refused;
+    }
     for (size_t i = 0; i < where.n; i++) {
         if (strcmp(where.names[i], WEIR_CLUSTER_OWN) != 0 &&
             offers_cluster(looking->offers, where.names[i]) == NULL) {

@@ -106,7 +106,7 @@ static const char *tell_clusters(const struct explaining *explaining)
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         const char *cluster = snapshot->nodes[i].supply->cluster;
         if (snapshot->nodes[i].facts.left_ms == 0 &&
-            offers_allows(&where, cluster != NULL ? cluster : WEIR_CLUSTER_OWN)) {
+            offers_rank(&where, cluster != NULL ? cluster : WEIR_CLUSTER_OWN) >= 0) {
             return NULL;
         }
     }

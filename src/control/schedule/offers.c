@@ -95,28 +95,28 @@ struct offers_where offers_where(const struct queue_tree *queues, const struct a
                                  int32_t queue)
 {
     struct offers_where where = {.after_ms = ask != NULL ? ask->after_ms : -1};
-    if (ask != NULL && ask->n_clusters > 0) {
-        where.names = ask->clusters;
-        where.n = (size_t)ask->n_clusters;
-    }
     for (int32_t q = queue; q >= 0; q = queues->rows[q].parent) {
         const struct queue_tree_where *of = queue_tree_where(queues, q);
-        if (of != NULL && where.names == NULL && of->n_names > 0) {
-            where.names = of->names;
-            where.n = of->n_names;
+        if (of != NULL && where.bound == NULL && of->n_names > 0) {
+            where.bound = of->names;
+            where.n_bound = of->n_names;
+            where.bound_by = queues->rows[q].name;
         }
         if (of != NULL && where.after_ms < 0) {
             where.after_ms = of->after_ms;
         }
     }
+    bool is_said = ask != NULL && ask->n_clusters > 0;
+    where.names = is_said ? ask->clusters : where.bound;
+    where.n = is_said ? (size_t)ask->n_clusters : where.n_bound;
     return where;
 }
 
 bool offers_allows(const struct offers_where *where, const char *cluster)
 {
-    bool allows = where->names == NULL;
-    for (size_t i = 0; i < where->n && !allows; i++) {
-        allows = strcmp(where->names[i], cluster) == 0;
+    bool allows = where->bound == NULL;
+    for (size_t i = 0; i < where->n_bound && !allows; i++) {
+        allows = strcmp(where->bound[i], cluster) == 0;
     }
     return allows;
 }
@@ -126,7 +126,7 @@ int32_t offers_rank(const struct offers_where *where, const char *cluster)
     int32_t rank = 0;
     for (size_t i = 0; i < where->n; i++) {
         if (strcmp(where->names[i], cluster) == 0) {
-            return rank;
+            return offers_allows(where, cluster) ? rank : -1;
         }
         rank += strcmp(where->names[i], WEIR_CLUSTER_OWN) != 0;
     }

@@ -711,6 +711,12 @@ static weir_status demand_in(struct weir_txn *txn, void *context, struct weir_er
         WEIR_TRY(weir_allocation_release(txn, demand->over[i]->id, "nothing needed it any more",
                                          now_ms, err));
     }
+    for (size_t i = 0; i < demand->n_missing; i++) {
+        WEIR_TRY(weir_allocation_give_up(
+            txn, demand->missing[i]->id,
+            "not all of its nodes have joined: can they reach this server at its address?", now_ms,
+            err));
+    }
     return WEIR_OK;
 }
 
@@ -765,10 +771,11 @@ weir_status scheduler_demand(struct scheduler *scheduler, int64_t now_ms, int64_
     snapshot->is_changed =
         snapshot->is_changed || told != scheduler->told; /* written by the next plan */
     scheduler->told = told;
-    if (demand->n_wanted + demand->n_idle + demand->n_needed + demand->n_over > 0) {
+    if (demand->n_wanted + demand->n_idle + demand->n_needed + demand->n_over + demand->n_missing >
+        0) {
         WEIR_TRY(write_range(scheduler, demand_in, 0, 0, now_ms, since_ms, err));
     }
-    *out_is_asked = demand->n_wanted + demand->n_over > 0;
+    *out_is_asked = demand->n_wanted + demand->n_over + demand->n_missing > 0;
     *out_next_ms = demand->next_ms;
     return WEIR_OK;
 }

@@ -36,7 +36,7 @@ static bool names_clusters(const struct snapshot *snapshot)
 /* An allocation's nodes end as one that closes for good does. */
 static void end_node(const struct snapshot_node *node, struct weir_sched_node *row)
 {
-    int64_t ends_ms = node->facts.ends_ms;
+    int64_t ends_ms = node->facts.ends_ms > 0 ? node->facts.ends_ms + OFFERS_SPARE_MS : 0;
     if (ends_ms > 0 && (row->closed_from_ms == 0 || ends_ms < row->closed_from_ms)) {
         row->closed_from_ms = ends_ms;
         row->closed_until_ms = WEIR_SCHED_AMOUNT_MAX;
@@ -100,7 +100,8 @@ static void fill_tolerations(struct snapshot *snapshot, struct snapshot_job *job
         memcpy(list, ask->tolerations, (size_t)n * sizeof *list);
     }
     for (size_t i = 0; i < where.n; i++) {
-        list[n++] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, where.names[i]};
+        list[n] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, where.names[i]};
+        n += offers_allows(&where, where.names[i]);
     }
     if (where.names == NULL) {
         list[n++] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, NULL};
