@@ -91,7 +91,9 @@ struct agent {
     char *onnxruntime_path; /* absolute, for tasks; NULL: none was named */
     int wake_fd;            /* ends the stop thread */
     atomic_bool is_stopping;
-    atomic_bool is_leaving;              /* in an allocation that is about to end */
+    atomic_bool is_leaving; /* in an allocation that is about to end */
+    int n_refused;    /* main thread: heartbeats in a row that the server refused for the token */
+    bool is_disowned; /* main thread: so many that it ends */
     bool has_begun_leave, is_leave_told; /* main thread: it has been noticed; the server knows */
     atomic_bool is_use_asked; /* the server is new, or was away: it knows of no use of tasks */
 
@@ -182,6 +184,9 @@ void leave_ask(struct agent *agent);
 int64_t leave_hold_ms(const struct agent *agent, const struct attempt *attempt);
 /** Has it told all that there is to tell, or no time left? Then the node is no part of the cluster any more. */
 bool leave_is_over(struct agent *agent);
+
+/** What a heartbeat was answered: one in an allocation leaves when its token is refused for long. */
+void leave_note_answer(struct agent *agent, weir_status status);
 /** After all: end what is left of the folder's attempts. */
 void leave_end_rest(const struct weir_agent_config *config);
 

@@ -695,6 +695,20 @@ START_TEST(without_its_server_it_goes_on_telling_until_its_time_is_over)
 
 END_TEST
 
+/* As after a restore from a backup. It waits for the agent, whom nobody has told to end. */
+START_TEST(an_agent_that_its_server_does_not_know_ends_by_itself)
+{
+    start_lent_agent();
+    struct fake_task *task = fake_add("t1", 1, "while :; do sleep 0.02; done");
+    fake_await(task->n_running > 0);
+    fake.is_other = true;
+    kill_agent(0);
+    ck_assert_uint_eq(count_processes("t1.1"), 0);
+    fake.is_other = false;
+}
+
+END_TEST
+
 static int run_agent(const char *dir, const char *server)
 {
     struct weir_error err = {0};
@@ -764,6 +778,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, an_agent_whose_node_is_taken_back_tells_it_before_what_ends_there);
     tcase_add_test(tcase, a_task_that_got_the_signal_first_has_not_failed);
     tcase_add_test(tcase, without_its_server_it_goes_on_telling_until_its_time_is_over);
+    tcase_add_test(tcase, an_agent_that_its_server_does_not_know_ends_by_itself);
     tcase_add_loop_test(tcase, killed_at_any_moment_the_agent_runs_each_task_exactly_once, 0, 2);
     tcase_add_loop_test(tcase, killed_supervisors_lose_tasks_but_never_double_them, 0, 2);
     suite_add_tcase(suite, tcase);

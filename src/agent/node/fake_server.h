@@ -37,8 +37,8 @@ static struct {
     int n_tasks;
     int64_t revision;
     atomic_int n_heartbeats, n_left;
-    json_t *heartbeat; /* lock: the last one */
-    atomic_bool is_away, is_log_broken;
+    json_t *heartbeat;                            /* lock: the last one */
+    atomic_bool is_away, is_log_broken, is_other; /* is_other: it knows no token */
     char url[64];
 } fake;
 
@@ -141,7 +141,7 @@ static inline void fake_handle(void *context, struct weir_http_request *request,
     pthread_mutex_lock(&fake.lock);
     if (fake.is_away) {
         weir_http_response_errorf(response, WEIR_ERR_UNAVAILABLE, "away");
-    } else if (token == NULL || strcmp(token, "Bearer weir_node") != 0) {
+    } else if (fake.is_other || token == NULL || strcmp(token, "Bearer weir_node") != 0) {
         weir_http_response_errorf(response, WEIR_ERR_UNAUTH, "no token");
     } else if (request->n_segments == 4 && strcmp(request->method, "PUT") == 0) {
         fake.n_heartbeats++;

@@ -12,6 +12,7 @@
 #define SEND_MOST_MS                                                                               \
     600000 /* for what a task leaves to be sent, if nobody says how long there is */
 #define REST_PATIENCE_MS 2000
+#define REFUSED_MAX      10 /* heartbeats in a row, for want of a good token */
 
 int64_t leave_ends_ms(const struct agent *agent)
 {
@@ -65,7 +66,7 @@ void leave_ask(struct agent *agent)
             ask(agent, a);
         }
     }
-    if (!agent->is_leave_told) {
+    if (!agent->is_leave_told && !agent->is_disowned) {
         agent->next_heartbeat_ms = 0;
     }
 }
@@ -84,6 +85,18 @@ int64_t leave_hold_ms(const struct agent *agent, const struct attempt *a)
     return has_failed && age_ms >= 0 ? WEIR_MAX(HOLD_MS - age_ms, (int64_t)0) : 0;
 }
 
+/* A server that was restored from a backup does not know its token, and will not take its nodes back either. */
+void leave_note_answer(struct agent *agent, weir_status status)
+{
+    bool is_refused = agent->config->allocation != NULL && status == WEIR_ERR_UNAUTH;
+    agent->n_refused = is_refused ? agent->n_refused + 1 : 0;
+    if (agent->n_refused == REFUSED_MAX && !agent->is_disowned) {
+        weir_log_event(WEIR_LOG_ERROR, "server_knows_no_such_node");
+        agent->is_disowned = true;
+        atomic_store(&agent->is_leaving, true);
+    }
+}
+
 bool leave_is_over(struct agent *agent)
 {
     if (left_ms(agent) <= 0) {
@@ -92,9 +105,14 @@ bool leave_is_over(struct agent *agent)
     }
     for (const struct attempt *a = agent->attempts; a != NULL; a = a->next) {
         bool has_begun = a->seen.has_run || a->seen.is_supervised || a->has_exit_record;
-        if (has_begun && a->seen.reported != PLAN_REPORTED_EXIT) {
+        bool is_settled =
+            agent->is_disowned ? a->has_exit_record : a->seen.reported == PLAN_REPORTED_EXIT;
+        if (has_begun && !is_settled) {
             return false;
         }
+    }
+    if (agent->is_disowned) {
+        return true;
     }
     if (!agent->is_leave_told || report_is_quiet(agent)) {
         return false;

@@ -125,6 +125,7 @@ weir_status report_heartbeat(struct agent *agent)
     json_decref(body);
     weir_arena_fini(&arena);
     report_note(agent, status, &err);
+    leave_note_answer(agent, status);
     if (status != WEIR_OK && !weir_client_can_retry(status) && status != WEIR_ERR_CANCELLED) {
         weir_log(WEIR_LOG_ERROR, "node_not_registered", WEIR_KV_STR("error", err.message));
     }
