@@ -51,7 +51,7 @@ struct weir_node_request {
     int64_t cpu_slots, memory_bytes, n_accelerators;
     const char *accelerator; /**< Model; NULL: any. */
     const char *queue;       /**< Weir's queue that its job waits in; NULL: no single one. */
-    const char *text;        /**< For people over there: "job train-7 of ann". */
+    const char *text;        /**< For people over there: "job train-7 of ann"; NULL: nothing. */
     struct weir_node_agent agent;
 };
 

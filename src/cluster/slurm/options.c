@@ -1,7 +1,6 @@
 #include "cluster/slurm/options.h"
 
 #include "base/macros.h"
-#include "base/names.h"
 #include "base/quantity.h"
 
 #include <string.h>
@@ -61,6 +60,17 @@ static bool is_plain(const char *text)
     return true;
 }
 
+/* sbatch takes the beginning of an option's name for it. */
+static bool is_own_line(const char *name, size_t len)
+{
+    const char *word = own_lines;
+    while (*word != '\0' && strncmp(word, name, len) != 0) {
+        word += strcspn(word, " ");
+        word += strspn(word, " ");
+    }
+    return *word != '\0';
+}
+
 static const char *wrong_line(const char *line, struct weir_arena *arena)
 {
     static const char form[] = "an option of sbatch is expected, as \"--licenses=matlab:1\"";
@@ -72,7 +82,7 @@ static const char *wrong_line(const char *line, struct weir_arena *arena)
     if (len < 2 || (end != '\0' && end != '=')) {
         return weir_arena_printf(arena, "lines: in place of \"%.60s\" %s", line, form);
     }
-    return weir_words_have(own_lines, line + 2, len)
+    return is_own_line(line + 2, len)
                ? weir_arena_printf(arena, "lines: --%.*s is not taken: Weir says it itself",
                                    (int)len, line + 2)
                : NULL;

@@ -227,9 +227,8 @@ static weir_status request(struct look *look, const struct weir_allocation *allo
         .n_accelerators = allocation->n_accelerators,
         .accelerator = allocation->accelerator,
         .queue = allocation->queue,
-        .text = allocation->job != NULL
-                    ? weir_arena_printf(&look->arena, "Weir, for job %s", allocation->job)
-                    : "Weir",
+        .text = allocation->job != NULL ? weir_arena_printf(&look->arena, "job %s", allocation->job)
+                                        : NULL,
         .agent = {.server = config->server_url, .secret = secret, .ca_file = config->ca_file}};
     return look->ops->request(look->options, &wanted, err);
 }
