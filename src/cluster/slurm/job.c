@@ -66,6 +66,16 @@ static const char *or_empty(const char *text)
     return is_none ? "" : text;
 }
 
+bool slurm_is_queue(const char *text)
+{
+    static const char head[] = "JOBID|";
+    const char *at = strstr(text, head);
+    while (at != NULL && at != text && at[-1] != '\n') {
+        at = strstr(at + 1, head);
+    }
+    return at != NULL;
+}
+
 struct slurm_jobs slurm_jobs_read_queue(const char *text, struct weir_arena *arena)
 {
     struct slurm_jobs jobs = {0};
@@ -121,9 +131,14 @@ weir_status slurm_jobs_queued(const struct slurm_options *options, const char *n
 {
     const char *text;
     WEIR_TRY(slurm_ask(options,
-                       SLURM_WORDS("squeue", "-h", "-a", "-t", "all", "-u", own_uid(arena), "-o",
+                       SLURM_WORDS("squeue", "-a", "-t", "all", "-u", own_uid(arena), "-o",
                                    SLURM_QUEUE_FORMAT, name != NULL ? "-n" : NULL, name),
                        arena, &text, err));
+    if (!slurm_is_queue(text)) {
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "bin: Slurm's squeue prints no list of jobs: \"%.80s\"",
+                              slurm_said_line(text, arena));
+    }
     *out = slurm_jobs_read_queue(text, arena);
     return WEIR_OK;
 }

@@ -14,6 +14,9 @@ struct slurm_jobs {
     size_t n;
 };
 
+/** Has it the line of headings that squeue prints? Without it an empty list would be taken for one without jobs. */
+bool slurm_is_queue(const char *text);
+
 /** The jobs in what squeue prints; in what sacct prints. Pure. */
 struct slurm_jobs slurm_jobs_read_queue(const char *text, struct weir_arena *arena);
 struct slurm_jobs slurm_jobs_read_history(const char *text, struct weir_arena *arena);

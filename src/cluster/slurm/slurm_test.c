@@ -492,6 +492,7 @@ START_TEST(options_that_make_no_sense_are_named)
                  {"{\"lines\": [\"rm -rf /\"]}", "lines: in place of"},
                  {"{\"lines\": [\"--a=b\\n--array=1\"]}", "lines: in place of"},
                  {"{\"lines\": [\"--array=1-9\"]}", "lines: --array"},
+                 {"{\"lines\": [\"--arra=1-9\"]}", "lines: --arra is not taken"},
                  {"{\"lines\": [\"--uid=0\"]}", "lines: --uid"},
                  {"{\"lines\": [\"--\"]}", "lines: "}};
 
@@ -577,9 +578,20 @@ START_TEST(what_a_check_reads)
 
 END_TEST
 
+START_TEST(what_is_no_list_of_jobs_is_not_taken_for_an_empty_one)
+{
+    ck_assert(slurm_is_queue("JOBID|STATE|TIME_LIMIT\n"));
+    ck_assert(slurm_is_queue("Welcome!\nJOBID|STATE|TIME_LIMIT\n1|RUNNING|1\n"));
+    ck_assert(!slurm_is_queue(""));
+    ck_assert(!slurm_is_queue("my JOBID|\nx|y\n"));
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {spans_times_and_versions_are_read,
+                                  what_is_no_list_of_jobs_is_not_taken_for_an_empty_one,
                                   generic_resources_are_read,
                                   each_state_of_slurms_is_a_phase,
                                   how_one_ended_follows_from_more_than_its_state,
