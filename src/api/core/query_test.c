@@ -151,7 +151,7 @@ START_TEST(words_are_taken_in_any_capitals_and_a_day_is_its_first_moment)
     EXPECT(400, "GET " API "/usage?by=week");
     ck_assert_str_eq(said_text("error.message"),
                      "query parameter by: \"week\" is none of project, user, job, model, day, "
-                     "hour");
+                     "hour, cluster");
 }
 
 END_TEST

@@ -32,7 +32,7 @@ START_TEST(a_route_for_tasks_or_agents_says_what_must_be_their_own)
         n_tasks += is_flagged;
         n_agents += is_for_agents;
     }
-    ck_assert_uint_eq(n_tasks, 39);
+    ck_assert_uint_eq(n_tasks, 43);
     ck_assert_uint_eq(n_agents, 6);
 }
 

@@ -131,7 +131,7 @@ START_TEST(what_was_meant_is_named)
         {{"help", "aply"}, "did you mean weir apply?"},
         {{"get", "all"}, "`weir get ions,jobs,services,deployments`"},
         {{"metrics", "x"}, "say `weir get metrics RUN`"},
-        {{"sbatch", "x.sh"}, "`weir job submit -f FILE`"},
+        {{"sbatch", "x.sh"}, "`weir job run SCRIPT`"},
         {{"job", "stop", "x"}, "`weir job cancel JOB`"},
         {{"job", "run", "--mem=4G"}, "unknown option --mem; here it is --memory 4G"},
         {{"member", "ban", "ion"}, "usage: weir member allow|deny|remove"},

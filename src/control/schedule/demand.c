@@ -53,7 +53,7 @@ static void begin(struct looking *looking, const struct weir_sched_snapshot *row
     for (size_t i = 0; i < looking->offers->n_allocations; i++) {
         looking->nodes_cap += (size_t)looking->offers->allocations[i].n_nodes;
     }
-    /* Of a pool's nodes those stay on which a task is placed that waits. */
+    /* Nodes that are thought of stay where a waiting task is placed on them. */
     looking->nodes_cap += (size_t)looking->snapshot->n_pending + DEMAND_NODES_MAX;
     looking->nodes = copy_rows(arena, rows->nodes, (size_t)rows->n_nodes, looking->nodes_cap,
                                sizeof *looking->nodes);
