@@ -119,6 +119,11 @@ struct weir_driver_ops {
     /** Fill in what is not said in a document of the driver's options, by asking the other side ("partition" if there is
      *  one). NULL: there is nothing to guess. @param document  {"kind", …}, changed in place. */
     weir_status (*guess)(json_t *document, struct weir_arena *arena, struct weir_error *err);
+    /**
+     * Who pays over there for what is asked for a queue: the same text for the same payer. NULL: all pay alike. Nodes for
+     * which one pays run nothing for which another has to. Pure; any thread, also the engine's.
+     */
+    const char *(*payer)(const void *options, const char *queue, struct weir_arena *arena);
 };
 
 extern const struct weir_registry weir_drivers;

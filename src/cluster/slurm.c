@@ -146,12 +146,21 @@ static const struct weir_option options[] = {
                   "Network of the nodes by which ranks reach each other: \"10.1.0.0/16\""),
 };
 
+/* Account and QOS: names of Slurm's, in which there is no "/". */
+static const char *payer(const void *configured, const char *queue, struct weir_arena *arena)
+{
+    const struct slurm_payer pays = slurm_options_payer(configured, queue);
+    return weir_arena_printf(arena, "%s/%s", pays.account != NULL ? pays.account : "",
+                             pays.qos != NULL ? pays.qos : "");
+}
+
 static const struct weir_driver_ops ops = {.check = check,
                                            .list = list,
                                            .request = request,
                                            .poll = poll,
                                            .release = release,
-                                           .guess = slurm_guess};
+                                           .guess = slurm_guess,
+                                           .payer = payer};
 
 const struct weir_kind weir_driver_slurm = {
     .name = "slurm",

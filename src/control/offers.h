@@ -13,11 +13,13 @@
 #define WEIR_CONTROL_OFFERS_H
 
 #include "base/arena.h"
+#include "cluster/driver.h"
 #include "control/ask.h"
 #include "control/queue_tree.h"
 #include "job/cluster.h"
 
-/** The label and the taint of a node that say which cluster supplied it. */
+/** The label of a node that says which cluster supplied it, and the taint that says so too, and who pays for it there
+ *  (offers_mark). */
 #define OFFERS_CLUSTER_KEY "weir/cluster"
 
 /** Nodes are asked for so much longer than a job may run, for agents to start, and as clusters tell them some minutes
@@ -31,12 +33,22 @@ struct offers_refusal {
     int64_t n;
 };
 
+/** What a cluster's driver reads of its options. */
+struct offers_driver {
+    const struct weir_driver_ops *ops; /**< NULL: its options cannot be read. */
+    const void *options;
+    json_t *document; /**< The options point into it. */
+};
+
 struct offers {
+    const struct weir_registry *drivers;
     struct weir_cluster *clusters; /**< By name. */
+    struct offers_driver *of;      /**< Per cluster. */
     size_t n_clusters;
     struct weir_pool *pools; /**< Those of clusters that cost least first. */
     size_t n_pools;
-    struct weir_allocation *allocations; /**< Those that have not ended. */
+    struct weir_allocation *allocations;  /**< Those that have not ended. */
+    const struct weir_allocation **by_id; /**< The same, by their identifiers. */
     size_t n_allocations;
     struct offers_refusal *refusals;
     size_t n_refusals;
@@ -53,6 +65,16 @@ weir_status offers_read(struct offers *offers, struct weir_txn *txn, int64_t now
 
 /** NULL: there is none of this name. */
 const struct weir_cluster *offers_cluster(const struct offers *offers, const char *name);
+
+/** NULL: there is none of this identifier that has not ended. */
+const struct weir_allocation *offers_allocation(const struct offers *offers, const char *id);
+
+/**
+ * The value of the taint of a node of a cluster that a queue pays for: the cluster's name, and who pays where queues have
+ * accounts of their own there. Text of the cluster, or in the arena. A cluster that is not there: its name.
+ */
+const char *offers_mark(const struct offers *offers, const char *cluster, const char *queue,
+                        struct weir_arena *arena);
 
 /** Where a job may run, and after what wait nodes are asked for it. */
 struct offers_where {

@@ -122,6 +122,7 @@ struct snapshot {
 
     /* The rows, and what they stand for. */
     struct weir_arena rows_arena; /**< Holds what rows point to beside. */
+    const char **marks;           /**< Of snapshot_mark; NULL: it was not asked for. */
     struct weir_sched_snapshot rows;
     struct weir_sched_node *row_nodes;
     struct weir_sched_job *row_jobs;
@@ -148,6 +149,9 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
 
 /** Do nodes and tasks have marks of clusters: is there one, or is one named? */
 bool snapshot_has_clusters(const struct snapshot *snapshot);
+
+/** The mark of nodes of a cluster that a queue, a row, pays for (offers_mark). Valid as long as the rows. */
+const char *snapshot_mark(struct snapshot *snapshot, int32_t queue, const char *cluster);
 
 /** When a node closes or opens, or a reservation begins or is over, after now_ms; INT64_MAX: never. */
 int64_t snapshot_next_ms(const struct snapshot *snapshot, int64_t now_ms);

@@ -2,7 +2,7 @@
  * slurm_case OPTIONS VERB [ARGUMENT …]: the driver's operations, for slurm_driver_test.py. OPTIONS is the cluster's document
  * as JSON. Prints one line of JSON; an error is {"status", "error"}, and exit status 1.
  *
- *     check | list | guess | request REQUEST | poll TAG … | release TAG
+ *     check | list | guess | payer QUEUE | request REQUEST | poll TAG … | release TAG
  */
 #include "cluster/driver.h"
 
@@ -116,6 +116,10 @@ static weir_status run(int argc, char **argv, const void *options, json_t *docum
         *out = json_incref(document);
         return ops->guess(document, &arena, &err);
     }
+    if (strcmp(verb, "payer") == 0 && argc == 4) {
+        *out = json_string(ops->payer(options, argv[3], &arena));
+        return WEIR_OK;
+    }
     if (strcmp(verb, "request") == 0 && argc == 4) {
         return request(options, argv[3], out);
     }
@@ -144,7 +148,7 @@ int main(int argc, char **argv)
         json_decref(out);
         out = json_pack("{s:s,s:s}", "status", weir_status_name(status), "error", err.message);
     }
-    (void)json_dumpf(out, stdout, JSON_COMPACT);
+    (void)json_dumpf(out, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
     (void)puts("");
     json_decref(out);
     json_decref(document);

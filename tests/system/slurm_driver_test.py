@@ -392,12 +392,17 @@ class AccountsTest(SlurmTest):
 
     def queues_have_their_payers(self):
         options = {"account": "vis", "qos": "over", "queues": {"vision": {"qos": "guar"}}}
-        for tag, queue, n_nodes in (("borrowed", None, 4), ("own", "vision", 2), ("beyond", "vision", 2)):
-            self.request(tag, options=options, queue=queue, n_nodes=n_nodes, n_accelerators=4)
-            if tag == "borrowed":
-                self.until(tag, "running")
-        self.until("own", "running")
-        self.assertEqual(self.cluster.run("squeue", "-h", "-n", "own", "-o", "%a %q").split(), ["vis", "guar"])
+
+        def has_its_payer(tag, queue, payer):
+            self.until(tag, "running")
+            self.assertEqual(self.cluster.run("squeue", "-h", "-n", tag, "-o", "%a/%q").strip(), payer)
+            self.assertEqual(self.ask("payer", queue, options=options), payer)
+
+        self.request("borrowed", options=options, queue="speech", n_nodes=4, n_accelerators=4)
+        has_its_payer("borrowed", "speech", "vis/over")
+        for tag in ("own", "beyond"):
+            self.request(tag, options=options, queue="vision", n_nodes=2, n_accelerators=4)
+        has_its_payer("own", "vision", "vis/guar")
         self.assertEqual(self.until("borrowed", "ended")["ending"], "preempted")
         report = wait_until(lambda: next((r for r in self.poll("beyond") if "QOSGrpGRES" in (r["said"] or "")), None), 20,
                             "its QOS has no more")

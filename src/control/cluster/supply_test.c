@@ -23,6 +23,7 @@ struct there {
     enum weir_allocation_ending ending;
     char secret[64];
     bool has_joined;
+    const char *payer;
 };
 
 /* As long as it is asked anything, its options are whole. */
@@ -81,6 +82,14 @@ static weir_status fake_list(const void *options, struct weir_arena *arena,
     return cluster.is_silent ? silence(err) : WEIR_OK;
 }
 
+/* Queues that begin with "vis" have an account of their own. */
+static const char *fake_payer(const void *options, const char *queue, struct weir_arena *arena)
+{
+    (void)options;
+    (void)arena;
+    return queue != NULL && strncmp(queue, "vis", 3) == 0 ? "vis" : "all";
+}
+
 static weir_status fake_request(const void *options, const struct weir_node_request *request,
                                 struct weir_error *err)
 {
@@ -99,6 +108,7 @@ static weir_status fake_request(const void *options, const struct weir_node_requ
                                 .cpu_slots = request->cpu_slots,
                                 .n_accelerators = request->n_accelerators,
                                 .time_ms = request->time_ms,
+                                .payer = fake_payer(options, request->queue, NULL),
                                 .phase = WEIR_ALLOCATION_PENDING};
         (void)snprintf(there->tag, sizeof there->tag, "%s", request->tag);
         (void)snprintf(there->secret, sizeof there->secret, "%s", request->agent.secret);
@@ -142,7 +152,9 @@ static const struct weir_option fake_options[] = {
     WEIR_OPT_JSON(fake, lines, "lines", TEXTS, 0, NULL, 0, 0, "Lines"),
     WEIR_OPT_JSON(fake, partition, "partition", TEXT, 0, NULL, 0, 0, "Partition"),
 };
-static const struct weir_driver_ops fake_ops = {.check = fake_check,
+
+static const struct weir_driver_ops fake_ops = {.payer = fake_payer,
+                                                .check = fake_check,
                                                 .list = fake_list,
                                                 .request = fake_request,
                                                 .poll = fake_poll,
@@ -188,6 +200,8 @@ static void set_up(void)
     cluster.cpu_slots = 16;
     cluster.max_nodes = 4;
     scheduler_fixture_make(&fixture);
+    fixture.drivers = &fakes;
+    scheduler_restart(&fixture);
     config = (struct supplier_config){.store = fixture.store.store,
                                       .drivers = &fakes,
                                       .clock = &fixture_clock,
@@ -533,6 +547,37 @@ START_TEST(a_job_runs_on_no_cluster_that_its_queue_does_not_list)
 
 END_TEST
 
+/* Account and QOS are an allocation's: what one pays for runs nothing of another's. */
+START_TEST(an_allocation_has_one_payer_and_runs_nothing_of_anothers)
+{
+    execute(&fixture, "INSERT INTO projects (name, created_ms) VALUES ('vis-a', 1), ('vis-b', 1)");
+    char *first = gang_of(&fixture, "vis-a", 1, 2), *like = gang_of(&fixture, "vis-b", 1, 2);
+    char *other = gang(&fixture, 1, 2);
+    await_asked(2);
+    struct there *vis = &cluster.items[cluster.items[0].cpu_slots == 4 ? 0 : 1];
+    struct there *rest = &cluster.items[vis == &cluster.items[0]];
+    ck_assert_int_eq(vis->cpu_slots, 4); /* the two of one payer share it */
+    ck_assert_int_eq(rest->cpu_slots, 2);
+    start(vis);
+    look();
+    ck_assert_int_eq(round_of_engine(), 2);
+    ck_assert_ptr_nonnull(strstr(places(&fixture, first), vis->tag));
+    ck_assert_ptr_nonnull(strstr(places(&fixture, like), vis->tag));
+    run_all(&fixture, first);
+    end_all(&fixture, first); /* there is room, and it is not the other's */
+    for (int i = 0; i < 3; i++) {
+        keep_alive();
+        look();
+        ck_assert_int_eq(round_of_engine(), 0);
+    }
+    start(rest);
+    look();
+    ck_assert_int_eq(round_of_engine(), 1);
+    ck_assert_ptr_nonnull(strstr(places(&fixture, other), rest->tag));
+}
+
+END_TEST
+
 START_TEST(what_is_given_up_is_asked_for_elsewhere_or_said)
 {
     char *job = gang(&fixture, 1, 4);
@@ -709,7 +754,7 @@ END_TEST
 /*
  * Whatever happens, in whatever order: a cluster that is silent, that does what it is asked and does not say so, takes nodes
  * away, a server that starts again, jobs that are cancelled: nothing is asked for twice, nothing above what there is, no
- * job has a restart of it; and when it calms down every job ends and every node is given back.
+ * job has a restart of it, and none runs on what another's account pays for; and when it calms down every job ends and every node is given back.
  */
 static char kept[40][64];
 static size_t n_kept;
@@ -735,8 +780,9 @@ static void do_something(struct weir_rng *rng, char **jobs, size_t *n_jobs)
     case 0:
     case 1:
         if (*n_jobs < 25) {
-            jobs[(*n_jobs)++] = keep(
-                gang(&fixture, 1 + weir_rng_below(rng, 4), 1 + (int64_t)weir_rng_below(rng, 16)));
+            const char *project = weir_rng_below(rng, 2) == 0 ? "vis-a" : "default";
+            jobs[(*n_jobs)++] = keep(gang_of(&fixture, project, 1 + weir_rng_below(rng, 4),
+                                             1 + (int64_t)weir_rng_below(rng, 16)));
         }
         break;
     case 2:
@@ -792,6 +838,18 @@ static void play(struct weir_rng *rng, char **jobs, size_t n_jobs, uint32_t of)
     }
 }
 
+/* NULL: the node is none of the cluster's. */
+static const struct there *there_of(const char *node)
+{
+    const struct there *found = NULL;
+    for (size_t i = 0; node != NULL && i < cluster.n; i++) {
+        size_t n = strlen(cluster.items[i].tag);
+        bool is_of = strncmp(node, cluster.items[i].tag, n) == 0 && node[n] == '-';
+        found = is_of ? &cluster.items[i] : found;
+    }
+    return found;
+}
+
 static void check_invariants(char **jobs, size_t n_jobs)
 {
     ck_assert_int_eq(cluster.n_requests, (int64_t)cluster.n);
@@ -800,7 +858,10 @@ static void check_invariants(char **jobs, size_t n_jobs)
         ck_assert_int_eq(state.job.n_restarts, 0);
         ck_assert_str_ne(state.job.state, "FAILED");
         for (size_t k = 0; k < state.n_tasks; k++) { /* a gang is whole */
+            const struct there *there = there_of(state.tasks[k].node);
             ck_assert_int_eq(state.tasks[k].attempt, state.tasks[0].attempt);
+            ck_assert(there == NULL || /* nobody pays for others */
+                      strcmp(there->payer, fake_payer(NULL, state.job.project, NULL)) == 0);
         }
     }
     for (size_t i = 0; i < cluster.n; i++) {
@@ -816,6 +877,7 @@ START_TEST(nothing_is_asked_for_twice_or_lost_whatever_happens)
     struct weir_rng rng;
     (void)test_seed(&rng);
     set_cluster((struct weir_cluster){.idle_ms = 10000});
+    execute(&fixture, "INSERT INTO projects (name, created_ms) VALUES ('vis-a', 1)");
     for (int i = 0; i < 120; i++) {
         do_something(&rng, jobs, &n_jobs);
         keep_alive();
@@ -873,6 +935,7 @@ int main(void)
         what_is_refused_is_said_and_asked_again_later_and_later,
         a_job_that_is_kept_away_from_a_cluster_is_not_asked_for,
         a_cluster_is_reached_whatever_stands_before_it,
+        an_allocation_has_one_payer_and_runs_nothing_of_anothers,
         what_is_given_up_is_asked_for_elsewhere_or_said,
         nodes_that_never_join_are_given_up_and_asked_for_again_later_and_later,
         a_job_has_its_whole_time_on_a_node_that_ends,

@@ -94,10 +94,11 @@ static struct weir_sched_label *labels_of(struct looking *looking, const char *c
     return labels;
 }
 
-static struct weir_sched_taint *taints_of(struct looking *looking, const char *cluster)
+static struct weir_sched_taint *taints_of(struct looking *looking, const char *cluster,
+                                          const char *mark)
 {
     struct weir_sched_taint *taints = WEIR_ARENA_ARRAY(looking->arena, 2, struct weir_sched_taint);
-    taints[0] = (struct weir_sched_taint){OFFERS_CLUSTER_KEY, cluster};
+    taints[0] = (struct weir_sched_taint){OFFERS_CLUSTER_KEY, mark};
     taints[1] = (struct weir_sched_taint){DEMAND_ASK_KEY, cluster};
     return taints;
 }
@@ -107,21 +108,15 @@ static int64_t memory_bound(int64_t bytes)
     return bytes > 0 ? WEIR_MIN(bytes, (int64_t)1 << 42) : (int64_t)1 << 42; /* 0: not told */
 }
 
-void demand_mark(struct looking *looking, const char *cluster, int64_t memory_bytes,
-                 struct weir_sched_node *node)
+void demand_mark(struct looking *looking, const char *cluster, const char *mark,
+                 int64_t memory_bytes, struct weir_sched_node *node)
 {
     node->memory_bytes = memory_bound(memory_bytes);
     node->labels = labels_of(looking, cluster, node->model, &node->n_labels);
-    node->taints = taints_of(looking, cluster);
+    node->taints = taints_of(looking, cluster, mark);
 }
 
 /* ---- nodes that were asked for --------------------------------------------------------------- */
-
-static int by_id(const void *left, const void *right)
-{
-    const struct weir_allocation *const *l = left, *const *r = right;
-    return strcmp((*l)->id, (*r)->id);
-}
 
 /* A node tells of its devices a little after it has joined: before, it is still awaited. One that tells of too few for
  * long has no more. */
@@ -137,26 +132,15 @@ static void find_joined(struct looking *looking)
 {
     const struct offers *offers = looking->offers;
     size_t n = offers->n_allocations;
-    const struct weir_allocation **sorted =
-        WEIR_ARENA_ARRAY(looking->arena, n + 1, const struct weir_allocation *);
     looking->allocation_of = WEIR_ARENA_ARRAY(looking->arena, (size_t)looking->n_own + 1, int32_t);
     looking->n_joined = WEIR_ARENA_ARRAY(looking->arena, n + 1, int32_t);
     looking->is_needed = WEIR_ARENA_ARRAY(looking->arena, n + 1, bool);
-    for (size_t i = 0; i < n; i++) {
-        sorted[i] = &offers->allocations[i];
-    }
-    if (n > 0) {
-        qsort(sorted, n, sizeof(struct weir_allocation *), by_id);
-    }
     for (int32_t i = 0; i < looking->n_own; i++) {
         const struct snapshot_node *node = &looking->snapshot->nodes[i];
-        const struct weir_allocation key = {.id = (char *)node->supply->allocation}, *wanted = &key;
-        const struct weir_allocation **found =
-            n > 0 && key.id != NULL && node->facts.left_ms == 0
-                ? bsearch(&wanted, sorted, n, sizeof(struct weir_allocation *), by_id)
-                : NULL;
-        looking->allocation_of[i] = found != NULL ? (int32_t)(*found - offers->allocations) : -1;
-        if (found != NULL && is_complete(looking, node, *found)) {
+        const struct weir_allocation *of =
+            node->facts.left_ms == 0 ? offers_allocation(offers, node->supply->allocation) : NULL;
+        looking->allocation_of[i] = of != NULL ? (int32_t)(of - offers->allocations) : -1;
+        if (of != NULL && is_complete(looking, node, of)) {
             looking->n_joined[looking->allocation_of[i]]++;
         }
     }
@@ -199,7 +183,10 @@ static void think_of_missing(struct looking *looking, const struct weir_allocati
                                    .n_tasks_max = SNAPSHOT_NODE_TASKS_MAX,
                                    .cpu_milli = allocation->cpu_slots * 1000,
                                    .n_taints = 1};
-    demand_mark(looking, allocation->cluster, allocation->memory_bytes, &node);
+    demand_mark(
+        looking, allocation->cluster,
+        offers_mark(looking->offers, allocation->cluster, allocation->queue, looking->arena),
+        allocation->memory_bytes, &node);
     int64_t n = allocation->n_nodes - looking->n_joined[allocation - looking->offers->allocations];
     for (int64_t i = 0; i < n; i++) {
         node.name = weir_arena_printf(looking->arena, "%s#%lld", allocation->id, (long long)i);

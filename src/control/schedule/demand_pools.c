@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#define PAYERS_MAX 64
+
 /* ---- may it be asked for --------------------------------------------------------------------- */
 
 static bool is_pending(const struct looking *looking, const struct weir_sched_job *job)
@@ -149,14 +151,15 @@ int64_t demand_n_left(const struct looking *looking, const struct weir_pool *poo
 
 /* ---- nodes that are thought of --------------------------------------------------------------- */
 
-static void think_of_pool(struct looking *looking, const struct weir_pool *pool, int64_t n)
+static void think_of_pool(struct looking *looking, const struct weir_pool *pool, const char *mark,
+                          int64_t n)
 {
     struct weir_sched_node node = {.model = pool->accelerator,
                                    .n_devices = (int32_t)pool->n_accelerators,
                                    .n_tasks_max = SNAPSHOT_NODE_TASKS_MAX,
                                    .cpu_milli = pool->cpu_slots * 1000,
                                    .n_taints = 2};
-    demand_mark(looking, pool->cluster, pool->memory_bytes, &node);
+    demand_mark(looking, pool->cluster, mark, pool->memory_bytes, &node);
     if (pool->time_max_ms > 0) {
         node.closed_from_ms = looking->now_ms + pool->time_max_ms;
         node.closed_until_ms = WEIR_SCHED_AMOUNT_MAX;
@@ -167,8 +170,35 @@ static void think_of_pool(struct looking *looking, const struct weir_pool *pool,
     }
 }
 
-/* Those that may ask tolerate the nodes that are thought of. @return Tasks that do. */
-static int64_t open_to(struct looking *looking, const struct weir_pool *pool, int32_t turn)
+/* Who pays for the job of a row there, as the mark of its nodes says. */
+static const char *mark_of(struct looking *looking, int32_t row, const struct weir_pool *pool)
+{
+    return snapshot_mark(looking->snapshot, looking->jobs[row].queue, pool->cluster);
+}
+
+/* The marks of those that may ask, each once: a look thinks of so many payers of a pool at most. */
+static size_t marks_of(struct looking *looking, const struct weir_pool *pool, int32_t turn,
+                       const char *out[PAYERS_MAX])
+{
+    size_t n = 0;
+    for (int32_t j = 0; j < looking->rows.n_jobs && n < PAYERS_MAX; j++) {
+        if (!is_pending(looking, &looking->jobs[j]) || !may_ask(looking, j, pool, turn)) {
+            continue;
+        }
+        const char *mark = mark_of(looking, j, pool);
+        size_t i = 0;
+        while (i < n && strcmp(out[i], mark) != 0) {
+            i++;
+        }
+        out[n] = mark;
+        n += i == n;
+    }
+    return n;
+}
+
+/* Those that may ask, and for whom this payer pays, tolerate the nodes that are thought of. @return Tasks that do. */
+static int64_t open_to(struct looking *looking, const struct weir_pool *pool, const char *mark,
+                       int32_t turn)
 {
     int64_t n = 0;
     for (int32_t j = 0; j < looking->rows.n_jobs; j++) {
@@ -177,7 +207,7 @@ static int64_t open_to(struct looking *looking, const struct weir_pool *pool, in
             continue;
         }
         struct snapshot_job *of = demand_job_of(looking, j);
-        bool may = may_ask(looking, j, pool, turn);
+        bool may = may_ask(looking, j, pool, turn) && strcmp(mark_of(looking, j, pool), mark) == 0;
         of->tolerations[of->n_tolerations] =
             (struct weir_sched_toleration){DEMAND_ASK_KEY, pool->cluster};
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
@@ -212,19 +242,29 @@ static int32_t n_turns(const struct looking *looking)
     return n;
 }
 
+/* An allocation has one payer: of each in turn. */
+static weir_status think_of_payers(struct looking *looking, const struct weir_pool *pool,
+                                   int32_t turn, struct weir_error *err)
+{
+    const char *marks[PAYERS_MAX];
+    size_t n_marks = is_open(looking, pool) ? marks_of(looking, pool, turn, marks) : 0;
+    for (size_t i = 0; i < n_marks; i++) {
+        int64_t n = demand_n_left(looking, pool);
+        int64_t n_tasks = n > 0 ? open_to(looking, pool, marks[i], turn) : 0;
+        if (n_tasks > 0) {
+            think_of_pool(looking, pool, marks[i], WEIR_MIN(n, n_tasks));
+            WEIR_TRY(demand_plan(looking, err));
+            drop_unused(looking);
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status demand_think_of_pools(struct looking *looking, struct weir_error *err)
 {
     for (int32_t turn = 0, n_all = n_turns(looking); turn < n_all; turn++) {
         for (size_t i = 0; i < looking->offers->n_pools; i++) {
-            const struct weir_pool *pool = &looking->offers->pools[i];
-            int64_t n = is_open(looking, pool) ? demand_n_left(looking, pool) : 0;
-            int64_t n_tasks = n > 0 ? open_to(looking, pool, turn) : 0;
-            if (n_tasks == 0) {
-                continue;
-            }
-            think_of_pool(looking, pool, WEIR_MIN(n, n_tasks));
-            WEIR_TRY(demand_plan(looking, err));
-            drop_unused(looking);
+            WEIR_TRY(think_of_payers(looking, &looking->offers->pools[i], turn, err));
         }
     }
     return WEIR_OK;

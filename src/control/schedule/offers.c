@@ -16,13 +16,88 @@ static const char sql_refusals[] =
 
 void offers_init(struct offers *offers)
 {
-    *offers = (struct offers){.revision = -1};
+    *offers = (struct offers){.revision = -1, .drivers = &weir_drivers};
     weir_arena_init(&offers->arena, 0);
 }
 
 void offers_fini(struct offers *offers)
 {
+    for (size_t i = 0; offers->of != NULL && i < offers->n_clusters; i++) {
+        json_decref(offers->of[i].document);
+    }
+    offers->of = NULL;
     weir_arena_fini(&offers->arena);
+}
+
+static void forget(struct offers *offers)
+{
+    const struct weir_registry *drivers = offers->drivers;
+    offers_fini(offers);
+    offers_init(offers);
+    offers->drivers = drivers;
+}
+
+/* Options that cannot be read say nothing of who pays: nothing is asked of such a cluster. */
+static void read_drivers(struct offers *offers)
+{
+    struct weir_configured configured;
+    struct weir_error ignored;
+    offers->of = WEIR_ARENA_ARRAY(&offers->arena, offers->n_clusters + 1, struct offers_driver);
+    for (size_t i = 0; i < offers->n_clusters; i++) {
+        const struct weir_cluster *cluster = &offers->clusters[i];
+        const struct weir_kind *kind = weir_registry_get(offers->drivers, cluster->driver);
+        struct offers_driver *of = &offers->of[i];
+        of->document = json_loads(cluster->options, 0, NULL);
+        if (kind != NULL && kind->options_bytes > 0 &&
+            weir_kind_read(kind, of->document, "$.options", &offers->arena, &configured,
+                           &ignored) == WEIR_OK) {
+            of->ops = kind->ops;
+            of->options = configured.options;
+        }
+    }
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const struct weir_allocation *const *l = left, *const *r = right;
+    return strcmp((*l)->id, (*r)->id);
+}
+
+static void sort_allocations(struct offers *offers)
+{
+    size_t n = offers->n_allocations;
+    offers->by_id = WEIR_ARENA_ARRAY(&offers->arena, n + 1, const struct weir_allocation *);
+    for (size_t i = 0; i < n; i++) {
+        offers->by_id[i] = &offers->allocations[i];
+    }
+    if (n > 0) {
+        qsort(offers->by_id, n, sizeof(struct weir_allocation *), by_id);
+    }
+}
+
+const struct weir_allocation *offers_allocation(const struct offers *offers, const char *id)
+{
+    const struct weir_allocation key = {.id = (char *)id}, *wanted = &key;
+    const struct weir_allocation **found =
+        id != NULL && offers->by_id != NULL && offers->n_allocations > 0
+            ? bsearch(&wanted, offers->by_id, offers->n_allocations,
+                      sizeof(struct weir_allocation *), by_id)
+            : NULL;
+    return found != NULL ? *found : NULL;
+}
+
+const char *offers_mark(const struct offers *offers, const char *cluster, const char *queue,
+                        struct weir_arena *arena)
+{
+    for (size_t i = 0; offers->of != NULL && i < offers->n_clusters; i++) {
+        const struct offers_driver *of = &offers->of[i];
+        if (strcmp(offers->clusters[i].name, cluster) == 0 && of->ops != NULL &&
+            of->ops->payer != NULL) {
+            return weir_arena_printf(arena, "%s/%s", cluster,
+                                     of->ops->payer(of->options, queue, arena));
+        }
+    }
+    return cluster;
 }
 
 static weir_status read_refusals(struct offers *offers, struct weir_txn *txn, int64_t now_ms,
@@ -66,13 +141,14 @@ weir_status offers_read(struct offers *offers, struct weir_txn *txn, int64_t now
         return WEIR_OK;
     }
     struct weir_arena *arena = &offers->arena;
-    weir_arena_fini(arena);
-    offers_init(offers);
+    forget(offers);
     WEIR_TRY(weir_cluster_list(txn, arena, &offers->clusters, &offers->n_clusters, err));
     WEIR_TRY(weir_pool_list(txn, NULL, arena, &offers->pools, &offers->n_pools, err));
     WEIR_TRY(weir_allocation_list_open(txn, NULL, arena, &offers->allocations,
                                        &offers->n_allocations, err));
     WEIR_TRY(read_refusals(offers, txn, now_ms, err));
+    read_drivers(offers);
+    sort_allocations(offers);
     if (offers->n_pools > 0) {
         qsort(offers->pools, offers->n_pools, sizeof *offers->pools, by_weight);
     }

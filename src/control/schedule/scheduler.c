@@ -74,6 +74,9 @@ struct scheduler *scheduler_create(const struct scheduler_config *config)
     scheduler->config = *config;
     scheduler->replan_ms = scheduler->demand_due_ms = INT64_MAX;
     snapshot_init(&scheduler->snapshot);
+    if (config->drivers != NULL) {
+        scheduler->snapshot.offers.drivers = config->drivers;
+    }
     weir_arena_init(&scheduler->arena, (size_t)4 << 30);
     weir_arena_init(&scheduler->demand_arena, DEMAND_MAX_BYTES);
     return scheduler;

@@ -15,8 +15,9 @@ struct scheduler_fixture {
     struct store_fixture store;
     struct scheduler *scheduler;
     int64_t now_ms, since_ms, next_ms;
-    int32_t n_jobs;  /**< Made so far. */
-    char failed[64]; /**< Of the last job that was written alone. */
+    const struct weir_registry *drivers; /**< Of clusters; NULL: the server's. */
+    int32_t n_jobs;                      /**< Made so far. */
+    char failed[64];                     /**< Of the last job that was written alone. */
     weir_status failed_status;
 };
 
@@ -45,6 +46,7 @@ static inline void scheduler_restart(struct scheduler_fixture *fixture)
     const struct scheduler_config config = {.store = fixture->store.store,
                                             .state_dir = "/s",
                                             .server_url = "http://h:1",
+                                            .drivers = fixture->drivers,
                                             .wrote = note_write,
                                             .context = fixture};
     scheduler_destroy(fixture->scheduler);

@@ -43,6 +43,14 @@ static void end_node(const struct snapshot_node *node, struct weir_sched_node *r
     }
 }
 
+static const char *mark_of(struct snapshot *snapshot, const struct snapshot_node *node)
+{
+    const struct offers *offers = &snapshot->offers;
+    const char *cluster = node->supply->cluster != NULL ? node->supply->cluster : WEIR_CLUSTER_OWN;
+    const struct weir_allocation *of = offers_allocation(offers, node->supply->allocation);
+    return of != NULL ? offers_mark(offers, cluster, of->queue, &snapshot->rows_arena) : cluster;
+}
+
 static void taint_node(struct snapshot *snapshot, const struct snapshot_node *node,
                        struct weir_sched_node *row)
 {
@@ -52,9 +60,7 @@ static void taint_node(struct snapshot *snapshot, const struct snapshot_node *no
     if (n > 0) {
         memcpy(taints, row->taints, n * sizeof *taints);
     }
-    taints[n] = (struct weir_sched_taint){OFFERS_CLUSTER_KEY, node->supply->cluster != NULL
-                                                                  ? node->supply->cluster
-                                                                  : WEIR_CLUSTER_OWN};
+    taints[n] = (struct weir_sched_taint){OFFERS_CLUSTER_KEY, mark_of(snapshot, node)};
     row->taints = taints;
     row->n_taints++;
 }
@@ -87,24 +93,46 @@ static void fill_nodes(struct snapshot *snapshot)
     }
 }
 
+const char *snapshot_mark(struct snapshot *snapshot, int32_t queue, const char *cluster)
+{
+    const struct offers *offers = &snapshot->offers;
+    const struct weir_cluster *of = offers_cluster(offers, cluster);
+    if (of == NULL) {
+        return cluster;
+    }
+    size_t row = (size_t)queue * offers->n_clusters + (size_t)(of - offers->clusters);
+    if (snapshot->marks[row] == NULL) {
+        snapshot->marks[row] = offers_mark(offers, cluster, snapshot->queues.rows[queue].name,
+                                           &snapshot->rows_arena);
+    }
+    return snapshot->marks[row];
+}
+
 /* What a job tolerates where there are clusters: what it says, and those that it may run on. */
 static void fill_tolerations(struct snapshot *snapshot, struct snapshot_job *job)
 {
     const struct ask *ask = job->ask;
     int32_t n = ask != NULL ? ask->n_tolerations : 0;
-    struct offers_where where = offers_where(
-        &snapshot->queues, ask, queue_tree_find(&snapshot->queues, job->state.job.project));
-    struct weir_sched_toleration *list = WEIR_ARENA_ARRAY(
-        &snapshot->rows_arena, (size_t)n + where.n + 2, struct weir_sched_toleration);
+    const struct offers *offers = &snapshot->offers;
+    int32_t queue = queue_tree_find(&snapshot->queues, job->state.job.project);
+    struct offers_where where = offers_where(&snapshot->queues, ask, queue);
+    struct weir_sched_toleration *list =
+        WEIR_ARENA_ARRAY(&snapshot->rows_arena, (size_t)n + where.n + offers->n_clusters + 2,
+                         struct weir_sched_toleration);
     if (n > 0) {
         memcpy(list, ask->tolerations, (size_t)n * sizeof *list);
     }
     for (size_t i = 0; i < where.n; i++) {
-        list[n] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, where.names[i]};
+        list[n] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY,
+                                                 snapshot_mark(snapshot, queue, where.names[i])};
         n += offers_allows(&where, where.names[i]);
     }
     if (where.names == NULL) {
-        list[n++] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, NULL};
+        list[n++] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, WEIR_CLUSTER_OWN};
+    }
+    for (size_t i = 0; where.names == NULL && i < offers->n_clusters; i++) {
+        list[n++] = (struct weir_sched_toleration){
+            OFFERS_CLUSTER_KEY, snapshot_mark(snapshot, queue, offers->clusters[i].name)};
     }
     job->tolerations = list;
     job->n_tolerations = n;
@@ -499,6 +527,9 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
     fill_nodes(snapshot);
     fill_queues(snapshot);
     snapshot_fill_reservations(snapshot, now_ms);
+    snapshot->marks = WEIR_ARENA_ARRAY(
+        &snapshot->rows_arena, (size_t)snapshot->queues.n_rows * snapshot->offers.n_clusters + 1,
+        const char *);
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         n_most = WEIR_MAX(n_most, snapshot->jobs[i]->state.n_tasks);
     }
