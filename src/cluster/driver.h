@@ -120,8 +120,8 @@ struct weir_driver_ops {
      *  one). NULL: there is nothing to guess. @param document  {"kind", …}, changed in place. */
     weir_status (*guess)(json_t *document, struct weir_arena *arena, struct weir_error *err);
     /**
-     * Who pays over there for what is asked for a queue: the same text for the same payer. NULL: all pay alike. Nodes for
-     * which one pays run nothing for which another has to. Pure; any thread, also the engine's.
+     * The payer over there of what is asked for a queue: equal texts are the same payer. NULL: all pay alike. Nodes that
+     * one pays for run nothing that another has to pay for. Pure; any thread, also the engine's.
      */
     const char *(*payer)(const void *options, const char *queue, struct weir_arena *arena);
 };

@@ -18,7 +18,7 @@
 #include "control/queue_tree.h"
 #include "job/cluster.h"
 
-/** The label of a node that says which cluster supplied it, and the taint that says so too, and who pays for it there
+/** The label of a node that says which cluster supplied it, and the taint that says so too, with its payer there
  *  (offers_mark). */
 #define OFFERS_CLUSTER_KEY "weir/cluster"
 
@@ -70,7 +70,7 @@ const struct weir_cluster *offers_cluster(const struct offers *offers, const cha
 const struct weir_allocation *offers_allocation(const struct offers *offers, const char *id);
 
 /**
- * The value of the taint of a node of a cluster that a queue pays for: the cluster's name, and who pays where queues have
+ * The value of the taint of a node of a cluster that a queue pays for: the cluster's name, and the payer where queues have
  * accounts of their own there. Text of the cluster, or in the arena. A cluster that is not there: its name.
  */
 const char *offers_mark(const struct offers *offers, const char *cluster, const char *queue,

@@ -49,7 +49,7 @@ struct scheduler_config {
     struct weir_store *store;
     struct control_listener listener;    /**< Copied. */
     const char *state_dir, *server_url;  /**< Borrowed. */
-    const struct weir_registry *drivers; /**< Of clusters; NULL: weir_drivers. */
+    const struct weir_registry *drivers; /**< The drivers of clusters; NULL: weir_drivers. */
     /** How the writing of a job went that was written alone, because it or one beside it could not
      *  be. A job that failed is left alone for so long as this says, in milliseconds. NULL: errors
      *  are logged, and it is tried again after SCHEDULER_AGAIN_MS. */

@@ -122,7 +122,7 @@ struct snapshot {
 
     /* The rows, and what they stand for. */
     struct weir_arena rows_arena; /**< Holds what rows point to beside. */
-    const char **marks;           /**< Of snapshot_mark; NULL: it was not asked for. */
+    const char **marks;           /**< What snapshot_mark has found; NULL: nothing yet. */
     struct weir_sched_snapshot rows;
     struct weir_sched_node *row_nodes;
     struct weir_sched_job *row_jobs;

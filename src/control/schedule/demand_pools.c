@@ -170,7 +170,7 @@ static void think_of_pool(struct looking *looking, const struct weir_pool *pool,
     }
 }
 
-/* Who pays for the job of a row there, as the mark of its nodes says. */
+/* The mark of the nodes that are asked for there for the job of a row: it says the payer. */
 static const char *mark_of(struct looking *looking, int32_t row, const struct weir_pool *pool)
 {
     return snapshot_mark(looking->snapshot, looking->jobs[row].queue, pool->cluster);

@@ -37,7 +37,7 @@ static void forget(struct offers *offers)
     offers->drivers = drivers;
 }
 
-/* Options that cannot be read say nothing of who pays: nothing is asked of such a cluster. */
+/* Options that cannot be read say no payer: nothing is asked of such a cluster. */
 static void read_drivers(struct offers *offers)
 {
     struct weir_configured configured;
