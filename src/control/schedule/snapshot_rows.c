@@ -102,8 +102,8 @@ const char *snapshot_mark(struct snapshot *snapshot, int32_t queue, const char *
     }
     size_t row = (size_t)queue * offers->n_clusters + (size_t)(of - offers->clusters);
     if (snapshot->marks[row] == NULL) {
-        snapshot->marks[row] = offers_mark(offers, cluster, snapshot->queues.rows[queue].name,
-                                           &snapshot->rows_arena);
+        snapshot->marks[row] =
+            offers_mark(offers, cluster, snapshot->queues.rows[queue].name, &snapshot->rows_arena);
     }
     return snapshot->marks[row];
 }
