@@ -3,9 +3,10 @@
  * It is read again when one of them has changed.
  *
  * Where a job may run. It names clusters, or else its queue does, or the next one above it: then there alone, in that
- * order; else anywhere. The queue's list is a bound: of what a job names, what its queue does not list is left out. WEIR_CLUSTER_OWN is a cluster like others in such a list, the one of the nodes that joined by themselves. To
- * the planner each node has a taint of its cluster, and a task tolerates those of its job; while there
- * are no clusters and nobody names one there are no such taints.
+ * order; else anywhere. The queue's list is a bound: of what a job names, what its queue does not list is left out.
+ * WEIR_CLUSTER_OWN is a cluster like others in such a list, the one of the nodes that joined by themselves. To the planner
+ * each node has a taint of its cluster and its payer there, and a task tolerates those of its job; while there are no
+ * clusters and nobody names one there are no such taints.
  *
  * Owned by the snapshot's thread. Memory: aborts if there is none.
  */
@@ -13,10 +14,13 @@
 #define WEIR_CONTROL_OFFERS_H
 
 #include "base/arena.h"
-#include "cluster/driver.h"
+#include "base/json.h"
 #include "control/ask.h"
 #include "control/queue_tree.h"
 #include "job/cluster.h"
+
+struct weir_driver_ops;
+struct weir_registry;
 
 /** The label of a node that says which cluster supplied it, and the taint that says so too, with its payer there
  *  (offers_mark). */

@@ -1,5 +1,6 @@
 #include "control/offers.h"
 
+#include "cluster/driver.h"
 #include "store/stmt.h"
 
 #include <stdlib.h>
