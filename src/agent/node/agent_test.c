@@ -621,9 +621,12 @@ static void start_lent_agent(void)
 }
 
 /* As long as it takes: the end of the agent is waited for. */
+/* When it has ended, all that it told has been noted: the test reads it. */
 static void take_node_back(void)
 {
     kill_agent(SIGTERM);
+    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_unlock(&fake.lock);
 }
 
 START_TEST(an_agent_whose_node_is_taken_back_tells_it_before_what_ends_there)
