@@ -130,7 +130,9 @@ static void wait_for(const char *name, const char *state, json_t **out)
     for (;;) {
         json_t *status = camera_source_status(source);
         const json_t *porch = json_object_get(json_object_get(status, "cameras"), name);
-        if (strcmp(json_string_value(json_object_get(porch, "state")), state) == 0) {
+        bool is_over = strcmp(state, "ended") == 0; /* the camera says so first, then its source */
+        if (strcmp(json_string_value(json_object_get(porch, "state")), state) == 0 &&
+            !(is_over && json_boolean_value(json_object_get(status, "connected")))) {
             *out = status;
             return;
         }
