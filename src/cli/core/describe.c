@@ -350,8 +350,10 @@ static weir_status add_parts(struct cli_call *call, const struct described *what
     for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
         json_t *list;
         const struct cli_noun *part = cli_noun_find(what->parts[i]);
+        bool is_owned = part->of != NULL;
         char *filters[] = {weir_arena_printf(call->arena, "%s=%s", what->singular, key)};
-        WEIR_TRY(cli_noun_list(call, part, key, filters, part->of == NULL, limit, &list, err));
+        WEIR_TRY(cli_noun_list(call, part, is_owned ? key : NULL, filters, !is_owned, limit, &list,
+                               err));
         json_object_set(record, member_of(call, what->parts[i]), json_object_get(list, "items"));
         json_decref(list);
     }
