@@ -428,7 +428,7 @@ class Player:
             self.result.quiet_s, self.result.quiet_command = quiet, step.text
         following = self.steps[self.steps.index(step) + 1:][:1]
         is_refused = "fails" in step.notes and is_last or bool(
-            re.search(r"\bweir\b", step.text) and following and following[0].kind == "shown" and following[0].text.startswith("weir: "))
+            not step.text.startswith("cat ") and following and following[0].kind == "shown" and following[0].text.startswith("weir: "))
         if not self.is_strict and re.search("exists already|there is nothing to change", self.output):
             return  # of a page before
         if (status != 0) != is_refused:
