@@ -10,6 +10,7 @@
  * What the script has changed of its environment goes along, and so does the folder it is in; where the words of the
  * program, that folder or a variable name the first node's folder of the job, the others have their own. What a
  * program prints on another node is in the log of that node's task.
+ * Several tasks of a node print in whole lines (gang/lines.h).
  */
 #ifndef WEIR_GANG_SLURM_H
 #define WEIR_GANG_SLURM_H
@@ -17,6 +18,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "gang/lines.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -66,14 +68,16 @@ char *slurm_layout_text(const struct slurm_layout *layout, struct weir_arena *ar
 char *slurm_relocate(const char *text, const char *from, const char *to, struct weir_arena *arena);
 
 /**
- * Start the tasks of a step that are on this node, each in a process group of its own.
+ * Start the tasks of a step that are on this node, each in a process group of its own. Several print in whole lines.
  * @param step  {"step", "tasks", "nodes", "node", "first", "count", "hosts", "host", "layout", "gpus_per_task",
  *              "folder", "dir", "env", "unset", "argv", "is_killing"}
  * @param out_pids  Of "count" processes, in the arena.
- * @return INVALID; as weir_spawn_start: none runs then.
+ * @param out_lines  What they print; to be closed when all have ended. NULL where there is one: it has our streams.
+ * @return INVALID; as weir_spawn_start and gang_lines_open: none runs then.
  */
 weir_status slurm_step_start(const json_t *step, struct weir_arena *arena, pid_t **out_pids,
-                             size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+                             size_t *out_n, struct gang_lines **out_lines,
+                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Signals that are passed on to tasks: all are blocked from here on, and SIGCHLD; what is started has them as usual. */
 void slurm_signals_block(sigset_t *out);

@@ -433,6 +433,7 @@ static weir_status start_remote(struct srun *srun, int rank, const json_t *step,
 struct running {
     pid_t *pids; /* 0: it has ended */
     size_t n_pids;
+    struct gang_lines *lines; /* what they print */
     struct remote *remotes;
     size_t n_remotes;
     int worst;
@@ -485,6 +486,7 @@ static int wait_all(const struct srun *srun, const sigset_t *signals, struct run
             signal_all(running, got);
         }
     }
+    gang_lines_close(running->lines);
     return running->worst;
 }
 
@@ -509,7 +511,8 @@ static weir_status start(struct srun *srun, const struct slurm_layout *layout, j
         return WEIR_OK;
     }
     set_node(srun, layout, here, here_first, step);
-    return slurm_step_start(step, &srun->arena, &running->pids, &running->n_pids, err);
+    return slurm_step_start(step, &srun->arena, &running->pids, &running->n_pids, &running->lines,
+                            err);
 }
 
 static weir_status begin(struct srun *srun, int argc, char **argv, sigset_t *out_signals,

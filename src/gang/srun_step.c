@@ -253,8 +253,51 @@ static weir_status read_step(struct step *step, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* Local task i of the step, which is task `number` of all. */
+static weir_status start_task(struct step *step, int64_t i, int64_t number,
+                              const struct gang_lines *lines, pid_t *out, struct weir_error *err)
+{
+    int said = WEIR_SPAWN_OWN, printed = WEIR_SPAWN_OWN;
+    set_number(step, "SLURM_PROCID", number);
+    set_number(step, "SLURM_LOCALID", i);
+    struct step own = *step; /* its devices are of all of the node's */
+    own.env = WEIR_ARENA_ARRAY(step->arena, step->n_room + 1, char *);
+    memcpy(own.env, step->env, (step->n_env + 1) * sizeof *own.env);
+    set_devices(&own, i, int_of(step, "gpus_per_task"));
+    if (lines != NULL) {
+        gang_lines_streams(lines, (size_t)i, &printed, &said);
+    }
+    const struct weir_spawn spawn = {.argv = step->argv,
+                                     .env = own.env,
+                                     .in = number == 0 ? WEIR_SPAWN_OWN : WEIR_SPAWN_NULL,
+                                     .out = printed,
+                                     .said = said,
+                                     .place = WEIR_SPAWN_GROUP};
+    return weir_spawn_start(&spawn, out, err);
+}
+
+static weir_status start_tasks(struct step *step, pid_t *pids, size_t n, struct gang_lines *lines,
+                               struct weir_error *err)
+{
+    weir_status status = WEIR_OK;
+    size_t n_started = 0;
+    while (n_started < n && status == WEIR_OK) {
+        int64_t i = (int64_t)n_started;
+        status = start_task(step, i, int_of(step, "first") + i, lines, &pids[i], err);
+        n_started += status == WEIR_OK;
+    }
+    if (status == WEIR_OK && lines != NULL) {
+        status = gang_lines_start(lines, err);
+    }
+    for (size_t i = 0; i < n_started && status != WEIR_OK; i++) {
+        (void)kill(-pids[i], SIGKILL);
+        (void)weir_spawn_wait(pids[i]);
+    }
+    return status;
+}
+
 weir_status slurm_step_start(const json_t *said, struct weir_arena *arena, pid_t **out_pids,
-                             size_t *out_n, struct weir_error *err)
+                             size_t *out_n, struct gang_lines **out_lines, struct weir_error *err)
 {
     struct step step = {.said = said, .arena = arena};
     WEIR_TRY(read_step(&step, err));
@@ -263,33 +306,18 @@ weir_status slurm_step_start(const json_t *said, struct weir_arena *arena, pid_t
         return weir_error_set_errno(err, errno, "cannot go to %s on this node", dir);
     }
     make_environment(&step);
-    int64_t n = int_of(&step, "count"), first = int_of(&step, "first");
-    pid_t *pids = WEIR_ARENA_ARRAY(arena, (size_t)n, pid_t);
-    for (int64_t i = 0; i < n; i++) {
-        set_number(&step, "SLURM_PROCID", first + i);
-        set_number(&step, "SLURM_LOCALID", i);
-        struct step own = step; /* its devices are of all of the node's */
-        own.env = WEIR_ARENA_ARRAY(arena, step.n_room + 1, char *);
-        memcpy(own.env, step.env, (step.n_env + 1) * sizeof *own.env);
-        set_devices(&own, i, int_of(&step, "gpus_per_task"));
-        const struct weir_spawn spawn = {.argv = step.argv,
-                                         .env = own.env,
-                                         .in = first + i == 0 ? WEIR_SPAWN_OWN : WEIR_SPAWN_NULL,
-                                         .out = WEIR_SPAWN_OWN,
-                                         .said = WEIR_SPAWN_OWN,
-                                         .place = WEIR_SPAWN_GROUP};
-        weir_status status = weir_spawn_start(&spawn, &pids[i], err);
-        if (status != WEIR_OK) {
-            for (int64_t k = 0; k < i; k++) {
-                (void)kill(-pids[k], SIGKILL);
-                (void)weir_spawn_wait(pids[k]);
-            }
-            return status;
-        }
+    *out_n = (size_t)int_of(&step, "count");
+    *out_pids = WEIR_ARENA_ARRAY(arena, *out_n, pid_t);
+    *out_lines = NULL;
+    if (*out_n > 1) {
+        WEIR_TRY(gang_lines_open(STDOUT_FILENO, STDERR_FILENO, *out_n, out_lines, err));
     }
-    *out_pids = pids;
-    *out_n = (size_t)n;
-    return WEIR_OK;
+    weir_status status = start_tasks(&step, *out_pids, *out_n, *out_lines, err);
+    if (status != WEIR_OK) {
+        gang_lines_close(*out_lines);
+        *out_lines = NULL;
+    }
+    return status;
 }
 
 static void signal_all(const pid_t *pids, size_t n, int number)
@@ -327,13 +355,15 @@ static weir_status run_step(const char *text, struct weir_arena *arena, int *out
     sigset_t signals;
     pid_t *pids;
     size_t n;
+    struct gang_lines *lines;
     WEIR_AUTO(weir_json_auto_free) json_t *step = json_loads(text, 0, NULL);
     if (step == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir-worker srun-step STEP");
     }
     slurm_signals_block(&signals);
-    WEIR_TRY(slurm_step_start(step, arena, &pids, &n, err));
+    WEIR_TRY(slurm_step_start(step, arena, &pids, &n, &lines, err));
     *out_status = wait_all(&signals, json_is_true(json_object_get(step, "is_killing")), pids, n);
+    gang_lines_close(lines);
     return WEIR_OK;
 }
 
