@@ -39,13 +39,13 @@ static bool are_same(int a, int b)
            first.st_ino == second.st_ino;
 }
 
-/* What cannot be written is lost: who reads has gone. */
+/* What cannot be written is lost: the reader has gone. */
 static void pass_on(struct stream *stream, size_t len)
 {
     for (size_t done = 0; done < len;) {
         ssize_t n = write(stream->to, stream->text + done, len - done);
         if (n < 0 &&
-            errno == EAGAIN) { /* the streams are ours with others, who may have made them so */
+            errno == EAGAIN) { /* other processes have the stream too, and may have made it so */
             struct pollfd room = {.fd = stream->to, .events = POLLOUT};
             (void)poll(&room, 1, -1);
         } else if (n < 0 && errno != EINTR) {

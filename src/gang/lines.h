@@ -34,7 +34,7 @@ weir_status gang_lines_start(struct gang_lines *lines, struct weir_error *err) W
 
 /**
  * What the programs have printed until now goes on, and the pipes end. It waits for the reader of `out` and `said`, not
- * for who still holds a pipe. NULL does nothing.
+ * for a process that still holds a pipe. NULL does nothing.
  */
 void gang_lines_close(struct gang_lines *lines);
 

@@ -279,17 +279,17 @@ static weir_status start_task(struct step *step, int64_t i, int64_t number,
 static weir_status start_tasks(struct step *step, pid_t *pids, size_t n, struct gang_lines *lines,
                                struct weir_error *err)
 {
-    weir_status status = WEIR_OK;
+    weir_status status;
     size_t n_started = 0;
-    while (n_started < n && status == WEIR_OK) {
+    for (; n_started < n; n_started++) {
         int64_t i = (int64_t)n_started;
-        status = start_task(step, i, int_of(step, "first") + i, lines, &pids[i], err);
-        n_started += status == WEIR_OK;
+        WEIR_TRY_GOTO(start_task(step, i, int_of(step, "first") + i, lines, &pids[i], err), status,
+                      failed);
     }
-    if (status == WEIR_OK && lines != NULL) {
-        status = gang_lines_start(lines, err);
-    }
-    for (size_t i = 0; i < n_started && status != WEIR_OK; i++) {
+    WEIR_TRY_GOTO(lines != NULL ? gang_lines_start(lines, err) : WEIR_OK, status, failed);
+    return WEIR_OK;
+failed:
+    for (size_t i = 0; i < n_started; i++) {
         (void)kill(-pids[i], SIGKILL);
         (void)weir_spawn_wait(pids[i]);
     }
