@@ -18,6 +18,8 @@
 
 #include "base/view_end.h"
 
+struct weir_registry;
+
 /** When and by what clock nodes count as there, and for whom it is. */
 struct control_live {
     int64_t now_ms;
@@ -25,6 +27,7 @@ struct control_live {
     /** The projects of jobs and queues that are named; NULL: all. The transaction itself sees
      *  all: plans need all. */
     const struct weir_row_scope *names;
+    const struct weir_registry *drivers; /**< Of clusters; NULL: weir_drivers. */
 };
 
 /**
@@ -44,7 +47,9 @@ weir_status control_queues(struct weir_txn *txn, const struct control_live *live
 
 /** A change that is asked about. What is NULL or 0 stays as it is. */
 struct control_change {
-    const char *like; /**< n_nodes more nodes like this one, empty and ready. */
+    /** n_nodes more nodes like this one, empty and ready; or nodes of this pool ("CLUSTER/NAME"), for which pays the account
+     *  of the queue of `first`, else of the first job that waits and may run there. */
+    const char *like;
     int64_t n_nodes;
     const struct weir_queue *queue; /**< One that is there is so instead; else it is made. */
     /** Identifier of a job that goes before all others that wait in its queue. */
@@ -60,8 +65,8 @@ struct control_change {
  * named are `n_others`, and `others` what becomes of them. `queues` are those with a difference, and the one that changes. `guarantees` are as with the change
  * (guarantee.h).
  *
- * @return NOT_FOUND: no such node, queue or open job; INVALID: a queue that cannot be set so, or nothing
- *         to change; UNSUPPORTED: a queue that would hang below a younger one; LIMIT: more nodes than
+ * @return NOT_FOUND: no such node, pool, queue or open job; INVALID: a queue that cannot be set so, more nodes than
+ *         the pool has, or nothing to change; UNSUPPORTED: a queue that would hang below a younger one; LIMIT: more nodes than
  *         CONTROL_NODES_ADDED_MAX.
  */
 weir_status control_what_if(struct weir_txn *txn, const struct control_live *live,

@@ -20,7 +20,7 @@ static struct control_live live_of(const struct api_call *call)
 {
     struct weir_row_scope *names = WEIR_ARENA_NEW(call->arena, struct weir_row_scope);
     *names = api_projects_with(call, WEIR_RIGHT_JOBS_READ);
-    return (struct control_live){call->now_ms, call->api->since_ms, names};
+    return (struct control_live){call->now_ms, call->api->since_ms, names, NULL};
 }
 
 weir_status api_queue_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

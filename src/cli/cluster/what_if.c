@@ -38,8 +38,9 @@ static const struct weir_option what_if_options[] = {
              "default or kai"),
     CLI_LIST(what_if_options, option, "option", 0, "NAME=VALUE",
              "An option of the profile; may be repeated"),
-    CLI_TEXT(what_if_options, add_node, "add-node", 0, "NODE",
-             "Of the server: one more node like this one"),
+    CLI_TEXT(
+        what_if_options, add_node, "add-node", 0, "NODE",
+        "Of the server: one more node like this one, or of this pool of a cluster (CLUSTER/POOL)"),
     WEIR_OPT(what_if_options, n_nodes, "nodes", 0, INT, "1", 1, 1000, "N",
              "With --add-node: so many more"),
     CLI_TEXT(what_if_options, set_quota, "set-quota", 0, "QUEUE",

@@ -1,6 +1,7 @@
 /* The scheduler, the supply line and a made-up cluster: what is asked for, what becomes of it, and what jobs have of it. */
 #include "cluster/driver.h"
 #include "control/cluster/supply_line.h"
+#include "control/live.h"
 #include "control/schedule/demand.h"
 #include "control/schedule/queue_fixture.h"
 #include "job/cluster.h"
@@ -513,6 +514,60 @@ START_TEST(a_cluster_is_reached_whatever_stands_before_it)
 
 END_TEST
 
+struct what_if {
+    struct control_change change;
+    weir_status status;
+    json_t *answer;
+};
+
+static weir_status what_if_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct what_if *asked = context;
+    const struct control_live live = {fixture.now_ms, fixture.since_ms, NULL, &fakes};
+    asked->status = control_what_if(txn, &live, &asked->change, &asked->answer, err);
+    return WEIR_OK;
+}
+
+/* How many jobs start with n nodes more of a pool that do not now; -1: that cannot be asked. */
+static json_int_t starts_with(const char *pool, int64_t n)
+{
+    struct what_if asked = {.change = {.like = pool, .n_nodes = n}};
+    fixture_read(&fixture.store, what_if_in, &asked);
+    if (asked.status != WEIR_OK) {
+        return -1;
+    }
+    const json_t *before = json_object_get(asked.answer, "before"),
+                 *after = json_object_get(asked.answer, "after");
+    json_int_t more = json_integer_value(json_object_get(after, "starts")) -
+                      json_integer_value(json_object_get(before, "starts"));
+    json_decref(asked.answer);
+    return more;
+}
+
+START_TEST(what_nodes_of_a_pool_would_change_can_be_asked)
+{
+    execute(&fixture, "INSERT INTO projects (name, created_ms) VALUES ('vis-a', 1)");
+    char *first = gang(&fixture, 2, 12);
+    fixture.now_ms += 1000;
+    char *second = gang_of(&fixture, "vis-a", 1, 12);
+    look();
+    (void)cycle(&fixture);
+    ck_assert_int_eq(starts_with("slurm-a/main", 1), 0); /* the gang does not fit one */
+    ck_assert_int_eq(starts_with("slurm-a/main", 2), 1);
+    ck_assert_int_eq(starts_with("slurm-a/main", 4), 1); /* for the other another account pays */
+    ck_assert_int_eq(starts_with("slurm-a/main", 5), -1);
+    ck_assert_int_eq(starts_with("slurm-a/none", 1), -1);
+    set_clusters_of(first, "[\"local\"]");
+    (void)cycle(&fixture);
+    ck_assert_int_eq(starts_with("slurm-a/main", 4), 1); /* now it is the other's turn */
+    set_clusters_of(second, "[\"local\"]");
+    (void)cycle(&fixture);
+    ck_assert_int_eq(starts_with("slurm-a/main", 4), 0);
+    ck_assert_uint_eq(cluster.n, 0);
+}
+
+END_TEST
+
 static weir_status put_queue_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     return weir_queue_set(txn, context, 1, err);
@@ -935,6 +990,7 @@ int main(void)
         what_is_refused_is_said_and_asked_again_later_and_later,
         a_job_that_is_kept_away_from_a_cluster_is_not_asked_for,
         a_cluster_is_reached_whatever_stands_before_it,
+        what_nodes_of_a_pool_would_change_can_be_asked,
         an_allocation_has_one_payer_and_runs_nothing_of_anothers,
         what_is_given_up_is_asked_for_elsewhere_or_said,
         nodes_that_never_join_are_given_up_and_asked_for_again_later_and_later,

@@ -82,40 +82,6 @@ void demand_think_of(struct looking *looking, const struct weir_sched_node *node
     looking->thoughts[at].first_job = -1;
 }
 
-static struct weir_sched_label *labels_of(struct looking *looking, const char *cluster,
-                                          const char *model, int32_t *out_n)
-{
-    struct weir_sched_label *labels = WEIR_ARENA_ARRAY(looking->arena, 2, struct weir_sched_label);
-    *out_n = 0;
-    labels[(*out_n)++] = (struct weir_sched_label){OFFERS_CLUSTER_KEY, cluster};
-    if (model != NULL) {
-        labels[(*out_n)++] = (struct weir_sched_label){SUPPLY_LABEL_MODEL, model};
-    }
-    return labels;
-}
-
-static struct weir_sched_taint *taints_of(struct looking *looking, const char *cluster,
-                                          const char *mark)
-{
-    struct weir_sched_taint *taints = WEIR_ARENA_ARRAY(looking->arena, 2, struct weir_sched_taint);
-    taints[0] = (struct weir_sched_taint){OFFERS_CLUSTER_KEY, mark};
-    taints[1] = (struct weir_sched_taint){DEMAND_ASK_KEY, cluster};
-    return taints;
-}
-
-static int64_t memory_bound(int64_t bytes)
-{
-    return bytes > 0 ? WEIR_MIN(bytes, (int64_t)1 << 42) : (int64_t)1 << 42; /* 0: not told */
-}
-
-void demand_mark(struct looking *looking, const char *cluster, const char *mark,
-                 int64_t memory_bytes, struct weir_sched_node *node)
-{
-    node->memory_bytes = memory_bound(memory_bytes);
-    node->labels = labels_of(looking, cluster, node->model, &node->n_labels);
-    node->taints = taints_of(looking, cluster, mark);
-}
-
 /* ---- nodes that were asked for --------------------------------------------------------------- */
 
 /* A node tells of its devices a little after it has joined: before, it is still awaited. One that tells of too few for
@@ -177,16 +143,15 @@ static bool is_awaited(const struct looking *looking, const struct weir_allocati
 
 static void think_of_missing(struct looking *looking, const struct weir_allocation *allocation)
 {
-    struct weir_sched_node node = {.name = allocation->id,
-                                   .model = allocation->accelerator,
-                                   .n_devices = (int32_t)allocation->n_accelerators,
-                                   .n_tasks_max = SNAPSHOT_NODE_TASKS_MAX,
-                                   .cpu_milli = allocation->cpu_slots * 1000,
-                                   .n_taints = 1};
-    demand_mark(
-        looking, allocation->cluster,
+    const struct weir_pool shape = {.cluster = allocation->cluster,
+                                    .cpu_slots = allocation->cpu_slots,
+                                    .memory_bytes = allocation->memory_bytes,
+                                    .n_accelerators = allocation->n_accelerators,
+                                    .accelerator = allocation->accelerator};
+    struct weir_sched_node node = offers_pool_node(
+        &shape,
         offers_mark(looking->offers, allocation->cluster, allocation->queue, looking->arena),
-        allocation->memory_bytes, &node);
+        looking->now_ms, looking->arena);
     int64_t n = allocation->n_nodes - looking->n_joined[allocation - looking->offers->allocations];
     for (int64_t i = 0; i < n; i++) {
         node.name = weir_arena_printf(looking->arena, "%s#%lld", allocation->id, (long long)i);

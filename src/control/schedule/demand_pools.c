@@ -151,19 +151,16 @@ int64_t demand_n_left(const struct looking *looking, const struct weir_pool *poo
 
 /* ---- nodes that are thought of --------------------------------------------------------------- */
 
+/* Only a job that may ask tolerates them (open_to). */
 static void think_of_pool(struct looking *looking, const struct weir_pool *pool, const char *mark,
                           int64_t n)
 {
-    struct weir_sched_node node = {.model = pool->accelerator,
-                                   .n_devices = (int32_t)pool->n_accelerators,
-                                   .n_tasks_max = SNAPSHOT_NODE_TASKS_MAX,
-                                   .cpu_milli = pool->cpu_slots * 1000,
-                                   .n_taints = 2};
-    demand_mark(looking, pool->cluster, mark, pool->memory_bytes, &node);
-    if (pool->time_max_ms > 0) {
-        node.closed_from_ms = looking->now_ms + pool->time_max_ms;
-        node.closed_until_ms = WEIR_SCHED_AMOUNT_MAX;
-    }
+    struct weir_sched_node node = offers_pool_node(pool, mark, looking->now_ms, looking->arena);
+    struct weir_sched_taint *taints = WEIR_ARENA_ARRAY(looking->arena, 2, struct weir_sched_taint);
+    taints[0] = node.taints[0];
+    taints[1] = (struct weir_sched_taint){DEMAND_ASK_KEY, pool->cluster};
+    node.taints = taints;
+    node.n_taints = 2;
     for (int64_t i = 0; i < n && (size_t)looking->rows.n_nodes < looking->nodes_cap; i++) {
         node.name = weir_arena_printf(looking->arena, "%s#%d", pool->id, looking->rows.n_nodes);
         demand_think_of(looking, &node, &(struct thought){.pool = pool});

@@ -62,14 +62,6 @@ bool demand_is_like(const struct weir_sched_demand *left, const struct weir_sche
 /** Look again at this time, or earlier. */
 void demand_look_again(struct looking *looking, int64_t at_ms);
 
-/**
- * What the planner sees of a node of this cluster and this model: labels, taints and the bytes of memory.
- * @param mark          Of offers_mark.
- * @param memory_bytes  0: not told.
- */
-void demand_mark(struct looking *looking, const char *cluster, const char *mark,
-                 int64_t memory_bytes, struct weir_sched_node *node);
-
 /** Add a row. There is room for nodes_cap rows. */
 void demand_think_of(struct looking *looking, const struct weir_sched_node *node,
                      const struct thought *thought);

@@ -23,7 +23,11 @@ weir_status live_open(struct live *live, struct weir_txn *txn, const struct cont
                       struct weir_error *err)
 {
     live->names = at->names;
+    live->now_ms = at->now_ms;
     snapshot_init(&live->snapshot);
+    if (at->drivers != NULL) {
+        live->snapshot.offers.drivers = at->drivers;
+    }
     weir_arena_init(&live->arena, 0);
     weir_status status = snapshot_read(&live->snapshot, txn, at->now_ms, at->since_ms, err);
     if (status == WEIR_OK) {
@@ -100,6 +104,19 @@ void live_add_nodes(struct live *live, struct live_change *change, int32_t like,
         node->name = weir_arena_printf(&live->arena, "another %s", facts->name);
         node->cpu_milli = WEIR_MIN(node->cpu_milli, facts->cpu_slots * 1000);
         node->is_cordoned = false;
+    }
+}
+
+void live_add_pool_nodes(struct live *live, struct live_change *change,
+                         const struct weir_pool *pool, int32_t queue, int64_t n)
+{
+    const char *mark = queue >= 0
+                           ? snapshot_mark(&live->snapshot, queue, pool->cluster)
+                           : offers_mark(&live->snapshot.offers, pool->cluster, NULL, &live->arena);
+    struct weir_sched_node node = offers_pool_node(pool, mark, live->now_ms, &live->arena);
+    for (int64_t i = 0; i < n; i++) {
+        node.name = weir_arena_printf(&live->arena, "another of %s", pool->id);
+        change->nodes[change->rows.n_nodes++] = node;
     }
 }
 

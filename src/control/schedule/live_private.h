@@ -13,6 +13,7 @@ struct live {
     const struct weir_row_scope *names;
     bool *named; /**< Per row of a queue: may it be named? */
     struct weir_arena arena;
+    int64_t now_ms;
 };
 
 /** In a read transaction. On error there is nothing to close. */
@@ -41,6 +42,10 @@ void live_change_begin(struct live *live, int64_t n_nodes, struct live_change *o
 
 /** n more nodes like that of this index, empty and ready. There must be room. */
 void live_add_nodes(struct live *live, struct live_change *change, int32_t like, int64_t n);
+
+/** n nodes of a pool, for which the account of this queue, a row, pays there; -1: the cluster's own. There must be room. */
+void live_add_pool_nodes(struct live *live, struct live_change *change,
+                         const struct weir_pool *pool, int32_t queue, int64_t n);
 
 /** The job goes before all others of its queue that wait. */
 void live_put_first(struct live_change *change, int32_t job);

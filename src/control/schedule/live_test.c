@@ -25,7 +25,7 @@ struct question {
 static weir_status ask_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct question *question = context;
-    const struct control_live live = {fixture.now_ms, fixture.since_ms, question->names};
+    const struct control_live live = {fixture.now_ms, fixture.since_ms, question->names, NULL};
     question->status = question->change != NULL
                            ? control_what_if(txn, &live, question->change, &question->answer, err)
                        : question->job != NULL

@@ -1,6 +1,7 @@
 #include "control/offers.h"
 
 #include "cluster/driver.h"
+#include "control/snapshot.h"
 #include "store/stmt.h"
 
 #include <stdlib.h>
@@ -14,6 +15,9 @@ static const char sql_refusals[] =
     "SELECT job, pool, cluster, max(why), max(ended_ms), count(*) FROM allocations"
     " WHERE ended_ms > :since AND ending IN ('refused', 'failed') AND job IS NOT NULL"
     " GROUP BY job, pool, cluster ORDER BY job LIMIT :n";
+
+/* Of a pool that does not tell its memory. */
+#define MEMORY_UNTOLD_BYTES ((int64_t)1 << 42)
 
 void offers_init(struct offers *offers)
 {
@@ -166,6 +170,41 @@ const struct weir_cluster *offers_cluster(const struct offers *offers, const cha
         }
     }
     return NULL;
+}
+
+const struct weir_pool *offers_pool(const struct offers *offers, const char *id)
+{
+    for (size_t i = 0; i < offers->n_pools; i++) {
+        if (strcmp(offers->pools[i].id, id) == 0) {
+            return &offers->pools[i];
+        }
+    }
+    return NULL;
+}
+
+struct weir_sched_node offers_pool_node(const struct weir_pool *pool, const char *mark,
+                                        int64_t now_ms, struct weir_arena *arena)
+{
+    struct weir_sched_taint *taint = WEIR_ARENA_ARRAY(arena, 1, struct weir_sched_taint);
+    struct weir_sched_label *labels = WEIR_ARENA_ARRAY(arena, 2, struct weir_sched_label);
+    int64_t memory_bytes = pool->memory_bytes > 0 ? pool->memory_bytes : MEMORY_UNTOLD_BYTES;
+    struct weir_sched_node node = {.model = pool->accelerator,
+                                   .n_devices = (int32_t)pool->n_accelerators,
+                                   .n_tasks_max = SNAPSHOT_NODE_TASKS_MAX,
+                                   .cpu_milli = pool->cpu_slots * 1000,
+                                   .memory_bytes = WEIR_MIN(memory_bytes, MEMORY_UNTOLD_BYTES),
+                                   .labels = labels,
+                                   .n_labels = pool->accelerator != NULL ? 2 : 1,
+                                   .taints = taint,
+                                   .n_taints = 1};
+    *taint = (struct weir_sched_taint){OFFERS_CLUSTER_KEY, mark};
+    labels[0] = (struct weir_sched_label){OFFERS_CLUSTER_KEY, pool->cluster};
+    labels[1] = (struct weir_sched_label){SUPPLY_LABEL_MODEL, pool->accelerator};
+    if (pool->time_max_ms > 0) {
+        node.closed_from_ms = now_ms + pool->time_max_ms;
+        node.closed_until_ms = WEIR_SCHED_AMOUNT_MAX;
+    }
+    return node;
 }
 
 struct offers_where offers_where(const struct queue_tree *queues, const struct ask *ask,

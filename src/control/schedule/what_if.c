@@ -6,9 +6,60 @@
 
 #include <string.h>
 
-static weir_status change_nodes(struct live *live, const struct control_change *asked,
-                                struct live_change *change, struct weir_error *err)
+/* May it run there, and does it want a node? */
+static bool waits_for(const struct live *live, int32_t row, const char *cluster)
 {
+    const struct weir_sched_job *job = &live->rows->jobs[row];
+    const struct weir_sched_task *first = &live->rows->tasks[job->first_task];
+    const struct ask *ask = live->snapshot.tasks[job->first_task].job->ask;
+    struct offers_where where = offers_where(&live->snapshot.queues, ask, job->queue);
+    return first->state == WEIR_SCHED_PENDING && offers_rank(&where, cluster) >= 0;
+}
+
+static bool is_before(const struct weir_sched_job *left, const struct weir_sched_job *right)
+{
+    return left->priority != right->priority ? left->priority > right->priority
+                                             : left->created_ms < right->created_ms;
+}
+
+/* The queue for which nodes of the cluster would be asked: that of the job that goes first, or of the first that waits
+ * and may run there. -1: there is none. */
+static int32_t queue_for(const struct live *live, const char *cluster, int32_t first)
+{
+    const struct weir_sched_job *best = first >= 0 ? &live->rows->jobs[first] : NULL;
+    for (int32_t j = 0; first < 0 && j < live->rows->n_jobs; j++) {
+        const struct weir_sched_job *job = &live->rows->jobs[j];
+        if (live_names_job(live, j) && waits_for(live, j, cluster) &&
+            (best == NULL || is_before(job, best))) {
+            best = job;
+        }
+    }
+    return best != NULL ? best->queue : -1;
+}
+
+static weir_status add_of_pool(struct live *live, const struct control_change *asked, int32_t first,
+                               struct live_change *change, struct weir_error *err)
+{
+    const struct weir_pool *pool = offers_pool(&live->snapshot.offers, asked->like);
+    if (pool == NULL) {
+        return weir_error_set(
+            err, WEIR_ERR_NOT_FOUND,
+            "$.add_node: there is no pool \"%.120s\"; `weir get pools` lists them", asked->like);
+    }
+    if (pool->max_nodes > 0 && asked->n_nodes > pool->max_nodes) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.n_nodes: pool %s has at most %lld nodes",
+                              pool->id, (long long)pool->max_nodes);
+    }
+    live_add_pool_nodes(live, change, pool, queue_for(live, pool->cluster, first), asked->n_nodes);
+    return WEIR_OK;
+}
+
+static weir_status change_nodes(struct live *live, const struct control_change *asked,
+                                int32_t first, struct live_change *change, struct weir_error *err)
+{
+    if (strchr(asked->like, '/') != NULL) {
+        return add_of_pool(live, asked, first, change, err);
+    }
     int32_t like = snapshot_find_node(&live->snapshot, asked->like);
     if (like < 0) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
@@ -117,14 +168,17 @@ static weir_status apply(struct live *live, struct weir_txn *txn,
             "what if what? Give add_node, queue with what changes of it, or first");
     }
     live_change_begin(live, asked->n_nodes, change);
+    if (asked->first != NULL) {
+        WEIR_TRY(change_first(live, asked, change, out_first, err));
+    }
     if (asked->like != NULL) {
-        WEIR_TRY(change_nodes(live, asked, change, err));
+        WEIR_TRY(change_nodes(live, asked, *out_first, change, err));
     }
     if (asked->queue != NULL) {
         WEIR_TRY(change_queue(live, txn, asked->queue, change, err));
         WEIR_TRY(queue_tree_rules(&live->snapshot.queues, true, &live->profile, err));
     }
-    return asked->first != NULL ? change_first(live, asked, change, out_first, err) : WEIR_OK;
+    return WEIR_OK;
 }
 
 static const char *member(const json_t *item, const char *name)
