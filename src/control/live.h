@@ -27,7 +27,7 @@ struct control_live {
     /** The projects of jobs and queues that are named; NULL: all. The transaction itself sees
      *  all: plans need all. */
     const struct weir_row_scope *names;
-    const struct weir_registry *drivers; /**< Of clusters; NULL: weir_drivers. */
+    const struct weir_registry *drivers; /**< The drivers of clusters; NULL: weir_drivers. */
 };
 
 /**

@@ -16,7 +16,7 @@ static const char sql_refusals[] =
     " WHERE ended_ms > :since AND ending IN ('refused', 'failed') AND job IS NOT NULL"
     " GROUP BY job, pool, cluster ORDER BY job LIMIT :n";
 
-/* Of a pool that does not tell its memory. */
+/* A pool that does not tell its memory has so much. */
 #define MEMORY_UNTOLD_BYTES ((int64_t)1 << 42)
 
 void offers_init(struct offers *offers)
