@@ -236,7 +236,14 @@ static void ask_to_start(struct weir_gateway *gateway, struct live_deployment *t
     }
 }
 
-/* No replica can take it now: it waits, unless none will come. */
+/* None is there, and none will come, by the table. */
+static bool has_none(const struct live_deployment *to)
+{
+    return !weir_gateway_has_replica(to->row) && !to->row->can_start;
+}
+
+/* No replica can take it now: it waits. If none will come, it waits for the next table alone: a deployment that was just seen
+ * to serve may not be in this one yet. */
 static void hold(struct weir_gateway *gateway, struct gateway_call *call)
 {
     struct live_deployment *to = call->to;
@@ -244,17 +251,10 @@ static void hold(struct weir_gateway *gateway, struct gateway_call *call)
         dispatch_fail(gateway, call, WEIR_ERR_UNAVAILABLE, "no replica has the mirrored version");
         return;
     }
-    if (!weir_gateway_has_replica(to->row) && !to->row->can_start) {
-        dispatch_fail(
-            gateway, call, WEIR_ERR_UNAVAILABLE,
-            "the deployment \"%s\" has no replica that answers: `weir get deployments` says "
-            "why",
-            to->name);
-        return;
-    }
     call->avoid = live_replica_unref(call->avoid);
     if (call->hold_until_ms == 0) {
-        call->hold_until_ms = WEIR_MIN(gateway->now_ms + to->row->hold_ms, call->due_ms);
+        int64_t most_ms = has_none(to) ? TABLE_AGE_MS : to->row->hold_ms;
+        call->hold_until_ms = WEIR_MIN(gateway->now_ms + most_ms, call->due_ms);
     }
     enter_hold(call);
     ask_to_start(gateway, to);
@@ -385,6 +385,12 @@ static void look_after(struct weir_gateway *gateway, struct gateway_call *call)
     if (now >= call->due_ms) {
         dispatch_fail(gateway, call, WEIR_ERR_TIMEOUT, "the request's time is over%s",
                       call->state == CALL_HELD ? ", and no replica was there for it" : "");
+    } else if (call->state == CALL_HELD && now >= call->hold_until_ms && has_none(call->to)) {
+        dispatch_fail(
+            gateway, call, WEIR_ERR_UNAVAILABLE,
+            "the deployment \"%s\" has no replica that answers: `weir get deployments` says "
+            "why",
+            call->to->name);
     } else if (call->state == CALL_HELD && now >= call->hold_until_ms) {
         call->is_refused = true;
         dispatch_fail(gateway, call, WEIR_ERR_UNAVAILABLE,

@@ -198,6 +198,19 @@ START_TEST(requests_are_held_until_a_replica_is_there)
 
 END_TEST
 
+/* People are told that it serves by the rows that the next table is made of. */
+START_TEST(a_request_that_comes_before_the_table_is_answered)
+{
+    publish(&(struct weir_gateway_deployment){.can_start = false});
+    int fd = ask_with(INFER, AS_VISION, "");
+    UNTIL(figures_now().n_held == 1);
+    publish_replicas(1);
+    expect_text(answer_of(fd), "HTTP/1.1 200");
+    ck_assert_int_eq(f.n_started, 0);
+}
+
+END_TEST
+
 START_TEST(nobody_is_held_for_ever_or_for_nothing)
 {
     publish(&(struct weir_gateway_deployment){.can_start = true, .hold_ms = 150});
@@ -511,8 +524,9 @@ WEIR_TEST_MAIN_WITH(
     an_answer_names_its_request_and_who_answered, what_the_gateway_knows_it_answers_itself,
     wrong_paths_and_methods_are_refused_with_a_sentence,
     only_who_may_gets_an_answer_and_a_revocation_holds_at_once, shares_and_keys_choose_the_version,
-    requests_are_held_until_a_replica_is_there, nobody_is_held_for_ever_or_for_nothing,
-    over_its_bound_a_deployment_refuses, a_replica_that_is_not_there_or_full_costs_no_request,
+    requests_are_held_until_a_replica_is_there, a_request_that_comes_before_the_table_is_answered,
+    nobody_is_held_for_ever_or_for_nothing, over_its_bound_a_deployment_refuses,
+    a_replica_that_is_not_there_or_full_costs_no_request,
     a_request_ends_when_its_replica_is_known_to_be_silent, what_was_begun_is_not_begun_again,
     a_silent_replica_ends_with_the_deadline_and_is_told, a_client_that_leaves_cancels_its_request,
     garbage_from_a_replica_is_no_answer, a_mirror_is_compared_and_never_answers,

@@ -24,6 +24,7 @@
 #define IDLE_KEEP_MS                10000 /* well below the 30 s after which a replica closes */
 #define SWEEP_MS                    100
 #define TRIES_MAX                   8
+#define TABLE_AGE_MS                500 /* a table may be so much older than what is told of a deployment */
 #define BACKOFF_FIRST_MS            100
 #define BACKOFF_MAX_MS              5000
 #define START_AGAIN_MS              1000

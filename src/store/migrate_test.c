@@ -360,7 +360,7 @@ START_TEST(decisions_of_before_labels_stay_as_they_are)
     ck_assert_int_eq(query("SELECT count(*) FROM decisions WHERE label IS NULL"), 1);
     ck_assert_int_eq(
         query("SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decisions'"),
-        n_indexes + 10); /* of labels, pictures, versions, packs, verdicts, cameras, passages */
+        n_indexes + 12); /* of labels, pictures, versions, packs, verdicts, cameras, passages */
     ck_assert_int_eq(connection_exec(&connection, "UPDATE decisions SET verdict = 'label'", NULL),
                      WEIR_OK);
     ck_assert_int_ne(connection_exec(&connection, "UPDATE decisions SET verdict = 'maybe'", NULL),

@@ -1,5 +1,6 @@
 """Bad input, full disks, damaged files, clocks set back: an error says what, where and what to do, and
 leaves everything else as it was."""
+import contextlib
 import hashlib
 import http.client
 import json
@@ -525,7 +526,8 @@ class Pictures(Door):
                                    stdout=subprocess.DEVNULL)
         wait_until(lambda: len(list(checkpoints.glob("step-*.safetensors"))) >= 2, 30, "two checkpoints")
         for pid in self.server.pids("train"):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # the ranks go with their parent
+                os.kill(pid, signal.SIGKILL)
         process.wait()
         wait_until(lambda: not self.server.pids("train"), 10, "no rank left")
         newest = max(checkpoints.glob("step-*.safetensors"), key=lambda p: int(p.name.split("-")[1].split(".")[0]))
