@@ -97,7 +97,19 @@ START_TEST(queues_and_jobs_name_clusters_in_order)
 
 END_TEST
 
+START_TEST(of_a_cluster_that_was_not_asked_yet_nothing_is_said_to_lack)
+{
+    EXPECT_EXIT(0, "job", "run", "--gpus", "2", "--", "true");
+    ck_assert_ptr_nonnull(strstr(cli.err, "no node of the cluster has one"));
+    EXPECT_EXIT(0, ADD);
+    EXPECT_EXIT(0, "job", "run", "--gpus", "2", "--", "true");
+    ck_assert_ptr_null(strstr(cli.err, "has one"));
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("cluster", set_up, cli_close, what_is_not_said_is_guessed_and_shown,
                     a_cluster_that_lacks_something_is_not_added_unless_it_is_forced,
                     a_secret_stays_when_something_else_is_set, it_is_drained_resumed_and_removed,
-                    queues_and_jobs_name_clusters_in_order)
+                    queues_and_jobs_name_clusters_in_order,
+                    of_a_cluster_that_was_not_asked_yet_nothing_is_said_to_lack)

@@ -180,6 +180,26 @@ static void count_pools(struct cli_call *call, struct accelerators *found, const
     json_decref(pools);
 }
 
+/* Is there a cluster that was not asked yet what it has? */
+static bool has_new_cluster(struct cli_call *call)
+{
+    struct weir_error ignored;
+    json_t *clusters, *cluster;
+    size_t i;
+    bool has = false;
+    if (cli_rest(call, "GET", "/api/v1/clusters?limit=1000", NULL, &clusters, &ignored) !=
+        WEIR_OK) {
+        return false;
+    }
+    json_array_foreach(json_object_get(clusters, "items"), i, cluster)
+    {
+        const char *state = json_string_value(json_object_get(cluster, "state"));
+        has = has || (state != NULL && strcmp(state, "new") == 0);
+    }
+    json_decref(clusters);
+    return has;
+}
+
 void job_gpus_warn(struct cli_call *call, int64_t n, const char *model)
 {
     static const char *const kinds[] = {"gpu", "mig", "declared"};
@@ -196,6 +216,9 @@ void job_gpus_warn(struct cli_call *call, int64_t n, const char *model)
     }
     if (n > 0) {
         count_pools(call, &found, model);
+    }
+    if (n > 0 && found.n_fit == 0 && has_new_cluster(call)) {
+        return;
     }
     if (n > 0 && found.n == 0) {
         (void)fprintf(stderr,
