@@ -273,8 +273,7 @@ class Doors(unittest.TestCase):
             for _ in range(4):
                 decision = self.decide("door-1", 1)
                 granted += [decision["id"]] if decision else []
-            pid, = [pid for pid in self.server.pids("weir-worker predict") if "--supervise" not in pathlib.Path(
-                f"/proc/{pid}/cmdline").read_text()]
+            pid, = [pid for pid in self.server.pids("weir-worker predict") if "--supervise" not in (harness.line_of(pid) or "--supervise")]
             os.kill(pid, 9)
             wait_until(lambda: self.decide("nowhere", 1), 20, "the next replica")
         wait_until(lambda: all(len(self.orders(one)) == 1 and self.orders(one)[0]["state"] != "sent" for one in granted), 20, "orders")

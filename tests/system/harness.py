@@ -96,6 +96,14 @@ def parent_of(pid):
         return None
 
 
+def line_of(pid):
+    """The command line of a process; "" if it has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
 class Server:
     """A `weir server` on a temporary state folder."""
 

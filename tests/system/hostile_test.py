@@ -77,13 +77,6 @@ class Hostile(unittest.TestCase):
                             if (self.server.state / name).exists()],
                 "groups": run["groups"]}
 
-    @staticmethod
-    def line(pid):
-        try:
-            return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:  # it is gone
-            return ""
-
     def put_image(self):
         """An image with Python, in the node's folder of images. Returns its name."""
         files = images.python()
@@ -120,7 +113,7 @@ class Hostile(unittest.TestCase):
         self.assertNotIn("precious", log)
         self.assertNotIn("root:", log)
         wait_until(lambda: not (self.server.state / "agent/jobs" / hostile).exists(), 30, "the job's folder to go")
-        self.assertFalse([pid for pid in self.server.pids("sleep 1000") if "hostile" in self.line(pid)])
+        self.assertFalse([pid for pid in self.server.pids("sleep 1000") if "hostile" in harness.line_of(pid)])
         self.assertTrue((self.server.state / "admin.token").exists())
         self.server.post(f"/jobs/{victim}/cancel")
         self.end(victim)

@@ -312,6 +312,14 @@ def at_terminal(command, exchanges):
     return status
 
 
+def is_running(pid):
+    """One that nobody has waited for yet has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Player:
     """Plays one page."""
 
@@ -455,9 +463,7 @@ class Player:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGINT)
             deadline = time.monotonic() + 10
-            while pathlib.Path(f"/proc/{pid}/stat").exists() and time.monotonic() < deadline:
-                if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                    break
+            while is_running(pid) and time.monotonic() < deadline:
                 time.sleep(0.02)
 
     def do_file(self, step):

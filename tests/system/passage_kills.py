@@ -149,7 +149,7 @@ class Site:
         """Processes of this kind: (pid, start time)."""
         words = {"camera": "weir-camera", "replica": "weir-worker predict"}.get(kind)
         pids = ([self.server.agent()] if kind == "agent" else
-                [pid for pid in self.server.pids(words) if "--supervise" not in pathlib.Path(f"/proc/{pid}/cmdline").read_text()])
+                [pid for pid in self.server.pids(words) if "--supervise" not in harness.line_of(pid)])
         return [(pid, begun) for pid in pids if pid for begun in [start_time(pid)] if begun]
 
     def kill(self, kind):
