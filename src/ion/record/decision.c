@@ -68,7 +68,7 @@ const struct weir_resource weir_health_report_resource =
 const struct weir_noun weir_noun_decision = {
     "decisions", WEIR_OF(ion, ions, name),
     .rules = {WEIR_RULE("decisions", "What replicas decided about frames, one row each",
-                        "The oldest go first.", 10, {WEIR_DAYS(30), WEIR_MB(1200)}, 570, 19,
+                        "The oldest go first.", 10, {WEIR_DAYS(30), WEIR_MB(1200)}, 570, 21,
                         .is_of_project = true, .by = WEIR_ROWS_NUMBERED, .time = "time_ms")},
     .captured = WEIR_CAPTURED("decisions", 110, .resource = &weir_decision_resource, .by = "ion",
                               .time = "time_ms"),
