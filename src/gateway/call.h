@@ -70,8 +70,9 @@ struct gateway_call {
     int n_tries;
     uint64_t begun_ns;
     int64_t due_ms, hold_until_ms;
-    struct gateway_call *next;                      /**< In the inbox. */
-    struct gateway_call *newer, *older;             /**< Among all that are under way. */
+    struct gateway_call *next;          /**< In the inbox. */
+    struct gateway_call *newer, *older; /**< Among all that are under way. */
+    bool is_load; /**< Held, and counted so (n_held): it wants a replica that can come. */
     struct gateway_call *held_next, *held_previous; /**< Among those the deployment holds. */
 };
 

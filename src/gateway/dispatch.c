@@ -39,6 +39,12 @@ static void unlink_call(struct weir_gateway *gateway, struct gateway_call *call)
     gateway->n_calls--;
 }
 
+/* None is there, and none will come, by the table. */
+static bool has_none(const struct live_deployment *to)
+{
+    return !weir_gateway_has_replica(to->row) && !to->row->can_start;
+}
+
 static void enter_hold(struct gateway_call *call)
 {
     struct live_deployment *to = call->to;
@@ -51,7 +57,8 @@ static void enter_hold(struct gateway_call *call)
         to->held_first = call;
     }
     to->held_last = call;
-    figures_add(&to->figures->n_held, 1);
+    call->is_load = !has_none(to); /* what no replica comes for must not ask for more of them */
+    figures_add(&to->figures->n_held, call->is_load);
 }
 
 static void leave_hold(struct gateway_call *call)
@@ -71,7 +78,7 @@ static void leave_hold(struct gateway_call *call)
         to->held_first = call->held_next;
     }
     call->state = CALL_NEW;
-    figures_add(&to->figures->n_held, -1);
+    figures_add(&to->figures->n_held, -(int64_t)call->is_load);
 }
 
 /* ---- the end -------------------------------------------------------------------------------------- */
@@ -234,12 +241,6 @@ static void ask_to_start(struct weir_gateway *gateway, struct live_deployment *t
         to->start_again_ms = gateway->now_ms + START_AGAIN_MS;
         gateway->config.start(gateway->config.start_context, to->name);
     }
-}
-
-/* None is there, and none will come, by the table. */
-static bool has_none(const struct live_deployment *to)
-{
-    return !weir_gateway_has_replica(to->row) && !to->row->can_start;
 }
 
 /* No replica can take it now: it waits. If none will come, it waits for the next table alone: a deployment that was just seen
