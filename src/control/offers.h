@@ -85,7 +85,8 @@ const struct weir_pool *offers_pool(const struct offers *offers, const char *id)
 
 /**
  * A node of a pool, empty and without a name, as it would come to the planner: the pool's shape, its cluster's labels, one
- * taint, of the cluster, and its end as far away as may be. An allocation's nodes have its shape as a pool's. Text of the pool and of `mark` (offers_mark), or in the arena.
+ * taint, of the cluster, and its end as far away as may be. The nodes of an allocation are those of a pool of its shape.
+ * Pure. Text of the pool and of `mark` (offers_mark), or in the arena.
  */
 struct weir_sched_node offers_pool_node(const struct weir_pool *pool, const char *mark,
                                         int64_t now_ms, struct weir_arena *arena);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct stream {
     char *text;  /* the beginning of a line; LINES_MAX_BYTES of room */
     size_t len;
     int64_t heard_ms;
+    bool is_broken; /* nobody reads its lines any more */
 };
 
 struct gang_lines {
@@ -39,7 +41,7 @@ static bool are_same(int a, int b)
            first.st_ino == second.st_ino;
 }
 
-/* What cannot be written is lost: the reader has gone. */
+/* What cannot be written is lost. */
 static void pass_on(struct stream *stream, size_t len)
 {
     for (size_t done = 0; done < len;) {
@@ -49,6 +51,7 @@ static void pass_on(struct stream *stream, size_t len)
             struct pollfd room = {.fd = stream->to, .events = POLLOUT};
             (void)poll(&room, 1, -1);
         } else if (n < 0 && errno != EINTR) {
+            stream->is_broken = true;
             break;
         }
         done += n > 0 ? (size_t)n : 0;
@@ -74,8 +77,12 @@ static ssize_t hear(struct stream *stream, struct pollfd *pipe)
         stream->len += (size_t)n;
         stream->heard_ms = weir_mono_ms();
         pass_on(stream, whole_lines(stream));
-    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+    }
+    bool is_over = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    if (is_over) {
         pass_on(stream, stream->len);
+    }
+    if (is_over || stream->is_broken) { /* the program is told by the pipe */
         (void)close(pipe->fd);
         pipe->fd = -1;
     }
@@ -114,6 +121,10 @@ static void drain(struct stream *stream, struct pollfd *pipe)
 static void *lines_main(void *arg)
 {
     struct gang_lines *lines = arg;
+    sigset_t broken; /* write says it */
+    (void)sigemptyset(&broken);
+    (void)sigaddset(&broken, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &broken, NULL);
     const struct pollfd *stop = &lines->pipes[lines->n];
     while (poll(lines->pipes, lines->n + 1, pass_on_quiet(lines)) < 0 || stop->revents == 0) {
         for (size_t i = 0; i < lines->n; i++) {

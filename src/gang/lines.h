@@ -3,7 +3,8 @@
  *
  * Each program has pipes of its own; one thread reads them. A line goes on when it ends (by a line feed, or the carriage
  * return of a progress bar). One that does not end goes on as it is when LINES_MAX_BYTES are there, when its program
- * says nothing for LINES_QUIET_MS, or when the pipe ends.
+ * says nothing for LINES_QUIET_MS, or when the pipe ends. Once nobody reads the
+ * lines any more, the program finds its pipe closed, as if it had the stream itself.
  */
 #ifndef WEIR_GANG_LINES_H
 #define WEIR_GANG_LINES_H

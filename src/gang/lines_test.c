@@ -6,8 +6,10 @@
 #include "base/test_main.h"
 #include "base/test_seed.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,5 +167,29 @@ START_TEST(a_question_without_an_end_of_line_is_seen)
 
 END_TEST
 
+START_TEST(a_program_learns_that_nobody_reads)
+{
+    struct gang_lines *lines;
+    int ends[2], out, said;
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    ck_assert_int_eq(gang_lines_open(ends[1], ends[1], 2, &lines, &err), WEIR_OK);
+    gang_lines_streams(lines, 0, &out, &said);
+    out = dup(out);
+    ck_assert_int_eq(gang_lines_start(lines, &err), WEIR_OK);
+    (void)close(ends[0]);
+    sigset_t broken; /* of the program alone: the reading thread has a mask of its own */
+    (void)sigemptyset(&broken);
+    (void)sigaddset(&broken, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &broken, NULL);
+    while (write(out, "y\n", 2) == 2) {
+    }
+    ck_assert_int_eq(errno, EPIPE);
+    gang_lines_close(lines);
+    (void)close(out);
+    (void)close(ends[1]);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("lines", every_line_goes_on_whole_and_in_order, what_does_not_end_is_not_lost,
-               a_question_without_an_end_of_line_is_seen)
+               a_question_without_an_end_of_line_is_seen, a_program_learns_that_nobody_reads)
