@@ -19,6 +19,7 @@
 #define TABLES_MAX   128
 #define COLUMNS_MAX  48
 #define N_STATEMENTS WEIR_TEST_TIMES(500, 150)
+#define N_DENIED     3
 
 struct column {
     char name[64];
@@ -620,7 +621,8 @@ START_TEST(a_statement_reads_and_changes_rows_of_its_scope_alone)
     struct picture first, last;
     look_at(whole, &first);
     ck_assert_uint_gt(first.n_inside, 60);
-    for (int i = 0; i < N_STATEMENTS; i++) {
+    /* Few statements are denied where they meet few rows: it goes on until some were. */
+    for (int i = 0; i < N_STATEMENTS || (n_denied < N_DENIED && i < 20 * N_STATEMENTS); i++) {
         struct statement statement;
         struct weir_error err = {0};
         make_statement(&statement);
@@ -646,7 +648,7 @@ START_TEST(a_statement_reads_and_changes_rows_of_its_scope_alone)
     for (int v = 0; v < N_VERBS; v++) {
         ck_assert_uint_gt(n_done[v], N_STATEMENTS / 40);
     }
-    ck_assert_uint_gt(n_denied, N_STATEMENTS / 200);
+    ck_assert_uint_ge(n_denied, N_DENIED);
 }
 
 END_TEST
