@@ -179,13 +179,14 @@ static struct judged *passage_of(const struct report *report, const json_t *deci
     return found;
 }
 
-/* Is what was found a face as large as those that are shown, at their height? */
+/* Is what was found a face as large as those that are shown, at their height? Theirs are found 88 to 104 high of FILM_FACE_HEIGHT; a
+ * part of one, such as eyes and nose, up to 62. */
 static bool is_face(const json_t *decision)
 {
     const json_t *box = json_object_get(decision, "box");
     double y = json_number_value(json_object_get(box, "y"));
     double height = json_number_value(json_object_get(box, "h"));
-    return height > 0.6 * FILM_FACE_HEIGHT && height < 1.6 * FILM_FACE_HEIGHT &&
+    return height > 0.75 * FILM_FACE_HEIGHT && height < 1.4 * FILM_FACE_HEIGHT &&
            fabs(y + height / 2 - FILM_FACE_Y) < 0.4 * FILM_FACE_HEIGHT;
 }
 
