@@ -372,8 +372,11 @@ class CameraTest(WithPage):
         self.state.stuck = {"door-1"}
         page.until(lambda: not page.all(self.tile("door-1", "img")), "the picture to go")
         page.has_text(self.tile("door-1"), "No picture since")
-        self.state.stuck, self.state.blind = set(), set()
+        # While there is no picture the button stands: it goes as soon as one comes by itself.
+        n = self.asked("garage")
         page.one(self.tile("garage", "button")).click()
+        page.until(lambda: self.asked("garage") > n, "the picture that was asked for by hand")
+        self.state.stuck, self.state.blind = set(), set()
         self.pictures(5)
 
     def test_nobody_is_asked_for_more_pictures_than_are_looked_at(self):
