@@ -74,6 +74,9 @@ struct weir_sched_node {
     int32_t n_devices;
     int32_t n_tasks_max;         /**< WEIR_SCHED_UNLIMITED. */
     int64_t device_memory_bytes; /**< Of each device; 0 = unknown: no request by memory fits. */
+    /** What there is of each device, in thousandths: the rest is others', so that a request for whole devices does not fit.
+     *  0 = all. */
+    int32_t device_milli;
     int64_t cpu_milli, memory_bytes;
     const struct weir_sched_label *labels;
     int32_t n_labels;
@@ -91,6 +94,12 @@ struct weir_sched_node {
      *  either. */
     int64_t closed_from_ms, closed_until_ms;
 };
+
+/** What there is of each device of a node, in thousandths. */
+static inline int64_t weir_sched_device_milli(const struct weir_sched_node *node)
+{
+    return node->device_milli > 0 ? node->device_milli : WEIR_SCHED_DEVICE;
+}
 
 struct weir_sched_share {
     int64_t quota;  /**< Guaranteed; WEIR_SCHED_UNLIMITED. */

@@ -4,7 +4,7 @@
  * sched/snapshot.h.
  *
  *     {"now_ms": 0,
- *      "nodes": [{"name": "n1", "model": "A100", "n_devices": 8, "device_memory_bytes": 0,
+ *      "nodes": [{"name": "n1", "model": "A100", "n_devices": 8, "device_memory_bytes": 0, "device_milli": 0,
  *        "cpu_milli": 64000, "memory_bytes": 0, "n_tasks_max": -1, "labels": {"rack": "r1"},
  *        "taints": [{"key": "", "value": ""}],
  *        "extras": [{"name": "", "count": 1, "device_milli": 0}],

@@ -35,7 +35,7 @@ static int64_t quota_at(const struct weir_sched_snapshot *rows, int32_t q, int32
 /* Its whole devices, and the slices of others by what each counts as. */
 static int64_t devices_of(const struct weir_sched_node *node)
 {
-    int64_t devices = (int64_t)node->n_devices * WEIR_SCHED_DEVICE;
+    int64_t devices = node->n_devices * weir_sched_device_milli(node);
     for (int32_t i = 0; i < node->n_extras; i++) {
         devices += node->extras[i].count * node->extras[i].device_milli;
     }

@@ -112,6 +112,9 @@ static weir_status check_node(struct check *check, const struct weir_sched_node 
         !add_up(check, node->cpu_milli, node->memory_bytes)) {
         return refuse(check, "node", node->name, "an amount is negative or too large");
     }
+    if (node->device_milli < 0 || node->device_milli > WEIR_SCHED_DEVICE) {
+        return refuse(check, "node", node->name, "expected 0 to 1000 of each device");
+    }
     if (!are_labels(node->labels, node->n_labels, true)) {
         return refuse(check, "node", node->name, "a label has no key or no value");
     }

@@ -20,7 +20,7 @@ static const char *const state_words[] = {"pending", "running", "releasing", "st
 static const struct json_field node_fields[] = {
     NEED(weir_sched_node, name, TEXT), F(weir_sched_node, model, TEXT, 0),
     F(weir_sched_node, n_devices, I32, 0), F(weir_sched_node, n_tasks_max, I32, -1),
-    F(weir_sched_node, device_memory_bytes, I64, 0),
+    F(weir_sched_node, device_memory_bytes, I64, 0), F(weir_sched_node, device_milli, I32, 0),
     F(weir_sched_node, cpu_milli, I64, 0), F(weir_sched_node, memory_bytes, I64, 0),
     W(weir_sched_node, numa_policy, numa_words),
     F(weir_sched_node, is_whole_only, BOOL, 0), F(weir_sched_node, is_cordoned, BOOL, 0),

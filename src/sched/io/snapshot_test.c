@@ -42,7 +42,7 @@ END_TEST
 static const char everything[] =
     "{\"now_ms\": 5000, \"nodes\": ["
     "{\"name\": \"n1\", \"model\": \"A100\", \"n_devices\": 4, \"device_memory_bytes\": 80,"
-    " \"cpu_milli\": 64000, \"memory_bytes\": 1000, \"n_tasks_max\": 9,"
+    " \"device_milli\": 500, \"cpu_milli\": 64000, \"memory_bytes\": 1000, \"n_tasks_max\": 9,"
     " \"labels\": {\"zone\": \"z\", \"rack\": \"r\"}, \"taints\": [{\"key\": \"k\", \"value\": "
     "\"v\"}],"
     " \"extras\": [{\"name\": \"mig\", \"count\": 2, \"device_milli\": 142}],"

@@ -173,14 +173,18 @@ static void build_nodes(struct cluster *cluster)
         node->first_device = at_device;
         node->first_zone = at_zone;
         node->device_size = fraction_device_size(given->device_memory_bytes);
-        node->whole_now = node->whole_future = given->n_devices;
-        node->room_milli = (int64_t)given->n_devices * WEIR_SCHED_DEVICE;
+        int64_t milli = weir_sched_device_milli(given);
+        node->others_units = fraction_of(node->device_size, WEIR_SCHED_DEVICE - milli);
+        node->whole_now = node->whole_future = node->others_units == 0 ? given->n_devices : 0;
+        node->n_shared = given->n_devices - node->whole_future;
+        node->room_milli = given->n_devices * milli;
         node->is_open = !given->is_cordoned && !(given->closed_until_ms > given->closed_from_ms &&
                                                  given->closed_from_ms <= snapshot->now_ms &&
                                                  snapshot->now_ms < given->closed_until_ms);
         cluster->capacity.room_milli += node->is_open ? node->room_milli : 0;
         for (int32_t d = at_device; d < at_device + given->n_devices; d++) {
-            cluster->devices[d].room_milli = WEIR_SCHED_DEVICE;
+            cluster->devices[d].now = cluster->devices[d].future = node->others_units;
+            cluster->devices[d].room_milli = (int32_t)milli;
         }
         at_device += given->n_devices;
         at_zone += given->n_zones;

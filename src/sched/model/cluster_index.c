@@ -27,7 +27,8 @@ static int64_t part_of(int64_t amount, int64_t whole)
 static int64_t key_by_room(const struct cluster *cluster, int32_t at)
 {
     const struct node_state *node = &cluster->nodes[at];
-    int64_t all = (int64_t)cluster->snapshot->nodes[at].n_devices * WEIR_SCHED_DEVICE;
+    const struct weir_sched_node *given = &cluster->snapshot->nodes[at];
+    int64_t all = given->n_devices * weir_sched_device_milli(given);
     return cluster->profile->placement[0] == 's'
                ? PART_UNITS - part_of(node->room_milli, all)
                : node->whole_future * CLUSTER_KEY_WHOLE_DEVICE + node->room_milli;

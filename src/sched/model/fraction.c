@@ -15,7 +15,12 @@ int64_t fraction_units(const struct weir_sched_demand *demand, int64_t size, boo
     if (demand->device_milli == 0) {
         return is_known ? demand->device_memory_bytes : size + 1;
     }
-    return (int64_t)((__int128)size * demand->device_milli / WEIR_SCHED_DEVICE);
+    return fraction_of(size, demand->device_milli);
+}
+
+int64_t fraction_of(int64_t size, int64_t milli)
+{
+    return (int64_t)((__int128)size * milli / WEIR_SCHED_DEVICE);
 }
 
 static int64_t round_up(int64_t units, int64_t parts, int64_t size)

@@ -12,6 +12,9 @@
 /** Units of a device: its bytes of memory, or thousandths if that is unknown (0). */
 int64_t fraction_device_size(int64_t memory_bytes);
 
+/** Units that so many thousandths of a device of `size` units are, rounded down. */
+int64_t fraction_of(int64_t size, int64_t milli);
+
 /**
  * Units that each of a task's devices takes of one with `size` units. size + 1, which fits nowhere,
  * if the task asks for memory and the device's is unknown.

@@ -51,7 +51,7 @@ int32_t model_named(const struct cluster *cluster, const char *name)
 
 static int64_t devices_of(const struct weir_sched_node *node)
 {
-    int64_t sum = (int64_t)node->n_devices * WEIR_SCHED_DEVICE;
+    int64_t sum = node->n_devices * weir_sched_device_milli(node);
     for (int32_t i = 0; i < node->n_extras; i++) {
         sum += node->extras[i].count * node->extras[i].device_milli;
     }

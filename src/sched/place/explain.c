@@ -125,8 +125,8 @@ static void measure_all(const struct cluster *cluster, int32_t task, struct room
 {
     for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
         const struct weir_sched_node *given = &cluster->snapshot->nodes[i];
-        struct room whole = {
-            {(int64_t)given->n_devices * WEIR_SCHED_DEVICE, given->cpu_milli, given->memory_bytes}};
+        struct room whole = {{given->n_devices * weir_sched_device_milli(given), given->cpu_milli,
+                              given->memory_bytes}};
         measure_need(cluster, task, i, out_need);
         raise(out_most, &whole);
     }

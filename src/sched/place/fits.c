@@ -91,8 +91,10 @@ static bool fits_whole(const struct cluster *cluster, int32_t task, int32_t at)
         return false;
     }
     bool is_part = demand->n_devices > 0 && demand->device_milli < WEIR_SCHED_DEVICE;
-    if (is_part && (node->is_whole_only ||
-                    cluster_device_units(cluster, task, at) > cluster->nodes[at].device_size)) {
+    const struct node_state *state = &cluster->nodes[at];
+    if ((is_part && node->is_whole_only) ||
+        (demand->n_devices > 0 &&
+         cluster_device_units(cluster, task, at) > state->device_size - state->others_units)) {
         return false;
     }
     return fits_allows(cluster, task, at) && extras_fit(cluster, task, at, 0);

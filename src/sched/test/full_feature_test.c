@@ -125,7 +125,8 @@ static void check_node(const struct test_cluster *cluster, const struct outcome 
     ck_assert_int_le(use.extras, node->n_extras > 0 ? node->extras[0].count : 0);
     ck_assert(node->n_tasks_max < 0 || use.n_tasks <= node->n_tasks_max);
     for (int32_t d = 0; d < node->n_devices; d++) {
-        ck_assert_int_le(use.devices[d], node->device_memory_bytes);
+        ck_assert_int_le(use.devices[d],
+                         (node->device_memory_bytes * weir_sched_device_milli(node) + 999) / 1000);
     }
 }
 
@@ -504,6 +505,7 @@ START_TEST(a_full_feature_cluster_obeys_every_invariant_and_comes_to_rest)
     test_cluster_random(&cluster, &rng, 8);
     test_workload_random(&cluster, &rng);
     test_full_random(&cluster, &rng);
+    test_full_parts(&cluster, &rng);
     int rounds = play_until_rest(&cluster, &profile, &rng);
     if (rounds == ROUNDS_MAX) {
         printf("seed %d does not come to rest\n", _i);

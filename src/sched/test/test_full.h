@@ -202,4 +202,19 @@ static inline void test_full_random(struct test_cluster *cluster, struct weir_rn
     full_zones(cluster, rng);
 }
 
+/** Of the devices of some nodes on which no device is taken there is only a part. */
+static inline void test_full_parts(struct test_cluster *cluster, struct weir_rng *rng)
+{
+    for (int32_t i = 0; i < cluster->snapshot.n_nodes; i++) {
+        int32_t milli = weir_rng_below(rng, 2) == 0 ? 1 + (int32_t)weir_rng_below(rng, 999) : 0;
+        for (int32_t t = 0; t < cluster->snapshot.n_tasks; t++) {
+            const struct weir_sched_task *task = &cluster->tasks[t];
+            bool is_there =
+                task->node == i || (task->nomination != NULL && task->nomination->node == i);
+            milli = is_there && task->demand.n_devices > 0 ? 0 : milli;
+        }
+        cluster->nodes[i].device_milli = milli;
+    }
+}
+
 #endif
