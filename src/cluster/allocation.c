@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEVICE_WHOLE   1000
 #define CPUS_MAX       ((int64_t)4096)
 #define MIB_MAX        ((int64_t)1 << 30)
 #define SECONDS_MAX    ((int64_t)253402300799) /* the year 9999 */
@@ -107,7 +108,8 @@ static void read_devices(char *const *environment, struct weir_arena *arena,
                                         "SLURM_JOB_GPUS"};
     const char *text = NULL;
     out->devices = "";
-    for (size_t i = 0; out->n_shards == 0 && text == NULL && i < WEIR_ARRAY_LEN(names); i++) {
+    bool has_devices = out->n_shards == 0 || out->device_milli > 0;
+    for (size_t i = 0; has_devices && text == NULL && i < WEIR_ARRAY_LEN(names); i++) {
         text = find(environment, names[i]);
     }
     while (text != NULL && *text != '\0' && out->n_devices < WEIR_NODE_SHARE_DEVICES_MAX) {
@@ -145,6 +147,7 @@ weir_status weir_node_share_read(const char *tag, char *const *environment, cons
     share.partition = find_text(environment, "SLURM_JOB_PARTITION", arena);
     share.cpus = find_number(environment, "SLURM_CPUS_ON_NODE", CPUS_MAX);
     share.n_shards = find_number(environment, "SLURM_SHARDS_ON_NODE", INT32_MAX);
+    share.device_milli = find_number(environment, "WEIR_ACCELERATOR_MILLI", DEVICE_WHOLE - 1);
     read_devices(environment, arena, &share);
     share.model = find_text(environment, "WEIR_ACCELERATOR_MODEL", arena);
     share.memory_bytes = read_memory(environment, &share);

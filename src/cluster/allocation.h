@@ -4,7 +4,8 @@
  *
  *     SLURM_CPUS_ON_NODE, SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU (MiB)
  *     CUDA_VISIBLE_DEVICES, else SLURM_STEP_GPUS, else SLURM_JOB_GPUS    its accelerators, as a process there names them
- *     SLURM_SHARDS_ON_NODE    parts of accelerators: of how large ones Slurm does not say, so such a share has none
+ *     SLURM_SHARDS_ON_NODE    parts of an accelerator: of how large a one Slurm does not say
+ *     WEIR_ACCELERATOR_MILLI    how much that is, in thousandths, where Weir asked for it: else a share in parts has no accelerator
  *     WEIR_ACCELERATOR_MODEL    what they are, where no library of a driver tells
  *     SLURMD_NODENAME, SLURM_JOB_ID, SLURM_JOB_PARTITION, SLURM_JOB_END_TIME (s since 1970)
  *
@@ -30,9 +31,10 @@ struct weir_node_share {
     const char *partition;       /**< NULL: not told. */
     int64_t cpus, memory_bytes;  /**< 0: not told. */
     const char *devices;         /**< Indices or UUIDs, "0,3"; "": none. */
-    int64_t n_devices, n_shards; /**< 0: none. With shards there are no devices. */
-    const char *model;           /**< NULL: not told. */
-    int64_t ends_ms;             /**< Since 1970; 0: not told. */
+    int64_t n_devices, n_shards; /**< 0: none. */
+    int64_t device_milli; /**< What of the device the share is, in thousandths; 0: all of each. */
+    const char *model;    /**< NULL: not told. */
+    int64_t ends_ms;      /**< Since 1970; 0: not told. */
 };
 
 /**

@@ -47,6 +47,23 @@ START_TEST(what_slurm_says_of_a_step_is_the_share)
 
 END_TEST
 
+/* How large a part is only who asked for it knows. */
+START_TEST(a_part_of_an_accelerator_counts_where_it_is_told_how_large_it_is)
+{
+    char *environment[] = {"SLURM_SHARDS_ON_NODE=3", "CUDA_VISIBLE_DEVICES=0",
+                           "WEIR_ACCELERATOR_MILLI=300", NULL};
+    struct weir_node_share share = read_share("t", environment, "a");
+    ck_assert_int_eq(share.n_shards, 3);
+    ck_assert_int_eq(share.device_milli, 300);
+    ck_assert_str_eq(share.devices, "0");
+    environment[2] = "WEIR_ACCELERATOR_MILLI=1000";
+    share = read_share("t", environment, "a");
+    ck_assert_int_eq(share.device_milli, 0);
+    ck_assert_str_eq(share.devices, "");
+}
+
+END_TEST
+
 START_TEST(without_accelerators_there_are_none_whatever_the_machine_has)
 {
     static const char *const none[] = {"CUDA_VISIBLE_DEVICES=NoDevFiles",
@@ -146,5 +163,6 @@ static void tear_down(void)
 }
 
 WEIR_TEST_MAIN_WITH("allocation", set_up, tear_down, what_slurm_says_of_a_step_is_the_share,
+                    a_part_of_an_accelerator_counts_where_it_is_told_how_large_it_is,
                     without_accelerators_there_are_none_whatever_the_machine_has,
                     a_tag_that_is_none_or_leaves_no_room_is_refused, any_environment_gives_a_node)

@@ -26,10 +26,11 @@ struct weir_pool_offer {
     const char *name;
     int64_t cpu_slots, memory_bytes, n_accelerators; /**< Of one node. */
     const char *accelerator;                         /**< Model of its accelerators; NULL: none. */
-    int64_t max_nodes;                               /**< How many at a time; 0: nobody says. */
-    int64_t time_max_ms; /**< For how long at the most; 0: nobody says. */
-    double weight;       /**< What one costs beside those of other pools; 1: as usual. */
-    const char *why;     /**< Why none can be had now ("the partition is down"); NULL: they can. */
+    int64_t accelerator_parts; /**< Into how many equal parts one can be had; 0: whole ones only. */
+    int64_t max_nodes;         /**< How many at a time; 0: nobody says. */
+    int64_t time_max_ms;       /**< For how long at the most; 0: nobody says. */
+    double weight;             /**< What one costs beside those of other pools; 1: as usual. */
+    const char *why; /**< Why none can be had now ("the partition is down"); NULL: they can. */
 };
 
 /** What runs on each node: `PROGRAM agent …`, which joins the server. */
@@ -49,6 +50,8 @@ struct weir_node_request {
     int64_t time_ms; /**< For how long; 0: until they are released. */
     /** Each node has at least so much. All 0: whole nodes. */
     int64_t cpu_slots, memory_bytes, n_accelerators;
+    /** Of the one accelerator, in thousandths, a multiple of the pool's parts rounded down; 0: all of each. */
+    int64_t accelerator_milli;
     const char *accelerator; /**< Model; NULL: any. */
     const char *queue;       /**< Weir's queue that its job waits in; NULL: no single one. */
     const char *text;        /**< For people over there: "job train-7 of ann"; NULL: nothing. */

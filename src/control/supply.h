@@ -43,7 +43,8 @@ struct supply {
     int32_t n_devices;
     int32_t n_unfit;      /**< Devices that are bad or gone. */
     const char *model;    /**< The model of the slots, or of what is cut into slices; NULL: none. */
-    int64_t memory_bytes; /**< A slot's. */
+    int64_t memory_bytes; /**< A slot's, as a whole. */
+    int32_t device_milli; /**< What of each slot is the node's, in thousandths. */
     int64_t *slots;       /**< Index of the device of each slot. */
     int32_t n_slots;
     struct weir_sched_label *labels;

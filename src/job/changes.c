@@ -39,7 +39,7 @@ static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_
 #define NODE_COLUMNS                                                                               \
     "name, cpu_slots, memory_bytes, (is_draining <> 0 OR leaving IS NOT NULL), " WEIR_LIVE_NODE(   \
         "last_seen_ms") ", unhealthy, labels, taints, accelerators, left_ms, closed_from_ms, "     \
-                        "closed_until_ms, cluster, allocation, ends_ms, leaving"
+                        "closed_until_ms, cluster, allocation, ends_ms, leaving, device_milli"
 /* Many nodes that were lent have left. */
 static const char sql_nodes[] =
     "SELECT " NODE_COLUMNS " FROM nodes WHERE allocation IS NULL OR left_ms = 0 ORDER BY name";
@@ -282,7 +282,8 @@ static struct weir_node node_of(const struct weir_stmt *row, struct weir_arena *
                               .cluster = weir_stmt_text(row, 12, arena),
                               .allocation = weir_stmt_text(row, 13, arena),
                               .ends_ms = weir_stmt_int(row, 14),
-                              .leaving = weir_stmt_text(row, 15, arena)};
+                              .leaving = weir_stmt_text(row, 15, arena),
+                              .device_milli = weir_stmt_int(row, 16)};
 }
 
 weir_status weir_node_each(struct weir_txn *txn, weir_node_seen_fn fn, void *context,

@@ -55,7 +55,8 @@ struct weir_pool {
     char *cluster, *name;
     int64_t cpu_slots, memory_bytes, n_accelerators; /**< One node has them. */
     char *accelerator;                               /**< Model; NULL: none, or not told. */
-    int64_t max_nodes, time_max_ms;                  /**< 0: nobody says. */
+    int64_t accelerator_parts;      /**< Into how many one can be had; 0: whole ones only. */
+    int64_t max_nodes, time_max_ms; /**< 0: nobody says. */
     double weight;
     char *why; /**< Why none can be had now; NULL: they can. */
 };
@@ -76,6 +77,7 @@ struct weir_allocation {
     char *queue;    /**< It says which account pays over there; NULL: the cluster's own does. */
     int64_t n_nodes;
     int64_t cpu_slots, memory_bytes, n_accelerators; /**< Each node has at least so much. */
+    int64_t accelerator_milli; /**< Of each accelerator, in thousandths; 0: all of it. */
     char *accelerator;
     int64_t time_ms; /**< Asked for so long; 0: until it is released. */
     char *nodes;     /**< JSON list: what they are called over there; NULL. */

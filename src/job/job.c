@@ -46,6 +46,7 @@ static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, left_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When it left the cluster; null: it is part of it"),
     WEIR_FIELD(weir_node, cluster,          TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Cluster that supplied it; null: it joined by itself"),
     WEIR_FIELD(weir_node, allocation,       TEXT, WEIR_FIELD_READ_ONLY, "", "Allocation that it is of"),
+    WEIR_FIELD(weir_node, device_milli,     INT,  WEIR_FIELD_READ_ONLY, "", "What of each of its accelerators it has, in thousandths; 0: all of it"),
     WEIR_FIELD(weir_node, ends_ms,          TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it ends at the latest, as its cluster says"),
     WEIR_FIELD(weir_node, created_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "First heartbeat"),
 };
@@ -313,7 +314,10 @@ static const char sql_lent[] =
     " JOIN node_joins j ON j.id = u.node_join WHERE u.node = :name AND j.allocation IS NOT NULL"
     " ORDER BY j.created_ms DESC LIMIT 1), cluster = (SELECT a.cluster FROM node_join_uses u"
     " JOIN node_joins j ON j.id = u.node_join JOIN allocations a ON a.id = j.allocation"
-    " WHERE u.node = :name ORDER BY j.created_ms DESC LIMIT 1) WHERE name = :name"
+    " WHERE u.node = :name ORDER BY j.created_ms DESC LIMIT 1), device_milli = coalesce((SELECT"
+    " a.accelerator_milli FROM node_join_uses u JOIN node_joins j ON j.id = u.node_join"
+    " JOIN allocations a ON a.id = j.allocation WHERE u.node = :name"
+    " ORDER BY j.created_ms DESC LIMIT 1), 0) WHERE name = :name"
     " AND EXISTS (SELECT 1 FROM node_join_uses u JOIN node_joins j ON j.id = u.node_join"
     " WHERE u.node = :name AND j.allocation IS NOT NULL)";
 
@@ -336,7 +340,7 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
         return status;
     }
     seen.is_draining = false;
-    seen.closed_from_ms = seen.closed_until_ms = seen.ends_ms = 0;
+    seen.closed_from_ms = seen.closed_until_ms = seen.ends_ms = seen.device_milli = 0;
     seen.labels = seen.taints = NULL;
     seen.desired_revision = 1;
     seen.created_ms = now_ms;

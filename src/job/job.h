@@ -57,7 +57,8 @@ struct weir_node {
     int64_t left_ms;          /**< When it left the cluster; 0: it is part of it. */
     char *cluster;            /**< Its supplier (job/cluster.h); NULL: it joined by itself. */
     char *allocation;         /**< The one that it is a node of; NULL: none. */
-    int64_t ends_ms;          /**< When it ends at the latest; 0: nobody says. */
+    int64_t device_milli; /**< What of each of its accelerators it has, in thousandths; 0: all. */
+    int64_t ends_ms;      /**< When it ends at the latest; 0: nobody says. */
     int64_t created_ms;
 };
 
@@ -113,7 +114,8 @@ weir_status weir_node_is_leaving(struct weir_txn *txn, const char *name, bool *o
 /**
  * Register a node, or its heartbeat: inserts, or updates all but name, labels, taints, is_draining,
  * the window, cluster, allocation, desired_revision and created_ms. One that had left is part of the cluster again. A node
- * that joined with the token of an allocation is one of it; that alone may say when it ends.
+ * that joined with the token of an allocation is one of it, and has what that was asked with of each accelerator; that alone may say when
+ * it ends.
  */
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                                 struct weir_error *err) WEIR_MUST_CHECK;

@@ -10,12 +10,13 @@
 #define ROWS_MAX 256
 
 static const char sql_look[] =
-    "SELECT memory_bytes, kind FROM devices WHERE node = :node AND idx = :idx AND state = 'ok'";
+    "SELECT d.memory_bytes, d.kind, n.device_milli FROM devices d JOIN nodes n ON n.name = d.node"
+    " WHERE d.node = :node AND d.idx = :idx AND d.state = 'ok'";
 static const char sql_give[] =
     "INSERT INTO task_devices (task, attempt, node, idx, milli, memory_bytes)"
     " SELECT :task, :attempt, :node, :idx, CAST(:milli AS BIGINT), CAST(:bytes AS BIGINT)"
     " WHERE (SELECT coalesce(sum(milli), 0) FROM task_devices WHERE node = :node AND idx = :idx)"
-    " + :milli <= 1000 AND (:whole = 0 OR"
+    " + :milli <= :most AND (:whole = 0 OR"
     " (SELECT coalesce(sum(memory_bytes), 0) FROM task_devices WHERE node = :node AND idx = :idx)"
     " + :bytes <= :whole)";
 static const char sql_of_attempt[] =
@@ -102,7 +103,12 @@ static int64_t bytes_of(const struct weir_task *task, int64_t device_bytes)
                : task->accelerator_memory_bytes;
 }
 
-static weir_status look_at(struct giving *giving, int64_t idx, bool *out_is_ok, int64_t *out_bytes,
+/* What there is of a device: of its memory, and in thousandths. */
+struct whole {
+    int64_t bytes, milli;
+};
+
+static weir_status look_at(struct giving *giving, int64_t idx, bool *out_is_ok, struct whole *out,
                            struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
@@ -113,7 +119,9 @@ static weir_status look_at(struct giving *giving, int64_t idx, bool *out_is_ok, 
     WEIR_TRY(weir_stmt_step(row, out_is_ok, err));
     if (*out_is_ok) {
         struct weir_device device = {.kind = weir_stmt_text(row, 1, &giving->arena)};
-        *out_bytes = weir_stmt_int(row, 0);
+        out->bytes = weir_stmt_int(row, 0);
+        out->milli = weir_stmt_int(row, 2);
+        out->milli = out->milli > 0 ? out->milli : WEIR_DEVICE_WHOLE;
         *out_is_ok = weir_device_is_accelerator(&device);
     }
     return WEIR_OK;
@@ -122,11 +130,12 @@ static weir_status look_at(struct giving *giving, int64_t idx, bool *out_is_ok, 
 static weir_status give_one(struct giving *giving, int64_t idx, struct weir_error *err)
 {
     const struct weir_task *task = giving->task;
-    int64_t device_bytes = 0, n = 0;
+    struct whole whole = {0};
+    int64_t n = 0;
     bool is_ok = false;
-    WEIR_TRY(look_at(giving, idx, &is_ok, &device_bytes, err));
+    WEIR_TRY(look_at(giving, idx, &is_ok, &whole, err));
     bool needs_memory = task->accelerator_milli == 0;
-    if (!is_ok || (needs_memory && device_bytes < task->accelerator_memory_bytes)) {
+    if (!is_ok || (needs_memory && whole.bytes < task->accelerator_memory_bytes)) {
         giving->is_given = false;
         return WEIR_OK;
     }
@@ -134,9 +143,10 @@ static weir_status give_one(struct giving *giving, int64_t idx, struct weir_erro
                            WEIR_BINDS(WEIR_BIND_TEXT("task", task->id),
                                       WEIR_BIND_INT("attempt", task->attempt),
                                       WEIR_BIND_TEXT("node", task->node), WEIR_BIND_INT("idx", idx),
-                                      WEIR_BIND_INT("milli", milli_of(task, device_bytes)),
-                                      WEIR_BIND_INT("bytes", bytes_of(task, device_bytes)),
-                                      WEIR_BIND_INT("whole", device_bytes)),
+                                      WEIR_BIND_INT("milli", milli_of(task, whole.bytes)),
+                                      WEIR_BIND_INT("most", whole.milli),
+                                      WEIR_BIND_INT("bytes", bytes_of(task, whole.bytes)),
+                                      WEIR_BIND_INT("whole", whole.bytes)),
                            &n, err));
     giving->is_given = n == 1;
     return giving->is_given ? show(giving->txn, &giving->arena, task->node, idx, err) : WEIR_OK;

@@ -1,5 +1,6 @@
 #include "job/usage_report.h"
 
+#include "job/task_device.h"
 #include "store/stmt.h"
 
 #include <stdlib.h>
@@ -135,7 +136,7 @@ static weir_status read_rows(struct weir_txn *txn, const struct weir_usage_query
 
 #define ALLOCATIONS                                                                                \
     "SELECT a.cluster, a.n_nodes, a.cpu_slots, a.n_accelerators, p.cpu_slots, p.n_accelerators,"   \
-    " a.started_ms, a.ended_ms FROM allocations AS a"                                              \
+    " a.started_ms, a.ended_ms, a.accelerator_milli FROM allocations AS a"                         \
     " LEFT JOIN pools AS p ON p.id = a.cluster || '/' || a.pool"                                   \
     " WHERE a.started_ms > 0 AND a.started_ms < :to"                                               \
     " AND (a.project = :project OR :project IS NULL) AND "
@@ -170,7 +171,9 @@ static void count_allocation(const struct weir_stmt *row, const struct weir_usag
     int64_t from_ms = WEIR_MAX(weir_stmt_int(row, 6), query->from_ms);
     double node_s =
         until_ms > from_ms ? (double)weir_stmt_int(row, 1) * (double)(until_ms - from_ms) / 1e3 : 0;
-    double device_s = node_s * (double)(is_whole ? weir_stmt_int(row, 5) : devices);
+    int64_t milli = weir_stmt_int(row, 8);
+    double each = milli > 0 ? (double)milli / WEIR_DEVICE_WHOLE : 1;
+    double device_s = node_s * (double)(is_whole ? weir_stmt_int(row, 5) : devices) * each;
     sum->node += node_s;
     sum->cpu_given += node_s * (double)(is_whole ? weir_stmt_int(row, 4) : cpus);
     sum->given += device_s;

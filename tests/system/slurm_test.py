@@ -172,6 +172,30 @@ class OnSlurm(World):
         pathlib.Path(f"{path}.end").touch()
         self.await_all([job, waits], "SUCCEEDED", 60)
 
+    def test_a_share_of_a_device_is_asked_for_in_shards(self):
+        """A node of the cluster has ten shards of each of its GPUs: a quarter is three of them, and what is left of these is shared."""
+        out = self.work / "share"
+        script = f"echo $CUDA_VISIBLE_DEVICES >>{out}; until test -e {out}.end; do sleep 0.05; done"
+        share = lambda part: {"resources": {"cpus": 0.1, "accelerators": 1, "accelerator_share": part}}  # noqa: E731
+        jobs = [self.submit("quarter", "blue", script, **share(0.25))]
+        self.await_all(jobs, "RUNNING")
+        jobs.append(self.submit("beside", "blue", script, **share(0.05)))
+        self.await_all(jobs, "RUNNING")
+        jobs.append(self.submit("half", "blue", script, **share(0.5)))
+        self.await_all(jobs, "RUNNING")
+        jobs.append(self.submit("whole", "blue", script, resources={"cpus": 1, "accelerators": 1}))
+        self.await_all(jobs, "RUNNING")
+        asked = self.slurm.run("scontrol", "-o", "show", "job")
+        self.assertEqual(sorted(word for word in asked.split() if word.startswith("TresPerNode=")),
+                         ["TresPerNode=gres:gpu:h200:1", "TresPerNode=gres:shard:3", "TresPerNode=gres:shard:5"])
+        found = {one["accelerator_milli"] for one in self.server.get("/allocations")["items"]}
+        self.assertEqual(found, {0, 300, 500})
+        nodes = self.server.get("/nodes")["items"]
+        self.assertEqual({(one["n_accelerators"], one["device_milli"]) for one in nodes}, {(1, 0), (1, 300), (1, 500)})
+        wait_until(lambda: len(self.lines(out)) == 4 and all(line.isdigit() for line in self.lines(out)), 20, "each has a device")
+        pathlib.Path(f"{out}.end").touch()
+        self.await_all(jobs, "SUCCEEDED")
+
 
 if __name__ == "__main__":
     harness.main()

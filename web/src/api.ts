@@ -126,6 +126,7 @@ export interface Alive {
 /** GET /allocations, GET /allocations/{id} */
 export interface Allocation {
     accelerator: string | null // Their model; null: any
+    accelerator_milli: number // What of each accelerator, in thousandths; 0: all of it
     asked_ms: Time | null // When it was asked for (ms)
     closed: string | null // A node of it that takes nothing new over there, and why
     cluster: string // Cluster
@@ -1619,6 +1620,7 @@ export interface Node {
     cpus_used?: number | null // CPUs that are kept for the tasks on it
     created_ms: Time | null // First heartbeat (ms)
     desired_revision: number // Counts changes of what should run there
+    device_milli: number // What of each of its accelerators it has, in thousandths; 0: all of it
     devices?: Device[] | null // What it has; not in lists
     disk_bytes: number // Size of the disk that the agent's folder lies on; 0: not told (bytes)
     disk_free_bytes: number // What of it is free (bytes)
@@ -1811,6 +1813,7 @@ export interface PolicyDecision {
 /** GET /pools */
 export interface Pool {
     accelerator: string | null // Their model
+    accelerator_parts: number // Into how many parts one can be had; 0: whole ones only
     cluster: string // Cluster
     cpu_slots: number // CPUs of a node
     id: string // CLUSTER/NAME

@@ -27,6 +27,7 @@ static json_t *pool_view(const char *cluster, const struct weir_pool_offer *offe
         .memory_bytes = offer->memory_bytes,
         .n_accelerators = offer->n_accelerators,
         .accelerator = (char *)offer->accelerator,
+        .accelerator_parts = offer->accelerator_parts,
         .max_nodes = offer->max_nodes,
         .time_max_ms = offer->time_max_ms,
         .weight = offer->weight,

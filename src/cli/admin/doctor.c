@@ -113,14 +113,15 @@ static void check_allocation(struct doctor *doctor)
     const char *cpus = share.cpus > 0
                            ? weir_arena_printf(arena, "%lld processors", (long long)share.cpus)
                            : "no bound of processors";
-    find(doctor, share.n_shards == 0 ? FINE : NOTE, "allocation",
+    bool is_told = share.n_shards == 0 || share.device_milli > 0;
+    find(doctor, is_told ? FINE : NOTE, "allocation",
          weir_arena_printf(arena, "job %s of Slurm on %s: %s, %s, %s%s", share.job_id, share.host,
                            cpus, amount, share.n_devices > 0 ? "accelerators " : "no accelerators",
                            share.devices),
-         share.n_shards == 0 ? NULL
-                             : "parts of accelerators (shards) are not supported: a node here "
-                               "offers none of them; ask for "
-                               "whole ones (--gres=gpu:N)");
+         is_told ? NULL
+                 : "of how large parts of accelerators (shards) Slurm does not say: a "
+                   "node here offers them only in an allocation that Weir asked for; "
+                   "by hand ask for whole ones (--gres=gpu:N)");
 }
 
 static void check_isolation(struct doctor *doctor)

@@ -301,7 +301,8 @@ static const struct described {
     {.singular = "allocation",
      .members =
          "state id cluster pool their_id said why ending job project queue n_nodes cpu_slots "
-         "memory_bytes n_accelerators accelerator time_ms nodes joined starts_ms ends_ms "
+         "memory_bytes n_accelerators accelerator_milli accelerator time_ms nodes joined starts_ms "
+         "ends_ms "
          "created_ms asked_ms started_ms idle_since_ms ended_ms"},
     {"deployment",
      "state reason name project model traffic mirror n_ready n_wanted replicas_min replicas_max "

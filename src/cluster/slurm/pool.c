@@ -25,6 +25,7 @@ enum {
 
 #define POOLS_MAX    1000
 #define MEMORY_PARTS 32
+#define PARTS_MAX    1000 /* of an accelerator: there are thousandths of it */
 #define MB           ((int64_t)1 << 20)
 
 static bool is_wanted(const char *partitions, const char *const *fields)
@@ -56,6 +57,14 @@ static bool is_closed(const char *state)
     return false;
 }
 
+/* Slurm divides a node's shards evenly among its GPUs. Those of a node that it cannot be told how are not asked for. */
+static int64_t parts_of(const struct slurm_gres *gres)
+{
+    bool is_even = gres->n_gpus > 0 && gres->n_others == 0 && gres->n_shards % gres->n_gpus == 0;
+    int64_t parts = is_even ? gres->n_shards / gres->n_gpus : 0;
+    return parts > 1 && parts <= PARTS_MAX ? parts : 0;
+}
+
 static struct slurm_pool read_pool(const char *const *fields, struct weir_arena *arena)
 {
     struct slurm_gres gres = slurm_gres_read(fields[GRES], arena);
@@ -69,6 +78,7 @@ static struct slurm_pool read_pool(const char *const *fields, struct weir_arena 
                   .memory_bytes = slurm_number(fields[MEMORY]) * MB,
                   .n_accelerators = gres.n_gpus,
                   .accelerator = gres.n_gpus > 0 ? gres.model : NULL,
+                  .accelerator_parts = parts_of(&gres),
                   .max_nodes = n_most > 0 ? n_most : INT64_MAX,
                   .time_max_ms = slurm_span_s(fields[LIMIT]) * 1000,
                   .weight = 1,
@@ -88,6 +98,7 @@ static bool is_like(const struct slurm_pool *a, const struct slurm_pool *b)
     return strcmp(a->partition, b->partition) == 0 && a->offer.cpu_slots == b->offer.cpu_slots &&
            llabs(a->memory_mb - b->memory_mb) <= b->memory_mb / MEMORY_PARTS &&
            a->offer.n_accelerators == b->offer.n_accelerators &&
+           a->offer.accelerator_parts == b->offer.accelerator_parts &&
            (model == other || (model != NULL && other != NULL && strcmp(model, other) == 0));
 }
 

@@ -70,20 +70,24 @@ START_TEST(generic_resources_are_read)
         const char *text, *model;
         int64_t n;
         bool has_type;
-    } cases[] = {{"gpu:h200:4,shard:h200:40", "h200", 4, true},
-                 {"gpu:h200:4(S:0-1),shard:h200:40(4/4,0/4)", "h200", 4, true},
-                 {"gpu:8(S:0,1)", "gpu", 8, false},
-                 {"gpu:a100:2,gpu:v100:6", "v100", 6, true},
-                 {"shard:40,gpu:l4:1", "l4", 1, true},
-                 {"(null)", NULL, 0, false},
-                 {"gpus:4", NULL, 0, false},
-                 {"gpu", NULL, 0, false},
-                 {"", NULL, 0, false}};
+        int64_t n_shards, n_others;
+    } cases[] = {{"gpu:h200:4,shard:h200:40", "h200", 4, true, 40, 0},
+                 {"gpu:h200:4(S:0-1),shard:h200:40(4/4,0/4)", "h200", 4, true, 40, 0},
+                 {"gpu:8(S:0,1)", "gpu", 8, false, 0, 0},
+                 {"gpu:a100:2,gpu:v100:6", "v100", 6, true, 0, 2},
+                 {"gpu:v100:6,shard:8,gpu:a100:2", "v100", 6, true, 8, 2},
+                 {"shard:40,gpu:l4:1", "l4", 1, true, 40, 0},
+                 {"(null)", NULL, 0, false, 0, 0},
+                 {"gpus:4,shards:4", NULL, 0, false, 0, 0},
+                 {"gpu", NULL, 0, false, 0, 0},
+                 {"", NULL, 0, false, 0, 0}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
         struct slurm_gres gres = slurm_gres_read(cases[i].text, &arena);
         ck_assert_msg(gres.n_gpus == cases[i].n && gres.has_type == cases[i].has_type, "%s",
                       cases[i].text);
+        ck_assert_msg(gres.n_shards == cases[i].n_shards && gres.n_others == cases[i].n_others,
+                      "%s", cases[i].text);
         ck_assert_msg(cases[i].model == NULL ? gres.model == NULL
                                              : strcmp(gres.model, cases[i].model) == 0,
                       "%s", cases[i].text);
@@ -350,6 +354,8 @@ START_TEST(pools_are_partitions_and_shapes)
     slurm_pools_read(sinfo, "old,gpu,none", &arena, &pools, &n);
     ck_assert_uint_eq(n, 3);
     ck_assert_str_eq(pools[0].offer.name, "gpu-16c-64g-4xh200");
+    ck_assert_int_eq(pools[0].offer.accelerator_parts, 10);
+    ck_assert_int_eq(pools[1].offer.accelerator_parts, 0);
     ck_assert_str_eq(pools[0].others, "l1");
     ck_assert_str_eq(pools[0].nodes, "g[1-2],g3");
     ck_assert_int_eq(pools[0].offer.max_nodes, 2); /* of one job */
@@ -435,6 +441,16 @@ START_TEST(a_request_says_what_is_wanted)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(whole); i++) {
         ck_assert_msg(has_word(&made, whole[i]), "%s", whole[i]);
     }
+    request = (struct weir_node_request){
+        .tag = "t-3", .n_nodes = 1, .cpu_slots = 1, .n_accelerators = 1, .accelerator_milli = 300};
+    ck_assert_int_eq(
+        slurm_submission_make(&options, &pools[0], &request, false, &arena, &made, &err), WEIR_OK);
+    ck_assert(has_word(&made, "--gres=shard:3"));
+    ck_assert_ptr_nonnull(strstr(made.script, "export WEIR_ACCELERATOR_MILLI=300\n"));
+    ck_assert_int_eq(
+        slurm_submission_make(&options, &pools[1], &request, false, &arena, &made, &err),
+        WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "no shards"));
     json_decref(queues);
     json_decref(lines);
 }

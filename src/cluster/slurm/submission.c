@@ -13,6 +13,7 @@
 #define COMMENT_BYTES    200
 #define MB               ((int64_t)1 << 20)
 #define MINUTE_MS        60000
+#define WHOLE            1000 /* an accelerator, in thousandths */
 
 struct words {
     struct weir_arena *arena;
@@ -81,6 +82,13 @@ static weir_status check_size(const struct slurm_pool *pool,
                               (long long)(offer->memory_bytes / MB),
                               (long long)offer->n_accelerators);
     }
+    if (request->accelerator_milli > 0 &&
+        (offer->accelerator_parts == 0 || request->n_accelerators != 1)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "a node of the pool %s gives no part of an accelerator: Slurm tells "
+                              "of no shards there that are divided evenly",
+                              offer->name);
+    }
     bool is_model =
         request->accelerator == NULL || request->n_accelerators == 0 ||
         (offer->accelerator != NULL && strcmp(request->accelerator, offer->accelerator) == 0);
@@ -111,7 +119,11 @@ static void add_size(struct words *words, const struct slurm_options *options,
         add(words, weir_arena_printf(words->arena, "--mem=%lldM",
                                      (long long)((request->memory_bytes + MB - 1) / MB)));
     }
-    if (n_gpus > 0) {
+    int64_t parts = pool->offer.accelerator_parts, milli = request->accelerator_milli;
+    if (n_gpus > 0 && milli > 0) {
+        add(words, weir_arena_printf(words->arena, "--gres=shard:%lld",
+                                     (long long)((milli * parts + WHOLE - 1) / WHOLE)));
+    } else if (n_gpus > 0) {
         add(words, weir_arena_printf(words->arena, "--gres=gpu:%s%s%lld",
                                      pool->has_type ? pool->offer.accelerator : "",
                                      pool->has_type ? ":" : "", (long long)n_gpus));
@@ -184,6 +196,10 @@ static void write_script(const struct slurm_options *options, const struct slurm
     if (pool->offer.accelerator != NULL) {
         (void)weir_buf_printf(script, "export WEIR_ACCELERATOR_MODEL=%s\n",
                               slurm_shell_word(pool->offer.accelerator, arena));
+    }
+    if (request->accelerator_milli > 0) {
+        (void)weir_buf_printf(script, "export WEIR_ACCELERATOR_MILLI=%lld\n",
+                              (long long)request->accelerator_milli);
     }
     (void)weir_buf_printf(
         script,

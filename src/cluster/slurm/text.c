@@ -89,11 +89,19 @@ static void take_gres(const char *item, size_t len, struct weir_arena *arena,
     const char *parenthesis = memchr(item, '(', len);
     len = parenthesis != NULL ? (size_t)(parenthesis - item) : len;
     const char *first = memchr(item, ':', len), *last = memrchr(item, ':', len);
-    if (first == NULL || first - item != 3 || strncmp(item, "gpu", 3) != 0) {
+    if (first == NULL) {
         return;
     }
     char *count = weir_arena_memdup(arena, last + 1, (size_t)(item + len - last - 1));
     int64_t n = slurm_number(count);
+    if (first - item == 5 && strncmp(item, "shard", 5) == 0) {
+        out->n_shards += WEIR_MIN(n, INT64_MAX - out->n_shards);
+        return;
+    }
+    if (first - item != 3 || strncmp(item, "gpu", 3) != 0) {
+        return;
+    }
+    out->n_others += WEIR_MIN(WEIR_MIN(n, out->n_gpus), INT64_MAX - out->n_others);
     if (n > out->n_gpus) {
         out->n_gpus = n;
         out->has_type = last > first + 1;

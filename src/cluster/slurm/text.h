@@ -31,8 +31,10 @@ int64_t slurm_number(const char *text);
 struct slurm_gres {
     /** The model that most of its GPUs are; "gpu" where Slurm knows none; NULL: it has no GPU. In the arena. */
     const char *model;
-    int64_t n_gpus; /**< So many of that model. */
-    bool has_type;  /**< Is the model Slurm's type of them? */
+    int64_t n_gpus;   /**< So many of that model. */
+    int64_t n_others; /**< GPUs of other models. */
+    int64_t n_shards; /**< Parts that all of its GPUs are shared in; 0: they are not. */
+    bool has_type;    /**< Is the model Slurm's type of them? */
 };
 
 /** Read "gpu:h200:4(S:0-1),shard:h200:40". */

@@ -107,6 +107,7 @@ static struct weir_pool pool_of(struct look *look, const struct weir_pool_offer 
         .memory_bytes = offer->memory_bytes,
         .n_accelerators = offer->n_accelerators,
         .accelerator = (char *)offer->accelerator,
+        .accelerator_parts = offer->accelerator_parts,
         .max_nodes = offer->max_nodes,
         .time_max_ms = offer->time_max_ms,
         .weight = offer->weight,
@@ -225,6 +226,7 @@ static weir_status request(struct look *look, const struct weir_allocation *allo
         .cpu_slots = allocation->cpu_slots,
         .memory_bytes = allocation->memory_bytes,
         .n_accelerators = allocation->n_accelerators,
+        .accelerator_milli = allocation->accelerator_milli,
         .accelerator = allocation->accelerator,
         .queue = allocation->queue,
         .text = allocation->job != NULL ? weir_arena_printf(&look->arena, "job %s", allocation->job)

@@ -152,6 +152,7 @@ static void think_of_missing(struct looking *looking, const struct weir_allocati
         &shape,
         offers_mark(looking->offers, allocation->cluster, allocation->queue, looking->arena),
         looking->now_ms, looking->arena);
+    node.device_milli = (int32_t)allocation->accelerator_milli;
     int64_t n = allocation->n_nodes - looking->n_joined[allocation - looking->offers->allocations];
     for (int64_t i = 0; i < n; i++) {
         node.name = weir_arena_printf(looking->arena, "%s#%lld", allocation->id, (long long)i);
@@ -179,6 +180,25 @@ bool demand_is_like(const struct weir_sched_demand *left, const struct weir_sche
            left->device_milli == right->device_milli && left->n_extras == 0 && right->n_extras == 0;
 }
 
+/* A share by memory counts as the whole device. */
+static void take_devices(struct looking *looking, const struct weir_sched_action *action,
+                         struct thought *thought)
+{
+    const struct weir_sched_demand *demand = &looking->tasks[action->task].demand;
+    if (thought->taken == NULL && action->n_devices > 0) {
+        size_t n = (size_t)looking->nodes[action->node].n_devices;
+        thought->taken = WEIR_ARENA_ARRAY(looking->arena, n + 1, int64_t);
+    }
+    for (int32_t i = 0; i < action->n_devices; i++) {
+        int64_t *taken = &thought->taken[action->devices[i]];
+        int64_t wants = demand->device_milli > 0 ? demand->device_milli : WEIR_SCHED_DEVICE;
+        wants = WEIR_MIN(wants, WEIR_SCHED_DEVICE - *taken);
+        thought->n_devices += *taken == 0;
+        thought->device_milli += wants;
+        *taken += wants;
+    }
+}
+
 static void place(struct looking *looking, const struct weir_sched_action *action, int32_t *first)
 {
     struct weir_sched_task *task = &looking->tasks[action->task];
@@ -198,11 +218,7 @@ static void place(struct looking *looking, const struct weir_sched_action *actio
     thought->n_tasks++;
     thought->cpu_milli += task->demand.cpu_milli;
     thought->memory_bytes += task->demand.memory_bytes;
-    if (task->demand.device_milli > 0 && task->demand.device_milli < WEIR_SCHED_DEVICE) {
-        thought->device_milli += (int64_t)task->demand.n_devices * task->demand.device_milli;
-    } else {
-        thought->n_devices += task->demand.n_devices;
-    }
+    take_devices(looking, action, thought);
     thought->first_job = thought->first_job < 0 ? row : thought->first_job;
     thought->is_endless = thought->is_endless || job->time_limit_ms == 0;
     thought->time_ms = WEIR_MAX(thought->time_ms, job->time_limit_ms);

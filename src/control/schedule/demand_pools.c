@@ -101,11 +101,11 @@ struct asked {
 };
 
 static void add_asked(struct asked *asked, double n, int64_t cpu_milli, int64_t memory_bytes,
-                      int64_t n_devices)
+                      int64_t device_milli)
 {
     asked->cpus += n * (double)cpu_milli / 1000;
     asked->memory_bytes += n * (double)memory_bytes;
-    asked->devices += n * (double)n_devices;
+    asked->devices += n * (double)device_milli / WEIR_SCHED_DEVICE;
 }
 
 static struct asked asked_of(const struct looking *looking, const struct weir_pool *pool)
@@ -117,14 +117,15 @@ static struct asked asked_of(const struct looking *looking, const struct weir_po
         asked.n_nodes += is_same ? of->n_nodes : 0;
         if (is_same && strcmp(of->pool, pool->name) == 0) {
             add_asked(&asked, (double)of->n_nodes, of->cpu_slots * 1000, of->memory_bytes,
-                      of->n_accelerators);
+                      of->n_accelerators *
+                          (of->accelerator_milli > 0 ? of->accelerator_milli : WEIR_SCHED_DEVICE));
         }
     }
     for (int32_t i = looking->n_own; i < looking->rows.n_nodes; i++) {
         const struct thought *of = &looking->thoughts[i];
         asked.n_nodes += of->pool != NULL && strcmp(of->pool->cluster, pool->cluster) == 0;
         if (of->pool == pool) {
-            add_asked(&asked, 1, of->cpu_milli, of->memory_bytes, of->n_devices);
+            add_asked(&asked, 1, of->cpu_milli, of->memory_bytes, of->device_milli);
         }
     }
     return asked;

@@ -14,6 +14,15 @@ static int32_t root_of(const struct looking *looking, int32_t node)
     return node;
 }
 
+/* What of one device is asked for where parts of a device in this sum are placed: as many of the pool's parts as hold them, in
+ * thousandths; 0: a whole one. */
+static int64_t part_of(const struct weir_pool *pool, int64_t milli)
+{
+    int64_t parts = pool->accelerator_parts;
+    int64_t n = (milli * parts + WEIR_SCHED_DEVICE - 1) / WEIR_SCHED_DEVICE;
+    return n < parts ? n * WEIR_SCHED_DEVICE / parts : 0;
+}
+
 /* Each node is asked for as large as what was placed there. If no task asks for memory, it is the node's part by CPUs, as
  * some clusters bound it. */
 static void add_node(struct weir_allocation *wanted, const struct thought *thought)
@@ -21,14 +30,27 @@ static void add_node(struct weir_allocation *wanted, const struct thought *thoug
     const struct weir_pool *pool = thought->pool;
     int64_t cpus = WEIR_MAX((thought->cpu_milli + 999) / 1000, (int64_t)1);
     int64_t part = pool->cpu_slots > 0 ? pool->memory_bytes / pool->cpu_slots * cpus : 0;
-    int64_t devices =
-        thought->n_devices + (thought->device_milli + WEIR_SCHED_DEVICE - 1) / WEIR_SCHED_DEVICE;
+    int64_t milli = thought->n_devices == 1 ? part_of(pool, thought->device_milli) : 0;
     wanted->n_nodes++;
     wanted->cpu_slots = WEIR_MAX(wanted->cpu_slots, cpus);
     wanted->memory_bytes =
         WEIR_MAX(wanted->memory_bytes, WEIR_MIN(WEIR_MAX(thought->memory_bytes, part),
                                                 WEIR_MAX(pool->memory_bytes, (int64_t)0)));
-    wanted->n_accelerators = WEIR_MAX(wanted->n_accelerators, devices);
+    wanted->n_accelerators = WEIR_MAX(wanted->n_accelerators, thought->n_devices);
+    if (thought->n_devices > 0) {
+        wanted->accelerator_milli =
+            WEIR_MAX(wanted->accelerator_milli, milli > 0 ? milli : (int64_t)WEIR_SCHED_DEVICE);
+    }
+}
+
+/* What n tasks that are alike take of devices, packed. */
+static void share_devices(struct thought *thought, const struct weir_sched_demand *like, int32_t n)
+{
+    int64_t each = like->device_milli > 0 ? like->device_milli : WEIR_SCHED_DEVICE;
+    int64_t n_shares = (int64_t)n * like->n_devices, on_one = WEIR_SCHED_DEVICE / each;
+    int64_t n_packed = (n_shares + on_one - 1) / on_one;
+    thought->n_devices = n > 0 ? WEIR_MAX(n_packed, (int64_t)like->n_devices) : 0;
+    thought->device_milli = n_shares * each;
 }
 
 /* All nodes of an allocation are alike, so tasks that are alike are spread evenly: 5 tasks on 2 nodes are 3 for each, not
@@ -46,15 +68,12 @@ static void even_out(struct looking *looking, int32_t root)
         }
     }
     int32_t each = n_nodes > 0 ? (n_tasks + n_nodes - 1) / n_nodes : 0;
-    bool is_part = like != NULL && like->device_milli > 0 && like->device_milli < WEIR_SCHED_DEVICE;
     for (int32_t i = root; like != NULL && n_nodes > 1 && i < looking->rows.n_nodes; i++) {
         struct thought *thought = &looking->thoughts[i];
         if (thought->first_job >= 0 && root_of(looking, i) == root) {
             thought->cpu_milli = each * like->cpu_milli;
             thought->memory_bytes = each * like->memory_bytes;
-            thought->n_devices = is_part ? 0 : (int64_t)each * like->n_devices;
-            thought->device_milli =
-                is_part ? (int64_t)each * like->n_devices * like->device_milli : 0;
+            share_devices(thought, like, each);
         }
     }
 }
@@ -100,6 +119,7 @@ static void want(struct looking *looking, int32_t root)
         }
     }
     wanted->accelerator = wanted->n_accelerators > 0 ? pool->accelerator : NULL;
+    wanted->accelerator_milli %= WEIR_SCHED_DEVICE; /* 0: all of each */
     wanted->time_ms = time_of(cluster, pool, is_endless, time_ms);
 }
 

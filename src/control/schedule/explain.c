@@ -210,8 +210,9 @@ static void look_at_node(struct best *best, const struct snapshot_node *node,
         const struct supply_device *device = &node->supply->devices[i];
         if (is_asked(device, task)) {
             int64_t milli = supply_milli_of(task, device);
-            n += milli <= WEIR_SCHED_DEVICE;
-            n_free += device->held_milli + milli <= WEIR_SCHED_DEVICE;
+            int64_t most = device->slot >= 0 ? node->supply->device_milli : WEIR_SCHED_DEVICE;
+            n += milli <= most;
+            n_free += device->held_milli + milli <= most;
         }
     }
     if (n > best->n_largest) {

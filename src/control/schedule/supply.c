@@ -169,6 +169,12 @@ static json_t *parse(const char *text)
     return text != NULL ? json_loads(text, 0, NULL) : NULL;
 }
 
+static int32_t part_of(const struct weir_node *node)
+{
+    bool is_part = node->device_milli > 0 && node->device_milli < WEIR_SCHED_DEVICE;
+    return is_part ? (int32_t)node->device_milli : WEIR_SCHED_DEVICE;
+}
+
 bool supply_read(struct supply *supply, const struct weir_node *node)
 {
     const char *const texts[N_TEXTS] = {node->accelerators, node->labels, node->taints};
@@ -185,6 +191,7 @@ bool supply_read(struct supply *supply, const struct weir_node *node)
     WEIR_AUTO(weir_json_auto_free) json_t *taints = parse(node->taints);
     read_devices(supply, devices);
     choose_model(supply);
+    supply->device_milli = part_of(node);
     supply->cluster = weir_arena_strdup(&supply->arena, node->cluster);
     supply->allocation = weir_arena_strdup(&supply->arena, node->allocation);
     read_labels(supply, node, labels);
@@ -321,6 +328,7 @@ void supply_fill(const struct supply *supply, struct weir_sched_node *row)
     row->model = supply->model;
     row->n_devices = supply->n_slots;
     row->device_memory_bytes = supply->memory_bytes;
+    row->device_milli = supply->device_milli;
     row->labels = supply->labels;
     row->n_labels = supply->n_labels;
     row->taints = supply->taints;

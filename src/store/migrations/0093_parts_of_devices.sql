@@ -1,0 +1,5 @@
+-- Parts of accelerators (Slurm's shards): into how many a pool's can be had, what of each an allocation was asked with, and what of each a
+-- node has, in thousandths. 0: whole ones.
+ALTER TABLE pools ADD COLUMN accelerator_parts BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE allocations ADD COLUMN accelerator_milli BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE nodes ADD COLUMN device_milli BIGINT NOT NULL DEFAULT 0;
