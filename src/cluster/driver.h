@@ -50,7 +50,7 @@ struct weir_node_request {
     int64_t time_ms; /**< For how long; 0: until they are released. */
     /** Each node has at least so much. All 0: whole nodes. */
     int64_t cpu_slots, memory_bytes, n_accelerators;
-    /** Of the one accelerator, in thousandths, a multiple of the pool's parts rounded down; 0: all of each. */
+    /** How much of the one accelerator, in thousandths, a multiple of the pool's parts rounded down; 0: all of each. */
     int64_t accelerator_milli;
     const char *accelerator; /**< Model; NULL: any. */
     const char *queue;       /**< Weir's queue that its job waits in; NULL: no single one. */

@@ -77,7 +77,7 @@ struct weir_allocation {
     char *queue;    /**< It says which account pays over there; NULL: the cluster's own does. */
     int64_t n_nodes;
     int64_t cpu_slots, memory_bytes, n_accelerators; /**< Each node has at least so much. */
-    int64_t accelerator_milli; /**< Of each accelerator, in thousandths; 0: all of it. */
+    int64_t accelerator_milli; /**< What of each accelerator, in thousandths; 0: all of it. */
     char *accelerator;
     int64_t time_ms; /**< Asked for so long; 0: until it is released. */
     char *nodes;     /**< JSON list: what they are called over there; NULL. */

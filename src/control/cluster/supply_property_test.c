@@ -168,7 +168,7 @@ static weir_status count_in(struct weir_txn *txn, void *context, struct weir_err
         NULL, 0, 0, context, err);
 }
 
-/* Of no device is more given than there is; and what is asked for of one is a number of its parts. */
+/* No device is given beyond what there is of it; and what is asked for is a number of its parts. */
 static void check_devices(void)
 {
     int64_t n_exceeded;

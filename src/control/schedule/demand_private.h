@@ -13,7 +13,7 @@ struct thought {
     const struct weir_pool *pool;             /**< It is thought of; NULL: it was asked for. */
     int32_t union_with; /**< Nodes that belong to one gang: another's index, at last its own. */
     int64_t cpu_milli, memory_bytes;
-    int64_t *taken;                  /**< Of each of its devices, in thousandths; NULL: nothing. */
+    int64_t *taken; /**< What each of its devices gives, in thousandths; NULL: nothing. */
     int64_t n_devices, device_milli; /**< Those of which something is taken, and that in all. */
     /** What the first task there asks for, if all of the gang's are like it; NULL. */
     const struct weir_sched_demand *like;

@@ -84,7 +84,7 @@ struct node_state {
     int32_t whole_future; /**< Devices with nothing on them in the future. */
     int32_t n_shared;     /**< Devices that are taken in part in the future. */
     int64_t device_size;  /**< Units of a device (fraction.h). */
-    int64_t others_units; /**< Of each device what is not the cluster's: it counts as taken. */
+    int64_t others_units; /**< What of each device is others': it counts as taken. */
     int64_t room_milli;   /**< Free in the future, over all devices. */
     int32_t first_extra, first_zone;
     int32_t model; /**< The resource that its devices are; -1: no queue has a share of it. */

@@ -202,7 +202,7 @@ static inline void test_full_random(struct test_cluster *cluster, struct weir_rn
     full_zones(cluster, rng);
 }
 
-/** Of the devices of some nodes on which no device is taken there is only a part. */
+/** Some nodes on which no device is taken have only a part of each. */
 static inline void test_full_parts(struct test_cluster *cluster, struct weir_rng *rng)
 {
     for (int32_t i = 0; i < cluster->snapshot.n_nodes; i++) {
