@@ -25,7 +25,7 @@ enum {
 
 #define POOLS_MAX    1000
 #define MEMORY_PARTS 32
-#define PARTS_MAX    1000 /* of an accelerator: there are thousandths of it */
+#define PARTS_MAX    1000 /* an accelerator is told in thousandths */
 #define MB           ((int64_t)1 << 20)
 
 static bool is_wanted(const char *partitions, const char *const *fields)
