@@ -36,6 +36,7 @@ static weir_status list(const void *options, struct weir_arena *arena, struct we
     (void)err;
     struct weir_pool_offer *pool = WEIR_ARENA_ARRAY(arena, 1, struct weir_pool_offer);
     *pool = (struct weir_pool_offer){
+        .cpus_busy = -1,
         .name = POOL,
         .cpu_slots = json_integer_value(json_object_get(inventory, "cpu_slots")),
         .memory_bytes = json_integer_value(json_object_get(inventory, "memory_bytes")),

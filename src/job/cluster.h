@@ -58,7 +58,9 @@ struct weir_pool {
     int64_t accelerator_parts;      /**< Into how many one can be had; 0: whole ones only. */
     int64_t max_nodes, time_max_ms; /**< 0: nobody says. */
     double weight;
-    char *why; /**< Why none can be had now; NULL: they can. */
+    int64_t
+        cpus_busy; /**< CPUs of its nodes that are in use there, whoever uses them; -1: nobody says. */
+    char *why;     /**< Why none can be had now; NULL: they can. */
 };
 
 #define WEIR_ALLOCATION_WANTED    "wanted"

@@ -14,14 +14,14 @@ def cluster(name, state="ready", **more):
 
 def pool(of, name, model, n_nodes, max_nodes, **more):
     return {"id": f"{of}/{name}", "cluster": of, "name": name, "cpu_slots": 64, "memory_bytes": 512 << 30, "n_accelerators": 8 if model else 0, "accelerator": model,
-            "max_nodes": max_nodes, "time_max_ms": 43_200_000, "weight": 1.0, "why": None, "n_nodes": n_nodes, "n_wanted": 0, **more}
+            "max_nodes": max_nodes, "time_max_ms": 43_200_000, "weight": 1.0, "cpus_busy": 200, "accelerator_parts": 0, "why": None, "n_nodes": n_nodes, "n_wanted": 0, **more}
 
 
 def allocation(of, number, state, job, **more):
     now = time.time()
     runs = state == "running"
     return {"id": f"{of}-{number:08x}", "cluster": of, "pool": "gpu-a100", "state": state, "their_id": str(number), "job": job, "project": "default", "queue": "default", "n_nodes": 2,
-            "cpu_slots": 16, "memory_bytes": 64 << 30, "n_accelerators": 4, "accelerator": None, "time_ms": 0, "nodes": ["a100-07", "a100-08"] if runs else None, "joined": [],
+            "cpu_slots": 16, "memory_bytes": 64 << 30, "n_accelerators": 4, "accelerator_milli": 0, "accelerator": None, "time_ms": 0, "nodes": ["a100-07", "a100-08"] if runs else None, "joined": [],
             "said": "RUNNING" if runs else "PENDING (Priority)", "why": None, "ending": None, "starts_ms": None if runs else made.rfc3339(now + 1200),
             "ends_ms": made.rfc3339(now + 7200) if runs else None, "created_ms": made.rfc3339(now - 900), "asked_ms": made.rfc3339(now - 890),
             "started_ms": made.rfc3339(now - 600) if runs else None, "idle_since_ms": None, "ended_ms": None, **more}

@@ -31,6 +31,7 @@ static json_t *pool_view(const char *cluster, const struct weir_pool_offer *offe
         .max_nodes = offer->max_nodes,
         .time_max_ms = offer->time_max_ms,
         .weight = offer->weight,
+        .cpus_busy = offer->cpus_busy,
         .why = (char *)offer->why};
     return weir_record_to_json(&weir_pool_resource, &pool);
 }

@@ -19,6 +19,7 @@ enum {
     GRES,
     STATE,
     COUNT,
+    USE, /* of CPUs: allocated/idle/other/total */
     NODES,
     N_FIELDS
 };
@@ -82,6 +83,7 @@ static struct slurm_pool read_pool(const char *const *fields, struct weir_arena 
                   .max_nodes = n_most > 0 ? n_most : INT64_MAX,
                   .time_max_ms = slurm_span_s(fields[LIMIT]) * 1000,
                   .weight = 1,
+                  .cpus_busy = slurm_number(fields[USE]),
                   .why = is_up ? NULL
                                : weir_arena_printf(arena, "the partition %s is %s",
                                                    fields[PARTITION], fields[AVAILABLE])},
@@ -106,6 +108,7 @@ static bool is_like(const struct slurm_pool *a, const struct slurm_pool *b)
 static void join(struct slurm_pool *pool, const struct slurm_pool *more, struct weir_arena *arena)
 {
     pool->n_usable += more->n_usable;
+    pool->offer.cpus_busy += WEIR_MIN(more->offer.cpus_busy, INT64_MAX - pool->offer.cpus_busy);
     pool->memory_mb = WEIR_MIN(pool->memory_mb, more->memory_mb);
     pool->offer.memory_bytes = pool->memory_mb * MB;
     pool->nodes = weir_arena_printf(arena, "%s,%s", pool->nodes, more->nodes);

@@ -16,7 +16,7 @@ struct slurm_pool {
 };
 
 /** What sinfo is asked: SLURM_POOL_FORMAT with `-h -e`. */
-#define SLURM_POOL_FORMAT "%R|%P|%a|%l|%s|%c|%m|%G|%T|%D|%N"
+#define SLURM_POOL_FORMAT "%R|%P|%a|%l|%s|%c|%m|%G|%T|%D|%C|%N"
 
 /**
  * The pools in what sinfo prints. One partition of nodes that are alike is a pool of its name; one with several shapes has

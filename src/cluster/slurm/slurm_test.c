@@ -330,13 +330,13 @@ END_TEST
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 static const char sinfo[] =
-    "cpu|cpu*|up|infinite|1-infinite|64|257800|(null)|down*|2|c[11-12]\n"
-    "cpu|cpu*|up|infinite|1-infinite|64|257000|(null)|idle|10|c[01-10]\n"
-    "gpu|gpu|up|2-00:00:00|1-2|16|65536|gpu:h200:4(S:0),shard:h200:40|mixed|2|g[1-2]\n"
-    "gpu|gpu|up|2-00:00:00|1-2|16|65536|gpu:h200:4(S:0),shard:h200:40|drained|1|g3\n"
-    "gpu|gpu|up|2-00:00:00|1-2|32|131072|gpu:l4:1|draining|1|l1\n"
-    "old|old|down|30:00|1-infinite|4|8000|(null)|idle|1|o1\n"
-    "empty|empty|up|infinite|1-infinite|0|0|(null)|n/a|0|\n";
+    "cpu|cpu*|up|infinite|1-infinite|64|257800|(null)|down*|2|0/0/128/128|c[11-12]\n"
+    "cpu|cpu*|up|infinite|1-infinite|64|257000|(null)|idle|10|40/600/0/640|c[01-10]\n"
+    "gpu|gpu|up|2-00:00:00|1-2|16|65536|gpu:h200:4(S:0),shard:h200:40|mixed|2|9/23/0/32|g[1-2]\n"
+    "gpu|gpu|up|2-00:00:00|1-2|16|65536|gpu:h200:4(S:0),shard:h200:40|drained|1|3/0/13/16|g3\n"
+    "gpu|gpu|up|2-00:00:00|1-2|32|131072|gpu:l4:1|draining|1|0/0/32/32|l1\n"
+    "old|old|down|30:00|1-infinite|4|8000|(null)|idle|1|0/4/0/4|o1\n"
+    "empty|empty|up|infinite|1-infinite|0|0|(null)|n/a|0|0/0/0/0|\n";
 
 START_TEST(pools_are_partitions_and_shapes)
 {
@@ -355,6 +355,7 @@ START_TEST(pools_are_partitions_and_shapes)
     ck_assert_uint_eq(n, 3);
     ck_assert_str_eq(pools[0].offer.name, "gpu-16c-64g-4xh200");
     ck_assert_int_eq(pools[0].offer.accelerator_parts, 10);
+    ck_assert_int_eq(pools[0].offer.cpus_busy, 12);
     ck_assert_int_eq(pools[1].offer.accelerator_parts, 0);
     ck_assert_str_eq(pools[0].others, "l1");
     ck_assert_str_eq(pools[0].nodes, "g[1-2],g3");

@@ -111,6 +111,7 @@ static struct weir_pool pool_of(struct look *look, const struct weir_pool_offer 
         .max_nodes = offer->max_nodes,
         .time_max_ms = offer->time_max_ms,
         .weight = offer->weight,
+        .cpus_busy = offer->cpus_busy,
         .why = (char *)offer->why};
 }
 

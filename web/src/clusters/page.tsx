@@ -21,7 +21,7 @@ import { jobs, nodes, now } from '../state/store'
 import { connection } from '../state/stream'
 import { ASK_MS, ClusterForm } from './add'
 import style from './clusters.css'
-import { poolText, shapeText } from './pool'
+import { othersOf, poolText, shapeText, useText } from './pool'
 
 const REFRESH_S = 5
 const OPERATE = 'operate nodes'
@@ -46,7 +46,8 @@ function modelsOf(own: readonly Node[]): { name: string; used: number; all: numb
     return [...found.values(), { name: 'CPUs', used: Math.round(cores - free), all: cores }]
 }
 
-function Bar({ name, note, used, all, below }: { name: string; note?: string; used: number; all: number; below?: ComponentChildren }) {
+/** @param others  The part of it that others have, 0 to 1: hatched. */
+function Bar({ name, note, used, all, others = 0, below }: { name: string; note?: string; used: number; all: number; others?: number; below?: ComponentChildren }) {
     return (
         <div class="pool">
             <span class="row">
@@ -54,7 +55,7 @@ function Bar({ name, note, used, all, below }: { name: string; note?: string; us
                     <b>{name}</b> {note && <span class="muted">{note}</span>}
                 </span>
             </span>
-            <Meter part={all > 0 ? used / all : 0} label={`${name}: ${used} of ${all > 0 ? all : 'nobody says how many'}`}>
+            <Meter part={all > 0 ? used / all : 0} others={others} label={`${name}: ${used} of ${all > 0 ? all : 'nobody says how many'}`}>
                 <b>{used}</b> of {all > 0 ? all : '?'}
             </Meter>
             {below && <small class="muted">{below}</small>}
@@ -173,6 +174,12 @@ function Acts({ one }: { one: Cluster }) {
     )
 }
 
+/** CPUs that Weir has of a pool's nodes now. */
+const runsIn = (pool: Pool) =>
+    (allocations.data.value ?? [])
+        .filter((one) => one.cluster === pool.cluster && one.pool === pool.name && (one.state === 'running' || one.state === 'releasing'))
+        .reduce((sum, one) => sum + one.n_nodes * (one.cpu_slots || pool.cpu_slots), 0)
+
 function ClusterCard({ one, pools }: { one: Cluster; pools: readonly Pool[] }) {
     const [tone, text] = stateOf(one)
     const isKnown = connection.value.state !== 'lost'
@@ -197,7 +204,7 @@ function ClusterCard({ one, pools }: { one: Cluster; pools: readonly Pool[] }) {
                     </p>
                 )}
                 {pools.map((pool) => (
-                    <Bar key={pool.id} name={pool.name} note={shapeText(pool)} used={pool.n_nodes} all={pool.max_nodes} below={[pool.n_wanted > 0 && `${pool.n_wanted} more asked for`, pool.time_max_ms > 0 && `at most ${duration(pool.time_max_ms)}`, pool.why].filter(Boolean).join(' · ')} />
+                    <Bar key={pool.id} name={pool.name} note={shapeText(pool)} used={pool.n_nodes} all={pool.max_nodes} others={othersOf(pool, runsIn(pool))} below={[useText(pool, runsIn(pool)), pool.n_wanted > 0 && `${pool.n_wanted} more asked for`, pool.time_max_ms > 0 && `at most ${duration(pool.time_max_ms)}`, pool.why].filter(Boolean).join(' · ')} />
                 ))}
                 {pools.length === 0 && one.heard_ms && <p class="quiet">It has told no pools.</p>}
             </div>

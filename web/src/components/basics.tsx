@@ -319,12 +319,13 @@ export function Progress({ value, label }: { value: Opt<number>; label: string }
     )
 }
 
-/** So much of so much, as a bar with both figures. */
-export function Meter(props: { part: number; label: string; children: ComponentChildren; tone?: 'warn' | 'bad' | undefined }) {
+/** So much of so much, as a bar with both figures. @param others  A part behind it that others have: hatched. */
+export function Meter(props: { part: number; others?: number | undefined; label: string; children: ComponentChildren; tone?: 'warn' | 'bad' | undefined }) {
     return (
         <div class={`meter ${props.tone ? `tone-${props.tone}` : ''}`} role="img" aria-label={props.label}>
             <span class="bar">
                 <i style={{ width: `${Math.min(1, Math.max(0, props.part)) * 100}%` }} />
+                {props.others ? <i class="hatch" style={{ width: `${Math.min(1 - Math.min(1, props.part), props.others) * 100}%` }} /> : null}
             </span>
             <span class="nowrap">{props.children}</span>
         </div>
