@@ -64,12 +64,12 @@ class ClustersTest(WithPage):
         page.go("clusters")
         page.has_text("h1", "hpc-south lacks something")
         page.until(lambda: "gpu-a100" in self.card("hpc-north"), "the pools")
-        for text in ("takes work", "64 CPUs, 8 × A100, 512 GiB", "2 of 8", "200 of 512 CPUs in use, 32 by us", "2 more asked for", "the partition is down", "2 nodes here, 2 asked for · at most 8", "jobs wait 10 min before"):
+        for text in ("takes work", "64 CPUs, 8 × A100, 512 GiB", "32 of 512 CPUs", "on 2 nodes of ours · others have 168 CPUs · 2 more asked for", "the partition is down", "2 nodes here, 2 asked for · at most 8", "jobs wait 10 min before"):
             self.assertIn(text, self.card("hpc-north"))
         others = page.js("""const [ours, others] = document.querySelectorAll('[data-cluster="hpc-north"] .pool .bar i')
             const all = ours.parentElement.getBoundingClientRect().width
             return [ours, others].map((one) => Math.round(100 * one.getBoundingClientRect().width / all))""")
-        self.assertEqual(others, [25, 33], "of 8 nodes 2 are ours, and of 512 CPUs 168 are others'")
+        self.assertEqual(others, [6, 33], "of 512 CPUs 32 are ours, and 168 others'")
         self.assertIn("sacctmgr knows no account weir-vision", self.card("hpc-south"))
         self.assertIn("3 nodes that joined by themselves", self.card("local"))
         waiting = page.text('.table-wrap[aria-label="Waiting allocations"]')

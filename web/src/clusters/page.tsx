@@ -21,7 +21,7 @@ import { jobs, nodes, now } from '../state/store'
 import { connection } from '../state/stream'
 import { ASK_MS, ClusterForm } from './add'
 import style from './clusters.css'
-import { othersOf, poolText, shapeText, useText } from './pool'
+import { othersText, poolText, shapeText, useOf } from './pool'
 
 const REFRESH_S = 5
 const OPERATE = 'operate nodes'
@@ -46,8 +46,8 @@ function modelsOf(own: readonly Node[]): { name: string; used: number; all: numb
     return [...found.values(), { name: 'CPUs', used: Math.round(cores - free), all: cores }]
 }
 
-/** @param others  The part of it that others have, 0 to 1: hatched. */
-function Bar({ name, note, used, all, others = 0, below }: { name: string; note?: string; used: number; all: number; others?: number; below?: ComponentChildren }) {
+/** @param others  So much of all that others have: hatched. */
+function Bar({ name, note, used, all, others = 0, unit = '', below }: { name: string; note?: string; used: number; all: number; others?: number; unit?: string; below?: ComponentChildren }) {
     return (
         <div class="pool">
             <span class="row">
@@ -55,8 +55,8 @@ function Bar({ name, note, used, all, others = 0, below }: { name: string; note?
                     <b>{name}</b> {note && <span class="muted">{note}</span>}
                 </span>
             </span>
-            <Meter part={all > 0 ? used / all : 0} others={others} label={`${name}: ${used} of ${all > 0 ? all : 'nobody says how many'}`}>
-                <b>{used}</b> of {all > 0 ? all : '?'}
+            <Meter part={all > 0 ? used / all : 0} others={all > 0 ? others / all : 0} label={`${name}: ${used} of ${all > 0 ? all : 'nobody says how many'} ${unit}`}>
+                <b>{used}</b> of {all > 0 ? all : '?'} {unit}
             </Meter>
             {below && <small class="muted">{below}</small>}
         </div>
@@ -204,7 +204,7 @@ function ClusterCard({ one, pools }: { one: Cluster; pools: readonly Pool[] }) {
                     </p>
                 )}
                 {pools.map((pool) => (
-                    <Bar key={pool.id} name={pool.name} note={shapeText(pool)} used={pool.n_nodes} all={pool.max_nodes} others={othersOf(pool, runsIn(pool))} below={[useText(pool, runsIn(pool)), pool.n_wanted > 0 && `${pool.n_wanted} more asked for`, pool.time_max_ms > 0 && `at most ${duration(pool.time_max_ms)}`, pool.why].filter(Boolean).join(' · ')} />
+                    <Bar key={pool.id} name={pool.name} note={shapeText(pool)} {...useOf(pool, runsIn(pool))} below={[pool.n_nodes > 0 && `on ${counted(pool.n_nodes, 'node')} of ours`, othersText(pool, runsIn(pool)), pool.n_wanted > 0 && `${pool.n_wanted} more asked for`, pool.time_max_ms > 0 && `at most ${duration(pool.time_max_ms)}`, pool.why].filter(Boolean).join(' · ')} />
                 ))}
                 {pools.length === 0 && one.heard_ms && <p class="quiet">It has told no pools.</p>}
             </div>

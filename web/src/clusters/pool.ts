@@ -9,10 +9,13 @@ export const shapeText = (pool: Pool): string =>
 /** "gpu: 4 nodes of 64 CPUs, 8 × H100" */
 export const poolText = (pool: Pool): string => `${pool.name}: ${pool.max_nodes > 0 ? counted(pool.max_nodes, 'node') : 'nodes'} of ${shapeText(pool)}${pool.why ? ` (${pool.why})` : ''}`
 
-const cpusOf = (pool: Pool) => pool.max_nodes * pool.cpu_slots
+const isTold = (pool: Pool) => pool.cpus_busy >= 0 && pool.max_nodes > 0 && pool.cpu_slots > 0
 
-/** What others than Weir have of its CPUs, 0 to 1; 0 where nobody says. `ours`: Weir's CPUs. */
-export const othersOf = (pool: Pool, ours: number): number => (pool.cpus_busy < 0 || cpusOf(pool) <= 0 ? 0 : Math.min(1, Math.max(0, pool.cpus_busy - ours) / cpusOf(pool)))
+const othersOf = (pool: Pool, ours: number) => Math.max(0, pool.cpus_busy - ours)
 
-/** "38 of 64 CPUs in use, 12 by us" */
-export const useText = (pool: Pool, ours: number): string | false => pool.cpus_busy >= 0 && cpusOf(pool) > 0 && `${Math.max(pool.cpus_busy, ours)} of ${counted(cpusOf(pool), 'CPU')} in use, ${ours} by us`
+/** What of it is ours, and what others': in CPUs where its cluster tells what is in use, as nodes are shared there; else in nodes. `ours`: CPUs. */
+export const useOf = (pool: Pool, ours: number): { used: number; all: number; others?: number; unit?: string } =>
+    isTold(pool) ? { used: ours, all: pool.max_nodes * pool.cpu_slots, others: othersOf(pool, ours), unit: 'CPUs' } : { used: pool.n_nodes, all: pool.max_nodes }
+
+/** "others have 26 CPUs" */
+export const othersText = (pool: Pool, ours: number): string | false => isTold(pool) && othersOf(pool, ours) > 0 && `others have ${counted(othersOf(pool, ours), 'CPU')}`
