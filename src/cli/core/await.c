@@ -38,7 +38,7 @@ struct waitable {
 static const char *sweep_waits(const json_t *sweep)
 {
     const char *state = json_string_value(json_object_get(sweep, "state"));
-    return state != NULL && strcmp(state, "PAUSED") == 0 ? "it is paused: weir sweep resume" : "";
+    return state != NULL && strcmp(state, "PAUSED") == 0 ? "it is paused: weir sweep resume" : NULL;
 }
 
 static const char *node_waits(const json_t *node)
