@@ -100,6 +100,7 @@ struct weir_driver_ops {
      * Can this machine use it so?
      * @param out_missing  What lacks: a sentence that names the option, what the other side said, and the cure; NULL:
      *                     nothing. In the arena.
+     * @return UNAVAILABLE if the other side does not answer.
      */
     weir_status (*check)(const void *options, struct weir_arena *arena, const char **out_missing,
                          struct weir_error *err);

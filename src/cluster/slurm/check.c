@@ -28,9 +28,19 @@ struct checking {
     struct weir_arena *arena;
     struct slurm_pool *pools;
     size_t n_pools;
+    bool is_silent; /* What lacks is an answer of Slurm's. */
 };
 
 typedef const char *(*step_fn)(struct checking *checking);
+
+/* What lacks where Slurm was asked: what it, or nobody, said. */
+static const char *no_answer(struct checking *checking, weir_status status,
+                             const struct weir_error *err)
+{
+    checking->is_silent =
+        status == WEIR_ERR_UNAVAILABLE && !slurm_blames_this_machine(err->message);
+    return weir_arena_strdup(checking->arena, err->message);
+}
 
 /* ---- this machine ---------------------------------------------------------------------------- */
 
@@ -171,7 +181,7 @@ static const char *missing_controller(struct checking *checking)
     weir_status status = slurm_ask(checking->options, SLURM_WORDS("scontrol", "show", "config"),
                                    checking->arena, &text, &err);
     if (status != WEIR_OK) {
-        return weir_arena_strdup(checking->arena, err.message);
+        return no_answer(checking, status, &err);
     }
     int64_t skew_ms = weir_time_ms() - slurm_config_time_ms(text);
     return slurm_config_time_ms(text) == 0 || (skew_ms < SKEW_MAX_MS && skew_ms > -SKEW_MAX_MS)
@@ -187,9 +197,10 @@ static const char *missing_pools(struct checking *checking)
 {
     struct weir_error err;
     int64_t time_ms = slurm_options_time_ms(checking->options);
-    if (slurm_pools_list(checking->options, checking->arena, &checking->pools, &checking->n_pools,
-                         &err) != WEIR_OK) {
-        return weir_arena_strdup(checking->arena, err.message);
+    weir_status status = slurm_pools_list(checking->options, checking->arena, &checking->pools,
+                                          &checking->n_pools, &err);
+    if (status != WEIR_OK) {
+        return no_answer(checking, status, &err);
     }
     for (size_t i = 0; i < checking->n_pools; i++) {
         const struct weir_pool_offer *offer = &checking->pools[i].offer;
@@ -251,7 +262,7 @@ static const char *kept_waiting(struct checking *checking, const struct slurm_po
     weir_status status = slurm_ask(
         checking->options, SLURM_WORDS("scontrol", "-o", "show", "partition", pool->partition),
         checking->arena, &text, &err);
-    return status != WEIR_OK ? weir_arena_strdup(checking->arena, err.message)
+    return status != WEIR_OK ? no_answer(checking, status, &err)
                              : slurm_partition_refuses(text, &payer, checking->arena);
 }
 
@@ -267,10 +278,10 @@ static const char *refused(struct checking *checking, const struct slurm_pool *p
                                               .text = "a check",
                                               .agent = {.server = "http://localhost"}};
     struct weir_error err;
+    weir_status status =
+        slurm_submit(checking->options, pool, &request, true, checking->arena, &err);
     const char *why =
-        slurm_submit(checking->options, pool, &request, true, checking->arena, &err) == WEIR_OK
-            ? kept_waiting(checking, pool, queue)
-            : weir_arena_strdup(checking->arena, err.message);
+        status == WEIR_OK ? kept_waiting(checking, pool, queue) : no_answer(checking, status, &err);
     if (why == NULL) {
         return NULL;
     }
@@ -303,10 +314,9 @@ weir_status slurm_check(const struct slurm_options *options, struct weir_arena *
                                     refused_requests};
     struct checking checking = {.options = options, .arena = arena};
     const char *missing = NULL;
-    (void)err;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(steps) && missing == NULL; i++) {
         missing = steps[i](&checking);
     }
     *out_missing = missing;
-    return WEIR_OK;
+    return checking.is_silent ? weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s", missing) : WEIR_OK;
 }

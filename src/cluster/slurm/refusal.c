@@ -9,67 +9,83 @@
 #define SAME_MUNGE                                                                                 \
     "this machine's munge.key must be the cluster's, its clock right within 5 minutes"
 
+enum kind {
+    HERE,    /* This machine is not set up for it. */
+    AWAY,    /* It cannot be asked. */
+    REFUSED, /* It does not take what was asked. */
+};
+
 /* In this order: what stands first says more. `cure` is part of a sentence. */
 static const struct refusal {
     const char *words; /* in what Slurm says */
-    weir_status status;
+    enum kind kind;
     const char *option; /* "" for none */
     const char *cure;
 } refusals[] = {
-    {"Could not establish a configuration source", WEIR_ERR_UNAVAILABLE, "conf",
+    {"Could not establish a configuration source", HERE, "conf",
      "name the cluster's slurm.conf, as the nodes have it"},
-    {"Unable to process configuration file", WEIR_ERR_UNAVAILABLE, "conf",
+    {"Unable to process configuration file", HERE, "conf",
      "name the cluster's slurm.conf, as the nodes have it"},
-    {"munged", WEIR_ERR_UNAVAILABLE, "",
+    {"munged", HERE, "",
      "its service munge does not run on this machine: start it, with the cluster's key"},
-    {"Munge encode failed", WEIR_ERR_UNAVAILABLE, "",
+    {"Munge encode failed", HERE, "",
      "its service munge does not run on this machine: start it, with the cluster's key"},
-    {"authentication", WEIR_ERR_UNAVAILABLE, "", SAME_MUNGE},
-    {"Unauthorized credential", WEIR_ERR_UNAVAILABLE, "", SAME_MUNGE},
-    {"Expired credential", WEIR_ERR_UNAVAILABLE, "",
+    {"authentication", HERE, "", SAME_MUNGE},
+    {"Unauthorized credential", HERE, "", SAME_MUNGE},
+    {"Expired credential", HERE, "",
      "set this machine's clock right: it differs from the cluster's"},
-    {"Rewound credential", WEIR_ERR_UNAVAILABLE, "",
+    {"Rewound credential", HERE, "",
      "set this machine's clock right: it differs from the cluster's"},
-    {"Unable to contact slurm controller", WEIR_ERR_UNAVAILABLE, "",
+    {"Unable to contact slurm controller", AWAY, "",
      "slurmctld does not run, or cannot be reached from this machine"},
-    {"slurm_persist_conn_open", WEIR_ERR_UNAVAILABLE, "",
+    {"slurm_persist_conn_open", AWAY, "",
      "slurmdbd does not run, or cannot be reached from this machine"},
-    {"Unable to connect to database", WEIR_ERR_UNAVAILABLE, "",
+    {"Unable to connect to database", AWAY, "",
      "slurmdbd does not run, or cannot be reached from this machine"},
-    {"timed out", WEIR_ERR_UNAVAILABLE, "", "slurmctld does not answer"},
-    {"Connection refused", WEIR_ERR_UNAVAILABLE, "", "it does not run, or cannot be reached"},
-    {"Connection reset", WEIR_ERR_UNAVAILABLE, "", "it ended meanwhile"},
-    {"Zero Bytes were transmitted", WEIR_ERR_UNAVAILABLE, "",
+    {"timed out", AWAY, "", "slurmctld does not answer"},
+    {"Connection refused", AWAY, "", "it does not run, or cannot be reached"},
+    {"Connection reset", AWAY, "", "it ended meanwhile"},
+    {"Zero Bytes were transmitted", HERE, "",
      SAME_MUNGE ", and its Slurm of a version that the cluster takes"},
-    {"standby mode", WEIR_ERR_UNAVAILABLE, "", "its second slurmctld is about to take over"},
-    {"Incompatible versions", WEIR_ERR_UNAVAILABLE, "bin",
+    {"standby mode", AWAY, "", "its second slurmctld is about to take over"},
+    {"Incompatible versions", HERE, "bin",
      "these commands are of another version than the cluster"},
-    {"temporarily", WEIR_ERR_UNAVAILABLE, "", "it is asked again"},
-    {"try again", WEIR_ERR_UNAVAILABLE, "", "it is asked again"},
-    {"invalid partition", WEIR_ERR_INVALID, "partition", "`sinfo -o %R` lists them"},
-    {"partition not available", WEIR_ERR_INVALID, "partition",
+    {"temporarily", AWAY, "", "it is asked again"},
+    {"try again", AWAY, "", "it is asked again"},
+    {"invalid partition", REFUSED, "partition", "`sinfo -o %R` lists them"},
+    {"partition not available", REFUSED, "partition",
      "name another one, or have its operator set it up"},
-    {"No default partition", WEIR_ERR_INVALID, "partition",
+    {"No default partition", REFUSED, "partition",
      "the cluster has no default one: name one of `sinfo -o %R`"},
-    {"not permitted to use", WEIR_ERR_INVALID, "partition",
+    {"not permitted to use", REFUSED, "partition",
      "name another one, or have the server's user allowed in it"},
-    {"Invalid account", WEIR_ERR_INVALID, "account",
+    {"Invalid account", REFUSED, "account",
      "name one that the server's user has and the partition allows: `sacctmgr show assoc user=…`"},
-    {"Invalid qos", WEIR_ERR_INVALID, "qos",
+    {"Invalid qos", REFUSED, "qos",
      "name one that the account and the partition allow: `sacctmgr show assoc user=… "
      "format=account,qos`"},
-    {"violates accounting", WEIR_ERR_INVALID, "qos",
+    {"violates accounting", REFUSED, "qos",
      "less is to be asked for, or its limits raised: `sacctmgr show qos`"},
-    {"Invalid feature", WEIR_ERR_INVALID, "constraint", "`sinfo -o %f` lists what nodes have"},
-    {"reservation", WEIR_ERR_INVALID, "reservation",
+    {"Invalid feature", REFUSED, "constraint", "`sinfo -o %f` lists what nodes have"},
+    {"reservation", REFUSED, "reservation",
      "`scontrol show reservation` lists them and who may use them"},
-    {"time limit", WEIR_ERR_INVALID, "time", "`sinfo -o '%R %l'` says what partitions allow"},
-    {"node configuration is not available", WEIR_ERR_INVALID, "",
+    {"time limit", REFUSED, "time", "`sinfo -o '%R %l'` says what partitions allow"},
+    {"node configuration is not available", REFUSED, "",
      "no node of the partition has as much with that constraint"},
-    {"generic resource", WEIR_ERR_INVALID, "", "`sinfo -o %G` lists what nodes have"},
-    {"license", WEIR_ERR_INVALID, "lines", "`scontrol show licenses` lists them"},
-    {"unrecognized option", WEIR_ERR_INVALID, "lines", "`sbatch --help` lists them"},
+    {"generic resource", REFUSED, "", "`sinfo -o %G` lists what nodes have"},
+    {"license", REFUSED, "lines", "`scontrol show licenses` lists them"},
+    {"unrecognized option", REFUSED, "lines", "`sbatch --help` lists them"},
 };
+
+bool slurm_blames_this_machine(const char *said)
+{
+    bool blames = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(refusals); i++) {
+        blames =
+            blames || (refusals[i].kind == HERE && strcasestr(said, refusals[i].words) != NULL);
+    }
+    return blames;
+}
 
 bool slurm_has_no_accounting(const char *said)
 {
@@ -117,7 +133,8 @@ weir_status slurm_refusal(const char *command, const char *said, struct weir_err
     }
     if (refusal != NULL) {
         status =
-            weir_error_set(err, refusal->status, "%s%sSlurm's %s says \"%s\": %s", refusal->option,
+            weir_error_set(err, refusal->kind == REFUSED ? WEIR_ERR_INVALID : WEIR_ERR_UNAVAILABLE,
+                           "%s%sSlurm's %s says \"%s\": %s", refusal->option,
                            refusal->option[0] != '\0' ? ": " : "", command, line, refusal->cure);
     } else {
         status = weir_error_set(err, WEIR_ERR_INVALID, "Slurm's %s says \"%s\"", command,

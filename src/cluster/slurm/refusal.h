@@ -15,6 +15,9 @@
  */
 weir_status slurm_refusal(const char *command, const char *said, struct weir_error *err);
 
+/** Is it this machine that is not set up for it: its configuration, munge, key, clock or version? */
+bool slurm_blames_this_machine(const char *said);
+
 /** Does it say that the cluster keeps no accounts of jobs? */
 bool slurm_has_no_accounting(const char *said);
 

@@ -530,6 +530,14 @@ START_TEST(a_cluster_that_fell_silent_is_asked_again_soon)
     cluster.is_silent = true;
     look();
     ck_assert_int_le(line.check_due_ms, weir_mono_ms() + SUPPLY_CHECK_SOON_MS);
+    int64_t heard_ms = number_of("SELECT heard_ms FROM clusters");
+    ck_assert_int_gt(heard_ms, 0);
+    for (int i = 0; i < 100; i++) { /* what it does not answer is no answer, however it is asked */
+        fixture.now_ms += 1000;
+        line.check_due_ms = 0;
+        look();
+    }
+    ck_assert_int_eq(number_of("SELECT heard_ms FROM clusters"), heard_ms);
     cluster.is_silent = false;
     line.check_due_ms = 0;
     start(&cluster.items[0]);
