@@ -79,6 +79,15 @@ class ClustersTest(WithPage):
         for text in ("814102", "hpc-north · a100-07, a100-08", f"{made.ION}.training.5"):
             self.assertIn(text, running)
 
+    def test_it_says_whose_jobs_go_where(self):
+        self.state.queues[1].update(clusters=["local", "hpc-north", "gone"], overflow_after_ms=60_000)
+        page = self.page
+        page.go("clusters")
+        rules = '.table-wrap[aria-label="Rules"]'
+        for text in ("speech", "own nodes, hpc-north, gone (there is none)", "1 min", "8 nodes of hpc-north", "all other queues", "own nodes, hpc-north, hpc-south", "hpc-north: 10 min, hpc-south: at once"):
+            page.has_text(rules, text)
+        self.assertNotIn("default", page.text(rules))
+
     def test_it_is_checked_drained_and_its_nodes_given_back(self):
         page = self.page
         page.go("clusters")

@@ -48,7 +48,7 @@ def amounts(accelerators, cpus=0, memory=0):
 
 
 def queue(name, project, guarantee, limit, used, waiting=0, **more):
-    return {"name": name, "parent": None, "project": project, "priority": 100, "times": None, "min_run_ms": -1, "idle_after_ms": -1,
+    return {"name": name, "parent": None, "project": project, "priority": 100, "times": None, "min_run_ms": -1, "idle_after_ms": -1, "clusters": None, "overflow_after_ms": -1,
             "shares": {"accelerators": {"guarantee": guarantee, "limit": limit, "weight": 1}}, "created_ms": made.rfc3339(0), "is_set": True,
             "guarantee": amounts(guarantee), "fair_share": amounts(guarantee), "used": amounts(used), "borrowed": amounts(max(0, used - guarantee)), "waiting": amounts(waiting),
             "n_running": used, "n_waiting": int(waiting > 0), **more}

@@ -46,6 +46,7 @@ import { onKeys } from './state/keys'
 import { byClass, FILES_MAX, manifestOf } from './state/manifest'
 import { inProject, project } from './state/project'
 import { sendBytes } from './state/push'
+import { queues } from './state/queues'
 import { Resource, useResource } from './state/resource'
 import { CHANGE_DATASETS, may, projectsThatMay } from './state/rights'
 import { go, href, hrefWith, param, route, setQuery } from './state/route'
@@ -66,5 +67,5 @@ export const lent = {
     ListFailed, NoMatch, useSeen, wantedNow, passageKeys, DecisionList, whoOf, setQuery, memberQuestion, projectsThatMay, go, href,
     hrefWith, param, route, sha256Of, datasets, ions, COMMANDS, Owner, Effects, Face, Filter, filtered, NothingMatches, FormDialog,
     VerdictWord, Table, ago, plural, spanOf, spanText, wallKeys, cameraHref, cameras, NO_FILTER, usePlan, DRAFT, appliedForm, asIonDoc,
-    isPrediction, nameOf, optionsOf, shellWords, valueOf, inProject, Resource, now, connection, kept, Menu, Meter, isSilent, allocations, clusters, needsYou, accelerators, jobs, nodes,
+    isPrediction, nameOf, optionsOf, shellWords, valueOf, inProject, Resource, now, connection, kept, Menu, Meter, isSilent, allocations, clusters, needsYou, accelerators, jobs, nodes, queues,
 }

@@ -1,7 +1,7 @@
 /** Clusters: where work can go, what holds it there, and what is ours of it. Own nodes first, then each cluster with its pools. */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import type { Allocation, Cluster, ClusterCheck, Node, Pool } from '../api'
+import type { Allocation, Cluster, ClusterCheck, Node, Pool, Queue } from '../api'
 import { Ago, Empty, Loaded, Meter, Owner, PageHead, Panel } from '../components/basics'
 import { ask, openDialog } from '../components/dialog'
 import { Icon } from '../components/icon'
@@ -15,6 +15,7 @@ import { isSilent } from '../screens/nodes'
 import { allocations, clusters, needsYou } from '../state/clusters'
 import { accelerators } from '../state/devices'
 import { call, getAll, messageOf, segment, send } from '../state/http'
+import { queues } from '../state/queues'
 import { useResource } from '../state/resource'
 import { href, param } from '../state/route'
 import { jobs, nodes, now } from '../state/store'
@@ -338,6 +339,51 @@ function Asked({ all }: { all: readonly Allocation[] }) {
     )
 }
 
+/* ---- who may go where ------------------------------------------------------------------------------------------------ */
+
+const OWN = 'local'
+
+/** "10 min", "at once", or what each cluster says. */
+function afterText(queue: Queue | null, where: readonly Cluster[]): string {
+    const words = (ms: number) => (ms > 0 ? duration(ms) : 'at once')
+    if (queue && queue.overflow_after_ms >= 0) {
+        return words(queue.overflow_after_ms)
+    }
+    return where.length === 0 ? NONE : [...new Set(where.map((one) => one.after_ms))].length === 1 ? words(where[0]!.after_ms) : where.map((one) => `${one.name}: ${words(one.after_ms)}`).join(', ')
+}
+
+interface Rule {
+    queue: Queue | null
+    names: string[]
+    where: Cluster[]
+}
+
+/** Queues that say where their jobs may go, and all others: those may go everywhere. */
+function rulesOf(all: readonly Cluster[]): Rule[] {
+    const named = (queues.data.value ?? []).filter((one) => (one.clusters?.length ?? 0) > 0 || one.overflow_after_ms >= 0)
+    const rule = (queue: Queue | null): Rule => {
+        const names = queue?.clusters?.length ? queue.clusters : [OWN, ...all.map((one) => one.name)]
+        return { queue, names, where: names.flatMap((name) => all.find((one) => one.name === name) ?? []) }
+    }
+    return [...named.map(rule), rule(null)]
+}
+
+const RULES: Column<Rule>[] = [
+    { id: 'whose', name: 'Jobs of', phone: 'name', sort: (one) => one.queue?.name ?? '~', render: (one) => (one.queue ? <a class="main" href={href(['queues', one.queue.name])}>{one.queue.name}</a> : 'all other queues') },
+    { id: 'where', name: 'Where, in this order', phone: 'more', render: (one) => one.names.map((name) => (name === OWN ? 'own nodes' : one.where.some((known) => known.name === name) ? name : `${name} (there is none)`)).join(', ') },
+    { id: 'after', name: 'Asked after a wait of', width: '208px', phone: 'more', render: (one) => afterText(one.queue, one.where) },
+    { id: 'most', name: 'At most', width: '160px', phone: 'more', render: (one) => one.where.filter((known) => known.max_nodes > 0).map((known) => `${counted(known.max_nodes, 'node')} of ${known.name}`).join(', ') || <span class="muted">no bound of ours</span> },
+]
+
+function Rules({ all }: { all: readonly Cluster[] }) {
+    const rows = rulesOf(all)
+    return (
+        <Panel title="Whose jobs go where" window="a job may name clusters of its own, of those that its queue lists">
+            <Table label="Rules" rows={rows} columns={RULES} keyOf={(one) => one.queue?.name ?? ''} minPx={720} />
+        </Panel>
+    )
+}
+
 /* ---- the page ------------------------------------------------------------------------------------------------------- */
 
 function titleOf(all: readonly Cluster[]): string {
@@ -349,7 +395,7 @@ export function Clusters() {
     const pools = useResource('pools', () => getAll<Pool>('/pools', { limit: 1000 }, 10))
     const beat = Math.floor(now.value / 1000 / REFRESH_S)
     useEffect(() => {
-        for (const one of [clusters, allocations, pools, nodes]) {
+        for (const one of [clusters, allocations, pools, nodes, queues]) {
             one.loadSoon(0)
         }
     }, [beat])
@@ -386,9 +432,12 @@ export function Clusters() {
                                 </Empty>
                             </div>
                         ) : (
-                            <Loaded resource={allocations} rows={4}>
-                                {(items) => <Asked all={items} />}
-                            </Loaded>
+                            <>
+                                <Loaded resource={allocations} rows={4}>
+                                    {(items) => <Asked all={items} />}
+                                </Loaded>
+                                <Rules all={all} />
+                            </>
                         )}
                     </div>
                 </>

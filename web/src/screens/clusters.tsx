@@ -4,6 +4,7 @@ import { plural } from '../format'
 import type { Screen } from '../screen'
 import { allocations, clusters, needsYou } from '../state/clusters'
 import { devices } from '../state/devices'
+import { queues } from '../state/queues'
 import { jobs, nodes } from '../state/store'
 
 export const clustersScreen: Screen = {
@@ -13,7 +14,7 @@ export const clustersScreen: Screen = {
     address: 'clusters',
     query: ['sort', 'job'],
     group: { science: 'Share', operations: 'Cluster' },
-    load: [clusters, allocations, nodes, devices, jobs],
+    load: [clusters, allocations, nodes, devices, jobs, queues],
     badge: () => {
         const count = (clusters.data.value ?? []).filter(needsYou).length
         return { count, tone: 'warn', what: plural(count, 'needs you', 'need you') }
