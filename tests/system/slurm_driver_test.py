@@ -17,7 +17,7 @@ import time
 import unittest
 
 import slurm_cluster
-from harness import BIN, wait_until
+from harness import BIN, WEIR, Server, wait_until
 
 CASE = str(BIN.parent / "tests/slurm_case")
 SECRET = f"secret-{os.urandom(12).hex()}"
@@ -370,6 +370,49 @@ class AccountsTest(SlurmTest):
         self.payers_are_checked()
         self.queues_have_their_payers()
         self.what_slurm_forgot_is_in_the_accounts()
+
+    def test_usage_agrees_with_the_accounts(self):
+        """Random jobs through a server: node, CPU and GPU seconds by cluster are those of sacct, which counts whole seconds."""
+        seed = int(os.environ.get("WEIR_TEST_SEED", str(random.SystemRandom().randrange(1 << 32))))
+        print(f"WEIR_TEST_SEED={seed}")
+        rng = random.Random(seed)
+        server = Server()
+        self.addCleanup(server.stop)
+        server.start("--no-agent")
+        words = {"conf": str(self.cluster.conf), "partition": "lo", "account": "vis", "qos": "over", "program": WEIR}
+        server.weir("cluster", "add", "counted", "--driver", "slurm", "--yes", "--idle", "1s", *[word for pair in words.items() for word in ("--set", "=".join(pair))])
+        jobs = []
+        for i in range(6):
+            devices = rng.choice(({}, {"accelerators": rng.randint(1, 4)}, {"accelerators": 1, "accelerator_share": rng.choice((0.2, 0.35))}))
+            spec = {"argv": ["sleep", str(rng.randint(1, 5))], "tasks": rng.randint(1, 2), "resources": {"cpus": rng.randint(1, 6), **devices}}
+            jobs.append(server.post("/jobs", {"name": f"u-{i}", "kind": "command", "spec": spec})["id"])
+            time.sleep(rng.random())
+        wait_until(lambda: all(server.get(f"/jobs/{job}")["state"] == "SUCCEEDED" for job in jobs), 60, "all have run")
+        wait_until(lambda: not server.get("/allocations")["items"], 30, "all are given back")
+        tags = {one["id"] for one in server.get("/allocations?view=all")["items"]}
+        lines = wait_until(lambda: self.ended(tags), 30, "they have ended in Slurm's accounts")
+        is_there = {"node": 0, "cpu": 0, "gpu": 0.0}
+        may_differ = {"node": 0.0, "cpu": 0.0, "gpu": 0.0}
+        for seconds, has in lines:
+            for name in is_there:
+                is_there[name] += seconds * has[name]
+                may_differ[name] += 2 * has[name]
+        found = server.get("/usage?by=cluster")["items"]
+        self.assertEqual([one["key"] for one in found], ["counted"])
+        for name, member in (("node", "node_s"), ("cpu", "given_cpu_s"), ("gpu", "given_device_s")):
+            self.assertAlmostEqual(found[0][member], is_there[name], delta=may_differ[name], msg=f"{name}: {lines}")
+        self.assertGreater(is_there["node"], may_differ["node"], "it ran for longer than it may differ")
+
+    def ended(self, tags):
+        """Of each of Slurm's jobs: its seconds, and what it had; once all have ended."""
+        lines = []
+        for line in self.cluster.run("sacct", "-X", "-n", "-P", "-S", "now-1hours", "-o", "jobname,end,elapsedraw,alloctres").splitlines():
+            name, end, seconds, tres = line.split("|")
+            if name in tags and end != "Unknown":
+                had = dict(part.split("=") for part in tres.split(",") if part)
+                lines.append((int(seconds), {"node": int(had.get("node", 0)), "cpu": int(had.get("cpu", 0)),
+                                             "gpu": int(had.get("gres/gpu", 0)) + int(had.get("gres/shard", 0)) / 10}))
+        return lines if len(lines) == len(tags) else None
 
     def payers_are_checked(self):
         guessed = self.ask("guess")
