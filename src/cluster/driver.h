@@ -30,7 +30,7 @@ struct weir_pool_offer {
     int64_t max_nodes;         /**< How many at a time; 0: nobody says. */
     int64_t time_max_ms;       /**< For how long at the most; 0: nobody says. */
     double weight;             /**< What one costs beside those of other pools; 1: as usual. */
-    /** CPUs of its nodes that are in use, whoever uses them; -1: nobody says. */
+    /** CPUs of its nodes that are in use, also by others; -1: nobody says. */
     int64_t cpus_busy;
     const char *why; /**< Why none can be had now ("the partition is down"); NULL: they can. */
 };

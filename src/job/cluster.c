@@ -38,7 +38,7 @@ static const struct weir_field pool_fields[] = {
     WEIR_FIELD(weir_pool, max_nodes,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Nodes there are; 0: nobody says"),
     WEIR_FIELD(weir_pool, time_max_ms,    INT,  WEIR_FIELD_READ_ONLY, "ms", "For how long they are given at the most; 0: nobody says"),
     WEIR_FIELD(weir_pool, weight,         F64,  WEIR_FIELD_READ_ONLY, "", "What a node costs beside those of other pools"),
-    WEIR_FIELD(weir_pool, cpus_busy,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "CPUs of its nodes that are in use there, whoever uses them; -1: nobody says"),
+    WEIR_FIELD(weir_pool, cpus_busy,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "CPUs of its nodes that are in use there, also by others; -1: nobody says"),
     WEIR_FIELD(weir_pool, why,            TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "Why none can be had now"),
 };
 static const struct weir_field allocation_fields[] = {

@@ -58,9 +58,9 @@ struct weir_pool {
     int64_t accelerator_parts;      /**< Into how many one can be had; 0: whole ones only. */
     int64_t max_nodes, time_max_ms; /**< 0: nobody says. */
     double weight;
-    int64_t
-        cpus_busy; /**< CPUs of its nodes that are in use there, whoever uses them; -1: nobody says. */
-    char *why;     /**< Why none can be had now; NULL: they can. */
+    /** CPUs of its nodes that are in use there, also by others; -1: nobody says. */
+    int64_t cpus_busy;
+    char *why; /**< Why none can be had now; NULL: they can. */
 };
 
 #define WEIR_ALLOCATION_WANTED    "wanted"

@@ -1816,7 +1816,7 @@ export interface Pool {
     accelerator_parts: number // Into how many parts one can be had; 0: whole ones only
     cluster: string // Cluster
     cpu_slots: number // CPUs of a node
-    cpus_busy: number // CPUs of its nodes that are in use there, whoever uses them; -1: nobody says
+    cpus_busy: number // CPUs of its nodes that are in use there, also by others; -1: nobody says
     id: string // CLUSTER/NAME
     max_nodes: number // Nodes there are; 0: nobody says
     memory_bytes: number // Memory of a node (bytes)

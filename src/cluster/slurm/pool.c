@@ -19,7 +19,7 @@ enum {
     GRES,
     STATE,
     COUNT,
-    USE, /* of CPUs: allocated/idle/other/total */
+    USE, /* CPUs: allocated/idle/other/total */
     NODES,
     N_FIELDS
 };

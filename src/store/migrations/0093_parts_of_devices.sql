@@ -4,5 +4,5 @@ ALTER TABLE pools ADD COLUMN accelerator_parts BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE allocations ADD COLUMN accelerator_milli BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE nodes ADD COLUMN device_milli BIGINT NOT NULL DEFAULT 0;
 
--- CPUs of a pool's nodes that are in use over there, whoever uses them; -1: nobody says.
+-- CPUs of a pool's nodes that are in use over there, also by others; -1: nobody says.
 ALTER TABLE pools ADD COLUMN cpus_busy BIGINT NOT NULL DEFAULT -1;
