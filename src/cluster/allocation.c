@@ -122,6 +122,10 @@ static void read_devices(char *const *environment, struct weir_arena *arena,
         text += len;
         text += *text == ',';
     }
+    if (out->device_milli > 0 && out->n_devices > 1) { /* how much of which nobody says */
+        out->devices = "";
+        out->n_devices = 0;
+    }
 }
 
 /* ---- all of it -------------------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
  *     SLURM_CPUS_ON_NODE, SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU (MiB)
  *     CUDA_VISIBLE_DEVICES, else SLURM_STEP_GPUS, else SLURM_JOB_GPUS    its accelerators, as a process there names them
  *     SLURM_SHARDS_ON_NODE    parts of an accelerator: of how large a one Slurm does not say
- *     WEIR_ACCELERATOR_MILLI    how much that is, in thousandths, where Weir asked for it: else a share in parts has no accelerator
+ *     WEIR_ACCELERATOR_MILLI    how much that is, in thousandths, where Weir asked for it: else a share in parts has no accelerator,
+ *                               and neither has one in parts of several
  *     WEIR_ACCELERATOR_MODEL    what they are, where no library of a driver tells
  *     SLURMD_NODENAME, SLURM_JOB_ID, SLURM_JOB_PARTITION, SLURM_JOB_END_TIME (s since 1970)
  *

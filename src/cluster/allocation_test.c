@@ -60,6 +60,9 @@ START_TEST(a_part_of_an_accelerator_counts_where_it_is_told_how_large_it_is)
     share = read_share("t", environment, "a");
     ck_assert_int_eq(share.device_milli, 0);
     ck_assert_str_eq(share.devices, "");
+    environment[1] = "CUDA_VISIBLE_DEVICES=0,1";
+    environment[2] = "WEIR_ACCELERATOR_MILLI=300";
+    ck_assert_str_eq(read_share("t", environment, "a").devices, "");
 }
 
 END_TEST

@@ -80,11 +80,12 @@ class ClustersTest(WithPage):
             self.assertIn(text, running)
 
     def test_it_says_whose_jobs_go_where(self):
+        self.state.queues[0].update(parent="speech")
         self.state.queues[1].update(clusters=["local", "hpc-north", "gone"], overflow_after_ms=60_000)
         page = self.page
         page.go("clusters")
         rules = '.table-wrap[aria-label="Rules"]'
-        for text in ("speech", "own nodes, hpc-north, gone (there is none)", "1 min", "8 nodes of hpc-north", "all other queues", "own nodes, hpc-north, hpc-south", "hpc-north: 10 min, hpc-south: at once"):
+        for text in ("speech and those below", "own nodes, hpc-north, gone (there is none)", "1 min", "8 nodes of hpc-north", "all other queues", "own nodes, hpc-north, hpc-south", "hpc-north: 10 min, hpc-south: at once"):
             page.has_text(rules, text)
         self.assertNotIn("default", page.text(rules))
 

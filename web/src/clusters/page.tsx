@@ -368,8 +368,10 @@ function rulesOf(all: readonly Cluster[]): Rule[] {
     return [...named.map(rule), rule(null)]
 }
 
+const hasParts = (queue: Queue) => (queues.data.value ?? []).some((one) => one.parent === queue.name)
+
 const RULES: Column<Rule>[] = [
-    { id: 'whose', name: 'Jobs of', phone: 'name', sort: (one) => one.queue?.name ?? '~', render: (one) => (one.queue ? <a class="main" href={href(['queues', one.queue.name])}>{one.queue.name}</a> : 'all other queues') },
+    { id: 'whose', name: 'Jobs of', phone: 'name', sort: (one) => one.queue?.name ?? '~', render: (one) => (one.queue ? <><a class="main" href={href(['queues', one.queue.name])}>{one.queue.name}</a>{hasParts(one.queue) && ' and those below'}</> : 'all other queues') },
     { id: 'where', name: 'Where, in this order', phone: 'more', render: (one) => one.names.map((name) => (name === OWN ? 'own nodes' : one.where.some((known) => known.name === name) ? name : `${name} (there is none)`)).join(', ') },
     { id: 'after', name: 'Asked after a wait of', width: '208px', phone: 'more', render: (one) => afterText(one.queue, one.where) },
     { id: 'most', name: 'At most', width: '160px', phone: 'more', render: (one) => one.where.filter((known) => known.max_nodes > 0).map((known) => `${counted(known.max_nodes, 'node')} of ${known.name}`).join(', ') || <span class="muted">no bound of ours</span> },
