@@ -5,6 +5,9 @@
 #include "store/identity.h"
 #include "store/stmt.h"
 
+#include "base/rng.h"
+#include "base/test_seed.h"
+
 /* ---- cases ----------------------------------------------------------------------------------- */
 
 START_TEST(what_has_no_place_here_is_asked_for_and_runs_there)
@@ -295,6 +298,46 @@ static json_int_t starts_with(const char *pool, int64_t n)
     json_decref(asked.answer);
     return more;
 }
+
+/* As many jobs as would start with all nodes of a pool start once what is asked for has come; more may, as parts of nodes add up there. */
+START_TEST(what_if_promises_no_more_than_is_asked_for)
+{
+    char *jobs[12];
+    size_t n_jobs = 1;
+    struct weir_rng rng;
+    (void)test_seed(&rng);
+    n_jobs += weir_rng_below(&rng, WEIR_ARRAY_LEN(jobs));
+    cluster.n_accelerators = 4;
+    cluster.accelerator_parts = 1 + (int64_t)weir_rng_below(&rng, 10);
+    cluster.tells_devices = true;
+    jobs[0] = gang(&fixture, 1, 1); /* that starts in any case */
+    for (size_t i = 1; i < n_jobs; i++) {
+        jobs[i] =
+            gang(&fixture, 1 + weir_rng_below(&rng, 5), 1 + (int64_t)weir_rng_below(&rng, 16));
+        if (weir_rng_below(&rng, 2) == 0) {
+            want_devices(jobs[i], 1, weir_rng_below(&rng, 2) == 0 ? 1000 : 250);
+        }
+    }
+    look();
+    (void)cycle(&fixture);
+    int64_t wanted = starts_with("slurm-a/main", cluster.max_nodes), n_started = 0;
+    for (int i = 0; i < 12; i++) {
+        look();
+        for (size_t k = 0; k < cluster.n; k++) {
+            if (cluster.items[k].phase == WEIR_ALLOCATION_PENDING) {
+                start(&cluster.items[k]);
+            }
+        }
+        (void)round_of_engine();
+    }
+    for (size_t i = 0; i < n_jobs; i++) {
+        n_started += job_state(&fixture, jobs[i]).tasks[0].node != NULL;
+    }
+    ck_assert_int_ge(n_started, wanted);
+    ck_assert_int_gt(wanted, 0);
+}
+
+END_TEST
 
 START_TEST(what_nodes_of_a_pool_would_change_can_be_asked)
 {
@@ -595,6 +638,8 @@ int main(void)
     tcase_set_timeout(parts, 120);
     tcase_add_checked_fixture(parts, set_up, tear_down);
     tcase_add_loop_test(parts, a_share_of_a_device_is_asked_for_in_parts, 0, N_PARTS);
+    tcase_add_loop_test(parts, what_if_promises_no_more_than_is_asked_for, 0,
+                        WEIR_TEST_TIMES(20, 5));
     suite_add_tcase(suite, parts);
     return weir_test_run(suite);
 }
