@@ -3,6 +3,8 @@
  * aborts the process when it loses (0.9.75); what only this thread listens to, it can close. */
 #include "http/server_private.h"
 
+#include "base/clock.h"
+#include "base/deadline.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -12,7 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RETRY_MS 100 /* when no descriptor is left, or no place */
+#define RETRY_MS 100  /* when no descriptor is left, or no place */
+#define BEGIN_MS 1000 /* for I/O threads to begin what they were given */
 
 static bool take_place(struct weir_http_server *server)
 {
@@ -41,6 +44,7 @@ static bool hand_over(struct weir_http_server *server, int fd, const struct sock
 {
     pthread_mutex_lock(&server->lock);
     bool may_enter = peer_enter(server, peer);
+    server->acceptor.n_handed += may_enter;
     pthread_mutex_unlock(&server->lock);
     if (!may_enter) {
         (void)close(fd);
@@ -52,6 +56,7 @@ static bool hand_over(struct weir_http_server *server, int fd, const struct sock
     }
     pthread_mutex_lock(&server->lock); /* libmicrohttpd has closed what it did not take */
     peer_leave(server, peer);
+    server->acceptor.n_handed--;
     pthread_mutex_unlock(&server->lock);
     return false;
 }
@@ -145,6 +150,19 @@ weir_status acceptor_start(struct weir_http_server *server, int listen_fd, struc
     return WEIR_OK;
 }
 
+/* An I/O thread that is stopped closes what it has not begun without a word: so it is let begin first. */
+static void await_begun(struct weir_http_server *server)
+{
+    const struct http_acceptor *acceptor = &server->acceptor;
+    int64_t until_ms = weir_mono_ms() + BEGIN_MS;
+    struct timespec until = weir_deadline_at(until_ms);
+    pthread_mutex_lock(&server->lock);
+    while (acceptor->n_begun < acceptor->n_handed && weir_mono_ms() < until_ms) {
+        (void)weir_cond_wait_until(&server->idle, &server->lock, &until);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
 void acceptor_stop(struct weir_http_server *server)
 {
     struct http_acceptor *acceptor = &server->acceptor;
@@ -156,4 +174,5 @@ void acceptor_stop(struct weir_http_server *server)
     pthread_join(acceptor->thread, NULL);
     acceptor->is_started = false;
     close(acceptor->listen_fd);
+    await_begun(server);
 }

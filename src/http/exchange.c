@@ -39,6 +39,8 @@ void connection_notify(void *context, struct MHD_Connection *connection, void **
         server->watches = watch;
         peer_add_watch(server, address_of(connection), watch);
         *slot = watch;
+        server->acceptor.n_begun++;
+        pthread_cond_broadcast(&server->idle);
     } else if (watch != NULL) {
         if (watch->previous != NULL) {
             watch->previous->next = watch->next;

@@ -171,6 +171,8 @@ struct http_acceptor {
     atomic_bool is_stopping;
     bool is_started;
     size_t n_accepted; /* the acceptor's own */
+    size_t n_handed,
+        n_begun; /* connections given to I/O threads, and those that they began; locked */
 };
 
 /** An I/O thread and its connections. */
