@@ -15,9 +15,15 @@
 
 #include "base/clock.h"
 #include "base/kind.h"
+#include "cluster/driver.h"
 #include "control/control.h"
+#include "job/cluster.h"
 
 struct supplier;
+
+/** The record of a pool that a cluster offers; "": of one that is not stored yet. Text is theirs, or in the arena. Pure. */
+struct weir_pool supplier_pool(const char *cluster, const struct weir_pool_offer *offer,
+                               struct weir_arena *arena);
 
 struct supplier_config {
     struct weir_store *store;

@@ -1,6 +1,7 @@
 #include "api/cluster/cluster_ask.h"
 
 #include "cluster/driver.h"
+#include "control/supplier.h"
 #include "job/cluster.h"
 
 #include <string.h>
@@ -13,27 +14,6 @@ char *cluster_ask_text(const char *what, const char *name, const char *driver,
     char *text = weir_json_text(question, arena);
     json_decref(question);
     return text;
-}
-
-static json_t *pool_view(const char *cluster, const struct weir_pool_offer *offer,
-                         struct weir_arena *arena)
-{
-    const struct weir_pool pool = {
-        .id =
-            weir_arena_printf(arena, "%s%s%s", cluster, cluster[0] != '\0' ? "/" : "", offer->name),
-        .cluster = (char *)cluster,
-        .name = (char *)offer->name,
-        .cpu_slots = offer->cpu_slots,
-        .memory_bytes = offer->memory_bytes,
-        .n_accelerators = offer->n_accelerators,
-        .accelerator = (char *)offer->accelerator,
-        .accelerator_parts = offer->accelerator_parts,
-        .max_nodes = offer->max_nodes,
-        .time_max_ms = offer->time_max_ms,
-        .weight = offer->weight,
-        .cpus_busy = offer->cpus_busy,
-        .why = (char *)offer->why};
-    return weir_record_to_json(&weir_pool_resource, &pool);
 }
 
 /* What lacks, or else the pools, which are appended. */
@@ -50,7 +30,8 @@ static weir_status look(const struct weir_configured *driver, const char *name,
         WEIR_TRY(ops->list(driver->options, arena, &offers, &n, err));
     }
     for (size_t i = 0; i < n && i < WEIR_POOLS_MAX; i++) {
-        json_array_append_new(pools, pool_view(name, &offers[i], arena));
+        const struct weir_pool pool = supplier_pool(name, &offers[i], arena);
+        json_array_append_new(pools, weir_record_to_json(&weir_pool_resource, &pool));
     }
     return WEIR_OK;
 }

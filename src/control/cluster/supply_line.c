@@ -97,22 +97,23 @@ static bool read_options(struct look *look)
     return true;
 }
 
-static struct weir_pool pool_of(struct look *look, const struct weir_pool_offer *offer)
+struct weir_pool supplier_pool(const char *cluster, const struct weir_pool_offer *offer,
+                               struct weir_arena *arena)
 {
-    return (struct weir_pool){
-        .id = weir_arena_printf(&look->arena, "%s/%s", look->cluster.name, offer->name),
-        .cluster = look->cluster.name,
-        .name = (char *)offer->name,
-        .cpu_slots = offer->cpu_slots,
-        .memory_bytes = offer->memory_bytes,
-        .n_accelerators = offer->n_accelerators,
-        .accelerator = (char *)offer->accelerator,
-        .accelerator_parts = offer->accelerator_parts,
-        .max_nodes = offer->max_nodes,
-        .time_max_ms = offer->time_max_ms,
-        .weight = offer->weight,
-        .cpus_busy = offer->cpus_busy,
-        .why = (char *)offer->why};
+    return (struct weir_pool){.id = weir_arena_printf(arena, "%s%s%s", cluster,
+                                                      cluster[0] != '\0' ? "/" : "", offer->name),
+                              .cluster = (char *)cluster,
+                              .name = (char *)offer->name,
+                              .cpu_slots = offer->cpu_slots,
+                              .memory_bytes = offer->memory_bytes,
+                              .n_accelerators = offer->n_accelerators,
+                              .accelerator = (char *)offer->accelerator,
+                              .accelerator_parts = offer->accelerator_parts,
+                              .max_nodes = offer->max_nodes,
+                              .time_max_ms = offer->time_max_ms,
+                              .weight = offer->weight,
+                              .cpus_busy = offer->cpus_busy,
+                              .why = (char *)offer->why};
 }
 
 static void list_pools(struct look *look)
@@ -125,7 +126,7 @@ static void list_pools(struct look *look)
     }
     look->pools = WEIR_ARENA_ARRAY(&look->arena, n + 1, struct weir_pool);
     for (size_t i = 0; i < n; i++) {
-        look->pools[look->n_pools++] = pool_of(look, &offers[i]);
+        look->pools[look->n_pools++] = supplier_pool(look->cluster.name, &offers[i], &look->arena);
     }
     look->has_pools = true;
     note(look, WEIR_CLUSTER_READY, NULL);
