@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -18,9 +19,9 @@
 
 struct weir_http_client {
     CURL *easy;
-    CURLM *multi; /* of the one handle: its poll can be woken by cancel */
-    char *ca_file;
-    int64_t connect_timeout_ms;
+    CURLM *multi;                          /* of the one handle: its poll can be woken by cancel */
+    struct weir_http_client_config config; /* its texts are ours */
+    struct curl_slist *connect_to;
     atomic_bool is_cancelled;
 };
 
@@ -43,6 +44,41 @@ static void init_global(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+/* The texts of a configuration. */
+static const size_t texts[] = {offsetof(struct weir_http_client_config, ca_file),
+                               offsetof(struct weir_http_client_config, ca_pem),
+                               offsetof(struct weir_http_client_config, cert_pem),
+                               offsetof(struct weir_http_client_config, key_pem),
+                               offsetof(struct weir_http_client_config, connect_to),
+                               offsetof(struct weir_http_client_config, proxy)};
+
+static char **text_at(struct weir_http_client_config *config, size_t i)
+{
+    return (char **)(void *)((char *)config + texts[i]);
+}
+
+/* @return False: there is no memory for all of it. */
+static bool copy_config(struct weir_http_client *client,
+                        const struct weir_http_client_config *config)
+{
+    bool is_whole = true;
+    client->config = *config;
+    client->config.connect_timeout_ms =
+        config->connect_timeout_ms > 0 ? config->connect_timeout_ms : 5000;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
+        char **text = text_at(&client->config, i);
+        if (*text != NULL) {
+            *text = strdup(*text);
+            is_whole = is_whole && *text != NULL;
+        }
+    }
+    if (config->connect_to != NULL) {
+        client->connect_to = curl_slist_append(NULL, config->connect_to);
+        is_whole = is_whole && client->connect_to != NULL;
+    }
+    return is_whole;
+}
+
 weir_status weir_http_client_open(const struct weir_http_client_config *config,
                                   struct weir_http_client **out, struct weir_error *err)
 {
@@ -51,12 +87,9 @@ weir_status weir_http_client_open(const struct weir_http_client_config *config,
     if (client != NULL) {
         client->easy = curl_easy_init();
         client->multi = curl_multi_init();
-        client->ca_file = config->ca_file != NULL ? strdup(config->ca_file) : NULL;
-        client->connect_timeout_ms =
-            config->connect_timeout_ms > 0 ? config->connect_timeout_ms : 5000;
     }
-    if (client == NULL || client->easy == NULL || client->multi == NULL ||
-        (config->ca_file != NULL && client->ca_file == NULL)) {
+    if (client == NULL || !copy_config(client, config) || client->easy == NULL ||
+        client->multi == NULL) {
         weir_http_client_close(client);
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for an HTTP client");
     }
@@ -70,7 +103,10 @@ void weir_http_client_close(struct weir_http_client *client)
         /* The easy handle first: its connections live in the multi handle's cache. */
         curl_easy_cleanup(client->easy);
         curl_multi_cleanup(client->multi);
-        free(client->ca_file);
+        curl_slist_free_all(client->connect_to);
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
+            free(*text_at(&client->config, i));
+        }
         free(client);
     }
 }
@@ -106,6 +142,10 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *context)
     t->reply->n_body_bytes += len;
     if (t->call->out_fd > 0 && is_good(t)) {
         weir_status status = weir_fd_write_all(t->call->out_fd, bytes, len, &t->error);
+        return status == WEIR_OK ? len : fail(t, status);
+    }
+    if (t->call->on_bytes != NULL && is_good(t)) {
+        weir_status status = t->call->on_bytes(t->call->on_bytes_context, bytes, len, &t->error);
         return status == WEIR_OK ? len : fail(t, status);
     }
     if (weir_buf_append(&t->reply->body, bytes, len) != WEIR_OK) {
@@ -235,6 +275,35 @@ static weir_status set_body(struct transfer *t, struct weir_error *err)
     return WEIR_OK;
 }
 
+static void set_pem(CURL *easy, CURLoption option, const char *pem)
+{
+    struct curl_blob blob = {.data = (void *)(uintptr_t)pem, .len = pem != NULL ? strlen(pem) : 0};
+    if (pem != NULL) {
+        curl_easy_setopt(easy, option, &blob);
+    }
+}
+
+/* Whom it trusts, what it proves itself with, and by which way it goes. */
+static void set_way(const struct weir_http_client *client)
+{
+    const struct weir_http_client_config *config = &client->config;
+    CURL *easy = client->easy;
+    if (config->proxy != NULL || !config->has_environment_proxy) {
+        curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy != NULL ? config->proxy : "");
+    }
+    if (config->ca_file != NULL) {
+        curl_easy_setopt(easy, CURLOPT_CAINFO, config->ca_file);
+    }
+    set_pem(easy, CURLOPT_CAINFO_BLOB, config->ca_pem);
+    set_pem(easy, CURLOPT_SSLCERT_BLOB, config->cert_pem);
+    set_pem(easy, CURLOPT_SSLKEY_BLOB, config->key_pem);
+    curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);
+    if (config->is_unverified) {
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+}
+
 static weir_status set_options(struct transfer *t, struct weir_error *err)
 {
     const struct weir_http_call *call = t->call;
@@ -246,14 +315,13 @@ static weir_status set_options(struct transfer *t, struct weir_error *err)
     }
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "weir/" WEIR_VERSION);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->curl_error);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->config.connect_timeout_ms);
     if (call->timeout_ms > 0) {
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->timeout_ms);
     }
@@ -261,9 +329,7 @@ static weir_status set_options(struct transfer *t, struct weir_error *err)
         curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)(call->quiet_timeout_ms + 999) / 1000);
     }
-    if (client->ca_file != NULL) {
-        curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
-    }
+    set_way(client);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);

@@ -8,7 +8,7 @@
  *     weir_http_reply_fini(&reply);
  *
  * A client belongs to one thread at a time; only weir_http_client_cancel may come from others.
- * Redirects are not followed. TLS certificates are always verified. Proxies: none.
+ * Redirects are not followed. TLS certificates are verified and no proxy is used, unless the configuration says so.
  * An answer with an HTTP error status is not an error here: look at reply.http_status.
  */
 #ifndef WEIR_HTTP_HTTP_CLIENT_H
@@ -24,8 +24,15 @@
 struct weir_http_client;
 
 struct weir_http_client_config {
-    const char *ca_file;        /**< PEM of the authorities to trust; NULL: the system's. */
-    int64_t connect_timeout_ms; /**< 0: 5000. */
+    const char *ca_file;            /**< PEM of the authorities to trust; NULL: the system's. */
+    int64_t connect_timeout_ms;     /**< 0: 5000. */
+    const char *ca_pem;             /**< The same as text, in place of a file; or NULL. */
+    const char *cert_pem, *key_pem; /**< With which the client proves who it is; or NULL. */
+    /** "NAME:PORT:HOST:PORT": who asks for the first is connected to the second, whose certificate is for NAME; or NULL. */
+    const char *connect_to;
+    const char *proxy;          /**< URL; NULL: none. */
+    bool has_environment_proxy; /**< Without one, that of HTTPS_PROXY and NO_PROXY. */
+    bool is_unverified;         /**< Any certificate will do. */
 };
 
 weir_status weir_http_client_open(const struct weir_http_client_config *config,
@@ -56,6 +63,9 @@ struct weir_http_call {
     int64_t quiet_timeout_ms; /**< Give up after so long without a byte; 0: none. */
     size_t max_reply_bytes;   /**< The body in memory (also an error's); 0: 16 MiB. */
     int out_fd;               /**< > 0: a 2xx body is written there instead of to reply.body. */
+    /** A 2xx body goes there, piece by piece, instead; an error ends the call with it. NULL: to reply.body. */
+    weir_status (*on_bytes)(void *context, const char *bytes, size_t len, struct weir_error *err);
+    void *on_bytes_context;
 };
 
 struct weir_http_reply {
