@@ -19,6 +19,7 @@
 #define WEIR_CLIENT_CLIENT_H
 
 #include "base/arena.h"
+#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/status.h"
@@ -135,17 +136,6 @@ weir_status weir_client_upgrade(struct weir_client *client, const char *path, co
 
 /** Would the same call, made again later, possibly succeed? UNAVAILABLE, TIMEOUT, PEER, NOMEM. */
 bool weir_client_can_retry(weir_status status);
-
-/** Exponential back-off with full jitter: the k-th delay is uniform in [base/2, base] · 2^k, at
- * most max. */
-struct weir_backoff {
-    int64_t base_ms, max_ms;
-    unsigned n_tries;
-    uint64_t seed; /**< Philox key; 0 is replaced by random bits at the first use. */
-};
-
-int64_t weir_backoff_next_ms(struct weir_backoff *backoff);
-void weir_backoff_reset(struct weir_backoff *backoff);
 
 /**
  * weir_client_call that is made again while weir_client_can_retry, until deadline_ms (from now) is

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define REPLY_MAX_BYTES   ((size_t)16 << 20)
+#define LINE_BYTES        ((size_t)16 << 10) /* tokens of others' systems are long */
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
 
 struct weir_http_client {
@@ -236,7 +237,7 @@ static weir_status set_headers(struct transfer *t, struct weir_error *err)
     for (size_t i = 0; i < call->n_headers; i++) {
         WEIR_TRY(add_header(t, call->headers[i], err));
     }
-    char line[1024];
+    char line[LINE_BYTES];
     if (call->bearer != NULL) {
         int n = snprintf(line, sizeof line, "Authorization: Bearer %s", call->bearer);
         if (n < 0 || (size_t)n >= sizeof line) {
@@ -350,12 +351,12 @@ static weir_status curl_failure(const struct transfer *t, CURLcode code, struct 
 {
     const char *url = t->call->url;
     const char *why = t->curl_error[0] != '\0' ? t->curl_error : curl_easy_strerror(code);
+    bool is_foreign = t->client->config.is_foreign;
     switch (code) {
     case CURLE_COULDNT_CONNECT:
-        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
-                              "cannot reach %.*s: is the server running? Start it with `weir "
-                              "server`",
-                              (int)origin_len(url), url);
+        return weir_error_set(
+            err, WEIR_ERR_UNAVAILABLE, "cannot reach %.*s: %s", (int)origin_len(url), url,
+            is_foreign ? why : "is the server running? Start it with `weir server`");
     case CURLE_COULDNT_RESOLVE_HOST:
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
                               "cannot reach %s: this host name is not known", url);
@@ -364,9 +365,9 @@ static weir_status curl_failure(const struct transfer *t, CURLcode code, struct 
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CONNECT_ERROR:
-        return weir_error_set(err, WEIR_ERR_DENIED,
-                              "no trusted connection to %s: %s (name its authority with --ca-file)",
-                              url, why);
+        return weir_error_set(err, WEIR_ERR_DENIED, "no trusted connection to %.*s: %s%s",
+                              (int)origin_len(url), url, why,
+                              is_foreign ? "" : " (name its authority with --ca-file)");
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
         return weir_error_set(err, WEIR_ERR_INVALID,

@@ -33,6 +33,7 @@ struct weir_http_client_config {
     const char *proxy;          /**< URL; NULL: none. */
     bool has_environment_proxy; /**< Without one, that of HTTPS_PROXY and NO_PROXY. */
     bool is_unverified;         /**< Any certificate will do. */
+    bool is_foreign;            /**< It is no server of Weir's: errors give no advice about one. */
 };
 
 weir_status weir_http_client_open(const struct weir_http_client_config *config,

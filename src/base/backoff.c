@@ -1,5 +1,6 @@
-#include "client/client.h"
+#include "base/backoff.h"
 
+#include "base/macros.h"
 #include "base/rng.h"
 
 int64_t weir_backoff_next_ms(struct weir_backoff *backoff)

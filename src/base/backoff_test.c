@@ -1,4 +1,4 @@
-#include "client/client.h"
+#include "base/backoff.h"
 
 #include "base/test_main.h"
 
@@ -31,27 +31,13 @@ START_TEST(two_clients_do_not_step_together)
 
 END_TEST
 
-START_TEST(what_can_be_tried_again_is_told_from_what_cannot)
-{
-    ck_assert(weir_client_can_retry(WEIR_ERR_UNAVAILABLE));
-    ck_assert(weir_client_can_retry(WEIR_ERR_TIMEOUT));
-    ck_assert(weir_client_can_retry(WEIR_ERR_PEER));
-    ck_assert(!weir_client_can_retry(WEIR_OK));
-    ck_assert(!weir_client_can_retry(WEIR_ERR_INVALID));
-    ck_assert(!weir_client_can_retry(WEIR_ERR_CANCELLED));
-    ck_assert(!weir_client_can_retry(WEIR_ERR_CONFLICT));
-}
-
-END_TEST
-
 int main(void)
 {
-    Suite *suite = suite_create("client back-off");
+    Suite *suite = suite_create("back-off");
     TCase *tcase = tcase_create("backoff");
     tcase_add_loop_test(tcase, delays_double_up_to_the_maximum_with_jitter_inside_the_upper_half, 0,
                         20);
     tcase_add_test(tcase, two_clients_do_not_step_together);
-    tcase_add_test(tcase, what_can_be_tried_again_is_told_from_what_cannot);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }
