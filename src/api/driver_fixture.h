@@ -18,10 +18,10 @@ static const struct weir_option scripted_options[] = {
     WEIR_OPT_JSON(scripted, port, "port", INT, 0, "1", 1, 9, "N"),
 };
 
-static weir_status scripted_check(const void *context, struct weir_arena *arena, const char **out,
-                                  struct weir_error *err)
+static weir_status scripted_check(struct weir_driver_link *link, struct weir_arena *arena,
+                                  const char **out, struct weir_error *err)
 {
-    const struct scripted *options = context;
+    const struct scripted *options = link->options;
     bool is_known = options->token == NULL || strcmp(options->token, "right") == 0;
     *out = !is_known ? "token: it is wrong"
            : strcmp(options->partition, "none") == 0
@@ -32,11 +32,11 @@ static weir_status scripted_check(const void *context, struct weir_arena *arena,
                : weir_error_set(err, WEIR_ERR_UNAVAILABLE, "it does not answer");
 }
 
-static weir_status scripted_list(const void *context, struct weir_arena *arena,
+static weir_status scripted_list(struct weir_driver_link *link, struct weir_arena *arena,
                                  struct weir_pool_offer **out, size_t *out_n,
                                  struct weir_error *err)
 {
-    const struct scripted *options = context;
+    const struct scripted *options = link->options;
     struct weir_pool_offer *offer = WEIR_ARENA_ARRAY(arena, 1, struct weir_pool_offer);
     (void)err;
     *offer = (struct weir_pool_offer){.name = options->partition,

@@ -6,6 +6,14 @@ static const struct weir_kind *const drivers[] = {
 #undef WEIR_KIND
 };
 
+void weir_driver_close(const struct weir_driver_ops *ops, struct weir_driver_link *link)
+{
+    if (link->kept != NULL) {
+        ops->close(link->kept);
+    }
+    link->kept = NULL;
+}
+
 const struct weir_registry weir_drivers = {
     .noun = "driver",
     .plural = "drivers",

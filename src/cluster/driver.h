@@ -3,11 +3,12 @@
  * queue) for some of them, on which agents then register as nodes. It places no task: that is the planner's, which sees
  * an allocation's nodes as all others, until they end.
  *
- *     ops->check(options, arena, &missing, err)               what lacks here, by name
- *     ops->list(options, arena, &offers, &n, err)             what can be had
- *     ops->request(options, &request, err)                    twice with one tag asks for nothing twice
- *     ops->poll(options, tags, n, arena, reports, err)        all of one cluster at once
- *     ops->release(options, tag, err)
+ *     ops->check(&link, arena, &missing, err)               what lacks here, by name
+ *     ops->list(&link, arena, &offers, &n, err)             what can be had
+ *     ops->request(&link, &request, err)                    twice with one tag asks for nothing twice
+ *     ops->poll(&link, tags, n, arena, reports, err)        all of one cluster at once
+ *     ops->release(&link, tag, err)
+ *     weir_driver_close(ops, &link)
  *
  * Drivers are kinds (base/kind.h), each a file of this folder. All functions may take as long as the other side does, and
  * are called from a thread that may wait; never from the engine's. Each is called by one thread at a time per cluster.
@@ -94,7 +95,14 @@ struct weir_allocation_report {
     const char *closed_node, *closed_why;
 };
 
-/** `ops` of a driver. `options` is the kind's struct. */
+/** One cluster, as its driver is asked about it; used by one thread at a time. */
+struct weir_driver_link {
+    const void *options; /**< The kind's struct. */
+    void *
+        kept; /**< What the driver keeps from call to call (a connection); NULL at first, and by most. */
+};
+
+/** `ops` of a driver. */
 struct weir_driver_ops {
     /**
      * Can this machine use it so?
@@ -102,26 +110,26 @@ struct weir_driver_ops {
      *                     nothing. In the arena.
      * @return UNAVAILABLE if the other side does not answer.
      */
-    weir_status (*check)(const void *options, struct weir_arena *arena, const char **out_missing,
-                         struct weir_error *err);
+    weir_status (*check)(struct weir_driver_link *link, struct weir_arena *arena,
+                         const char **out_missing, struct weir_error *err);
     /** What can be had. @return UNAVAILABLE if the other side does not answer. */
-    weir_status (*list)(const void *options, struct weir_arena *arena, struct weir_pool_offer **out,
-                        size_t *out_n, struct weir_error *err);
+    weir_status (*list)(struct weir_driver_link *link, struct weir_arena *arena,
+                        struct weir_pool_offer **out, size_t *out_n, struct weir_error *err);
     /** Ask for nodes, unless this tag has been asked for. @return NOT_FOUND without such a pool, LIMIT for more nodes than
      *  it has, UNAVAILABLE if the other side does not answer, INVALID if it refuses what is asked. After UNAVAILABLE
      *  the tag may or may not be known there: poll tells. */
-    weir_status (*request)(const void *options, const struct weir_node_request *request,
+    weir_status (*request)(struct weir_driver_link *link, const struct weir_node_request *request,
                            struct weir_error *err);
     /**
      * How they are. Cost: one question to the other side, however many there are.
      * @param out  One for each tag, in their order.
      * @return UNAVAILABLE if the other side does not answer: nothing is known of any.
      */
-    weir_status (*poll)(const void *options, const char *const *tags, size_t n,
+    weir_status (*poll)(struct weir_driver_link *link, const char *const *tags, size_t n,
                         struct weir_arena *arena, struct weir_allocation_report *out,
                         struct weir_error *err);
     /** Give the nodes back; what runs there is asked to end, and ended. Twice is harmless, so is a tag that is unknown. */
-    weir_status (*release)(const void *options, const char *tag, struct weir_error *err);
+    weir_status (*release)(struct weir_driver_link *link, const char *tag, struct weir_error *err);
     /** Fill in what is not said in a document of the driver's options, by asking the other side ("partition" if there is
      *  one). NULL: there is nothing to guess. @param document  {"kind", …}, changed in place. */
     weir_status (*guess)(json_t *document, struct weir_arena *arena, struct weir_error *err);
@@ -130,7 +138,12 @@ struct weir_driver_ops {
      * one pays for run nothing that another has to pay for. Pure; any thread, also the engine's.
      */
     const char *(*payer)(const void *options, const char *queue, struct weir_arena *arena);
+    /** End what the link keeps; its options may be gone. NULL: it keeps nothing. */
+    void (*close)(void *kept);
 };
+
+/** Done with a link, or its options are to be others. What it keeps is ended. */
+void weir_driver_close(const struct weir_driver_ops *ops, struct weir_driver_link *link);
 
 extern const struct weir_registry weir_drivers;
 

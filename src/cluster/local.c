@@ -13,10 +13,10 @@
 
 #define POOL "local"
 
-static weir_status check(const void *options, struct weir_arena *arena, const char **out_missing,
-                         struct weir_error *err)
+static weir_status check(struct weir_driver_link *link, struct weir_arena *arena,
+                         const char **out_missing, struct weir_error *err)
 {
-    const struct weir_local_agent *agent = options;
+    const struct weir_local_agent *agent = link->options;
     (void)err;
     *out_missing = weir_path_exists(agent->dir) && access(agent->dir, W_OK) != 0
                        ? weir_arena_printf(arena, "the folder %s cannot be written", agent->dir)
@@ -24,10 +24,10 @@ static weir_status check(const void *options, struct weir_arena *arena, const ch
     return WEIR_OK;
 }
 
-static weir_status list(const void *options, struct weir_arena *arena, struct weir_pool_offer **out,
-                        size_t *out_n, struct weir_error *err)
+static weir_status list(struct weir_driver_link *link, struct weir_arena *arena,
+                        struct weir_pool_offer **out, size_t *out_n, struct weir_error *err)
 {
-    const struct weir_local_agent *agent = options;
+    const struct weir_local_agent *agent = link->options;
     json_t *inventory = weir_cluster_inventory(agent->cpu_slots);
     const json_t *accelerators =
         json_object_get(json_object_get(inventory, "inventory"), "accelerators");
@@ -50,7 +50,7 @@ static weir_status list(const void *options, struct weir_arena *arena, struct we
     return WEIR_OK;
 }
 
-static weir_status request(const void *options, const struct weir_node_request *request,
+static weir_status request(struct weir_driver_link *link, const struct weir_node_request *request,
                            struct weir_error *err)
 {
     if (strcmp(request->pool, POOL) != 0) {
@@ -66,15 +66,15 @@ static weir_status request(const void *options, const struct weir_node_request *
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "this machine's node has no end: it is there until it is released");
     }
-    return weir_local_agent_start(options, err);
+    return weir_local_agent_start(link->options, err);
 }
 
 /* Whatever the tags are: there is one agent. */
-static weir_status poll(const void *options, const char *const *tags, size_t n,
+static weir_status poll(struct weir_driver_link *link, const char *const *tags, size_t n,
                         struct weir_arena *arena, struct weir_allocation_report *out,
                         struct weir_error *err)
 {
-    const struct weir_local_agent *agent = options;
+    const struct weir_local_agent *agent = link->options;
     bool is_running = weir_local_agent_is_running(agent->dir);
     (void)tags;
     (void)err;
@@ -93,9 +93,9 @@ static weir_status poll(const void *options, const char *const *tags, size_t n,
     return WEIR_OK;
 }
 
-static weir_status release(const void *options, const char *tag, struct weir_error *err)
+static weir_status release(struct weir_driver_link *link, const char *tag, struct weir_error *err)
 {
-    const struct weir_local_agent *agent = options;
+    const struct weir_local_agent *agent = link->options;
     (void)tag;
     return weir_local_agent_end(agent->dir, err);
 }

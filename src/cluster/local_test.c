@@ -199,27 +199,28 @@ START_TEST(this_machine_is_a_pool_of_one_node)
     (void)snprintf(started, sizeof started, "%s/started", dir);
     const struct weir_local_agent agent = {
         .dir = dir, .server = "http://a:1", .node = "n1", .cpu_slots = 7};
-    ck_assert_int_eq(driver->check(&agent, &arena, &missing, &err), WEIR_OK);
+    struct weir_driver_link link = {.options = &agent};
+    ck_assert_int_eq(driver->check(&link, &arena, &missing, &err), WEIR_OK);
     ck_assert_ptr_null(missing);
-    ck_assert_int_eq(driver->list(&agent, &arena, &pools, &n, &err), WEIR_OK);
+    ck_assert_int_eq(driver->list(&link, &arena, &pools, &n, &err), WEIR_OK);
     ck_assert_uint_eq(n, 1);
     ck_assert_int_eq(pools[0].cpu_slots, 7);
     ck_assert_int_eq(pools[0].max_nodes, 1);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(refused); i++) {
-        ck_assert_int_eq(driver->request(&agent, &refused[i].request, &err), refused[i].status);
+        ck_assert_int_eq(driver->request(&link, &refused[i].request, &err), refused[i].status);
     }
-    ck_assert_int_eq(driver->poll(&agent, &request.tag, 1, &arena, &allocation, &err), WEIR_OK);
+    ck_assert_int_eq(driver->poll(&link, &request.tag, 1, &arena, &allocation, &err), WEIR_OK);
     ck_assert_int_eq(allocation.phase, WEIR_ALLOCATION_ENDED);
     for (int i = 0; i < 2; i++) { /* twice asks for nothing twice */
-        ck_assert_int_eq(driver->request(&agent, &request, &err), WEIR_OK);
+        ck_assert_int_eq(driver->request(&link, &request, &err), WEIR_OK);
         await_path(started);
     }
-    ck_assert_int_eq(driver->poll(&agent, &request.tag, 1, &arena, &allocation, &err), WEIR_OK);
+    ck_assert_int_eq(driver->poll(&link, &request.tag, 1, &arena, &allocation, &err), WEIR_OK);
     ck_assert_int_eq(allocation.phase, WEIR_ALLOCATION_RUNNING);
     ck_assert_uint_eq(allocation.n_nodes, 1);
     ck_assert_str_eq(allocation.nodes[0], "n1");
     for (int i = 0; i < 2; i++) {
-        weir_status status = driver->release(&agent, "a", &err);
+        weir_status status = driver->release(&link, "a", &err);
         ck_assert_msg(status == WEIR_OK, "%s", err.message);
     }
     ck_assert(!weir_local_agent_is_running(dir));

@@ -11,18 +11,18 @@
 
 #include <string.h>
 
-static weir_status check(const void *options, struct weir_arena *arena, const char **out_missing,
-                         struct weir_error *err)
+static weir_status check(struct weir_driver_link *link, struct weir_arena *arena,
+                         const char **out_missing, struct weir_error *err)
 {
-    return slurm_check(options, arena, out_missing, err);
+    return slurm_check(link->options, arena, out_missing, err);
 }
 
-static weir_status list(const void *options, struct weir_arena *arena, struct weir_pool_offer **out,
-                        size_t *out_n, struct weir_error *err)
+static weir_status list(struct weir_driver_link *link, struct weir_arena *arena,
+                        struct weir_pool_offer **out, size_t *out_n, struct weir_error *err)
 {
     struct slurm_pool *pools;
     size_t n;
-    WEIR_TRY(slurm_pools_list(options, arena, &pools, &n, err));
+    WEIR_TRY(slurm_pools_list(link->options, arena, &pools, &n, err));
     struct weir_pool_offer *offers = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_pool_offer);
     for (size_t i = 0; i < n; i++) {
         offers[i] = pools[i].offer;
@@ -70,10 +70,11 @@ static weir_status submit(const struct slurm_options *options,
     return slurm_submit(options, pool, request, false, arena, err);
 }
 
-static weir_status request(const void *options, const struct weir_node_request *request,
+static weir_status request(struct weir_driver_link *link, const struct weir_node_request *request,
                            struct weir_error *err)
 {
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    const struct slurm_options *options = link->options;
     bool is_there = false;
     weir_arena_init(&arena, 0);
     const char *wrong = slurm_options_wrong(options, &arena);
@@ -84,20 +85,20 @@ static weir_status request(const void *options, const struct weir_node_request *
     return is_there ? WEIR_OK : submit(options, request, &arena, err);
 }
 
-static weir_status poll(const void *options, const char *const *tags, size_t n,
+static weir_status poll(struct weir_driver_link *link, const char *const *tags, size_t n,
                         struct weir_arena *arena, struct weir_allocation_report *out,
                         struct weir_error *err)
 {
-    return slurm_poll(options, tags, n, arena, out, err);
+    return slurm_poll(link->options, tags, n, arena, out, err);
 }
 
-static weir_status release(const void *options, const char *tag, struct weir_error *err)
+static weir_status release(struct weir_driver_link *link, const char *tag, struct weir_error *err)
 {
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     struct slurm_jobs jobs;
     weir_arena_init(&arena, 0);
-    WEIR_TRY(slurm_jobs_queued(options, tag, &arena, &jobs, err));
-    return slurm_jobs_cancel(options, &jobs, true, &arena, err);
+    WEIR_TRY(slurm_jobs_queued(link->options, tag, &arena, &jobs, err));
+    return slurm_jobs_cancel(link->options, &jobs, true, &arena, err);
 }
 
 static const struct weir_option options[] = {

@@ -31,7 +31,8 @@ static bool is_running(const struct weir_local_agent *agent)
     struct weir_allocation_report report;
     struct weir_error ignored;
     weir_arena_init(&arena, 0);
-    bool runs = driver()->poll(agent, &wanted.tag, 1, &arena, &report, &ignored) == WEIR_OK &&
+    struct weir_driver_link link = {.options = agent};
+    bool runs = driver()->poll(&link, &wanted.tag, 1, &arena, &report, &ignored) == WEIR_OK &&
                 report.phase == WEIR_ALLOCATION_RUNNING;
     weir_arena_fini(&arena);
     return runs;
@@ -101,8 +102,8 @@ static void look(struct local_agent *agent)
                  WEIR_KV_STR("why", "the agent of this machine had ended"),
                  WEIR_KV_INT("n_starts", agent->pace.n_starts));
     }
-    if (driver()->request(&agent->config, &wanted, &err) != WEIR_OK &&
-        local_agent_is_told(&agent->pace)) {
+    struct weir_driver_link link = {.options = &agent->config};
+    if (driver()->request(&link, &wanted, &err) != WEIR_OK && local_agent_is_told(&agent->pace)) {
         weir_log(WEIR_LOG_ERROR, "agent_not_started", WEIR_KV_STR("error", err.message));
     }
 }
@@ -125,7 +126,8 @@ weir_status local_agent_start(const struct weir_local_agent *config, struct loca
                                     "earlier server: `weir server stop --tasks` ends it, and the "
                                     "next start gives it these"));
     }
-    weir_status status = driver()->request(config, &wanted, err);
+    struct weir_driver_link link = {.options = config};
+    weir_status status = driver()->request(&link, &wanted, err);
     if (status != WEIR_OK && status != WEIR_ERR_NOSPACE && status != WEIR_ERR_IO) {
         return status;
     }

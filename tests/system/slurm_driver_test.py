@@ -19,7 +19,7 @@ import unittest
 import slurm_cluster
 from harness import BIN, WEIR, Server, wait_until
 
-CASE = str(BIN.parent / "tests/slurm_case")
+CASE = str(BIN.parent / "tests/driver_case")
 SECRET = f"secret-{os.urandom(12).hex()}"
 AGENT = """\
 #!/bin/bash
@@ -54,7 +54,7 @@ class SlurmTest(unittest.TestCase):
         return json.dumps({"kind": "slurm", "program": str(self.agent), "dir": str(self.folder), **options})
 
     def argv(self, verb, *words, options=None):
-        return [CASE, self.document(**(options or {})), verb, *words]
+        return [CASE, "slurm", self.document(**(options or {})), verb, *words]
 
     def ask(self, verb, *words, options=None):
         """What an operation of the driver's answers."""

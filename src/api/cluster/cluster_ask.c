@@ -17,17 +17,16 @@ char *cluster_ask_text(const char *what, const char *name, const char *driver,
 }
 
 /* What lacks, or else the pools, which are appended. */
-static weir_status look(const struct weir_configured *driver, const char *name,
-                        struct weir_arena *arena, const char **out_missing, json_t *pools,
-                        struct weir_error *err)
+static weir_status look(const struct weir_driver_ops *ops, struct weir_driver_link *link,
+                        const char *name, struct weir_arena *arena, const char **out_missing,
+                        json_t *pools, struct weir_error *err)
 {
-    const struct weir_driver_ops *ops = driver->kind->ops;
     struct weir_pool_offer *offers;
     size_t n = 0;
     *out_missing = NULL;
-    WEIR_TRY(ops->check(driver->options, arena, out_missing, err));
+    WEIR_TRY(ops->check(link, arena, out_missing, err));
     if (*out_missing == NULL) {
-        WEIR_TRY(ops->list(driver->options, arena, &offers, &n, err));
+        WEIR_TRY(ops->list(link, arena, &offers, &n, err));
     }
     for (size_t i = 0; i < n && i < WEIR_POOLS_MAX; i++) {
         const struct weir_pool pool = supplier_pool(name, &offers[i], arena);
@@ -42,7 +41,9 @@ static weir_status check(const struct weir_configured *driver, const char *name,
     const char *missing;
     json_t *pools = json_array();
     json_object_set_new(out, "pools", pools);
-    weir_status status = look(driver, name, arena, &missing, pools, err);
+    struct weir_driver_link link = {.options = driver->options};
+    weir_status status = look(driver->kind->ops, &link, name, arena, &missing, pools, err);
+    weir_driver_close(driver->kind->ops, &link);
     if (status == WEIR_ERR_NOMEM || status == WEIR_ERR_INTERNAL) {
         return status;
     }

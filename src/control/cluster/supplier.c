@@ -60,6 +60,7 @@ static void *runner_main(void *context)
                      WEIR_KV_STR("error", err.message));
         }
     } while (status != WEIR_ERR_NOT_FOUND && wait_for_next(runner->supplier, &known));
+    supply_line_end(&runner->line);
     pthread_mutex_lock(&runner->supplier->lock);
     runner->is_over = true;
     pthread_mutex_unlock(&runner->supplier->lock);

@@ -35,6 +35,7 @@ static struct {
     struct there items[THERE_MAX];
     size_t n;
     int n_requests;     /* Of which each made an allocation. */
+    int n_kept;         /* What is kept for links that are not closed. */
     bool is_silent;     /* It answers nothing. */
     bool loses_words;   /* What is asked of it is done, and the answer is lost. */
     bool tells_devices; /* Its nodes do, as soon as they have joined. */
@@ -57,20 +58,20 @@ static inline weir_status silence(struct weir_error *err)
     return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "no answer");
 }
 
-static inline weir_status fake_check(const void *options, struct weir_arena *arena,
+static inline weir_status fake_check(struct weir_driver_link *link, struct weir_arena *arena,
                                      const char **out, struct weir_error *err)
 {
-    (void)options;
+    (void)link;
     (void)arena;
     *out = cluster.lacks;
     return cluster.is_silent ? silence(err) : WEIR_OK;
 }
 
-static inline weir_status fake_list(const void *options, struct weir_arena *arena,
+static inline weir_status fake_list(struct weir_driver_link *link, struct weir_arena *arena,
                                     struct weir_pool_offer **out, size_t *out_n,
                                     struct weir_error *err)
 {
-    (void)options;
+    (void)link;
     *out = WEIR_ARENA_ARRAY(arena, 1, struct weir_pool_offer);
     **out = (struct weir_pool_offer){.name = "main",
                                      .cpu_slots = cluster.cpu_slots,
@@ -93,10 +94,11 @@ static inline const char *fake_payer(const void *options, const char *queue,
     return queue != NULL && strncmp(queue, "vis", 3) == 0 ? "vis" : "all";
 }
 
-static inline weir_status fake_request(const void *options, const struct weir_node_request *request,
+static inline weir_status fake_request(struct weir_driver_link *link,
+                                       const struct weir_node_request *request,
                                        struct weir_error *err)
 {
-    const struct fake *fake = options;
+    const struct fake *fake = link->options;
     ck_assert_str_eq(json_string_value(json_array_get(fake->lines, 0)), "--licenses=x:1");
     if (cluster.is_silent) {
         return silence(err);
@@ -112,7 +114,7 @@ static inline weir_status fake_request(const void *options, const struct weir_no
                                 .n_accelerators = request->n_accelerators,
                                 .accelerator_milli = request->accelerator_milli,
                                 .time_ms = request->time_ms,
-                                .payer = fake_payer(options, request->queue, NULL),
+                                .payer = fake_payer(fake, request->queue, NULL),
                                 .phase = WEIR_ALLOCATION_PENDING};
         (void)snprintf(there->tag, sizeof there->tag, "%s", request->tag);
         (void)snprintf(there->secret, sizeof there->secret, "%s", request->agent.secret);
@@ -121,12 +123,15 @@ static inline weir_status fake_request(const void *options, const struct weir_no
     return cluster.loses_words ? silence(err) : WEIR_OK;
 }
 
-static inline weir_status fake_poll(const void *options, const char *const *tags, size_t n,
-                                    struct weir_arena *arena, struct weir_allocation_report *out,
-                                    struct weir_error *err)
+static inline weir_status fake_poll(struct weir_driver_link *link, const char *const *tags,
+                                    size_t n, struct weir_arena *arena,
+                                    struct weir_allocation_report *out, struct weir_error *err)
 {
-    (void)options;
     (void)arena;
+    if (link->kept == NULL) {
+        link->kept = &cluster;
+        cluster.n_kept++;
+    }
     for (size_t i = 0; i < n; i++) {
         const struct there *there = find_there(tags[i]);
         out[i] = there == NULL ? (struct weir_allocation_report){.phase = WEIR_ALLOCATION_UNKNOWN}
@@ -138,9 +143,10 @@ static inline weir_status fake_poll(const void *options, const char *const *tags
     return cluster.is_silent ? silence(err) : WEIR_OK;
 }
 
-static inline weir_status fake_release(const void *options, const char *tag, struct weir_error *err)
+static inline weir_status fake_release(struct weir_driver_link *link, const char *tag,
+                                       struct weir_error *err)
 {
-    (void)options;
+    (void)link;
     struct there *there = find_there(tag);
     if (cluster.is_silent) {
         return silence(err);
@@ -150,6 +156,12 @@ static inline weir_status fake_release(const void *options, const char *tag, str
         there->ending = WEIR_ENDING_CANCELLED;
     }
     return WEIR_OK;
+}
+
+static inline void fake_close(void *kept)
+{
+    ck_assert_ptr_eq(kept, &cluster);
+    cluster.n_kept--;
 }
 
 static const struct weir_option fake_options[] = {
@@ -162,7 +174,8 @@ static const struct weir_driver_ops fake_ops = {.payer = fake_payer,
                                                 .list = fake_list,
                                                 .request = fake_request,
                                                 .poll = fake_poll,
-                                                .release = fake_release};
+                                                .release = fake_release,
+                                                .close = fake_close};
 static const struct weir_kind fake_kind = {
     .name = "fake", .doc = "Made up.", .ops = &fake_ops, WEIR_KIND_OPTIONS(fake, fake_options)};
 static const struct weir_kind *const fake_kinds[] = {&fake_kind};
@@ -218,6 +231,8 @@ static inline void set_up(void)
 
 static inline void tear_down(void)
 {
+    supply_line_end(&line);
+    ck_assert_int_eq(cluster.n_kept, 0);
     scheduler_fixture_fini(&fixture);
 }
 

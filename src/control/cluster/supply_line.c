@@ -21,10 +21,8 @@ struct look {
     struct weir_allocation *allocations;
     struct allocation_step *steps;
     size_t n;
-    const struct weir_driver_ops *ops;
-    json_t *document; /* The options point into it. */
-    const void *options;
-    bool is_other; /* What is known of the cluster has changed. */
+    json_t *document; /* The link's options point into it. */
+    bool is_other;    /* What is known of the cluster has changed. */
     struct weir_pool *pools;
     size_t n_pools;
     bool has_pools;             /* They were listed. */
@@ -73,6 +71,25 @@ static bool note_failure(struct look *look, weir_status status, const struct wei
     return status != WEIR_OK;
 }
 
+/* What the driver keeps is of the options that it was made with. */
+static void relink(struct supply_line *line, const struct weir_driver_ops *ops, const char *options)
+{
+    uint64_t linked = weir_hash_text(WEIR_HASH_BEGIN, options);
+    if (line->ops != ops || line->linked != linked) {
+        supply_line_end(line);
+    }
+    line->ops = ops;
+    line->linked = linked;
+}
+
+void supply_line_end(struct supply_line *line)
+{
+    if (line->ops != NULL) {
+        weir_driver_close(line->ops, &line->link);
+    }
+    line->ops = NULL;
+}
+
 /* @return Can it be asked anything? */
 static bool read_options(struct look *look)
 {
@@ -92,8 +109,8 @@ static bool read_options(struct look *look)
         note(look, WEIR_CLUSTER_WRONG, err.message);
         return false;
     }
-    look->ops = kind->ops;
-    look->options = configured.options;
+    relink(look->line, kind->ops, look->cluster.options);
+    look->line->link.options = configured.options;
     return true;
 }
 
@@ -121,7 +138,9 @@ static void list_pools(struct look *look)
     struct weir_pool_offer *offers;
     struct weir_error err;
     size_t n;
-    if (note_failure(look, look->ops->list(look->options, &look->arena, &offers, &n, &err), &err)) {
+    if (note_failure(look,
+                     look->line->ops->list(&look->line->link, &look->arena, &offers, &n, &err),
+                     &err)) {
         return;
     }
     look->pools = WEIR_ARENA_ARRAY(&look->arena, n + 1, struct weir_pool);
@@ -143,7 +162,8 @@ static void check(struct look *look)
         return;
     }
     line->checked = options;
-    if (!note_failure(look, look->ops->check(look->options, &look->arena, &missing, &err), &err)) {
+    if (!note_failure(look, look->line->ops->check(&look->line->link, &look->arena, &missing, &err),
+                      &err)) {
         if (missing != NULL) {
             note(look, WEIR_CLUSTER_WRONG, missing);
         } else {
@@ -181,9 +201,9 @@ static bool poll(struct look *look, struct weir_allocation_report *reports)
     for (size_t i = 0; i < look->n; i++) {
         tags[i] = look->allocations[i].id;
     }
-    weir_status status =
-        look->n > 0 ? look->ops->poll(look->options, tags, look->n, &look->arena, reports, &err)
-                    : WEIR_OK;
+    weir_status status = look->n > 0 ? look->line->ops->poll(&look->line->link, tags, look->n,
+                                                             &look->arena, reports, &err)
+                                     : WEIR_OK;
     if (status != WEIR_OK) {
         note(look, WEIR_CLUSTER_SILENT, err.message);
     }
@@ -234,7 +254,7 @@ static weir_status request(struct look *look, const struct weir_allocation *allo
         .text = allocation->job != NULL ? weir_arena_printf(&look->arena, "job %s", allocation->job)
                                         : NULL,
         .agent = {.server = config->server_url, .secret = secret, .ca_file = config->ca_file}};
-    return look->ops->request(look->options, &wanted, err);
+    return look->line->ops->request(&look->line->link, &wanted, err);
 }
 
 /* What it refuses has ended; when it does not answer, the next look asks. */
@@ -270,7 +290,7 @@ static void ask(struct look *look, size_t i)
 static void release(struct look *look, const struct weir_allocation *allocation)
 {
     struct weir_error err;
-    if (look->ops->release(look->options, allocation->id, &err) != WEIR_OK) {
+    if (look->line->ops->release(&look->line->link, allocation->id, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "allocation_not_released", WEIR_KV_STR("id", allocation->id),
                  WEIR_KV_STR("error", err.message));
     }

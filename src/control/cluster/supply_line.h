@@ -16,11 +16,17 @@
 struct supply_line {
     const struct supplier_config *config;
     char cluster[64];
-    int64_t check_due_ms; /**< Monotonic. */
-    uint64_t checked;     /**< Hash of the options that were checked last. */
+    const struct weir_driver_ops *ops; /**< Of the link; NULL: nothing has been asked yet. */
+    struct weir_driver_link link;      /**< Its options are those of the look that goes on. */
+    uint64_t linked;                   /**< Hash of the options that it was made with. */
+    int64_t check_due_ms;              /**< Monotonic. */
+    uint64_t checked;                  /**< Hash of the options that were checked last. */
 };
 
 /** @return NOT_FOUND: there is no such cluster any more; the store's errors. What the cluster answers is no error. */
 weir_status supply_line_look(struct supply_line *line, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** There will be no more looks: what its driver keeps is ended. */
+void supply_line_end(struct supply_line *line);
 
 #endif

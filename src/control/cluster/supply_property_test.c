@@ -73,6 +73,7 @@ static void do_something(struct weir_rng *rng, char **jobs, size_t *n_jobs)
         break;
     case 7:
         scheduler_restart(&fixture);
+        supply_line_end(&line);
         line = (struct supply_line){.config = &config, .cluster = "slurm-a"};
         break;
     default:

@@ -1,33 +1,38 @@
 /*
- * slurm_case OPTIONS VERB [ARGUMENT …]: the driver's operations, for slurm_driver_test.py. OPTIONS is the cluster's document
- * as JSON. Prints one line of JSON; an error is {"status", "error"}, and exit status 1.
+ * driver_case DRIVER OPTIONS VERB [ARGUMENT …]: a driver's operations, for tests of drivers. OPTIONS is the cluster's
+ * document as JSON. Prints one line of JSON; an error is {"status", "error"}, and exit status 1.
  *
  *     check | list | guess | payer QUEUE | request REQUEST | poll TAG … | release TAG
+ *
+ * driver_case DRIVER OPTIONS: the same, of one link, as lines of standard input that are each [VERB, ARGUMENT …] in JSON.
  */
 #include "cluster/driver.h"
 
 #include "base/json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define WORDS_MAX 256
 
 static const struct weir_driver_ops *ops;
 static struct weir_arena arena;
 static struct weir_error err;
 
-static weir_status check(const void *options, json_t **out)
+static weir_status check(struct weir_driver_link *link, json_t **out)
 {
     const char *missing;
-    WEIR_TRY(ops->check(options, &arena, &missing, &err));
+    WEIR_TRY(ops->check(link, &arena, &missing, &err));
     *out = json_pack("{s:s?}", "missing", missing);
     return WEIR_OK;
 }
 
-static weir_status list(const void *options, json_t **out)
+static weir_status list(struct weir_driver_link *link, json_t **out)
 {
     struct weir_pool_offer *offers;
     size_t n;
-    WEIR_TRY(ops->list(options, &arena, &offers, &n, &err));
+    WEIR_TRY(ops->list(link, &arena, &offers, &n, &err));
     *out = json_array();
     for (size_t i = 0; i < n; i++) {
         json_array_append_new(
@@ -52,7 +57,7 @@ static const char *text(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static weir_status request(const void *options, const char *document, json_t **out)
+static weir_status request(struct weir_driver_link *link, const char *document, json_t **out)
 {
     json_t *object = json_loads(document, 0, NULL);
     const struct weir_node_request wanted = {.tag = text(object, "tag"),
@@ -63,12 +68,14 @@ static weir_status request(const void *options, const char *document, json_t **o
                                              .memory_bytes = number(object, "memory_bytes"),
                                              .n_accelerators = number(object, "n_accelerators"),
                                              .accelerator = text(object, "accelerator"),
+                                             .accelerator_milli =
+                                                 number(object, "accelerator_milli"),
                                              .queue = text(object, "queue"),
                                              .text = text(object, "text"),
                                              .agent = {.server = text(object, "server"),
                                                        .secret = text(object, "secret"),
                                                        .ca_file = text(object, "ca_file")}};
-    weir_status status = ops->request(options, &wanted, &err);
+    weir_status status = ops->request(link, &wanted, &err);
     json_decref(object);
     *out = json_object();
     return status;
@@ -91,11 +98,11 @@ static json_t *report_json(const struct weir_allocation_report *report)
                      report->closed_node, "closed_why", report->closed_why);
 }
 
-static weir_status poll(const void *options, char **tags, size_t n, json_t **out)
+static weir_status poll(struct weir_driver_link *link, char **tags, size_t n, json_t **out)
 {
     struct weir_allocation_report *reports =
         WEIR_ARENA_ARRAY(&arena, n + 1, struct weir_allocation_report);
-    WEIR_TRY(ops->poll(options, (const char *const *)tags, n, &arena, reports, &err));
+    WEIR_TRY(ops->poll(link, (const char *const *)tags, n, &arena, reports, &err));
     *out = json_array();
     for (size_t i = 0; i < n; i++) {
         json_array_append_new(*out, report_json(&reports[i]));
@@ -103,55 +110,102 @@ static weir_status poll(const void *options, char **tags, size_t n, json_t **out
     return WEIR_OK;
 }
 
-static weir_status run(int argc, char **argv, const void *options, json_t *document, json_t **out)
+/* @param words  The verb and its arguments. */
+static weir_status run(int n, char **words, struct weir_driver_link *link, json_t *document,
+                       json_t **out)
 {
-    const char *verb = argv[2];
+    const char *verb = words[0];
     if (strcmp(verb, "check") == 0) {
-        return check(options, out);
+        return check(link, out);
     }
     if (strcmp(verb, "list") == 0) {
-        return list(options, out);
+        return list(link, out);
     }
     if (strcmp(verb, "guess") == 0) {
         *out = json_incref(document);
         return ops->guess(document, &arena, &err);
     }
-    if (strcmp(verb, "payer") == 0 && argc == 4) {
-        *out = json_string(ops->payer(options, argv[3], &arena));
+    if (strcmp(verb, "payer") == 0 && n == 2) {
+        *out = json_string(ops->payer(link->options, words[1], &arena));
         return WEIR_OK;
     }
-    if (strcmp(verb, "request") == 0 && argc == 4) {
-        return request(options, argv[3], out);
+    if (strcmp(verb, "request") == 0 && n == 2) {
+        return request(link, words[1], out);
     }
     if (strcmp(verb, "poll") == 0) {
-        return poll(options, argv + 3, (size_t)argc - 3, out);
+        return poll(link, words + 1, (size_t)n - 1, out);
     }
-    if (strcmp(verb, "release") == 0 && argc == 4) {
+    if (strcmp(verb, "release") == 0 && n == 2) {
         *out = json_object();
-        return ops->release(options, argv[3], &err);
+        return ops->release(link, words[1], &err);
     }
-    return weir_error_set(&err, WEIR_ERR_INVALID, "slurm_case OPTIONS VERB [ARGUMENT …]");
+    return weir_error_set(&err, WEIR_ERR_INVALID, "driver_case DRIVER OPTIONS [VERB [ARGUMENT …]]");
 }
 
-int main(int argc, char **argv)
+static void print(weir_status status, json_t *out)
 {
-    struct weir_configured configured = {0};
-    json_t *document = argc > 2 ? json_loads(argv[1], 0, NULL) : NULL, *out = NULL;
-    weir_arena_init(&arena, 0);
-    weir_status status =
-        weir_kind_read(&weir_driver_slurm, document, "$", &arena, &configured, &err);
-    if (status == WEIR_OK) {
-        ops = configured.kind->ops;
-        status = run(argc, argv, configured.options, document, &out);
-    }
     if (status != WEIR_OK) {
         json_decref(out);
         out = json_pack("{s:s,s:s}", "status", weir_status_name(status), "error", err.message);
     }
     (void)json_dumpf(out, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
     (void)puts("");
+    (void)fflush(stdout);
     json_decref(out);
+}
+
+static void run_line(const char *line, struct weir_driver_link *link, json_t *document)
+{
+    char *words[WORDS_MAX];
+    json_t *list = json_loads(line, 0, NULL), *out = NULL;
+    size_t n = WEIR_MIN(json_array_size(list), (size_t)WORDS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        words[i] = (char *)(uintptr_t)json_string_value(json_array_get(list, i));
+    }
+    weir_status status = n > 0 ? run((int)n, words, link, document, &out)
+                               : weir_error_set(&err, WEIR_ERR_INVALID, "no list of words");
+    print(status, out);
+    json_decref(list);
+}
+
+static void run_lines(struct weir_driver_link *link, json_t *document)
+{
+    char *line = NULL;
+    size_t size = 0;
+    while (getline(&line, &size, stdin) > 0) {
+        run_line(line, link, document);
+        weir_arena_fini(&arena);
+    }
+    free(line);
+}
+
+int main(int argc, char **argv)
+{
+    struct weir_configured configured = {0};
+    struct weir_arena kept; /* of the options */
+    json_t *document = argc > 2 ? json_loads(argv[2], 0, NULL) : NULL, *out = NULL;
+    weir_arena_init(&arena, 0);
+    weir_arena_init(&kept, 0);
+    weir_status status = weir_registry_find(&weir_drivers, argc > 2 ? argv[1] : "", "DRIVER",
+                                            &configured.kind, &err);
+    if (status == WEIR_OK) {
+        status = weir_kind_read(configured.kind, document, "$", &kept, &configured, &err);
+    }
+    struct weir_driver_link link = {.options = configured.options};
+    if (status == WEIR_OK) {
+        ops = configured.kind->ops;
+        if (argc == 3) {
+            run_lines(&link, document);
+        } else {
+            status = run(argc - 3, argv + 3, &link, document, &out);
+        }
+        weir_driver_close(ops, &link);
+    }
+    if (status != WEIR_OK || argc != 3) {
+        print(status, out);
+    }
     json_decref(document);
+    weir_arena_fini(&kept);
     weir_arena_fini(&arena);
     return status == WEIR_OK ? 0 : 1;
 }
