@@ -1,0 +1,25 @@
+/**
+ * What the driver asks of a cluster's API server, as a table: the rules of its roles are made of it, and what lacks is
+ * named by it.
+ */
+#ifndef WEIR_CLUSTER_KUBERNETES_RIGHTS_H
+#define WEIR_CLUSTER_KUBERNETES_RIGHTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct kubernetes_right {
+    const char *verb;     /**< "get" */
+    const char *group;    /**< Group of the API: "batch"; "" for the core's. */
+    const char *resource; /**< "pods", or with a subresource "pods/log". */
+    bool
+        is_cluster_wide; /**< In all namespaces, or of what is in none; else in the cluster's alone. */
+    bool is_for_scheduler; /**< Only where Weir places the cluster's pods. */
+    const char *purpose;   /**< "to ask for nodes" */
+};
+
+/** In the order of rights.def. */
+extern const struct kubernetes_right kubernetes_rights[];
+extern const size_t kubernetes_n_rights;
+
+#endif
