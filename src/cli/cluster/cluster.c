@@ -1,15 +1,18 @@
-/** weir cluster add, set, get, describe, check, drain, resume, remove; weir allocation release: suppliers of nodes. */
+/** weir cluster add, set, get, describe, check, drain, resume, remove, manifest; weir allocation release: suppliers of nodes. */
 #include "cli/core/input.h"
 #include "cli/core/noun.h"
 #include "cli/core/verb.h"
 
 #include "base/quantity.h"
+#include "base/yaml_write.h"
+#include "cluster/kubernetes/manifest.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define FILE_MAX_BYTES  ((size_t)256 << 10)
+#define YAML_MAX_BYTES  ((size_t)1 << 20)
 #define ASK_PATIENCE_MS 150000 /* Longer than the server asks a cluster. */
 
 struct cluster_options {
@@ -46,6 +49,36 @@ static const struct weir_option add_options[] = {
 };
 
 static const struct weir_option set_options[] = {CLI_CLUSTER_OPTIONS};
+
+struct manifest_options {
+    struct cli_common common;
+    struct weir_kubernetes_manifest wanted;
+};
+
+static const struct weir_option manifest_options[] = {
+    WEIR_OPT(manifest_options, wanted.namespace, "namespace", 0, TEXT, "weir", 0, 0, "NAMESPACE",
+             "Namespace of the server and its agents"),
+    WEIR_OPT(manifest_options, wanted.image, "image", 0, TEXT, "weir:" WEIR_VERSION, 0, 0, "IMAGE",
+             "Weir's image, where the cluster finds it (make image)"),
+    CLI_TEXT(manifest_options, wanted.host, "host", 0, "HOSTNAME",
+             "Make an ingress, by which browsers and programs reach it as https://HOSTNAME"),
+    WEIR_OPT(manifest_options, wanted.ingress_namespace, "ingress-namespace", 0, TEXT,
+             "ingress-nginx", 0, 0, "NAMESPACE",
+             "With --host: where the controller of ingresses runs, which may reach the server"),
+    WEIR_OPT(manifest_options, wanted.storage, "storage", 0, TEXT, "20Gi", 0, 0, "SIZE",
+             "Of the volume that has the server's state"),
+    CLI_TEXT(manifest_options, wanted.storage_class, "storage-class", 0, "CLASS",
+             "Of that volume (else the cluster's default one)"),
+    WEIR_OPT(manifest_options, wanted.scheduler, "scheduler", 0, TEXT, "cluster", 0, 0,
+             "cluster|kueue|weir", "Who places pods; weir takes more rights"),
+    CLI_TEXT(manifest_options, wanted.quota, "quota", 0, "WHAT=N,…",
+             "Bound what pods of the namespace ask for, the server's included: "
+             "cpu=64,memory=256Gi,nvidia.com/gpu=8"),
+    CLI_FLAG(manifest_options, wanted.has_monitor, "service-monitor", 0,
+             "Have the operator of Prometheus read /metrics, with the token of the secret "
+             "weir-metrics"),
+    CLI_OUTPUT_OPTIONS(manifest_options),
+};
 
 /* ---- what was said ----------------------------------------------------------------------------- */
 
@@ -341,6 +374,27 @@ static weir_status run_check(struct cli_call *call, struct weir_error *err)
     return cli_verb_run(call, &verb, err);
 }
 
+/* Documents that `kubectl apply -f -` takes: a stream of YAML, or one list as JSON. */
+static weir_status run_manifest(struct cli_call *call, struct weir_error *err)
+{
+    struct manifest_options *options = call->options;
+    WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
+    WEIR_AUTO(weir_buf_fini) struct weir_buf text;
+    weir_buf_init(&text, YAML_MAX_BYTES);
+    options->wanted.name = call->words[0];
+    WEIR_TRY(weir_kubernetes_manifest_make(&options->wanted, &documents, err));
+    if (cli_is_json(call)) {
+        cli_print_change(
+            json_pack("{s:s,s:s,s:O}", "apiVersion", "v1", "kind", "List", "items", documents));
+    } else {
+        WEIR_TRY(weir_yaml_write(documents, true, &text));
+        (void)fputs(text.data, stdout);
+    }
+    (void)fflush(stdout);
+    (void)fputs(weir_kubernetes_manifest_notes(&options->wanted, call->arena), stderr);
+    return WEIR_OK;
+}
+
 #define CLUSTER_SAYS                                                                               \
     "{0}: {state}, {is_draining?no more nodes are asked for; what runs there goes on|nodes are "   \
     "asked for}"
@@ -439,6 +493,23 @@ const struct cli_command cli_cluster_remove = {
     CLI_WORDS(1, 1),
     CLI_PLAIN,
     CLI_VERBS({.call = "DELETE /api/v1/clusters/{0}", CLI_DONE(0, "removed")}),
+};
+
+const struct cli_command cli_cluster_manifest = {
+    .name = "cluster manifest",
+    .usage = "NAME [--namespace NAMESPACE] [--image IMAGE] [--host HOSTNAME] [--storage SIZE] "
+             "[--scheduler cluster|kueue|weir] [--quota WHAT=N,…] [--service-monitor] "
+             "[-o yaml|json]",
+    .summary = "Print what runs Weir on a Kubernetes cluster: weir cluster manifest NAME | kubectl "
+               "apply -f -",
+    .help = "NAME is what Weir will call the cluster. Nothing is asked and nothing changed: it "
+            "prints the server with its volume,\nthe rights that it needs to have nodes of this "
+            "cluster, and what it and its agents may reach. What to do then is\nsaid on standard "
+            "error.",
+    .flags = CLI_YAML,
+    CLI_WORDS(1, 1),
+    CLI_OPTIONS(manifest_options, manifest_options),
+    .run = run_manifest,
 };
 
 const struct cli_command cli_allocation_release = {

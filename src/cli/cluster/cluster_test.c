@@ -108,8 +108,27 @@ START_TEST(of_a_cluster_that_was_not_asked_yet_nothing_is_said_to_lack)
 
 END_TEST
 
+START_TEST(what_runs_it_on_kubernetes_is_printed_without_a_server)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
+    struct weir_error err;
+    (void)unsetenv("WEIR_SERVER");
+    EXPECT_EXIT(0, "cluster", "manifest", "k8s", "--namespace", "ml", "-o", "json");
+    ck_assert_str_eq(json_string_value(json_object_get(cli.json, "kind")), "List");
+    EXPECT_EXIT(0, "cluster", "manifest", "k8s", "--namespace", "ml", "-o", "yaml");
+    must(weir_yaml_parse(cli.out, strlen(cli.out), "printed", true, &documents, &err), &err);
+    EXPECT_EXIT(0, "cluster", "manifest", "k8s", "--namespace", "ml", "-o", "json");
+    ck_assert(json_equal(documents, json_object_get(cli.json, "items")));
+    ck_assert_ptr_nonnull(strstr(cli.err, "kubectl -n ml exec weir-0 -- /weir/bin/weir login"));
+    EXPECT_REFUSED(2, "--host \"a b\": expected a host", "cluster", "manifest", "k8s", "--host",
+                   "a b");
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("cluster", set_up, cli_close, what_is_not_said_is_guessed_and_shown,
                     a_cluster_that_lacks_something_is_not_added_unless_it_is_forced,
                     a_secret_stays_when_something_else_is_set, it_is_drained_resumed_and_removed,
                     queues_and_jobs_name_clusters_in_order,
-                    of_a_cluster_that_was_not_asked_yet_nothing_is_said_to_lack)
+                    of_a_cluster_that_was_not_asked_yet_nothing_is_said_to_lack,
+                    what_runs_it_on_kubernetes_is_printed_without_a_server)

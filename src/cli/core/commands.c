@@ -141,6 +141,7 @@
     X(cli_cluster_drain) \
     X(cli_cluster_resume) \
     X(cli_cluster_remove) \
+    X(cli_cluster_manifest) \
     X(cli_allocation_release) \
     X(cli_agent) \
     X(cli_agent_stop) \

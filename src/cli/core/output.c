@@ -3,12 +3,11 @@
 
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "base/yaml_write.h"
 
-#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -269,24 +268,9 @@ void cli_print_rows(const struct cli_call *call, const json_t *answer,
     }
 }
 
-/* Is a text the same to a reader of YAML without quotes? */
-static bool is_plain(const char *text)
-{
-    static const char *const taken[] = {"true", "false", "null", "yes", "no", "on", "off", "~"};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(taken); i++) {
-        if (strcasecmp(text, taken[i]) == 0) {
-            return false;
-        }
-    }
-    size_t len = strlen(text);
-    return len > 0 && (isalpha((unsigned char)text[0]) || text[0] == '/') && text[len - 1] != ' ' &&
-           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@+- ") ==
-               len;
-}
-
 static void write_scalar(const struct cli_call *call, FILE *file, const json_t *value)
 {
-    if (json_is_string(value) && is_plain(json_string_value(value))) {
+    if (json_is_string(value) && weir_yaml_is_plain(json_string_value(value))) {
         (void)fprintf(file, "%s\n", json_string_value(value));
         return;
     }

@@ -9,11 +9,10 @@
 #include <stddef.h>
 
 struct kubernetes_right {
-    const char *verb;     /**< "get" */
-    const char *group;    /**< Group of the API: "batch"; "" for the core's. */
-    const char *resource; /**< "pods", or with a subresource "pods/log". */
-    bool
-        is_cluster_wide; /**< In all namespaces, or of what is in none; else in the cluster's alone. */
+    const char *verb;      /**< "get" */
+    const char *group;     /**< Group of the API: "batch"; "" for the core's. */
+    const char *resource;  /**< "pods", or with a subresource "pods/log". */
+    bool is_cluster_wide;  /**< In all namespaces, not in the cluster's alone. */
     bool is_for_scheduler; /**< Only where Weir places the cluster's pods. */
     const char *purpose;   /**< "to ask for nodes" */
 };
