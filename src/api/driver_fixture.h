@@ -73,6 +73,6 @@ static const struct weir_registry scripted_drivers = {.noun = "driver",
                                                       .doc = "D.",
                                                       .kinds = scripted_kinds,
                                                       .n_kinds = 2,
-                                                      .planned = WEIR_WORDS("kubernetes")};
+                                                      .planned = WEIR_WORDS("nomad")};
 
 #endif

@@ -41,6 +41,17 @@ static const char *find_text(char *const *environment, const char *name, struct 
     return is_good ? weir_arena_strdup(arena, text) : NULL;
 }
 
+/* The first of these that there is. */
+static const char *find_first(char *const *environment, const char *const *names, size_t n,
+                              struct weir_arena *arena)
+{
+    const char *text = NULL;
+    for (size_t i = 0; i < n && text == NULL; i++) {
+        text = find_text(environment, names[i], arena);
+    }
+    return text;
+}
+
 /* A whole number from 1 to `most`; 0: there is none. */
 static int64_t find_number(char *const *environment, const char *name, int64_t most)
 {
@@ -132,7 +143,8 @@ static void read_devices(char *const *environment, struct weir_arena *arena,
 
 static int64_t read_memory(char *const *environment, const struct weir_node_share *share)
 {
-    int64_t node = find_number(environment, "SLURM_MEM_PER_NODE", MIB_MAX);
+    int64_t said = find_number(environment, "WEIR_ALLOCATION_MEMORY_MIB", MIB_MAX);
+    int64_t node = said > 0 ? said : find_number(environment, "SLURM_MEM_PER_NODE", MIB_MAX);
     int64_t cpu = find_number(environment, "SLURM_MEM_PER_CPU", MIB_MAX) * share->cpus;
     int64_t gpu = find_number(environment, "SLURM_MEM_PER_GPU", MIB_MAX) * share->n_devices;
     return WEIR_MIN(node > 0 ? node : cpu > 0 ? cpu : gpu, MIB_MAX) << 20;
@@ -142,14 +154,20 @@ weir_status weir_node_share_read(const char *tag, char *const *environment, cons
                                  struct weir_arena *arena, struct weir_node_share *out,
                                  struct weir_error *err)
 {
+    static const char *const hosts[] = {"WEIR_ALLOCATION_HOST", "SLURMD_NODENAME"};
     struct weir_node_share share = {0};
     WEIR_TRY(check_tag(tag, err));
-    share.host = find_text(environment, "SLURMD_NODENAME", arena);
+    const char *index = find_text(environment, "WEIR_ALLOCATION_INDEX", arena);
+    share.host = find_first(environment, hosts, WEIR_ARRAY_LEN(hosts), arena);
     share.host = share.host != NULL ? share.host : weir_arena_strdup(arena, host_name);
-    share.node = name_node(tag, share.host, arena);
+    share.node = name_node(tag, index != NULL ? index : share.host, arena);
+    share.pod = find_text(environment, "WEIR_ALLOCATION_POD", arena);
+    share.namespace_name = find_text(environment, "WEIR_ALLOCATION_NAMESPACE", arena);
     share.job_id = find_text(environment, "SLURM_JOB_ID", arena);
     share.partition = find_text(environment, "SLURM_JOB_PARTITION", arena);
-    share.cpus = find_number(environment, "SLURM_CPUS_ON_NODE", CPUS_MAX);
+    share.cpus = find_number(environment, "WEIR_ALLOCATION_CPUS", CPUS_MAX);
+    share.cpus =
+        share.cpus > 0 ? share.cpus : find_number(environment, "SLURM_CPUS_ON_NODE", CPUS_MAX);
     share.n_shards = find_number(environment, "SLURM_SHARDS_ON_NODE", INT32_MAX);
     share.device_milli = find_number(environment, "WEIR_ACCELERATOR_MILLI", DEVICE_WHOLE - 1);
     read_devices(environment, arena, &share);
@@ -174,9 +192,15 @@ void weir_node_share_apply(const struct weir_node_share *share, json_t *inventor
     json_object_set_new(inventory, "n_accelerators", json_integer(share->n_devices));
     json_object_set_new(found, "accelerators",
                         json_array()); /* the machine's; devices say its own */
-    json_object_set_new(found, "slurm",
-                        json_pack("{s:s?,s:s,s:s?}", "job_id", share->job_id, "node", share->host,
-                                  "partition", share->partition));
+    if (share->pod != NULL) {
+        json_object_set_new(found, "kubernetes",
+                            json_pack("{s:s?,s:s,s:s}", "namespace", share->namespace_name, "pod",
+                                      share->pod, "node", share->host));
+    } else {
+        json_object_set_new(found, "slurm",
+                            json_pack("{s:s?,s:s,s:s?}", "job_id", share->job_id, "node",
+                                      share->host, "partition", share->partition));
+    }
     if (share->n_shards > 0) {
         json_object_set_new(json_object_get(found, "slurm"), "shards",
                             json_integer(share->n_shards));

@@ -1,6 +1,6 @@
 /**
  * Allocation: what an agent that was started in somebody's cluster has of its node. It is read from the environment
- * that the agent was started with; here alone the agent knows of Slurm, and reads its variables.
+ * that the agent was started with; here alone the agent knows of Slurm and of Kubernetes, and reads their variables.
  *
  *     SLURM_CPUS_ON_NODE, SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU (MiB)
  *     CUDA_VISIBLE_DEVICES, else SLURM_STEP_GPUS, else SLURM_JOB_GPUS    its accelerators, as a process there names them
@@ -9,6 +9,12 @@
  *                               and neither has one in parts of several
  *     WEIR_ACCELERATOR_MODEL    what they are, where no library of a driver tells
  *     SLURMD_NODENAME, SLURM_JOB_ID, SLURM_JOB_PARTITION, SLURM_JOB_END_TIME (s since 1970)
+ *
+ * Where Weir itself says it (cluster/kubernetes/job.h), that counts first:
+ *
+ *     WEIR_ALLOCATION_CPUS, WEIR_ALLOCATION_MEMORY_MIB
+ *     WEIR_ALLOCATION_INDEX    the node is TAG-INDEX
+ *     WEIR_ALLOCATION_HOST, WEIR_ALLOCATION_NAMESPACE, WEIR_ALLOCATION_POD    its node and its pod in Kubernetes
  *
  * All of it may be missing or wrong: what cannot be read is as if it was not there. Pure; any thread.
  */
@@ -26,13 +32,14 @@
 
 /** Text lies in the caller's arena. */
 struct weir_node_share {
-    const char *node;            /**< Its name as a node: TAG-HOST. */
-    const char *host;            /**< Its name over there. */
-    const char *job_id;          /**< NULL: not told. */
-    const char *partition;       /**< NULL: not told. */
-    int64_t cpus, memory_bytes;  /**< 0: not told. */
-    const char *devices;         /**< Indices or UUIDs, "0,3"; "": none. */
-    int64_t n_devices, n_shards; /**< 0: none. */
+    const char *node;                 /**< Its name as a node: TAG-HOST. */
+    const char *host;                 /**< Its name over there. */
+    const char *pod, *namespace_name; /**< In Kubernetes; NULL: it is in none. */
+    const char *job_id;               /**< NULL: not told. */
+    const char *partition;            /**< NULL: not told. */
+    int64_t cpus, memory_bytes;       /**< 0: not told. */
+    const char *devices;              /**< Indices or UUIDs, "0,3"; "": none. */
+    int64_t n_devices, n_shards;      /**< 0: none. */
     int64_t device_milli; /**< What of the device the share is, in thousandths; 0: all of each. */
     const char *model;    /**< NULL: not told. */
     int64_t ends_ms;      /**< Since 1970; 0: not told. */
@@ -48,7 +55,7 @@ weir_status weir_node_share_read(const char *tag, char *const *environment, cons
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Change what a node offers (weir_cluster_inventory) to the share: cpu_slots, memory_bytes, n_accelerators; and add
- *  inventory.slurm {job_id, node, partition} and ends_ms. What is not told stays, but for accelerators: then there are
+ *  inventory.slurm {job_id, node, partition} or inventory.kubernetes {namespace, pod, node}, and ends_ms. What is not told stays, but for accelerators: then there are
  *  none. */
 void weir_node_share_apply(const struct weir_node_share *share, json_t *inventory);
 

@@ -20,5 +20,4 @@ const struct weir_registry weir_drivers = {
     .doc = "Who supplies nodes.",
     .kinds = drivers,
     .n_kinds = WEIR_ARRAY_LEN(drivers),
-    .planned = WEIR_WORDS("kubernetes"),
 };

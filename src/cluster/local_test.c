@@ -91,8 +91,6 @@ START_TEST(a_node_name_is_a_name_and_other_drivers_say_no)
     const struct weir_kind *kind;
     ck_assert_int_eq(weir_registry_find(&weir_drivers, "local", "--driver", &kind, &err), WEIR_OK);
     ck_assert_ptr_eq(kind, &weir_driver_local);
-    ck_assert_int_eq(weir_registry_find(&weir_drivers, "kubernetes", "--driver", &kind, &err),
-                     WEIR_ERR_UNSUPPORTED);
     ck_assert_int_eq(weir_registry_find(&weir_drivers, "mesos", "--driver", &kind, &err),
                      WEIR_ERR_INVALID);
 }

@@ -332,7 +332,9 @@ weir_status weir_kube_config_read(const struct weir_kube_file *files, size_t n_f
     const char *cluster = text_of(&reader, context, "cluster"),
                *user = text_of(&reader, context, "user");
     out->namespace_name = text_of(&reader, context, "namespace");
-    out->from = weir_arena_printf(arena, "context %s of %s", name, reader.file->path);
+    out->file = weir_arena_strdup(arena, reader.file->path);
+    out->context = weir_arena_strdup(arena, name);
+    out->from = weir_arena_printf(arena, "context %s of %s", name, out->file);
     if (cluster == NULL || user == NULL) {
         return wrong(&reader, cluster == NULL ? "cluster" : "user", "it is not said");
     }

@@ -43,7 +43,8 @@ struct weir_kube_exec {
 
 /** Text lies in the caller's arena; NULL where nothing is said. */
 struct weir_kube_config {
-    const char *from; /**< For sentences: "context prod of /home/ann/.kube/config". */
+    const char *file, *context; /**< NULL: it is the pod's. */
+    const char *from;           /**< For sentences: "context prod of /home/ann/.kube/config". */
     const char *servers
         [WEIR_KUBE_SERVERS_MAX]; /**< URLs without a "/" at the end; the first is tried first. */
     size_t n_servers;

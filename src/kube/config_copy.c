@@ -24,11 +24,11 @@ void kube_config_copy(const struct weir_kube_config *config, struct weir_arena *
                       struct weir_kube_config *out)
 {
     *out = *config;
-    const char **texts[] = {&out->from,        &out->namespace_name, &out->ca_pem,
-                            &out->server_name, &out->proxy,          &out->cert_pem,
-                            &out->key_pem,     &out->token,          &out->token_file,
-                            &out->as_user,     &out->exec.command,   &out->exec.api_version,
-                            &out->exec.hint};
+    const char **texts[] = {&out->file,           &out->context,          &out->from,
+                            &out->namespace_name, &out->ca_pem,           &out->server_name,
+                            &out->proxy,          &out->cert_pem,         &out->key_pem,
+                            &out->token,          &out->token_file,       &out->as_user,
+                            &out->exec.command,   &out->exec.api_version, &out->exec.hint};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
         copy_texts(texts[i], 1, arena);
     }

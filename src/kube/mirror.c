@@ -58,7 +58,7 @@ static void put(struct weir_kube_mirror *mirror, const json_t *object, bool is_d
         return;
     }
     bool is_kept = !is_deleted || mirror->config.deleted_ms > 0;
-    void *digest = is_kept ? mirror->config.digest(object) : NULL;
+    void *digest = is_kept ? mirror->config.digest(mirror->config.digest_context, object) : NULL;
     pthread_mutex_lock(&mirror->lock);
     if (digest == NULL || is_deleted) {
         kube_table_delete(&mirror->table, key, digest, weir_mono_ms());
@@ -83,7 +83,7 @@ static void forget(struct weir_kube_mirror *mirror)
 static void tell(struct weir_kube_mirror *mirror)
 {
     if (mirror->config.changed != NULL) {
-        mirror->config.changed(mirror->config.context);
+        mirror->config.changed(mirror->config.changed_context);
     }
 }
 

@@ -18,10 +18,11 @@ struct weir_kube_mirror_config {
     const char *path;                    /**< "/api/v1/pods"; copied. */
     const char *query;                   /**< Selectors, escaped; NULL: none. Copied. */
     /** What is to be kept of an object; it is freed with free(). NULL: the object is not wanted. On the mirror's thread. */
-    void *(*digest)(const json_t *object);
+    void *(*digest)(void *context, const json_t *object);
+    void *digest_context;
     /** Something has changed. On the mirror's thread. May be NULL. */
     void (*changed)(void *context);
-    void *context;
+    void *changed_context;
     int64_t page; /**< Objects asked for at a time by a list; 0: 500. */
     int64_t
         deleted_ms; /**< So long objects that are deleted are still there, marked; 0: not at all. */

@@ -107,7 +107,7 @@ static const struct {
 } refused[] = {
     {400, "{\"name\":\"c\"}", "driver"},
     {400, "{\"name\":\"c\",\"driver\":\"local\"}", "this machine is a node already"},
-    {501, "{\"name\":\"c\",\"driver\":\"kubernetes\"}", "$.driver"},
+    {501, "{\"name\":\"c\",\"driver\":\"nomad\"}", "$.driver"},
     {400, "{\"name\":\"c\",\"driver\":\"scrip\"}", "scripted"},
     {400, "{\"name\":\"local\",\"driver\":\"scripted\"}", "$.name"},
     {400, "{\"name\":\"a.b\",\"driver\":\"scripted\"}", "$.name"},

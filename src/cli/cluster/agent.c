@@ -75,7 +75,7 @@ static const struct weir_option agent_options[] = {
     CLI_TEXT(
         agent_options, allocation, "allocation", 0, "TAG",
         "Be a node that ends: join with $WEIR_JOIN_SECRET as TAG-HOST, offer what this step of a "
-        "Slurm job has of its node, and end with all tasks when told to"),
+        "Slurm job, or this pod, has of its node, and end with all tasks when told to"),
     CLI_TEXT(agent_options, health_command, "health-command", 0, "COMMAND",
              "Run once a minute by sh: where it fails or takes 30 s, the node gets no new tasks"),
     CLI_FLAG(agent_options, is_finding, "find-devices", 0,

@@ -73,7 +73,7 @@ START_TEST(it_is_drained_resumed_and_removed)
     EXPECT_REFUSED(2, "--set gpu: expected OPTION=VALUE", ADD, "--set", "gpu");
     EXPECT_REFUSED(2, "--after soon", ADD, "--after", "soon");
     EXPECT_REFUSED(2, "a node already", "cluster", "add", "me", "--driver", "local");
-    EXPECT_REFUSED(7, "kubernetes", "cluster", "add", "k", "--driver", "kubernetes");
+    EXPECT_REFUSED(7, "nomad", "cluster", "add", "k", "--driver", "nomad");
 }
 
 END_TEST

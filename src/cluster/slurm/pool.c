@@ -1,5 +1,6 @@
 #include "cluster/slurm/pool.h"
 
+#include "cluster/shape.h"
 #include "cluster/slurm/command.h"
 #include "cluster/slurm/text.h"
 
@@ -129,14 +130,10 @@ static void finish(struct slurm_pool *pools, const int64_t *counts, size_t n,
             }
         }
         if (pool->others != NULL) {
-            pool->offer.name = weir_arena_printf(arena, "%s-%lldc-%lldg", pool->partition,
-                                                 (long long)pool->offer.cpu_slots,
-                                                 (long long)pool->memory_mb / 1024);
-        }
-        if (pool->others != NULL && pool->offer.accelerator != NULL) {
-            pool->offer.name =
-                weir_arena_printf(arena, "%s-%lldx%s", pool->offer.name,
-                                  (long long)pool->offer.n_accelerators, pool->offer.accelerator);
+            const char *shape =
+                weir_shape_name(pool->offer.cpu_slots, pool->memory_mb * MB,
+                                pool->offer.n_accelerators, pool->offer.accelerator, arena);
+            pool->offer.name = weir_arena_printf(arena, "%s-%s", pool->partition, shape);
         }
         pool->offer.max_nodes = WEIR_MIN(pool->offer.max_nodes, counts[i]);
         if (pool->offer.why == NULL && pool->n_usable == 0) {

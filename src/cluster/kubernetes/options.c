@@ -1,0 +1,243 @@
+#include "cluster/kubernetes/options.h"
+
+#include "base/macros.h"
+#include "base/quantity.h"
+
+#include <string.h>
+
+#define TIME_MAX_MS  ((int64_t)366 * 24 * 3600 * 1000)
+#define GRACE_MS     60000
+#define GRACE_MAX_MS 3600000
+#define VOLUMES_MAX  32
+#define NAME_MAX_LEN 253
+
+struct kubernetes_payer kubernetes_options_payer(const struct kubernetes_options *options,
+                                                 const char *queue)
+{
+    const json_t *own = queue != NULL ? json_object_get(options->queues, queue) : NULL;
+    const char *space = json_string_value(json_object_get(own, "namespace"));
+    const char *kueue = json_string_value(json_object_get(own, "kueue-queue"));
+    const char *priority = json_string_value(json_object_get(own, "priority-class"));
+    return (struct kubernetes_payer){
+        .namespace_name = space != NULL ? space : options->namespace_name,
+        .kueue_queue = kueue != NULL ? kueue : options->kueue_queue,
+        .priority_class = priority != NULL ? priority : options->priority_class};
+}
+
+static int64_t span_ms(const char *text, int64_t otherwise)
+{
+    int64_t ms;
+    return text != NULL && weir_span_parse(text, &ms) ? ms : otherwise;
+}
+
+int64_t kubernetes_options_time_ms(const struct kubernetes_options *options)
+{
+    return span_ms(options->time, 0);
+}
+
+int64_t kubernetes_options_grace_ms(const struct kubernetes_options *options)
+{
+    return span_ms(options->grace, GRACE_MS);
+}
+
+bool kubernetes_is_scheduled_by(const struct kubernetes_options *options, const char *who)
+{
+    return strcmp(options->scheduler != NULL ? options->scheduler : KUBERNETES_BY_CLUSTER, who) ==
+           0;
+}
+
+bool kubernetes_is_device(const struct kubernetes_options *options, const char *resource)
+{
+    size_t len = strlen(resource);
+    return options->device != NULL ? strcmp(resource, options->device) == 0
+                                   : len > 4 && strcmp(resource + len - 4, "/gpu") == 0;
+}
+
+/* ---- what is wrong with them ----------------------------------------------------------------- */
+
+/* A name of an object's: small letters, digits, "-" and "."; it ends in neither. */
+static bool is_name(const char *text)
+{
+    size_t len = strlen(text);
+    return len > 0 && len <= NAME_MAX_LEN &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == len &&
+           strchr("-.", text[0]) == NULL && strchr("-.", text[len - 1]) == NULL;
+}
+
+static const char *wrong_name(const char *option, const char *value, struct weir_arena *arena)
+{
+    return value == NULL || is_name(value)
+               ? NULL
+               : weir_arena_printf(arena,
+                                   "%s: \"%.80s\" is no name of Kubernetes: small letters, digits, "
+                                   "\"-\" and \".\" are expected",
+                                   option, value);
+}
+
+static const char *wrong_names(const struct kubernetes_options *options, struct weir_arena *arena)
+{
+    const struct {
+        const char *option, *value;
+    } names[] = {{"namespace", options->namespace_name},
+                 {"kueue-queue", options->kueue_queue},
+                 {"priority-class", options->priority_class},
+                 {"runtime-class", options->runtime_class},
+                 {"service-account", options->service_account}};
+
+    const char *wrong = NULL;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names) && wrong == NULL; i++) {
+        wrong = wrong_name(names[i].option, names[i].value, arena);
+    }
+    return wrong;
+}
+
+static const char *wrong_spans(const struct kubernetes_options *options, struct weir_arena *arena)
+{
+    const struct {
+        const char *option, *value, *example;
+        int64_t most_ms;
+    } spans[] = {{"time", options->time, "8h", TIME_MAX_MS},
+                 {"grace", options->grace, "90s", GRACE_MAX_MS}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(spans); i++) {
+        int64_t ms = span_ms(spans[i].value, -1);
+        if (spans[i].value != NULL && (ms < 1000 || ms > spans[i].most_ms)) {
+            return weir_arena_printf(arena,
+                                     "%s: in place of \"%.40s\" a time of 1s to %s is expected, "
+                                     "as \"%s\"",
+                                     spans[i].option, spans[i].value, i == 0 ? "366d" : "1h",
+                                     spans[i].example);
+        }
+    }
+    return NULL;
+}
+
+static const char *wrong_scheduler(const struct kubernetes_options *options,
+                                   struct weir_arena *arena)
+{
+    static const char *const known[] = {KUBERNETES_BY_CLUSTER, KUBERNETES_BY_KUEUE,
+                                        KUBERNETES_BY_WEIR};
+    bool is_known = options->scheduler == NULL;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(known); i++) {
+        is_known = is_known || kubernetes_is_scheduled_by(options, known[i]);
+    }
+    if (!is_known) {
+        return weir_arena_printf(arena,
+                                 "scheduler: \"%.40s\" is none: cluster, kueue or weir is expected",
+                                 options->scheduler);
+    }
+    return kubernetes_is_scheduled_by(options, KUBERNETES_BY_KUEUE) &&
+                   options->kueue_queue == NULL && json_object_size(options->queues) == 0
+               ? "kueue-queue: with scheduler=kueue the name of a LocalQueue is expected"
+               : NULL;
+}
+
+static const char *wrong_payer(const char *queue, json_t *payer, struct weir_arena *arena)
+{
+    static const char *const members[] = {"namespace", "kueue-queue", "priority-class"};
+    const char *member;
+    json_t *value;
+    if (!json_is_object(payer) || json_object_size(payer) == 0) {
+        return weir_arena_printf(arena,
+                                 "queues.%.60s: an object with \"namespace\", \"kueue-queue\" or "
+                                 "\"priority-class\" is expected",
+                                 queue);
+    }
+    json_object_foreach(payer, member, value)
+    {
+        bool is_known = false;
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(members); i++) {
+            is_known = is_known || strcmp(member, members[i]) == 0;
+        }
+        if (!is_known || !json_is_string(value) || !is_name(json_string_value(value))) {
+            return weir_arena_printf(arena, "queues.%.60s.%.40s: %s", queue, member,
+                                     is_known ? "a name of Kubernetes is expected"
+                                              : "it has namespace, kueue-queue and "
+                                                "priority-class alone");
+        }
+    }
+    return NULL;
+}
+
+static const char *wrong_queues(const struct kubernetes_options *options, struct weir_arena *arena)
+{
+    const char *queue, *wrong = NULL;
+    json_t *payer;
+    if (options->queues != NULL && !json_is_object(options->queues)) {
+        return "queues: an object is expected, as {\"vision\": {\"namespace\": \"team-vision\"}}";
+    }
+    json_object_foreach((json_t *)(uintptr_t)options->queues, queue, payer)
+    {
+        wrong = wrong != NULL ? wrong : wrong_payer(queue, payer, arena);
+    }
+    return wrong;
+}
+
+/* One source alone: {"path": "/data", "claim": "datasets"}. */
+static const char *wrong_volume(size_t i, const json_t *volume, struct weir_arena *arena)
+{
+    static const char form[] =
+        "{\"path\": \"/data\", \"claim\": \"NAME\"} is expected, or \"nfs\": \"HOST:/DIR\", or "
+        "\"host\": \"/DIR\", and \"writable\": true for one that is written to";
+    static const char *const sources[] = {"claim", "nfs", "host"};
+    const char *path = json_string_value(json_object_get(volume, "path")), *source = NULL;
+    const json_t *writable = json_object_get(volume, "writable");
+    size_t n = 1 + (writable != NULL), n_sources = 0;
+    for (size_t k = 0; k < WEIR_ARRAY_LEN(sources); k++) {
+        const char *has = json_string_value(json_object_get(volume, sources[k]));
+        source = has != NULL ? has : source;
+        n_sources += has != NULL;
+    }
+    const char *nfs = json_string_value(json_object_get(volume, "nfs"));
+    bool is_good = path != NULL && path[0] == '/' && strchr(path, ':') == NULL && n_sources == 1 &&
+                   json_object_size(volume) == n + 1 && source[0] != '\0' &&
+                   (writable == NULL || json_is_boolean(writable)) &&
+                   (nfs == NULL || strstr(nfs, ":/") != NULL);
+    return is_good ? NULL : weir_arena_printf(arena, "volumes[%zu]: %s", i, form);
+}
+
+static const char *wrong_volumes(const struct kubernetes_options *options, struct weir_arena *arena)
+{
+    const char *wrong = NULL;
+    size_t i;
+    json_t *volume;
+    if (options->volumes != NULL &&
+        (!json_is_array(options->volumes) || json_array_size(options->volumes) > VOLUMES_MAX)) {
+        return "volumes: a list of at most 32 is expected";
+    }
+    json_array_foreach(options->volumes, i, volume)
+    {
+        wrong = wrong != NULL ? wrong : wrong_volume(i, volume, arena);
+    }
+    return wrong;
+}
+
+static const char *wrong_tolerations(const struct kubernetes_options *options,
+                                     struct weir_arena *arena)
+{
+    size_t i;
+    json_t *one;
+    if (options->tolerations != NULL && !json_is_array(options->tolerations)) {
+        return "tolerations: a list is expected, as Kubernetes has it: [{\"key\": \"gpu\", "
+               "\"operator\": \"Exists\"}]";
+    }
+    json_array_foreach(options->tolerations, i, one)
+    {
+        if (!json_is_object(one)) {
+            return weir_arena_printf(arena, "tolerations[%zu]: an object is expected", i);
+        }
+    }
+    return NULL;
+}
+
+const char *kubernetes_options_wrong(const struct kubernetes_options *options,
+                                     struct weir_arena *arena)
+{
+    static const char *(*const checks[])(const struct kubernetes_options *, struct weir_arena *) = {
+        wrong_scheduler, wrong_names, wrong_spans, wrong_queues, wrong_volumes, wrong_tolerations};
+    const char *wrong = NULL;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(checks) && wrong == NULL; i++) {
+        wrong = checks[i](options, arena);
+    }
+    return wrong;
+}

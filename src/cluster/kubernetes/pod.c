@@ -1,0 +1,277 @@
+#include "cluster/kubernetes/pod.h"
+
+#include "cluster/kubernetes/block.h"
+#include "kube/client.h"
+
+#include <string.h>
+
+#define KILLED_BY_KERNEL "OOMKilled"
+
+static const char *text_or(const json_t *object, const char *path, const char *otherwise)
+{
+    const char *has = weir_kube_text(object, path);
+    return has != NULL && has[0] != '\0' ? has : otherwise;
+}
+
+static bool is_text(const json_t *object, const char *path, const char *text)
+{
+    return strcmp(text_or(object, path, ""), text) == 0;
+}
+
+/* ---- what it asks for ------------------------------------------------------------------------ */
+
+static int64_t request(const json_t *container, const char *resource)
+{
+    int64_t milli = 0;
+    const char *text =
+        json_string_value(json_object_get(weir_kube_at(container, "resources.requests"), resource));
+    return text != NULL && weir_kube_quantity(text, &milli) ? milli : 0;
+}
+
+/* All containers together, or the most that one that comes before them asks for; and what comes on top. */
+static int64_t requests(const json_t *pod, const char *resource)
+{
+    int64_t together = 0, before = 0, on_top = 0;
+    const char *overhead =
+        json_string_value(json_object_get(weir_kube_at(pod, "spec.overhead"), resource));
+    size_t i;
+    json_t *one;
+    json_array_foreach(weir_kube_at(pod, "spec.containers"), i, one)
+    {
+        together += request(one, resource);
+    }
+    json_array_foreach(weir_kube_at(pod, "spec.initContainers"), i, one)
+    {
+        if (is_text(one, "restartPolicy", "Always")) { /* it goes on beside them */
+            together += request(one, resource);
+        } else {
+            before = WEIR_MAX(before, request(one, resource));
+        }
+    }
+    if (overhead != NULL) {
+        (void)weir_kube_quantity(overhead, &on_top);
+    }
+    return WEIR_MAX(together, before) + on_top;
+}
+
+/* ---- how it is ------------------------------------------------------------------------------- */
+
+static const json_t *condition(const json_t *pod, const char *type)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(weir_kube_at(pod, "status.conditions"), i, one)
+    {
+        if (is_text(one, "type", type)) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+/* The state of the first container that says something, of those that come first to those that come last. */
+static const json_t *container_state(const json_t *pod, const char *state)
+{
+    static const char *const lists[] = {"status.initContainerStatuses", "status.containerStatuses"};
+    for (size_t k = 0; k < WEIR_ARRAY_LEN(lists); k++) {
+        size_t i;
+        json_t *one;
+        json_array_foreach(weir_kube_at(pod, lists[k]), i, one)
+        {
+            const json_t *has = json_object_get(json_object_get(one, "state"), state);
+            bool is_good = strcmp(state, "terminated") == 0 &&
+                           json_integer_value(json_object_get(has, "exitCode")) == 0;
+            if (has != NULL && !is_good) {
+                return has;
+            }
+        }
+    }
+    return NULL;
+}
+
+static enum kubernetes_pod_phase phase_of(const json_t *pod)
+{
+    const char *phase = text_or(pod, "status.phase", "Pending");
+    if (strcmp(phase, "Succeeded") == 0) {
+        return KUBERNETES_POD_SUCCEEDED;
+    }
+    if (strcmp(phase, "Failed") == 0) {
+        return KUBERNETES_POD_FAILED;
+    }
+    if (strcmp(phase, "Running") == 0) {
+        return KUBERNETES_POD_RUNNING;
+    }
+    return weir_kube_text(pod, "spec.nodeName") != NULL ? KUBERNETES_POD_STARTING
+                                                        : KUBERNETES_POD_WAITING;
+}
+
+/* ---- how it ended ---------------------------------------------------------------------------- */
+
+/* Whose doing it was that a pod had to go. */
+static enum weir_allocation_ending disruption(const json_t *pod)
+{
+    static const struct {
+        const char *reason;
+        enum weir_allocation_ending ending;
+    } known[] = {{"PreemptionByScheduler", WEIR_ENDING_PREEMPTED},
+                 {"PreemptionByKubeScheduler", WEIR_ENDING_PREEMPTED},
+                 {"EvictionByEvictionAPI", WEIR_ENDING_PREEMPTED}};
+
+    const char *reason = text_or(condition(pod, "DisruptionTarget"), "reason", "");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(known); i++) {
+        if (strcmp(reason, known[i].reason) == 0) {
+            return known[i].ending;
+        }
+    }
+    return WEIR_ENDING_FAILED;
+}
+
+static enum weir_allocation_ending ending_of(const json_t *pod)
+{
+    if (condition(pod, "DisruptionTarget") != NULL) {
+        return disruption(pod);
+    }
+    if (is_text(pod, "status.reason", "DeadlineExceeded")) {
+        return WEIR_ENDING_TIME;
+    }
+    /* An agent that was told to end and was killed in the end: whoever deleted it. */
+    bool is_told = weir_kube_text(pod, "metadata.deletionTimestamp") != NULL;
+    const json_t *over = container_state(pod, "terminated");
+    bool is_oom = is_text(over, "reason", KILLED_BY_KERNEL);
+    return is_told && !is_oom ? WEIR_ENDING_CANCELLED : WEIR_ENDING_FAILED;
+}
+
+/* The last line of what a container printed. */
+static const char *last_line(const char *text, struct weir_arena *arena)
+{
+    size_t len = strlen(text);
+    while (len > 0 && strchr("\r\n", text[len - 1]) != NULL) {
+        len--;
+    }
+    size_t begin = len;
+    while (begin > 0 && text[begin - 1] != '\n') {
+        begin--;
+    }
+    return weir_arena_printf(arena, "%.*s", (int)WEIR_MIN(len - begin, (size_t)300), text + begin);
+}
+
+static const char *why_ended(const json_t *pod, const json_t *over, struct weir_arena *arena)
+{
+    const char *message = weir_kube_text(pod, "status.message");
+    if (message != NULL && message[0] != '\0') {
+        return message;
+    }
+    if (over == NULL) {
+        return text_or(pod, "status.reason", NULL);
+    }
+    if (is_text(over, "reason", KILLED_BY_KERNEL)) {
+        return weir_arena_printf(arena, "it used more memory than it asked for (%s)",
+                                 KILLED_BY_KERNEL);
+    }
+    const char *printed = text_or(over, "message", "");
+    return weir_arena_printf(arena, "its agent ended with exit status %lld%s%s",
+                             (long long)json_integer_value(json_object_get(over, "exitCode")),
+                             printed[0] != '\0' ? ": " : "", last_line(printed, arena));
+}
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+/* The word and the sentence of one that has not started. */
+static void say_waiting(const json_t *pod, struct kubernetes_pod *out, struct weir_arena *arena)
+{
+    const json_t *scheduled = condition(pod, "PodScheduled");
+    const json_t *waiting = container_state(pod, "waiting");
+    if (out->phase == KUBERNETES_POD_WAITING) {
+        out->said = text_or(scheduled, "reason", "Pending");
+        out->why = text_or(scheduled, "message", NULL);
+        return;
+    }
+    out->said = text_or(waiting, "reason", "Pending");
+    const char *message = text_or(waiting, "message", NULL);
+    bool is_usual =
+        strcmp(out->said, "ContainerCreating") == 0 || strcmp(out->said, "PodInitializing") == 0;
+    if (message != NULL) {
+        out->why = weir_arena_printf(arena, "%s: %.400s", out->said, message);
+    } else if (!is_usual && waiting != NULL) {
+        out->why = out->said;
+    } else {
+        out->why = weir_arena_printf(arena, "the node %s starts it", out->node);
+    }
+}
+
+static void say(const json_t *pod, struct kubernetes_pod *out, struct weir_arena *arena)
+{
+    const json_t *over = container_state(pod, "terminated");
+    const json_t *disrupted = condition(pod, "DisruptionTarget");
+    if (out->phase < KUBERNETES_POD_RUNNING) {
+        say_waiting(pod, out, arena);
+        return;
+    }
+    out->said = text_or(pod, "status.phase", "Running");
+    if (out->phase == KUBERNETES_POD_FAILED) {
+        out->ending = ending_of(pod);
+        out->said = text_or(pod, "status.reason", text_or(over, "reason", "Failed"));
+        out->why = why_ended(pod, over, arena);
+    }
+    if (disrupted != NULL) {
+        out->why = text_or(disrupted, "message", out->why);
+        out->ending = disruption(pod);
+    }
+}
+
+static int64_t ends_of(const json_t *pod)
+{
+    int64_t seconds = json_integer_value(weir_kube_at(pod, "spec.activeDeadlineSeconds"));
+    int64_t started_ms = weir_kube_time_ms(weir_kube_text(pod, "status.startTime"));
+    return seconds > 0 && started_ms > 0 ? started_ms + seconds * 1000 : 0;
+}
+
+static bool is_of_node(const json_t *pod)
+{
+    size_t i;
+    json_t *owner;
+    json_array_foreach(weir_kube_at(pod, "metadata.ownerReferences"), i, owner)
+    {
+        if (is_text(owner, "kind", "DaemonSet") || is_text(owner, "kind", "Node")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t number_label(const json_t *labels, const char *label)
+{
+    const char *text = json_string_value(json_object_get(labels, label));
+    int64_t milli = 0;
+    return text != NULL && weir_kube_quantity(text, &milli) ? milli / 1000 : 0;
+}
+
+struct kubernetes_pod *kubernetes_pod_read(const json_t *pod)
+{
+    static const size_t texts[] = {offsetof(struct kubernetes_pod, allocation),
+                                   offsetof(struct kubernetes_pod, node),
+                                   offsetof(struct kubernetes_pod, name),
+                                   offsetof(struct kubernetes_pod, namespace_name),
+                                   offsetof(struct kubernetes_pod, said),
+                                   offsetof(struct kubernetes_pod, why)};
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    const json_t *labels = weir_kube_at(pod, "metadata.labels");
+    struct kubernetes_pod read = {
+        .allocation = json_string_value(json_object_get(labels, KUBERNETES_ALLOCATION_LABEL)),
+        .node = weir_kube_text(pod, "spec.nodeName"),
+        .phase = phase_of(pod),
+        .is_of_node = is_of_node(pod),
+        .cpu_milli = requests(pod, "cpu"),
+        .memory_bytes = requests(pod, "memory") / 1000};
+    weir_arena_init(&arena, 0);
+    read.is_over = read.phase >= KUBERNETES_POD_SUCCEEDED;
+    if (read.allocation != NULL) {
+        read.name = weir_kube_text(pod, "metadata.name");
+        read.namespace_name = weir_kube_text(pod, "metadata.namespace");
+        read.n_pods = number_label(labels, KUBERNETES_NODES_LABEL);
+        read.ends_ms = ends_of(pod);
+        read.is_leaving = weir_kube_text(pod, "metadata.deletionTimestamp") != NULL;
+        say(pod, &read, &arena);
+    }
+    return kubernetes_block(&read, sizeof read, texts, WEIR_ARRAY_LEN(texts));
+}
