@@ -62,6 +62,8 @@ static const struct weir_option manifest_options[] = {
              "Weir's image, where the cluster finds it (make image)"),
     CLI_TEXT(manifest_options, wanted.host, "host", 0, "HOSTNAME",
              "Make an ingress, by which browsers and programs reach it as https://HOSTNAME"),
+    CLI_TEXT(manifest_options, wanted.ingress_class, "ingress-class", 0, "CLASS",
+             "Of that ingress (else the cluster's default one)"),
     WEIR_OPT(manifest_options, wanted.ingress_namespace, "ingress-namespace", 0, TEXT,
              "ingress-nginx", 0, 0, "NAMESPACE",
              "With --host: where the controller of ingresses runs, which may reach the server"),

@@ -97,6 +97,7 @@ static struct holes holes_of(const struct weir_kubernetes_manifest *wanted,
                 {"image", text_of(wanted->image)},
                 {"host", text_of(wanted->host)},
                 {"public_url_argument", text_of(url)},
+                {"ingress_class", text_of(wanted->ingress_class)},
                 {"ingress_namespace", text_of(wanted->ingress_namespace)},
                 {"storage", text_of(wanted->storage)},
                 {"storage_class", text_of(wanted->storage_class)},
@@ -208,11 +209,10 @@ const char *weir_kubernetes_manifest_notes(const struct weir_kubernetes_manifest
     const char *way =
         wanted->host != NULL
             ? weir_arena_printf(arena,
-                                "# https://%s: DNS leads there, and the secret "
-                                "weir-tls has its certificate\n",
+                                "# (or with https://%s in the place of http://127.0.0.1:8470, if "
+                                "DNS leads there and the secret weir-tls has its certificate)\n",
                                 wanted->host)
-            : weir_arena_printf(arena, "kubectl -n %s port-forward service/weir 8470 8471 &\n",
-                                wanted->namespace);
+            : "";
     const char *metrics =
         wanted->has_monitor
             ? weir_arena_printf(arena,
@@ -223,14 +223,15 @@ const char *weir_kubernetes_manifest_notes(const struct weir_kubernetes_manifest
                                 "--from-literal=token=TOKEN\n",
                                 inside, inside, wanted->namespace)
             : "";
-    return weir_arena_printf(arena,
-                             "# Once it runs (kubectl -n %s rollout status statefulset/weir), a "
-                             "link that logs its first administrator in:\n"
-                             "%s%s login\n"
-                             "# Nodes of this cluster for Weir's jobs:\n"
-                             "%s cluster add %s --driver kubernetes%s%s\n%s",
-                             wanted->namespace, way, inside, inside, wanted->name,
-                             strcmp(wanted->scheduler, "cluster") != 0 ? " --set scheduler=" : "",
-                             strcmp(wanted->scheduler, "cluster") != 0 ? wanted->scheduler : "",
-                             metrics);
+    const bool is_plain = strcmp(wanted->scheduler, "cluster") == 0;
+    return weir_arena_printf(
+        arena,
+        "# Once it runs (kubectl -n %s rollout status statefulset/weir), a link that logs its "
+        "first administrator in:\n%s"
+        "kubectl -n %s port-forward service/weir 8470 8471 &\n"
+        "%s login\n"
+        "# Nodes of this cluster for Weir's jobs:\n"
+        "%s cluster add %s --driver kubernetes%s%s\n%s",
+        wanted->namespace, way, wanted->namespace, inside, inside, wanted->name,
+        is_plain ? "" : " --set scheduler=", is_plain ? "" : wanted->scheduler, metrics);
 }

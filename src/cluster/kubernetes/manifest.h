@@ -22,6 +22,7 @@ struct weir_kubernetes_manifest {
     const char *scheduler;
     const char *namespace, *image;
     const char *host;              /**< By which browsers reach the console; NULL: by none. */
+    const char *ingress_class;     /**< NULL: the cluster's default one. */
     const char *ingress_namespace; /**< Where the controller of ingresses runs. */
     const char *storage;           /**< "20Gi" */
     const char *storage_class;     /**< NULL: the cluster's default one. */

@@ -111,6 +111,7 @@ weir_status kubernetes_manifest_check(const struct weir_kubernetes_manifest *wan
          "at most 63 of a-z 0-9 -, and no - at an end"},
         {"--image", wanted->image, is_image, "an image, as registry.example/weir:1.0"},
         {"--host", wanted->host, is_domain, "a host in lower case, as weir.example.org"},
+        {"--ingress-class", wanted->ingress_class, is_domain, "the name of a class of ingresses"},
         {"--ingress-namespace", wanted->ingress_namespace, is_label_text, "a namespace"},
         {"--storage", wanted->storage, is_quantity, "an amount, as 20Gi"},
         {"--storage-class", wanted->storage_class, is_domain, "the name of a class of storage"},

@@ -21,6 +21,7 @@ static const struct weir_kubernetes_manifest full = {.name = "k8s",
                                                      .namespace = "ml",
                                                      .image = "registry.example:5000/weir@sha256:0",
                                                      .host = "weir.example.org",
+                                                     .ingress_class = "nginx",
                                                      .ingress_namespace = "edge",
                                                      .storage = "1.5Ti",
                                                      .storage_class = "fast.disk",
@@ -192,6 +193,7 @@ START_TEST(the_server_runs_as_the_restricted_standard_wants_it)
     ck_assert_str_eq(text_at(container, "securityContext.capabilities.drop[0]"), "ALL");
     ck_assert(json_is_false(at(pod, "enableServiceLinks")));
     ck_assert_str_eq(text_at(container, "image"), full.image);
+    ck_assert_str_eq(text_at(find(documents, "Ingress", "weir"), "spec.ingressClassName"), "nginx");
     ck_assert_str_eq(text_at(container, "args[4]"), "--public-url=https://weir.example.org");
     ck_assert_str_eq(text_at(set, "spec.volumeClaimTemplates[0].spec.storageClassName"),
                      "fast.disk");
@@ -242,6 +244,7 @@ START_TEST(what_kubernetes_would_not_take_is_refused_by_name)
         WRONG("--storage-class", storage_class, "", "A", "a b", "a/b"),
         WRONG("--quota", quota, "", "cpu", "cpu=", "cpu=1,", "=1", "cpu=x", "cpu=1;b=2"),
         WRONG("--scheduler", scheduler, "", "Weir", "slurm"),
+        WRONG("--ingress-class", ingress_class, "", "a/b"),
         WRONG("--ingress-namespace", ingress_namespace, "", "a.b"),
 #undef WRONG
     };
