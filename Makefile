@@ -5,7 +5,7 @@ JOBS    ?= $(shell nproc)
 # Options for CMake, the first time that it configures.
 CONFIGURE ?=
 
-.PHONY: all run tools check check-long install uninstall clean build-deps format
+.PHONY: all run tools image check check-long install uninstall clean build-deps format
 
 all: build-deps ## Build the optimised programs: weir, weir-worker, weir-demo, and weir-camera where libavformat-dev is
 	@test -f build/release/build.ninja || cmake --preset release $(CONFIGURE)
@@ -21,6 +21,10 @@ tools: build-deps ## Build the programs of tools/, which check and measure, as b
 	@cmake --build --preset release -j $(JOBS) --target tools
 	@cd build && find release/tools -maxdepth 1 -type f -executable -exec ln -sf -t . {} +
 
+image: all ## Pack Weir as an OCI image, build/weir-image.tar: docker load, podman load, ctr images import
+	@packaging/install-deps.sh packaging/image-deps.txt
+	@packaging/image.py
+
 build-deps:
 	@mkdir -p build
 	@packaging/install-deps.sh packaging/build-deps.txt
@@ -29,11 +33,11 @@ run: all ## Start Weir and play the reference use case until interrupted (DEMO=-
 	@packaging/run.sh $(DEMO)
 
 check: build-deps ## Every test (20 minutes on 2 cores)
-	@packaging/install-deps.sh packaging/check-deps.txt
+	@packaging/install-deps.sh packaging/check-deps.txt packaging/image-deps.txt
 	@tests/check.sh
 
 check-long: build-deps ## Tests that take long: kills, swaps, fuzzing, accuracy on real data
-	@packaging/install-deps.sh packaging/check-deps.txt
+	@packaging/install-deps.sh packaging/check-deps.txt packaging/image-deps.txt
 	@tests/check.sh --long
 
 install: all ## Install under PREFIX (default /usr/local): programs, manual, documents, completion, units of systemd

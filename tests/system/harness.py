@@ -210,6 +210,5 @@ def main():
         print(f"{WEIR} is not built")
         sys.exit(77)
     result = unittest.main(exit=False, verbosity=2).result
-    if result.testsRun and len(result.skipped) == result.testsRun:
-        sys.exit(77)
-    sys.exit(0 if result.wasSuccessful() else 1)
+    ran_none = result.skipped and result.testsRun in (0, len(result.skipped))  # 0: whole classes were skipped
+    sys.exit(1 if not result.wasSuccessful() else 77 if ran_none else 0)

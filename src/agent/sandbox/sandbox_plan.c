@@ -287,12 +287,18 @@ static bool is_hidden(const struct sandbox_builder *builder, const char *path)
     return is_private(path);
 }
 
-/* Settings and sockets of the machine that programs look for in a hidden folder. */
+/* Settings and sockets of the machine that programs look for in a hidden folder, and what Weir's own image has
+ * (packaging/image.py): its programs do not start without those libraries. */
 static weir_status plan_common(struct sandbox_builder *builder)
 {
-    static const char *const paths[] = {"/run/systemd/resolve", "/run/resolvconf",
+    static const char *const paths[] = {"/run/systemd/resolve",
+                                        "/run/resolvconf",
                                         "/run/NetworkManager/resolv.conf",
-                                        "/run/nvidia-persistenced", "/run/nvidia-fabricmanager"};
+                                        "/run/nvidia-persistenced",
+                                        "/run/nvidia-fabricmanager",
+                                        "/weir/bin",
+                                        "/weir/lib",
+                                        "/weir/share"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(paths); i++) {
         int fd = open(paths[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0) {
