@@ -56,10 +56,10 @@ static json_t *rules_of(bool is_cluster_wide, bool is_scheduler)
     return rules;
 }
 
-/* Labels of what is Weir's; of one of its parts with `part`. */
+/* Labels of what is Weir's. NULL: whichever cluster it is of, whichever part. */
 static json_t *labels_of(const char *name, const char *part)
 {
-    return json_pack("{s:s,s:s,s:s*}", "app.kubernetes.io/name", "weir",
+    return json_pack("{s:s,s:s*,s:s*}", "app.kubernetes.io/name", "weir",
                      "app.kubernetes.io/instance", name, WEIR_KUBERNETES_PART_LABEL, part);
 }
 
@@ -105,7 +105,7 @@ static struct holes holes_of(const struct weir_kubernetes_manifest *wanted,
                 {"monitor", wanted->has_monitor ? json_true() : NULL},
                 {"labels", labels_of(wanted->name, NULL)},
                 {"server_labels", labels_of(wanted->name, "server")},
-                {"agent_labels", labels_of(wanted->name, WEIR_KUBERNETES_AGENT_PART)},
+                {"agent_labels", labels_of(NULL, WEIR_KUBERNETES_AGENT_PART)},
                 {"cluster_rules", rules_of(true, is_scheduler)},
                 {"namespace_rules", rules_of(false, is_scheduler)}}};
 }
@@ -231,7 +231,7 @@ const char *weir_kubernetes_manifest_notes(const struct weir_kubernetes_manifest
         "kubectl -n %s port-forward service/weir 8470 8471 &\n"
         "%s login\n"
         "# Nodes of this cluster for Weir's jobs:\n"
-        "%s cluster add %s --driver kubernetes%s%s\n%s",
-        wanted->namespace, way, wanted->namespace, inside, inside, wanted->name,
+        "%s cluster add %s --driver kubernetes --set server=http://weir.%s.svc:8470%s%s\n%s",
+        wanted->namespace, way, wanted->namespace, inside, inside, wanted->name, wanted->namespace,
         is_plain ? "" : " --set scheduler=", is_plain ? "" : wanted->scheduler, metrics);
 }

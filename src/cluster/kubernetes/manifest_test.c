@@ -220,6 +220,23 @@ START_TEST(the_server_runs_as_the_restricted_standard_wants_it)
 
 END_TEST
 
+/* The driver's pods have these labels, and nothing that says of which cluster they are. */
+START_TEST(policies_know_agents_as_the_driver_labels_them)
+{
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *agent = json_pack("{s:s,s:s}", "app.kubernetes.io/name", "weir",
+                              WEIR_KUBERNETES_PART_LABEL, WEIR_KUBERNETES_AGENT_PART);
+    WEIR_AUTO(weir_json_auto_free) json_t *documents = made(&full);
+    const json_t *own = find(documents, "NetworkPolicy", "weir-agent");
+    const json_t *servers = find(documents, "NetworkPolicy", "weir");
+    ck_assert(json_equal(at(own, "spec.podSelector.matchLabels"), agent));
+    ck_assert(json_equal(at(own, "spec.egress[1].to[0].podSelector.matchLabels"), agent));
+    ck_assert(json_equal(at(servers, "spec.ingress[0].from[0].podSelector.matchLabels"), agent));
+    ck_assert_ptr_nonnull(find(documents, "ServiceAccount", WEIR_KUBERNETES_AGENT_ACCOUNT));
+}
+
+END_TEST
+
 START_TEST(what_kubernetes_would_not_take_is_refused_by_name)
 {
     static const struct {
@@ -270,10 +287,12 @@ START_TEST(what_to_do_then_is_said)
     weir_arena_init(&arena, 0);
     const char *notes = weir_kubernetes_manifest_notes(&plain, &arena);
     ck_assert_ptr_nonnull(strstr(notes, "kubectl -n weir exec weir-0 -- /weir/bin/weir login\n"));
-    ck_assert_ptr_nonnull(strstr(notes, "weir cluster add k8s --driver kubernetes\n"));
+    ck_assert_ptr_nonnull(strstr(
+        notes,
+        "weir cluster add k8s --driver kubernetes --set server=http://weir.weir.svc:8470\n"));
     ck_assert_ptr_null(strstr(notes, "prometheus"));
     notes = weir_kubernetes_manifest_notes(&full, &arena);
-    ck_assert_ptr_nonnull(strstr(notes, "--driver kubernetes --set scheduler=weir\n"));
+    ck_assert_ptr_nonnull(strstr(notes, "http://weir.ml.svc:8470 --set scheduler=weir\n"));
     ck_assert_ptr_nonnull(strstr(notes, "weir token create scrape --user prometheus\n"));
 }
 
@@ -282,4 +301,5 @@ END_TEST
 WEIR_TEST_MAIN("manifest", each_document_has_what_the_api_requires,
                each_right_is_given_once_and_no_other,
                the_server_runs_as_the_restricted_standard_wants_it,
+               policies_know_agents_as_the_driver_labels_them,
                what_kubernetes_would_not_take_is_refused_by_name, what_to_do_then_is_said)
