@@ -244,7 +244,7 @@ static const struct weir_option options[] = {
                   "PriorityClass of the pods; without it the cluster's default"),
     WEIR_OPT_JSON(kubernetes_options, queues, "queues", JSON, 0, NULL, 0, 0,
                   "Namespace, queue and class of allocations for one queue: {\"vision\": "
-                  "{\"namespace\": \"team-vision\", \"priority-class\": \"high\"}}"),
+                  "{\"namespace\": \"team-vision\", \"priority_class\": \"high\"}}"),
     WEIR_OPT_JSON(kubernetes_options, image, "image", TEXT, 0, NULL, 0, 0,
                   "Image of the pods, with Weir in /weir; without it weir:VERSION, as `make image` "
                   "names it"),

@@ -322,14 +322,27 @@ static enum next after_silence(struct weir_kube *kube, weir_status status)
     return DONE;
 }
 
-static enum next after_answer(struct weir_kube *kube, const struct answer *answer,
-                              bool *has_credential_again)
+/* Another has changed it meanwhile: what is asked whatever the version is asked again. */
+static bool has_raced(const struct weir_kube_call *call, const struct answer *answer)
+{
+    if (answer->code != 409 || weir_kube_text(call->body, "metadata.resourceVersion") != NULL) {
+        return false;
+    }
+    json_t *status = json_loadb(answer->body.data, answer->body.len, 0, NULL);
+    const char *reason = weir_kube_text(status, "reason");
+    bool has_raced = reason != NULL && strcmp(reason, "Conflict") == 0;
+    json_decref(status);
+    return has_raced;
+}
+
+static enum next after_answer(struct weir_kube *kube, const struct weir_kube_call *call,
+                              const struct answer *answer, bool *has_credential_again)
 {
     if (answer->code == 401 && !*has_credential_again) {
         *has_credential_again = true;
         return kube_credential_refused(&kube->credential) ? AGAIN_AT_ONCE : DONE;
     }
-    if (answer->code == 429 || answer->code >= 500) {
+    if (answer->code == 429 || answer->code >= 500 || has_raced(call, answer)) {
         if (answer->code >= 502) {
             next_server(kube);
         }
@@ -350,8 +363,9 @@ static weir_status ask(struct weir_kube *kube, const struct weir_kube_call *call
         answer->code = 0;
         weir_status status =
             try_once(kube, call, body, WEIR_MIN(left_ms, (int64_t)TRY_MS), answer, err);
-        enum next next = status != WEIR_OK ? after_silence(kube, status)
-                                           : after_answer(kube, answer, &has_credential_again);
+        enum next next = status != WEIR_OK
+                             ? after_silence(kube, status)
+                             : after_answer(kube, call, answer, &has_credential_again);
         if (next == AGAIN_AT_ONCE) {
             continue;
         }

@@ -1,6 +1,6 @@
 /**
  * Client of a Kubernetes API server: one question at a time, as JSON. What comes of faults that pass (a connection that broke,
- * 429, 5xx, credentials that have been changed, an API server that is away while another is there) is tried again for a
+ * 429, 5xx, 409 of what names no version, credentials that have been changed, an API server that is away while another is there) is tried again for a
  * bounded time, with pauses that grow and differ.
  *
  *     WEIR_TRY(weir_kube_open(&config, &kube, err));

@@ -127,18 +127,51 @@ static weir_status check_pools(struct kubernetes_link *link,
     }
     if (options->pool_label != NULL) {
         *out_missing = weir_arena_printf(
-            arena, "pool-label: no node%s has the label \"%s\"",
-            options->node_selector != NULL ? " that the node-selector matches" : "",
+            arena, "pool_label: no node%s has the label \"%s\"",
+            options->node_selector != NULL ? " that the node_selector matches" : "",
             options->pool_label);
     } else {
         *out_missing = options->node_selector != NULL
-                           ? "node-selector: no node of the cluster has these labels"
+                           ? "node_selector: no node of the cluster has these labels"
                            : "the cluster has no nodes";
     }
     return WEIR_OK;
 }
 
-/* What the API server says of a pool's smallest Job, without making it. */
+/* What the API server says of an object, without making it. */
+static weir_status try_object(struct kubernetes_link *link, const char *group, const char *resource,
+                              const char *space, const json_t *object, struct weir_arena *arena,
+                              const char **out_missing, struct weir_error *err)
+{
+    const struct weir_kube_call call = {
+        .method = "POST",
+        .path = weir_arena_printf(arena, "%s/namespaces/%s/%s", group, space, resource),
+        .query = "dryRun=All&fieldValidation=Strict",
+        .body = object};
+    weir_status status = weir_kube_call(kubernetes_link_kube(link), &call, arena, NULL, NULL, err);
+    if (status == WEIR_OK || status == WEIR_ERR_CONFLICT) {
+        return WEIR_OK;
+    }
+    if (status != WEIR_ERR_UNAVAILABLE) {
+        *out_missing =
+            weir_arena_printf(arena, "%s in the namespace %s are refused by the API server: %s",
+                              resource, space, err->message);
+        return WEIR_OK;
+    }
+    return status;
+}
+
+/* One of a Job's pods: what it would be refused for, a Job is not. */
+static json_t *pod_of(const json_t *job)
+{
+    json_t *pod = json_deep_copy(weir_kube_at(job, "spec.template"));
+    json_object_set_new(pod, "apiVersion", json_string("v1"));
+    json_object_set_new(pod, "kind", json_string("Pod"));
+    json_object_set_new(weir_kube_at(pod, "metadata"), "name", json_string(DRY_RUN_TAG));
+    return pod;
+}
+
+/* A pool's smallest Job, and a pod of it. */
 static weir_status try_job(struct kubernetes_link *link, const struct kubernetes_options *options,
                            const struct kubernetes_pool *pool, const char *queue,
                            struct weir_arena *arena, const char **out_missing,
@@ -153,19 +186,13 @@ static weir_status try_job(struct kubernetes_link *link, const struct kubernetes
     const char *space = kubernetes_link_namespace(link, options, queue);
     json_t *job;
     WEIR_TRY(kubernetes_job_make(options, pool, 1, &request, arena, &job, err));
-    const struct weir_kube_call call = {
-        .method = "POST",
-        .path = weir_arena_printf(arena, "/apis/batch/v1/namespaces/%s/jobs", space),
-        .query = "dryRun=All&fieldValidation=Strict",
-        .body = job};
-    weir_status status = weir_kube_call(kubernetes_link_kube(link), &call, arena, NULL, NULL, err);
-    json_decref(job);
-    if (status == WEIR_OK || status == WEIR_ERR_UNAVAILABLE || status == WEIR_ERR_CONFLICT) {
-        return status == WEIR_ERR_CONFLICT ? WEIR_OK : status;
+    WEIR_AUTO(weir_json_auto_free) json_t *kept = job;
+    WEIR_TRY(try_object(link, "/apis/batch/v1", "jobs", space, job, arena, out_missing, err));
+    if (*out_missing != NULL) {
+        return WEIR_OK;
     }
-    *out_missing = weir_arena_printf(
-        arena, "a Job in the namespace %s is refused by the API server: %s", space, err->message);
-    return WEIR_OK;
+    WEIR_AUTO(weir_json_auto_free) json_t *pod = pod_of(job);
+    return try_object(link, "/api/v1", "pods", space, pod, arena, out_missing, err);
 }
 
 /* Namespaces and classes of queues are tried, each once. */

@@ -16,8 +16,8 @@ struct kubernetes_payer kubernetes_options_payer(const struct kubernetes_options
 {
     const json_t *own = queue != NULL ? json_object_get(options->queues, queue) : NULL;
     const char *space = json_string_value(json_object_get(own, "namespace"));
-    const char *kueue = json_string_value(json_object_get(own, "kueue-queue"));
-    const char *priority = json_string_value(json_object_get(own, "priority-class"));
+    const char *kueue = json_string_value(json_object_get(own, "kueue_queue"));
+    const char *priority = json_string_value(json_object_get(own, "priority_class"));
     return (struct kubernetes_payer){
         .namespace_name = space != NULL ? space : options->namespace_name,
         .kueue_queue = kueue != NULL ? kueue : options->kueue_queue,
@@ -79,10 +79,10 @@ static const char *wrong_names(const struct kubernetes_options *options, struct 
     const struct {
         const char *option, *value;
     } names[] = {{"namespace", options->namespace_name},
-                 {"kueue-queue", options->kueue_queue},
-                 {"priority-class", options->priority_class},
-                 {"runtime-class", options->runtime_class},
-                 {"service-account", options->service_account}};
+                 {"kueue_queue", options->kueue_queue},
+                 {"priority_class", options->priority_class},
+                 {"runtime_class", options->runtime_class},
+                 {"service_account", options->service_account}};
 
     const char *wrong = NULL;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(names) && wrong == NULL; i++) {
@@ -128,19 +128,19 @@ static const char *wrong_scheduler(const struct kubernetes_options *options,
     }
     return kubernetes_is_scheduled_by(options, KUBERNETES_BY_KUEUE) &&
                    options->kueue_queue == NULL && json_object_size(options->queues) == 0
-               ? "kueue-queue: with scheduler=kueue the name of a LocalQueue is expected"
+               ? "kueue_queue: with scheduler=kueue the name of a LocalQueue is expected"
                : NULL;
 }
 
 static const char *wrong_payer(const char *queue, json_t *payer, struct weir_arena *arena)
 {
-    static const char *const members[] = {"namespace", "kueue-queue", "priority-class"};
+    static const char *const members[] = {"namespace", "kueue_queue", "priority_class"};
     const char *member;
     json_t *value;
     if (!json_is_object(payer) || json_object_size(payer) == 0) {
         return weir_arena_printf(arena,
-                                 "queues.%.60s: an object with \"namespace\", \"kueue-queue\" or "
-                                 "\"priority-class\" is expected",
+                                 "queues.%.60s: an object with \"namespace\", \"kueue_queue\" or "
+                                 "\"priority_class\" is expected",
                                  queue);
     }
     json_object_foreach(payer, member, value)
@@ -152,8 +152,8 @@ static const char *wrong_payer(const char *queue, json_t *payer, struct weir_are
         if (!is_known || !json_is_string(value) || !is_name(json_string_value(value))) {
             return weir_arena_printf(arena, "queues.%.60s.%.40s: %s", queue, member,
                                      is_known ? "a name of Kubernetes is expected"
-                                              : "it has namespace, kueue-queue and "
-                                                "priority-class alone");
+                                              : "it has namespace, kueue_queue and "
+                                                "priority_class alone");
         }
     }
     return NULL;

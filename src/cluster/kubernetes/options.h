@@ -20,7 +20,7 @@ struct kubernetes_options {
     const json_t *servers; /**< Further addresses of its API servers. */
     char *scheduler;
     char *kueue_queue, *priority_class;
-    const json_t *queues; /**< {"QUEUE": {"namespace", "kueue-queue", "priority-class"}} */
+    const json_t *queues; /**< {"QUEUE": {"namespace", "kueue_queue", "priority_class"}} */
     char *image;
     const json_t *pull_secrets;
     char *

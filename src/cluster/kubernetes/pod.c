@@ -168,6 +168,10 @@ static const char *why_ended(const json_t *pod, const json_t *over, struct weir_
         return weir_arena_printf(arena, "it used more memory than it asked for (%s)",
                                  KILLED_BY_KERNEL);
     }
+    if (ending_of(pod) == WEIR_ENDING_CANCELLED) {
+        return weir_arena_printf(arena, "its pod %s was deleted",
+                                 text_or(pod, "metadata.name", ""));
+    }
     const char *printed = text_or(over, "message", "");
     return weir_arena_printf(arena, "its agent ended with exit status %lld%s%s",
                              (long long)json_integer_value(json_object_get(over, "exitCode")),

@@ -1,0 +1,374 @@
+"""The driver of clusters under Kubernetes against a strict stand-in of the API server (tests/kube): each operation, each thing that
+can lack, each way in which an allocation ends, and faults of the API server. What is counted is counted by the stand-in."""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from tests.kube.cluster import Cluster
+
+from harness import BIN, wait_until
+
+CASE = str(BIN.parent / "tests/driver_case")
+RIGHTS = pathlib.Path(__file__).resolve().parents[2] / "src/cluster/kubernetes/rights.def"
+SEED = int(os.environ.get("WEIR_SEED", str(random.SystemRandom().randrange(1 << 32))))
+GPU = "nvidia.com/gpu"
+
+
+class Refused(Exception):
+    pass
+
+
+class Link:
+    """One link to a cluster, as a server keeps it."""
+
+    def __init__(self, cluster, user=None, **options):
+        config = {"kubeconfig": str(cluster.kubeconfig), "namespace": "train", "image": "weir:test", **options}
+        self.process = subprocess.Popen([CASE, "kubernetes", json.dumps(config)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self, *words):
+        self.process.stdin.write(json.dumps([str(word) for word in words]) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        answer = json.loads(line)
+        if isinstance(answer, dict) and "status" in answer:
+            raise Refused(f'{answer["status"]}: {answer["error"]}')
+        return answer
+
+    def request(self, tag, n_nodes=1, pool=None, **more):
+        wanted = {"tag": tag, "pool": pool or "16c-64g", "n_nodes": n_nodes, "cpu_slots": 2, "server": "http://weir:1", "secret": "s", **more}
+        return self("request", json.dumps(wanted))
+
+    def poll(self, tag):
+        return self("poll", tag)[0]
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(20)
+
+
+class DriverTest(unittest.TestCase):
+    nodes = 2
+
+    def setUp(self):
+        self.cluster = Cluster(nodes=self.nodes)
+        self.cluster.__enter__()
+        self.addCleanup(self.end)
+        self.cluster.create("namespaces", {"metadata": {"name": "train"}})
+        self.cluster.create("serviceaccounts", {"metadata": {"name": "weir-agent"}}, "train")
+        self.cluster.wait(lambda: self.cluster.get("serviceaccounts", "default", "train"), 5, "its own account")
+        self.links = []
+
+    def end(self):
+        for link in self.links:
+            link.end()
+            link.process.stdout.close()
+        complaints, failures = self.cluster.complaints, self.cluster.failures()
+        self.cluster.__exit__()
+        self.assertEqual((complaints, failures), ([], []))
+
+    def link(self, **options):
+        link = Link(self.cluster, **options)
+        self.links.append(link)
+        return link
+
+    def names(self):
+        """Of all pods of the namespace."""
+        return sorted(pod["metadata"]["name"] for pod in self.cluster.list("pods", "train"))
+
+    def until(self, link, tag, phase, seconds=10):
+        report = {}
+
+        def reached():
+            nonlocal report
+            report = link.poll(tag)
+            return report["phase"] == phase
+        try:
+            wait_until(reached, seconds, f"{tag} {phase}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {report}") from None
+        return report
+
+
+class OperationsTest(DriverTest):
+    def test_pools_are_shapes_of_nodes(self):
+        self.cluster.garbage.switch(False)  # the daemon's owner is not there
+        self.cluster.add_node("g-1", gpus=4, labels={"nvidia.com/gpu.product": "H200", "team": "ml"})
+        self.cluster.add_node("g-2", gpus=4, labels={"nvidia.com/gpu.product": "H200", "team": "ml"})
+        self.cluster.create("pods", {"metadata": {"name": "daemon", "ownerReferences": [
+            {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1", "controller": True}]},
+            "spec": {"nodeName": "g-1", "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]}}, "train")
+        self.cluster.create("pods", {"metadata": {"name": "others"}, "spec": {"nodeName": "g-2", "containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3", "memory": "1Gi"}}}]}}, "train")
+        pools = {pool["name"]: pool for pool in self.link()("list")}
+        self.assertEqual(set(pools), {"16c-64g", "16c-64g-4xH200"})
+        gpus = pools["16c-64g-4xH200"]
+        self.assertEqual([gpus["cpu_slots"], gpus["n_accelerators"], gpus["accelerator"], gpus["max_nodes"], gpus["memory_bytes"] >> 30], [15, 4, "H200", 2, 63])
+        self.assertEqual([pool["name"] for pool in self.link(pool_label="team")("list")], ["ml"])
+        self.assertEqual([pool["name"] for pool in self.link(node_selector={"team": "ml"})("list")], ["16c-64g-4xH200"])
+
+    def test_an_allocation_is_a_job_of_pods_on_as_many_nodes(self):
+        self.cluster.add_node("g-1", gpus=4, labels={"nvidia.com/gpu.product": "H200"}, taints=[{"key": GPU, "value": "present", "effect": "NoSchedule"}])
+        link = self.link()
+        for _ in range(2):
+            link.request("a-1", pool="16c-64g-4xH200", n_accelerators=3, memory_bytes=1 << 30, text="job x of ann", time_ms=3600000)
+        report = self.until(link, "a-1", "running")
+        self.assertEqual([report["nodes"], report["id"]], [["g-1"], "train/a-1"])
+        self.assertAlmostEqual(report["ends_ms"] / 1000, time.time() + 3600, delta=30)
+        self.assertEqual(len(self.cluster.list("jobs.batch", "train")), 1)
+        pod = self.cluster.list("pods", "train")[0]
+        container = pod["spec"]["containers"][0]
+        self.assertEqual(container["resources"]["limits"], {"cpu": "2", "memory": "1Gi", GPU: "3"})
+        self.assertEqual(pod["metadata"]["annotations"]["weir.dev/for"], "job x of ann")
+        self.assertNotIn('"s"', json.dumps(pod), "the secret is not in the pod")
+        secret = self.cluster.get("secrets", "a-1", "train")
+        self.assertEqual(secret["metadata"]["ownerReferences"][0]["name"], "a-1")
+        link("release", "a-1")
+        link("release", "a-1")
+        wait_until(lambda: link.poll("a-1")["phase"] in ("unknown", "ended") and not self.names(), 10, "all of it gone")
+        self.assertIsNone(self.cluster.get("secrets", "a-1", "train"))
+
+    def test_more_than_there_is_waits_with_the_schedulers_sentence(self):
+        link = self.link()
+        link.request("big-1", n_nodes=2, cpu_slots=16)
+        self.until(link, "big-1", "running")
+        link.request("big-2", n_nodes=2, cpu_slots=16)
+        wait_until(lambda: "Insufficient cpu" in (link.poll("big-2")["why"] or ""), 10, "the reason")
+        report = link.poll("big-2")
+        self.assertEqual((report["phase"], report["said"]), ("pending", "Unschedulable"))
+        link("release", "big-1")
+        self.until(link, "big-2", "running")
+        with self.assertRaisesRegex(Refused, "LIMIT.*at most 2 nodes, not 3"):
+            link.request("big-3", n_nodes=3)
+        with self.assertRaisesRegex(Refused, "INVALID.*less than is asked for"):
+            link.request("big-3", cpu_slots=64)
+        with self.assertRaisesRegex(Refused, "NOT_FOUND.*no pool"):
+            link.request("big-3", pool="none")
+
+    def test_kueue_admits_what_it_has_room_for(self):
+        self.cluster.kueue.switch(True)
+        link = self.link(scheduler="kueue", kueue_queue="team", queues={"vision": {"kueue_queue": "vis", "priority_class": "high"}})
+        self.assertEqual([link("payer", "vision"), link("payer", "other")], ["train/vis/high", "train/team/"])
+        link.request("k-1")
+        wait_until(lambda: "Kueue" in (link.poll("k-1")["why"] or ""), 10, "its sentence")
+        job = self.cluster.get("jobs.batch", "k-1", "train")
+        self.assertEqual([job["spec"]["suspend"], job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]], [True, "team"])
+        self.assertEqual(self.names(), [])
+
+
+class EndingsTest(DriverTest):
+    """How an allocation ends, and what is said of it."""
+
+    def begin(self, link, tag, n_nodes=1, **more):
+        link.request(tag, n_nodes=n_nodes, **more)
+        self.until(link, tag, "running")
+        return [name for name in self.names() if name.startswith(f"{tag}-")]
+
+    def expect(self, link, tag, ending, why):
+        report = self.until(link, tag, "ended")
+        self.assertEqual(report["ending"], ending, report)
+        self.assertRegex(report["why"] or "", why or ".*")
+
+    def test_how_an_allocation_ends_is_told(self):
+        link = self.link()
+        pod = self.begin(link, "done")[0]
+        self.cluster.finish("train", pod)
+        self.expect(link, "done", "released", "")
+
+        pod = self.begin(link, "failed")[0]
+        self.cluster.finish("train", pod, 3, message="a\nweir agent: cannot reach http://weir:1")
+        self.expect(link, "failed", "failed", "exit status 3: weir agent: cannot reach http://weir:1")
+
+        pod = self.begin(link, "memory")[0]
+        self.cluster.out_of_memory("train", pod)
+        self.expect(link, "memory", "failed", "more memory than it asked for")
+
+        pod = self.begin(link, "evicted")[0]
+        self.cluster.evict("train", pod)
+        self.expect(link, "evicted", "preempted", "")
+
+        pod = self.begin(link, "deleted")[0]
+        self.cluster.delete_pod("train", pod)
+        self.expect(link, "deleted", "cancelled", "")
+
+        self.begin(link, "job-deleted")
+        self.cluster.api.delete(self.cluster.api.resource("jobs.batch"), "train", "job-deleted", {"propagationPolicy": "Background"})
+        self.expect(link, "job-deleted", "cancelled", "deleted")
+
+    def test_a_time_that_is_over(self):
+        link = self.link()
+        self.begin(link, "short", time_ms=1000)
+        self.expect(link, "short", "time", "")
+
+    def test_a_lost_node_takes_its_pods_along(self):
+        link = self.link()
+        self.begin(link, "lost", n_nodes=2, cpu_slots=16)
+        self.cluster.delete_node("node-1")
+        report = self.until(link, "lost", "ended")
+        self.assertEqual(report["ending"], "failed" if report["ending"] == "failed" else "cancelled")
+
+    def test_a_closed_node_is_told(self):
+        link = self.link()
+        self.begin(link, "closed")
+        node = link.poll("closed")["nodes"][0]
+        self.cluster.cordon(node)
+        wait_until(lambda: link.poll("closed")["closed_node"] == node, 10, "that it is closed")
+        self.assertEqual(link.poll("closed")["closed_why"], "it is cordoned")
+
+    def test_an_image_that_is_not_there(self):
+        self.cluster.kubelet.mode = "process"
+        link = self.link(image="nowhere/none:1")
+        link.request("image")
+        wait_until(lambda: "nowhere/none:1" in (link.poll("image")["why"] or ""), 10, "the sentence")
+        self.assertEqual(link.poll("image")["phase"], "pending")
+
+
+class CheckTest(DriverTest):
+    """What lacks is named."""
+    nodes = 1
+
+    def missing(self, **options):
+        return self.link(**options)("check")["missing"]
+
+    def test_nothing_lacks(self):
+        self.assertIsNone(self.missing())
+
+    def test_each_wrong_configuration_has_its_sentence(self):
+        certain = self.cluster.dir / "wrong-ca.kubeconfig"
+        config = json.loads(pathlib.Path(self.cluster.kubeconfig).read_text())
+        config["clusters"][0]["cluster"].pop("certificate-authority")
+        certain.write_text(json.dumps(config))
+        token = self.cluster.dir / "token.kubeconfig"
+        config = json.loads(pathlib.Path(self.cluster.kubeconfig).read_text())
+        config["users"][0]["user"] = {"token": "stale"}
+        token.write_text(json.dumps(config))
+        cases = [({"namespace": "nowhere"}, 'namespaces "nowhere" not found'),
+                 ({"kubeconfig": "/nowhere/config"}, "/nowhere/config"),
+                 ({"context": "other"}, 'contexts has no "other": there are test'),
+                 ({"kubeconfig": str(certain)}, "no trusted connection"),
+                 ({"kubeconfig": str(token)}, "does not know who asks"),
+                 ({"scheduler": "slurm"}, 'scheduler: "slurm" is none'),
+                 ({"scheduler": "kueue"}, "kueue_queue: "),
+                 ({"scheduler": "kueue", "kueue_queue": "q"}, "Kueue is not installed"),
+                 ({"node_selector": {"disk": "none"}}, "node_selector: no node"),
+                 ({"pool_label": "none"}, "pool_label: no node has the label"),
+                 ({"priority_class": "gold"}, "gold"),
+                 ({"queues": {"vision": {"namespace": "none"}}}, 'namespaces "none" not found'),
+                 ({"volumes": [{"path": "data"}]}, r"volumes\[0\]: "),
+                 ({"tolerations": [{"operator": "Never"}]}, "olerations"),
+                 ({"time": "soon"}, 'time: in place of "soon"'),
+                 ({"queues": {"vision": {"account": "x"}}}, "queues.vision.account")]
+        for options, said in cases:
+            with self.subTest(options=options):
+                try:
+                    missing = self.missing(**options)
+                except Refused as error:
+                    missing = str(error)
+                self.assertRegex(missing or "", said)
+
+    def test_each_right_that_lacks_is_named(self):
+        """A role as rights.def has it, with one verb taken away, each in turn."""
+        rights = [line.split('"')[1:6:2] + [line.split(",")[3].strip(), line.split(",")[4].strip()]
+                  for line in RIGHTS.read_text().splitlines() if line.startswith("RIGHT(")]
+        rights = [right for right in rights if right[4] == "ALWAYS"]
+        self.assertGreater(len(rights), 8)
+        for away in range(-1, len(rights)):
+            user = f"user{away + 1}"
+            for i, (verb, group, resource, where, _) in enumerate(rights):
+                if i != away:
+                    self.cluster.allow(user, [verb], [resource], [group], None if where == "CLUSTER" else "train")
+            missing = self.missing(kubeconfig=str(self.cluster.kubeconfig_for(user)))
+            if away < 0:
+                self.assertIsNone(missing)
+            else:
+                self.assertIn(f'the role lacks the verb "{rights[away][0]}" on {rights[away][2]}', missing)
+
+
+class FaultsTest(DriverTest):
+    """Whatever the API server does, nothing is asked for twice, nothing is lost, and nothing wrong is said."""
+
+    def test_faults_of_all_kinds_at_random(self):
+        print(f"WEIR_SEED={SEED}")
+        rng = random.Random(SEED)
+        link = self.link()
+        alive = set()
+        for i in range(30):
+            faults = rng.sample([("throttle", {"retry_after": 0}), ("conflict", {}), ("error500", {}), ("unavailable503", {}),
+                                 ("drop", {"when": "before"}), ("drop", {"when": "after"}), ("drop", {"when": "middle"}),
+                                 ("gone", {}), ("slow_watch", {"seconds": 0.1})], 2)
+            for name, options in faults:
+                self.cluster.faults.on(name, count=rng.randrange(1, 3), **options)
+            try:
+                if alive and rng.random() < 0.4:
+                    tag = rng.choice(sorted(alive))
+                    link("release", tag)
+                    alive.discard(tag)
+                else:
+                    tag = f"t-{i}"
+                    alive.add(tag)
+                    link.request(tag, cpu_slots=1)
+            except Refused as error:
+                self.assertRegex(str(error), "UNAVAILABLE")
+            self.cluster.faults.off()
+            for tag in sorted(alive):
+                report = link.poll(tag)
+                self.assertNotEqual(report["phase"], "ended", report)
+                if report["phase"] == "unknown":
+                    link.request(tag, cpu_slots=1)
+        for tag in sorted(alive):
+            self.until(link, tag, "running")
+        self.assertEqual({job["metadata"]["name"] for job in self.cluster.list("jobs.batch", "train")}, alive)
+        wait_until(lambda: len(self.names()) == len(alive), 10, "one pod each")
+
+    def test_the_watch_goes_on_after_all_is_forgotten(self):
+        link = self.link()
+        link.request("first")
+        self.until(link, "first", "running")
+        for _ in range(3):
+            self.cluster.faults.on("gone", count=1)
+            self.cluster.compact()
+            self.cluster.go_away()
+            self.cluster.come_back()
+        link.request("second")
+        self.until(link, "second", "running", 20)
+        self.assertEqual(link.poll("first")["phase"], "running")
+
+    def test_a_token_that_is_changed(self):
+        config = json.loads(pathlib.Path(self.cluster.kubeconfig).read_text())
+        path, file = self.cluster.dir / "rotated.kubeconfig", self.cluster.dir / "token"
+        config["users"][0]["user"] = {"tokenFile": str(file)}
+        path.write_text(json.dumps(config))
+        self.cluster.tokens.set("first", "admin", ["system:masters"])
+        file.write_text("first")
+        link = self.link(kubeconfig=str(path))
+        link.request("one")
+        self.cluster.tokens.remove("first")
+        self.cluster.tokens.set("second", "admin", ["system:masters"])
+        file.write_text("second\n")
+        link.request("two")
+        self.until(link, "two", "running")
+
+    def test_a_second_api_server(self):
+        link = self.link(servers=[self.cluster.url])
+        self.assertIsNone(link("check")["missing"])
+
+    def test_an_api_server_that_is_away_is_said(self):
+        link = self.link()
+        link.request("one")
+        self.until(link, "one", "running")
+        self.cluster.go_away()
+        with self.assertRaisesRegex(Refused, "UNAVAILABLE.*cannot reach"):
+            link("check")
+        self.cluster.come_back()
+        self.assertIsNone(link("check")["missing"])
+        self.assertEqual(link.poll("one")["phase"], "running")
+
+
+if __name__ == "__main__":
+    unittest.main()
