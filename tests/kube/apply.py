@@ -15,13 +15,18 @@ UNOWNED = {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "names
            ("metadata", "generateName")}
 
 
+# Keys of lists that need not be said.
+KEY_DEFAULTS = {"protocol": "TCP"}
+
+
 # ---- paths of an object -----------------------------------------------------------------------------
 
 def element_part(kind, element):
     """How a path names an element of a list."""
     if kind.is_set:
         return ("v", json.dumps(element))
-    return ("k", json.dumps({key: element[key] for key in kind.keys if key in element}, sort_keys=True))
+    keys = {key: element.get(key, KEY_DEFAULTS.get(key)) for key in kind.keys}
+    return ("k", json.dumps({key: value for key, value in keys.items() if value is not None}, sort_keys=True))
 
 
 def fields_of(kind, value, path=()):

@@ -55,6 +55,7 @@ class Cluster:
         self.make_loops(mode, images or {})
         self.server = Server(self.api, self.tokens, self.pods, self.tls_context())
         self.store.listeners += [loop.follow for loop in self.loops]
+        self.faults.go_away, self.faults.come_back = self.server.listener.close, self.server.listener.open
         self.n_nodes = nodes
 
     def make_loops(self, mode, images):
@@ -99,6 +100,7 @@ class Cluster:
 
     def stop(self):
         """End all; twice is harmless."""
+        self.faults.off()
         self.server.listener.close()
         self.kubelet.stop_all()
         for loop in self.loops:
@@ -331,13 +333,10 @@ class Cluster:
 
     # ---- the server ---------------------------------------------------------------------------------
 
-    def go_away(self):
-        """Close the port and all connections: apiserver_away. The controllers go on."""
-        self.server.listener.close()
-
-    def come_back(self):
-        """Open the same port again."""
-        self.server.listener.open()
+    def send_bookmarks(self):
+        """Send a bookmark to all watches that want some, now; else they come every second."""
+        self.server.reader.n_bookmarks += 1
+        self.server.wake()
 
     def compact(self, keep=0):
         """Forget the history: older revisions are then answered 410."""

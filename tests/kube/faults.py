@@ -17,6 +17,7 @@
     error500, unavailable503
     silent           the request is read and never answered
     stale_list       lists with resourceVersion=0 answer the state `behind` (10) revisions ago
+    apiserver_away   the port is closed and all connections are cut, for `seconds`, or until the fault is switched off
 """
 import collections
 import random
@@ -24,7 +25,7 @@ import re
 import threading
 
 NAMES = ("gone", "throttle", "conflict", "drop", "slow_watch", "refuse_admission", "quota", "slow_binding", "error500",
-         "unavailable503", "silent", "stale_list")
+         "unavailable503", "silent", "stale_list", "apiserver_away")
 
 
 class Fault:
@@ -42,11 +43,16 @@ class Faults:
         self.random = random.Random(seed)
         self.faults = []
         self.taken = collections.Counter()
+        self.go_away = self.come_back = None  # functions of the cluster
+        self.is_away = False
 
     def on(self, name, count=None, probability=1.0, where=None, **options):
         """Switch a fault on: for `count` requests (None: until it is switched off), each with that probability."""
         if name not in NAMES:
             raise ValueError(f"no fault is called {name}")
+        if name == "apiserver_away":
+            self.leave(options.get("seconds"))
+            return
         with self.lock:
             self.faults.append(Fault(name, count, probability, where, options))
 
@@ -54,6 +60,23 @@ class Faults:
         """Switch off a fault, or all."""
         with self.lock:
             self.faults = [fault for fault in self.faults if name not in (None, fault.name)]
+        if name in (None, "apiserver_away"):
+            self.return_again()
+
+    def leave(self, seconds):
+        """Close the server's port; open it again after so many seconds, or by off()."""
+        self.taken["apiserver_away"] += 1
+        self.is_away = True
+        self.go_away()
+        if seconds is not None:
+            timer = threading.Timer(seconds, self.return_again)
+            timer.daemon = True
+            timer.start()
+
+    def return_again(self):
+        if self.is_away:
+            self.is_away = False
+            self.come_back()
 
     def take(self, name, what, **options):
         """The fault of that name that befalls a request, or None. `options` must be those of the fault."""

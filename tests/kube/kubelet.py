@@ -10,7 +10,7 @@ import time
 from . import pods, values
 from .containers import data_of
 from .loops import Loop
-from .processes import PodWorker
+from .processes import Guard, PodWorker
 
 LOG_MAX_LINES = 200000
 
@@ -163,12 +163,14 @@ class Kubelet(Loop):
         self.plan = None
         self.images = {}  # folders for PATH by image, in mode "process"
         self.missing_images = set()  # in mode "pretend"
+        self.more_environment = {}  # variables that every process gets beside its pod's: KUBERNETES_SERVICE_HOST, say
         self.dead_nodes = set()  # names of nodes whose kubelet does nothing
         self.restart_seconds = 0.05  # before a container is started again; the real one waits 10 s, then twice as long each time
         self.retry_seconds = 0.1  # before an image or a volume is looked for again
         self.stop_seconds = 0.0  # that a pod which only seems to run takes to end after SIGTERM
         self.states = {}  # by uid
         self.account_tokens = {}
+        self.guard = Guard()
 
     def follow(self, resource_key, event):
         if resource_key != "pods":
@@ -372,6 +374,7 @@ class Kubelet(Loop):
             worker.stop(time.monotonic())
         for worker in workers:
             worker.join(timeout=5)
+        self.guard.stop()
 
     # ---- for tests and for logs ---------------------------------------------------------------------
 

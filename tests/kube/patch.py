@@ -33,7 +33,8 @@ def json_patch(target, operations):
         for operation in operations:
             document = apply_operation(document, operation)
     except (PatchFailed, KeyError, IndexError, ValueError, TypeError) as problem:
-        raise status.ApiError(422, "Invalid", "the server rejected our request due to an error in our request") from problem
+        causes = [{"reason": "UnexpectedServerResponse", "message": str(problem)}]
+        raise status.ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {"causes": causes}) from problem
     return document
 
 

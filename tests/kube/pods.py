@@ -1,6 +1,7 @@
 """What pods have beside: binding, eviction with its disruption budgets, logs, and the conditions that say why a pod ends."""
 from . import status, values
 from .status import ApiError
+from .wire import Closed
 
 
 def condition_of(obj, kind):
@@ -162,7 +163,7 @@ class Pods:
             if is_over:
                 break
             if connection.is_cut or connection.has_left():
-                connection.cut()
+                raise Closed
         connection.end_stream()
 
     @staticmethod

@@ -1,13 +1,14 @@
 """Containers as processes: a thread for each pod runs its init containers one after another, then all its containers.
 
-Each process has a session of its own and dies with the thread that started it, so with the test. When it ends, all that it
-left behind is killed, as a container's end does.
+Each process has a session of its own and dies with the thread that started it, so with the test; a guard kills what is left
+of its session. When it ends by itself, what it left behind in its session is killed, as a container's end does.
 """
 import ctypes
 import os
 import pathlib
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -57,13 +58,52 @@ def kill_quietly(pid, how):
         pass
 
 
+GUARD = """
+import os, pathlib, signal, sys
+sessions = set()
+for line in sys.stdin:
+    (sessions.add if line[0] == "+" else sessions.discard)(int(line[1:]))
+for path in pathlib.Path("/proc").iterdir():
+    if path.name.isdigit():
+        try:
+            if int((path / "stat").read_text(encoding="latin-1").rpartition(")")[2].split()[3]) in sessions:
+                os.kill(int(path.name), signal.SIGKILL)
+        except OSError:
+            pass
+"""
+
+
+class Guard:
+    """A process that is told of the sessions of containers, and kills what is left of them when the test has ended in any way."""
+
+    def __init__(self):
+        self.process = None
+        self.lock = threading.Lock()
+
+    def say(self, sign, session):
+        with self.lock:
+            if self.process is None:
+                self.process = subprocess.Popen([sys.executable, "-c", GUARD], stdin=subprocess.PIPE, start_new_session=True)
+            self.process.stdin.write(f"{sign}{session}\n".encode())
+            self.process.stdin.flush()
+
+    def stop(self):
+        with self.lock:
+            if self.process is not None:
+                self.process.stdin.close()
+                self.process.wait()
+                self.process = None
+
+
 class Process:
     """One run of a container. The thread that makes it must live as long as it."""
 
-    def __init__(self, plan, log):
+    def __init__(self, plan, log, guard):
         self.process = subprocess.Popen(plan.argv, env=plan.environment, cwd=plan.folder, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
                                         preexec_fn=die_with_parent)
+        self.guard = guard
+        guard.say("+", self.process.pid)
         self.reader = threading.Thread(target=self.read, args=(log,), daemon=True)
         self.reader.start()
 
@@ -88,6 +128,7 @@ class Process:
             os.killpg(self.process.pid, signal.SIGKILL)
         except OSError:
             pass
+        self.guard.say("-", self.process.pid)
         self.reader.join(timeout=2)
         self.process.stdout.close()
         return code if code >= 0 else 128 - code
@@ -212,7 +253,9 @@ class PodWorker(threading.Thread):
             if self.kubelet.wait_for_image(self.pod, container):
                 folder = self.folder / "root" / container.name
                 translation = Translation(container.spec, self.volumes, self.termination_log(container))
-                return Plan(self.kubelet.store, self.pod, container.spec, translation, self.kubelet.images[container.image], folder)
+                plan = Plan(self.kubelet.store, self.pod, container.spec, translation, self.kubelet.images[container.image], folder)
+                plan.environment = {**self.kubelet.more_environment, **plan.environment}
+                return plan
         except NotReady as problem:
             container.wait_for(problem.reason, str(problem))
         self.kubelet.publish(self.state)
@@ -229,7 +272,7 @@ class PodWorker(threading.Thread):
         container.begin()
         try:
             with self.lock:
-                process = self.running[container.name] = Process(plan, container.log)
+                process = self.running[container.name] = Process(plan, container.log, self.kubelet.guard)
         except OSError as problem:
             container.end(128, "StartError", "failed to create containerd task: failed to create shim task: OCI runtime create failed: "
                           f'runc create failed: unable to start container process: exec: "{plan.argv[0]}": {problem.strerror.lower()}: unknown')

@@ -133,6 +133,22 @@ class Authorizer:
             return True
         return any(rule_allows(rule, question) for rule in self.rules(user, question.namespace))
 
+    def check_grant(self, user, resource, obj, namespace):
+        """Nobody gives rights that they lack, by a role or a binding, unless they may escalate or bind. ApiError 403."""
+        if resource.plural in ("roles", "clusterroles"):
+            verb, what, rules = "escalate", resource.plural, obj.get("rules") or ()
+        else:
+            reference = obj.get("roleRef") or {}
+            verb, what = "bind", "clusterroles" if reference.get("kind") == "ClusterRole" else "roles"
+            rules = self.role_rules(reference, namespace) if reference.get("kind") and reference.get("name") else ()
+        if self.allows(user, Question(verb, GROUP, what, "", namespace, obj["metadata"].get("name", ""))):
+            return
+        lacking = [rule for rule in rules if not all(self.allows(user, question) for question in questions_of(rule, namespace))]
+        if lacking:
+            groups = "".join(f'"{group}" ' for group in user.groups).strip()
+            raise status.forbidden(resource, obj["metadata"].get("name", ""), f'user "{user.name}" (groups=[{groups}]) is attempting to grant '
+                                   "RBAC permissions not currently held:\n" + "\n".join(map(rule_text, lacking)))
+
     def rules(self, user, namespace):
         """All rules that bindings give a user in a namespace, or in the cluster."""
         for binding in self.store.objects(f"clusterrolebindings.{GROUP}"):
@@ -160,6 +176,25 @@ class Authorizer:
         named = f'{qualified} "{question.name}"' if question.name else qualified
         raise status.ApiError(403, "Forbidden", f"{named} is forbidden: {question.sentence(user)}",
                               {key: value for key, value in details.items() if value})
+
+
+def questions_of(rule, namespace):
+    """All that a rule allows, one by one."""
+    for verb in rule.get("verbs") or ():
+        for path in rule.get("nonResourceURLs") or ():
+            yield Question(verb, path=path)
+        for group in rule.get("apiGroups") or ():
+            for whole in rule.get("resources") or ():
+                resource, _, subresource = whole.partition("/")
+                for name in rule.get("resourceNames") or ("",):
+                    yield Question(verb, group, resource, subresource, namespace, name)
+
+
+def rule_text(rule):
+    """A rule as the sentence about escalation shows it."""
+    parts = (("APIGroups", "apiGroups"), ("Resources", "resources"), ("ResourceNames", "resourceNames"),
+             ("NonResourceURLs", "nonResourceURLs"), ("Verbs", "verbs"))
+    return "{" + ", ".join(f"{title}:[{' '.join(status.shown(one) for one in rule[key])}]" for title, key in parts if rule.get(key)) + "}"
 
 
 def bootstrap():

@@ -4,7 +4,8 @@ import json
 import time
 
 from . import status, values
-from .store import whole, watch_line
+from .store import watch_line, whole
+from .wire import Closed
 
 BOOKMARK_SECONDS = 1.0
 TOO_OLD_PAGE = ("The provided continue parameter is too old to display a consistent list result. You can start a new list without the "
@@ -64,6 +65,7 @@ def read_page_token(text):
 class Reader:
     def __init__(self, store, faults):
         self.store, self.faults = store, faults
+        self.n_bookmarks = 0  # raised to send bookmarks before they are due
 
     # ---- lists --------------------------------------------------------------------------------------
 
@@ -103,7 +105,7 @@ class Reader:
         if asked and (exact or limit) and asked < current:
             items = table.at(asked)
             if items is None:
-                raise status.expired(f"The resourceVersion for the provided list is too old.")
+                raise status.expired("The resourceVersion for the provided list is too old.")
             return asked, items
         fault = self.faults.take("stale_list", what) if asked == 0 else None
         if fault is not None:
@@ -144,13 +146,14 @@ class Watch:
     """One watch of a client."""
 
     def __init__(self, reader, connection, resource, selection, query, what):
-        self.store, self.faults = reader.store, reader.faults
+        self.store, self.faults, self.reader = reader.store, reader.faults, reader
         self.connection, self.resource, self.selection, self.what = connection, resource, selection, what
         self.table = self.store.table(resource.key)
         self.wants_bookmarks = query.get("allowWatchBookmarks") in ("true", "1")
         seconds = number(query, "timeoutSeconds")
         self.end = time.monotonic() + (seconds if seconds else 1800)
         self.next_bookmark = time.monotonic() + BOOKMARK_SECONDS
+        self.n_bookmarks = reader.n_bookmarks
         self.gone = self.faults.take("gone", what)
         if self.gone is not None and self.gone.options.get("http"):
             raise status.expired("too old resource version: 1 (2)")
@@ -158,13 +161,13 @@ class Watch:
         self.n_sent = 0
         self.revision = 0  # up to which the client knows all
         self.number = 0  # of the event that comes next
-        self.first = self.first_lines(number(query, "resourceVersion"), reader)
+        self.first = self.first_lines(number(query, "resourceVersion"))
 
-    def first_lines(self, asked, reader):
+    def first_lines(self, asked):
         """Where the watch begins; the lines of what is there already, for one that names no revision. It may be too old."""
         with self.store.lock:
             if asked and asked > self.store.revision:
-                reader.wait_for(self.table, asked)
+                self.reader.wait_for(self.table, asked)
             self.revision = asked or self.store.revision
             if not asked:
                 self.number = self.table.next()
@@ -208,7 +211,7 @@ class Watch:
             if self.table.next() == self.number:
                 self.table.changed.wait(max(0.0, min(self.end, self.next_bookmark) - time.monotonic()))
             if self.connection.is_cut:
-                self.connection.cut()
+                raise Closed
             events = self.table.since(self.number)
             if events is None:
                 return None
@@ -239,17 +242,17 @@ class Watch:
     def send(self, line):
         if self.drop is not None and self.n_sent >= self.drop.options.get("after", 0):
             self.connection.part_of_chunk(line)
-            self.connection.cut()
+            raise Closed
         self.connection.chunk(line)
         self.n_sent += 1
 
     def bookmark_if_due(self):
         now = time.monotonic()
-        if now < self.next_bookmark:
+        if now < self.next_bookmark and self.n_bookmarks == self.reader.n_bookmarks:
             return
-        self.next_bookmark = now + BOOKMARK_SECONDS
+        self.next_bookmark, self.n_bookmarks = now + BOOKMARK_SECONDS, self.reader.n_bookmarks
         if self.connection.has_left():
-            self.connection.cut()
+            raise Closed
         if self.wants_bookmarks:
             empty = {"kind": self.resource.kind, "apiVersion": self.resource.api_version,
                      "metadata": {"resourceVersion": str(self.revision), "creationTimestamp": None}}

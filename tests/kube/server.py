@@ -85,7 +85,6 @@ class Server:
             code, body = self.answer_of(connection, request, user)
         except status.ApiError as error:
             if connection.has_begun:
-                connection.cut()
                 raise Closed from error
             connection.answer(error.code, encode(error.status), headers=error.headers)
             return
@@ -250,7 +249,7 @@ class Server:
         elif resource.kind in ("SelfSubjectAccessReview", "TokenReview"):
             code, body = self.review(request, user, route, writing)
         else:
-            code, body = self.put_or_post(request, route, verb, writing)
+            code, body = self.put_or_post(request, user, route, verb, writing)
         connection.warnings = writing.warnings
         return code, body
 
@@ -266,9 +265,11 @@ class Server:
         manager = request.query.get("fieldManager") or request.headers.get("user-agent", "unknown").partition("/")[0]
         return Writing(manager[:128] or "unknown", route.subresource, dry == "All", strict, f"{request.method} {request.path}")
 
-    def put_or_post(self, request, route, verb, writing):
+    def put_or_post(self, request, user, route, verb, writing):
         resource = route.resource
         obj = self.api.decode(resource, resource.type, object_of(request, resource.kind, resource.api_version), writing)
+        if resource.group == rbac.GROUP and self.checks_access:
+            self.authorizer.check_grant(user, resource, obj, route.namespace)
         if verb == "create":
             return 201, whole(resource, self.api.create(resource, route.namespace, obj, writing))
         item, is_new = self.api.update(resource, route.namespace, route.name, obj, writing)

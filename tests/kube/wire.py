@@ -95,27 +95,37 @@ class Connection:
     def read_body(self, request):
         headers = request.headers
         length = int(headers.get("content-length", 0))
-        if length > BODY_MAX:
-            request.is_too_large = True
-            return
         if headers.get("expect", "").lower() == "100-continue":
             self.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         if headers.get("transfer-encoding", "").lower() == "chunked":
             request.body = self.read_chunks(request)
+        elif length > BODY_MAX:
+            request.is_too_large = True
+            self.discard(length)
         elif length:
             request.body = self.take(length)
 
     def read_chunks(self, request):
         body = b""
         while size := int(self.take_line().partition(";")[0], 16):
-            body += self.take(size)
-            self.take_line()
-            if len(body) > BODY_MAX:
+            if len(body) + size > BODY_MAX:
                 request.is_too_large = True
-                return b""
+                self.discard(size)
+            else:
+                body += self.take(size)
+            self.take_line()
         while self.take_line():
             pass
         return body
+
+    def discard(self, n):
+        """Read a body that is too large, so that the client comes to read the answer."""
+        while n > 0:
+            if not self.buffer:
+                self.receive()
+            taken = min(n, len(self.buffer))
+            self.buffer = self.buffer[taken:]
+            n -= taken
 
     def has_left(self):
         """Has the client closed the connection? What it sent meanwhile is kept."""

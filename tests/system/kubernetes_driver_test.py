@@ -333,8 +333,8 @@ class FaultsTest(DriverTest):
         for _ in range(3):
             self.cluster.faults.on("gone", count=1)
             self.cluster.compact()
-            self.cluster.go_away()
-            self.cluster.come_back()
+            self.cluster.faults.on("apiserver_away")
+            self.cluster.faults.off("apiserver_away")
         link.request("second")
         self.until(link, "second", "running", 20)
         self.assertEqual(link.poll("first")["phase"], "running")
@@ -362,10 +362,10 @@ class FaultsTest(DriverTest):
         link = self.link()
         link.request("one")
         self.until(link, "one", "running")
-        self.cluster.go_away()
+        self.cluster.faults.on("apiserver_away")
         with self.assertRaisesRegex(Refused, "UNAVAILABLE.*cannot reach"):
             link("check")
-        self.cluster.come_back()
+        self.cluster.faults.off("apiserver_away")
         self.assertIsNone(link("check")["missing"])
         self.assertEqual(link.poll("one")["phase"], "running")
 
