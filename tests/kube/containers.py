@@ -234,6 +234,9 @@ class Plan:
         if not command:
             raise NotReady("CreateContainerError", "failed to generate container spec: failed to generate spec: no command specified")
         self.argv = [translation.text(one) for one in command]
+        of_image = pathlib.Path(image_folder) / pathlib.PurePath(self.argv[0]).name
+        if self.argv[0].startswith("/") and not os.path.exists(self.argv[0]) and of_image.exists():
+            self.argv[0] = str(of_image)  # a program of the image
         self.environment = {name: translation.text(value) for name, value in said.items()}
         self.environment["PATH"] = f"{image_folder}:{self.environment.get('PATH', DEFAULT_PATH)}"
         self.environment.setdefault("HOSTNAME", pod["spec"].get("hostname") or pod["metadata"]["name"])

@@ -298,7 +298,7 @@ class FaultsTest(DriverTest):
         rng = random.Random(SEED)
         link = self.link()
         alive = set()
-        for i in range(30):
+        for i in range(12):
             faults = rng.sample([("throttle", {"retry_after": 0}), ("conflict", {}), ("error500", {}), ("unavailable503", {}),
                                  ("drop", {"when": "before"}), ("drop", {"when": "after"}), ("drop", {"when": "middle"}),
                                  ("gone", {}), ("slow_watch", {"seconds": 0.1})], 2)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define DRY_RUN_TAG "weir-check"
+#define ANSWER_MS   5000 /* a cluster that is silent is known soon */
 
 /* ---- its version ------------------------------------------------------------------------------ */
 
@@ -19,7 +20,8 @@ static int64_t number_of(const char *text)
 static weir_status check_version(struct weir_kube *kube, struct weir_arena *arena,
                                  const char **out_missing, struct weir_error *err)
 {
-    const struct weir_kube_call call = {.method = "GET", .path = "/version"};
+    const struct weir_kube_call call = {
+        .method = "GET", .path = "/version", .timeout_ms = ANSWER_MS};
     const struct weir_kube_config *config = weir_kube_config_of(kube);
     json_t *version;
     weir_status status = weir_kube_call(kube, &call, arena, &version, NULL, err);
