@@ -98,8 +98,8 @@ struct weir_allocation_report {
 /** One cluster, as its driver is asked about it; used by one thread at a time. */
 struct weir_driver_link {
     const void *options; /**< The kind's struct. */
-    void *
-        kept; /**< What the driver keeps from call to call (a connection); NULL at first, and by most. */
+    /** What the driver keeps from call to call (a connection); NULL at first, and by most. */
+    void *kept;
 };
 
 /** `ops` of a driver. */

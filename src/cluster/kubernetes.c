@@ -177,15 +177,20 @@ static weir_status request(struct weir_driver_link *link, const struct weir_node
 
 /* ---- the rest ---------------------------------------------------------------------------------- */
 
+static weir_status poll_kept(struct weir_driver_link *link, const char *const *tags, size_t n,
+                             struct weir_arena *arena, struct weir_allocation_report *out,
+                             struct weir_error *err)
+{
+    struct kubernetes_link *kept;
+    WEIR_TRY(kubernetes_link_get(link, &kept, err));
+    return kubernetes_poll(kept, link->options, tags, n, arena, out, err);
+}
+
 static weir_status poll(struct weir_driver_link *link, const char *const *tags, size_t n,
                         struct weir_arena *arena, struct weir_allocation_report *out,
                         struct weir_error *err)
 {
-    struct kubernetes_link *kept;
-    weir_status status = kubernetes_link_get(link, &kept, err);
-    if (status == WEIR_OK) {
-        status = kubernetes_poll(kept, link->options, tags, n, arena, out, err);
-    }
+    weir_status status = poll_kept(link, tags, n, arena, out, err);
     if (status != WEIR_OK && status != WEIR_ERR_UNAVAILABLE) { /* nothing is known of any */
         struct weir_error said = *err;
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s", said.message);

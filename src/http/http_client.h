@@ -27,8 +27,8 @@ struct weir_http_client_config {
     const char *ca_file;            /**< PEM of the authorities to trust; NULL: the system's. */
     int64_t connect_timeout_ms;     /**< 0: 5000. */
     const char *ca_pem;             /**< The same as text, in place of a file; or NULL. */
-    const char *cert_pem, *key_pem; /**< With which the client proves who it is; or NULL. */
-    /** "NAME:PORT:HOST:PORT": who asks for the first is connected to the second, whose certificate is for NAME; or NULL. */
+    const char *cert_pem, *key_pem; /**< The client's own certificate; or NULL. */
+    /** "NAME:PORT:HOST:PORT": calls to the first go to the second, which has a certificate for NAME; or NULL. */
     const char *connect_to;
     const char *proxy;          /**< URL; NULL: none. */
     bool has_environment_proxy; /**< Without one, that of HTTPS_PROXY and NO_PROXY. */

@@ -27,7 +27,7 @@ struct weir_kube {
     struct kube_credential credential;
     size_t i_server;
     struct weir_http_client *http; /* for that server; NULL: to be opened */
-    pthread_mutex_t lock;          /* of http's being there, and of the cancellation */
+    pthread_mutex_t lock;          /* guards http and is_cancelled */
     pthread_cond_t cancelled;
     bool is_cancelled;
 };
@@ -504,7 +504,7 @@ weir_status weir_kube_stream(struct weir_kube *kube, const struct weir_kube_stre
     } else if (answer.code == 401) {
         (void)kube_credential_refused(&kube->credential);
     }
-    if (status == WEIR_OK && (answer.code < 200 || answer.code >= 300)) {
+    if (answer.code != 0 && (answer.code < 200 || answer.code >= 300)) {
         status = refuse(&answer, &arena, refusal, err);
         refusal->reason = ""; /* it lay in our arena */
     } else {

@@ -407,6 +407,14 @@ static weir_status load_files(const char *const *paths, size_t n, struct weir_ku
     return WEIR_OK;
 }
 
+static weir_status load_and_read(const char *const *paths, size_t n, struct weir_kube_file *files,
+                                 const struct weir_kube_place *place, struct weir_arena *arena,
+                                 struct weir_kube_config *out, struct weir_error *err)
+{
+    WEIR_TRY(load_files(paths, n, files, arena, err));
+    return weir_kube_config_read(files, n, place, arena, out, err);
+}
+
 weir_status weir_kube_config_load(const struct weir_kube_place *place, struct weir_arena *arena,
                                   struct weir_kube_config *out, struct weir_error *err)
 {
@@ -421,10 +429,7 @@ weir_status weir_kube_config_load(const struct weir_kube_place *place, struct we
                               "there is no kubeconfig: neither in $KUBECONFIG nor in "
                               "~/.kube/config; name one with kubeconfig=FILE");
     }
-    weir_status status = load_files(paths, n, files, arena, err);
-    if (status == WEIR_OK) {
-        status = weir_kube_config_read(files, n, place, arena, out, err);
-    }
+    weir_status status = load_and_read(paths, n, files, place, arena, out, err);
     for (size_t i = 0; i < n; i++) {
         json_decref(files[i].document);
     }

@@ -24,8 +24,8 @@
 
 /** Which configuration is meant; all NULL: what kubectl takes, else the pod's own. */
 struct weir_kube_place {
-    const char *
-        file; /**< NULL: the files of $KUBECONFIG, else ~/.kube/config; without either, the pod's. */
+    /** NULL: the files of $KUBECONFIG, else ~/.kube/config; without either, the pod's. */
+    const char *file;
     const char *context;        /**< NULL: its current one. */
     const char *namespace_name; /**< NULL: the context's, else "default". */
     const char *const *servers; /**< Further addresses of the same cluster's API servers. */

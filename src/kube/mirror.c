@@ -17,16 +17,16 @@
 
 struct weir_kube_mirror {
     struct weir_kube_mirror_config config;
-    struct weir_arena arena; /* of the configuration's text */
+    struct weir_arena arena; /* has the configuration's text */
     struct weir_kube *kube;
     pthread_t thread;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below, but for the thread's own */
     pthread_cond_t changed;
     struct kube_table table;
     bool is_listed; /* a list has been whole */
     bool is_stopping;
     int64_t heard_ms;   /* when the API server was heard last, monotonic */
-    weir_status status; /* of the last try; WEIR_OK: the watch goes on */
+    weir_status status; /* how the last try ended; WEIR_OK: the watch goes on */
     struct weir_error err;
     struct weir_kube_mirror_stats stats;
     /* The thread's own. */
@@ -140,7 +140,7 @@ static weir_status list_all(struct weir_kube_mirror *mirror, struct weir_kube_re
     do {
         weir_status status = list_page(mirror, &next, &arena, refusal, err);
         if (status != WEIR_OK) {
-            mirror->version[0] = '\0'; /* of a list that is not whole */
+            mirror->version[0] = '\0'; /* the list is not whole */
             return status;
         }
     } while (next[0] != '\0');
@@ -310,11 +310,16 @@ void weir_kube_mirror_stop(struct weir_kube_mirror *mirror)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
+static bool has_failed(const struct weir_kube_mirror *mirror)
+{
+    return mirror->status != WEIR_OK;
+}
+
 /* Until there is a list, or it is clear that there will be none. The lock is held. */
 static void await_list(struct weir_kube_mirror *mirror, int64_t wait_ms)
 {
     struct timespec until = weir_deadline_after(wait_ms);
-    while (!mirror->is_listed && mirror->status == WEIR_OK &&
+    while (!mirror->is_listed && !has_failed(mirror) &&
            weir_cond_wait_until(&mirror->changed, &mirror->lock, &until) == 0) {
     }
 }
@@ -327,7 +332,7 @@ static weir_status check_fresh(const struct weir_kube_mirror *mirror, int64_t st
     if (mirror->is_listed && !is_old) {
         return WEIR_OK;
     }
-    if (mirror->status != WEIR_OK) {
+    if (has_failed(mirror)) {
         bool is_refused = mirror->status == WEIR_ERR_DENIED || mirror->status == WEIR_ERR_NOT_FOUND;
         return weir_error_set(err, is_refused ? mirror->status : WEIR_ERR_UNAVAILABLE, "%s",
                               mirror->err.message);
@@ -343,7 +348,8 @@ weir_status weir_kube_mirror_look(struct weir_kube_mirror *mirror, int64_t wait_
     pthread_mutex_lock(&mirror->lock);
     await_list(mirror, wait_ms);
     weir_status status = check_fresh(mirror, stale_ms, err);
-    for (size_t i = 0; status == WEIR_OK && i < mirror->table.n; i++) {
+    size_t n = status != WEIR_OK ? 0 : mirror->table.n;
+    for (size_t i = 0; i < n; i++) {
         const struct kube_entry *entry = &mirror->table.entries[i];
         const struct weir_kube_object object = {
             .key = entry->key, .digest = entry->digest, .is_deleted = entry->deleted_ms != 0};

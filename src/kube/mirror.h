@@ -1,6 +1,6 @@
 /**
- * Mirror: what an API server has of one resource, kept up by a list and a watch on a thread of its own. Of each object it
- * keeps what the caller makes of it, so that five thousand pods are a few megabytes.
+ * Mirror: what an API server has of one resource, kept up by a list and a watch on a thread of its own. It keeps what the caller
+ * makes of each object, so that five thousand pods are a few megabytes.
  *
  * After a list the watch goes on from its version. When the watch breaks it goes on from the last version that it told
  * (bookmarks keep that young); when the API server has forgotten that version (410), all is listed again. Until the new list is whole
@@ -24,8 +24,8 @@ struct weir_kube_mirror_config {
     void (*changed)(void *context);
     void *changed_context;
     int64_t page; /**< Objects asked for at a time by a list; 0: 500. */
-    int64_t
-        deleted_ms; /**< So long objects that are deleted are still there, marked; 0: not at all. */
+    /** So long objects that are deleted are still there, marked; 0: not at all. */
+    int64_t deleted_ms;
 };
 
 weir_status weir_kube_mirror_start(const struct weir_kube_mirror_config *config,

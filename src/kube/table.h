@@ -1,4 +1,4 @@
-/** The objects of a mirror, by their keys. Owned by whoever holds the mirror's lock. For the domain's own files. */
+/** The objects of a mirror, by their keys. It is used under the mirror's lock. For the domain's own files. */
 #ifndef WEIR_KUBE_TABLE_H
 #define WEIR_KUBE_TABLE_H
 

@@ -4,7 +4,7 @@
 
 #include "cluster/kubernetes/link.h"
 
-/** The oldest: since 1.24 Jobs whose pods have numbers are what they stay. */
+/** The oldest: since 1.24 a Job's pods can have numbers for good. */
 #define KUBERNETES_MINOR_MIN 24
 
 /** ops->check. It ends at the first thing that lacks. */

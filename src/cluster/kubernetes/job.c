@@ -220,7 +220,7 @@ static json_t *node_names(const struct kubernetes_pool *pool)
     return names;
 }
 
-/* Of a pool that no label tells, and that is not the only one, its nodes are named. */
+/* The nodes are named if no label tells the pool and there are other pools. */
 static void add_place(const struct kubernetes_options *options, const struct kubernetes_pool *pool,
                       size_t n_pools, const struct size *size, json_t *spec)
 {

@@ -235,7 +235,7 @@ weir_status kubernetes_link_pools(struct kubernetes_link *link, struct weir_aren
 
 /* What is seen of an allocation, while it is gathered. */
 struct seen {
-    struct kubernetes_sight sight;
+    struct kubernetes_facts facts;
     struct kubernetes_pod *pods;
     size_t pods_cap, gone_cap;
     bool *is_gone;
@@ -252,12 +252,12 @@ struct watch {
 static int by_tag(const void *a, const void *b)
 {
     const struct seen *left = a, *right = b;
-    return strcmp(left->sight.tag, right->sight.tag);
+    return strcmp(left->facts.tag, right->facts.tag);
 }
 
 static struct seen *find_seen(const struct watch *watch, const char *tag)
 {
-    const struct seen key = {.sight = {.tag = tag}};
+    const struct seen key = {.facts = {.tag = tag}};
     return bsearch(&key, watch->seen, watch->n, sizeof watch->seen[0], by_tag);
 }
 
@@ -276,13 +276,13 @@ static void see_pod(void *context, const struct weir_kube_object *object)
     copy->namespace_name = weir_arena_strdup(watch->arena, pod->namespace_name);
     copy->said = weir_arena_strdup(watch->arena, pod->said);
     copy->why = weir_arena_strdup(watch->arena, pod->why);
-    size_t n = seen->sight.n_pods++;
-    weir_arena_grow(watch->arena, &seen->sight.pods, sizeof seen->sight.pods[0], n,
+    size_t n = seen->facts.n_pods++;
+    weir_arena_grow(watch->arena, &seen->facts.pods, sizeof seen->facts.pods[0], n,
                     &seen->pods_cap);
     weir_arena_grow(watch->arena, &seen->is_gone, sizeof seen->is_gone[0], n, &seen->gone_cap);
-    seen->sight.pods[n] = copy;
+    seen->facts.pods[n] = copy;
     seen->is_gone[n] = object->is_deleted;
-    seen->sight.is_gone = seen->is_gone;
+    seen->facts.is_gone = seen->is_gone;
 }
 
 /* Our Jobs of a namespace, each for its allocation. @param keep  What they lie in, to be released by the caller. */
@@ -307,7 +307,7 @@ static weir_status see_jobs(struct kubernetes_link *link, struct watch *watch, c
             const char *name = weir_kube_text(job, "metadata.name");
             struct seen *seen = name != NULL ? find_seen(watch, name) : NULL;
             if (seen != NULL) {
-                seen->sight.job = job;
+                seen->facts.job = job;
             }
         }
         const char *more = weir_kube_text(page, "metadata.continue");
@@ -324,7 +324,7 @@ static weir_status see_all_jobs(struct kubernetes_link *link,
     const char **spaces = kubernetes_link_namespaces(link, options, watch->arena, &n);
     bool is_needed = false;
     for (size_t i = 0; i < watch->n; i++) {
-        is_needed = is_needed || kubernetes_needs_job(&watch->seen[i].sight);
+        is_needed = is_needed || kubernetes_needs_job(&watch->seen[i].facts);
     }
     for (size_t i = 0; is_needed && i < n; i++) {
         WEIR_TRY(see_jobs(link, watch, spaces[i], keep, err));
@@ -392,10 +392,10 @@ static weir_status look(struct kubernetes_link *link, const struct kubernetes_op
     size_t n_events = 0;
     for (size_t i = 0; i < watch->n; i++) {
         struct seen *seen = &watch->seen[i];
-        if (kubernetes_needs_event(&seen->sight) && n_events++ < EVENTS_MAX) {
-            seen->sight.event = last_event(link, seen->sight.job, watch->arena);
+        if (kubernetes_needs_event(&seen->facts) && n_events++ < EVENTS_MAX) {
+            seen->facts.event = last_event(link, seen->facts.job, watch->arena);
         }
-        kubernetes_report(&seen->sight, watch->arena, &out[seen->i_tag]);
+        kubernetes_report(&seen->facts, watch->arena, &out[seen->i_tag]);
         close_nodes(watch, &out[seen->i_tag]);
     }
     return WEIR_OK;
@@ -411,7 +411,7 @@ weir_status kubernetes_poll(struct kubernetes_link *link, const struct kubernete
                           .gathered = {.arena = arena}};
     json_t *keep = json_array();
     for (size_t i = 0; i < n; i++) {
-        watch.seen[i] = (struct seen){.sight = {.tag = tags[i]}, .i_tag = i};
+        watch.seen[i] = (struct seen){.facts = {.tag = tags[i]}, .i_tag = i};
     }
     qsort(watch.seen, n, sizeof watch.seen[0], by_tag);
     weir_status status = look(link, options, &watch, keep, out, err);

@@ -169,11 +169,11 @@ struct kubernetes_node *kubernetes_node_read(const struct kubernetes_options *op
 /* A pool that grows. */
 struct growing {
     struct kubernetes_pool pool;
-    int64_t cpu_milli, memory_bytes;  /* of its first node: what others are compared with */
+    int64_t cpu_milli, memory_bytes;  /* the first node's: others are compared with it */
     int64_t least_milli, least_bytes; /* what every node of it leaves */
     int64_t busy_milli, n_open;
     size_t cap;
-    const char *closed; /* of one of its nodes */
+    const char *closed; /* why one of its nodes takes nothing new */
 };
 
 static const struct kubernetes_use *use_of(const struct kubernetes_use *uses, size_t n,

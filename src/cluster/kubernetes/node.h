@@ -9,7 +9,7 @@
 struct kubernetes_node {
     const char *name;
     const char *pool;   /**< Value of the pools' label. */
-    const char *model;  /**< Of its accelerators; NULL: it has none. */
+    const char *model;  /**< What its accelerators are; NULL: it has none. */
     const char *device; /**< Their resource. */
     const char *closed; /**< Why it takes nothing new. */
     int64_t cpu_milli, memory_bytes, n_devices;

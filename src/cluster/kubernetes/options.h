@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Who places the pods: the words of option "scheduler". */
+/** What places the pods: the words of option "scheduler". */
 #define KUBERNETES_BY_CLUSTER "cluster"
 #define KUBERNETES_BY_KUEUE   "kueue"
 #define KUBERNETES_BY_WEIR    "weir"
@@ -23,8 +23,8 @@ struct kubernetes_options {
     const json_t *queues; /**< {"QUEUE": {"namespace", "kueue_queue", "priority_class"}} */
     char *image;
     const json_t *pull_secrets;
-    char *
-        device; /**< Extended resource: "nvidia.com/gpu"; NULL: what nodes have whose name ends in "/gpu". */
+    /** Extended resource: "nvidia.com/gpu"; NULL: each with a name that ends in "/gpu". */
+    char *device;
     char *pool_label; /**< Nodes with one value of it are a pool; NULL: nodes of one shape are. */
     const json_t *node_selector, *tolerations, *labels, *annotations;
     const json_t *volumes; /**< [{"path", "claim" | "nfs" | "host", "writable"}] */

@@ -107,7 +107,7 @@ static enum kubernetes_pod_phase phase_of(const json_t *pod)
 
 /* ---- how it ended ---------------------------------------------------------------------------- */
 
-/* Whose doing it was that a pod had to go. */
+/* How an allocation ended if its pod had to go. */
 static enum weir_allocation_ending disruption(const json_t *pod)
 {
     static const struct {
@@ -134,7 +134,7 @@ static enum weir_allocation_ending ending_of(const json_t *pod)
     if (is_text(pod, "status.reason", "DeadlineExceeded")) {
         return WEIR_ENDING_TIME;
     }
-    /* An agent that was told to end and was killed in the end: whoever deleted it. */
+    /* An agent that was told to end, and fails then, was deleted. */
     bool is_told = weir_kube_text(pod, "metadata.deletionTimestamp") != NULL;
     const json_t *over = container_state(pod, "terminated");
     bool is_oom = is_text(over, "reason", KILLED_BY_KERNEL);

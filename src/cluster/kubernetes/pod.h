@@ -20,16 +20,16 @@ enum kubernetes_pod_phase {
 struct kubernetes_pod {
     const char *allocation; /**< Tag; NULL: it is not one of ours. */
     const char *node;
-    /* Of ours alone. */
+    /* Set for our pods only. */
     const char *name, *namespace_name;
     const char *said; /**< "ImagePullBackOff" */
     const char *why;  /**< What the API says of it, as a sentence. */
     enum kubernetes_pod_phase phase;
     enum weir_allocation_ending ending; /**< If it has failed. */
-    int64_t n_pods;                     /**< Of its allocation. */
+    int64_t n_pods;                     /**< So many its allocation has. */
     int64_t ends_ms;                    /**< When its time is over, since 1970; 0: nobody says. */
     bool is_leaving;                    /**< It has been told to end. */
-    /* Of all. */
+    /* Set for all pods. */
     bool is_over;    /**< It has nothing of its node any more. */
     bool is_of_node; /**< A daemon's, or a static one. */
     int64_t cpu_milli, memory_bytes;

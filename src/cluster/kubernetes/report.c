@@ -9,7 +9,7 @@ struct count {
     size_t n_alive, n_waiting, n_running, n_over, n_gone;
     int64_t n_wanted;
     const struct kubernetes_pod *stuck; /* the first that does not start, and says why */
-    const struct kubernetes_pod *worst; /* of those that failed, the one that says most */
+    const struct kubernetes_pod *worst; /* the failed one that says most */
 };
 
 /* Which ending of several pods is the allocation's: the greater one. */
@@ -42,19 +42,19 @@ static void see(struct count *count, const struct kubernetes_pod *pod, bool is_g
     }
 }
 
-static struct count count_pods(const struct kubernetes_sight *sight)
+static struct count count_pods(const struct kubernetes_facts *facts)
 {
     struct count count = {0};
-    for (size_t i = 0; i < sight->n_pods; i++) {
-        see(&count, sight->pods[i], sight->is_gone[i]);
+    for (size_t i = 0; i < facts->n_pods; i++) {
+        see(&count, facts->pods[i], facts->is_gone[i]);
     }
     return count;
 }
 
-bool kubernetes_needs_job(const struct kubernetes_sight *sight)
+bool kubernetes_needs_job(const struct kubernetes_facts *facts)
 {
-    const struct count count = count_pods(sight);
-    bool is_whole = count.n_wanted > 0 && (int64_t)sight->n_pods >= count.n_wanted;
+    const struct count count = count_pods(facts);
+    bool is_whole = count.n_wanted > 0 && (int64_t)facts->n_pods >= count.n_wanted;
     return !is_whole || count.n_alive == 0;
 }
 
@@ -79,20 +79,20 @@ static bool is_suspended(const json_t *job)
     return json_is_true(weir_kube_at(job, "spec.suspend"));
 }
 
-bool kubernetes_needs_event(const struct kubernetes_sight *sight)
+bool kubernetes_needs_event(const struct kubernetes_facts *facts)
 {
-    return sight->n_pods == 0 && sight->job != NULL && job_condition(sight->job, "Failed") == NULL;
+    return facts->n_pods == 0 && facts->job != NULL && job_condition(facts->job, "Failed") == NULL;
 }
 
 /* ---- one that runs, or waits ------------------------------------------------------------------ */
 
-static void list_nodes(const struct kubernetes_sight *sight, struct weir_arena *arena,
+static void list_nodes(const struct kubernetes_facts *facts, struct weir_arena *arena,
                        struct weir_allocation_report *out)
 {
-    out->nodes = WEIR_ARENA_ARRAY(arena, sight->n_pods + 1, const char *);
-    for (size_t i = 0; i < sight->n_pods; i++) {
-        const struct kubernetes_pod *pod = sight->pods[i];
-        if (!sight->is_gone[i] && pod->node != NULL) {
+    out->nodes = WEIR_ARENA_ARRAY(arena, facts->n_pods + 1, const char *);
+    for (size_t i = 0; i < facts->n_pods; i++) {
+        const struct kubernetes_pod *pod = facts->pods[i];
+        if (!facts->is_gone[i] && pod->node != NULL) {
             out->nodes[out->n_nodes++] = weir_arena_strdup(arena, pod->node);
         }
         if (pod->ends_ms > 0 && (out->ends_ms == 0 || pod->ends_ms < out->ends_ms)) {
@@ -101,7 +101,7 @@ static void list_nodes(const struct kubernetes_sight *sight, struct weir_arena *
     }
 }
 
-static void report_alive(const struct kubernetes_sight *sight, const struct count *count,
+static void report_alive(const struct kubernetes_facts *facts, const struct count *count,
                          struct weir_arena *arena, struct weir_allocation_report *out)
 {
     const struct kubernetes_pod *speaker = count->worst != NULL ? count->worst : count->stuck;
@@ -115,23 +115,23 @@ static void report_alive(const struct kubernetes_sight *sight, const struct coun
                        : weir_arena_strdup(arena, speaker->why);
     }
     if (!waits) {
-        list_nodes(sight, arena, out);
+        list_nodes(facts, arena, out);
     }
 }
 
-static void report_waiting_job(const struct kubernetes_sight *sight, struct weir_arena *arena,
+static void report_waiting_job(const struct kubernetes_facts *facts, struct weir_arena *arena,
                                struct weir_allocation_report *out)
 {
     static const char kueue_label[] = "kueue.x-k8s.io/queue-name";
     const char *queue = json_string_value(
-        json_object_get(weir_kube_at(sight->job, "metadata.labels"), kueue_label));
+        json_object_get(weir_kube_at(facts->job, "metadata.labels"), kueue_label));
     out->phase = WEIR_ALLOCATION_PENDING;
-    out->said = is_suspended(sight->job) ? "Suspended" : "Pending";
-    if (sight->event != NULL) {
-        out->why = weir_arena_strdup(arena, sight->event);
-    } else if (is_suspended(sight->job) && queue != NULL) {
+    out->said = is_suspended(facts->job) ? "Suspended" : "Pending";
+    if (facts->event != NULL) {
+        out->why = weir_arena_strdup(arena, facts->event);
+    } else if (is_suspended(facts->job) && queue != NULL) {
         out->why = weir_arena_printf(arena, "Kueue has not admitted it yet: it waits in %s", queue);
-    } else if (is_suspended(sight->job)) {
+    } else if (is_suspended(facts->job)) {
         out->why = "its Job is suspended";
     }
 }
@@ -149,10 +149,10 @@ static void report_failed_job(const json_t *failed, struct weir_arena *arena,
     out->why = weir_arena_strdup(arena, message);
 }
 
-static void report_over(const struct kubernetes_sight *sight, const struct count *count,
+static void report_over(const struct kubernetes_facts *facts, const struct count *count,
                         struct weir_arena *arena, struct weir_allocation_report *out)
 {
-    const json_t *failed = job_condition(sight->job, "Failed");
+    const json_t *failed = job_condition(facts->job, "Failed");
     const struct kubernetes_pod *worst = count->worst;
     out->phase = WEIR_ALLOCATION_ENDED;
     out->ending = WEIR_ENDING_RELEASED;
@@ -170,31 +170,31 @@ static void report_over(const struct kubernetes_sight *sight, const struct count
                        : weir_arena_printf(arena, "its pod %s was deleted", worst->name);
     } else if (failed != NULL) {
         report_failed_job(failed, arena, out);
-    } else if (sight->job == NULL) {
+    } else if (facts->job == NULL) {
         out->ending = WEIR_ENDING_CANCELLED;
         out->said = "Deleted";
         out->why = "its Job was deleted";
     }
 }
 
-void kubernetes_report(const struct kubernetes_sight *sight, struct weir_arena *arena,
+void kubernetes_report(const struct kubernetes_facts *facts, struct weir_arena *arena,
                        struct weir_allocation_report *out)
 {
-    const struct count count = count_pods(sight);
-    const char *space = sight->n_pods > 0 ? sight->pods[0]->namespace_name
-                                          : weir_kube_text(sight->job, "metadata.namespace");
-    bool is_job_over = job_condition(sight->job, "Failed") != NULL ||
-                       job_condition(sight->job, "Complete") != NULL;
+    const struct count count = count_pods(facts);
+    const char *space = facts->n_pods > 0 ? facts->pods[0]->namespace_name
+                                          : weir_kube_text(facts->job, "metadata.namespace");
+    bool is_job_over = job_condition(facts->job, "Failed") != NULL ||
+                       job_condition(facts->job, "Complete") != NULL;
     *out = (struct weir_allocation_report){.phase = WEIR_ALLOCATION_UNKNOWN};
-    out->their_id = space != NULL ? weir_arena_printf(arena, "%s/%s", space, sight->tag) : NULL;
+    out->their_id = space != NULL ? weir_arena_printf(arena, "%s/%s", space, facts->tag) : NULL;
     bool are_pods_over =
-        sight->n_pods > 0 &&
-        (sight->job == NULL || (int64_t)(count.n_over + count.n_gone) >= count.n_wanted);
+        facts->n_pods > 0 &&
+        (facts->job == NULL || (int64_t)(count.n_over + count.n_gone) >= count.n_wanted);
     if (count.n_alive > 0) {
-        report_alive(sight, &count, arena, out);
+        report_alive(facts, &count, arena, out);
     } else if (is_job_over || are_pods_over) {
-        report_over(sight, &count, arena, out);
-    } else if (sight->job != NULL) {
-        report_waiting_job(sight, arena, out);
+        report_over(facts, &count, arena, out);
+    } else if (facts->job != NULL) {
+        report_waiting_job(facts, arena, out);
     }
 }

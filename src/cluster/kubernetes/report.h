@@ -4,7 +4,7 @@
 
 #include "cluster/kubernetes/pod.h"
 
-struct kubernetes_sight {
+struct kubernetes_facts {
     const char *tag;
     const struct kubernetes_pod **pods; /**< Also those that are gone, as they were at the end. */
     const bool *is_gone;                /**< For each. */
@@ -14,13 +14,13 @@ struct kubernetes_sight {
 };
 
 /** Is its Job to be asked for: do its pods alone not tell? */
-bool kubernetes_needs_job(const struct kubernetes_sight *sight);
+bool kubernetes_needs_job(const struct kubernetes_facts *facts);
 
 /** Is the last event to be asked for: has a Job no pods, and says nothing itself? */
-bool kubernetes_needs_event(const struct kubernetes_sight *sight);
+bool kubernetes_needs_event(const struct kubernetes_facts *facts);
 
 /** Say what it is. closed_node and closed_why are left out. Text lies in the arena. */
-void kubernetes_report(const struct kubernetes_sight *sight, struct weir_arena *arena,
+void kubernetes_report(const struct kubernetes_facts *facts, struct weir_arena *arena,
                        struct weir_allocation_report *out);
 
 #endif

@@ -16,7 +16,7 @@
 struct supply_line {
     const struct supplier_config *config;
     char cluster[64];
-    const struct weir_driver_ops *ops; /**< Of the link; NULL: nothing has been asked yet. */
+    const struct weir_driver_ops *ops; /**< The link's; NULL: nothing has been asked yet. */
     struct weir_driver_link link;      /**< Its options are those of the look that goes on. */
     uint64_t linked;                   /**< Hash of the options that it was made with. */
     int64_t check_due_ms;              /**< Monotonic. */
