@@ -15,7 +15,8 @@ static const struct weir_option options[] = {
     WEIR_OPT_JSON(
         job_command, array, "array", INT, 0, "0", 0, WEIR_FRAMEWORK_TASKS_MAX,
         "Tasks that are independent of each other, in place of a gang: each starts, fails "
-        "and is tried again on its own, and has its number, from 0, in WEIR_ARRAY_INDEX"),
+        "and is tried again on its own, and has its number, from 0, in WEIR_ARRAY_INDEX and "
+        "JOB_COMPLETION_INDEX"),
     WEIR_OPT_JSON(job_command, parallel, "parallel", INT, 0, "0", 0, WEIR_FRAMEWORK_TASKS_MAX,
                   "So many tasks of an array at once; 0: as many as there is room for"),
 };
@@ -57,6 +58,7 @@ static json_t *part_of_array(const struct job_plan *plan, int64_t index, int64_t
     json_t *definition = program_definition(plan, 0, 1);
     program_env(definition, "WEIR_ARRAY_INDEX", "%lld", (long long)index);
     program_env(definition, "WEIR_ARRAY_SIZE", "%lld", (long long)n_tasks);
+    program_env(definition, "JOB_COMPLETION_INDEX", "%lld", (long long)index); /* Kubernetes' */
     return definition;
 }
 

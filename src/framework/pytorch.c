@@ -8,6 +8,7 @@ struct job_pytorch {
     struct program program;
     const json_t *nodes;
     int64_t processes_per_node;
+    const char *launcher;
 };
 
 static const struct weir_option options[] = {
@@ -21,12 +22,23 @@ static const struct weir_option options[] = {
         job_pytorch, processes_per_node, "processes-per-node", INT, 0, "0", 0, PROCESSES_MAX,
         "Processes of each task, started by torchrun if they are several; 0: one for each "
         "of its accelerators, or one"),
+    {.name = "launcher",
+     .type = WEIR_OPTION_TEXT,
+     .offset = offsetof(struct job_pytorch, launcher),
+     .fallback = "torchrun",
+     .words = WEIR_WORDS("torchrun", "own"),
+     .doc =
+         "Who starts a task's processes: torchrun, or the program itself (own): it is started "
+         "once in each task, as Kubeflow's operator does, and told by PET_* what torchrun is told "
+         "by flags; RANK is then the task's"},
 };
 
 /* What one rank is, and of how many. */
 struct ranks {
     int64_t rank, n_nodes, n_processes;
     bool is_elastic;
+    bool is_own;   /* the program starts its processes itself */
+    int64_t n_all; /* processes of all tasks, as far as a number was given; of is_own */
 };
 
 /* The environment that torchrun gives to a worker, where each task is one: torch 1.13,
@@ -51,6 +63,45 @@ static void set_environment(const struct job_plan *plan, const struct ranks *ran
     program_env(definition, "TORCHELASTIC_USE_AGENT_STORE", "False");
     program_meet_env(definition, "TORCHELASTIC_RESTART_COUNT", "{{restarts}}");
     program_meet_env(definition, "NCCL_ASYNC_ERROR_HANDLING", "1");
+}
+
+/* "2", or "2:4" of an elastic gang. */
+static const char *node_count_text(const struct job_plan *plan, const struct ranks *ranks)
+{
+    return ranks->is_elastic
+               ? weir_arena_printf(plan->arena, "%lld:%lld", (long long)plan->request.min_tasks,
+                                   (long long)ranks->n_nodes)
+               : weir_arena_printf(plan->arena, "%lld", (long long)ranks->n_nodes);
+}
+
+static int64_t elastic_restarts(const struct job_plan *plan, const struct ranks *ranks)
+{
+    return WEIR_MAX(plan->job->max_restarts, ranks->n_nodes);
+}
+
+/* What Kubeflow's operator tells its pods (training-operator, pkg/controller.v1/pytorch/envvar.go): torchrun takes each of
+ * its flags from a variable PET_ too, whoever starts it. */
+static void set_own(const struct job_plan *plan, const struct ranks *ranks, json_t *definition)
+{
+    program_env(definition, "PET_NNODES", "%s", node_count_text(plan, ranks));
+    program_env(definition, "PET_NPROC_PER_NODE", "%lld", (long long)ranks->n_processes);
+    if (ranks->is_elastic) {
+        program_env(definition, "PET_RDZV_BACKEND", "c10d");
+        program_env(definition, "PET_RDZV_ID", "%s", plan->job->id);
+        program_env(definition, "PET_RDZV_CONF", "is_host=%s", ranks->rank == 0 ? "true" : "false");
+        program_env(definition, "PET_MAX_RESTARTS", "%lld",
+                    (long long)elastic_restarts(plan, ranks));
+        program_meet_env(definition, "PET_RDZV_ENDPOINT", "{{0|@address:@port}}");
+        program_meet_env(definition, "PET_LOCAL_ADDR", "{{address}}");
+        return;
+    }
+    program_env(definition, "RANK", "%lld", (long long)ranks->rank);
+    program_env(definition, "WORLD_SIZE", "%lld", (long long)ranks->n_all);
+    program_env(definition, "PET_NODE_RANK", "%lld", (long long)ranks->rank);
+    program_meet_env(definition, "PET_MASTER_ADDR", "{{0|@address}}");
+    program_meet_env(definition, "PET_MASTER_PORT", "{{0|@port}}");
+    program_meet_env(definition, "MASTER_ADDR", "{{0|@address}}");
+    program_meet_env(definition, "MASTER_PORT", "{{0|@port}}");
 }
 
 /* The interpreter that the program is for. */
@@ -84,15 +135,14 @@ static void set_launcher(const struct job_plan *plan, const struct program *prog
     program_meet_launcher(definition, "%s", torchrun);
     program_meet_launcher(definition, "--nproc_per_node=%lld", (long long)ranks->n_processes);
     if (ranks->is_elastic) {
-        program_meet_launcher(definition, "--nnodes=%lld:%lld", (long long)plan->request.min_tasks,
-                              (long long)ranks->n_nodes);
+        program_meet_launcher(definition, "--nnodes=%s", node_count_text(plan, ranks));
         program_meet_launcher(definition, "--rdzv_backend=c10d");
         program_meet_launcher(definition, "--rdzv_endpoint={{0|@address:@port}}");
         program_meet_launcher(definition, "--rdzv_id=%s", plan->job->id);
         program_meet_launcher(definition, "--rdzv_conf=is_host=%s",
                               ranks->rank == 0 ? "true" : "false");
         program_meet_launcher(definition, "--max_restarts=%lld",
-                              (long long)WEIR_MAX(plan->job->max_restarts, ranks->n_nodes));
+                              (long long)elastic_restarts(plan, ranks));
     } else {
         program_meet_launcher(definition, "--nnodes=%lld", (long long)ranks->n_nodes);
         program_meet_launcher(definition, "--node_rank=%lld", (long long)ranks->rank);
@@ -123,7 +173,9 @@ static json_t *definition_of(const struct job_plan *plan, const struct program *
     /* Gloo looks for an address by the host's name, which on many machines leads to loopback. */
     program_meet_env(definition, "GLOO_SOCKET_IFNAME", "{{interface}}");
     program_meet_env(definition, "WEIR_ADDRESS", "{{address}}");
-    if (ranks->n_processes > 1 || ranks->is_elastic) {
+    if (ranks->is_own) {
+        set_own(plan, ranks, definition);
+    } else if (ranks->n_processes > 1 || ranks->is_elastic) {
         set_launcher(plan, program, ranks, definition);
     } else {
         program_meet_env(definition, "MASTER_ADDR", "{{0|@address}}");
@@ -159,6 +211,8 @@ static weir_status plan_pytorch(struct job_plan *plan, struct weir_error *err)
     ranks.n_processes = pytorch->processes_per_node > 0
                             ? pytorch->processes_per_node
                             : WEIR_MAX(plan->request.accelerators.n, (int64_t)1);
+    ranks.is_own = strcmp(pytorch->launcher, "own") == 0;
+    ranks.n_all = ranks.n_nodes * WEIR_MAX(pytorch->processes_per_node, (int64_t)1);
     for (ranks.rank = 0; ranks.rank < ranks.n_nodes; ranks.rank++) {
         job_plan_add(plan, "worker", ranks.rank, program_cpu_millis(plan, program), WEIGHT_WORKER,
                      definition_of(plan, program, &ranks));

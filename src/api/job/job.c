@@ -79,12 +79,25 @@ static weir_status check_model_name(const struct api_call *call, const char *pro
                                 project);
 }
 
+/* In the same transaction: no scheduler has seen it before. */
+static weir_status hold_new(const struct api_call *call, struct control *control,
+                            struct weir_txn *txn, struct weir_job *job, struct weir_error *err)
+{
+    const struct weir_job_event event = {
+        .type = WEIR_JOB_EVENT_HOLD,
+        .text = weir_arena_printf(call->arena, "held by %s", call->actor)};
+    WEIR_TRY(control_job_event(control, txn, job->id, &event, err));
+    return weir_txn_get(txn, &weir_job_resource, job->id, call->arena, job, err);
+}
+
 weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    static const char *const fields[] = {"name", "kind", "spec", "project", "max_restarts", NULL};
+    static const char *const fields[] = {"name",         "kind", "spec", "project",
+                                         "max_restarts", "held", NULL};
     struct control control = api_control(call);
     struct control_job wanted = {0};
     struct weir_job job;
+    bool is_held;
     WEIR_TRY(api_body_only(call, fields, err));
     WEIR_TRY(api_body_text(call, "name", &wanted.name, err));
     WEIR_TRY(api_body_text(call, "kind", &wanted.kind, err));
@@ -107,6 +120,7 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.max_restarts: expected an integer from 0 to %d", RESTARTS_MAX);
     }
+    WEIR_TRY(api_body_bool(call, "held", false, &is_held, err));
     WEIR_TRY(weir_secrets_restore(json_object_get(call->body, "spec"), NULL, WEIR_JOB_SECRETS,
                                   "$.spec", err));
     wanted.project = wanted.project != NULL ? wanted.project : "default";
@@ -116,6 +130,7 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(check_image(wanted.spec, txn, err));
     WEIR_TRY(take_image(call, txn, wanted.project,
                         json_string_value(json_object_get(wanted.spec, "image")), err));
+    WEIR_TRY(is_held ? hold_new(call, &control, txn, &job, err) : WEIR_OK);
     api_answer_record(call, &weir_job_resource, &job);
     return WEIR_OK;
 }

@@ -1,7 +1,8 @@
-/** weir apply, diff, edit: an ION as a document. */
+/** weir apply, diff, edit: an ION as a document; and documents of Kubeflow and Kubernetes, which become jobs. */
 #include "cli/core/input.h"
 #include "cli/core/noun.h"
 #include "cli/core/verb.h"
+#include "cli/job/job_foreign.h"
 #include "cli/job/program_files.h"
 
 #include "base/spawn.h"
@@ -16,19 +17,24 @@
 
 struct apply_options {
     struct cli_common common;
-    char *file, *project;
+    char *file, *project, *image;
     bool sandbox;
     bool dry_run;
 };
 
 static const struct weir_option apply_options[] = {
     CLI_COMMON_OPTIONS(apply_options),
-    CLI_TEXT(apply_options, file, "file", 'f', "FILE", "YAML document; - reads standard input"),
+    CLI_TEXT(apply_options, file, "file", 'f', "FILE",
+             "YAML documents, or a folder of such files; - reads standard input"),
     CLI_FLAG(apply_options, sandbox, "sandbox", 0,
              "Try it: sinks, alerts and ports of the document touch nothing real"),
     CLI_FLAG(apply_options, dry_run, "dry-run", 0,
              "Check it and say what would come of it; nothing changes"),
-    CLI_TEXT(apply_options, project, "project", 0, "NAME", "Whose it is, if the file does not say"),
+    CLI_TEXT(apply_options, project, "project", 0, "NAME",
+             "Whose it is, if the file does not say; of a job always"),
+    CLI_TEXT(apply_options, image, "image", 0, "IMAGE",
+             "Of jobs, in place of their containers': as of weir job run; none: the nodes' own "
+             "programs"),
 };
 
 static void print_plan(struct cli_call *call, const json_t *answer)
@@ -87,35 +93,127 @@ static weir_status apply_one(struct cli_call *call, const char *path, json_t *do
     return WEIR_OK;
 }
 
-/* The documents of a file; *out is the caller's also with an error. */
-static weir_status read_documents(struct cli_call *call, const char *command, json_t **out,
+/** What is to be applied. */
+struct applying {
+    json_t *documents;  /**< An array. */
+    const char **paths; /**< The file of each. */
+    size_t n;
+    struct job_foreign *foreign; /**< Those that become jobs, in order. */
+    size_t n_foreign;
+};
+
+static void applying_fini(struct applying *applying)
+{
+    for (size_t i = 0; i < applying->n_foreign; i++) {
+        weir_kubeflow_fini(&applying->foreign[i].job);
+    }
+    json_decref(applying->documents);
+}
+
+/* Those of one file, with the others. */
+static weir_status read_file(struct cli_call *call, const char *path, struct applying *applying,
+                             struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
+    WEIR_TRY(cli_input_yaml(path, DOCUMENT_MAX_BYTES, true, call->arena, &documents, err));
+    size_t n = applying->n + json_array_size(documents);
+    const char **paths = WEIR_ARENA_ARRAY(call->arena, n + 1, const char *);
+    memcpy(paths, applying->paths != NULL ? applying->paths : paths, applying->n * sizeof *paths);
+    for (size_t i = applying->n; i < n; i++) {
+        paths[i] = path;
+    }
+    applying->paths = paths;
+    applying->n = n;
+    (void)json_array_extend(applying->documents, documents);
+    return WEIR_OK;
+}
+
+static void find_foreign(struct cli_call *call, struct applying *applying)
+{
+    applying->foreign = WEIR_ARENA_ARRAY(call->arena, applying->n, struct job_foreign);
+    for (size_t i = 0; i < applying->n; i++) {
+        const json_t *document = json_array_get(applying->documents, i);
+        if (weir_kubeflow_is(document) && !weir_kubeflow_is_config_map(document)) {
+            applying->foreign[applying->n_foreign++] =
+                (struct job_foreign){.path = applying->paths[i], .document = document};
+        }
+    }
+}
+
+/* The documents of a file or a folder; *out is the caller's also with an error. */
+static weir_status read_documents(struct cli_call *call, struct applying *out,
                                   struct weir_error *err)
 {
     const struct apply_options *options = call->options;
+    char **files;
+    size_t n;
     if (options->file == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir %s -f FILE", command);
+        return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir %s -f FILE",
+                              call->command->name);
     }
-    WEIR_TRY(cli_input_yaml(options->file, DOCUMENT_MAX_BYTES, true, call->arena, out, err));
-    return json_array_size(*out) > 0
+    out->documents = json_array();
+    WEIR_TRY(cli_input_files(options->file, call->arena, &files, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(read_file(call, files[i], out, err));
+    }
+    find_foreign(call, out);
+    return out->n > 0
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_INVALID, "%s holds no document", options->file);
 }
 
-static weir_status run_apply(struct cli_call *call, struct weir_error *err)
+/* A ConfigMap serves the jobs beside it. */
+static weir_status pass_over(const struct applying *applying, size_t i, struct weir_error *err)
+{
+    return applying->n_foreign > 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                "%s: a ConfigMap alone makes nothing: its values are for jobs of "
+                                "the same file or folder",
+                                applying->paths[i]);
+}
+
+/* Jobs are all read first: where one of them is refused, nothing is applied. */
+static weir_status apply_all(struct cli_call *call, struct applying *applying,
+                             weir_status (*apply)(struct cli_call *call, const char *path,
+                                                  json_t *document, struct weir_error *err),
+                             struct weir_error *err)
 {
     const struct apply_options *options = call->options;
-    WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
-    WEIR_TRY(read_documents(call, "apply", &documents, err));
-    for (size_t i = 0; i < json_array_size(documents); i++) {
-        WEIR_TRY(apply_one(call, options->file, json_array_get(documents, i), err));
+    const struct job_foreign_asks asks = {
+        .project = options->project, .image = options->image, .is_dry = options->dry_run};
+    struct job_foreign *foreign = applying->foreign;
+    if (applying->n_foreign > 0 && options->sandbox) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--sandbox is for IONs, and %s holds a job; --dry-run tries it",
+                              foreign->path);
+    }
+    WEIR_TRY(job_foreign_read(call, &asks, applying->documents, foreign, applying->n_foreign, err));
+    for (size_t i = 0; i < applying->n; i++) {
+        json_t *document = json_array_get(applying->documents, i);
+        WEIR_TRY(weir_kubeflow_is_config_map(document) ? pass_over(applying, i, err)
+                 : weir_kubeflow_is(document) ? job_foreign_submit(call, &asks, foreign++, err)
+                                              : apply(call, applying->paths[i], document, err));
     }
     return WEIR_OK;
 }
 
+static weir_status run_apply(struct cli_call *call, struct weir_error *err)
+{
+    WEIR_AUTO(applying_fini) struct applying applying = {0};
+    WEIR_TRY(read_documents(call, &applying, err));
+    return apply_all(call, &applying, apply_one, err);
+}
+
 const struct cli_command cli_apply = {
     .name = "apply",
-    .usage = "-f FILE [--project NAME] [--sandbox] [--dry-run] [-o json]",
-    .summary = "Create or change what a YAML file describes",
+    .usage = "-f FILE [--project NAME] [--image IMAGE] [--sandbox] [--dry-run] [-o json]",
+    .summary = "Create or change what YAML files describe",
+    .help = "A document is an ION; or one of Kubeflow (PyTorchJob, TFJob, MPIJob) or a Job of "
+            "Kubernetes,\n"
+            "which is submitted as a job. What a job here has not is named, with what to do "
+            "instead, or\n"
+            "refused (docs/howto/run-a-kubeflow-document.md).",
     CLI_OPTIONS(apply_options, apply_options),
     .run = run_apply,
 };
@@ -124,8 +222,11 @@ const struct cli_command cli_apply = {
 
 static const struct weir_option diff_options[] = {
     CLI_COMMON_OPTIONS(apply_options),
-    CLI_TEXT(apply_options, file, "file", 'f', "FILE", "YAML document; - reads standard input"),
-    CLI_TEXT(apply_options, project, "project", 0, "NAME", "Whose it is, if the file does not say"),
+    CLI_TEXT(apply_options, file, "file", 'f', "FILE",
+             "YAML documents, or a folder of such files; - reads standard input"),
+    CLI_TEXT(apply_options, project, "project", 0, "NAME",
+             "Whose it is, if the file does not say; of a job always"),
+    CLI_TEXT(apply_options, image, "image", 0, "IMAGE", "Of jobs, as of weir apply"),
 };
 
 /* The document that an ION has; JSON null if there is no such ION. A new reference. */
@@ -189,9 +290,9 @@ static size_t print_difference(struct cli_call *call, const char *place, const j
     return n;
 }
 
-static weir_status diff_one(struct cli_call *call, json_t *document, struct weir_error *err)
+static weir_status diff_one(struct cli_call *call, const char *path, json_t *document,
+                            struct weir_error *err)
 {
-    struct apply_options *options = call->options;
     const char *name = json_string_value(json_object_get(document, "name"));
     json_t *old;
     WEIR_TRY(load_document(call, name != NULL ? name : "", &old, err));
@@ -203,27 +304,28 @@ static weir_status diff_one(struct cli_call *call, json_t *document, struct weir
     }
     json_decref(old);
     call->exit_status = n > 0 ? 1 : call->exit_status;
-    options->dry_run = true;
-    return apply_one(call, options->file, document, err);
+    return apply_one(call, path, document, err);
 }
 
 static weir_status run_diff(struct cli_call *call, struct weir_error *err)
 {
-    WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
-    WEIR_TRY(read_documents(call, "diff", &documents, err));
-    for (size_t i = 0; i < json_array_size(documents); i++) {
-        WEIR_TRY(diff_one(call, json_array_get(documents, i), err));
-    }
-    return WEIR_OK;
+    struct apply_options *options = call->options;
+    WEIR_AUTO(applying_fini) struct applying applying = {0};
+    WEIR_TRY(read_documents(call, &applying, err));
+    options->dry_run = true;
+    call->exit_status =
+        applying.n_foreign > 0 ? 1 : call->exit_status; /* each would be a new job */
+    return apply_all(call, &applying, diff_one, err);
 }
 
 const struct cli_command cli_diff = {
     .name = "diff",
-    .usage = "-f FILE [--project NAME] [-o json]",
+    .usage = "-f FILE [--project NAME] [--image IMAGE] [-o json]",
     .summary = "Say what an ION's file would change, and what would come of it",
     .help =
         "As `weir apply --dry-run`, with each member that is another in front. The exit status is "
-        "1 if there\nis a difference, 0 if there is none.",
+        "1 if there\nis a difference, 0 if there is none. A document that becomes a job would "
+        "always be a new one.",
     CLI_OPTIONS(apply_options, diff_options),
     .run = run_diff,
 };

@@ -21,6 +21,13 @@ weir_status cli_input_yaml(const char *path, size_t max_bytes, bool is_many,
                            struct weir_arena *arena, json_t **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * The files that a person names: a file, or those of a folder that end in .yaml, .yml or .json, by name.
+ * @return INVALID: a folder without any; LIMIT; as opendir.
+ */
+weir_status cli_input_files(const char *path, struct weir_arena *arena, char ***out, size_t *out_n,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Say in a document whose it is, unless it says that itself. NULL: nobody said it. */
 void cli_input_project(json_t *document, const char *project);
 

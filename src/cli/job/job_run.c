@@ -1,10 +1,10 @@
 /** weir job run: a command, with the files of its folder, as a job. */
 #include "cli/admin/project_find.h"
 #include "cli/core/find.h"
-#include "cli/core/progress.h"
 #include "cli/core/wait.h"
 #include "cli/job/job_ask.h"
 #include "cli/job/job_code.h"
+#include "cli/job/job_image.h"
 #include "cli/job/job_program.h"
 #include "cli/job/job_script.h"
 
@@ -99,23 +99,15 @@ static void warn_of_program(const char *path)
     }
 }
 
-/* A file that is here is sent, if the server does not have it. */
 static weir_status add_image(struct cli_call *call, json_t *spec, struct weir_error *err)
 {
     const struct run_options *options = call->options;
-    char sha256[WEIR_SHA256_TEXT_BYTES];
-    struct stat info;
+    const char *image;
     if (options->image == NULL) {
         return WEIR_OK;
     }
-    if (stat(options->image, &info) != 0 || !S_ISREG(info.st_mode)) {
-        json_object_set_new(spec, "image", json_string(options->image));
-        return WEIR_OK;
-    }
-    WEIR_TRY(cli_connect(call, err));
-    cli_progress_file(call, options->image);
-    WEIR_TRY(weir_client_blob_put(call->client, options->image, sha256, err));
-    json_object_set_new(spec, "image", json_sprintf("sha256:%s", sha256));
+    WEIR_TRY(job_image_find(call, options->image, &image, err));
+    json_object_set_new(spec, "image", json_string(image));
     return WEIR_OK;
 }
 
