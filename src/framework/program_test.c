@@ -144,6 +144,43 @@ START_TEST(several_processes_and_elastic_gangs_go_through_torchrun)
 END_TEST
 
 /* The cluster of TF_CONFIG, without the places for addresses. */
+/* As Kubeflow's operator tells its pods: the program is started once in each task, whatever it starts itself. */
+START_TEST(programs_that_start_their_processes_themselves_have_what_torchrun_reads)
+{
+    ck_assert_int_eq(plan("pytorch",
+                          "{\"argv\":[\"torchrun\",\"a.py\"],\"nodes\":2,\"launcher\":\"own\","
+                          "\"processes_per_node\":4}"),
+                     WEIR_OK);
+    EXPECT_TOLD(1, "argv", "[\"torchrun\",\"a.py\"]");
+    EXPECT_TOLD(1, "meet.launcher", "[]");
+    EXPECT_TOLD(1, "env.RANK", "1");
+    EXPECT_TOLD(1, "env.WORLD_SIZE", "8");
+    EXPECT_TOLD(1, "env.LOCAL_RANK", NULL);
+    EXPECT_TOLD(1, "env.PET_NNODES", "2");
+    EXPECT_TOLD(1, "env.PET_NPROC_PER_NODE", "4");
+    EXPECT_TOLD(1, "env.PET_NODE_RANK", "1");
+    EXPECT_TOLD(1, "meet.env.MASTER_ADDR", "{{0|@address}}");
+    EXPECT_TOLD(1, "meet.env.PET_MASTER_PORT", "{{0|@port}}");
+    ck_assert_int_eq(
+        plan("pytorch",
+             "{\"argv\":[\"a\"],\"launcher\":\"own\",\"resources\":{\"accelerators\":8}}"),
+        WEIR_OK);
+    EXPECT_TOLD(0, "env.PET_NPROC_PER_NODE", "8");
+    EXPECT_TOLD(0, "env.WORLD_SIZE", "1");
+    ck_assert_int_eq(
+        plan("pytorch", "{\"argv\":[\"a\"],\"launcher\":\"own\",\"nodes\":{\"min\":1,\"max\":3}}"),
+        WEIR_OK);
+    EXPECT_TOLD(2, "env.PET_NNODES", "1:3");
+    EXPECT_TOLD(2, "env.PET_RDZV_BACKEND", "c10d");
+    EXPECT_TOLD(2, "env.PET_RDZV_CONF", "is_host=false");
+    EXPECT_TOLD(2, "env.PET_MAX_RESTARTS", "3");
+    EXPECT_TOLD(2, "meet.env.PET_RDZV_ENDPOINT", "{{0|@address:@port}}");
+    EXPECT_TOLD(2, "meet.env.MASTER_ADDR", NULL);
+    ck_assert_int_eq(plan("pytorch", "{\"argv\":[\"a\"],\"launcher\":\"mine\"}"), WEIR_ERR_INVALID);
+}
+
+END_TEST
+
 START_TEST(tensorflow_tasks_are_told_their_type_and_the_cluster)
 {
     ck_assert_int_eq(plan("tensorflow", "{\"argv\":[\"a\"],\"workers\":3}"), WEIR_OK);
@@ -323,6 +360,7 @@ START_TEST(tasks_of_an_array_are_alone_and_numbered)
     ck_assert_int_eq(launches[999].rank, 999);
     EXPECT_TOLD(999, "env.WEIR_ARRAY_INDEX", "999");
     EXPECT_TOLD(999, "env.WEIR_ARRAY_SIZE", "1000");
+    EXPECT_TOLD(999, "env.JOB_COMPLETION_INDEX", "999");
     EXPECT_TOLD(999, "env.WEIR_RANK", "0");
     EXPECT_TOLD(999, "env.WEIR_SIZE", "1");
     ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"]}"), WEIR_OK);
@@ -388,6 +426,8 @@ static void teardown(void)
 WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_what_torchrun_gives,
                     a_script_of_the_folder_is_run_by_python_as_torchrun_does,
                     several_processes_and_elastic_gangs_go_through_torchrun,
+                    programs_that_start_their_processes_themselves_have_what_torchrun_reads,
+                    programs_that_start_their_processes_themselves_have_what_torchrun_reads,
                     tensorflow_tasks_are_told_their_type_and_the_cluster,
                     the_first_task_of_mpi_launches_and_the_others_serve,
                     a_job_says_who_is_asked_to_end,

@@ -80,7 +80,7 @@ static int64_t elastic_restarts(const struct job_plan *plan, const struct ranks 
 }
 
 /* What Kubeflow's operator tells its pods (training-operator, pkg/controller.v1/pytorch/envvar.go): torchrun takes each of
- * its flags from a variable PET_ too, whoever starts it. */
+ * its flags from a variable PET_ too. */
 static void set_own(const struct job_plan *plan, const struct ranks *ranks, json_t *definition)
 {
     program_env(definition, "PET_NNODES", "%s", node_count_text(plan, ranks));

@@ -130,6 +130,7 @@ static weir_status take_image(struct kubeflow_reading *reading, struct kubeflow_
 static weir_status take_gpu_model(struct kubeflow_reading *reading, struct kubeflow_draft *draft,
                                   struct kubeflow_place at)
 {
+    draft->gpu_model_at = at;
     return kubeflow_text(reading, at, &draft->gpu_model);
 }
 
@@ -247,20 +248,27 @@ weir_status kubeflow_draft_metadata(struct kubeflow_reading *reading, struct kub
     return WEIR_OK;
 }
 
-void kubeflow_draft_settle_project(struct kubeflow_reading *reading,
-                                   const struct kubeflow_draft *draft)
+static void settle_project(struct kubeflow_reading *reading, const struct kubeflow_draft *draft)
 {
-    if (!kubeflow_is_there(draft->namespace)) {
+    struct kubeflow_place at = draft->namespace;
+    if (!kubeflow_is_there(at)) {
         return;
     }
     if (reading->given->project != NULL) {
-        kubeflow_remark(reading, draft->namespace, "the project is %s, as --project says",
+        kubeflow_remark(reading, at, "the project is %s, as --project says",
                         reading->given->project);
     } else if (reading->out->queue != NULL) {
-        kubeflow_remark(reading, draft->namespace, "the project is that of the queue %s",
-                        reading->out->queue);
+        kubeflow_remark(reading, at, "the project is that of the queue %s", reading->out->queue);
     } else {
-        kubeflow_remark(reading, draft->namespace,
-                        "is taken as the project: --project NAME says another");
+        kubeflow_remark(reading, at, "is taken as the project: --project NAME says another");
     }
+}
+
+void kubeflow_draft_settle(struct kubeflow_reading *reading, const struct kubeflow_draft *draft)
+{
+    const json_t *resources = json_object_get(draft->spec, "resources");
+    if (draft->gpu_model != NULL && json_object_get(resources, "accelerator_model") == NULL) {
+        kubeflow_remark(reading, draft->gpu_model_at, "no task asks for accelerators");
+    }
+    settle_project(reading, draft);
 }

@@ -10,7 +10,7 @@
 struct kubeflow_draft {
     const char *name, *project; /**< project NULL: nobody said, or a queue does. */
     struct kubeflow_place namespace;
-    const char *kind; /**< Of the job: "pytorch". */
+    const char *kind; /**< The job's: "pytorch". */
     int64_t max_restarts;
     bool is_held;
     int64_t priority;          /**< -1: nobody said. */
@@ -18,6 +18,7 @@ struct kubeflow_draft {
     json_t *spec;              /**< Kept. */
     const char *image;         /**< In place of that of containers; NULL: theirs. */
     const char *gpu_model;     /**< NULL: any. */
+    struct kubeflow_place gpu_model_at;
 };
 
 /** What is said of a queue or a priority: the first that does wins, of others it is remarked. */
@@ -30,9 +31,8 @@ weir_status kubeflow_draft_priority(struct kubeflow_reading *reading, struct kub
 weir_status kubeflow_draft_metadata(struct kubeflow_reading *reading, struct kubeflow_draft *draft,
                                     struct kubeflow_place at) WEIR_MUST_CHECK;
 
-/** Remark on the namespace: whose job it is, once all is read that says so. */
-void kubeflow_draft_settle_project(struct kubeflow_reading *reading,
-                                   const struct kubeflow_draft *draft);
+/** Remark on what only counts once all is read: the namespace, a model of accelerators that no task asks for. */
+void kubeflow_draft_settle(struct kubeflow_reading *reading, const struct kubeflow_draft *draft);
 
 /** How a job begins, ends and is started again. */
 struct kubeflow_policy {

@@ -35,8 +35,9 @@ static const struct kubeflow_field key_fields[] = {
 struct env {
     struct kubeflow_reading *reading;
     const struct kubeflow_pod *pod;
-    json_t *values, *secrets; /* of the specification */
-    json_t *seen;             /* names of the list */
+    json_t *values, *secrets;   /* members of the specification */
+    json_t *seen;               /* names of the list */
+    struct kubeflow_place item; /* the one that is being read */
 };
 
 static void set_value(const struct env *env, const char *name, const char *value)
@@ -117,7 +118,7 @@ static weir_status read_config(const struct env *env, struct kubeflow_place at,
                                name, key);
     }
     if (value == NULL) {
-        kubeflow_remark(env->reading, at, "is not there, and may be left out: so it is");
+        kubeflow_remark(env->reading, env->item, "no ConfigMap here has it: it is left out");
     } else {
         set_value(env, variable, value);
     }
@@ -168,7 +169,7 @@ static weir_status read_env_from(const struct env *env, struct kubeflow_place at
                                name);
     }
     if (data == NULL) {
-        kubeflow_remark(reading, at, "is not there, and may be left out: so it is");
+        kubeflow_remark(reading, at, "no ConfigMap here has that name: it is left out");
     }
     json_object_foreach((json_t *)data, key, value)
     {
@@ -182,7 +183,7 @@ static weir_status read_env_from(const struct env *env, struct kubeflow_place at
 
 /* ---- fields --------------------------------------------------------------------------------------- */
 
-/* Fields whose values only Kubernetes' nodes know, and what to take instead. */
+/* Fields that only Kubernetes' nodes know the values of, and what to take instead. */
 static const struct field_instead {
     const char *field, *instead;
 } instead[] = {
@@ -310,9 +311,10 @@ static weir_status check_own(const struct env *env, struct kubeflow_place at, co
                : WEIR_OK;
 }
 
-static weir_status read_variable(const struct env *env, struct kubeflow_place at)
+static weir_status read_variable(const struct env *env)
 {
     struct kubeflow_reading *reading = env->reading;
+    struct kubeflow_place at = env->item;
     const struct kubeflow_variables known = {.env = env->values, .secrets = env->secrets};
     struct variable given = {0};
     const char *name = "", *value = "";
@@ -342,16 +344,17 @@ static weir_status read_variable(const struct env *env, struct kubeflow_place at
 weir_status kubeflow_env_read(struct kubeflow_reading *reading, const struct kubeflow_pod *pod,
                               struct kubeflow_place env_list, struct kubeflow_place env_from)
 {
-    const struct env env = {.reading = reading,
-                            .pod = pod,
-                            .values = kubeflow_keep(reading, json_object()),
-                            .secrets = kubeflow_keep(reading, json_object()),
-                            .seen = kubeflow_keep(reading, json_object())};
+    struct env env = {.reading = reading,
+                      .pod = pod,
+                      .values = kubeflow_keep(reading, json_object()),
+                      .secrets = kubeflow_keep(reading, json_object()),
+                      .seen = kubeflow_keep(reading, json_object())};
     for (size_t i = 0; i < json_array_size(env_from.value); i++) {
         WEIR_TRY(read_env_from(&env, kubeflow_item(reading, env_from, i)));
     }
     for (size_t i = 0; i < json_array_size(env_list.value); i++) {
-        WEIR_TRY(read_variable(&env, kubeflow_item(reading, env_list, i)));
+        env.item = kubeflow_item(reading, env_list, i);
+        WEIR_TRY(read_variable(&env));
     }
     if (json_array_size(env_list.value) == 0) {
         kubeflow_mark(reading, env_list);

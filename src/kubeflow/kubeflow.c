@@ -128,7 +128,7 @@ static weir_status read_document(struct kubeflow_reading *reading, struct kubefl
     document.spec.path = "$.spec";
     WEIR_TRY(kubeflow_draft_metadata(reading, &draft, document.metadata));
     WEIR_TRY(kind->read(reading, document.spec, &draft));
-    kubeflow_draft_settle_project(reading, &draft);
+    kubeflow_draft_settle(reading, &draft);
     WEIR_TRY(kubeflow_check_read(reading, root));
     reading->out->body = body_of(&draft);
     return WEIR_OK;

@@ -36,10 +36,10 @@
 /** What is said beside the document, and wins over it; borrowed. */
 struct weir_kubeflow_given {
     const char *project; /**< NULL: as the document says. */
-    const char *
-        image; /**< In place of the document's: as a job takes it, or "none"; NULL: the document's. */
-    const json_t *
-        config_maps; /**< Array of ConfigMap documents, whose values the document may name; NULL: none. */
+    /** In place of the document's: as a job takes it, or "none"; NULL: the document's. */
+    const char *image;
+    /** Array of ConfigMap documents that the document may take values of; NULL: none. */
+    const json_t *config_maps;
 };
 
 /** Something of the document that is not taken over, or not quite. */
@@ -50,10 +50,10 @@ struct weir_kubeflow_remark {
 
 /** Texts lie in the arena. */
 struct weir_kubeflow {
-    json_t *
-        body; /**< For POST /jobs: {name, kind, max_restarts, spec}, with "project" and "held" where they are said. */
-    const char *
-        queue; /**< A queue that the document names, of whose project the job is to be; NULL: none. */
+    /** For POST /jobs: {name, kind, max_restarts, spec}, with "project" and "held" where they are said. */
+    json_t *body;
+    /** A queue that the document names: the job is to be its project's; NULL: none. */
+    const char *queue;
     const char *queue_path; /**< Where it does. */
     struct weir_kubeflow_remark remarks[WEIR_KUBEFLOW_REMARKS_MAX];
     size_t n_remarks;

@@ -69,7 +69,7 @@ void kubeflow_remark_path(struct kubeflow_reading *reading, struct kubeflow_plac
                           const char *say)
 {
     struct weir_kubeflow *out = reading->out;
-    for (size_t i = 0; i < out->n_remarks; i++) {
+    for (size_t i = 0; i < out->n_remarks && at.value != NULL; i++) {
         if (strcmp(out->remarks[i].path, at.path) == 0 && strcmp(out->remarks[i].say, say) == 0) {
             return;
         }

@@ -29,7 +29,7 @@ struct kubeflow_reading {
     struct weir_error *err;
     const struct weir_kubeflow_given *given;
     struct weir_kubeflow *out;
-    const char *name, *namespace; /**< Of the job, once they are read. */
+    const char *name, *namespace; /**< The job's, once they are read. */
     const char *runtime; /**< Names of variables that the tasks get, separated by blanks. */
     /** A file that operators make, and the variable that says where it is in a task; NULL: there is none. */
     const char *file, *file_variable;
@@ -52,11 +52,10 @@ struct kubeflow_field {
     const char *name;
     enum kubeflow_way way;
     enum kubeflow_type type;
-    size_t offset;            /**< Of a place, in the struct that is filled; of taken ones. */
+    size_t offset; /**< The place's, in the struct that is filled; only taken fields have it. */
     const char *const *words; /**< What a text may be, with NULL at the end; NULL: anything. */
-    const char *say;          /**< What is done instead; of others. */
-    const char *
-        plain; /**< Text of the value that says what is so here anyway: "false"; NULL: none does. */
+    const char *say;          /**< What is done instead; others have it. */
+    const char *plain;        /**< A value that is so here anyway, as text: "false"; or NULL. */
 };
 
 #define KUBEFLOW_TAKEN(strct, member, key, kind)                                                   \
@@ -108,7 +107,7 @@ void kubeflow_mark(struct kubeflow_reading *reading, struct kubeflow_place at);
 void kubeflow_remark(struct kubeflow_reading *reading, struct kubeflow_place at, const char *format,
                      ...) WEIR_PRINTF(3, 4);
 
-/** The same of a place whose parts are read on: it is not marked. Nothing, if it is empty. */
+/** The same, without marking the place: its parts are read, too. Nothing, if it is empty. */
 void kubeflow_remark_path(struct kubeflow_reading *reading, struct kubeflow_place at,
                           const char *say);
 

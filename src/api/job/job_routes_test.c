@@ -67,6 +67,26 @@ START_TEST(a_job_is_as_it_was_submitted)
 
 END_TEST
 
+START_TEST(a_job_may_be_submitted_as_one_that_is_held_and_a_trial_makes_none)
+{
+    EXPECT(200, "POST " API "/jobs\n\n{\"name\":\"j\",\"kind\":\"command\",\"held\":true,"
+                "\"spec\":{\"argv\":[\"true\"]}}");
+    ck_assert(json_is_true(said("is_held")));
+    ck_assert_str_eq(said_text("state"), "PENDING");
+    ck_assert_str_eq(said_text("reason"), "held by ann");
+    EXPECT(400, "POST " API "/jobs\n\n{\"name\":\"j\",\"kind\":\"command\",\"held\":1,"
+                "\"spec\":{\"argv\":[\"true\"]}}");
+    EXPECT(200, "POST " API "/jobs?dry_run=1\n\n{\"name\":\"tried\",\"kind\":\"command\","
+                "\"spec\":{\"argv\":[\"true\"]}}");
+    ck_assert_str_eq(said_text("name"), "tried");
+    ck_assert(!json_is_true(said("is_held")));
+    char id[64];
+    (void)snprintf(id, sizeof id, "%s", said_text("id"));
+    EXPECT(404, "GET " API "/jobs/%s", id);
+}
+
+END_TEST
+
 START_TEST(what_cannot_run_is_refused)
 {
     static const struct {
@@ -523,7 +543,8 @@ START_TEST(the_agent_gets_the_tasks_with_their_tokens)
 END_TEST
 
 WEIR_TEST_MAIN_WITH(
-    "job_routes", set_up, callers_close, a_job_is_as_it_was_submitted, what_cannot_run_is_refused,
+    "job_routes", set_up, callers_close, a_job_is_as_it_was_submitted,
+    a_job_may_be_submitted_as_one_that_is_held_and_a_trial_makes_none, what_cannot_run_is_refused,
     secrets_of_a_job_are_shown_to_nobody, a_job_is_cancelled_once,
     a_running_job_stops_when_it_is_cancelled, what_an_agent_reports_moves_the_job,
     looking_makes_no_file, a_log_is_appended_at_its_offset,

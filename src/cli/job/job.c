@@ -5,6 +5,8 @@
 #include "cli/job/job_ask.h"
 #include "cli/job/program_files.h"
 
+#include "kubeflow/kubeflow.h"
+
 #include <stdlib.h>
 
 #define SPEC_MAX_BYTES ((size_t)1 << 20)
@@ -99,6 +101,12 @@ static weir_status run_submit(struct cli_call *call, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_INVALID, "which file? weir job submit -f FILE");
     }
     WEIR_TRY(cli_input_yaml(options->file, SPEC_MAX_BYTES, false, call->arena, &body, err));
+    if (weir_kubeflow_is(body)) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "%s is a document of Kubernetes: `weir apply -f %s` makes a job of it", options->file,
+            options->file);
+    }
     weir_status status = submit(call, body, err);
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", options->file);
 }

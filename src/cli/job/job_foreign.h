@@ -25,8 +25,8 @@ struct job_foreign_asks {
 
 /**
  * Read documents.
- * @param all      ConfigMaps among them, whose values they may name, in an array.
- * @param foreign  n of them, whose jobs are filled in; to be freed by weir_kubeflow_fini, also after an error.
+ * @param all      An array of all documents, with the ConfigMaps that they may take values of.
+ * @param foreign  n of them, to be filled in; their jobs are freed by weir_kubeflow_fini, also after an error.
  * @return as weir_kubeflow_read, with the file in front.
  */
 weir_status job_foreign_read(struct cli_call *call, const struct job_foreign_asks *asks,

@@ -45,7 +45,7 @@ static const struct kubeflow_field rule_fields[] = {
     KUBEFLOW_TAKEN(rule, conditions, "onPodConditions", LIST),
 };
 
-/* What was stopped for others or whose node was lost counts as no failure here, either. */
+/* A task that was stopped for others, or lost its node, has not failed here either. */
 static weir_status read_rule(struct kubeflow_reading *reading, struct kubeflow_place at)
 {
     struct rule rule = {0};
@@ -80,7 +80,7 @@ static weir_status read_failures(struct kubeflow_reading *reading, struct kubefl
 
 /* ---- tasks ---------------------------------------------------------------------------------------- */
 
-/* Without completions a Job of Kubernetes is a queue of work, whose pods share it among themselves. */
+/* Without completions a Job of Kubernetes is a queue of work, which its pods share among themselves. */
 static weir_status take_tasks(struct kubeflow_reading *reading, const struct batch_job *given,
                               struct kubeflow_draft *draft, bool *out_is_array)
 {

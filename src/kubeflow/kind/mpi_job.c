@@ -35,7 +35,9 @@ static weir_status check_worker_command(struct kubeflow_reading *reading,
     static const char *const idle[] = {"sshd", "sleep", "tail"};
     const json_t *argv = json_object_get(worker->spec, "argv");
     struct kubeflow_place at = kubeflow_member(reading, worker->container, "command");
+    struct kubeflow_place dir = kubeflow_member(reading, worker->container, "workingDir");
     const char *text = argv != NULL ? weir_json_text(argv, reading->arena) : "";
+    kubeflow_remark_path(reading, dir, "programs begin in the folder of the launcher");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(idle) && argv != NULL; i++) {
         if (strstr(text, idle[i]) != NULL) {
             kubeflow_remark(reading, at, "is not run: hosts wait for the launcher without ssh");
@@ -160,6 +162,9 @@ static weir_status take_hosts(struct kubeflow_reading *reading, const struct mpi
     bool is_worker = of[WORKER].n == 0;
     WEIR_TRY(kubeflow_integer(reading, given->slots, 1, SLOTS_MAX, &slots));
     WEIR_TRY(kubeflow_boolean(reading, given->is_worker, &is_worker));
+    if (of[WORKER].n == 0) {
+        kubeflow_remark_path(reading, given->is_worker, "there is no other");
+    }
     kubeflow_draft_set(draft, "nodes", WEIR_MAX(of[WORKER].n + is_worker, (int64_t)1));
     kubeflow_draft_set(draft, "processes_per_node", slots);
     json_object_set_new(draft->spec, "mpi", json_string("none"));

@@ -45,7 +45,7 @@ static const struct kubeflow_field elastic_fields[] = {
 struct ranks {
     struct kubeflow_replicas of[N_ROLES];
     int64_t n;
-    struct kubeflow_place restarts; /* of elasticPolicy */
+    struct kubeflow_place restarts; /* what elasticPolicy says of them */
 };
 
 /* 2, "2", or "auto": one for each accelerator, or one. */
@@ -69,6 +69,10 @@ static weir_status take_processes(struct kubeflow_reading *reading, struct kubef
     }
     if (!is_number || n < 1 || n > PROCESSES_MAX) {
         return kubeflow_wrong(reading, at, "auto, gpu, cpu, or a number from 1 to 64");
+    }
+    if (json_object_get(draft->spec, "processes_per_node") != NULL) {
+        kubeflow_remark(reading, at, "spec.nprocPerNode counts");
+        return WEIR_OK;
     }
     kubeflow_mark(reading, at);
     kubeflow_draft_set(draft, "processes_per_node", n);
@@ -145,8 +149,8 @@ static weir_status read(struct kubeflow_reading *reading, struct kubeflow_place 
     WEIR_TRY(kubeflow_fields(reading, at, fields, WEIR_ARRAY_LEN(fields), &given));
     given.replicas.path = "$.spec.pytorchReplicaSpecs";
     WEIR_TRY(kubeflow_draft_run_policy(reading, draft, given.policy, &restarts.limit));
-    WEIR_TRY(read_ranks(reading, &given, draft, &ranks));
     WEIR_TRY(take_processes(reading, given.processes, draft));
+    WEIR_TRY(read_ranks(reading, &given, draft, &ranks));
     restarts.policy = ranks.of[ranks.of[MASTER].n > 0 ? MASTER : WORKER].restart_policy;
     if (kubeflow_is_there(restarts.limit) && kubeflow_is_there(ranks.restarts)) {
         kubeflow_remark(reading, ranks.restarts, "runPolicy.backoffLimit counts");

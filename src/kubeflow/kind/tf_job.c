@@ -1,4 +1,4 @@
-/* TFJob: tasks of a job of the kind tensorflow, told by TF_CONFIG who they are. */
+/* TFJob: tasks of a job of the kind tensorflow, which TF_CONFIG tells their type and number. */
 #include "kubeflow/kind.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static weir_status check_alone(struct kubeflow_reading *reading, const struct ku
                                  "of them out");
 }
 
-/* The role whose program all have. */
+/* The role that says which program all have. */
 static weir_status find_first(struct kubeflow_reading *reading, struct kubeflow_place at,
                               const struct kubeflow_replicas *of, int *out)
 {
