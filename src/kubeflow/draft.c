@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KUEUE_QUEUE  "kueue.x-k8s.io/queue-name"
 #define PRIORITY_MAX 1000
 
 void kubeflow_draft_set(struct kubeflow_draft *draft, const char *name, int64_t value)
@@ -58,7 +59,9 @@ weir_status kubeflow_draft_priority(struct kubeflow_reading *reading, struct kub
     if (!json_is_string(at.value) && !json_is_integer(at.value)) {
         return kubeflow_wrong(reading, at, "a text");
     }
-    if (draft->priority >= 0) {
+    if (priority >= 0 && draft->priority == priority) {
+        kubeflow_mark(reading, at);
+    } else if (draft->priority >= 0) {
         kubeflow_remark(reading, at, "the priority is %lld, as %s says", (long long)draft->priority,
                         draft->priority_path);
     } else if (priority < 0) {
@@ -145,7 +148,7 @@ static const struct mark {
     {"weir.dev/clusters", take_clusters},
     {"weir.dev/image", take_image},
     {"weir.dev/gpu-model", take_gpu_model},
-    {"kueue.x-k8s.io/queue-name", kubeflow_draft_queue},
+    {KUEUE_QUEUE, kubeflow_draft_queue},
     {"kueue.x-k8s.io/priority-class", kubeflow_draft_priority},
 };
 
@@ -238,6 +241,7 @@ weir_status kubeflow_draft_metadata(struct kubeflow_reading *reading, struct kub
     WEIR_TRY(kubeflow_text(reading, given.namespace, &namespace));
     draft->project = reading->given->project != NULL ? reading->given->project : namespace;
     draft->namespace = given.namespace;
+    draft->is_kueued = json_object_get(given.labels.value, KUEUE_QUEUE) != NULL;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(known_marks); i++) {
         WEIR_TRY(take_mark(reading, draft, &given, &known_marks[i]));
     }

@@ -13,6 +13,7 @@ struct kubeflow_draft {
     const char *kind; /**< The job's: "pytorch". */
     int64_t max_restarts;
     bool is_held;
+    bool is_kueued;            /**< A queue of Kueue lets it begin, which takes its suspend away. */
     int64_t priority;          /**< -1: nobody said. */
     const char *priority_path; /**< Where it was said. */
     json_t *spec;              /**< Kept. */

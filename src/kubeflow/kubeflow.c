@@ -39,6 +39,14 @@ bool weir_kubeflow_is_config_map(const json_t *document)
            strcmp(text_of(document, "apiVersion"), "v1") == 0;
 }
 
+const json_t *weir_kubeflow_list(const json_t *document)
+{
+    const json_t *items = json_object_get(document, "items");
+    bool is_list = strcmp(text_of(document, "kind"), "List") == 0 &&
+                   strcmp(text_of(document, "apiVersion"), "v1") == 0;
+    return is_list && json_is_array(items) ? items : NULL;
+}
+
 /* Documents that are none of these, and what to do instead. */
 static const struct other {
     const char *kind, *say;

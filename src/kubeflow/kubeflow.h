@@ -65,6 +65,9 @@ bool weir_kubeflow_is(const json_t *document);
 /** Is it a ConfigMap, of which others take values? */
 bool weir_kubeflow_is_config_map(const json_t *document);
 
+/** The documents that a List holds, an array; NULL: it is none. */
+const json_t *weir_kubeflow_list(const json_t *document);
+
 /**
  * Read a document.
  * @param out  To be freed by weir_kubeflow_fini, also after an error.

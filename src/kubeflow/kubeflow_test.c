@@ -317,6 +317,21 @@ END_TEST
 
 /* ---- refusals ------------------------------------------------------------------------------------- */
 
+/* Kueue has jobs begin suspended, and lets them go itself. */
+START_TEST(a_suspended_job_is_held_unless_a_queue_of_kueue_has_it)
+{
+#define SUSPENDED(labels)                                                                          \
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j" labels "}\nspec:\n  suspend: true\n"     \
+    "  template: {spec: {restartPolicy: Never, containers: [{name: c, command: [a]}]}}\n"
+    spec_of(SUSPENDED(""));
+    ck_assert_str_eq(said("held"), "true");
+    spec_of(SUSPENDED(", labels: {kueue.x-k8s.io/queue-name: q}"));
+    ck_assert_str_eq(said("held"), "-");
+    ck_assert_ptr_nonnull(remark_at("$.spec.suspend"));
+}
+
+END_TEST
+
 START_TEST(what_cannot_be_is_refused_with_its_path)
 {
     static const struct {
@@ -482,5 +497,6 @@ WEIR_TEST_MAIN_WITH(
     a_job_is_one_task_or_an_array, words_have_their_variables_filled_in,
     variables_come_from_config_maps_fields_and_resources, resources_and_places_are_those_of_a_job,
     project_queue_and_priority_are_what_the_first_of_them_says,
-    what_cannot_be_is_refused_with_its_path, replicas_that_differ_are_no_one_job,
-    other_kinds_are_refused_with_what_to_do, quantities_have_all_of_kubernetes_forms)
+    a_suspended_job_is_held_unless_a_queue_of_kueue_has_it, what_cannot_be_is_refused_with_its_path,
+    replicas_that_differ_are_no_one_job, other_kinds_are_refused_with_what_to_do,
+    quantities_have_all_of_kubernetes_forms)

@@ -303,6 +303,21 @@ static weir_status take_container(struct kubeflow_reading *reading, struct kubef
                                  "a task is one program: leave out what stands beside it");
 }
 
+static void remark_metadata(struct kubeflow_reading *reading, struct kubeflow_place at)
+{
+    const char *name;
+    struct kubeflow_place member;
+    for (void *it = NULL; kubeflow_next(reading, at, &it, &name, &member);) {
+        if (kubeflow_is_there(member)) {
+            kubeflow_remark(reading, member, "tasks have no names and labels of their own");
+        }
+        kubeflow_mark(reading, member);
+    }
+    if (json_object_size(at.value) == 0) {
+        kubeflow_mark(reading, at);
+    }
+}
+
 weir_status kubeflow_pod_read(struct kubeflow_reading *reading, struct kubeflow_draft *draft,
                               struct kubeflow_place at, struct kubeflow_pod *out)
 {
@@ -313,9 +328,7 @@ weir_status kubeflow_pod_read(struct kubeflow_reading *reading, struct kubeflow_
         kubeflow_fields(reading, at, template_fields, WEIR_ARRAY_LEN(template_fields), &template));
     WEIR_TRY(
         kubeflow_fields(reading, template.spec, pod_fields, WEIR_ARRAY_LEN(pod_fields), &given));
-    if (kubeflow_is_there(template.metadata)) {
-        kubeflow_remark(reading, template.metadata, "tasks have no names and labels of their own");
-    }
+    remark_metadata(reading, template.metadata);
     out->restart_policy = given.restart_policy;
     WEIR_TRY(take_container(reading, given.containers, out));
     WEIR_TRY(read_container(reading, draft, given.volumes, out));

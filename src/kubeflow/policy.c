@@ -54,7 +54,13 @@ weir_status kubeflow_draft_policy(struct kubeflow_reading *reading, struct kubef
     if (seconds > 0) {
         kubeflow_draft_set(draft, "time_limit", seconds);
     }
-    return kubeflow_boolean(reading, policy->suspend, &draft->is_held);
+    WEIR_TRY(kubeflow_boolean(reading, policy->suspend, &draft->is_held));
+    if (draft->is_held && draft->is_kueued) {
+        kubeflow_remark(reading, policy->suspend,
+                        "its queue lets it begin when there is room, as Kueue does");
+        draft->is_held = false;
+    }
+    return WEIR_OK;
 }
 
 struct run_policy {

@@ -131,7 +131,7 @@ bool kubeflow_is_word(struct kubeflow_reading *reading, struct kubeflow_place at
 
 /**
  * Read an object by its table, in the order of the table. An empty place has no fields.
- * @param out  The struct whose places are filled; zeros before.
+ * @param out  The struct, with a place for each field that is taken; zeros before.
  */
 weir_status kubeflow_fields(struct kubeflow_reading *reading, struct kubeflow_place at,
                             const struct kubeflow_field *fields, size_t n_fields,

@@ -203,6 +203,15 @@ class Documents(unittest.TestCase):
         self.assertEqual(done.returncode, 7)
         self.assertIn("containers[0].image: \"busybox:1.36\": nodes ask no registry: weir apply --image", done.stderr)
 
+    def test_a_list_is_its_documents_and_an_empty_document_is_none(self):
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "listed"}, "spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "command": ["echo", "hello"]}]}}}}
+        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [job]})
+        applied = self.done("apply", "-f", self.write("list.yaml", listed + "\n---\n---\n"))
+        self.assertRegex(applied.stdout, r"^job listed \(\w+\) is submitted\n$")
+        done = self.weir("apply", "-f", self.write("list.yaml", listed + "\n---\nkind: other\n"))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+
     def test_a_suspended_job_waits_until_it_is_resumed(self):
         text = INDEXED.replace("  completions: 3", "  suspend: true\n  completions: 3").replace("name: indexed", "name: asleep")
         text = re.sub(r".*secretKeyRef.*\n", "", text)

@@ -52,17 +52,22 @@ static void print_plan(struct cli_call *call, const json_t *answer)
     }
 }
 
+static weir_status check_kind(const char *path, const json_t *document, struct weir_error *err)
+{
+    const char *kind = json_string_value(json_object_get(document, "kind"));
+    bool is_job = json_object_get(document, "spec") != NULL;
+    return kind != NULL && strcmp(kind, "ion") == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "%s: $.kind: expected \"ion\"%s%.40s%s",
+                                path, kind != NULL ? ", got " : "", kind != NULL ? kind : "",
+                                is_job ? "; a job is submitted: `weir job submit -f FILE`" : "");
+}
+
 static weir_status apply_one(struct cli_call *call, const char *path, json_t *document,
                              struct weir_error *err)
 {
     WEIR_AUTO(weir_json_auto_free) json_t *answer = NULL;
-    const char *kind = json_string_value(json_object_get(document, "kind"));
-    if (kind == NULL || strcmp(kind, "ion") != 0) {
-        bool is_job = json_object_get(document, "spec") != NULL;
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s: $.kind: expected \"ion\"%s%.40s%s", path,
-                              kind != NULL ? ", got " : "", kind != NULL ? kind : "",
-                              is_job ? "; a job is submitted: `weir job submit -f FILE`" : "");
-    }
+    WEIR_TRY(check_kind(path, document, err));
     const struct apply_options *options = call->options;
     const char *where = options->dry_run && options->sandbox ? "/api/v1/ions?mode=sandbox&dry_run=1"
                         : options->dry_run                   ? "/api/v1/ions?dry_run=1"
@@ -110,13 +115,31 @@ static void applying_fini(struct applying *applying)
     json_decref(applying->documents);
 }
 
+/* The documents of a file, and in place of a List of Kubernetes those that it holds. */
+static json_t *unlisted(const json_t *documents)
+{
+    json_t *all = json_array(), *document;
+    size_t i;
+    json_array_foreach(documents, i, document)
+    {
+        const json_t *items = weir_kubeflow_list(document);
+        if (items != NULL) {
+            (void)json_array_extend(all, (json_t *)items);
+        } else if (!json_is_null(document)) {
+            json_array_append(all, document);
+        }
+    }
+    return all;
+}
+
 /* Those of one file, with the others. */
 static weir_status read_file(struct cli_call *call, const char *path, struct applying *applying,
                              struct weir_error *err)
 {
     WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
     WEIR_TRY(cli_input_yaml(path, DOCUMENT_MAX_BYTES, true, call->arena, &documents, err));
-    size_t n = applying->n + json_array_size(documents);
+    WEIR_AUTO(weir_json_auto_free) json_t *all = unlisted(documents);
+    size_t n = applying->n + json_array_size(all);
     const char **paths = WEIR_ARENA_ARRAY(call->arena, n + 1, const char *);
     memcpy(paths, applying->paths != NULL ? applying->paths : paths, applying->n * sizeof *paths);
     for (size_t i = applying->n; i < n; i++) {
@@ -124,7 +147,7 @@ static weir_status read_file(struct cli_call *call, const char *path, struct app
     }
     applying->paths = paths;
     applying->n = n;
-    (void)json_array_extend(applying->documents, documents);
+    (void)json_array_extend(applying->documents, all);
     return WEIR_OK;
 }
 
@@ -162,15 +185,21 @@ static weir_status read_documents(struct cli_call *call, struct applying *out,
                : weir_error_set(err, WEIR_ERR_INVALID, "%s holds no document", options->file);
 }
 
-/* A ConfigMap serves the jobs beside it. */
-static weir_status pass_over(const struct applying *applying, size_t i, struct weir_error *err)
+/* Can something come of each document? A ConfigMap serves the jobs beside it. */
+static weir_status check_documents(const struct applying *applying, struct weir_error *err)
 {
-    return applying->n_foreign > 0
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                "%s: a ConfigMap alone makes nothing: its values are for jobs of "
-                                "the same file or folder",
-                                applying->paths[i]);
+    for (size_t i = 0; i < applying->n; i++) {
+        const json_t *document = json_array_get(applying->documents, i);
+        WEIR_TRY(weir_kubeflow_is(document) ? WEIR_OK
+                                            : check_kind(applying->paths[i], document, err));
+        if (weir_kubeflow_is_config_map(document) && applying->n_foreign == 0) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "%s: a ConfigMap alone makes nothing: its values are for jobs of "
+                                  "the same file or folder",
+                                  applying->paths[i]);
+        }
+    }
+    return WEIR_OK;
 }
 
 /* Jobs are all read first: where one of them is refused, nothing is applied. */
@@ -188,12 +217,15 @@ static weir_status apply_all(struct cli_call *call, struct applying *applying,
                               "--sandbox is for IONs, and %s holds a job; --dry-run tries it",
                               foreign->path);
     }
+    WEIR_TRY(check_documents(applying, err));
     WEIR_TRY(job_foreign_read(call, &asks, applying->documents, foreign, applying->n_foreign, err));
     for (size_t i = 0; i < applying->n; i++) {
         json_t *document = json_array_get(applying->documents, i);
-        WEIR_TRY(weir_kubeflow_is_config_map(document) ? pass_over(applying, i, err)
-                 : weir_kubeflow_is(document) ? job_foreign_submit(call, &asks, foreign++, err)
-                                              : apply(call, applying->paths[i], document, err));
+        if (!weir_kubeflow_is(document)) {
+            WEIR_TRY(apply(call, applying->paths[i], document, err));
+        } else if (!weir_kubeflow_is_config_map(document)) {
+            WEIR_TRY(job_foreign_submit(call, &asks, foreign++, err));
+        }
     }
     return WEIR_OK;
 }

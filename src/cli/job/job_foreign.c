@@ -89,8 +89,8 @@ static weir_status print_dry(struct cli_call *call, struct job_foreign *foreign,
     return WEIR_OK;
 }
 
-weir_status job_foreign_submit(struct cli_call *call, const struct job_foreign_asks *asks,
-                               struct job_foreign *foreign, struct weir_error *err)
+static weir_status submit(struct cli_call *call, const struct job_foreign_asks *asks,
+                          struct job_foreign *foreign, struct weir_error *err)
 {
     struct weir_kubeflow *job = &foreign->job;
     const json_t *resources = json_object_get(json_object_get(job->body, "spec"), "resources");
@@ -109,4 +109,11 @@ weir_status job_foreign_submit(struct cli_call *call, const struct job_foreign_a
                                                 ? "is submitted, and held: weir job resume"
                                                 : "is submitted",
                                             beside, NULL, err);
+}
+
+weir_status job_foreign_submit(struct cli_call *call, const struct job_foreign_asks *asks,
+                               struct job_foreign *foreign, struct weir_error *err)
+{
+    weir_status status = submit(call, asks, foreign, err);
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", foreign->path);
 }
