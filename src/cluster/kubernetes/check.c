@@ -186,9 +186,9 @@ static weir_status try_job(struct kubernetes_link *link, const struct kubernetes
                                               .queue = queue,
                                               .agent = {.server = "http://server"}};
     const char *space = kubernetes_link_namespace(link, options, queue);
-    json_t *job;
-    WEIR_TRY(kubernetes_job_make(options, pool, 1, &request, arena, &job, err));
-    WEIR_AUTO(weir_json_auto_free) json_t *kept = job;
+    json_t *made;
+    WEIR_TRY(kubernetes_job_make(options, pool, 1, &request, arena, &made, err));
+    WEIR_AUTO(weir_json_auto_free) json_t *job = made;
     WEIR_TRY(try_object(link, "/apis/batch/v1", "jobs", space, job, arena, out_missing, err));
     if (*out_missing != NULL) {
         return WEIR_OK;

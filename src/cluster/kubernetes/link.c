@@ -181,7 +181,7 @@ static void gather_node(void *context, const struct weir_kube_object *object)
     copy->model = weir_arena_strdup(gathered->arena, node->model);
     copy->device = weir_arena_strdup(gathered->arena, node->device);
     copy->closed = weir_arena_strdup(gathered->arena, node->closed);
-    weir_arena_grow(gathered->arena, &gathered->nodes, sizeof gathered->nodes[0], gathered->n_nodes,
+    weir_arena_grow(gathered->arena, &gathered->nodes, sizeof(void *), gathered->n_nodes,
                     &gathered->nodes_cap);
     gathered->nodes[gathered->n_nodes++] = copy;
 }
@@ -277,8 +277,7 @@ static void see_pod(void *context, const struct weir_kube_object *object)
     copy->said = weir_arena_strdup(watch->arena, pod->said);
     copy->why = weir_arena_strdup(watch->arena, pod->why);
     size_t n = seen->facts.n_pods++;
-    weir_arena_grow(watch->arena, &seen->facts.pods, sizeof seen->facts.pods[0], n,
-                    &seen->pods_cap);
+    weir_arena_grow(watch->arena, &seen->facts.pods, sizeof(void *), n, &seen->pods_cap);
     weir_arena_grow(watch->arena, &seen->is_gone, sizeof seen->is_gone[0], n, &seen->gone_cap);
     seen->facts.pods[n] = copy;
     seen->is_gone[n] = object->is_deleted;
