@@ -1,7 +1,8 @@
 """What the server adds to, or refuses of, objects that are well formed: service accounts, priorities, pod security, quotas."""
 from . import status, values
 
-ENFORCE = "pod-security.kubernetes.io/enforce"
+POD_SECURITY = "pod-security.kubernetes.io/"
+WITH_PODS = ("pods", "jobs.batch", "deployments.apps", "statefulsets.apps")
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 SYSTEM_CLASSES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 # Prefixes of a quota's resources that count what is requested or limited.
@@ -27,9 +28,9 @@ def namespace(store, resource, obj, namespaces):
 
 # ---- pods: what is added ----------------------------------------------------------------------------
 
-def mutate_pod(store, resource, pod):
+def mutate_pod(store, resource, pod, toleration_seconds):
     service_account(store, resource, pod)
-    default_tolerations(pod)
+    default_tolerations(pod, toleration_seconds)
     priority(store, resource, pod)
 
 
@@ -64,11 +65,11 @@ def mount_token(spec):
         container["volumeMounts"] = (container.get("volumeMounts") or []) + [mount]
 
 
-def default_tolerations(pod):
+def default_tolerations(pod, seconds):
     tolerations = pod["spec"].setdefault("tolerations", [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(one.get("key") in (key, None, "") and one.get("effect") in ("NoExecute", None, "") for one in tolerations):
-            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds})
 
 
 def priority(store, resource, pod):
@@ -104,19 +105,28 @@ def default_class(store):
 
 # ---- pods: what is refused --------------------------------------------------------------------------
 
-def pod_security(store, resource, pod):
-    """The namespace's label says which pods it takes."""
-    item = store.get("namespaces", "", pod["metadata"]["namespace"])
+def pod_security(store, resource, obj, warnings):
+    """The namespace's labels say which pods it takes, and of which pods, also in templates, it warns."""
+    item = store.get("namespaces", "", obj["metadata"]["namespace"])
     labels = (item.obj["metadata"].get("labels") or {}) if item else {}
-    level = labels.get(ENFORCE)
+    refusal = violations(labels, "enforce", obj["spec"]) if resource.key == "pods" else None
+    if refusal is not None:
+        raise status.forbidden(resource, obj["metadata"].get("name", ""), f"violates PodSecurity {refusal}")
+    spec = obj["spec"] if resource.key == "pods" else obj["spec"]["template"]["spec"]
+    warning = violations(labels, "warn", spec)
+    if warning is not None:
+        warnings.append(f"would violate PodSecurity {warning}")
+
+
+def violations(labels, mode, spec):
+    """What a pod does that the level of a namespace forbids: the rest of a sentence; None when it is nothing."""
+    level = labels.get(POD_SECURITY + mode)
     if level not in ("baseline", "restricted"):
-        return
-    found = list(baseline_violations(pod["spec"]))
+        return None
+    found = list(baseline_violations(spec))
     if level == "restricted":
-        found += restricted_violations(pod["spec"])
-    if found:
-        version = labels.get(ENFORCE + "-version", "latest")
-        raise status.forbidden(resource, pod["metadata"].get("name", ""), f'violates PodSecurity "{level}:{version}": ' + ", ".join(found))
+        found += restricted_violations(spec)
+    return f'"{level}:{labels.get(f"{POD_SECURITY}{mode}-version", "latest")}": ' + ", ".join(found) if found else None
 
 
 def containers_of(spec):

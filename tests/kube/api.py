@@ -7,7 +7,7 @@ import uuid
 from . import admission, apply, defaults, patch, schema, status, validation, values
 from .store import Item
 
-# Whose PUT creates what is not there, and whose PUT must say which version it replaces.
+# Resources of which a PUT creates what is not there, and those of which it must say which version it replaces.
 CREATED_BY_UPDATE = {"leases.coordination.k8s.io", "endpoints", "events", "services", "priorityclasses.scheduling.k8s.io",
                      "roles.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io",
                      "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io"}
@@ -26,6 +26,7 @@ class Writing:
         self.manager, self.subresource, self.dry, self.strict, self.what = manager, subresource, dry, strict, what
         self.warnings = []
         self.unsupported = []  # values of the body that are none of the allowed ones
+        self.check = None  # a function of the object that may refuse it
 
 
 class Api:
@@ -34,6 +35,7 @@ class Api:
         self.lock = store.lock
         self.usage = admission.Usage(store)
         self.namespaces = catalogue.find("", "v1", "namespaces")
+        self.toleration_seconds = 300  # for which pods stay on a node that is lost, unless they say otherwise
         self.events = {}  # names of Events by what they say
 
     def resource(self, key):
@@ -81,12 +83,14 @@ class Api:
             if resource.namespaced:
                 admission.namespace(self.store, resource, obj, self.namespaces)
             if resource.key == "pods":
-                admission.mutate_pod(self.store, resource, obj)
+                admission.mutate_pod(self.store, resource, obj, self.toleration_seconds)
             elif resource.key == "jobs.batch":
                 defaults.job_selector(obj)
             causes = validation.of_object(resource, obj, writing.unsupported)
             if causes:
                 raise status.invalid_object(resource, obj["metadata"].get("name", ""), causes)
+            if writing.check is not None:
+                writing.check(obj)
             self.admit(resource, obj, writing)
             if self.store.get(resource.key, namespace, obj["metadata"]["name"]) is not None:
                 raise status.already_exists(resource, obj["metadata"]["name"])
@@ -128,10 +132,10 @@ class Api:
         fault = self.faults.take("refuse_admission", writing.what or f"POST /{resource.key}")
         if fault is not None:
             admission.refuse_by_webhook(fault)
-        if resource.key == "pods":
-            admission.pod_security(self.store, resource, obj)
-            if self.faults.take("quota", writing.what or "POST /pods") is not None:
-                admission.refuse_by_quota(resource, obj)
+        if resource.key in admission.WITH_PODS:
+            admission.pod_security(self.store, resource, obj, writing.warnings)
+        if resource.key == "pods" and self.faults.take("quota", writing.what or "POST /pods") is not None:
+            admission.refuse_by_quota(resource, obj)
         if resource.namespaced:
             admission.check_quotas(self.store, self.usage, resource, obj)
 
@@ -201,6 +205,8 @@ class Api:
         causes = causes or validation.of_object(resource, obj, writing.unsupported)
         if causes:
             raise status.invalid_object(resource, old["metadata"]["name"], causes)
+        if writing.check is not None:
+            writing.check(obj)
         if resource.kind not in WITHOUT_GENERATION and content(obj) != content(old):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 1) + 1
         if not managed:
@@ -324,7 +330,7 @@ class Api:
     def create_applied(self, resource, namespace, config, writing):
         paths = {path for path, _ in apply.fields_of(resource.type, config)}
         made = Writing(None, "", writing.dry, writing.strict, writing.what)
-        made.unsupported = writing.unsupported
+        made.unsupported, made.check, made.warnings = writing.unsupported, writing.check, writing.warnings
         item = self.create(resource, namespace, config, made)
         item.obj["metadata"]["managedFields"] = [apply.entry(writing.manager, "Apply", resource.api_version, paths, "")]
         return item

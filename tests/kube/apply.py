@@ -121,6 +121,8 @@ def track_update(kind, old, new, manager, api_version, subresource):
     if mine:
         kept.append(entry(manager, "Update", api_version, mine, subresource))
     new["metadata"]["managedFields"] = kept
+    if not kept:
+        del new["metadata"]["managedFields"]
 
 
 # ---- apply ------------------------------------------------------------------------------------------

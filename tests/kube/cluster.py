@@ -19,7 +19,7 @@ import ssl
 import tempfile
 import time
 
-from . import controllers, rbac, resources, values
+from . import controllers, rbac, values
 from .api import Api, Writing
 from .certificates import Authority
 from .faults import Faults
@@ -27,8 +27,9 @@ from .jobs import JobController
 from .kubelet import Kubelet
 from .pods import Pods, is_ready, set_condition
 from .resources import Catalogue
-from .scheduler import Scheduler
+from .scheduler import UNSCHEDULABLE, Scheduler
 from .server import Server
+from .status import ApiError
 from .store import Store
 
 ADMIN_TOKEN = "admin-token"
@@ -56,6 +57,7 @@ class Cluster:
         self.server = Server(self.api, self.tokens, self.pods, self.tls_context())
         self.store.listeners += [loop.follow for loop in self.loops]
         self.faults.go_away, self.faults.come_back = self.server.listener.close, self.server.listener.open
+        self.faults.wake = self.server.wake
         self.n_nodes = nodes
 
     def make_loops(self, mode, images):
@@ -223,6 +225,16 @@ class Cluster:
             return pod if pod and pod["status"].get("phase") == phase else None
         return self.wait(reached, seconds, f"pod {name} {phase}")
 
+    def install_kueue(self):
+        """Serve the group kueue.x-k8s.io; its stand-in is `kueue`. Returns when the paths are there."""
+        free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        for plural, kind, scope in (("clusterqueues", "ClusterQueue", "Cluster"), ("localqueues", "LocalQueue", "Namespaced"),
+                                    ("workloads", "Workload", "Namespaced")):
+            version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": free}, "subresources": {"status": {}}}
+            self.create("customresourcedefinitions.apiextensions.k8s.io", {"metadata": {"name": f"{plural}.kueue.x-k8s.io"}, "spec": {
+                "group": "kueue.x-k8s.io", "scope": scope, "names": {"plural": plural, "kind": kind}, "versions": [version]}})
+        self.wait(lambda: len([one for one in list(self.api.catalogue.resources) if one[0] == "kueue.x-k8s.io"]) == 3)
+
     # ---- nodes --------------------------------------------------------------------------------------
 
     def add_node(self, name, cpu="16", memory="64Gi", gpus=0, labels=None, taints=None, pods="110", more=None):
@@ -253,8 +265,10 @@ class Cluster:
             if is_on:
                 node["spec"]["unschedulable"] = True
         self.change_node(name, change)
-        self.taint(name, "node.kubernetes.io/unschedulable", effect="NoSchedule") if is_on else self.untaint(
-            name, "node.kubernetes.io/unschedulable")
+        if is_on:
+            self.taint(name, UNSCHEDULABLE, effect="NoSchedule")
+        else:
+            self.untaint(name, UNSCHEDULABLE)
 
     def taint(self, name, key, value=None, effect="NoExecute"):
         """Add a taint to a node; NoExecute deletes the pods that do not tolerate it."""
@@ -278,7 +292,7 @@ class Cluster:
             if pod["spec"].get("nodeName") == name:
                 try:
                     self.pods.evict(pod["metadata"]["namespace"], pod["metadata"]["name"], {})
-                except Exception:  # the budget is spent
+                except ApiError:  # the budget is spent
                     kept.append(pod["metadata"]["name"])
         return kept
 

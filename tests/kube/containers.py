@@ -132,6 +132,10 @@ class Volumes:
             if volume["hostPath"].get("type") == "DirectoryOrCreate":
                 place.mkdir(parents=True, exist_ok=True)
             return place
+        if volume.get("nfs"):
+            place = self.claims.parent / "nfs" / volume["nfs"]["server"] / volume["nfs"]["path"].strip("/")
+            place.mkdir(parents=True, exist_ok=True)
+            return place
         if volume.get("persistentVolumeClaim"):
             return self.claim(volume["persistentVolumeClaim"]["claimName"])
         files = self.files(volume)
@@ -225,18 +229,23 @@ class Translation:
         return self.pattern.sub(lambda match: self.folders[match[0]], text)
 
 
+def program_of(path, image_folder):
+    """A program that the image has at an absolute path, and this machine has not, is looked for in the image's folder."""
+    found = pathlib.Path(image_folder) / pathlib.Path(path).name
+    return str(found) if path.startswith("/") and not os.path.exists(path) and found.exists() else path
+
+
 class Plan:
     """What is started for a container: argv, environment, working folder."""
 
-    def __init__(self, store, pod, container, translation, image_folder, folder):
+    def __init__(self, store, pod, container, translation, image_folder, entrypoint, folder):
         said = environment_of(store, pod, container)
-        command = [expand(one, said) for one in (container.get("command") or []) + (container.get("args") or [])]
+        words = (container.get("command") or entrypoint) + (container.get("args") or [])
+        command = [expand(one, said) for one in words]
         if not command:
             raise NotReady("CreateContainerError", "failed to generate container spec: failed to generate spec: no command specified")
         self.argv = [translation.text(one) for one in command]
-        of_image = pathlib.Path(image_folder) / pathlib.PurePath(self.argv[0]).name
-        if self.argv[0].startswith("/") and not os.path.exists(self.argv[0]) and of_image.exists():
-            self.argv[0] = str(of_image)  # a program of the image
+        self.argv[0] = program_of(self.argv[0], image_folder)
         self.environment = {name: translation.text(value) for name, value in said.items()}
         self.environment["PATH"] = f"{image_folder}:{self.environment.get('PATH', DEFAULT_PATH)}"
         self.environment.setdefault("HOSTNAME", pod["spec"].get("hostname") or pod["metadata"]["name"])

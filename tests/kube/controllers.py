@@ -378,8 +378,9 @@ def queue_of(job):
 
 def requests_of(job):
     """What all pods of a Job want at once."""
-    template = {name: number * job["spec"]["parallelism"] for name, number in admission.pod_resources(job["spec"]["template"]["spec"]).items()}
-    return {**template, "pods": job["spec"]["parallelism"]}
+    n_pods = job["spec"]["parallelism"]
+    each = admission.pod_resources(job["spec"]["template"]["spec"])
+    return {**{name: number * n_pods for name, number in each.items()}, "pods": n_pods}
 
 
 def add_to(total, more):

@@ -2,8 +2,6 @@
 import base64
 import itertools
 
-from . import values
-
 
 def set_default(obj, key, value):
     if obj.get(key) is None:
@@ -224,8 +222,3 @@ def job_selector(obj):
     if not metadata.get("labels"):
         metadata["labels"] = dict(labels)
     metadata.setdefault("annotations", {})["batch.kubernetes.io/job-tracking"] = ""
-
-
-def age(obj):
-    """When an object was created, in seconds since 1970."""
-    return values.seconds_of(obj["metadata"]["creationTimestamp"])

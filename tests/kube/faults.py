@@ -8,9 +8,10 @@
     gone             watches end with an ERROR event of code 410 after `after` events (0); with http=True they are answered 410
     throttle         429 with Retry-After: `retry_after` (1)
     conflict         409 for writes of what is there
-    drop             the connection is cut: when="before" the effect, "after" it without an answer, or "middle" of the answer;
-                     a watch in the middle of its line after `after` events (0)
+    drop             the connection is cut: when="before" the effect, "after" it without an answer, or in the
+                     "middle" of the answer, which is the default; a watch in the middle of its line after `after` events (0)
     slow_watch       events come `seconds` (0.5) late
+    split_watch      the lines of a watch come in chunks of `size` (7) bytes, which end anywhere
     refuse_admission a webhook refuses what is created: `message`, `webhook`, `code` (403)
     quota            pods are refused as over a quota
     slow_binding     a binding takes `seconds` (0.5)
@@ -24,7 +25,7 @@ import random
 import re
 import threading
 
-NAMES = ("gone", "throttle", "conflict", "drop", "slow_watch", "refuse_admission", "quota", "slow_binding", "error500",
+NAMES = ("gone", "throttle", "conflict", "drop", "slow_watch", "split_watch", "refuse_admission", "quota", "slow_binding", "error500",
          "unavailable503", "silent", "stale_list", "apiserver_away")
 
 
@@ -43,18 +44,21 @@ class Faults:
         self.random = random.Random(seed)
         self.faults = []
         self.taken = collections.Counter()
-        self.go_away = self.come_back = None  # functions of the cluster
+        self.go_away = self.come_back = self.wake = None  # functions of the server
         self.is_away = False
 
     def on(self, name, count=None, probability=1.0, where=None, **options):
         """Switch a fault on: for `count` requests (None: until it is switched off), each with that probability."""
         if name not in NAMES:
             raise ValueError(f"no fault is called {name}")
+        if name == "drop":
+            options.setdefault("when", "middle")
         if name == "apiserver_away":
             self.leave(options.get("seconds"))
             return
         with self.lock:
             self.faults.append(Fault(name, count, probability, where, options))
+        self.wake()  # watches that run are befallen, too
 
     def off(self, name=None):
         """Switch off a fault, or all."""

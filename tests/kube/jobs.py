@@ -217,8 +217,7 @@ class JobController(Loop):
         spec = job["spec"]
         if tally.failure:
             return
-        if tally.failed > spec["backoffLimit"] or self.restarts(job, found) > spec["backoffLimit"] > -1 and spec["template"]["spec"].get(
-                "restartPolicy") == "OnFailure":
+        if tally.failed > spec["backoffLimit"] or self.restarts(job, found) > spec["backoffLimit"]:
             tally.failure = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
         elif spec.get("activeDeadlineSeconds") is not None and job["status"].get("startTime") and not spec.get("suspend"):
             left = values.seconds_of(job["status"]["startTime"]) + spec["activeDeadlineSeconds"] - time.time()
@@ -229,6 +228,9 @@ class JobController(Loop):
 
     @staticmethod
     def restarts(job, found):
+        """How often containers were started again; they count where the kubelet does so and not this controller."""
+        if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
+            return 0
         return sum(one.get("restartCount", 0) for pod in found for one in pod["status"].get("containerStatuses") or [])
 
     # ---- making and deleting pods -------------------------------------------------------------------
@@ -238,7 +240,8 @@ class JobController(Loop):
         spec = job["spec"]
         wanted = self.n_wanted(spec, tally)
         if len(active) > wanted:
-            self.delete_pods(job, sorted(active, key=lambda pod: (pod["status"].get("phase") == "Running", -index_of(pod)))[:len(active) - wanted])
+            expendable = sorted(active, key=lambda pod: (pod["status"].get("phase") == "Running", -index_of(pod)))
+            self.delete_pods(job, expendable[:len(active) - wanted])
             return
         if len(active) == wanted:
             return
@@ -395,18 +398,18 @@ def is_active(pod):
 
 def match_policy(policy, pod):
     """(action, message) of the first rule that a failed pod fits; the default is to count it."""
+    whole_name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
     for i, rule in enumerate(policy["rules"]):
         if rule.get("onExitCodes"):
             found = exit_code_match(rule["onExitCodes"], pod)
             if found is not None:
                 name, code = found
-                return rule["action"], (f"Container {name} for pod {pod['metadata']['namespace']}/{pod['metadata']['name']} failed with exit "
-                                        f"code {code} matching {rule['action']} rule at index {i}")
+                return rule["action"], (f"Container {name} for pod {whole_name} failed with exit code {code} matching {rule['action']} rule "
+                                        f"at index {i}")
         for wanted in rule.get("onPodConditions") or []:
             found = pods.condition_of(pod, wanted["type"])
             if found is not None and found["status"] == wanted.get("status", "True"):
-                return rule["action"], (f"Pod {pod['metadata']['namespace']}/{pod['metadata']['name']} has condition {wanted['type']} matching "
-                                        f"{rule['action']} rule at index {i}")
+                return rule["action"], f"Pod {whole_name} has condition {wanted['type']} matching {rule['action']} rule at index {i}"
     return "Count", None
 
 

@@ -68,6 +68,8 @@ class Container:
         started = (self.state.get("running") or {}).get("startedAt") or values.time_text()
         if reason is None:
             reason = "OOMKilled" if self.oom else "Completed" if code == 0 else "Error"
+        if code and not message and self.log is not None and self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+            message = b"".join(line for _, line in self.log.lines()[-80:])[-2048:].decode(errors="replace")
         record = {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": values.time_text(), "containerID": self.id}
         if message:
             record["message"] = message
@@ -162,6 +164,7 @@ class Kubelet(Loop):
         self.mode = "pretend"
         self.plan = None
         self.images = {}  # folders for PATH by image, in mode "process"
+        self.entrypoints = {}  # what is run of an image where a container has no command, as lists of words
         self.missing_images = set()  # in mode "pretend"
         self.more_environment = {}  # variables that every process gets beside its pod's: KUBERNETES_SERVICE_HOST, say
         self.dead_nodes = set()  # names of nodes whose kubelet does nothing

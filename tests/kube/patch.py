@@ -34,7 +34,8 @@ def json_patch(target, operations):
             document = apply_operation(document, operation)
     except (PatchFailed, KeyError, IndexError, ValueError, TypeError) as problem:
         causes = [{"reason": "UnexpectedServerResponse", "message": str(problem)}]
-        raise status.ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {"causes": causes}) from problem
+        sentence = "the server rejected our request due to an error in our request"
+        raise status.ApiError(422, "Invalid", sentence, {"causes": causes}) from problem
     return document
 
 

@@ -134,7 +134,7 @@ class Pods:
         for budget in budgets:
             now = budget_status(budget, selected_pods(self.store, budget))
             if is_ready(pod) and now["disruptionsAllowed"] <= 0:
-                raise status.too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", 0, [
+                raise status.too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", causes=[
                     {"reason": "DisruptionBudget", "message": f"The disruption budget {budget['metadata']['name']} needs "
                      f"{now['desiredHealthy']} healthy pods and has {now['currentHealthy']} currently"}])
 

@@ -253,7 +253,8 @@ class PodWorker(threading.Thread):
             if self.kubelet.wait_for_image(self.pod, container):
                 folder = self.folder / "root" / container.name
                 translation = Translation(container.spec, self.volumes, self.termination_log(container))
-                plan = Plan(self.kubelet.store, self.pod, container.spec, translation, self.kubelet.images[container.image], folder)
+                plan = Plan(self.kubelet.store, self.pod, container.spec, translation, self.kubelet.images[container.image],
+                            self.kubelet.entrypoints.get(container.image, []), folder)
                 plan.environment = {**self.kubelet.more_environment, **plan.environment}
                 return plan
         except NotReady as problem:
@@ -274,8 +275,8 @@ class PodWorker(threading.Thread):
             with self.lock:
                 process = self.running[container.name] = Process(plan, container.log, self.kubelet.guard)
         except OSError as problem:
-            container.end(128, "StartError", "failed to create containerd task: failed to create shim task: OCI runtime create failed: "
-                          f'runc create failed: unable to start container process: exec: "{plan.argv[0]}": {problem.strerror.lower()}: unknown')
+            container.end(128, "StartError", "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc "
+                          f'create failed: unable to start container process: exec: "{plan.argv[0]}": {problem.strerror.lower()}: unknown')
             return 128
         if self.must_stop.is_set():
             process.terminate()

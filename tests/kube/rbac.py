@@ -20,7 +20,6 @@ class User:
 
 
 ANONYMOUS = User("system:anonymous", [UNAUTHENTICATED])
-CONTROLLER = User("system:kube-controller-manager", [MASTERS, AUTHENTICATED])
 
 
 class Tokens:

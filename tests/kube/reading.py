@@ -154,10 +154,11 @@ class Watch:
         self.end = time.monotonic() + (seconds if seconds else 1800)
         self.next_bookmark = time.monotonic() + BOOKMARK_SECONDS
         self.n_bookmarks = reader.n_bookmarks
-        self.gone = self.faults.take("gone", what)
-        if self.gone is not None and self.gone.options.get("http"):
+        if self.faults.take("gone", what, http=True) is not None:
             raise status.expired("too old resource version: 1 (2)")
-        self.drop = self.faults.take("drop", what, when="middle")
+        self.gone = self.drop = None  # faults, and how many events are sent before they come to pass
+        self.gone_at = self.drop_at = 0
+        self.split = self.faults.take("split_watch", what)
         self.n_sent = 0
         self.revision = 0  # up to which the client knows all
         self.number = 0  # of the event that comes next
@@ -184,10 +185,11 @@ class Watch:
 
     def run(self):
         self.connection.begin_stream()
-        for line in self.first:
-            self.send(line)
+        self.take_faults()
+        self.send_all(self.first)
         while self.number is not None and not self.must_end():
             lines = self.next_lines()
+            self.take_faults()
             if lines is None:
                 self.connection.chunk(self.error_line(f"too old resource version: {self.revision} ({self.table.compacted})"))
                 break
@@ -198,9 +200,18 @@ class Watch:
             self.bookmark_if_due()
         self.connection.end_stream()
 
+    def take_faults(self):
+        """Faults may be switched on while the watch runs."""
+        if self.gone is None:
+            self.gone = self.faults.take("gone", self.what, http=None)
+            self.gone_at = self.n_sent + (self.gone.options.get("after", 0) if self.gone is not None else 0)
+        if self.drop is None:
+            self.drop = self.faults.take("drop", self.what, when="middle")
+            self.drop_at = self.n_sent + (self.drop.options.get("after", 0) if self.drop is not None else 0)
+
     def must_end(self):
         """Is the watch over? What the fault `gone` says is said here."""
-        if self.gone is not None and self.n_sent >= self.gone.options.get("after", 0):
+        if self.gone is not None and self.n_sent >= self.gone_at:
             self.connection.chunk(self.error_line(f"too old resource version: {self.revision} ({self.store.revision})"))
             return True
         return time.monotonic() >= self.end
@@ -229,21 +240,23 @@ class Watch:
 
     def send_all(self, lines):
         """Send lines, together when nothing is to come between them."""
-        if self.drop is None and self.gone is None:
+        if self.drop is None and self.gone is None and self.split is None:
             if lines:
                 self.connection.chunk(b"".join(lines))
                 self.n_sent += len(lines)
             return
         for line in lines:
-            if self.gone is not None and self.n_sent >= self.gone.options.get("after", 0):
+            if self.gone is not None and self.n_sent >= self.gone_at:
                 return
             self.send(line)
 
     def send(self, line):
-        if self.drop is not None and self.n_sent >= self.drop.options.get("after", 0):
+        if self.drop is not None and self.n_sent >= self.drop_at:
             self.connection.part_of_chunk(line)
             raise Closed
-        self.connection.chunk(line)
+        size = self.split.options.get("size", 7) if self.split is not None else len(line)
+        for at in range(0, len(line), size):
+            self.connection.chunk(line[at:at + size])
         self.n_sent += 1
 
     def bookmark_if_due(self):

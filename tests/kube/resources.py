@@ -108,17 +108,13 @@ class Catalogue:
     def find(self, group, version, plural):
         return self.resources.get((group, version, plural))
 
-    def of_kind(self, api_version, kind):
-        """The resource of an ownerReference; None when there is none."""
-        return next((one for one in list(self.resources.values()) if (one.api_version, one.kind) == (api_version, kind)), None)
-
     def by_key(self, key):
         return next(one for one in list(self.resources.values()) if one.key == key)
 
     def groups(self):
         """Versions by group, without the core group."""
         found = {}
-        for group, version, _ in self.resources:
+        for group, version, _ in list(self.resources):
             if group and version not in found.setdefault(group, []):
                 found[group].append(version)
         return found
@@ -129,7 +125,7 @@ class Catalogue:
 
     def resource_list(self, group, version):
         """The APIResourceList of a version; None when there is no such version."""
-        found = [one for one in self.resources.values() if (one.group, one.version) == (group, version)]
+        found = [one for one in list(self.resources.values()) if (one.group, one.version) == (group, version)]
         if not found:
             return None
         entries = [entry for one in sorted(found, key=lambda one: one.plural) for entry in one.discovery()]

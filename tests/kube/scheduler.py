@@ -277,7 +277,7 @@ class Scheduler(Loop):
         free = [one for one in lower if one not in protected]
         kept_first = sorted(protected, key=self.importance) + sorted(free, key=self.importance)
         victims = list(lower)
-        for one in kept_first:  # give back whom the pod does not need
+        for one in kept_first:  # spare those that the pod can do without
             rest = [other for other in victims if other is not one]
             if not self.why_not(pod, node, wanted, self.total(rest)):
                 victims = rest

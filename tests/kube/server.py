@@ -1,6 +1,8 @@
 """The HTTP side of the server: who asks, what for, may they, and the answer as JSON."""
+import collections
 import contextlib
 import json
+import re
 import threading
 import time
 import traceback
@@ -15,6 +17,7 @@ VERSION = {"major": "1", "minor": "26", "gitVersion": "v1.26.5", "gitCommit": ""
 PATCHES = {"application/json-patch+json": "json", "application/merge-patch+json": "merge",
            "application/strategic-merge-patch+json": "strategic", "application/apply-patch+yaml": "apply"}
 HEALTH = ("/healthz", "/livez", "/readyz")
+OK = b"ok"
 METHODS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 POD_CREATED_BY = {"binding": "Binding", "eviction": "Eviction"}
 
@@ -69,10 +72,8 @@ class Server:
             record = Record(request.method, request.path, request.query_text, None, None)
             with self.lock:
                 self.requests.append(record)
-            try:
-                self.handle(connection, request, record)
-            finally:
-                record.status = connection.status
+            connection.record = record
+            self.handle(connection, request, record)
             if request.headers.get("connection", "").lower() == "close" or request.is_too_large:
                 return
 
@@ -125,7 +126,8 @@ class Server:
         if self.faults.take("drop", what, when="middle") is not None:
             connection.answer_part(code, body)
             raise Closed
-        connection.answer(code, b"" if request.method == "HEAD" else body)
+        kind = "text/plain; charset=utf-8" if body == OK else "application/json"
+        connection.answer(code, b"" if request.method == "HEAD" else body, kind)
 
     # ---- which path ---------------------------------------------------------------------------------
 
@@ -139,7 +141,7 @@ class Server:
         if route is None:
             return self.other_path(request, parts, user)
         verb = self.verb(request, route)
-        self.check(user, route, verb)
+        self.check(user, route, verb, request.query)
         if route.resource is None:
             raise status.no_such_path()
         return self.perform(connection, request, user, route, verb)
@@ -181,15 +183,16 @@ class Server:
             return "watch"
         return "deletecollection" if verb == "delete" and not route.name else verb
 
-    def check(self, user, route, verb):
+    def check(self, user, route, verb, query):
         if self.checks_access:
             namespace = route.name if (route.group, route.plural) == ("", "namespaces") else route.namespace
-            self.authorizer.check(user, rbac.Question(verb, route.group, route.plural, route.subresource, namespace, route.name))
+            name = route.name or (selected_name(query) if verb in ("list", "watch", "deletecollection") else "")
+            self.authorizer.check(user, rbac.Question(verb, route.group, route.plural, route.subresource, namespace, name))
 
     def other_path(self, request, parts, user):
         path = "/" + "/".join(parts)
         if self.checks_access:
-            self.authorizer.check(user, rbac.Question(METHODS.get(request.method, request.method.lower()), path=request.path))
+            self.authorizer.check(user, rbac.Question(request.method.lower(), path=request.path))
         answer = self.document(parts, path)
         if answer is None:
             raise status.no_such_path()
@@ -202,7 +205,7 @@ class Server:
         if path == "/version":
             return VERSION
         if parts[:1] and "/" + parts[0] in HEALTH:
-            return b"ok"
+            return OK
         if path == "/api":
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [
                 {"clientCIDR": "0.0.0.0/0", "serverAddress": f"127.0.0.1:{self.listener.port}"}]}
@@ -238,6 +241,8 @@ class Server:
     def write(self, connection, request, user, route, verb):
         resource = route.resource
         writing = self.writing(request, route)
+        if resource.group == rbac.GROUP and self.checks_access:
+            writing.check = lambda obj: self.authorizer.check_grant(user, resource, obj, route.namespace)
         if verb != "create" and self.faults.take("conflict", request.what()) is not None:
             raise status.modified(resource, route.name)
         if verb == "delete":
@@ -249,9 +254,18 @@ class Server:
         elif resource.kind in ("SelfSubjectAccessReview", "TokenReview"):
             code, body = self.review(request, user, route, writing)
         else:
-            code, body = self.put_or_post(request, user, route, verb, writing)
+            code, body = self.put_or_post(request, route, verb, writing)
         connection.warnings = writing.warnings
         return code, body
+
+    def judge_duplicates(self, request, writing):
+        """A key that stands twice in an object is refused or warned of as an unknown one is."""
+        sentences = [f'duplicate field "{key}"' for key in request.duplicates]
+        self.api.complaints.extend(f"{writing.what}: {one}" for one in sentences)
+        if sentences and writing.strict == "Strict":
+            raise status.bad_request("strict decoding error: " + ", ".join(sentences))
+        if writing.strict == "Warn":
+            writing.warnings += sentences
 
     def writing(self, request, route):
         strict = request.query.get("fieldValidation") or "Warn"
@@ -265,11 +279,11 @@ class Server:
         manager = request.query.get("fieldManager") or request.headers.get("user-agent", "unknown").partition("/")[0]
         return Writing(manager[:128] or "unknown", route.subresource, dry == "All", strict, f"{request.method} {request.path}")
 
-    def put_or_post(self, request, user, route, verb, writing):
+    def put_or_post(self, request, route, verb, writing):
         resource = route.resource
-        obj = self.api.decode(resource, resource.type, object_of(request, resource.kind, resource.api_version), writing)
-        if resource.group == rbac.GROUP and self.checks_access:
-            self.authorizer.check_grant(user, resource, obj, route.namespace)
+        body = object_of(request, resource.kind, resource.api_version)
+        self.judge_duplicates(request, writing)
+        obj = self.api.decode(resource, resource.type, body, writing)
         if verb == "create":
             return 201, whole(resource, self.api.create(resource, route.namespace, obj, writing))
         item, is_new = self.api.update(resource, route.namespace, route.name, obj, writing)
@@ -281,6 +295,7 @@ class Server:
         if how is None:
             raise status.unsupported_media_type(PATCHES)
         body = parse(request, "error decoding YAML: yaml: " if how == "apply" else "error decoding patch: ")
+        self.judge_duplicates(request, writing)
         force = request.query.get("force")
         if how == "apply":
             if not request.query.get("fieldManager"):
@@ -418,6 +433,12 @@ def is_watch(query):
     return query.get("watch") is not None and query["watch"].lower() not in ("0", "false")
 
 
+def selected_name(query):
+    """The name that a fieldSelector asks for: access to a list of one is that to the object."""
+    match = re.fullmatch(r"metadata\.name==?([^,]+)", query.get("fieldSelector", ""))
+    return match[1] if match else ""
+
+
 def takes(route, verb):
     """Does what a path is of have this verb?"""
     if route.subresource:
@@ -449,8 +470,11 @@ def check_json_type(request):
 
 
 def parse(request, prefix):
+    def pairs(found):
+        request.duplicates += [key for key, n in collections.Counter(key for key, _ in found).items() if n > 1]
+        return dict(found)
     try:
-        return json.loads(request.body, parse_constant=refuse_constant)
+        return json.loads(request.body, parse_constant=refuse_constant, object_pairs_hook=pairs)
     except (ValueError, RecursionError) as problem:
         raise status.bad_request(f"{prefix}{problem}") from problem
 

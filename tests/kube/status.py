@@ -148,11 +148,12 @@ def expired(message, listing=None):
     return ApiError(410, "Expired", message, listing=listing)
 
 
-def too_many_requests(message, seconds, causes=()):
+def too_many_requests(message, seconds=None, causes=()):
+    """429; without seconds it has no Retry-After."""
     details = {"retryAfterSeconds": seconds} if seconds else {}
     if causes:
         details["causes"] = list(causes)
-    return ApiError(429, "TooManyRequests", message, details, [("Retry-After", str(seconds))])
+    return ApiError(429, "TooManyRequests", message, details, [] if seconds is None else [("Retry-After", str(seconds))])
 
 
 def too_large_version(asked, current):

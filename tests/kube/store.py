@@ -108,7 +108,7 @@ class Table:
 
 
 class Store:
-    """All tables. Who reads or changes holds `lock`."""
+    """All tables. A thread that reads or changes them holds `lock`."""
 
     def __init__(self, history=HISTORY):
         self.lock = threading.RLock()
@@ -126,7 +126,7 @@ class Store:
         return self.table(resource_key).items.get((namespace or "", name))
 
     def objects(self, resource_key, namespace=None):
-        """The objects of a resource, in a namespace or in all. Nobody may change them."""
+        """The objects of a resource, in a namespace or in all. They must not be changed."""
         with self.lock:
             return [item.obj for item in self.table(resource_key).items.values() if namespace in (None, item.key[0])]
 

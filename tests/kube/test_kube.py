@@ -1,144 +1,19 @@
 #!/usr/bin/env python3
-"""Tests of the test double: it answers plain HTTP clients as the API's documents say. Takes seconds, and needs nothing."""
-import contextlib
+"""Tests of the server of the test double: it answers a plain HTTP client as the API's documents say."""
+import gzip
 import http.client
 import json
 import pathlib
-import ssl
 import sys
-import tempfile
-import threading
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from tests.kube import rbac, values  # noqa: E402
-from tests.kube.cluster import ADMIN_TOKEN, Cluster  # noqa: E402
-
-JSON = "application/json"
-MERGE = "application/merge-patch+json"
-STRATEGIC = "application/strategic-merge-patch+json"
-PATCH = "application/json-patch+json"
-APPLY = "application/apply-patch+yaml"
-PODS = "/api/v1/namespaces/default/pods"
-JOBS = "/apis/batch/v1/namespaces/default/jobs"
-MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-class Answer:
-    def __init__(self, response):
-        self.code, self.headers, self.raw = response.status, response.headers, response.read()
-        with contextlib.suppress(ValueError):
-            self.body = json.loads(self.raw)
-
-
-class Client:
-    """A client with one connection."""
-
-    def __init__(self, cluster, token=ADMIN_TOKEN, certificate=None):
-        self.context = ssl.create_default_context(cafile=str(cluster.dir / "ca.crt"))
-        if certificate:
-            self.context.load_cert_chain(*certificate)
-        self.token, self.port = token, cluster.port
-        self.connections = []
-        self.connection = self.connect()
-
-    def connect(self):
-        self.connections.append(http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=10))
-        return self.connections[-1]
-
-    def close(self):
-        for connection in self.connections:
-            connection.close()
-
-    def begin(self, method, path, body=None, kind=JSON, headers=None, connection=None):
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        every = {"User-Agent": "test/1", **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
-                 **({"Content-Type": kind} if data is not None and kind else {}), **(headers or {})}
-        connection = connection or self.connection
-        connection.request(method, path, data, every)
-        return connection.getresponse()
-
-    def ask(self, method, path, body=None, kind=JSON, **headers):
-        return Answer(self.begin(method, path, body, kind, {key.replace("_", "-"): value for key, value in headers.items()}))
-
-    def watch(self, path):
-        connection = self.connect()
-        return Watch(connection, self.begin("GET", path, connection=connection))
-
-
-class Watch:
-    """Lines of a watch."""
-
-    def __init__(self, connection, response):
-        self.connection, self.response = connection, response
-
-    def next(self):
-        line = self.response.readline()
-        return json.loads(line) if line else None
-
-    def until(self, kind, name=None):
-        """The next event of a kind, of an object."""
-        while (event := self.next()) is not None:
-            if event["type"] == kind and name in (None, event["object"]["metadata"].get("name")):
-                return event
-        raise AssertionError(f"the watch ended without {kind} {name}")
-
-    def close(self):
-        self.response.close()
-        self.connection.close()
-
-
-def pod(name, **spec):
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "weir:test", "command": ["true"]}], **spec}}
-
-
-def job(name, completions=2, command=None, **spec):
-    template = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "weir:test", "command": command or ["true"]}]}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
-            "spec": {"completionMode": "Indexed", "completions": completions, "parallelism": completions, "backoffLimit": 0,
-                     "template": {"spec": template}, **spec}}
-
-
-def config_map(name, data=None, **metadata):
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": data or {}}
-
-
-class ClusterTest(unittest.TestCase):
-    """A cluster for all tests of a class."""
-    options = {"nodes": 2}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = Cluster(**cls.options)
-        cls.enterClassContext(cls.cluster)
-        cls.client = Client(cls.cluster)
-        cls.addClassCleanup(cls.client.close)
-        cls.ask = cls.client.ask
-
-    def client_of(self, *arguments):
-        """Another client."""
-        client = Client(self.cluster, *arguments)
-        self.addCleanup(client.close)
-        return client
-
-    def tearDown(self):
-        self.cluster.faults.off()
-        self.assertEqual(self.cluster.failures(), [])
-
-    def assert_status(self, answer, code, reason, *parts):
-        self.assertEqual((answer.code, answer.body.get("reason")), (code, reason), answer.body)
-        self.assertEqual((answer.body["kind"], answer.body["apiVersion"], answer.body["status"], answer.body["code"]),
-                         ("Status", "v1", "Failure", code))
-        for part in parts:
-            self.assertIn(part, answer.body["message"])
-
-    def namespace(self, name, **labels):
-        """A namespace with its service account."""
-        self.cluster.create("namespaces", {"metadata": {"name": name, "labels": labels}})
-        self.cluster.wait(lambda: self.cluster.get("serviceaccounts", "default", name))
+from tests.kube.cluster import Cluster  # noqa: E402
+from tests.kube.fixture import (  # noqa: E402
+    APPLY, JOBS, JSON, MAPS, MERGE, PATCH, PODS, STRATEGIC, ClusterTest, config_map, job, pod)
 
 
 class HttpTest(ClusterTest):
@@ -179,6 +54,8 @@ class HttpTest(ClusterTest):
         self.assertEqual((answer.code, answer.headers["Warning"]), (201, '299 - "unknown field \\"spec\\""'))
         self.assertNotIn("spec", answer.body)
         self.assertEqual(len(self.cluster.complaints), 2)
+        twice = b'{"metadata":{"name":"twice"},"data":{"a":"1","a":"2"}}'
+        self.assert_status(self.ask("POST", MAPS + "?fieldValidation=Strict", twice), 400, "BadRequest", 'duplicate field "a"')
         answer = self.ask("PATCH", MAPS + "/unknown?fieldValidation=Strict", {"dat": {}}, MERGE)
         self.assert_status(answer, 422, "Invalid", 'unknown field "dat"')
 
@@ -256,6 +133,13 @@ class HttpTest(ClusterTest):
         self.assert_status(answer, 422, "Invalid", "spec.template", "field is immutable")
         answer = self.ask("POST", JOBS, {**job("bad"), "spec": {"template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}})
         self.assert_status(answer, 422, "Invalid", 'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"')
+
+    def test_large_answers_are_compressed(self):
+        self.ask("POST", MAPS, config_map("large", {"x": "a" * 200000}))
+        answer = self.ask("GET", MAPS + "/large", Accept_Encoding="gzip")
+        self.assertEqual(answer.headers["Content-Encoding"], "gzip")
+        self.assertEqual(json.loads(gzip.decompress(answer.raw))["data"], {"x": "a" * 200000})
+        self.ask("DELETE", MAPS + "/large")
 
     def test_dry_run_changes_nothing(self):
         self.assertEqual(self.ask("POST", MAPS + "?dryRun=All", config_map("dry")).code, 201)
@@ -346,6 +230,10 @@ class AccessTest(ClusterTest):
         self.assert_status(weir.ask("GET", "/api/v1/namespaces/kube-system/pods"), 403, "Forbidden", 'in the namespace "kube-system"')
         self.assert_status(weir.ask("POST", PODS, pod("x")), 403, "Forbidden", 'cannot create resource "pods"')
         self.assertEqual(weir.ask("GET", MAPS + "/mine").code, 404)
+        self.cluster.allow("weir", ["list"], ["secrets"], [""], "default", names=["one"])
+        secrets = "/api/v1/namespaces/default/secrets"
+        self.assertEqual(weir.ask("GET", secrets + "?fieldSelector=metadata.name%3Done").code, 200)
+        self.assertEqual(weir.ask("GET", secrets).code, 403)
         self.assert_status(weir.ask("GET", MAPS + "/yours"), 403, "Forbidden", 'configmaps "yours" is forbidden')
         self.assert_status(weir.ask("PATCH", PODS + "/a/status", {}, MERGE), 403, "Forbidden", 'resource "pods/status"')
 
@@ -490,6 +378,10 @@ class FaultTest(ClusterTest):
         events = [watch.next() for _ in range(2)]
         self.assertEqual([one["type"] for one in events], ["ADDED", "ERROR"])
         self.assertIsNone(watch.next())
+        watch = self.client.watch(MAPS + "?watch=1&resourceVersion=0")
+        self.assertEqual(watch.next()["type"], "ADDED")
+        self.cluster.faults.on("gone", count=1)
+        self.assertEqual(watch.until("ERROR")["object"]["code"], 410)
         self.cluster.faults.on("gone", count=1, http=True)
         self.assert_status(self.ask("GET", MAPS + "?watch=1&resourceVersion=1"), 410, "Expired")
         self.cluster.faults.on("drop", count=1, when="middle", after=0)
@@ -504,6 +396,29 @@ class FaultTest(ClusterTest):
         self.cluster.faults.off("apiserver_away")
         self.assertEqual(self.client_of().ask("GET", "/version").code, 200)
         self.client.connection.close()
+
+    def test_slow_and_split_watches(self):
+        self.cluster.faults.on("split_watch", count=1, size=5)
+        watch = self.client.watch(MAPS + "?watch=1&resourceVersion=0&timeoutSeconds=1")
+        self.assertEqual(watch.next()["object"]["kind"], "ConfigMap")
+        watch.close()
+        revision = self.ask("GET", MAPS).body["metadata"]["resourceVersion"]
+        self.cluster.faults.on("slow_watch", seconds=0.2)
+        watch = self.client.watch(f"{MAPS}?watch=1&resourceVersion={revision}")
+        begun = time.monotonic()
+        self.ask("POST", MAPS, config_map("slow"))
+        self.assertEqual(watch.next()["object"]["metadata"]["name"], "slow")
+        self.assertGreater(time.monotonic() - begun, 0.19)
+        watch.close()
+
+    def test_probabilities_come_from_the_seed(self):
+        def run():
+            with Cluster(nodes=0, seed=7) as cluster:
+                cluster.faults.on("error500", probability=0.5)
+                return [cluster.faults.take("error500", "GET /") is not None for _ in range(20)]
+        first = run()
+        self.assertEqual(first, run())
+        self.assertEqual({True, False}, set(first))
 
     def test_silence_and_stale_lists(self):
         self.cluster.faults.on("silent", count=1)
@@ -538,7 +453,10 @@ class AdmissionTest(ClusterTest):
                                       for one in self.cluster.list("events", "small")))
 
     def test_pod_security_priority_and_accounts(self):
-        self.namespace("tight", **{"pod-security.kubernetes.io/enforce": "restricted"})
+        self.namespace("tight", **{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "baseline"})
+        hosted = job("hosted", template={"spec": pod("x", hostNetwork=True)["spec"]})
+        answer = self.ask("POST", "/apis/batch/v1/namespaces/tight/jobs", hosted)
+        self.assertIn('would violate PodSecurity \\"baseline:latest\\": host namespaces (hostNetwork=true)', answer.headers["Warning"])
         answer = self.ask("POST", "/api/v1/namespaces/tight/pods", pod("loose", hostNetwork=True))
         self.assert_status(answer, 403, "Forbidden", 'violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)',
                            'allowPrivilegeEscalation != false (container "main" must set securityContext.allowPrivilegeEscalation=false)',
@@ -576,301 +494,6 @@ class AdmissionTest(ClusterTest):
         answer = self.ask("POST", "/api/v1/namespaces/going/configmaps", config_map("y"))
         self.assertIn(answer.code, (403, 404))
         self.cluster.wait(lambda: self.ask("GET", "/api/v1/namespaces/going").code == 404)
-
-
-class SchedulingTest(ClusterTest):
-    options = {"nodes": 0}
-
-    def setUp(self):
-        for resource_key in ("pods", "nodes", "poddisruptionbudgets.policy"):
-            for one in self.cluster.list(resource_key):
-                metadata = one["metadata"]
-                self.cluster.api.delete(self.cluster.api.resource(resource_key), metadata.get("namespace"), metadata["name"],
-                                        {"gracePeriodSeconds": 0})
-        self.cluster.wait(lambda: not self.cluster.list("pods"))
-
-    def resources(self, cpu="1", gpus=0):
-        limits = {"cpu": cpu, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
-        return [{"name": "main", "image": "weir:test", "resources": {"limits": limits}}]
-
-    def test_why_there_is_no_place(self):
-        self.cluster.add_node("a", cpu="1")
-        self.cluster.add_node("b", taints=[{"key": "a", "value": "b", "effect": "NoSchedule"}])
-        self.cluster.add_node("c", taints=[{"key": "a", "value": "b", "effect": "NoSchedule"}])
-        self.ask("POST", PODS, pod("big", containers=self.resources("2")))
-        condition = self.cluster.wait(lambda: (self.cluster.get("pods", "big")["status"].get("conditions") or [None])[0])
-        self.assertEqual((condition["type"], condition["status"], condition["reason"]), ("PodScheduled", "False", "Unschedulable"))
-        self.assertTrue(condition["message"].startswith("0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {a: b}."),
-                        condition["message"])
-        self.cluster.wait(lambda: any(one["reason"] == "FailedScheduling" for one in self.cluster.list("events")))
-        self.cluster.untaint("b", "a")
-        self.cluster.wait_phase("big", "Running")
-        self.assertEqual(self.cluster.get("pods", "big")["spec"]["nodeName"], "b")
-
-    def test_selectors_and_gpus(self):
-        self.cluster.add_node("a", gpus=4, labels={"gpu": "h200"})
-        self.cluster.add_node("b")
-        for i in range(2):
-            self.ask("POST", PODS, pod(f"g{i}", containers=self.resources("1", 3), nodeSelector={"gpu": "h200"}))
-        self.cluster.wait_phase("g0", "Running")
-        condition = self.cluster.wait(lambda: (self.cluster.get("pods", "g1")["status"].get("conditions") or [None])[0])
-        self.assertIn("1 Insufficient nvidia.com/gpu, 1 node(s) didn't match Pod's node affinity/selector", condition["message"])
-        self.cluster.finish("default", "g0")
-        self.cluster.wait_phase("g1", "Running")
-
-    def test_preemption(self):
-        self.cluster.add_node("a", cpu="2")
-        self.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "urgent"}, "value": 1000})
-        for i in range(2):
-            self.ask("POST", PODS, pod(f"low{i}", containers=self.resources(), terminationGracePeriodSeconds=0))
-            self.cluster.wait_phase(f"low{i}", "Running")
-        watch = self.client.watch(PODS + "?watch=1&resourceVersion=" + self.ask("GET", PODS).body["metadata"]["resourceVersion"])
-        self.ask("POST", PODS, pod("high", containers=self.resources(), priorityClassName="urgent"))
-        self.cluster.wait_phase("high", "Running")
-        victim = watch.until("DELETED")["object"]
-        watch.close()
-        reasons = [one["reason"] for one in victim["status"]["conditions"] if one["type"] == "DisruptionTarget"]
-        self.assertEqual(reasons, ["PreemptionByKubeScheduler"])
-        self.assertEqual(len(self.cluster.list("pods")), 2)
-
-    def test_binding(self):
-        self.cluster.add_node("a")
-        self.ask("POST", PODS, pod("mine", schedulerName="weir"))
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "mine"}, "target": {"kind": "Node", "name": "none"}}
-        self.assertEqual(self.ask("POST", PODS + "/mine/binding", binding).code, 404)
-        binding["target"]["name"] = "a"
-        self.assertEqual(self.ask("POST", PODS + "/mine/binding", binding).code, 201)
-        self.assert_status(self.ask("POST", PODS + "/mine/binding", binding), 409, "Conflict", 'is already assigned to node "a"')
-        self.cluster.wait_phase("mine", "Running")
-
-    def test_eviction_and_budgets(self):
-        self.cluster.add_node("a")
-        labelled = pod("guarded")
-        labelled["metadata"]["labels"] = {"app": "x"}
-        budget = {"metadata": {"name": "pdb"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}}
-        self.ask("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
-        self.ask("POST", PODS, labelled)
-        self.cluster.wait(lambda: self.cluster.is_pod_ready("default", "guarded"))
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "guarded"}, "deleteOptions": {"gracePeriodSeconds": 1}}
-        answer = self.ask("POST", PODS + "/guarded/eviction", eviction)
-        self.assert_status(answer, 429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
-        self.assertEqual(answer.body["details"]["causes"][0]["message"], "The disruption budget pdb needs 1 healthy pods and has 1 currently")
-        self.ask("DELETE", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/pdb")
-        self.assertEqual(self.ask("POST", PODS + "/guarded/eviction", eviction).code, 201)
-        self.cluster.wait(lambda: self.cluster.get("pods", "guarded") is None)
-
-    def test_taints_and_lost_nodes(self):
-        self.cluster.add_node("a")
-        self.ask("POST", PODS, pod("t1"))
-        self.ask("POST", PODS, pod("t2", tolerations=[{"operator": "Exists"}]))
-        for name in ("t1", "t2"):
-            self.cluster.wait_phase(name, "Running")
-        self.cluster.taint("a", "maintenance")
-        self.cluster.wait(lambda: self.cluster.get("pods", "t1") is None)
-        self.assertEqual(self.cluster.get("pods", "t2")["status"]["phase"], "Running")
-        self.cluster.delete_node("a")
-        self.cluster.wait(lambda: self.cluster.get("pods", "t2") is None)
-
-
-class JobTest(ClusterTest):
-    def pods_of(self, name):
-        return [one for one in self.cluster.list("pods") if (one["metadata"].get("labels") or {}).get("job-name") == name]
-
-    def running(self, name, n):
-        def found():
-            pods = [one for one in self.pods_of(name) if one["status"]["phase"] == "Running"]
-            return pods if len(pods) == n else None
-        return self.cluster.wait(found, 5, f"{n} pods of {name} run")
-
-    def end_of(self, name):
-        def condition():
-            found = [one for one in self.cluster.get("jobs.batch", name)["status"].get("conditions") or [] if one["status"] == "True"]
-            return next((one for one in found if one["type"] in ("Complete", "Failed")), None)
-        return self.cluster.wait(condition, 5, f"{name} ends")
-
-    def test_indexed_job(self):
-        self.ask("POST", JOBS, job("idx"))
-        pods = self.running("idx", 2)
-        one = pods[0]
-        self.assertRegex(one["metadata"]["name"], "^idx-[01]-[a-z0-9]{5}$")
-        index = one["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
-        self.assertEqual((one["spec"]["hostname"], one["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"]), (f"idx-{index}", index))
-        self.assertEqual(one["spec"]["containers"][0]["env"][0]["name"], "JOB_COMPLETION_INDEX")
-        for one in pods:
-            self.cluster.finish("default", one["metadata"]["name"])
-        self.cluster.wait_phase(pods[0]["metadata"]["name"], "Succeeded")
-        self.assertNotIn("succeeded", self.cluster.get("jobs.batch", "idx")["status"])
-        self.assertEqual(self.end_of("idx")["type"], "Complete")
-        status = self.cluster.get("jobs.batch", "idx")["status"]
-        self.assertEqual((status["succeeded"], status["completedIndexes"]), (2, "0,1"))
-        answer = self.ask("DELETE", JOBS + "/idx")
-        self.assertIn("child pods are preserved by default", answer.headers["Warning"])
-        self.cluster.wait(lambda: self.cluster.get("jobs.batch", "idx") is None)
-        time.sleep(0.05)
-        self.assertEqual(len(self.pods_of("idx")), 2)
-
-    def test_failures(self):
-        self.ask("POST", JOBS, job("bad", 1))
-        self.cluster.finish("default", self.running("bad", 1)[0]["metadata"]["name"], 3)
-        end = self.end_of("bad")
-        self.assertEqual((end["type"], end["reason"], end["message"]),
-                         ("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
-        rules = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
-                 {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]
-        self.ask("POST", JOBS, job("policy", 1, podFailurePolicy={"rules": rules}, backoffLimit=3))
-        first = self.running("policy", 1)[0]["metadata"]["name"]
-        self.cluster.evict("default", first)
-        self.cluster.wait(lambda: self.cluster.get("pods", first) is None)
-        second = self.running("policy", 1)[0]["metadata"]["name"]
-        self.cluster.finish("default", second, 42)
-        self.assertEqual(self.end_of("policy")["message"],
-                         f"Container main for pod default/{second} failed with exit code 42 matching FailJob rule at index 1")
-        self.assertEqual(self.cluster.get("jobs.batch", "policy")["status"]["failed"], 1)
-
-    def test_retry_suspend_and_cascade(self):
-        self.ask("POST", JOBS, job("again", 1, backoffLimit=2))
-        self.cluster.finish("default", self.running("again", 1)[0]["metadata"]["name"], 1)
-        self.running("again", 1)
-        self.ask("PATCH", JOBS + "/again", {"spec": {"suspend": True}}, MERGE)
-        self.cluster.wait(lambda: any(one["type"] == "Suspended" for one in self.cluster.get("jobs.batch", "again")["status"].get(
-            "conditions") or []))
-        self.assertEqual([one for one in self.pods_of("again") if one["status"]["phase"] == "Running"], [])
-        self.ask("PATCH", JOBS + "/again", {"spec": {"suspend": False}}, MERGE)
-        self.running("again", 1)
-        self.assertEqual(self.ask("DELETE", JOBS + "/again", {"propagationPolicy": "Foreground"}).code, 200)
-        self.cluster.wait(lambda: self.cluster.get("jobs.batch", "again") is None and not self.pods_of("again"))
-
-    def test_deadline_and_time_to_live(self):
-        self.ask("POST", JOBS, job("late", 1, activeDeadlineSeconds=1, ttlSecondsAfterFinished=0))
-        self.cluster.wait(lambda: self.cluster.get("jobs.batch", "late") is None, 5)
-        self.assertTrue(any(one["reason"] == "DeadlineExceeded" for one in self.cluster.list("events")))
-
-    def test_kueue(self):
-        queued = job("queued", 1, suspend=True)
-        queued["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
-        self.ask("POST", JOBS, queued)
-        time.sleep(0.05)
-        self.assertEqual(self.pods_of("queued"), [])
-        self.cluster.kueue.set_quota({"team": {"pods": "1"}})
-        queued["metadata"]["name"] = "queued-2"
-        self.ask("POST", JOBS, queued)
-        self.cluster.finish("default", self.running("queued", 1)[0]["metadata"]["name"])
-        self.running("queued-2", 1)
-
-    def test_out_of_memory_and_logs(self):
-        self.ask("POST", PODS, pod("memory"))
-        self.cluster.wait_phase("memory", "Running")
-        self.cluster.write_log("default", "memory", "one\ntwo\n")
-        self.assertEqual(self.ask("GET", PODS + "/memory/log?tailLines=1").raw, b"two\n")
-        self.assertRegex(self.ask("GET", PODS + "/memory/log?timestamps=1").raw, rb"^\d{4}-\d\d-\d\dT[0-9:.]+Z one\n")
-        self.cluster.out_of_memory("default", "memory")
-        ended = self.cluster.wait_phase("memory", "Failed")["status"]["containerStatuses"][0]["state"]["terminated"]
-        self.assertEqual((ended["exitCode"], ended["reason"]), (137, "OOMKilled"))
-        self.assert_status(self.ask("GET", PODS + "/memory/log?container=no"), 400, "BadRequest", "container no is not valid for pod memory")
-
-
-class ProcessTest(ClusterTest):
-    @classmethod
-    def setUpClass(cls):
-        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
-        program = pathlib.Path(folder) / "greet"
-        program.write_text('#!/bin/sh\necho "hello $1"\n', encoding="ascii")
-        program.chmod(0o755)
-        cls.options = {"nodes": 1, "mode": "process", "images": {"weir:test": folder}}
-        super().setUpClass()
-
-    def run_pod(self, name, script, phase="Succeeded", **spec):
-        container = {"name": "main", "image": "weir:test", "command": ["/bin/sh", "-c", script], **spec.pop("container", {})}
-        self.assertEqual(self.ask("POST", PODS, pod(name, containers=[container], **spec)).code, 201)
-        self.cluster.wait_phase(name, phase)
-        return self.ask("GET", f"{PODS}/{name}/log").raw.decode()
-
-    def test_what_a_process_is_given(self):
-        secret = {"metadata": {"name": "key"}, "stringData": {"token": "s3cret"}}
-        self.ask("POST", "/api/v1/namespaces/default/secrets", secret)
-        env = [{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)2"}, {"name": "DATA", "value": "/data/sub"},
-               {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-               {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "key", "key": "token"}}}]
-        mounts = [{"name": "data", "mountPath": "/data"}, {"name": "key", "mountPath": "/etc/key"}]
-        text = self.run_pod("given", "greet you; env; cat /etc/key/token; cat /data/file; echo done > /dev/termination-log",
-                            container={"env": env, "volumeMounts": mounts},
-                            volumes=[{"name": "data", "emptyDir": {}}, {"name": "key", "secret": {"secretName": "key"}}],
-                            initContainers=[{"name": "init", "image": "weir:test", "command": ["sh", "-c", "echo made > /data/file"],
-                                             "volumeMounts": mounts[:1]}])
-        lines = text.splitlines()
-        self.assertEqual(lines[0], "hello you")
-        self.assertLessEqual({"A=1", "B=12", "NODE=node-1", "TOKEN=s3cret"}, set(lines))
-        self.assertIn("s3cretmade", text)
-        self.assertFalse(any(line.startswith("HOME=") for line in lines))
-        self.assertRegex(text, rf"DATA={self.cluster.dir}/pods/[-0-9a-f]+/volumes/data/sub")
-        status = self.cluster.get("pods", "given")["status"]["containerStatuses"][0]["state"]["terminated"]
-        self.assertEqual((status["exitCode"], status["message"]), (0, "done\n"))
-
-    def test_exit_codes_and_restarts(self):
-        self.run_pod("exit", "exit 7", "Failed")
-        self.assertEqual(self.cluster.get("pods", "exit")["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"], 7)
-        self.run_pod("restart", "if [ -e /d/x ]; then exit 0; fi; touch /d/x; exit 1", restartPolicy="OnFailure",
-                     container={"volumeMounts": [{"name": "d", "mountPath": "/d"}]}, volumes=[{"name": "d", "emptyDir": {}}])
-        self.assertEqual(self.cluster.get("pods", "restart")["status"]["containerStatuses"][0]["restartCount"], 1)
-
-    def test_what_is_not_there(self):
-        self.ask("POST", PODS, pod("image", containers=[{"name": "main", "image": "none:1", "command": ["true"]}]))
-        self.cluster.wait(lambda: self.waiting("image") == "ImagePullBackOff")
-        self.assertEqual(self.ask("GET", PODS + "/image/log").code, 400)
-        volumes = [{"name": "s", "secret": {"secretName": "later"}}]
-        self.ask("POST", PODS, pod("mount", volumes=volumes))
-        self.cluster.wait(lambda: any(one["reason"] == "FailedMount" and 'secret "later" not found' in one["message"]
-                                      for one in self.cluster.list("events")))
-        self.assertEqual(self.waiting("mount"), "ContainerCreating")
-        self.ask("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "later"}})
-        self.cluster.wait_phase("mount", "Succeeded")
-
-    def waiting(self, name):
-        states = self.cluster.get("pods", name)["status"].get("containerStatuses") or [{}]
-        return states[0].get("state", {}).get("waiting", {}).get("reason")
-
-    def test_signals(self):
-        self.run_pod("gentle", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.02; done", "Running")
-        with self.client.begin("GET", PODS + "/gentle/log?follow=1", connection=self.client.connect()) as log:
-            self.assertEqual(log.readline(), b"up\n")
-            self.ask("DELETE", PODS + "/gentle")
-            self.assertEqual(log.read(), b"bye\n")
-        self.cluster.wait(lambda: self.cluster.get("pods", "gentle") is None)
-        self.run_pod("hard", "trap '' TERM; echo up; while :; do sleep 0.02; done", "Running")
-        begun = time.monotonic()
-        self.ask("DELETE", PODS + "/hard?gracePeriodSeconds=1")
-        self.cluster.wait(lambda: self.cluster.get("pods", "hard") is None)
-        self.assertGreater(time.monotonic() - begun, 0.9)
-
-    def test_a_job_of_processes(self):
-        self.ask("POST", JOBS, job("proc", 2, ["sh", "-c", "echo index $JOB_COMPLETION_INDEX"]))
-        self.cluster.wait(lambda: self.cluster.get("jobs.batch", "proc")["status"].get("succeeded") == 2)
-        names = sorted(one["metadata"]["name"] for one in self.cluster.list("pods") if one["metadata"]["name"].startswith("proc-"))
-        self.assertEqual([self.ask("GET", f"{PODS}/{name}/log").raw for name in names], [b"index 0\n", b"index 1\n"])
-
-
-class LoadTest(ClusterTest):
-    options = {"nodes": 0}
-
-    def test_events_to_three_watchers(self):
-        pods = [pod(f"p{i:04d}", schedulerName="nobody", automountServiceAccountToken=False) for i in range(1500)]
-        for one in pods:
-            self.cluster.create("pods", one)
-        revision = self.ask("GET", PODS).body["metadata"]["resourceVersion"]
-        watches = [self.client.watch(f"{PODS}?watch=1&resourceVersion={revision}") for _ in range(3)]
-        begun = time.process_time()
-        changed = threading.Thread(target=self.change_all, args=(200,))
-        changed.start()
-        for watch in watches:
-            for _ in range(200):
-                self.assertEqual(watch.next()["type"], "MODIFIED")
-            watch.close()
-        changed.join()
-        self.assertLess(time.process_time() - begun, 1.5)
-
-    def change_all(self, n):
-        for i in range(n):
-            self.cluster.api.change("pods", "default", f"p{i:04d}", lambda obj: obj["metadata"].setdefault("labels", {}).update(a="b"))
 
 
 if __name__ == "__main__":

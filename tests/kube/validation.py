@@ -8,7 +8,6 @@ from .status import Cause, duplicate, forbidden_field, invalid, not_found_field,
 POD_CHANGES = ("pod updates may not change fields other than `spec.containers[*].image`, `spec.initContainers[*].image`, "
                "`spec.activeDeadlineSeconds`, `spec.tolerations` (only additions to existing tolerations), "
                "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)")
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 def at_least(field, value, least):

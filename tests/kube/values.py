@@ -82,10 +82,6 @@ def time_text(when=None):
     return (when or now()).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def micro_text(when=None):
-    return (when or now()).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
 def seconds_of(text):
     """A time of the API in seconds since 1970."""
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

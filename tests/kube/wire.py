@@ -1,14 +1,17 @@
 """HTTP/1.1 over TLS, as little as the server needs: requests with a length or in chunks, answers, and streams in chunks."""
 import contextlib
+import gzip
 import json
 import select
 import socket
 import ssl
 import threading
 import urllib.parse
+import uuid
 
 HEAD_MAX = 64 * 1024
 BODY_MAX = 3 * 1024 * 1024
+GZIP_LEAST = 128 * 1024  # the real server compresses answers from this size on
 REASONS = {200: "OK", 201: "Created", 202: "Accepted", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
            405: "Method Not Allowed", 406: "Not Acceptable", 409: "Conflict", 410: "Gone", 413: "Request Entity Too Large",
            415: "Unsupported Media Type", 422: "Unprocessable Entity", 429: "Too Many Requests", 500: "Internal Server Error",
@@ -31,6 +34,7 @@ class Request:
         self.query_text = query
         self.query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
         self.body = b""
+        self.duplicates = []  # keys that an object of the body has twice
         self.is_too_large = False
         self.certificate = None
 
@@ -46,8 +50,9 @@ class Connection:
         self.sock = sock
         self.buffer = b""
         self.has_begun = False  # an answer
-        self.status = None  # of the answer that was begun last
+        self.record = None  # gets the status of the answer
         self.warnings = []
+        self.takes_gzip = False
         self.is_cut = False
 
     # ---- reading ------------------------------------------------------------------------------------
@@ -89,7 +94,8 @@ class Connection:
         request = Request(parts[0], parts[1], headers)
         request.certificate = self.sock.getpeercert() or None
         self.read_body(request)
-        self.has_begun, self.status, self.warnings = False, None, []
+        self.has_begun, self.warnings = False, []
+        self.takes_gzip = "gzip" in headers.get("accept-encoding", "")
         return request
 
     def read_body(self, request):
@@ -145,13 +151,18 @@ class Connection:
             raise Closed from problem
 
     def head(self, code, headers):
-        self.has_begun, self.status = True, code
-        lines = [f"HTTP/1.1 {code} {REASONS.get(code, 'Other')}"]
+        self.has_begun = True
+        if self.record is not None:
+            self.record.status = code
+        lines = [f"HTTP/1.1 {code} {REASONS.get(code, 'Other')}", f"Audit-Id: {uuid.uuid4()}", "Cache-Control: no-cache, private"]
         lines += [f"{name}: {value}" for name, value in headers]
         lines += [f'Warning: 299 - {json.dumps(warning)}' for warning in self.warnings]
         return "\r\n".join(lines + ["", ""]).encode("latin-1", "replace")
 
     def answer(self, code, body, kind="application/json", headers=()):
+        if self.takes_gzip and len(body) >= GZIP_LEAST:
+            body = gzip.compress(body, 1)
+            headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
         head = self.head(code, [("Content-Type", kind), ("Content-Length", len(body)), *headers])
         self.send(head + body)
 
