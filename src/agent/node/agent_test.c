@@ -651,7 +651,7 @@ START_TEST(an_agent_whose_node_is_taken_back_tells_it_before_what_ends_there)
     ck_assert_str_eq(good->log.data, "saved\n");
     ck_assert_uint_eq(count_processes("t1.1"), 0);
     ck_assert_str_eq(json_string_value(json_object_get(fake.heartbeat, "leaving")),
-                     "allocation slurm-1 was ended by its cluster");
+                     "allocation slurm-1 has ended");
 }
 
 END_TEST

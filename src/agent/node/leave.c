@@ -33,7 +33,7 @@ const char *leave_reason(const struct agent *agent, char *out, size_t size)
     }
     (void)snprintf(out, size,
                    left_ms(agent) <= TIME_ENDS_MS ? "the time of allocation %s is over"
-                                                  : "allocation %s was ended by its cluster",
+                                                  : "allocation %s has ended",
                    agent->config->allocation);
     return out;
 }

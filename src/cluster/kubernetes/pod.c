@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define KILLED_BY_KERNEL "OOMKilled"
+#define SIGNALLED        128 /* above it an exit status says by which signal */
 
 static const char *text_or(const json_t *object, const char *path, const char *otherwise)
 {
@@ -173,8 +174,12 @@ static const char *why_ended(const json_t *pod, const json_t *over, struct weir_
                                  text_or(pod, "metadata.name", ""));
     }
     const char *printed = text_or(over, "message", "");
-    return weir_arena_printf(arena, "its agent ended with exit status %lld%s%s",
-                             (long long)json_integer_value(json_object_get(over, "exitCode")),
+    json_int_t status = json_integer_value(json_object_get(over, "exitCode"));
+    if (status > SIGNALLED) {
+        return weir_arena_printf(arena, "its agent was killed by signal %lld",
+                                 (long long)(status - SIGNALLED));
+    }
+    return weir_arena_printf(arena, "its agent ended with exit status %lld%s%s", (long long)status,
                              printed[0] != '\0' ? ": " : "", last_line(printed, arena));
 }
 
@@ -195,7 +200,7 @@ static void say_waiting(const json_t *pod, struct kubernetes_pod *out, struct we
     bool is_usual =
         strcmp(out->said, "ContainerCreating") == 0 || strcmp(out->said, "PodInitializing") == 0;
     if (message != NULL) {
-        out->why = weir_arena_printf(arena, "%s: %.400s", out->said, message);
+        out->why = weir_arena_printf(arena, "%.400s", message);
     } else if (!is_usual && waiting != NULL) {
         out->why = out->said;
     } else {

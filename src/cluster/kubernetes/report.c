@@ -92,7 +92,7 @@ static void list_nodes(const struct kubernetes_facts *facts, struct weir_arena *
     out->nodes = WEIR_ARENA_ARRAY(arena, facts->n_pods + 1, const char *);
     for (size_t i = 0; i < facts->n_pods; i++) {
         const struct kubernetes_pod *pod = facts->pods[i];
-        if (!facts->is_gone[i] && pod->node != NULL) {
+        if (!facts->is_gone[i] && !pod->is_over && pod->node != NULL) {
             out->nodes[out->n_nodes++] = weir_arena_strdup(arena, pod->node);
         }
         if (pod->ends_ms > 0 && (out->ends_ms == 0 || pod->ends_ms < out->ends_ms)) {
@@ -177,6 +177,16 @@ static void report_over(const struct kubernetes_facts *facts, const struct count
     }
 }
 
+/* A sentence as a part of others: without the point at its end. */
+static const char *clause(const char *text, struct weir_arena *arena)
+{
+    size_t len = text != NULL ? strlen(text) : 0;
+    while (len > 0 && strchr(". \n", text[len - 1]) != NULL) {
+        len--;
+    }
+    return text != NULL ? weir_arena_memdup(arena, text, len) : NULL;
+}
+
 void kubernetes_report(const struct kubernetes_facts *facts, struct weir_arena *arena,
                        struct weir_allocation_report *out)
 {
@@ -197,4 +207,5 @@ void kubernetes_report(const struct kubernetes_facts *facts, struct weir_arena *
     } else if (facts->job != NULL) {
         report_waiting_job(facts, arena, out);
     }
+    out->why = clause(out->why, arena);
 }

@@ -169,6 +169,17 @@ static bool has_waiting(const struct looking *looking, const char *cluster)
     return has;
 }
 
+/* Has one of its nodes gone? What needed all of them cannot run on the others. */
+static bool is_broken(const struct weir_allocation *allocation)
+{
+    int64_t n = 0;
+    for (const char *at = allocation->nodes; at != NULL && *at != '\0'; at++) {
+        n += *at == ',';
+    }
+    return demand_is_state(allocation, WEIR_ALLOCATION_RUNS) && allocation->nodes != NULL &&
+           n + 1 < allocation->n_nodes;
+}
+
 static void judge(struct looking *looking, const struct weir_allocation *allocation)
 {
     struct demand *out = looking->out;
@@ -176,7 +187,7 @@ static void judge(struct looking *looking, const struct weir_allocation *allocat
     int64_t idle_ms = cluster != NULL ? cluster->idle_ms : 0;
     if (!demand_is_state(allocation, WEIR_ALLOCATION_RUNS)) {
         idle_ms = WEIR_MIN(idle_ms, (int64_t)DEMAND_PENDING_IDLE_MS);
-    } else if (has_waiting(looking, allocation->cluster)) {
+    } else if (has_waiting(looking, allocation->cluster) || is_broken(allocation)) {
         idle_ms = WEIR_MIN(idle_ms, (int64_t)DEMAND_WAITED_IDLE_MS);
     }
     size_t i = (size_t)(allocation - looking->offers->allocations);

@@ -285,7 +285,7 @@ static const char *tell_why(const struct explaining *explaining)
     const struct weir_task *asks = first_that_waits(explaining->job);
     const char *text = NULL;
     if (snapshot->n_nodes == 0) {
-        return "no node has registered yet";
+        return snapshot->offers.n_clusters > 0 ? "no node is there" : "no node has registered yet";
     }
     if (wait->code == WEIR_SCHED_WAIT_NO_NODE) {
         text = tell_clusters(explaining);
