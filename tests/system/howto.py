@@ -26,6 +26,7 @@ Comments of their own:
 
     <!-- server: FLAGS -->  the page's server has these; "own": none but it is the page's alone; "none": the page starts it
     <!-- slurm -->          a Slurm cluster is there, which the server reaches
+    <!-- kubernetes -->     a stand-in of a Kubernetes cluster is there (tests/kube), with its kubeconfig in KUBECONFIG
     <!-- given: COMMANDS -->what the reader has: made before they read on
     <!-- for: WORD = COMMAND -->  what COMMAND prints stands for WORD from here on
     <!-- until: COMMAND --> the reader waits until this succeeds
@@ -49,6 +50,7 @@ import subprocess
 import sys
 import time
 
+import kubernetes_cluster
 import slurm_cluster
 from harness import BIN, ROOT, WEIR, HttpError, Server
 
@@ -66,9 +68,11 @@ NEEDS = {  # a block that needs one is played where it is
     "camera": ("weir-camera, and so libavformat", lambda: (BIN / "weir-camera").exists()),
     "sshd": ("an ssh server", lambda: False),
     "slurm": ("Slurm", lambda: not slurm_cluster.why_not()),
+    "kubectl": ("kubectl, and a cluster of one's own", lambda: False),
 }
+CLUSTERS = {"slurm": slurm_cluster.Cluster, "kubernetes": kubernetes_cluster.Cluster}
 NOTES = ("file", "part", "shown", "form", "needs", "goes on", "types", "fails")
-ALONE = ("server", "slurm", "given", "for", "until", "stop", "all need")
+ALONE = ("server", "slurm", "kubernetes", "given", "for", "until", "stop", "all need")
 PLAYED_ELSEWHERE = "tour"  # by docs/tour.py, and in a bare Debian
 MARK = re.compile(rb"\x01(\d+)\x01")
 LOOP = """exec 9<&0 </dev/null
@@ -328,21 +332,21 @@ class Player:
         self.steps = steps_of(path.read_text(encoding="utf-8"), self.page)
         self.flags = next((step.text for step in self.steps if step.kind == "server"), "")
         self.server = server
-        self.has_slurm = any(step.kind == "slurm" for step in self.steps)
-        self.is_own = server is None or self.flags != "" or self.has_slurm
+        self.cluster = next((CLUSTERS[step.kind] for step in self.steps if step.kind in CLUSTERS), None)
+        self.is_own = server is None or self.flags != "" or self.cluster is not None
         self.words = {}  # what stands for what
         self.goes_on, self.output, self.result = [], "", Result(self.page)
 
     def play(self, is_strict=True):
         begun, self.is_strict = time.monotonic(), is_strict
-        with slurm_cluster.Cluster() if self.has_slurm else contextlib.nullcontext() as slurm:
-            return self.play_with(slurm, begun)
+        with self.cluster() if self.cluster else contextlib.nullcontext() as cluster:
+            return self.play_with(cluster, begun)
 
-    def play_with(self, slurm, begun):
+    def play_with(self, cluster, begun):
         if self.is_own:
             self.server = Server()
-            if slurm:
-                self.server.program = ["env", f"SLURM_CONF={slurm.conf}", WEIR]
+            if cluster:
+                self.server.program = ["env", *(f"{name}={value}" for name, value in cluster.for_server.items()), WEIR]
             if self.flags != "none":
                 self.server.start("--services-listen", "127.0.0.1:0", *shlex.split(self.flags.removeprefix("own")))
         folder = self.server.root / self.page.removesuffix(".md")
@@ -392,6 +396,9 @@ class Player:
         pass
 
     def do_slurm(self, step):
+        pass
+
+    def do_kubernetes(self, step):
         pass
 
     def do_form(self, step):

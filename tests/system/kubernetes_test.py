@@ -1,20 +1,16 @@
 """The same jobs on own nodes, on Slurm (slurm_test.py) and on Kubernetes, whose API server, scheduler and kubelet are a strict stand-in
 (tests/kube) that runs pods as processes: what is borrowed comes back after it was saved; whoever is killed, nothing is doubled.
 What is counted is counted by the stand-in, and by what programs wrote, not by Weir."""
-import json
 import os
 import pathlib
 import random
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-
-from tests.kube.cluster import Cluster
-
 import harness
+import kubernetes_cluster
 from borrowing import World
-from harness import BIN, wait_until
+from harness import wait_until
+from kubernetes_cluster import NAMESPACE
 
 SEED = int(os.environ.get("WEIR_SEED", str(random.SystemRandom().randrange(1 << 32))))
 
@@ -23,20 +19,10 @@ class OnKubernetes(World):
     """Two nodes of four devices each."""
 
     def supply(self):
-        self.kube = Cluster(nodes=0, mode="process", images={"weir:test": str(BIN)})
+        self.kube = kubernetes_cluster.Cluster()
         self.kube.__enter__()
         self.addCleanup(self.end)
-        for name in ("n-1", "n-2"):
-            self.kube.add_node(name, gpus=4, labels={"nvidia.com/gpu.product": "h200"})
-        self.kube.create("namespaces", {"metadata": {"name": "train"}})
-        self.kube.create("serviceaccounts", {"metadata": {"name": "weir-agent"}}, "train")
-        self.jobs = set()
-        self.add_cluster()
-
-    def add_cluster(self, **more):
-        options = {"kubeconfig": str(self.kube.kubeconfig), "namespace": "train", "image": "weir:test", "grace": "5s",
-                   "volumes": json.dumps([{"path": str(self.server.root), "host": str(self.server.root), "writable": True}]), **more}
-        words = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
+        words = [word for key, value in self.kube.options(self.server.root).items() for word in ("--set", f"{key}={value}")]
         self.server.weir("cluster", "add", "k8s-a", "--driver", "kubernetes", "--yes", *words)
 
     def end(self):
@@ -44,12 +30,8 @@ class OnKubernetes(World):
         self.kube.__exit__()
         self.assertEqual((complaints, failures), ([], []))
 
-    def made(self):
-        """Names of all Jobs that were ever made, each as often as it was."""
-        return [one.path.rsplit("/", 1)[1] for one in self.kube.asked("POST", "/jobs") if one.status == 201 and "dryRun" not in (one.query or "")]
-
     def pods(self):
-        return [pod["metadata"]["name"] for pod in self.kube.list("pods", "train") if pod["status"].get("phase") == "Running"]
+        return [pod["metadata"]["name"] for pod in self.kube.list("pods", NAMESPACE) if pod["status"].get("phase") == "Running"]
 
     def restart(self):
         port = self.server.url.rsplit(":", 1)[1]
@@ -63,7 +45,7 @@ class OnKubernetes(World):
         job = self.submit("taken", "blue", script)
         self.await_all([job], "RUNNING")
         wait_until(lambda: self.lines(pathlib.Path(f"{path}.starts")), 20, "it can save")
-        self.kube.evict("train", self.pods()[0])
+        self.kube.evict(NAMESPACE, self.pods()[0])
         wait_until(lambda: len(self.lines(pathlib.Path(f"{path}.starts"))) == 2, 30, "it runs again")
         self.assertEqual(self.lines(pathlib.Path(f"{path}.saved")), ["saved"])
         found = self.job(job)
@@ -77,7 +59,7 @@ class OnKubernetes(World):
         job = self.submit("gang", "blue", script, tasks=2, resources={"cpus": 15, "accelerators": 1})
         self.await_all([job], "RUNNING")
         wait_until(lambda: len(self.lines(pathlib.Path(f"{path}.starts"))) == 2, 20, "each can save")
-        self.kube.delete_pod("train", self.pods()[0])
+        self.kube.delete_pod(NAMESPACE, self.pods()[0])
         wait_until(lambda: len(self.lines(pathlib.Path(f"{path}.starts"))) == 4, 30, "both run again")
         pathlib.Path(f"{path}.end").touch()
         self.await_all([job], "SUCCEEDED")

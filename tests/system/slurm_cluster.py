@@ -147,6 +147,7 @@ class Cluster:
             "min_job_age": min_job_age, "kill_wait": kill_wait, "grace": grace}
         self.more = conf
         self.conf = self.dir / "slurm.conf"
+        self.for_server = {"SLURM_CONF": str(self.conf)}
         self.environment = {"SLURM_CONF": str(self.conf), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
         self.processes = {}
         self.init = None
