@@ -1,0 +1,63 @@
+/* What an API server may answer: nodes, pods and Jobs of whatever form are read, or not, and told. */
+#include "cluster/kubernetes/report.h"
+
+#include "cluster/kubernetes/node.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+static void must(bool is_so)
+{
+    if (!is_so) {
+        abort();
+    }
+}
+
+static void tell(const json_t *object, struct weir_arena *arena)
+{
+    struct kubernetes_pod *pod = kubernetes_pod_read(object);
+    const bool is_gone[] = {false, true};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(is_gone); i++) {
+        const struct kubernetes_facts facts = {.tag = "t",
+                                               .pods = (const struct kubernetes_pod *[]){pod},
+                                               .is_gone = &is_gone[i],
+                                               .n_pods = pod->allocation != NULL,
+                                               .job = object};
+        struct weir_allocation_report report;
+        (void)kubernetes_needs_job(&facts);
+        (void)kubernetes_needs_event(&facts);
+        kubernetes_report(&facts, arena, &report);
+        must(report.phase <= WEIR_ALLOCATION_ENDED && report.ending <= WEIR_ENDING_REFUSED);
+        must(report.phase == WEIR_ALLOCATION_RUNNING || report.n_nodes == 0);
+        must(report.phase == WEIR_ALLOCATION_UNKNOWN || report.said != NULL);
+    }
+    free(pod);
+}
+
+static void pool(const json_t *object, struct weir_arena *arena)
+{
+    const struct kubernetes_options options = {0};
+    struct kubernetes_node *node = kubernetes_node_read(&options, object);
+    struct kubernetes_pool *pools;
+    size_t n;
+    if (node != NULL) {
+        kubernetes_pools_make((const struct kubernetes_node *const[]){node}, 1, NULL, 0, arena,
+                              &pools, &n);
+    }
+    free(node);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    struct weir_arena arena;
+    json_t *object;
+    weir_arena_init(&arena, 0);
+    if (weir_json_parse((const char *)bytes, len, "input", &object, NULL) == WEIR_OK) {
+        tell(object, &arena);
+        pool(object, &arena);
+        json_decref(object);
+    }
+    weir_arena_fini(&arena);
+    return 0;
+}
