@@ -219,14 +219,15 @@ static weir_status release(struct weir_driver_link *link, const char *tag, struc
     return WEIR_OK;
 }
 
-/* Namespace, queue of Kueue's and priority class: names, in which there is no "/". */
+/* Namespace, queue of Kueue's and priority class are names, in which there is no "/"; the image comes last. */
 static const char *payer(const void *configured, const char *queue, struct weir_arena *arena)
 {
     const struct kubernetes_payer pays = kubernetes_options_payer(configured, queue);
-    return weir_arena_printf(arena, "%s/%s/%s",
+    return weir_arena_printf(arena, "%s/%s/%s/%s",
                              pays.namespace_name != NULL ? pays.namespace_name : "",
                              pays.kueue_queue != NULL ? pays.kueue_queue : "",
-                             pays.priority_class != NULL ? pays.priority_class : "");
+                             pays.priority_class != NULL ? pays.priority_class : "",
+                             pays.pod_image != NULL ? pays.pod_image : "");
 }
 
 static const struct weir_option options[] = {
@@ -253,6 +254,9 @@ static const struct weir_option options[] = {
     WEIR_OPT_JSON(kubernetes_options, image, "image", TEXT, 0, NULL, 0, 0,
                   "Image of the pods, with Weir in /weir; without it weir:VERSION, as `make image` "
                   "names it"),
+    WEIR_OPT_JSON(kubernetes_options, pod_image, "pod-image", TEXT, 0, NULL, 0, 0,
+                  "Image that tasks find in the pods, of any system: \"pytorch/pytorch:2.3.0\"; an "
+                  "init container brings Weir into it; without it Weir's own"),
     WEIR_OPT_JSON(kubernetes_options, pull_secrets, "pull-secrets", TEXTS, 0, NULL, 0, 0,
                   "Secrets with which the image is pulled"),
     WEIR_OPT_JSON(kubernetes_options, device, "device", TEXT, 0, NULL, 0, 0,

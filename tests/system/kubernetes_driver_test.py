@@ -151,10 +151,21 @@ class OperationsTest(DriverTest):
         with self.assertRaisesRegex(Refused, "NOT_FOUND.*no pool"):
             link.request("big-3", pool="none")
 
+    def test_the_agent_comes_into_any_image(self):
+        link = self.link(pod_image="pytorch:2", queues={"vision": {"pod_image": "tensorflow:2"}})
+        link.request("torch")
+        link.request("tf", queue="vision")
+        self.until(link, "torch", "running")
+        self.until(link, "tf", "running")
+        for tag, image in (("torch", "pytorch:2"), ("tf", "tensorflow:2")):
+            spec = next(pod for pod in self.cluster.list("pods", "train") if pod["metadata"]["labels"]["weir.dev/allocation"] == tag)["spec"]
+            self.assertEqual([spec["containers"][0]["image"], spec["initContainers"][0]["image"]], [image, "weir:test"])
+        self.assertNotEqual(link("payer", "vision"), link("payer", "other"), "their nodes are not shared")
+
     def test_kueue_admits_what_it_has_room_for(self):
         self.cluster.kueue.switch(True)
         link = self.link(scheduler="kueue", kueue_queue="team", queues={"vision": {"kueue_queue": "vis", "priority_class": "high"}})
-        self.assertEqual([link("payer", "vision"), link("payer", "other")], ["train/vis/high", "train/team/"])
+        self.assertEqual([link("payer", "vision"), link("payer", "other")], ["train/vis/high/", "train/team//"])
         link.request("k-1")
         wait_until(lambda: "Kueue" in (link.poll("k-1")["why"] or ""), 10, "its sentence")
         job = self.cluster.get("jobs.batch", "k-1", "train")

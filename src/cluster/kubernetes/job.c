@@ -9,7 +9,9 @@
 
 #define AGENT_DIR      "/var/lib/weir-agent"
 #define JOIN_KEY       "secret"
-#define PROGRAM        "/weir/bin/weir"
+#define PROGRAM_DIR    "/weir"
+#define PROGRAM        PROGRAM_DIR "/bin/weir"
+#define COPY_DIR       "/weir-copy"
 #define KEPT_S         3600 /* so long an ended Job is still there */
 #define TEXT_BYTES     200
 #define NAMES_MAX      1000
@@ -266,18 +268,42 @@ static json_t *pull_secrets(const json_t *names)
     return list;
 }
 
+static const char *weir_image(const struct kubernetes_options *options)
+{
+    return options->image != NULL ? options->image : "weir:" WEIR_VERSION;
+}
+
+/* What every container may, which is nothing. */
+static json_t *no_rights(void)
+{
+    return json_pack("{s:b,s:{s:[s]}}", "allowPrivilegeEscalation", 0, "capabilities", "drop",
+                     "ALL");
+}
+
+/* Weir comes into an image of somebody else's by a copy of its folder. */
+static void add_weir(const struct kubernetes_options *options, json_t *spec, json_t *volumes,
+                     json_t *mounts)
+{
+    add_volume(volumes, mounts, "weir", PROGRAM_DIR, true, json_pack("{s:{}}", "emptyDir"));
+    json_object_set_new(spec, "initContainers",
+                        json_pack("[{s:s,s:s,s:[s,s,s,s],s:[{s:s,s:s}],s:o}]", "name", "weir",
+                                  "image", weir_image(options), "command", "cp", "-a",
+                                  PROGRAM_DIR "/.", COPY_DIR, "volumeMounts", "name", "weir",
+                                  "mountPath", COPY_DIR, "securityContext", no_rights()));
+}
+
 static json_t *container_of(const struct kubernetes_options *options,
                             const struct kubernetes_pool *pool,
                             const struct weir_node_request *request, const struct size *size,
                             json_t *mounts, struct weir_arena *arena)
 {
-    return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:{s:b,s:{s:[s]}}}", "name", "agent", "image",
-                     options->image != NULL ? options->image : "weir:" WEIR_VERSION, "command",
-                     command_of(options, request, arena), "env",
-                     env_of(request->tag, pool, size, arena), "resources",
-                     resources_of(size, pool->device, arena), "volumeMounts", mounts,
-                     "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext",
-                     "allowPrivilegeEscalation", 0, "capabilities", "drop", "ALL");
+    const struct kubernetes_payer payer = kubernetes_options_payer(options, request->queue);
+    return json_pack(
+        "{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:o}", "name", "agent", "image",
+        payer.pod_image != NULL ? payer.pod_image : weir_image(options), "command",
+        command_of(options, request, arena), "env", env_of(request->tag, pool, size, arena),
+        "resources", resources_of(size, pool->device, arena), "volumeMounts", mounts,
+        "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext", no_rights());
 }
 
 static json_t *pod_spec(const struct kubernetes_options *options,
@@ -304,6 +330,9 @@ static json_t *pod_spec(const struct kubernetes_options *options,
     }
     if (kubernetes_is_scheduled_by(options, KUBERNETES_BY_WEIR)) {
         set_text(spec, "schedulerName", KUBERNETES_MANAGER);
+    }
+    if (payer.pod_image != NULL) {
+        add_weir(options, spec, volumes, mounts);
     }
     set_text(spec, "priorityClassName", payer.priority_class);
     set_text(spec, "runtimeClassName", options->runtime_class);

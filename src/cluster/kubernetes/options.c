@@ -18,10 +18,12 @@ struct kubernetes_payer kubernetes_options_payer(const struct kubernetes_options
     const char *space = json_string_value(json_object_get(own, "namespace"));
     const char *kueue = json_string_value(json_object_get(own, "kueue_queue"));
     const char *priority = json_string_value(json_object_get(own, "priority_class"));
+    const char *image = json_string_value(json_object_get(own, "pod_image"));
     return (struct kubernetes_payer){
         .namespace_name = space != NULL ? space : options->namespace_name,
         .kueue_queue = kueue != NULL ? kueue : options->kueue_queue,
-        .priority_class = priority != NULL ? priority : options->priority_class};
+        .priority_class = priority != NULL ? priority : options->priority_class,
+        .pod_image = image != NULL ? image : options->pod_image};
 }
 
 static int64_t span_ms(const char *text, int64_t otherwise)
@@ -134,26 +136,35 @@ static const char *wrong_scheduler(const struct kubernetes_options *options,
 
 static const char *wrong_payer(const char *queue, json_t *payer, struct weir_arena *arena)
 {
-    static const char *const members[] = {"namespace", "kueue_queue", "priority_class"};
+    static const struct {
+        const char *name;
+        bool is_name;
+    } members[] = {
+        {"namespace", true}, {"kueue_queue", true}, {"priority_class", true}, {"pod_image", false}};
+
     const char *member;
     json_t *value;
     if (!json_is_object(payer) || json_object_size(payer) == 0) {
         return weir_arena_printf(arena,
-                                 "queues.%.60s: an object with \"namespace\", \"kueue_queue\" or "
-                                 "\"priority_class\" is expected",
+                                 "queues.%.60s: an object with \"namespace\", \"kueue_queue\", "
+                                 "\"priority_class\" or \"pod_image\" is expected",
                                  queue);
     }
     json_object_foreach(payer, member, value)
     {
-        bool is_known = false;
-        for (size_t i = 0; i < WEIR_ARRAY_LEN(members); i++) {
-            is_known = is_known || strcmp(member, members[i]) == 0;
+        const char *text = json_string_value(value), *expected = NULL;
+        size_t i = 0;
+        while (i < WEIR_ARRAY_LEN(members) && strcmp(member, members[i].name) != 0) {
+            i++;
         }
-        if (!is_known || !json_is_string(value) || !is_name(json_string_value(value))) {
-            return weir_arena_printf(arena, "queues.%.60s.%.40s: %s", queue, member,
-                                     is_known ? "a name of Kubernetes is expected"
-                                              : "it has namespace, kueue_queue and "
-                                                "priority_class alone");
+        if (i == WEIR_ARRAY_LEN(members)) {
+            expected = "it has namespace, kueue_queue, priority_class and pod_image alone";
+        } else if (text == NULL || text[0] == '\0' || (members[i].is_name && !is_name(text))) {
+            expected = members[i].is_name ? "a name of Kubernetes is expected"
+                                          : "the name of an image is expected";
+        }
+        if (expected != NULL) {
+            return weir_arena_printf(arena, "queues.%.60s.%.40s: %s", queue, member, expected);
         }
     }
     return NULL;

@@ -20,8 +20,10 @@ struct kubernetes_options {
     const json_t *servers; /**< Further addresses of its API servers. */
     char *scheduler;
     char *kueue_queue, *priority_class;
-    const json_t *queues; /**< {"QUEUE": {"namespace", "kueue_queue", "priority_class"}} */
-    char *image;
+    /** {"QUEUE": {"namespace", "kueue_queue", "priority_class", "pod_image"}} */
+    const json_t *queues;
+    char *image;     /**< Weir's. */
+    char *pod_image; /**< What tasks see; NULL: Weir's. */
     const json_t *pull_secrets;
     /** Extended resource: "nvidia.com/gpu"; NULL: each with a name that ends in "/gpu". */
     char *device;
@@ -36,7 +38,7 @@ struct kubernetes_options {
 
 /** Whom a request is for, over there. Borrowed; NULL: nothing is said. */
 struct kubernetes_payer {
-    const char *namespace_name, *kueue_queue, *priority_class;
+    const char *namespace_name, *kueue_queue, *priority_class, *pod_image;
 };
 
 struct kubernetes_payer kubernetes_options_payer(const struct kubernetes_options *options,
