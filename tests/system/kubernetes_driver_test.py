@@ -365,9 +365,47 @@ class FaultsTest(DriverTest):
         link.request("two")
         self.until(link, "two", "running")
 
+    def changed_config(self, name, user=None, cluster=None):
+        config = json.loads(pathlib.Path(self.cluster.kubeconfig).read_text())
+        config["users"][0]["user"] = user or config["users"][0]["user"]
+        config["clusters"][0]["cluster"] |= cluster or {}
+        path = self.cluster.dir / f"{name}.kubeconfig"
+        path.write_text(json.dumps(config))
+        return str(path)
+
+    def test_credentials_of_all_kinds(self):
+        """A client certificate, a program that prints a token, one user for another; each is who the API server takes it for."""
+        program = self.cluster.dir / "credential.sh"
+        program.write_text("#!/bin/sh\nprintf '{\"apiVersion\": \"client.authentication.k8s.io/v1\", \"kind\": \"ExecCredential\", \"status\": "
+                           "{\"token\": \"%s\"}}' \"$TOKEN\"\n")
+        program.chmod(0o755)
+        self.cluster.tokens.set("printed", "robot", ["system:masters"])
+        admin = json.loads(pathlib.Path(self.cluster.kubeconfig).read_text())["users"][0]["user"]
+        plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./credential.sh", "env": [{"name": "TOKEN", "value": "printed"}]}}
+        paths = {"cert": self.cluster.kubeconfig_with_certificate("cert", ["system:masters"]),
+                 "robot": self.changed_config("plugin", plugin), "deputy": self.changed_config("deputy", admin | {"as": "deputy", "as-groups": ["system:masters"]})}
+        for user, path in paths.items():
+            with self.subTest(user=user):
+                try:
+                    self.assertIsNone(self.link(kubeconfig=str(path))("check")["missing"])
+                except Refused as error:
+                    self.fail(str(error))
+                if user != "deputy":
+                    self.assertIn(user, {getattr(one.user, "name", one.user) for one in self.cluster.requests})
+
     def test_a_second_api_server(self):
-        link = self.link(servers=[self.cluster.url])
-        self.assertIsNone(link("check")["missing"])
+        """The first address leads nowhere."""
+        path = self.changed_config("away", cluster={"server": "https://127.0.0.1:1"})
+        self.assertIsNone(self.link(kubeconfig=path, servers=[self.cluster.url])("check")["missing"])
+
+    def test_an_api_server_behind_another_name(self):
+        """Its certificate is for localhost; with the name that it is for it is trusted."""
+        url = self.cluster.url.replace("127.0.0.1", "127.0.0.2")
+        wrong = self.changed_config("wrong", cluster={"server": url})
+        with self.assertRaisesRegex(Refused, "cannot reach|no trusted connection"):
+            self.link(kubeconfig=wrong)("check")
+        right = self.changed_config("right", cluster={"tls-server-name": "localhost"})
+        self.assertIsNone(self.link(kubeconfig=right)("check")["missing"])
 
     def test_an_api_server_that_is_away_is_said(self):
         link = self.link()
