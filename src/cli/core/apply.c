@@ -116,7 +116,7 @@ static void applying_fini(struct applying *applying)
 }
 
 /* The documents of a file, and in place of a List of Kubernetes those that it holds. */
-static json_t *unlisted(const json_t *documents)
+static json_t *documents_of(const json_t *documents)
 {
     json_t *all = json_array(), *document;
     size_t i;
@@ -138,7 +138,7 @@ static weir_status read_file(struct cli_call *call, const char *path, struct app
 {
     WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
     WEIR_TRY(cli_input_yaml(path, DOCUMENT_MAX_BYTES, true, call->arena, &documents, err));
-    WEIR_AUTO(weir_json_auto_free) json_t *all = unlisted(documents);
+    WEIR_AUTO(weir_json_auto_free) json_t *all = documents_of(documents);
     size_t n = applying->n + json_array_size(all);
     const char **paths = WEIR_ARENA_ARRAY(call->arena, n + 1, const char *);
     memcpy(paths, applying->paths != NULL ? applying->paths : paths, applying->n * sizeof *paths);
