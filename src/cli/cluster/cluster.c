@@ -58,6 +58,8 @@ struct manifest_options {
 static const struct weir_option manifest_options[] = {
     WEIR_OPT(manifest_options, wanted.namespace, "namespace", 0, TEXT, "weir", 0, 0, "NAMESPACE",
              "Namespace of the server and its agents"),
+    CLI_TEXT(manifest_options, wanted.team, "team", 0, "NAMESPACE",
+             "Print what a namespace needs in which a queue is to have its pods, and nothing else"),
     WEIR_OPT(manifest_options, wanted.image, "image", 0, TEXT, "weir:" WEIR_VERSION, 0, 0, "IMAGE",
              "Weir's image, where the cluster finds it (make image)"),
     CLI_TEXT(manifest_options, wanted.host, "host", 0, "HOSTNAME",
@@ -499,7 +501,8 @@ const struct cli_command cli_cluster_remove = {
 
 const struct cli_command cli_cluster_manifest = {
     .name = "cluster manifest",
-    .usage = "NAME [--namespace NAMESPACE] [--image IMAGE] [--host HOSTNAME] [--storage SIZE] "
+    .usage = "NAME [--namespace NAMESPACE] [--team NAMESPACE] [--image IMAGE] [--host HOSTNAME] "
+             "[--storage SIZE] "
              "[--scheduler cluster|kueue|weir] [--quota WHAT=N,…] [--service-monitor] "
              "[-o yaml|json]",
     .summary = "Print what runs Weir on a Kubernetes cluster: weir cluster manifest NAME | kubectl "

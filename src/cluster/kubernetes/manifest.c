@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-#define HOLES_MAX 16
+#define HOLES_MAX 18
 
 extern const char manifest_yaml[], manifest_yaml_end[];
+extern const char manifest_team_yaml[], manifest_team_yaml_end[];
 
 /* What stands for <name>; NULL: nothing does. */
 struct hole {
@@ -94,6 +95,7 @@ static struct holes holes_of(const struct weir_kubernetes_manifest *wanted,
                           : NULL;
     return (struct holes){
         .all = {{"namespace", text_of(wanted->namespace)},
+                {"team", text_of(wanted->team)},
                 {"image", text_of(wanted->image)},
                 {"host", text_of(wanted->host)},
                 {"public_url_argument", text_of(url)},
@@ -189,8 +191,9 @@ weir_status weir_kubernetes_manifest_make(const struct weir_kubernetes_manifest 
     WEIR_AUTO(weir_json_auto_free) json_t *documents = NULL;
     weir_arena_init(&arena, 0);
     WEIR_TRY(kubernetes_manifest_check(wanted, err));
-    WEIR_TRY(weir_yaml_parse(manifest_yaml, (size_t)(manifest_yaml_end - manifest_yaml),
-                             "manifest.yaml", true, &documents, err));
+    const char *begin = wanted->team != NULL ? manifest_team_yaml : manifest_yaml;
+    const char *end = wanted->team != NULL ? manifest_team_yaml_end : manifest_yaml_end;
+    WEIR_TRY(weir_yaml_parse(begin, (size_t)(end - begin), "manifest", true, &documents, err));
     struct holes holes = holes_of(wanted, &arena);
     *out = fill(documents, &holes, &arena);
     for (size_t i = 0; holes.all[i].name != NULL; i++) {
@@ -204,6 +207,13 @@ weir_status weir_kubernetes_manifest_make(const struct weir_kubernetes_manifest 
 const char *weir_kubernetes_manifest_notes(const struct weir_kubernetes_manifest *wanted,
                                            struct weir_arena *arena)
 {
+    if (wanted->team != NULL) {
+        return weir_arena_printf(arena,
+                                 "# Then a queue has its pods there, in the options of the "
+                                 "cluster %s: {\"queues\": {\"QUEUE\": {\"namespace\": "
+                                 "\"%s\"}}}\n",
+                                 wanted->name, wanted->team);
+    }
     const char *inside =
         weir_arena_printf(arena, "kubectl -n %s exec weir-0 -- /weir/bin/weir", wanted->namespace);
     const char *way =

@@ -1,6 +1,7 @@
 /**
  * What an operator applies so that Weir runs on a Kubernetes cluster: the documents of its server, of the rights of its
- * driver (kubernetes/rights.h), and of what its agents may reach. manifest.yaml has them, with holes. Pure.
+ * driver (kubernetes/rights.h), and of what its agents may reach. manifest.yaml has them, and manifest_team.yaml those of
+ * a team's namespace, with holes. Pure.
  */
 #ifndef WEIR_CLUSTER_KUBERNETES_MANIFEST_H
 #define WEIR_CLUSTER_KUBERNETES_MANIFEST_H
@@ -21,6 +22,8 @@ struct weir_kubernetes_manifest {
     /** It places pods: "cluster" (its own scheduler), "kueue", or "weir", which takes more rights. */
     const char *scheduler;
     const char *namespace, *image;
+    const char *
+        team; /**< A namespace in which a queue has its pods: what it needs, and nothing else; NULL: all but such. */
     const char *host;              /**< By which browsers reach the console; NULL: by none. */
     const char *ingress_class;     /**< NULL: the cluster's default one. */
     const char *ingress_namespace; /**< Where the controller of ingresses runs. */

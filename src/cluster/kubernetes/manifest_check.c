@@ -109,6 +109,7 @@ weir_status kubernetes_manifest_check(const struct weir_kubernetes_manifest *wan
         {"NAME", wanted->name, is_cluster, "at most 40 of a-z 0-9 -, and no - at an end"},
         {"--namespace", wanted->namespace, is_label_text,
          "at most 63 of a-z 0-9 -, and no - at an end"},
+        {"--team", wanted->team, is_label_text, "at most 63 of a-z 0-9 -, and no - at an end"},
         {"--image", wanted->image, is_image, "an image, as registry.example/weir:1.0"},
         {"--host", wanted->host, is_domain, "a host in lower case, as weir.example.org"},
         {"--ingress-class", wanted->ingress_class, is_domain, "the name of a class of ingresses"},
@@ -125,5 +126,9 @@ weir_status kubernetes_manifest_check(const struct weir_kubernetes_manifest *wan
                                   values[i].what, values[i].text, values[i].expected);
         }
     }
-    return WEIR_OK;
+    bool is_own = wanted->team != NULL && strcmp(wanted->team, wanted->namespace) == 0;
+    return is_own ? weir_error_set(err, WEIR_ERR_INVALID,
+                                   "--team \"%.63s\": that is the server's own namespace",
+                                   wanted->team)
+                  : WEIR_OK;
 }

@@ -237,6 +237,35 @@ START_TEST(policies_know_agents_as_the_driver_labels_them)
 
 END_TEST
 
+START_TEST(a_team_has_a_namespace_with_the_same_rights)
+{
+    struct weir_kubernetes_manifest wanted = full;
+    wanted.team = "team-vision";
+    json_t *documents = made(&wanted), *all = made(&full), *document;
+    size_t i;
+    ck_assert(json_equal(at(find(documents, "Role", "weir"), "rules"),
+                         at(find(all, "Role", "weir"), "rules")));
+    ck_assert_ptr_null(find(documents, "StatefulSet", "weir"));
+    ck_assert_ptr_null(find(documents, "ClusterRole", "weir-ml"));
+    ck_assert_str_eq(text_at(find(documents, "RoleBinding", "weir"), "subjects[0].namespace"),
+                     "ml");
+    ck_assert_ptr_nonnull(at(find(documents, "ResourceQuota", "weir"), "spec.hard.cpu"));
+    json_array_foreach(documents, i, document)
+    {
+        bool is_servers = strcmp(text_at(document, "metadata.name"), "weir-team-vision") == 0;
+        bool is_namespace = strcmp(text_at(document, "kind"), "Namespace") == 0;
+        ck_assert_str_eq(text_at(document, is_namespace ? "metadata.name" : "metadata.namespace"),
+                         is_servers ? "ml" : "team-vision");
+    }
+    json_decref(documents);
+    json_decref(all);
+    wanted.team = "ml";
+    ck_assert_int_eq(weir_kubernetes_manifest_make(&wanted, &documents, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "the server's own namespace"));
+}
+
+END_TEST
+
 START_TEST(what_kubernetes_would_not_take_is_refused_by_name)
 {
     static const struct {
@@ -302,4 +331,5 @@ WEIR_TEST_MAIN("manifest", each_document_has_what_the_api_requires,
                each_right_is_given_once_and_no_other,
                the_server_runs_as_the_restricted_standard_wants_it,
                policies_know_agents_as_the_driver_labels_them,
+               a_team_has_a_namespace_with_the_same_rights,
                what_kubernetes_would_not_take_is_refused_by_name, what_to_do_then_is_said)
