@@ -53,18 +53,6 @@ class OnKubernetes(World):
         pathlib.Path(f"{path}.end").touch()
         self.await_all([job], "SUCCEEDED")
 
-    def test_a_gang_that_lost_a_node_does_not_wait_for_its_other_one(self):
-        """The pod that is left is given back at once: the gang needs two, and the cluster has no third."""
-        path, script = self.counter("gang")
-        job = self.submit("gang", "blue", script, tasks=2, resources={"cpus": 15, "accelerators": 1})
-        self.await_all([job], "RUNNING")
-        wait_until(lambda: len(self.lines(pathlib.Path(f"{path}.starts"))) == 2, 20, "each can save")
-        self.kube.delete_pod(NAMESPACE, self.pods()[0])
-        wait_until(lambda: len(self.lines(pathlib.Path(f"{path}.starts"))) == 4, 30, "both run again")
-        pathlib.Path(f"{path}.end").touch()
-        self.await_all([job], "SUCCEEDED")
-        self.assertEqual(self.job(job)["n_restarts"], 0)
-
     def test_whoever_is_killed_nothing_is_doubled(self):
         """The server by KILL, the API server for a moment."""
         print(f"WEIR_SEED={SEED}")

@@ -22,6 +22,7 @@ struct there {
     enum weir_allocation_ending ending;
     char secret[64];
     bool has_joined;
+    int64_t n_gone; /* So many of its nodes have ended, while it goes on. */
     const char *payer;
 };
 
@@ -127,7 +128,6 @@ static inline weir_status fake_poll(struct weir_driver_link *link, const char *c
                                     size_t n, struct weir_arena *arena,
                                     struct weir_allocation_report *out, struct weir_error *err)
 {
-    (void)arena;
     if (link->kept == NULL) {
         link->kept = &cluster;
         cluster.n_kept++;
@@ -139,6 +139,13 @@ static inline weir_status fake_poll(struct weir_driver_link *link, const char *c
                                                                  .ending = there->ending,
                                                                  .their_id = "4711",
                                                                  .said = "Priority"};
+        if (there != NULL && there->n_gone > 0) {
+            out[i].n_nodes = (size_t)(there->n_nodes - there->n_gone);
+            out[i].nodes = WEIR_ARENA_ARRAY(arena, out[i].n_nodes, const char *);
+            for (size_t k = 0; k < out[i].n_nodes; k++) {
+                out[i].nodes[k] = "n";
+            }
+        }
     }
     return cluster.is_silent ? silence(err) : WEIR_OK;
 }

@@ -178,6 +178,34 @@ START_TEST(an_idle_node_does_not_hold_up_a_gang_that_could_use_it)
 
 END_TEST
 
+/* A gang that needs two nodes cannot use the other one, and there may be no third. */
+START_TEST(an_idle_allocation_that_lost_a_node_is_given_back_at_once)
+{
+    char *job = gang(&fixture, 2, 16);
+    await_asked(1);
+    start(&cluster.items[0]);
+    look();
+    (void)round_of_engine();
+    run_all(&fixture, job);
+    end_all(&fixture, job);
+    for (int i = 0; i < 10; i++) {
+        keep_alive();
+        look();
+        (void)round_of_engine();
+    }
+    ck_assert_int_eq(cluster.items[0].phase, WEIR_ALLOCATION_RUNNING);
+    cluster.items[0].n_gone = 1;
+    for (int i = 0; i < 4; i++) {
+        keep_alive();
+        look();
+        (void)round_of_engine();
+    }
+    look();
+    ck_assert_int_eq(cluster.items[0].phase, WEIR_ALLOCATION_ENDED);
+}
+
+END_TEST
+
 START_TEST(what_runs_on_nodes_that_are_there_is_not_asked_for)
 {
     heartbeat(&fixture, "own", 8);
@@ -618,6 +646,7 @@ int main(void)
         a_node_that_has_not_told_of_its_devices_is_still_awaited,
         a_part_of_a_device_is_shared_and_never_exceeded,
         an_idle_node_does_not_hold_up_a_gang_that_could_use_it,
+        an_idle_allocation_that_lost_a_node_is_given_back_at_once,
         what_runs_on_nodes_that_are_there_is_not_asked_for,
         a_job_waits_as_long_as_the_cluster_says_before_nodes_are_asked_for,
         what_is_refused_is_said_and_asked_again_later_and_later,
