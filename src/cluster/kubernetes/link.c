@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MS    10000 /* for the first lists */
-#define STALE_MS   90000 /* bookmarks come once a minute */
-#define DELETED_MS 60000
-#define EVENTS_MAX 8 /* asked for by one look */
-#define MANAGED    KUBERNETES_MANAGED_LABEL "=" KUBERNETES_MANAGER
+#define WAIT_MS       10000 /* for the first lists */
+#define STALE_MS      90000 /* bookmarks come once a minute */
+#define DELETED_MS    60000
+#define JOBS_EACH_MAX 8 /* asked for by name */
+#define EVENTS_MAX    8 /* asked for by one look */
+#define MANAGED       KUBERNETES_MANAGED_LABEL "=" KUBERNETES_MANAGER
 
 struct kubernetes_link {
     struct weir_arena arena;
@@ -284,49 +285,70 @@ static void see_pod(void *context, const struct weir_kube_object *object)
     seen->facts.is_gone = seen->is_gone;
 }
 
-/* Our Jobs of a namespace, each for its allocation. @param keep  What they lie in, to be released by the caller. */
+/* Jobs of a namespace that a selector finds, each for its allocation. @param keep  What those lie in. */
 static weir_status see_jobs(struct kubernetes_link *link, struct watch *watch, const char *space,
-                            json_t *keep, struct weir_error *err)
+                            const char *selector, json_t *keep, struct weir_error *err)
 {
     const char *next = "";
     do {
         const struct weir_kube_call call = {
             .method = "GET",
             .path = weir_arena_printf(watch->arena, "/apis/batch/v1/namespaces/%s/jobs", space),
-            .query = weir_arena_printf(watch->arena, "labelSelector=%s&limit=500%s%s",
-                                       weir_kube_escape(MANAGED, watch->arena),
+            .query = weir_arena_printf(watch->arena, "%s&limit=500%s%s", selector,
                                        next[0] != '\0' ? "&continue=" : "",
                                        weir_kube_escape(next, watch->arena))};
         json_t *page, *job;
         size_t i;
         WEIR_TRY(weir_kube_call(link->kube, &call, watch->arena, &page, NULL, err));
-        json_array_append_new(keep, page);
         json_array_foreach(json_object_get(page, "items"), i, job)
         {
             const char *name = weir_kube_text(job, "metadata.name");
             struct seen *seen = name != NULL ? find_seen(watch, name) : NULL;
             if (seen != NULL) {
+                json_array_append(keep, job);
                 seen->facts.job = job;
             }
         }
         const char *more = weir_kube_text(page, "metadata.continue");
-        next = more != NULL ? more : "";
+        next = more != NULL ? weir_arena_strdup(watch->arena, more) : "";
+        json_decref(page);
     } while (next[0] != '\0');
     return WEIR_OK;
+}
+
+/* Selectors of the Jobs that have to be asked for: a few by their names, since ended ones stay for an hour; else all of ours. */
+static const char **selectors_of(const struct watch *watch, size_t *out_n)
+{
+    const char **list = WEIR_ARENA_ARRAY(watch->arena, JOBS_EACH_MAX, const char *);
+    *out_n = 0;
+    for (size_t i = 0; i < watch->n; i++) {
+        const struct kubernetes_facts *facts = &watch->seen[i].facts;
+        if (!kubernetes_needs_job(facts)) {
+            continue;
+        }
+        if (*out_n == JOBS_EACH_MAX) {
+            list[0] = weir_arena_printf(watch->arena, "labelSelector=%s",
+                                        weir_kube_escape(MANAGED, watch->arena));
+            *out_n = 1;
+            break;
+        }
+        list[(*out_n)++] =
+            weir_arena_printf(watch->arena, "fieldSelector=metadata.name%%3D%s", facts->tag);
+    }
+    return list;
 }
 
 static weir_status see_all_jobs(struct kubernetes_link *link,
                                 const struct kubernetes_options *options, struct watch *watch,
                                 json_t *keep, struct weir_error *err)
 {
-    size_t n;
+    size_t n, n_selectors;
     const char **spaces = kubernetes_link_namespaces(link, options, watch->arena, &n);
-    bool is_needed = false;
-    for (size_t i = 0; i < watch->n; i++) {
-        is_needed = is_needed || kubernetes_needs_job(&watch->seen[i].facts);
-    }
-    for (size_t i = 0; is_needed && i < n; i++) {
-        WEIR_TRY(see_jobs(link, watch, spaces[i], keep, err));
+    const char **selectors = selectors_of(watch, &n_selectors);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n_selectors; k++) {
+            WEIR_TRY(see_jobs(link, watch, spaces[i], selectors[k], keep, err));
+        }
     }
     return WEIR_OK;
 }
