@@ -77,10 +77,6 @@ bool weir_kube_pause(struct weir_kube *kube, unsigned n);
 /** Text as it may stand in a path or a query. In the arena. Pure. */
 const char *weir_kube_escape(const char *text, struct weir_arena *arena);
 
-/** An amount as Kubernetes writes it ("1500m", "2Gi", "1e3", "0.5") in thousandths, rounded up. @return False, and *out
- *  untouched, for any other text, and for more than 2^60. Pure. */
-bool weir_kube_quantity(const char *text, int64_t *out_milli);
-
 /** What stands at a path of members ("spec.nodeName") of an object; NULL: nothing. Pure. */
 json_t *weir_kube_at(const json_t *object, const char *path);
 

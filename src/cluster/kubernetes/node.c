@@ -1,5 +1,6 @@
 #include "cluster/kubernetes/node.h"
 
+#include "base/amount.h"
 #include "base/grow.h"
 #include "cluster/kubernetes/block.h"
 #include "cluster/shape.h"
@@ -17,7 +18,7 @@ static int64_t amount(const json_t *amounts, const char *resource)
 {
     int64_t milli = 0;
     const char *text = json_string_value(json_object_get(amounts, resource));
-    return text != NULL && weir_kube_quantity(text, &milli) ? milli : 0;
+    return text != NULL && weir_amount_parse(text, &milli) ? milli : 0;
 }
 
 static bool is_selected(const struct kubernetes_options *options, const json_t *labels)

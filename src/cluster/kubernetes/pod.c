@@ -1,5 +1,6 @@
 #include "cluster/kubernetes/pod.h"
 
+#include "base/amount.h"
 #include "cluster/kubernetes/block.h"
 #include "kube/client.h"
 
@@ -26,7 +27,7 @@ static int64_t request(const json_t *container, const char *resource)
     int64_t milli = 0;
     const char *text =
         json_string_value(json_object_get(weir_kube_at(container, "resources.requests"), resource));
-    return text != NULL && weir_kube_quantity(text, &milli) ? milli : 0;
+    return text != NULL && weir_amount_parse(text, &milli) ? milli : 0;
 }
 
 /* All containers together, or the most that one that comes before them asks for; and what comes on top. */
@@ -50,7 +51,7 @@ static int64_t requests(const json_t *pod, const char *resource)
         }
     }
     if (overhead != NULL) {
-        (void)weir_kube_quantity(overhead, &on_top);
+        (void)weir_amount_parse(overhead, &on_top);
     }
     return WEIR_MAX(together, before) + on_top;
 }
@@ -252,7 +253,7 @@ static int64_t number_label(const json_t *labels, const char *label)
 {
     const char *text = json_string_value(json_object_get(labels, label));
     int64_t milli = 0;
-    return text != NULL && weir_kube_quantity(text, &milli) ? milli / 1000 : 0;
+    return text != NULL && weir_amount_parse(text, &milli) ? milli / 1000 : 0;
 }
 
 struct kubernetes_pod *kubernetes_pod_read(const json_t *pod)
