@@ -22,8 +22,8 @@ struct weir_kubernetes_manifest {
     /** It places pods: "cluster" (its own scheduler), "kueue", or "weir", which takes more rights. */
     const char *scheduler;
     const char *namespace, *image;
-    const char *
-        team; /**< A namespace in which a queue has its pods: what it needs, and nothing else; NULL: all but such. */
+    /** A namespace in which a queue has its pods: what it needs, and nothing else; NULL: all but such. */
+    const char *team;
     const char *host;              /**< By which browsers reach the console; NULL: by none. */
     const char *ingress_class;     /**< NULL: the cluster's default one. */
     const char *ingress_namespace; /**< Where the controller of ingresses runs. */
