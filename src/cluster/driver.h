@@ -1,13 +1,15 @@
 /**
  * Drivers: suppliers of nodes. A driver asks somebody who has machines (this machine itself; a cluster with its own
  * queue) for some of them, on which agents then register as nodes. It places no task: that is the planner's, which sees
- * an allocation's nodes as all others, until they end.
+ * an allocation's nodes as all others, until they end. One whose cluster has no scheduler of its own may let Weir's
+ * planner place what runs there (ops->tend).
  *
  *     ops->check(&link, arena, &missing, err)               what lacks here, by name
  *     ops->list(&link, arena, &offers, &n, err)             what can be had
  *     ops->request(&link, &request, err)                    twice with one tag asks for nothing twice
  *     ops->poll(&link, tags, n, arena, reports, err)        all of one cluster at once
  *     ops->release(&link, tag, err)
+ *     ops->tend(&link, queues, n_queues, err)               where Weir places what runs over there
  *     weir_driver_close(ops, &link)
  *
  * Drivers are kinds (base/kind.h), each a file of this folder. All functions may take as long as the other side does, and
@@ -18,6 +20,8 @@
 
 #include "base/arena.h"
 #include "base/kind.h"
+
+struct weir_sched_queue; /* sched/snapshot.h */
 
 /** A tag's form is [a-z0-9-], of at most so many bytes: it names an allocation for ever, in this server and over there. */
 #define WEIR_ALLOCATION_TAG_MAX_BYTES 63
@@ -130,6 +134,13 @@ struct weir_driver_ops {
                         struct weir_error *err);
     /** Give the nodes back; what runs there is asked to end, and ended. Twice is harmless, so is a tag that is unknown. */
     weir_status (*release)(struct weir_driver_link *link, const char *tag, struct weir_error *err);
+    /**
+     * These are the server's queues now. NULL: it is all the same to it. For one over there that places also what is not
+     * Weir's own, under these queues.
+     * @param queues  Borrowed for the call.
+     */
+    weir_status (*tend)(struct weir_driver_link *link, const struct weir_sched_queue *queues,
+                        size_t n_queues, struct weir_error *err);
     /** Fill in what is not said in a document of the driver's options, by asking the other side ("partition" if there is
      *  one). NULL: there is nothing to guess. @param document  {"kind", …}, changed in place. */
     weir_status (*guess)(json_t *document, struct weir_arena *arena, struct weir_error *err);

@@ -219,6 +219,18 @@ static weir_status release(struct weir_driver_link *link, const char *tag, struc
     return WEIR_OK;
 }
 
+/* Only where it is to place pods. */
+static weir_status tend(struct weir_driver_link *link, const struct weir_sched_queue *queues,
+                        size_t n_queues, struct weir_error *err)
+{
+    struct kubernetes_link *kept;
+    if (!kubernetes_is_scheduled_by(link->options, KUBERNETES_BY_WEIR)) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(kubernetes_link_get(link, &kept, err));
+    return kubernetes_link_tend(kept, link->options, queues, n_queues, err);
+}
+
 /* Namespace, queue of Kueue's and priority class are names, in which there is no "/"; the image comes last. */
 static const char *payer(const void *configured, const char *queue, struct weir_arena *arena)
 {
@@ -265,6 +277,10 @@ static const struct weir_option options[] = {
     WEIR_OPT_JSON(kubernetes_options, pool_label, "pool-label", TEXT, 0, NULL, 0, 0,
                   "Label of nodes by whose value they are pools; without it those of one shape are "
                   "one"),
+    WEIR_OPT_JSON(
+        kubernetes_options, topology, "topology", TEXTS, 0, NULL, 0, 0,
+        "With scheduler=weir: labels that say where nodes are, the widest first; gangs lie "
+        "rather in one place. Without it [\"topology.kubernetes.io/zone\"]"),
     WEIR_OPT_JSON(kubernetes_options, node_selector, "node-selector", MAP, 0, NULL, 0, 0,
                   "Labels that nodes must have: {\"team\": \"ml\"}"),
     WEIR_OPT_JSON(kubernetes_options, tolerations, "tolerations", JSON, 0, NULL, 0, 0,
@@ -302,6 +318,7 @@ static const struct weir_driver_ops ops = {.check = check,
                                            .request = request,
                                            .poll = poll,
                                            .release = release,
+                                           .tend = tend,
                                            .guess = kubernetes_guess,
                                            .payer = payer,
                                            .close = kubernetes_link_close};

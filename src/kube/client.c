@@ -325,7 +325,8 @@ static enum next after_silence(struct weir_kube *kube, weir_status status)
 /* Another has changed it meanwhile: what is asked whatever the version is asked again. */
 static bool has_raced(const struct weir_kube_call *call, const struct answer *answer)
 {
-    if (answer->code != 409 || weir_kube_text(call->body, "metadata.resourceVersion") != NULL) {
+    if (answer->code != 409 || call->takes_no ||
+        weir_kube_text(call->body, "metadata.resourceVersion") != NULL) {
         return false;
     }
     json_t *status = json_loadb(answer->body.data, answer->body.len, 0, NULL);
@@ -342,7 +343,8 @@ static enum next after_answer(struct weir_kube *kube, const struct weir_kube_cal
         *has_credential_again = true;
         return kube_credential_refused(&kube->credential) ? AGAIN_AT_ONCE : DONE;
     }
-    if (answer->code == 429 || answer->code >= 500 || has_raced(call, answer)) {
+    bool is_put_off = answer->code == 429 && !call->takes_no;
+    if (is_put_off || answer->code >= 500 || has_raced(call, answer)) {
         if (answer->code >= 502) {
             next_server(kube);
         }

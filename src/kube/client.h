@@ -35,6 +35,8 @@ struct weir_kube_call {
     const json_t *body;       /**< NULL: none. */
     const char *content_type; /**< NULL: application/json. */
     int64_t timeout_ms;       /**< For all tries together; 0: 20 s. */
+    /** 409 and 429 are answers as others are: they are not asked again. For what they say something of (bindings, evictions). */
+    bool takes_no;
 };
 
 /** What the API server refused. Text lies in the arena of the call. */

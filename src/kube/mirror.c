@@ -276,6 +276,7 @@ weir_status weir_kube_mirror_start(const struct weir_kube_mirror_config *config,
     mirror->config.query = weir_arena_strdup(&mirror->arena, config->query);
     mirror->config.page = config->page > 0 ? config->page : PAGE;
     mirror->config.kube = NULL; /* the client has its own */
+    mirror->table.release = config->release;
     pthread_mutex_init(&mirror->lock, NULL);
     pthread_cond_init(&mirror->changed, NULL);
     int reason = pthread_create(&mirror->thread, NULL, mirror_main, mirror);

@@ -17,9 +17,10 @@ struct weir_kube_mirror_config {
     const struct weir_kube_config *kube; /**< Copied. */
     const char *path;                    /**< "/api/v1/pods"; copied. */
     const char *query;                   /**< Selectors, escaped; NULL: none. Copied. */
-    /** What is to be kept of an object; it is freed with free(). NULL: the object is not wanted. On the mirror's thread. */
+    /** What is to be kept of an object. NULL: the object is not wanted. On the mirror's thread. */
     void *(*digest)(void *context, const json_t *object);
     void *digest_context;
+    void (*release)(void *digest); /**< It is kept no more. On the mirror's thread. NULL: free(). */
     /** Something has changed. On the mirror's thread. May be NULL. */
     void (*changed)(void *context);
     void *changed_context;

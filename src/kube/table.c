@@ -23,10 +23,19 @@ static size_t place_of(const struct kube_table *table, const char *key, bool *ou
     return low;
 }
 
-static void release(struct kube_entry *entry)
+static void release_digest(const struct kube_table *table, void *digest)
+{
+    if (table->release == NULL || digest == NULL) {
+        free(digest);
+    } else {
+        table->release(digest);
+    }
+}
+
+static void release(const struct kube_table *table, struct kube_entry *entry)
 {
     free(entry->key);
-    free(entry->digest);
+    release_digest(table, entry->digest);
 }
 
 void kube_table_put(struct kube_table *table, const char *key, void *digest, bool is_listed)
@@ -34,7 +43,7 @@ void kube_table_put(struct kube_table *table, const char *key, void *digest, boo
     bool is_there;
     size_t i = place_of(table, key, &is_there);
     if (is_there) {
-        free(table->entries[i].digest);
+        release_digest(table, table->entries[i].digest);
     } else {
         weir_xgrow(&table->entries, sizeof table->entries[0], table->n, &table->cap);
         memmove(&table->entries[i + 1], &table->entries[i],
@@ -56,7 +65,7 @@ void kube_table_delete(struct kube_table *table, const char *key, void *digest, 
         i = place_of(table, key, &is_there);
         table->entries[i].deleted_ms = now_ms;
     } else if (is_there) {
-        release(&table->entries[i]);
+        release(table, &table->entries[i]);
         table->n--;
         memmove(&table->entries[i], &table->entries[i + 1],
                 (table->n - i) * sizeof table->entries[0]);
@@ -70,7 +79,7 @@ static void sweep(struct kube_table *table, bool (*is_out)(const struct kube_ent
     size_t n = 0;
     for (size_t i = 0; i < table->n; i++) {
         if (is_out(&table->entries[i], time_ms)) {
-            release(&table->entries[i]);
+            release(table, &table->entries[i]);
         } else {
             table->entries[n++] = table->entries[i];
         }
@@ -115,7 +124,7 @@ void kube_table_forget(struct kube_table *table, int64_t before_ms)
 void kube_table_fini(struct kube_table *table)
 {
     for (size_t i = 0; i < table->n; i++) {
-        release(&table->entries[i]);
+        release(table, &table->entries[i]);
     }
     free(table->entries);
     *table = (struct kube_table){0};

@@ -17,6 +17,7 @@ struct kube_entry {
 struct kube_table {
     struct kube_entry *entries;
     size_t n, cap;
+    void (*release)(void *digest); /**< NULL: free(). */
 };
 
 /** Put, or replace, an object. Takes the digest. Cost: a search, and a move of what is behind it if it is new. */

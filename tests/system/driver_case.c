@@ -2,13 +2,14 @@
  * driver_case DRIVER OPTIONS VERB [ARGUMENT …]: a driver's operations, for tests of drivers. OPTIONS is the cluster's
  * document as JSON. Prints one line of JSON; an error is {"status", "error"}, and exit status 1.
  *
- *     check | list | guess | payer QUEUE | request REQUEST | poll TAG … | release TAG
+ *     check | list | guess | payer QUEUE | request REQUEST | poll TAG … | release TAG | tend QUEUES
  *
  * driver_case DRIVER OPTIONS: the same, of one link, as lines of standard input that are each [VERB, ARGUMENT …] in JSON.
  */
 #include "cluster/driver.h"
 
 #include "base/json.h"
+#include "sched/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +111,47 @@ static weir_status poll(struct weir_driver_link *link, char **tags, size_t n, js
     return WEIR_OK;
 }
 
+/* [{"name", "parent", "quota": {"gpu", "cpu", "gib"}, "limit": {…}, "weight"}]: what is not said of a resource is 0 of a
+ * quota, and no limit. */
+static int64_t share_of(const json_t *queue, const char *what, const char *resource,
+                        int64_t otherwise, int64_t unit)
+{
+    const json_t *has = json_object_get(json_object_get(queue, what), resource);
+    return has != NULL ? (int64_t)(json_number_value(has) * (double)unit) : otherwise;
+}
+
+static weir_status tend(struct weir_driver_link *link, const char *document, json_t **out)
+{
+    static const char *const resources[] = {"gpu", "cpu", "gib"};
+    static const int64_t units[] = {1000, 1000, (int64_t)1 << 30};
+    json_t *list = json_loads(document, 0, NULL), *one;
+    size_t i, n = json_array_size(list);
+    struct weir_sched_queue *rows = WEIR_ARENA_ARRAY(&arena, n + 1, struct weir_sched_queue);
+    json_array_foreach(list, i, one)
+    {
+        const json_t *weight = json_object_get(one, "weight");
+        rows[i] = (struct weir_sched_queue){.name = text(one, "name"),
+                                            .parent = WEIR_SCHED_NONE,
+                                            .preempt_min_run_ms = -1,
+                                            .reclaim_min_run_ms = -1};
+        for (size_t k = 0; k < i; k++) {
+            if (text(one, "parent") != NULL && strcmp(rows[k].name, text(one, "parent")) == 0) {
+                rows[i].parent = (int32_t)k;
+            }
+        }
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(resources); k++) {
+            rows[i].shares[k] = (struct weir_sched_share){
+                share_of(one, "quota", resources[k], 0, units[k]),
+                weight != NULL ? json_integer_value(weight) : 1,
+                share_of(one, "limit", resources[k], WEIR_SCHED_UNLIMITED, units[k])};
+        }
+    }
+    weir_status status = ops->tend(link, rows, n, &err);
+    json_decref(list);
+    *out = json_object();
+    return status;
+}
+
 /* @param words  The verb and its arguments. */
 static weir_status run(int n, char **words, struct weir_driver_link *link, json_t *document,
                        json_t **out)
@@ -138,6 +180,9 @@ static weir_status run(int n, char **words, struct weir_driver_link *link, json_
     if (strcmp(verb, "release") == 0 && n == 2) {
         *out = json_object();
         return ops->release(link, words[1], &err);
+    }
+    if (strcmp(verb, "tend") == 0 && n == 2) {
+        return tend(link, words[1], out);
     }
     return weir_error_set(&err, WEIR_ERR_INVALID, "driver_case DRIVER OPTIONS [VERB [ARGUMENT …]]");
 }

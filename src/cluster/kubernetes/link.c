@@ -2,6 +2,7 @@
 
 #include "cluster/kubernetes/job.h"
 #include "cluster/kubernetes/report.h"
+#include "cluster/kubernetes/scheduler/scheduler.h"
 
 #include "base/grow.h"
 
@@ -20,6 +21,7 @@ struct kubernetes_link {
     struct weir_kube *kube;
     struct weir_kube_mirror *nodes, *pods;
     struct kubernetes_options options; /* what nodes are read by: copied */
+    struct kubernetes_scheduler *scheduler;
 };
 
 /* ---- made and ended -------------------------------------------------------------------------- */
@@ -111,6 +113,7 @@ weir_status kubernetes_link_get(struct weir_driver_link *link, struct kubernetes
 void kubernetes_link_close(void *kept)
 {
     struct kubernetes_link *link = kept;
+    kubernetes_scheduler_stop(link->scheduler);
     weir_kube_mirror_stop(link->nodes);
     weir_kube_mirror_stop(link->pods);
     weir_kube_close(link->kube);
@@ -123,6 +126,19 @@ void kubernetes_link_close(void *kept)
 struct weir_kube *kubernetes_link_kube(struct kubernetes_link *link)
 {
     return link->kube;
+}
+
+weir_status kubernetes_link_tend(struct kubernetes_link *link,
+                                 const struct kubernetes_options *options,
+                                 const struct weir_sched_queue *queues, size_t n_queues,
+                                 struct weir_error *err)
+{
+    if (link->scheduler == NULL) {
+        WEIR_TRY(kubernetes_scheduler_start(weir_kube_config_of(link->kube), options,
+                                            &link->scheduler, err));
+    }
+    kubernetes_scheduler_tend(link->scheduler, queues, n_queues);
+    return WEIR_OK;
 }
 
 /* ---- namespaces ------------------------------------------------------------------------------ */

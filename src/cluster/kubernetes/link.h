@@ -20,6 +20,12 @@ void kubernetes_link_close(void *kept);
 
 struct weir_kube *kubernetes_link_kube(struct kubernetes_link *link);
 
+/** These are the server's queues: have a scheduler that places pods by them, made at the first call. */
+weir_status kubernetes_link_tend(struct kubernetes_link *link,
+                                 const struct kubernetes_options *options,
+                                 const struct weir_sched_queue *queues, size_t n_queues,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The namespace of what is asked for a queue. Borrowed. */
 const char *kubernetes_link_namespace(const struct kubernetes_link *link,
                                       const struct kubernetes_options *options, const char *queue);

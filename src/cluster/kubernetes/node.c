@@ -112,8 +112,8 @@ static const char *closed_of(const struct kubernetes_options *options, const jso
     return NULL;
 }
 
-/* What its vendor's labels call its accelerators; else the vendor. */
-static const char *model_of(const json_t *labels, const char *device, struct weir_arena *arena)
+const char *kubernetes_node_model(const json_t *labels, const char *device,
+                                  struct weir_arena *arena)
 {
     static const char *const known[] = {"nvidia.com/gpu.product", "amd.com/gpu.product-name",
                                         "gpu.intel.com/product"};
@@ -159,7 +159,7 @@ struct kubernetes_node *kubernetes_node_read(const struct kubernetes_options *op
             read.device = resource;
         }
     }
-    read.model = read.device != NULL ? model_of(labels, read.device, &arena) : NULL;
+    read.model = read.device != NULL ? kubernetes_node_model(labels, read.device, &arena) : NULL;
     read.is_cordoned = json_is_true(weir_kube_at(node, "spec.unschedulable"));
     read.closed = closed_of(options, node, read.is_cordoned, &arena);
     return kubernetes_block(&read, sizeof read, texts, WEIR_ARRAY_LEN(texts));

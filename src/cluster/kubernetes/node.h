@@ -20,6 +20,11 @@ struct kubernetes_node {
 struct kubernetes_node *kubernetes_node_read(const struct kubernetes_options *options,
                                              const json_t *node);
 
+/** What its vendor's labels call the accelerators of a node that has this resource; else the vendor. In the arena, or of the
+ *  labels. */
+const char *kubernetes_node_model(const json_t *labels, const char *device,
+                                  struct weir_arena *arena);
+
 /** What pods have of a node. */
 struct kubernetes_use {
     const char *node;

@@ -30,8 +30,7 @@ static int64_t request(const json_t *container, const char *resource)
     return text != NULL && weir_amount_parse(text, &milli) ? milli : 0;
 }
 
-/* All containers together, or the most that one that comes before them asks for; and what comes on top. */
-static int64_t requests(const json_t *pod, const char *resource)
+int64_t kubernetes_pod_requests(const json_t *pod, const char *resource)
 {
     int64_t together = 0, before = 0, on_top = 0;
     const char *overhead =
@@ -271,8 +270,8 @@ struct kubernetes_pod *kubernetes_pod_read(const json_t *pod)
         .node = weir_kube_text(pod, "spec.nodeName"),
         .phase = phase_of(pod),
         .is_of_node = is_of_node(pod),
-        .cpu_milli = requests(pod, "cpu"),
-        .memory_bytes = requests(pod, "memory") / 1000};
+        .cpu_milli = kubernetes_pod_requests(pod, "cpu"),
+        .memory_bytes = kubernetes_pod_requests(pod, "memory") / 1000};
     weir_arena_init(&arena, 0);
     read.is_over = read.phase >= KUBERNETES_POD_SUCCEEDED;
     if (read.allocation != NULL) {

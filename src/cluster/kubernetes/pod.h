@@ -37,4 +37,8 @@ struct kubernetes_pod {
 
 struct kubernetes_pod *kubernetes_pod_read(const json_t *pod);
 
+/** What a pod asks for of a resource, in thousandths: all containers together, or the most that one that comes before them
+ *  does; and what comes on top. */
+int64_t kubernetes_pod_requests(const json_t *pod, const char *resource);
+
 #endif

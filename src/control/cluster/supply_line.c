@@ -5,6 +5,7 @@
 #include "base/uuid.h"
 #include "control/cluster/allocation_step.h"
 #include "control/node_gone.h"
+#include "control/queue_tree.h"
 #include "store/identity.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -26,6 +27,7 @@ struct look {
     struct weir_pool *pools;
     size_t n_pools;
     bool has_pools;             /* They were listed. */
+    struct queue_tree tree;     /* The queues, where the driver wants them. */
     struct weir_node_join join; /* For the allocation that is being asked for. */
 };
 
@@ -34,13 +36,37 @@ static const char sql_ends[] = "UPDATE nodes SET ends_ms = :ends WHERE allocatio
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
+/* A driver that wants the queues gets those of the store, and of all that it may be told: each queue of an allocation, and
+ * "default" for what names none. */
+static weir_status read_queues(struct look *look, struct weir_txn *txn, struct weir_error *err)
+{
+    const struct weir_kind *kind =
+        weir_registry_get(look->line->config->drivers, look->cluster.driver);
+    const struct weir_driver_ops *ops = kind != NULL ? kind->ops : NULL;
+    bool is_changed;
+    if (ops == NULL || ops->tend == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(queue_tree_read(&look->tree, txn, &is_changed, err));
+    queue_tree_begin(&look->tree);
+    queue_tree_add(&look->tree, SUPPLY_QUEUE);
+    for (size_t i = 0; i < look->n; i++) {
+        if (look->allocations[i].queue != NULL) {
+            queue_tree_add(&look->tree, look->allocations[i].queue);
+        }
+    }
+    queue_tree_end(&look->tree);
+    return WEIR_OK;
+}
+
 static weir_status read_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct look *look = context;
     WEIR_TRY(weir_txn_get(txn, &weir_cluster_resource, look->line->cluster, &look->arena,
                           &look->cluster, err));
-    return weir_allocation_list_open(txn, look->line->cluster, &look->arena, &look->allocations,
-                                     &look->n, err);
+    WEIR_TRY(weir_allocation_list_open(txn, look->line->cluster, &look->arena, &look->allocations,
+                                       &look->n, err));
+    return read_queues(look, txn, err);
 }
 
 /* ---- what is known of the cluster ------------------------------------------------------------ */
@@ -149,6 +175,18 @@ static void list_pools(struct look *look)
     }
     look->has_pools = true;
     note(look, WEIR_CLUSTER_READY, NULL);
+}
+
+/* Whatever else lacks: what runs over there is not only ours. */
+static void tend(struct look *look)
+{
+    struct weir_error err;
+    if (look->line->ops->tend != NULL) {
+        (void)note_failure(look,
+                           look->line->ops->tend(&look->line->link, look->tree.rows,
+                                                 (size_t)look->tree.n_rows, &err),
+                           &err);
+    }
 }
 
 /* Now and then, and soon after the options have changed or something lacked. */
@@ -396,6 +434,7 @@ static weir_status look_at(struct look *look, struct weir_error *err)
     look->steps = WEIR_ARENA_ARRAY(&look->arena, look->n + 1, struct allocation_step);
     if (read_options(look)) {
         check(look);
+        tend(look);
         bring_about(look);
         look_soon(look);
     }
@@ -414,6 +453,7 @@ weir_status supply_line_look(struct supply_line *line, struct weir_error *err)
     const struct supplier_config *config = line->config;
     struct look look = {.line = line, .now_ms = weir_clock_now_ms(config->clock)};
     weir_arena_init(&look.arena, (size_t)1 << 30);
+    queue_tree_init(&look.tree);
     look.control = (struct control){.arena = &look.arena,
                                     .now_ms = look.now_ms,
                                     .actor = "system",
@@ -423,6 +463,7 @@ weir_status supply_line_look(struct supply_line *line, struct weir_error *err)
     weir_status status = look_at(&look, err);
     json_decref(look.control.publish);
     json_decref(look.document);
+    queue_tree_fini(&look.tree);
     weir_arena_fini(&look.arena);
     return status;
 }

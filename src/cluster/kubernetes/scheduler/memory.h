@@ -1,0 +1,52 @@
+/**
+ * Memory: what the scheduler knows of pods and gangs that the API server has not told yet, or never does. All of it may be
+ * lost: a scheduler that begins anew learns it from the API server. For the scheduler's own files. Not thread-safe.
+ */
+#ifndef WEIR_CLUSTER_KUBERNETES_MEMORY_H
+#define WEIR_CLUSTER_KUBERNETES_MEMORY_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MEMORY_UNASKED_MS                                                                          \
+    30000 /**< What is assumed is dropped when the API server has not said it for so long. */
+
+/** Times are monotonic, but for half_since_ms; 0: never. */
+struct memory_item {
+    char *key; /**< A pod's uid, or a gang. */
+    /** The node that it was asked to have, until the API server says so, or it is too late for that. */
+    char *node;
+    int64_t node_until_ms;
+    char *nominated;           /**< "": of none; NULL: nothing was said of it. */
+    char *said;                /**< Why it waits, as it was told last; NULL: nothing was told. */
+    int64_t said_ms, event_ms; /**< When. */
+    int64_t leaves_until_ms;   /**< It was told to end; so long it counts as if it did. */
+    int64_t spared_until_ms;   /**< So long it is not told to end. */
+    int64_t half_since_ms; /**< Of a gang, since 1970: a part of it alone runs; 0: it does not. */
+    int64_t seen;          /**< The cycle that saw it last. */
+    struct memory_item *next; /**< In its bucket. */
+};
+
+struct memory {
+    struct memory_item **buckets;
+    size_t n_buckets, n;
+};
+
+void memory_init(struct memory *memory);
+void memory_fini(struct memory *memory);
+
+/** What is known of it; made where nothing is. */
+struct memory_item *memory_of(struct memory *memory, const char *key);
+
+/** The same; NULL: nothing is known. */
+struct memory_item *memory_find(const struct memory *memory, const char *key);
+
+/** Set one of its texts; NULL is a text, too. */
+void memory_set(char **text, const char *to);
+
+/** Forget what has not been seen since that cycle. */
+void memory_forget(struct memory *memory, int64_t before);
+
+#endif

@@ -1,0 +1,406 @@
+"""Weir as the scheduler of a cluster under Kubernetes, against a strict stand-in of the API server (tests/kube) whose own scheduler
+leaves these pods alone. What nodes were promised is counted by the stand-in at every revision."""
+import collections
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from tests.kube import values
+from tests.kube.cluster import Cluster
+
+import harness
+from harness import BIN, Server, wait_until
+
+CASE = str(BIN.parent / "tests/driver_case")
+SEED = int(os.environ.get("WEIR_SEED", str(random.SystemRandom().randrange(1 << 32))))
+GPU = "nvidia.com/gpu"
+EQUAL = [{"name": "default"}, {"name": "blue", "quota": {"cpu": 16, "gib": 64, "gpu": 4}}, {"name": "green", "quota": {"cpu": 16, "gib": 64, "gpu": 4}}]
+
+
+class Promises:
+    """What nodes have promised to pods, counted at every revision of the stand-in."""
+
+    def __init__(self, cluster):
+        self.cluster, self.used, self.broken = cluster, collections.defaultdict(collections.Counter), []
+        cluster.store.listeners.append(self.follow)
+
+    @staticmethod
+    def wanted(item):
+        obj = item.obj if item else None
+        if obj is None or not obj["spec"].get("nodeName") or obj["status"].get("phase") in ("Succeeded", "Failed"):
+            return None, {}
+        total = {"pods": 1}
+        for container in obj["spec"]["containers"]:
+            values.add_amounts(total, (container.get("resources") or {}).get("requests"))
+        return obj["spec"]["nodeName"], total
+
+    def follow(self, key, event):
+        if key != "pods":
+            return
+        for item, sign in ((event.old, -1), (event.new, 1)):
+            node, total = self.wanted(item)
+            for name, number in total.items():
+                self.used[node][name] += sign * number
+        node, _ = self.wanted(event.new)
+        there = self.cluster.store.get("nodes", "", node) if node else None
+        room = {}
+        values.add_amounts(room, there.obj["status"]["allocatable"] if there else None)
+        for name, number in self.used[node].items() if there else ():
+            if number > room.get(name, 0):
+                self.broken.append(f"{node} has {room.get(name, 0)} {name} and promised {number}")
+
+
+class Weir:
+    """A link that places the pods, as a server keeps one."""
+
+    def __init__(self, kubeconfig, queues, **options):
+        document = {"kubeconfig": str(kubeconfig), "namespace": "train", "image": "weir:test", "scheduler": "weir", **options}
+        self.process = subprocess.Popen([CASE, "kubernetes", json.dumps(document)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.tend(queues)
+
+    def tend(self, queues):
+        self.process.stdin.write(json.dumps(["tend", json.dumps(queues)]) + "\n")
+        self.process.stdin.flush()
+        assert json.loads(self.process.stdout.readline()) == {}
+
+    def kill(self):
+        self.process.kill()
+        self.end()
+
+    def end(self):
+        for stream in (self.process.stdin, self.process.stdout):
+            if not stream.closed:
+                stream.close()
+        return self.process.wait(20)
+
+
+class SchedulerTest(unittest.TestCase):
+    nodes = 2
+    gpus = 4
+
+    def setUp(self):
+        self.cluster = Cluster(nodes=0)
+        self.cluster.__enter__()
+        self.addCleanup(self.end)
+        self.promises = Promises(self.cluster)
+        for i in range(self.nodes):
+            self.cluster.add_node(f"n-{i + 1}", gpus=self.gpus, labels={"topology.kubernetes.io/zone": f"z-{i % 2}"})
+        self.cluster.create("namespaces", {"metadata": {"name": "train"}})
+        self.cluster.wait(lambda: self.cluster.get("serviceaccounts", "default", "train"), 5, "its own account")
+        self.cluster.create("serviceaccounts", {"metadata": {"name": "weir-agent"}}, "train")
+        self.links = []
+
+    def end(self):
+        for link in self.links:
+            link.end()
+        complaints, failures = self.cluster.complaints, self.cluster.failures()
+        self.cluster.__exit__()
+        self.assertEqual((complaints, failures, self.promises.broken), ([], [], []))
+
+    def weir(self, queues=EQUAL, **options):
+        link = Weir(self.cluster.kubeconfig, queues, **options)
+        self.links.append(link)
+        return link
+
+    def pod(self, name, queue="blue", cpu=1, gpus=0, labels=None, annotations=None, scheduler="weir", **spec):
+        amounts = {"cpu": str(cpu), "memory": "1Gi", **({GPU: str(gpus)} if gpus else {})}
+        labels = {**({"weir.dev/queue": queue} if queue else {}), **(labels or {})}
+        self.cluster.create("pods", {
+            "metadata": {"name": name, "labels": labels, "annotations": annotations or {}},
+            "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 1, "containers": [
+                {"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}], **spec}}, "train")
+
+    def node(self, name):
+        pod = self.cluster.get("pods", name, "train")
+        return pod["spec"].get("nodeName") if pod else None
+
+    def bound(self, prefix=""):
+        return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in self.cluster.list("pods", "train")
+                if pod["spec"].get("nodeName") and pod["metadata"]["name"].startswith(prefix) and not pod["metadata"].get("deletionTimestamp")}
+
+    def said(self, name):
+        pod = self.cluster.get("pods", name, "train")
+        return next((one.get("message", "") for one in pod["status"].get("conditions") or () if one["type"] == "PodScheduled"), "")
+
+    def await_bound(self, names, seconds=15):
+        wait_until(lambda: set(names) <= set(self.bound()), seconds, f"{sorted(names)} bound")
+
+    def await_said(self, name, text, seconds=15):
+        try:
+            wait_until(lambda: text in self.said(name), seconds, f"{name}: {text}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it says: {self.said(name)}") from None
+
+    def events(self, reason):
+        return [event for event in self.cluster.list("events", "train") if event["reason"] == reason]
+
+
+class PlacingTest(SchedulerTest):
+    def test_pods_of_weir_alone_are_placed_and_what_others_hold_is_kept_free(self):
+        self.pod("theirs", queue=None, gpus=3, scheduler="default-scheduler")
+        wait_until(lambda: self.node("theirs"), 5, "another scheduler's pod")
+        self.pod("alien", queue=None, scheduler="alien")
+        self.weir()
+        for i in range(5):
+            self.pod(f"p-{i}", gpus=1)
+        self.pod("whole", gpus=4)
+        self.await_bound([f"p-{i}" for i in range(5)])
+        self.await_said("whole", "accelerators on one node")
+        self.assertIsNone(self.node("alien"))
+        self.assertEqual(len(self.events("Scheduled")), 5 + 1)
+        self.assertEqual([event["involvedObject"]["name"] for event in self.events("FailedScheduling")], ["whole"])
+
+    def test_a_pod_without_a_queue_or_of_an_unknown_one_waits_with_that_sentence(self):
+        self.weir(EQUAL + [{"name": "below", "parent": "green"}])
+        self.pod("none", queue=None)
+        self.pod("lost", queue="lost")
+        self.pod("inner", queue="green")
+        self.pod("annotated", queue=None, annotations={"weir.dev/queue": "blue"})
+        self.pod("part", annotations={"weir.dev/gpu-fraction": "0.5"})
+        self.await_bound(["none", "annotated"])
+        self.await_said("lost", 'no queue "lost"')
+        self.await_said("inner", "queues below it")
+        self.await_said("part", "not supported yet")
+        self.cluster.api.change("pods", "train", "lost", lambda pod: pod["metadata"]["labels"].update({"weir.dev/queue": "blue"}))
+        self.await_bound(["lost"])
+
+    def test_nodes_that_must_not_be_had_get_nothing(self):
+        for name, more in (("cordoned", {}), ("tainted", {"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]}),
+                           ("labelled", {"labels": {"disk": "ssd", "size": "7"}})):
+            self.cluster.add_node(name, cpu="64", **more)
+        self.cluster.cordon("cordoned")
+        self.cluster.cordon("n-1")
+        self.cluster.lose_node("n-2")
+        self.weir()
+        self.pod("plain", cpu=40)
+        self.pod("tolerant", cpu=40, tolerations=[{"key": "team", "operator": "Exists", "effect": "NoSchedule"}], nodeSelector={"kubernetes.io/hostname": "tainted"})
+        self.pod("wrong", cpu=1, tolerations=[{"key": "team", "operator": "Exists", "effect": "NoExecute"}], nodeSelector={"kubernetes.io/hostname": "tainted"})
+        self.pod("affine", cpu=20, affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["6"]}, {"key": "disk", "operator": "NotIn", "values": ["hdd"]}]}]}}})
+        self.pod("averse", cpu=1, affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["7"]}]}]}}})
+        self.await_bound(["plain", "tolerant", "affine"])
+        self.await_said("wrong", "No node has")
+        self.await_said("averse", "No node has")
+        self.assertEqual(self.bound(), {"plain": "labelled", "tolerant": "tainted", "affine": "labelled"})
+        self.cluster.cordon("cordoned", False)
+        self.pod("late", cpu=40)
+        self.await_bound(["late"])
+
+    def test_neighbours_lie_together_or_apart(self):
+        self.cluster.add_node("n-3", labels={"topology.kubernetes.io/zone": "z-0"})
+        own = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
+        apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}
+        near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**own, "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["lead"]}]}}]}}
+        self.weir()
+        for i in range(4):
+            self.pod(f"db-{i}", labels={"app": "db"}, affinity=apart)
+        wait_until(lambda: len(self.bound("db-")) == 3, 10, "one on each node")
+        self.pod("lead", labels={"app": "lead"})
+        self.pod("near", affinity=near)
+        self.await_bound(["lead", "near"])
+        self.assertEqual(self.node("lead"), self.node("near"))
+        for i in range(6):
+            self.pod(f"even-{i}", labels={"app": "even"}, topologySpreadConstraints=[
+                {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "even"}}}])
+        self.await_bound([f"even-{i}" for i in range(6)])
+        self.assertEqual(sorted(collections.Counter(self.bound("even-").values()).values()), [2, 2, 2])
+        self.assertEqual(sorted(self.bound("db-").values()), ["n-1", "n-2", "n-3"])
+
+    def test_what_is_gated_and_ports_of_a_host(self):
+        port = [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]}]
+        self.weir()
+        for i in range(3):
+            self.pod(f"port-{i}", containers=port)
+        wait_until(lambda: len(self.bound("port-")) == 2, 10, "one on each node")
+        self.pod("gated", schedulingGates=[{"name": "wait"}])
+        self.pod("open")
+        self.await_bound(["open"])
+        self.assertIsNone(self.node("gated"))
+        self.assertEqual(sorted(self.bound("port-").values()), ["n-1", "n-2"])
+
+
+class GangTest(SchedulerTest):
+    def gang(self, name, size, n=None, **more):
+        for i in range(size if n is None else n):
+            self.pod(f"{name}-{i}", labels={"weir.dev/gang": name, "weir.dev/gang-size": str(size)}, **more)
+
+    def test_a_gang_starts_whole_or_not_at_all(self):
+        self.weir()
+        self.gang("large", 9, gpus=1)
+        self.gang("half", 3, n=2, gpus=1)
+        self.gang("fits", 4, gpus=1, queue="green")
+        self.await_bound([f"fits-{i}" for i in range(4)])
+        self.await_said("large-8", "together or not at all")
+        self.await_said("half-0", "3 tasks")
+        self.assertEqual(set(self.bound()), {f"fits-{i}" for i in range(4)})
+        self.assertEqual(len(set(self.bound("fits-").values())), 1, "in one zone")
+        self.pod("half-2", labels={"weir.dev/gang": "half", "weir.dev/gang-size": "3"}, gpus=1)
+        self.await_bound([f"half-{i}" for i in range(3)])
+
+    def test_a_gang_that_was_half_bound_is_completed(self):
+        self.gang("g", 6, gpus=1)
+        target = {"kind": "Node", "name": "n-1"}
+        for i in range(2):
+            self.cluster.pods.bind("train", f"g-{i}", target)
+        self.weir()
+        self.await_bound([f"g-{i}" for i in range(6)])
+
+    def test_weirs_own_agents_are_gangs(self):
+        link = self.weir()
+        wanted = {"tag": "a-1", "pool": "16c-64g-4xnvidia", "n_nodes": 2, "cpu_slots": 2, "n_accelerators": 4, "server": "http://weir:1", "secret": "s", "queue": "blue"}
+        link.process.stdin.write(json.dumps(["request", json.dumps(wanted)]) + "\n")
+        link.process.stdin.flush()
+        self.assertEqual(json.loads(link.process.stdout.readline()), {})
+        wait_until(lambda: len(self.bound("a-1")) == 2, 15, "both")
+        self.assertEqual(sorted(self.bound("a-1").values()), ["n-1", "n-2"])
+
+
+class SharesTest(SchedulerTest):
+    def test_what_is_borrowed_comes_back_with_grace(self):
+        self.cluster.kubelet.stop_seconds = 0.5
+        self.weir()
+        for i in range(8):
+            self.pod(f"b-{i}", gpus=1)
+        self.await_bound([f"b-{i}" for i in range(8)])
+        for i in range(4):
+            self.pod(f"g-{i}", gpus=1, queue="green")
+        wait_until(lambda: any(pod["status"].get("nominatedNodeName") for pod in self.cluster.list("pods", "train")), 10, "room is made")
+        self.await_bound([f"g-{i}" for i in range(4)])
+        self.assertEqual(len(self.bound("b-")), 4)
+        self.assertEqual(len(self.events("Preempted")), 4)
+        self.assertEqual(len([one for one in self.cluster.asked("POST", "/eviction") if one.status == 201]), 4)
+        self.assertTrue(all("queue green" in event["message"] for event in self.events("Preempted")))
+
+    def test_what_may_not_be_preempted_borrows_nothing(self):
+        self.weir()
+        for i in range(6):
+            self.pod(f"b-{i}", gpus=1, labels={"weir.dev/preemptible": "false"})
+        wait_until(lambda: len(self.bound("b-")) == 4, 10, "its quota")
+        waiting = next(f"b-{i}" for i in range(6) if not self.node(f"b-{i}"))
+        self.await_said(waiting, "Non-preemptible work of queue blue")
+
+    def test_priority_in_the_queue(self):
+        self.cluster.create("priorityclasses.scheduling.k8s.io", {"metadata": {"name": "high"}, "value": 1000})
+        self.cluster.create("priorityclasses.scheduling.k8s.io", {"metadata": {"name": "polite"}, "value": 2000, "preemptionPolicy": "Never"})
+        self.weir()
+        for i in range(8):
+            self.pod(f"b-{i}", gpus=1)
+        self.await_bound([f"b-{i}" for i in range(8)])
+        self.pod("polite", gpus=1, priorityClassName="polite")
+        self.await_said("polite", "accelerator")
+        self.assertEqual(len(self.bound("b-")), 8)
+        self.pod("high", gpus=1, priorityClassName="high")
+        wait_until(lambda: len(self.bound("b-")) == 7, 15, "one goes")
+
+    def test_a_budget_in_the_way_spares_its_pods(self):
+        self.cluster.create("poddisruptionbudgets.policy", {"metadata": {"name": "all"}, "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "held"}}}}, "train")
+        self.weir()
+        for i in range(3):
+            self.pod(f"held-{i}", gpus=1, labels={"app": "held"})
+        for i in range(5):
+            self.pod(f"free-{i}", gpus=1)
+        self.await_bound([f"held-{i}" for i in range(3)] + [f"free-{i}" for i in range(5)])
+        wait_until(lambda: all(self.cluster.is_pod_ready("train", f"held-{i}") for i in range(3)), 5, "ready")
+        for i in range(4):
+            self.pod(f"g-{i}", gpus=1, queue="green")
+        self.await_bound([f"g-{i}" for i in range(4)])
+        self.assertEqual(len(self.bound("held-")), 3)
+
+    def test_where_a_budget_spares_all_it_is_said(self):
+        self.cluster.create("poddisruptionbudgets.policy", {"metadata": {"name": "all"}, "spec": {"maxUnavailable": 0, "selector": {}}}, "train")
+        self.weir()
+        for i in range(8):
+            self.pod(f"b-{i}", gpus=1)
+        self.await_bound([f"b-{i}" for i in range(8)])
+        wait_until(lambda: all(self.cluster.is_pod_ready("train", f"b-{i}") for i in range(8)), 5, "ready")
+        self.pod("g", gpus=1, queue="green")
+        self.await_said("g", "PodDisruptionBudget")
+        self.assertEqual(len(self.bound("b-")), 8)
+        self.cluster.api.delete(self.cluster.api.resource("poddisruptionbudgets.policy"), "train", "all")
+        self.await_bound(["g"], 50)
+
+
+class FaultsTest(SchedulerTest):
+    def fill(self, prefix, n, **more):
+        names = [f"{prefix}-{i}" for i in range(n)]
+        for name in names:
+            self.pod(name, gpus=1, **more)
+        return names
+
+    def test_bindings_that_are_slow_lost_or_refused(self):
+        self.weir()
+        self.cluster.faults.on("slow_binding", count=3, seconds=0.3)
+        self.cluster.faults.on("slow_watch", count=20, seconds=0.3)
+        self.cluster.faults.on("conflict", count=2, where="POST .*/binding")
+        self.cluster.faults.on("drop", count=2, when="after", where="POST .*/binding")
+        self.cluster.faults.on("drop", count=1, when="before", where="POST .*/binding")
+        self.cluster.faults.on("throttle", count=1, retry_after=0, where="POST .*/binding")
+        self.cluster.faults.on("error500", count=1, where="POST .*/binding")
+        self.await_bound(self.fill("p", 8), 40)
+        names = [one.path for one in self.cluster.asked("POST", "/binding") if one.status == 201]
+        self.assertEqual(len(names), len(set(names)), "none twice")
+
+    def test_watches_that_break(self):
+        self.weir()
+        self.await_bound(self.fill("a", 2))
+        self.cluster.faults.on("gone", count=2, where="watch=1")
+        self.cluster.faults.on("drop", count=2, when="middle", where="watch=1")
+        self.await_bound(self.fill("b", 3), 30)
+        self.cluster.faults.on("apiserver_away", seconds=0.5)
+        self.await_bound(self.fill("c", 3), 30)
+
+    def test_whoever_is_killed_nothing_is_promised_twice(self):
+        print(f"WEIR_SEED={SEED}")
+        rng = random.Random(SEED)
+        weir = self.weir()
+        for i in range(5):
+            names = [f"g{i}-{k}" for k in range(3)]
+            for name in names:
+                self.pod(name, gpus=1, labels={"weir.dev/gang": f"g{i}", "weir.dev/gang-size": "3"})
+            self.cluster.faults.on("slow_binding", count=2, seconds=0.1)
+            time.sleep(rng.random() * 0.4)
+            weir.kill()
+            weir = self.weir()
+        wait_until(lambda: len(self.bound()) == 6, 30, "two gangs")
+        for name in list(self.bound()):
+            self.cluster.delete_pod("train", name, 0)
+        wait_until(lambda: len(self.bound()) == 6, 30, "two more")
+        whole = collections.Counter(name.split("-")[0] for name in self.bound())
+        self.assertEqual(set(whole.values()), {3})
+
+
+class ServerTest(SchedulerTest):
+    def setUp(self):
+        super().setUp()
+        self.server = Server()
+        self.addCleanup(self.server.stop)
+        self.server.start("--no-agent")
+        for project in ("blue", "green"):
+            self.server.post("/projects", {"name": project})
+            self.server.weir("queue", "create", project, "--project", project, "--guarantee", "accelerators=4")
+        self.server.weir("cluster", "add", "k8s-a", "--driver", "kubernetes", "--yes", "--set", f"kubeconfig={self.cluster.kubeconfig}",
+                         "--set", "namespace=train", "--set", "image=weir:test", "--set", "scheduler=weir")
+
+    def test_the_servers_queues_hold_over_there(self):
+        for i in range(8):
+            self.pod(f"b-{i}", gpus=1)
+        self.await_bound([f"b-{i}" for i in range(8)], 30)
+        self.server.kill()
+        for i in range(4):
+            self.pod(f"g-{i}", gpus=1, queue="green")
+        port = self.server.url.rsplit(":", 1)[1]
+        self.server.start("--no-agent", "--listen", f"127.0.0.1:{port}")
+        self.await_bound([f"g-{i}" for i in range(4)], 30)
+        self.assertEqual(len(self.bound("b-")), 4)
+
+
+if __name__ == "__main__":
+    harness.main()
