@@ -1,0 +1,475 @@
+/*
+ * The law of a cluster under Kubernetes that Weir's planner places the pods of, on random clusters: objects of its API go
+ * in, and what comes of the plans is counted by what the test made, not by what the planner was told.
+ */
+#include "cluster/kubernetes/scheduler/world.h"
+
+#include "base/macros.h"
+#include "base/test_main.h"
+#include "base/test_seed.h"
+#include "sched/apply.h"
+#include "sched/sched.h"
+
+#include <string.h>
+
+#define NODES_MAX  12
+#define PODS_MAX   120
+#define NOW_MS     ((int64_t)1800000000000)
+#define N_QUEUES   3
+#define N_CYCLES   8
+#define N_CLUSTERS WEIR_TEST_TIMES(300, 40)
+
+struct test_node {
+    char name[16];
+    int cpus, gpus, pods;
+    bool is_cordoned, is_ready, is_tainted, has_disk;
+    struct place_node *digest;
+};
+
+struct test_pod {
+    char name[16];
+    int cpus, gpus, queue, gang, gang_size; /* gang -1: none */
+    bool is_ours, tolerates, wants_disk, wants_no_disk, is_preemptible;
+    int node; /* -1: none */
+    bool is_leaving, is_gone;
+    struct place_pod *digest;
+};
+
+static struct {
+    struct test_node nodes[NODES_MAX];
+    struct test_pod pods[PODS_MAX];
+    struct world_pod seen[PODS_MAX];
+    int n_nodes, n_pods;
+    struct weir_sched_queue queues[N_QUEUES];
+    struct weir_rng rng;
+    const struct world *world;
+    int cycle;
+} all;
+
+static const struct kubernetes_options options;
+
+static int below(int n)
+{
+    return (int)weir_rng_below(&all.rng, (uint64_t)n);
+}
+
+static bool chance(int pct)
+{
+    return below(100) < pct;
+}
+
+static const char *number(struct weir_arena *arena, int n)
+{
+    return weir_arena_printf(arena, "%d", n);
+}
+
+/* ---- what the API server would say ------------------------------------------------------------ */
+
+static void read_node(struct test_node *node)
+{
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    json_t *object =
+        json_pack("{s:{s:s,s:{s:s}},s:{s:b},s:{s:{s:s,s:s,s:s},s:[{s:s,s:s}]}}", "metadata", "name",
+                  node->name, "labels", "kubernetes.io/hostname", node->name, "spec",
+                  "unschedulable", (int)node->is_cordoned, "status", "allocatable", "cpu",
+                  number(&arena, node->cpus), "memory", "64Gi", "pods", number(&arena, node->pods),
+                  "conditions", "type", "Ready", "status", node->is_ready ? "True" : "Unknown");
+    if (node->gpus > 0) {
+        json_object_set_new(json_object_get(json_object_get(object, "status"), "allocatable"),
+                            "nvidia.com/gpu", json_string(number(&arena, node->gpus)));
+    }
+    if (node->has_disk) {
+        json_object_set_new(json_object_get(json_object_get(object, "metadata"), "labels"), "disk",
+                            json_string("ssd"));
+    }
+    if (node->is_tainted) {
+        json_object_set_new(
+            json_object_get(object, "spec"), "taints",
+            json_pack("[{s:s,s:s,s:s}]", "key", "team", "value", "x", "effect", "NoSchedule"));
+    }
+    node->digest = place_node_read(&options, object);
+    json_decref(object);
+}
+
+static json_t *affinity_of(const struct test_pod *pod)
+{
+    return json_pack("{s:{s:{s:[{s:[{s:s,s:s}]}]}}}", "nodeAffinity",
+                     "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms",
+                     "matchExpressions", "key", "disk", "operator",
+                     pod->wants_disk ? "Exists" : "DoesNotExist");
+}
+
+static void read_pod(struct test_pod *pod)
+{
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    json_t *requests = json_pack("{s:s}", "cpu", number(&arena, pod->cpus));
+    if (pod->gpus > 0) {
+        json_object_set_new(requests, "nvidia.com/gpu", json_string(number(&arena, pod->gpus)));
+    }
+    json_t *labels = json_pack("{s:s}", "weir.dev/queue", all.queues[pod->queue].name);
+    json_t *object = json_pack(
+        "{s:{s:s,s:s,s:s,s:o,s:s},s:{s:s,s:[{s:s,s:{s:o}}]},s:{s:s}}", "metadata", "name",
+        pod->name, "namespace", "train", "uid", pod->name, "labels", labels, "creationTimestamp",
+        "2026-11-30T12:00:00Z", "spec", "schedulerName", pod->is_ours ? "weir" : "other",
+        "containers", "name", "c", "resources", "requests", requests, "status", "phase", "Running");
+    json_t *spec = json_object_get(object, "spec");
+    if (!pod->is_preemptible) {
+        json_object_set_new(labels, "weir.dev/preemptible", json_string("false"));
+    }
+    if (pod->gang >= 0) {
+        json_object_set_new(labels, "weir.dev/gang",
+                            json_string(weir_arena_printf(&arena, "g%d", pod->gang)));
+        json_object_set_new(labels, "weir.dev/gang-size",
+                            json_string(number(&arena, pod->gang_size)));
+    }
+    if (pod->tolerates) {
+        json_object_set_new(spec, "tolerations",
+                            json_pack("[{s:s,s:s}]", "key", "team", "operator", "Exists"));
+    }
+    if (pod->wants_disk || pod->wants_no_disk) {
+        json_object_set_new(spec, "affinity", affinity_of(pod));
+    }
+    pod->digest = place_pod_read(object);
+    json_decref(object);
+}
+
+/* ---- a cluster made up ------------------------------------------------------------------------ */
+
+static void add_pod(struct test_pod pod)
+{
+    ck_assert_int_lt(all.n_pods, PODS_MAX);
+    struct test_pod *to = &all.pods[all.n_pods];
+    *to = pod;
+    (void)snprintf(to->name, sizeof to->name, "p-%d", all.n_pods++);
+    read_pod(to);
+}
+
+static void add_node(struct test_node node)
+{
+    struct test_node *to = &all.nodes[all.n_nodes];
+    *to = node;
+    (void)snprintf(to->name, sizeof to->name, "n-%02d", all.n_nodes++);
+    read_node(to);
+}
+
+static void add_queues(const int quota_gpus[N_QUEUES])
+{
+    static const char *const names[N_QUEUES] = {"blue", "green", "red"};
+    for (int q = 0; q < N_QUEUES; q++) {
+        all.queues[q] = (struct weir_sched_queue){.name = names[q],
+                                                  .parent = WEIR_SCHED_NONE,
+                                                  .preempt_min_run_ms = -1,
+                                                  .reclaim_min_run_ms = -1};
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            all.queues[q].shares[r] =
+                (struct weir_sched_share){WEIR_SCHED_UNLIMITED, 1, WEIR_SCHED_UNLIMITED};
+        }
+        all.queues[q].shares[WEIR_SCHED_ACCELERATOR].quota = (int64_t)quota_gpus[q] * 1000;
+    }
+}
+
+static int used(int node, int what)
+{
+    int sum = 0;
+    for (int i = 0; i < all.n_pods; i++) {
+        const struct test_pod *pod = &all.pods[i];
+        if (!pod->is_gone && pod->node == node) {
+            sum += what == 0 ? pod->cpus : what == 1 ? pod->gpus : 1;
+        }
+    }
+    return sum;
+}
+
+static void make_others(void)
+{
+    for (int i = 0; i < all.n_nodes; i++) {
+        for (int k = below(3); k > 0; k--) {
+            struct test_pod pod = {.cpus = 1 + below(3),
+                                   .gpus = below(2),
+                                   .gang = -1,
+                                   .node = i,
+                                   .is_preemptible = true};
+            const struct test_node *node = &all.nodes[i];
+            if (used(i, 0) + pod.cpus <= node->cpus && used(i, 1) + pod.gpus <= node->gpus &&
+                used(i, 2) < node->pods) {
+                add_pod(pod);
+            }
+        }
+    }
+}
+
+static void make_some(void)
+{
+    for (int k = 2 + below(8); k > 0 && all.n_pods < PODS_MAX - 8; k--) {
+        bool is_gang = chance(30);
+        int n = is_gang ? 2 + below(5) : 1;
+        struct test_pod pod = {.cpus = 1 + below(4),
+                               .gpus = below(3),
+                               .queue = below(N_QUEUES),
+                               .gang = is_gang ? all.n_pods : -1,
+                               .gang_size = n,
+                               .is_ours = true,
+                               .tolerates = chance(30),
+                               .wants_disk = chance(15),
+                               .is_preemptible = chance(85),
+                               .node = -1};
+        pod.wants_no_disk = !pod.wants_disk && chance(15);
+        for (int i = 0; i < n; i++) {
+            add_pod(pod);
+        }
+    }
+}
+
+static void make_cluster(void)
+{
+    const int quotas[N_QUEUES] = {below(12), below(12), below(12)};
+    all.n_nodes = all.n_pods = 0;
+    add_queues(quotas);
+    for (int i = 2 + below(NODES_MAX - 2); i > 0; i--) {
+        add_node((struct test_node){.cpus = 4 + below(13),
+                                    .gpus = below(5),
+                                    .pods = 2 + below(20),
+                                    .is_cordoned = chance(10),
+                                    .is_ready = chance(90),
+                                    .is_tainted = chance(20),
+                                    .has_disk = chance(40)});
+    }
+    make_others();
+}
+
+static void drop_cluster(void)
+{
+    for (int i = 0; i < all.n_nodes; i++) {
+        place_release(all.nodes[i].digest);
+    }
+    for (int i = 0; i < all.n_pods; i++) {
+        place_release(all.pods[i].digest);
+    }
+}
+
+/* ---- a cycle ---------------------------------------------------------------------------------- */
+
+static struct test_pod *pod_of(const struct weir_sched_action *action)
+{
+    const struct world_pod *seen = all.world->pod_of_task[action->task];
+    return &all.pods[atoll(seen->pod->name + 2)];
+}
+
+static void check_binding(const struct test_pod *pod, int at)
+{
+    const struct test_node *node = &all.nodes[at];
+    ck_assert_msg(pod->is_ours && pod->node < 0 && !pod->is_leaving, "%s is bound", pod->name);
+    ck_assert_msg(!node->is_cordoned && node->is_ready, "%s comes to closed %s", pod->name,
+                  node->name);
+    ck_assert_msg(!node->is_tainted || pod->tolerates, "%s comes to tainted %s", pod->name,
+                  node->name);
+    ck_assert_msg(!pod->wants_disk || node->has_disk, "%s has no disk on %s", pod->name,
+                  node->name);
+    ck_assert_msg(!pod->wants_no_disk || !node->has_disk, "%s has a disk on %s", pod->name,
+                  node->name);
+}
+
+static weir_status evict(void *context, const struct weir_sched_part *part, struct weir_error *err)
+{
+    (void)context;
+    (void)err;
+    for (int32_t i = 0; i < part->n_actions; i++) {
+        struct test_pod *pod = pod_of(part->actions[i]);
+        ck_assert_msg(pod->is_ours && pod->is_preemptible && pod->node >= 0, "%s is evicted",
+                      pod->name);
+        pod->is_leaving = true;
+    }
+    return WEIR_OK;
+}
+
+static weir_status place(void *context, const struct weir_sched_part *part, struct weir_error *err)
+{
+    (void)context;
+    (void)err;
+    for (int32_t i = 0; weir_sched_part_is_bound(part) && i < part->n_actions; i++) {
+        struct test_pod *pod = pod_of(part->actions[i]);
+        check_binding(pod, part->actions[i]->node);
+        pod->node = part->actions[i]->node;
+    }
+    return WEIR_OK;
+}
+
+static void see(struct weir_arena *arena, struct world_input *out)
+{
+    static const struct place_node *nodes[NODES_MAX];
+    size_t n = 0;
+    for (int i = 0; i < all.n_nodes; i++) {
+        nodes[i] = all.nodes[i].digest;
+    }
+    for (int i = 0; i < all.n_pods; i++) {
+        const struct test_pod *pod = &all.pods[i];
+        if (!pod->is_gone) {
+            all.seen[n++] =
+                (struct world_pod){.pod = pod->digest,
+                                   .node = pod->node >= 0 ? all.nodes[pod->node].name : NULL,
+                                   .is_leaving = pod->is_leaving};
+        }
+    }
+    (void)arena;
+    *out = (struct world_input){.now_ms = NOW_MS + (int64_t)all.cycle * 10000,
+                                .nodes = nodes,
+                                .n_nodes = (size_t)all.n_nodes,
+                                .pods = all.seen,
+                                .n_pods = n,
+                                .queues = all.queues,
+                                .n_queues = N_QUEUES};
+}
+
+static void run_cycle(void)
+{
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    const struct weir_sched_executor executor = {.evict = evict, .place = place};
+    struct weir_sched_profile profile;
+    struct weir_sched_plan *plan;
+    struct world_input input;
+    struct world world;
+    struct weir_error err;
+    weir_arena_init(&arena, 0);
+    see(&arena, &input);
+    world_make(&input, &arena, &world);
+    all.world = &world;
+    ck_assert_int_eq(weir_sched_profile_named("default", &profile, &err), WEIR_OK);
+    profile.actions = (char *)(uintptr_t) "allocate,reclaim,preempt";
+    profile.move_victims = false;
+    ck_assert_msg(weir_sched_plan(&world.snapshot, &profile, &plan, &err) == WEIR_OK, "%s",
+                  err.message);
+    ck_assert_int_eq(weir_sched_apply(&world.snapshot, plan, &executor, &err), WEIR_OK);
+    weir_sched_plan_destroy(plan);
+    all.cycle++;
+}
+
+/* ---- the law ---------------------------------------------------------------------------------- */
+
+static void check_nodes(void)
+{
+    for (int i = 0; i < all.n_nodes; i++) {
+        const struct test_node *node = &all.nodes[i];
+        ck_assert_msg(used(i, 0) <= node->cpus && used(i, 1) <= node->gpus &&
+                          used(i, 2) <= node->pods,
+                      "%s holds %d of %d CPUs, %d of %d devices, %d of %d pods", node->name,
+                      used(i, 0), node->cpus, used(i, 1), node->gpus, used(i, 2), node->pods);
+    }
+}
+
+static void check_gangs(void)
+{
+    for (int i = 0; i < all.n_pods; i++) {
+        int n = 0;
+        bool is_leaving = false;
+        for (int k = 0; all.pods[i].gang >= 0 && k < all.n_pods; k++) {
+            const struct test_pod *pod = &all.pods[k];
+            bool is_of = pod->gang == all.pods[i].gang;
+            n += is_of && pod->node >= 0 && !pod->is_gone;
+            is_leaving = is_leaving || (is_of && (pod->is_leaving || pod->is_gone));
+        }
+        ck_assert_msg(n == 0 || n == all.pods[i].gang_size || is_leaving, "%d of gang %d of %d run",
+                      n, all.pods[i].gang, all.pods[i].gang_size);
+    }
+}
+
+/* Those that were told to end do, or only with the next cycle. */
+static void let_go(void)
+{
+    for (int i = 0; i < all.n_pods; i++) {
+        struct test_pod *pod = &all.pods[i];
+        pod->is_gone = pod->is_gone || (pod->is_leaving && chance(70));
+    }
+}
+
+START_TEST(whatever_comes_no_node_and_no_gang_is_wronged)
+{
+    (void)test_seed(&all.rng);
+    for (int c = 0; c < N_CLUSTERS; c++) {
+        make_cluster();
+        for (int k = 0; k < N_CYCLES; k++) {
+            make_some();
+            run_cycle();
+            check_nodes();
+            check_gangs();
+            let_go();
+        }
+        drop_cluster();
+    }
+}
+
+END_TEST
+
+static int held(int queue)
+{
+    int sum = 0;
+    for (int i = 0; i < all.n_pods; i++) {
+        const struct test_pod *pod = &all.pods[i];
+        sum +=
+            pod->is_ours && pod->queue == queue && pod->node >= 0 && !pod->is_gone ? pod->gpus : 0;
+    }
+    return sum;
+}
+
+static void ask(int queue, int n)
+{
+    for (int i = 0; i < n; i++) {
+        add_pod((struct test_pod){.cpus = 1,
+                                  .gpus = 1,
+                                  .queue = queue,
+                                  .gang = -1,
+                                  .is_ours = true,
+                                  .is_preemptible = true,
+                                  .node = -1});
+    }
+}
+
+START_TEST(what_is_guaranteed_comes_back)
+{
+    (void)test_seed(&all.rng);
+    for (int c = 0; c < N_CLUSTERS; c++) {
+        int n_nodes = 1 + below(6), total = 0, taken = 0;
+        all.n_nodes = all.n_pods = 0;
+        add_queues((const int[N_QUEUES]){0});
+        for (int i = 0; i < n_nodes; i++) {
+            add_node((struct test_node){.cpus = 16, .gpus = 4, .pods = 20, .is_ready = true});
+            total += 4;
+        }
+        for (int i = 0; i < n_nodes; i++) {
+            int gpus = below(3);
+            taken += gpus;
+            add_pod((struct test_pod){.cpus = 1, .gpus = gpus, .gang = -1, .node = i});
+        }
+        int green = below(total - taken + 1), red = below(total - taken - green + 1);
+        const int quotas[N_QUEUES] = {total - taken - green - red, green, red};
+        add_queues(quotas);
+        ask(0, total);
+        run_cycle();
+        ck_assert_int_eq(held(0), total - taken);
+        ask(1, total);
+        ask(2, total);
+        for (int k = 0; k < 2 * N_CYCLES; k++) {
+            run_cycle();
+            check_nodes();
+            let_go();
+        }
+        for (int q = 0; q < N_QUEUES; q++) {
+            ck_assert_msg(held(q) >= quotas[q], "queue %d has %d of %d", q, held(q), quotas[q]);
+        }
+        drop_cluster();
+    }
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("world");
+    TCase *tcase = tcase_create("laws");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, whatever_comes_no_node_and_no_gang_is_wronged);
+    tcase_add_test(tcase, what_is_guaranteed_comes_back);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}
