@@ -57,16 +57,21 @@ class Bound:
     """Counts the pods of a namespace that have a node, as a watch tells them."""
 
     def __init__(self, api, space):
+        self.api, self.path, self.is_over = api, f"/api/v1/namespaces/{space}/pods?watch=1", False
         self.names, self.last, self.changed = set(), 0.0, threading.Condition()
-        self.connection = api.connection()
-        self.connection.request("GET", f"/api/v1/namespaces/{space}/pods?watch=1", headers=api.headers)
-        self.reply = self.connection.getresponse()
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
-        for line in self.reply:
+        while not self.is_over:  # an API server ends a watch whose reader is slow
+            connection = self.api.connection()
+            connection.request("GET", self.path, headers=self.api.headers)
+            self.read_to_end(connection.getresponse())
+            connection.close()
+
+    def read_to_end(self, reply):
+        for line in reply:
             pod = json.loads(line)["object"]
-            if pod["spec"].get("nodeName"):
+            if pod.get("kind") == "Pod" and pod["metadata"]["name"] not in self.names and pod["spec"].get("nodeName"):
                 with self.changed:
                     self.names.add(pod["metadata"]["name"])
                     self.last = time.monotonic()
@@ -76,6 +81,7 @@ class Bound:
         with self.changed:
             if not self.changed.wait_for(lambda: len(self.names) >= n, LONGEST_S):
                 raise RuntimeError(f"{len(self.names)} of {n} pods have a node after {LONGEST_S} s")
+        self.is_over = True
         return self.last
 
 

@@ -111,40 +111,48 @@ static weir_status poll(struct weir_driver_link *link, char **tags, size_t n, js
     return WEIR_OK;
 }
 
-/* [{"name", "parent", "quota": {"gpu", "cpu", "gib"}, "limit": {…}, "weight"}]: what is not said of a resource is 0 of a
- * quota, and no limit. */
+/* What is not said of a resource is `otherwise`; below 0 is no limit. */
 static int64_t share_of(const json_t *queue, const char *what, const char *resource,
                         int64_t otherwise, int64_t unit)
 {
     const json_t *has = json_object_get(json_object_get(queue, what), resource);
-    return has != NULL ? (int64_t)(json_number_value(has) * (double)unit) : otherwise;
+    double value = json_number_value(has);
+    return has == NULL ? otherwise
+           : value < 0 ? WEIR_SCHED_UNLIMITED
+                       : (int64_t)(value * (double)unit);
+}
+
+/* {"name", "parent", "priority", "quota": {"gpu", "cpu", "gib"}, "weight": {…}, "limit": {…}} */
+static void read_queue(const json_t *object, const struct weir_sched_queue *before, size_t n,
+                       struct weir_sched_queue *out)
+{
+    static const char *const resources[] = {"gpu", "cpu", "gib"};
+    static const int64_t units[] = {1000, 1000, (int64_t)1 << 30};
+    const char *parent = text(object, "parent");
+    *out = (struct weir_sched_queue){.name = text(object, "name"),
+                                     .parent = WEIR_SCHED_NONE,
+                                     .priority = (int32_t)number(object, "priority"),
+                                     .preempt_min_run_ms = -1,
+                                     .reclaim_min_run_ms = -1};
+    for (size_t k = 0; parent != NULL && k < n; k++) {
+        out->parent = strcmp(before[k].name, parent) == 0 ? (int32_t)k : out->parent;
+    }
+    for (size_t k = 0; k < WEIR_ARRAY_LEN(resources); k++) {
+        out->shares[k] = (struct weir_sched_share){
+            share_of(object, "quota", resources[k], 0, units[k]),
+            share_of(object, "weight", resources[k], 1, 1),
+            share_of(object, "limit", resources[k], WEIR_SCHED_UNLIMITED, units[k])};
+    }
 }
 
 static weir_status tend(struct weir_driver_link *link, const char *document, json_t **out)
 {
-    static const char *const resources[] = {"gpu", "cpu", "gib"};
-    static const int64_t units[] = {1000, 1000, (int64_t)1 << 30};
     json_t *list = json_loads(document, 0, NULL), *one;
     size_t i, n = json_array_size(list);
     struct weir_sched_queue *rows = WEIR_ARENA_ARRAY(&arena, n + 1, struct weir_sched_queue);
     json_array_foreach(list, i, one)
     {
-        const json_t *weight = json_object_get(one, "weight");
-        rows[i] = (struct weir_sched_queue){.name = text(one, "name"),
-                                            .parent = WEIR_SCHED_NONE,
-                                            .preempt_min_run_ms = -1,
-                                            .reclaim_min_run_ms = -1};
-        for (size_t k = 0; k < i; k++) {
-            if (text(one, "parent") != NULL && strcmp(rows[k].name, text(one, "parent")) == 0) {
-                rows[i].parent = (int32_t)k;
-            }
-        }
-        for (size_t k = 0; k < WEIR_ARRAY_LEN(resources); k++) {
-            rows[i].shares[k] = (struct weir_sched_share){
-                share_of(one, "quota", resources[k], 0, units[k]),
-                weight != NULL ? json_integer_value(weight) : 1,
-                share_of(one, "limit", resources[k], WEIR_SCHED_UNLIMITED, units[k])};
-        }
+        read_queue(one, rows, i, &rows[i]);
     }
     weir_status status = ops->tend(link, rows, n, &err);
     json_decref(list);

@@ -19,9 +19,13 @@ import harness
 from harness import BIN, Server, wait_until
 
 CASE = str(BIN.parent / "tests/driver_case")
+RIGHTS = pathlib.Path(__file__).resolve().parents[2] / "src/cluster/kubernetes/rights.def"
 SEED = int(os.environ.get("WEIR_SEED", str(random.SystemRandom().randrange(1 << 32))))
 GPU = "nvidia.com/gpu"
 EQUAL = [{"name": "default"}, {"name": "blue", "quota": {"cpu": 16, "gib": 64, "gpu": 4}}, {"name": "green", "quota": {"cpu": 16, "gib": 64, "gpu": 4}}]
+
+
+DIFFERENT = set()  # cases that end otherwise here, with the reason
 
 
 class Promises:
@@ -326,6 +330,118 @@ class SharesTest(SchedulerTest):
         self.assertEqual(len(self.bound("b-")), 8)
         self.cluster.api.delete(self.cluster.api.resource("poddisruptionbudgets.policy"), "train", "all")
         self.await_bound(["g"], 50)
+
+
+class CasesTest(SchedulerTest):
+    """Cases of another scheduler's own tests that Kubernetes can express: where their work is in the end is where it is here. The
+    test does what controllers do: what is evicted is made again."""
+    nodes = 0
+
+    def cases(self):
+        path = pathlib.Path(os.environ.get("WEIR_SHARED_DATA", "/nowhere")) / "scheduler/kai_cases.json"
+        if not path.exists():
+            self.skipTest("the cases are not there")
+        found = [case for case in json.loads(path.read_text())["cases"] if self.can_be_played(case)]
+        self.assertGreater(len(found), 20)
+        return found if os.environ.get("WEIR_CASES") == "all" else found[::4]
+
+    @staticmethod
+    def can_be_played(case):
+        tasks = [task for job in case["jobs"] for task in job["tasks"]]
+        return (case["mode"] == "full-cycle" and not case.get("topologies") and not case.get("config") and set(case["features"]) <= {"gang", "elastic"} and
+                "jobs" in case["expect"] and "tasks" not in case["expect"] and
+                not any(key in job for job in case["jobs"] for key in ("gang", "gpu_memory_mib", "stale_seconds", "delete_in_test", "namespace", "claims", "qos",
+                                                                       "preemption_delay_seconds")) and
+                not any(key in task for task in tasks for key in ("subgroup", "gpu_groups", "mig", "order", "gpus", "allowed_nodes", "affinity_key")) and
+                all(float(job["gpus_per_task"]).is_integer() for job in case["jobs"]) and all(task["state"] in ("Running", "Pending") for task in tasks))
+
+    @staticmethod
+    def queue(given):
+        share = {what: {"gpu": given["gpu"][what], "cpu": -1 if given["cpu_milli"][what] < 0 else given["cpu_milli"][what] / 1000,
+                        "gib": -1 if given["memory_bytes"][what] < 0 else given["memory_bytes"][what] / (1 << 30)} for what in ("quota", "limit")}
+        weights = {"gpu": max(given["gpu"]["weight"], 0), "cpu": max(given["cpu_milli"]["weight"], 0), "gib": max(given["memory_bytes"]["weight"], 0)}
+        return {"name": given["name"], "parent": given["parent"], "priority": given["priority"], **share, "weight": weights}
+
+    def make_task(self, job, i, name):
+        labels = {"weir.dev/preemptible": "true" if job["preemptible"] else "false", "job": job["name"].replace("_", "-"), "index": str(i)}
+        if len(job["tasks"]) > 1:
+            labels.update({"weir.dev/gang": job["name"], "weir.dev/gang-size": str(job.get("min_member", len(job["tasks"])))})
+        self.pod(name, queue=job["queue"], cpu=job.get("cpu_milli_per_task", 1000) / 1000, gpus=int(job["gpus_per_task"]), labels=labels,
+                 priorityClassName=f"p{job['priority']}")
+        created = values.time_text(time.time() - 60 * job["age_minutes"])
+        self.cluster.api.change("pods", "train", name, lambda pod: pod["metadata"].update({"creationTimestamp": created}))
+
+    def make(self, case):
+        for node in case["nodes"]:
+            self.cluster.add_node(node["name"], cpu=str(node["cpu_milli"] / 1000), memory=str(int(node["memory_bytes"])), gpus=int(node["gpus"]), labels=node.get("labels"))
+        for job in case["jobs"]:
+            if self.cluster.get("priorityclasses.scheduling.k8s.io", f"p{job['priority']}") is None:
+                self.cluster.create("priorityclasses.scheduling.k8s.io", {"metadata": {"name": f"p{job['priority']}"}, "value": job["priority"]})
+            for i, task in enumerate(job["tasks"]):
+                name = task["name"].replace("_", "-")
+                self.make_task(job, i, name)
+                if task["state"] == "Running":
+                    self.cluster.pods.bind("train", name, {"kind": "Node", "name": task["node"]})
+
+    def make_again(self, case):
+        there = {(pod["metadata"]["labels"]["job"], pod["metadata"]["labels"]["index"]) for pod in self.cluster.list("pods", "train")}
+        for job in case["jobs"]:
+            for i in range(len(job["tasks"])):
+                if (job["name"].replace("_", "-"), str(i)) not in there:
+                    self.make_task(job, i, f"{job['name'].replace('_', '-')}-{i}-{values.suffix(5)}")
+
+    def differs(self, case):
+        """What is not as the case expects; "" when all is."""
+        nodes = collections.defaultdict(list)
+        for pod in self.cluster.list("pods", "train"):
+            if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
+                nodes[pod["metadata"]["labels"]["job"]].append(pod["spec"]["nodeName"])
+        for job in case["jobs"]:
+            expected, found = case["expect"]["jobs"].get(job["name"]), nodes[job["name"].replace("_", "-")]
+            n = len(job["tasks"]) if expected and expected["state"] == "Running" else 0
+            if expected and (len(found) != n or (n and expected.get("node") and set(found) != {expected["node"]})):
+                return f"{job['name']}: {expected} is expected, and found {found}"
+        return ""
+
+    def play(self, case):
+        self.make(case)
+        weir = self.weir([self.queue(queue) for queue in case["queues"]])
+        until, since, wrong = time.monotonic() + 6, None, "never looked"
+        while time.monotonic() < until and (since is None or time.monotonic() - since < 0.3):
+            self.make_again(case)
+            wrong = self.differs(case)
+            since = None if wrong else since or time.monotonic()
+            self.cluster.wait(lambda until=time.monotonic() + 0.02: time.monotonic() > until, 1)
+        weir.kill()
+        for pod in list(self.cluster.list("pods", "train")):
+            self.cluster.delete_pod("train", pod["metadata"]["name"], 0)
+        for node in case["nodes"]:
+            self.cluster.delete_node(node["name"])
+        self.cluster.wait(lambda: not self.cluster.list("pods", "train"), 5, "an empty cluster")
+        return wrong
+
+    def test_work_lies_in_the_end_where_the_case_has_it(self):
+        cases = self.cases()
+        wrong = {case["id"]: said for case in cases if (said := self.play(case))}
+        print(f"{len(cases) - len(wrong)} of {len(cases)} as expected", *(f"{name}: {said}" for name, said in wrong.items()), sep="\n", flush=True)
+        self.assertEqual(set(wrong) - DIFFERENT, set())
+
+
+class RightsTest(SchedulerTest):
+    def test_the_rights_that_the_manifest_gives_are_enough(self):
+        rights = [[word.strip().strip('"') for word in line[len("RIGHT("):].split(",", 5)[:5]]
+                  for line in RIGHTS.read_text().splitlines() if line.startswith("RIGHT(")]
+        for verb, group, resource, where, _ in rights:
+            self.cluster.allow("weir", [verb], [resource], [group], None if where == "CLUSTER" else "train")
+        link = Weir(self.cluster.kubeconfig_for("weir"), EQUAL)
+        self.links.append(link)
+        for i in range(8):
+            self.pod(f"b-{i}", gpus=1)
+        self.await_bound([f"b-{i}" for i in range(8)])
+        self.pod("g", gpus=1, queue="green")
+        self.await_bound(["g"])
+        refused = [one for one in self.cluster.requests if one.status == 403]
+        self.assertEqual(refused, [])
 
 
 class FaultsTest(SchedulerTest):

@@ -10,7 +10,7 @@
 #define SUPPLY_CHECK_MS      60000 /**< From one check of the configuration to the next. */
 #define SUPPLY_CHECK_SOON_MS 5000  /**< The same while something lacks. */
 #define SUPPLY_ASKS_MAX      32 /**< Allocations that one look asks for; others wait for the next. */
-#define SUPPLY_QUEUE         "default" /**< Of what runs in a cluster and names no queue. */
+#define SUPPLY_QUEUE         "default" /**< The queue for what names none. */
 #define SUPPLY_JOIN_MS                                                                             \
     ((int64_t)90 * 24 * 3600 * 1000) /**< So long nodes may join from the asking on. */
 

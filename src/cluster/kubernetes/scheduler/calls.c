@@ -27,7 +27,7 @@ struct caller {
 struct calls {
     struct calls_config config;
     struct caller callers[CALLS_AT_ONCE];
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t woken;
     struct line urgent, rest;
     size_t n;

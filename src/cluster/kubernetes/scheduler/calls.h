@@ -20,7 +20,7 @@ enum calls_kind {
 
 struct calls_one {
     enum calls_kind kind;
-    const char *uid; /**< Of the pod. */
+    const char *uid; /**< The pod that it is about. */
     const char *method, *path, *content_type;
     json_t *body; /**< Taken. */
 };

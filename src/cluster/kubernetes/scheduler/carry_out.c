@@ -119,7 +119,7 @@ static bool lie_well(struct carry_out *carry, const struct weir_sched_part *part
     return are_well;
 }
 
-/* Of what is not whole yet the places are kept. */
+/* What is not whole yet keeps its places. */
 static weir_status place(void *context, const struct weir_sched_part *part, struct weir_error *err)
 {
     struct carry_out *carry = context;

@@ -22,7 +22,7 @@ struct carry_out {
     bool are_some_spared; /**< Budgets stand in somebody's way. */
     /* Its own. */
     int64_t now_ms;                       /**< Monotonic. */
-    const struct weir_sched_wait **waits; /**< Of each job; NULL: it does not wait. */
+    const struct weir_sched_wait **waits; /**< For each job; NULL: it does not wait. */
     bool *nominated; /**< For each task: the plan makes room for it somewhere. */
 };
 

@@ -1,6 +1,6 @@
 /**
  * Memory: what the scheduler knows of pods and gangs that the API server has not told yet, or never does. All of it may be
- * lost: a scheduler that begins anew learns it from the API server. For the scheduler's own files. Not thread-safe.
+ * lost: a scheduler that begins again learns it from the API server. For the scheduler's own files. Not thread-safe.
  */
 #ifndef WEIR_CLUSTER_KUBERNETES_MEMORY_H
 #define WEIR_CLUSTER_KUBERNETES_MEMORY_H
@@ -24,9 +24,9 @@ struct memory_item {
     int64_t said_ms, event_ms; /**< When. */
     int64_t leaves_until_ms;   /**< It was told to end; so long it counts as if it did. */
     int64_t spared_until_ms;   /**< So long it is not told to end. */
-    int64_t half_since_ms; /**< Of a gang, since 1970: a part of it alone runs; 0: it does not. */
-    int64_t seen;          /**< The cycle that saw it last. */
-    struct memory_item *next; /**< In its bucket. */
+    int64_t half_since_ms;     /**< A part of this gang alone runs, since 1970; 0: not so. */
+    int64_t seen;              /**< The cycle that saw it last. */
+    struct memory_item *next;  /**< In its bucket. */
 };
 
 struct memory {

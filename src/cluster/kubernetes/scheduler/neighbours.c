@@ -11,7 +11,7 @@ struct neighbours_key {
     const char *key;
     int32_t *domain_of; /* each node; NO_DOMAIN: it has no such label */
     int32_t n_domains;
-    int64_t *counts; /* of each domain: for whoever asks just now */
+    int64_t *counts; /* a number for each domain, for the one that asks just now */
     struct neighbours_key *next;
 };
 
@@ -64,7 +64,7 @@ static struct neighbours_key *find_key(struct neighbours *all, const char *name)
     return key != NULL ? key : make_key(all, name);
 }
 
-/* ---- who lies where --------------------------------------------------------------------------- */
+/* ---- what lies where -------------------------------------------------------------------------- */
 
 void neighbours_add(struct neighbours *all, const struct place_pod *pod, int32_t node,
                     bool is_planned)

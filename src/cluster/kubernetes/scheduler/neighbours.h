@@ -23,7 +23,7 @@ struct neighbours {
     struct weir_arena *arena; /**< Borrowed. */
     struct neighbours_pod *pods;
     size_t n, cap;
-    size_t n_guarded; /**< Of these pods so many want others away. */
+    size_t n_guarded; /**< So many of these pods want others away. */
     struct neighbours_key *keys;
 };
 

@@ -21,13 +21,13 @@
 #define PLACE_PORT          "hostPort/"
 #define PLACE_GANG_MAX      100000
 
-/** Whoever holds a digest. */
+/** How many hold a digest. */
 struct place_held {
     struct weir_arena arena;
     atomic_int n_holders;
 };
 
-/** Of a resource that is neither processors nor memory: an extended one, disk, huge pages, a port of the host. */
+/** How much of a resource that is neither processors nor memory: an extended one, disk, huge pages, a port of the host. */
 struct place_amount {
     const char *name;
     int64_t count;
@@ -40,7 +40,7 @@ struct place_term {
     const char **spaces; /**< Namespaces of these pods. */
     size_t n_spaces;     /**< 0: all. */
     const char *text;    /**< Equal ones say the same. */
-    int64_t max_skew;    /**< Of a spread constraint. */
+    int64_t max_skew;    /**< A spread constraint has one. */
 };
 
 struct place_terms {
@@ -76,8 +76,8 @@ struct place_pod {
     struct place_toleration *tolerations;
     size_t n_tolerations;
     struct place_terms with, apart, spread; /**< Required alone. */
-    uint32_t
-        rather_apart; /**< Those of the same number rather lie on different nodes; 0: it is all the same. */
+    /** Pods of the same number rather lie on different nodes; 0: it does not matter. */
+    uint32_t rather_apart;
     bool is_ours;
     bool is_over, has_succeeded, is_gated;
     bool is_preemptible, never_preempts;
@@ -92,7 +92,7 @@ struct place_node {
     const char *name;
     const char *device, *model; /**< Resource and model of its accelerators; NULL: it has none. */
     int64_t cpu_milli, memory_bytes, n_devices, n_pods;
-    struct place_amount *amounts; /**< Of the rest. */
+    struct place_amount *amounts; /**< All the rest. */
     size_t n_amounts;
     struct select_labels labels;
     struct place_taint *taints; /**< That keep pods away. */

@@ -243,7 +243,7 @@ static void read_place(const json_t *object, struct place_pod *pod)
 #undef REQUIRED
 }
 
-/* ---- whose it is, and how it is --------------------------------------------------------------- */
+/* ---- its queue, and how it is ---------------------------------------------------------------- */
 
 /* What a label says, else an annotation; NULL: neither does. */
 static const char *note_of(const json_t *object, const char *key)

@@ -24,7 +24,7 @@
 static const char *const zone[] = {"topology.kubernetes.io/zone"};
 
 struct kubernetes_scheduler {
-    struct weir_arena arena; /* of the options */
+    struct weir_arena arena; /* holds the options */
     struct kubernetes_options options;
     const char *const *levels;
     size_t n_levels;
@@ -33,10 +33,10 @@ struct kubernetes_scheduler {
     struct calls *calls;
     pthread_t thread;
     bool is_running;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t woken;
     bool is_stopping;
-    uint64_t n_changes; /* of pods, nodes and queues, and of answers that were not expected */
+    uint64_t n_changes; /* pods, nodes, queues, and answers that were not expected */
     struct weir_arena queues_arena;
     struct weir_sched_queue *queues;
     size_t n_queues;
@@ -189,7 +189,7 @@ static void remember(struct cycle *cycle)
     memory_forget(&scheduler->memory, scheduler->cycle - KEPT);
 }
 
-/* A gang that is whole again begins anew. */
+/* A gang that was whole meanwhile begins from the start. */
 static void remember_half(struct kubernetes_scheduler *scheduler, const struct world *world,
                           int64_t now_ms)
 {
@@ -212,7 +212,7 @@ static bool is_to_plan(const struct cycle *cycle)
 
 /* ---- planning --------------------------------------------------------------------------------- */
 
-/* A pod that is told to end does not move: whoever made it makes another. */
+/* A pod that is told to end does not move: what made it makes another. */
 static weir_status rules(struct weir_sched_profile *out, struct weir_error *err)
 {
     WEIR_TRY(weir_sched_profile_named("default", out, err));
@@ -320,7 +320,7 @@ static void *read_node(void *context, const json_t *node)
     return place_node_read(&scheduler->options, node);
 }
 
-/* Of those that are over only those count that a gang has. */
+/* What is over counts only in a gang. */
 static void *read_pod(void *context, const json_t *object)
 {
     (void)context;

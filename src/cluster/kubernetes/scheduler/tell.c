@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define MESSAGE_MAX 1024 /* of an event */
+#define MESSAGE_MAX 1024 /* an event has so many bytes at the most */
 
 /* Kubernetes keeps seconds. In the arena. */
 static const char *time_now(struct weir_arena *arena)

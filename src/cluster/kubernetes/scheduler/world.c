@@ -360,7 +360,7 @@ static struct group look_at(const struct making *making, size_t first, size_t n)
     return group;
 }
 
-/* Of a gang those that have ended well count. */
+/* Pods of a gang that have ended well count. */
 static int64_t count_succeeded(const struct making *making, const char *gang)
 {
     int64_t n = 0;

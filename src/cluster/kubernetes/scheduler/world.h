@@ -20,8 +20,8 @@ struct world_pod {
     const char *nominated; /**< Where room is made for it; NULL: nowhere. */
     bool is_leaving;
     bool is_spared; /**< It may not be told to end just now. */
-    int64_t
-        half_since_ms; /**< Since when a part of its gang alone runs; 0: since now, if it does. */
+    /** Since when a part of its gang alone runs; 0: since now, if it does. */
+    int64_t half_since_ms;
 };
 
 /** Borrowed. */
@@ -44,7 +44,7 @@ struct world {
     const char **why;  /**< For each pod of the input: why it is not planned; NULL. */
     const char **half; /**< Gangs of which a part alone runs. */
     size_t n_half;
-    struct neighbours neighbours; /**< Of all that lies anywhere. */
+    struct neighbours neighbours; /**< All that lies anywhere. */
 };
 
 void world_make(const struct world_input *input, struct weir_arena *arena, struct world *out);

@@ -114,7 +114,7 @@ static int64_t left_of(int64_t has, int64_t taken)
     return WEIR_MAX(has - taken, (int64_t)0);
 }
 
-/* Of a port a node has one. */
+/* A node has one of each port. */
 static void put_extras(const struct world_nodes *nodes, size_t i, struct weir_sched_node *row)
 {
     const struct place_node *node = nodes->nodes[i];

@@ -6,9 +6,9 @@
 
 /** What is taken off a node, and what is asked of it. */
 struct world_node {
-    int64_t cpu_milli, memory_bytes, n_devices, n_pods; /**< Of others. */
-    int64_t own_devices;                                /**< Of ours that are there. */
-    int64_t *extras;                                    /**< Of others, by name. */
+    int64_t cpu_milli, memory_bytes, n_devices, n_pods; /**< What others hold. */
+    int64_t own_devices;                                /**< What ours hold. */
+    int64_t *extras;                                    /**< What others hold, by name. */
 };
 
 struct world_nodes {

@@ -401,6 +401,54 @@ START_TEST(whatever_comes_no_node_and_no_gang_is_wronged)
 
 END_TEST
 
+/* A half of a gang for which there is no more room. @return How many are told to end. */
+static int32_t end_half_gang(int64_t half_ms)
+{
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    struct weir_sched_profile profile;
+    struct weir_sched_plan *plan;
+    struct world_input input;
+    struct world world;
+    struct weir_error err;
+    int32_t n = 0;
+    weir_arena_init(&arena, 0);
+    see(&arena, &input);
+    for (int i = 0; i < all.n_pods; i++) {
+        all.seen[i].half_since_ms = input.now_ms - half_ms;
+    }
+    world_make(&input, &arena, &world);
+    ck_assert_uint_eq(world.n_half, 1);
+    ck_assert_int_eq(weir_sched_profile_named("default", &profile, &err), WEIR_OK);
+    profile.actions = (char *)(uintptr_t) "allocate,stalegangeviction";
+    ck_assert_int_eq(weir_sched_plan(&world.snapshot, &profile, &plan, &err), WEIR_OK);
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        n += plan->actions[i].kind == WEIR_SCHED_EVICT;
+    }
+    weir_sched_plan_destroy(plan);
+    return n;
+}
+
+START_TEST(half_a_gang_is_ended_after_a_minute)
+{
+    all.n_nodes = all.n_pods = 0;
+    add_queues((const int[N_QUEUES]){2, 0, 0});
+    add_node((struct test_node){.cpus = 16, .gpus = 2, .pods = 20, .is_ready = true});
+    for (int i = 0; i < 4; i++) {
+        add_pod((struct test_pod){.cpus = 1,
+                                  .gpus = 1,
+                                  .gang = 0,
+                                  .gang_size = 4,
+                                  .is_ours = true,
+                                  .is_preemptible = true,
+                                  .node = i < 2 ? 0 : -1});
+    }
+    ck_assert_int_eq(end_half_gang(WORLD_STALE_MS / 2), 0);
+    ck_assert_int_eq(end_half_gang(WORLD_STALE_MS + 1000), 2);
+    drop_cluster();
+}
+
+END_TEST
+
 static int held(int queue)
 {
     int sum = 0;
@@ -470,6 +518,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, whatever_comes_no_node_and_no_gang_is_wronged);
     tcase_add_test(tcase, what_is_guaranteed_comes_back);
+    tcase_add_test(tcase, half_a_gang_is_ended_after_a_minute);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }
