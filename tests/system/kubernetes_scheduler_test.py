@@ -468,6 +468,22 @@ class FaultsTest(SchedulerTest):
         names = [one.path for one in self.cluster.asked("POST", "/binding") if one.status == 201]
         self.assertEqual(len(names), len(set(names)), "none twice")
 
+    def test_what_was_asked_for_counts_before_it_is_told(self):
+        """Pods of higher priority are seen before it is seen that another has its place, of which the answer was lost."""
+        self.cluster.create("priorityclasses.scheduling.k8s.io", {"metadata": {"name": "high"}, "value": 1000})
+        self.weir()
+        self.pod("first", gpus=1)
+        self.await_bound(["first"])
+        taken = self.cluster.faults.taken["slow_watch"]
+        self.cluster.faults.on("slow_watch", seconds=0.7, where="/pods.*watch=")
+        self.cluster.faults.on("drop", count=1, when="after", where="POST .*/binding")
+        self.pod("low", gpus=1)
+        wait_until(lambda: self.cluster.faults.taken["slow_watch"] >= taken + 2, 5, "both watches are slow")
+        for i in range(8):
+            self.pod(f"high-{i}", gpus=1, priorityClassName="high")
+        wait_until(lambda: len(self.bound("high-")) == 8, 30, "all devices are had")
+        self.assertEqual(len(self.bound()), 8)
+
     def test_watches_that_break(self):
         self.weir()
         self.await_bound(self.fill("a", 2))

@@ -8,8 +8,8 @@
 
 static struct memory_item **make_buckets(size_t n)
 {
-    struct memory_item **buckets = weir_xalloc(n * sizeof buckets[0]);
-    memset(buckets, 0, n * sizeof buckets[0]);
+    struct memory_item **buckets = weir_xalloc(n * sizeof(void *));
+    memset(buckets, 0, n * sizeof(void *));
     return buckets;
 }
 

@@ -119,7 +119,7 @@ static void take_node(void *context, const struct weir_kube_object *object)
 {
     struct cycle *cycle = context;
     const struct place_node *node = object->digest;
-    weir_arena_grow(&cycle->arena, &cycle->nodes, sizeof cycle->nodes[0], cycle->n_nodes,
+    weir_arena_grow(&cycle->arena, &cycle->nodes, sizeof(void *), cycle->n_nodes,
                     &cycle->nodes_cap);
     place_hold(&node->held);
     cycle->nodes[cycle->n_nodes++] = node;
@@ -129,8 +129,7 @@ static void take_pod(void *context, const struct weir_kube_object *object)
 {
     struct cycle *cycle = context;
     const struct place_pod *pod = object->digest;
-    weir_arena_grow(&cycle->arena, &cycle->pods, sizeof cycle->pods[0], cycle->n_pods,
-                    &cycle->pods_cap);
+    weir_arena_grow(&cycle->arena, &cycle->pods, sizeof(void *), cycle->n_pods, &cycle->pods_cap);
     place_hold(&pod->held);
     cycle->pods[cycle->n_pods++] = pod;
 }
