@@ -162,7 +162,7 @@ class PlacingTest(SchedulerTest):
         self.await_bound([f"p-{i}" for i in range(5)])
         self.await_said("whole", "accelerators on one node")
         self.assertIsNone(self.node("alien"))
-        self.assertEqual(len(self.events("Scheduled")), 5 + 1)
+        wait_until(lambda: len(self.events("Scheduled")) == 5 + 1 and self.events("FailedScheduling"), 5, "events")
         self.assertEqual([event["involvedObject"]["name"] for event in self.events("FailedScheduling")], ["whole"])
 
     def test_a_pod_without_a_queue_or_of_an_unknown_one_waits_with_that_sentence(self):
@@ -283,7 +283,7 @@ class SharesTest(SchedulerTest):
         wait_until(lambda: any(pod["status"].get("nominatedNodeName") for pod in self.cluster.list("pods", "train")), 10, "room is made")
         self.await_bound([f"g-{i}" for i in range(4)])
         self.assertEqual(len(self.bound("b-")), 4)
-        self.assertEqual(len(self.events("Preempted")), 4)
+        wait_until(lambda: len(self.events("Preempted")) == 4, 5, "events")
         self.assertEqual(len([one for one in self.cluster.asked("POST", "/eviction") if one.status == 201]), 4)
         self.assertTrue(all("queue green" in event["message"] for event in self.events("Preempted")))
 

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REST_MS   2000  /* from one cycle to the next when nothing changes */
-#define GATHER_MS 20    /* so long a cycle waits for what changes with what woke it */
+#define REST_MS 2000 /* from one cycle to the next when nothing changes */
+/* So long a cycle waits for what changes with what woke it, and no shorter than the one before took: half the time is free. */
+#define GATHER_MS ((int64_t)20)
 #define WAIT_MS   500   /* for the first lists */
 #define STALE_MS  90000 /* bookmarks come once a minute */
 #define KEPT      50    /* cycles after which what is not seen is forgotten */
@@ -43,7 +44,7 @@ struct kubernetes_scheduler {
     struct memory memory;
     /* The thread's own. */
     struct budgets budgets;
-    int64_t cycle;
+    int64_t cycle, took_ms;                 /* the number of cycles, and how long the last took */
     char trouble[WEIR_ERROR_MESSAGE_BYTES]; /* said last */
 };
 
@@ -93,7 +94,7 @@ static bool await(struct kubernetes_scheduler *scheduler, uint64_t *known)
 {
     pthread_mutex_lock(&scheduler->lock);
     rest(scheduler, REST_MS, known);
-    rest(scheduler, GATHER_MS, NULL);
+    rest(scheduler, WEIR_MAX(GATHER_MS, WEIR_MIN(scheduler->took_ms, (int64_t)REST_MS)), NULL);
     *known = scheduler->n_changes;
     bool goes_on = !scheduler->is_stopping;
     pthread_mutex_unlock(&scheduler->lock);
@@ -288,6 +289,7 @@ static void run_cycle(struct kubernetes_scheduler *scheduler)
 {
     struct cycle cycle = {.scheduler = scheduler};
     struct weir_error err;
+    int64_t begun_ms = weir_mono_ms();
     weir_arena_init(&cycle.arena, (size_t)1 << 30);
     note(scheduler, go_through(&cycle, &err), &err);
     for (size_t i = 0; i < cycle.n_nodes; i++) {
@@ -297,6 +299,7 @@ static void run_cycle(struct kubernetes_scheduler *scheduler)
         place_release((void *)(uintptr_t)cycle.pods[i]);
     }
     weir_arena_fini(&cycle.arena);
+    scheduler->took_ms = weir_mono_ms() - begun_ms;
 }
 
 static void *scheduler_main(void *context)
