@@ -1,3 +1,4 @@
+#include "base/amount.h"
 #include "cluster/kubernetes/node.h"
 #include "cluster/kubernetes/scheduler/place.h"
 #include "kube/client.h"
@@ -9,8 +10,7 @@
 static int64_t milli_of(const json_t *value)
 {
     int64_t milli = 0;
-    return json_is_string(value) && weir_kube_quantity(json_string_value(value), &milli) ? milli
-                                                                                         : 0;
+    return json_is_string(value) && weir_amount_parse(json_string_value(value), &milli) ? milli : 0;
 }
 
 static void read_amounts(const struct kubernetes_options *options, const json_t *amounts,

@@ -1,6 +1,7 @@
 #include "cluster/kubernetes/pod.h"
 #include "cluster/kubernetes/scheduler/place.h"
 
+#include "base/amount.h"
 #include "base/hash.h"
 #include "base/macros.h"
 #include "kube/client.h"
@@ -259,7 +260,7 @@ static int64_t number_note(const json_t *object, const char *key)
 {
     const char *text = note_of(object, key);
     int64_t milli = 0;
-    return text != NULL && weir_kube_quantity(text, &milli)
+    return text != NULL && weir_amount_parse(text, &milli)
                ? WEIR_MIN(milli / 1000, (int64_t)PLACE_GANG_MAX)
                : 0;
 }
