@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""How fast pods get their nodes: kubernetes.py KUBECONFIG [--nodes 500] [--pods 1000] [--queues 4] [--rounds 1]
+"""How fast pods get their nodes: kubernetes.py KUBECONFIG [--nodes 500] [--pods 1000] [--queues 4] [--rounds 1] [--held PID]
 
 On a Kubernetes API server of one's own, whose scheduler kube-scheduler is, and which has no nodes: makes nodes and pods, once
-for kube-scheduler and once for Weir, each alone with them, and counts from the first pod that is asked for to the last that has a
-node. KUBECONFIG is of one who may do all. Everything it made is removed. Prints one line of JSON; "skipped" where there is no kubectl
+for kube-scheduler and once for Weir, each alone with them. With the process of kube-scheduler (--held) both find all pods there, and
+the time is that from when they may begin to the last pod that has a node; else it is from the first pod that is asked for, and pods
+are not placed faster than they are made. KUBECONFIG is of one who may do all. Everything it made is removed. Prints one line of JSON; "skipped" where there is no kubectl
 (which reads the file), or no API server.
 """
 import argparse
@@ -11,8 +12,10 @@ import base64
 import concurrent.futures
 import http.client
 import json
+import os
 import pathlib
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -98,8 +101,8 @@ def make_node(api, name):
     api("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, "application/merge-patch+json")
 
 
-def round_of(api, scheduler, n_pods, n_queues):
-    """Pods per second of one scheduler."""
+def round_of(api, scheduler, n_pods, n_queues, let_begin=None):
+    """Pods per second of one scheduler. let_begin: lets it begin, when all pods are there; else it has begun."""
     space = f"weir-bench-{uuid.uuid4().hex[:8]}"
     api("POST", "/api/v1/namespaces", {"metadata": {"name": space}})
     bound = Bound(api, space)
@@ -113,23 +116,41 @@ def round_of(api, scheduler, n_pods, n_queues):
     begun = time.monotonic()
     at_once(make, range(n_pods))
     made = time.monotonic()
+    rate = round(n_pods / (made - begun), 1)
+    if let_begin is not None:
+        begun = time.monotonic()
+        let_begin()
     last = bound.wait(n_pods)
     api("DELETE", f"/api/v1/namespaces/{space}/pods?gracePeriodSeconds=0")
     api("DELETE", f"/api/v1/namespaces/{space}")
-    return {"pods_per_s": round(n_pods / (last - begun), 1), "made_per_s": round(n_pods / (made - begun), 1), "seconds": round(last - begun, 2)}
+    return {"pods_per_s": round(n_pods / (last - begun), 1), "made_per_s": rate, "seconds": round(last - begun, 2)}
 
 
-def with_weir(kubeconfig, n_queues, run):
+def of_kube_scheduler(api, arguments):
+    if arguments.held is None:
+        return round_of(api, "default-scheduler", arguments.pods, arguments.queues)
+    os.kill(arguments.held, signal.SIGSTOP)
+    try:
+        return round_of(api, "default-scheduler", arguments.pods, arguments.queues, lambda: os.kill(arguments.held, signal.SIGCONT))
+    finally:
+        os.kill(arguments.held, signal.SIGCONT)
+
+
+def of_weir(api, arguments):
     from harness import Server
     server = Server()
+
+    def add():
+        server.weir("cluster", "add", "bench", "--driver", "kubernetes", "--yes", "--force", "--set", f"kubeconfig={arguments.kubeconfig}",
+                    "--set", "namespace=default", "--set", "image=weir", "--set", "scheduler=weir")
     try:
         server.start("--no-agent")
-        for i in range(n_queues):
+        for i in range(arguments.queues):
             server.post("/projects", {"name": f"bench-{i}"})
             server.weir("queue", "create", f"bench-{i}", "--project", f"bench-{i}", "--guarantee", "accelerators=100")
-        server.weir("cluster", "add", "bench", "--driver", "kubernetes", "--yes", "--force", "--set", f"kubeconfig={kubeconfig}",
-                    "--set", "namespace=default", "--set", "image=weir", "--set", "scheduler=weir")
-        return run()
+        if arguments.held is None:
+            add()
+        return round_of(api, "weir", arguments.pods, arguments.queues, add if arguments.held is not None else None)
     finally:
         server.stop()
 
@@ -141,6 +162,7 @@ def main():
     parser.add_argument("--pods", type=int, default=1000)
     parser.add_argument("--queues", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--held", type=int, metavar="PID", help="process of the kube-scheduler, which is held while pods are made")
     arguments = parser.parse_args()
     if arguments.kubeconfig is None or not pathlib.Path(arguments.kubeconfig).exists() or shutil.which("kubectl") is None:
         print(json.dumps({"skipped": "no kubeconfig of an API server of one's own, or no kubectl"}))
@@ -151,8 +173,8 @@ def main():
     try:
         at_once(lambda name: make_node(api, name), names)
         for _ in range(arguments.rounds):
-            results["kube-scheduler"].append(round_of(api, "default-scheduler", arguments.pods, arguments.queues))
-            results["weir"].append(with_weir(arguments.kubeconfig, arguments.queues, lambda: round_of(api, "weir", arguments.pods, arguments.queues)))
+            results["kube-scheduler"].append(of_kube_scheduler(api, arguments))
+            results["weir"].append(of_weir(api, arguments))
     finally:
         at_once(lambda name: api("DELETE", f"/api/v1/nodes/{name}"), names)
     best = {name: max(one["pods_per_s"] for one in results[name]) for name in ("kube-scheduler", "weir")}
