@@ -253,6 +253,18 @@ class GangTest(SchedulerTest):
         self.pod("half-2", labels={"weir.dev/gang": "half", "weir.dev/gang-size": "3"}, gpus=1)
         self.await_bound([f"half-{i}" for i in range(3)])
 
+    def test_a_gang_with_rules_for_its_neighbours(self):
+        spread = [{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"weir.dev/gang": "even"}}}]
+        zones = [{**spread[0], "topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"weir.dev/gang": "zoned"}}}]
+        self.weir()
+        self.gang("even", 4, topologySpreadConstraints=spread)
+        self.await_bound([f"even-{i}" for i in range(4)])
+        self.assertEqual(sorted(collections.Counter(self.bound("even-").values()).values()), [2, 2])
+        self.cluster.cordon("n-2")
+        self.gang("zoned", 4, topologySpreadConstraints=zones)
+        self.await_said("zoned-0", "affinity or spread constraints")
+        self.assertEqual(self.bound("zoned-"), {})
+
     def test_a_gang_that_was_half_bound_is_completed(self):
         self.gang("g", 6, gpus=1)
         target = {"kind": "Node", "name": "n-1"}

@@ -88,6 +88,7 @@ static void bind(struct carry_out *carry, const struct place_pod *pod, const cha
     if (calls_ask(carry->calls, &one)) {
         memory_set(&item->node, node);
         item->node_until_ms = INT64_MAX;
+        item->n_refused = 0;
         memory_set(&item->nominated, "");
         tell_event(carry, pod, "Normal", "Scheduled",
                    weir_arena_printf(carry->arena, "Assigned %s to %s by queue %s", pod->key, node,
@@ -119,6 +120,20 @@ static bool lie_well(struct carry_out *carry, const struct weir_sched_part *part
     return are_well;
 }
 
+/* By what lies there then the next cycle does better; if not, it is said. */
+static void refuse(struct carry_out *carry, const struct weir_sched_part *part)
+{
+    for (int32_t i = 0; i < part->n_actions; i++) {
+        const struct place_pod *pod = pod_of(carry, part->actions[i]);
+        struct memory_item *item = memory_of(carry->memory, pod->uid);
+        if (++item->n_refused >= CARRY_OUT_REFUSALS) {
+            tell_waiting(carry, pod, item,
+                         "The places that are free for it, or for its gang, lie beside others, or "
+                         "apart, than its affinity or spread constraints allow.");
+        }
+    }
+}
+
 /* What is not whole yet keeps its places. */
 static weir_status place(void *context, const struct weir_sched_part *part, struct weir_error *err)
 {
@@ -126,7 +141,8 @@ static weir_status place(void *context, const struct weir_sched_part *part, stru
     (void)err;
     bool is_bound = weir_sched_part_is_bound(part);
     if (is_bound && !lie_well(carry, part)) {
-        return WEIR_OK; /* by what lies there now the next cycle does better */
+        refuse(carry, part);
+        return WEIR_OK;
     }
     for (int32_t i = 0; i < part->n_actions; i++) {
         const struct place_pod *pod = pod_of(carry, part->actions[i]);

@@ -10,6 +10,7 @@
 
 #define CARRY_OUT_SAID_MS  5000  /**< From one change of a pod's condition to the next. */
 #define CARRY_OUT_EVENT_MS 60000 /**< From one event of a pod that waits to the next. */
+#define CARRY_OUT_REFUSALS 3 /**< Places that break rules for neighbours, before that is said. */
 #define CARRY_OUT_SPARE_MS                                                                         \
     30000 /**< So long a pod is spared that a PodDisruptionBudget protects. */
 

@@ -25,8 +25,10 @@ struct memory_item {
     int64_t leaves_until_ms;   /**< It was told to end; so long it counts as if it did. */
     int64_t spared_until_ms;   /**< So long it is not told to end. */
     int64_t half_since_ms;     /**< A part of this gang alone runs, since 1970; 0: not so. */
-    int64_t seen;              /**< The cycle that saw it last. */
-    struct memory_item *next;  /**< In its bucket. */
+    /** So often, one after another, its place was beside others than its rules allow. */
+    int64_t n_refused;
+    int64_t seen;             /**< The cycle that saw it last. */
+    struct memory_item *next; /**< In its bucket. */
 };
 
 struct memory {

@@ -190,7 +190,7 @@ static uint32_t number_of(const char *text)
     return (uint32_t)((hash ^ hash >> 32) & 0x3fffffff) | 1;
 }
 
-/* Hard ones bind; of the others those by hosts are kept where that costs nothing. */
+/* Hard ones bind; those by hosts are kept by the planner, too, where that costs nothing. */
 static void read_spread(const json_t *constraints, struct place_pod *pod)
 {
     size_t i;
@@ -203,9 +203,8 @@ static void read_spread(const json_t *constraints, struct place_pod *pod)
         read_term(one, pod, row);
         row->spaces = WEIR_ARENA_ARRAY(&pod->held.arena, 1, const char *);
         row->spaces[row->n_spaces++] = pod->space;
-        if (is_text(one, "whenUnsatisfiable", "DoNotSchedule")) {
-            pod->spread.n++;
-        } else if (strcmp(row->key, HOST_NAME) == 0) {
+        pod->spread.n += is_text(one, "whenUnsatisfiable", "DoNotSchedule");
+        if (strcmp(row->key, HOST_NAME) == 0) {
             pod->rather_apart = number_of(row->text);
         }
     }

@@ -380,10 +380,11 @@ static int64_t minimum_of(const struct making *making, const struct place_pod *p
     return WEIR_MAX(size - count_succeeded(making, pod->gang), (int64_t)1);
 }
 
-/* A gang lies rather in one place. */
-static void put_group(const struct making *making, struct weir_sched_job *job)
+/* A gang lies rather in one place, unless its own rules take it apart. */
+static void put_group(const struct making *making, const struct place_pod *pod,
+                      struct weir_sched_job *job)
 {
-    if (making->topology == NULL || job->min_member < 2) {
+    if (making->topology == NULL || job->min_member < 2 || pod->apart.n + pod->spread.n > 0) {
         return;
     }
     struct weir_sched_group *group = WEIR_ARENA_NEW(making->arena, struct weir_sched_group);
@@ -425,7 +426,7 @@ static void put_job(struct making *making, size_t first, size_t n)
         .stale_grace_ms = WORLD_STALE_MS,
         .time_limit_ms = pod->time_limit_ms,
         .utilisation_pct = -1};
-    put_group(making, job);
+    put_group(making, pod, job);
     if (is_half) {
         making->out->half[making->out->n_half++] = job->name;
     }
