@@ -91,6 +91,8 @@ static const char sql_revision[] = "SELECT value FROM counters WHERE name = '" R
 static const char sql_remove_pools[] = "DELETE FROM pools WHERE cluster = :cluster";
 static const char sql_note_idle[] =
     "UPDATE allocations SET idle_since_ms = :since WHERE id = :id AND " OPEN;
+static const char sql_close_nodes[] =
+    "UPDATE nodes SET is_draining = 1 WHERE allocation = :id AND left_ms = 0";
 static const char sql_nodes[] =
     "SELECT name FROM nodes WHERE allocation = :id AND left_ms = 0 ORDER BY name";
 
@@ -320,6 +322,8 @@ static weir_status give_back(struct weir_txn *txn, const char *id, const char *e
     allocation.why = (char *)why;
     allocation.ending = (char *)(was_asked ? ending : "released");
     allocation.ended_ms = was_asked ? 0 : now_ms;
+    /* A task that came before its agent is told would only be begun, and begun again elsewhere. */
+    WEIR_TRY(weir_txn_exec(txn, sql_close_nodes, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), NULL, err));
     return save(txn, &allocation, err);
 }
 

@@ -317,7 +317,10 @@ static const char sql_lent[] =
     " WHERE u.node = :name ORDER BY j.created_ms DESC LIMIT 1), device_milli = coalesce((SELECT"
     " a.accelerator_milli FROM node_join_uses u JOIN node_joins j ON j.id = u.node_join"
     " JOIN allocations a ON a.id = j.allocation WHERE u.node = :name"
-    " ORDER BY j.created_ms DESC LIMIT 1), 0) WHERE name = :name"
+    " ORDER BY j.created_ms DESC LIMIT 1), 0), is_draining = coalesce((SELECT a.state ="
+    " 'releasing' FROM node_join_uses u JOIN node_joins j ON j.id = u.node_join JOIN allocations a"
+    " ON a.id = j.allocation WHERE u.node = :name ORDER BY j.created_ms DESC LIMIT 1), 0)"
+    " WHERE name = :name"
     " AND EXISTS (SELECT 1 FROM node_join_uses u JOIN node_joins j ON j.id = u.node_join"
     " WHERE u.node = :name AND j.allocation IS NOT NULL)";
 

@@ -10,6 +10,11 @@
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
+static weir_status release_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_allocation_release(txn, context, "a test", fixture.now_ms, err);
+}
+
 START_TEST(what_has_no_place_here_is_asked_for_and_runs_there)
 {
     char *job = gang(&fixture, 2, 4);
@@ -174,6 +179,26 @@ START_TEST(an_idle_node_does_not_hold_up_a_gang_that_could_use_it)
     }
     look();
     ck_assert_int_eq(cluster.items[0].phase, WEIR_ALLOCATION_ENDED);
+}
+
+END_TEST
+
+/* Its agents may hear of it later than a job could be started there, which would be begun twice then. */
+START_TEST(nodes_that_are_given_back_get_nothing_more)
+{
+    char *job = gang(&fixture, 1, 16);
+    await_asked(1);
+    start(&cluster.items[0]);
+    look();
+    (void)round_of_engine();
+    run_all(&fixture, job);
+    end_all(&fixture, job);
+    fixture_write(&fixture.store, release_in, cluster.items[0].tag);
+    keep_alive();
+    (void)gang(&fixture, 1, 16);
+    ck_assert_int_eq(round_of_engine(), 0);
+    keep_alive();
+    await_asked(2);
 }
 
 END_TEST
@@ -647,6 +672,7 @@ int main(void)
         a_part_of_a_device_is_shared_and_never_exceeded,
         an_idle_node_does_not_hold_up_a_gang_that_could_use_it,
         an_idle_allocation_that_lost_a_node_is_given_back_at_once,
+        nodes_that_are_given_back_get_nothing_more,
         what_runs_on_nodes_that_are_there_is_not_asked_for,
         a_job_waits_as_long_as_the_cluster_says_before_nodes_are_asked_for,
         what_is_refused_is_said_and_asked_again_later_and_later,
