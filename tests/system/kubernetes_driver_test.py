@@ -4,8 +4,10 @@ import json
 import os
 import pathlib
 import random
+import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -51,6 +53,41 @@ class Link:
     def end(self):
         self.process.stdin.close()
         return self.process.wait(20)
+
+
+class Proxy(threading.Thread):
+    """Tunnels by CONNECT, each on two threads; counts them."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.n_tunnels = 0
+
+    def run(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += client.recv(4096)
+            host, port = head.split()[1].decode().rsplit(":", 1)
+            server = socket.create_connection((host, int(port)))
+            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            self.n_tunnels += 1
+            for pair in ((client, server), (server, client)):
+                threading.Thread(target=self.carry, args=pair, daemon=True).start()
+
+    @staticmethod
+    def carry(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
 
 
 class DriverTest(unittest.TestCase):
@@ -397,6 +434,16 @@ class FaultsTest(DriverTest):
         """The first address leads nowhere."""
         path = self.changed_config("away", cluster={"server": "https://127.0.0.1:1"})
         self.assertIsNone(self.link(kubeconfig=path, servers=[self.cluster.url])("check")["missing"])
+
+    def test_an_api_server_behind_a_proxy(self):
+        proxy = Proxy()
+        proxy.start()
+        self.addCleanup(proxy.listener.close)
+        link = self.link(kubeconfig=self.changed_config("proxy", cluster={"proxy-url": proxy.url}))
+        self.assertIsNone(link("check")["missing"])
+        link.request("proxied")
+        self.until(link, "proxied", "running")
+        self.assertGreaterEqual(proxy.n_tunnels, 3, "its questions, and two watches")
 
     def test_an_api_server_behind_another_name(self):
         """Its certificate is for localhost; with the name that it is for it is trusted."""
