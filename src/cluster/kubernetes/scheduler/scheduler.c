@@ -274,10 +274,13 @@ static weir_status go_through(struct cycle *cycle, struct weir_error *err)
     return plan_and_carry_out(cycle, err);
 }
 
-/* The same trouble is said once. */
+/* The same trouble is said once. Before the first lists are there it is none: the driver's check says what is away. */
 static void note(struct kubernetes_scheduler *scheduler, weir_status status,
                  const struct weir_error *err)
 {
+    if (status == WEIR_ERR_UNAVAILABLE && scheduler->cycle == 0) {
+        return;
+    }
     if (status != WEIR_OK && strcmp(scheduler->trouble, err->message) != 0) {
         weir_log(WEIR_LOG_WARN, "cluster_not_planned", WEIR_KV_STR("error", err->message));
     }
