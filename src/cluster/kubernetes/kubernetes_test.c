@@ -186,7 +186,7 @@ START_TEST(nodes_of_one_shape_are_a_pool)
         node(&options, "a", large, ""), node(&options, "b", large, "'unschedulable':true"),
         node(&options, "c", small, "'taints':[{'key':'x','value':'y','effect':'NoSchedule'}]"),
         node(&options, "d", large, "'taints':[{'key':'nvidia.com/gpu','effect':'NoSchedule'}]")};
-    const struct kubernetes_use uses[] = {{"a", 5000, 500, (int64_t)1 << 30}};
+    struct kubernetes_use uses[] = {{"a", 5000, 500, (int64_t)1 << 30}};
     struct kubernetes_pool *pools;
     size_t n;
     kubernetes_pools_make((const struct kubernetes_node *const *)nodes, 4, uses, 1, &arena, &pools,

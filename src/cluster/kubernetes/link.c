@@ -203,28 +203,13 @@ static void gather_node(void *context, const struct weir_kube_object *object)
     gathered->nodes[gathered->n_nodes++] = copy;
 }
 
-/* Nodes come sorted by their names. */
-static struct kubernetes_use *find_use(const struct gathered *gathered, const char *node)
-{
-    size_t low = 0, high = gathered->n_nodes;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(gathered->uses[middle].node, node);
-        if (order == 0) {
-            return &gathered->uses[middle];
-        }
-        low = order < 0 ? middle + 1 : low;
-        high = order < 0 ? high : middle;
-    }
-    return NULL;
-}
-
 static void gather_use(void *context, const struct weir_kube_object *object)
 {
     struct gathered *gathered = context;
     const struct kubernetes_pod *pod = object->digest;
     bool is_there = !object->is_deleted && !pod->is_over && pod->node != NULL;
-    struct kubernetes_use *use = is_there ? find_use(gathered, pod->node) : NULL;
+    struct kubernetes_use *use =
+        is_there ? kubernetes_use_of(gathered->uses, gathered->n_nodes, pod->node) : NULL;
     if (use != NULL) {
         use->cpu_milli += pod->cpu_milli;
         use->own_cpu_milli += pod->is_of_node ? pod->cpu_milli : 0;

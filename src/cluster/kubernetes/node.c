@@ -177,20 +177,14 @@ struct growing {
     const char *closed; /* why one of its nodes takes nothing new */
 };
 
-static const struct kubernetes_use *use_of(const struct kubernetes_use *uses, size_t n,
-                                           const char *node)
+static int by_node(const void *key, const void *use)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(uses[middle].node, node);
-        if (order == 0) {
-            return &uses[middle];
-        }
-        low = order < 0 ? middle + 1 : low;
-        high = order < 0 ? high : middle;
-    }
-    return NULL;
+    return strcmp(key, ((const struct kubernetes_use *)use)->node);
+}
+
+struct kubernetes_use *kubernetes_use_of(struct kubernetes_use *uses, size_t n, const char *node)
+{
+    return n > 0 ? bsearch(node, uses, n, sizeof uses[0], by_node) : NULL;
 }
 
 static bool is_same(const char *a, const char *b)
@@ -275,8 +269,8 @@ static void name_apart(struct kubernetes_pool *pools, size_t k, struct weir_aren
 }
 
 void kubernetes_pools_make(const struct kubernetes_node *const *nodes, size_t n_nodes,
-                           const struct kubernetes_use *uses, size_t n_uses,
-                           struct weir_arena *arena, struct kubernetes_pool **out, size_t *out_n)
+                           struct kubernetes_use *uses, size_t n_uses, struct weir_arena *arena,
+                           struct kubernetes_pool **out, size_t *out_n)
 {
     struct growing *pools = WEIR_ARENA_ARRAY(arena, POOLS_MAX, struct growing);
     size_t n = 0;
@@ -291,7 +285,7 @@ void kubernetes_pools_make(const struct kubernetes_node *const *nodes, size_t n_
         if (k == n) {
             begin(&pools[n++], nodes[i], arena);
         }
-        join(&pools[k], nodes[i], use_of(uses, n_uses, nodes[i]->name), arena);
+        join(&pools[k], nodes[i], kubernetes_use_of(uses, n_uses, nodes[i]->name), arena);
     }
     *out = WEIR_ARENA_ARRAY(arena, n + 1, struct kubernetes_pool);
     for (size_t k = 0; k < n; k++) {

@@ -33,6 +33,9 @@ struct kubernetes_use {
         own_memory_bytes; /**< By what belongs to the node: daemons, static pods. */
 };
 
+/** Those of a node, of an array sorted by node; NULL: it is not among them. */
+struct kubernetes_use *kubernetes_use_of(struct kubernetes_use *uses, size_t n, const char *node);
+
 struct kubernetes_pool {
     struct weir_pool_offer offer;
     const char *label;       /**< Value of the pools' label; NULL: it is told by its shape. */
@@ -47,7 +50,7 @@ struct kubernetes_pool {
  * @param uses  Sorted by node. @param out  In the arena.
  */
 void kubernetes_pools_make(const struct kubernetes_node *const *nodes, size_t n_nodes,
-                           const struct kubernetes_use *uses, size_t n_uses,
-                           struct weir_arena *arena, struct kubernetes_pool **out, size_t *out_n);
+                           struct kubernetes_use *uses, size_t n_uses, struct weir_arena *arena,
+                           struct kubernetes_pool **out, size_t *out_n);
 
 #endif

@@ -292,6 +292,11 @@ static inline int64_t n_alive(void)
     return n;
 }
 
+static inline weir_status release_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_allocation_release(txn, context, "a person", fixture.now_ms, err);
+}
+
 struct told {
     const char *node;
     int64_t n;

@@ -10,11 +10,6 @@
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-static weir_status release_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    return weir_allocation_release(txn, context, "a test", fixture.now_ms, err);
-}
-
 START_TEST(what_has_no_place_here_is_asked_for_and_runs_there)
 {
     char *job = gang(&fixture, 2, 4);
