@@ -85,6 +85,18 @@ json_t *weir_kube_at(const json_t *object, const char *path);
 /** The same, if it is a string. */
 const char *weir_kube_text(const json_t *object, const char *path);
 
+/** The same; `otherwise` where there is none, or an empty one. */
+const char *weir_kube_text_or(const json_t *object, const char *path, const char *otherwise);
+
+/** Is it this text? What is not there is as "". */
+bool weir_kube_is(const json_t *object, const char *path, const char *text);
+
+/** The condition of that type in an object's status; NULL: there is none. Pure. */
+const json_t *weir_kube_condition(const json_t *object, const char *type);
+
+/** The same, if it holds (its status is "True"). */
+const json_t *weir_kube_holds(const json_t *object, const char *type);
+
 /** RFC 3339 ("2026-11-30T12:00:00Z") in milliseconds since 1970; 0: it is none. Pure. */
 int64_t weir_kube_time_ms(const char *text);
 

@@ -21,6 +21,36 @@ const char *weir_kube_text(const json_t *object, const char *path)
     return json_string_value(weir_kube_at(object, path));
 }
 
+const char *weir_kube_text_or(const json_t *object, const char *path, const char *otherwise)
+{
+    const char *has = weir_kube_text(object, path);
+    return has != NULL && has[0] != '\0' ? has : otherwise;
+}
+
+bool weir_kube_is(const json_t *object, const char *path, const char *text)
+{
+    return strcmp(weir_kube_text_or(object, path, ""), text) == 0;
+}
+
+const json_t *weir_kube_condition(const json_t *object, const char *type)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(weir_kube_at(object, "status.conditions"), i, one)
+    {
+        if (weir_kube_is(one, "type", type)) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+const json_t *weir_kube_holds(const json_t *object, const char *type)
+{
+    const json_t *condition = weir_kube_condition(object, type);
+    return weir_kube_is(condition, "status", "True") ? condition : NULL;
+}
+
 const char *weir_kube_escape(const char *text, struct weir_arena *arena)
 {
     static const char digits[] = "0123456789ABCDEF";

@@ -35,27 +35,16 @@ static bool is_selected(const struct kubernetes_options *options, const json_t *
     return true;
 }
 
-static bool is_text(const json_t *object, const char *member, const char *text)
-{
-    const char *has = json_string_value(json_object_get(object, member));
-    return strcmp(has != NULL ? has : "", text) == 0;
-}
-
-static const char *text_or(const json_t *object, const char *member, const char *otherwise)
-{
-    const char *has = json_string_value(json_object_get(object, member));
-    return has != NULL ? has : otherwise;
-}
-
 /* Does one toleration, as Kubernetes has it, let a pod pass a taint? */
 static bool tolerates(const json_t *toleration, const json_t *taint)
 {
-    const char *key = text_or(toleration, "key", ""), *effect = text_or(toleration, "effect", "");
-    bool has_key = key[0] == '\0' || is_text(taint, "key", key);
-    bool has_effect = effect[0] == '\0' || is_text(taint, "effect", effect);
-    bool has_value = is_text(toleration, "operator", "Exists") ||
-                     (key[0] != '\0' &&
-                      strcmp(text_or(toleration, "value", ""), text_or(taint, "value", "")) == 0);
+    const char *key = weir_kube_text_or(toleration, "key", ""),
+               *effect = weir_kube_text_or(toleration, "effect", "");
+    bool has_key = key[0] == '\0' || weir_kube_is(taint, "key", key);
+    bool has_effect = effect[0] == '\0' || weir_kube_is(taint, "effect", effect);
+    bool has_value = weir_kube_is(toleration, "operator", "Exists") ||
+                     (key[0] != '\0' && strcmp(weir_kube_text_or(toleration, "value", ""),
+                                               weir_kube_text_or(taint, "value", "")) == 0);
     return has_key && has_effect && has_value;
 }
 
@@ -70,25 +59,21 @@ static bool is_tolerated(const struct kubernetes_options *options, const json_t 
             return true;
         }
     }
-    return kubernetes_is_device(options, text_or(taint, "key", "")) ||
-           is_text(taint, "effect", "PreferNoSchedule");
+    return kubernetes_is_device(options, weir_kube_text_or(taint, "key", "")) ||
+           weir_kube_is(taint, "effect", "PreferNoSchedule");
 }
 
 /* The sentence of a node that is not ready; NULL: it is. */
 static const char *unready_of(const json_t *node, struct weir_arena *arena)
 {
-    size_t i;
-    json_t *one;
-    json_array_foreach(weir_kube_at(node, "status.conditions"), i, one)
-    {
-        if (is_text(one, "type", "Ready")) {
-            return is_text(one, "status", "True")
-                       ? NULL
-                       : weir_arena_printf(arena, "it is not ready: %.200s",
-                                           text_or(one, "message", "no reason is said"));
-        }
+    const json_t *ready = weir_kube_condition(node, "Ready");
+    if (ready == NULL) {
+        return "it is not ready: it has not been heard yet";
     }
-    return "it is not ready: it has not been heard yet";
+    return weir_kube_is(ready, "status", "True")
+               ? NULL
+               : weir_arena_printf(arena, "it is not ready: %.200s",
+                                   weir_kube_text_or(ready, "message", "no reason is said"));
 }
 
 static const char *closed_of(const struct kubernetes_options *options, const json_t *node,
@@ -103,10 +88,11 @@ static const char *closed_of(const struct kubernetes_options *options, const jso
     json_array_foreach(weir_kube_at(node, "spec.taints"), i, taint)
     {
         if (!is_tolerated(options, taint)) {
-            const char *value = text_or(taint, "value", "");
+            const char *value = weir_kube_text_or(taint, "value", "");
             return weir_arena_printf(arena, "it has the taint %s%s%s:%s, which is not tolerated",
-                                     text_or(taint, "key", "?"), value[0] != '\0' ? "=" : "", value,
-                                     text_or(taint, "effect", "?"));
+                                     weir_kube_text_or(taint, "key", "?"),
+                                     value[0] != '\0' ? "=" : "", value,
+                                     weir_kube_text_or(taint, "effect", "?"));
         }
     }
     return NULL;

@@ -9,17 +9,6 @@
 #define KILLED_BY_KERNEL "OOMKilled"
 #define SIGNALLED        128 /* above it an exit status says by which signal */
 
-static const char *text_or(const json_t *object, const char *path, const char *otherwise)
-{
-    const char *has = weir_kube_text(object, path);
-    return has != NULL && has[0] != '\0' ? has : otherwise;
-}
-
-static bool is_text(const json_t *object, const char *path, const char *text)
-{
-    return strcmp(text_or(object, path, ""), text) == 0;
-}
-
 /* ---- what it asks for ------------------------------------------------------------------------ */
 
 static int64_t request(const json_t *container, const char *resource)
@@ -43,7 +32,7 @@ int64_t kubernetes_pod_requests(const json_t *pod, const char *resource)
     }
     json_array_foreach(weir_kube_at(pod, "spec.initContainers"), i, one)
     {
-        if (is_text(one, "restartPolicy", "Always")) { /* it goes on beside them */
+        if (weir_kube_is(one, "restartPolicy", "Always")) { /* it goes on beside them */
             together += request(one, resource);
         } else {
             before = WEIR_MAX(before, request(one, resource));
@@ -56,19 +45,6 @@ int64_t kubernetes_pod_requests(const json_t *pod, const char *resource)
 }
 
 /* ---- how it is ------------------------------------------------------------------------------- */
-
-static const json_t *condition(const json_t *pod, const char *type)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(weir_kube_at(pod, "status.conditions"), i, one)
-    {
-        if (is_text(one, "type", type)) {
-            return one;
-        }
-    }
-    return NULL;
-}
 
 /* The state of the first container that says something, of those that come first to those that come last. */
 static const json_t *container_state(const json_t *pod, const char *state)
@@ -92,7 +68,7 @@ static const json_t *container_state(const json_t *pod, const char *state)
 
 static enum kubernetes_pod_phase phase_of(const json_t *pod)
 {
-    const char *phase = text_or(pod, "status.phase", "Pending");
+    const char *phase = weir_kube_text_or(pod, "status.phase", "Pending");
     if (strcmp(phase, "Succeeded") == 0) {
         return KUBERNETES_POD_SUCCEEDED;
     }
@@ -118,7 +94,7 @@ static enum weir_allocation_ending disruption(const json_t *pod)
                  {"PreemptionByKubeScheduler", WEIR_ENDING_PREEMPTED},
                  {"EvictionByEvictionAPI", WEIR_ENDING_PREEMPTED}};
 
-    const char *reason = text_or(condition(pod, "DisruptionTarget"), "reason", "");
+    const char *reason = weir_kube_text_or(weir_kube_holds(pod, "DisruptionTarget"), "reason", "");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(known); i++) {
         if (strcmp(reason, known[i].reason) == 0) {
             return known[i].ending;
@@ -129,16 +105,16 @@ static enum weir_allocation_ending disruption(const json_t *pod)
 
 static enum weir_allocation_ending ending_of(const json_t *pod)
 {
-    if (condition(pod, "DisruptionTarget") != NULL) {
+    if (weir_kube_holds(pod, "DisruptionTarget") != NULL) {
         return disruption(pod);
     }
-    if (is_text(pod, "status.reason", "DeadlineExceeded")) {
+    if (weir_kube_is(pod, "status.reason", "DeadlineExceeded")) {
         return WEIR_ENDING_TIME;
     }
     /* An agent that was told to end, and fails then, was deleted. */
     bool is_told = weir_kube_text(pod, "metadata.deletionTimestamp") != NULL;
     const json_t *over = container_state(pod, "terminated");
-    bool is_oom = is_text(over, "reason", KILLED_BY_KERNEL);
+    bool is_oom = weir_kube_is(over, "reason", KILLED_BY_KERNEL);
     return is_told && !is_oom ? WEIR_ENDING_CANCELLED : WEIR_ENDING_FAILED;
 }
 
@@ -163,17 +139,17 @@ static const char *why_ended(const json_t *pod, const json_t *over, struct weir_
         return message;
     }
     if (over == NULL) {
-        return text_or(pod, "status.reason", NULL);
+        return weir_kube_text_or(pod, "status.reason", NULL);
     }
-    if (is_text(over, "reason", KILLED_BY_KERNEL)) {
+    if (weir_kube_is(over, "reason", KILLED_BY_KERNEL)) {
         return weir_arena_printf(arena, "it used more memory than it asked for (%s)",
                                  KILLED_BY_KERNEL);
     }
     if (ending_of(pod) == WEIR_ENDING_CANCELLED) {
         return weir_arena_printf(arena, "its pod %s was deleted",
-                                 text_or(pod, "metadata.name", ""));
+                                 weir_kube_text_or(pod, "metadata.name", ""));
     }
-    const char *printed = text_or(over, "message", "");
+    const char *printed = weir_kube_text_or(over, "message", "");
     json_int_t status = json_integer_value(json_object_get(over, "exitCode"));
     if (status > SIGNALLED) {
         return weir_arena_printf(arena, "its agent was killed by signal %lld",
@@ -188,15 +164,15 @@ static const char *why_ended(const json_t *pod, const json_t *over, struct weir_
 /* The word and the sentence of one that has not started. */
 static void say_waiting(const json_t *pod, struct kubernetes_pod *out, struct weir_arena *arena)
 {
-    const json_t *scheduled = condition(pod, "PodScheduled");
+    const json_t *scheduled = weir_kube_condition(pod, "PodScheduled");
     const json_t *waiting = container_state(pod, "waiting");
     if (out->phase == KUBERNETES_POD_WAITING) {
-        out->said = text_or(scheduled, "reason", "Pending");
-        out->why = text_or(scheduled, "message", NULL);
+        out->said = weir_kube_text_or(scheduled, "reason", "Pending");
+        out->why = weir_kube_text_or(scheduled, "message", NULL);
         return;
     }
-    out->said = text_or(waiting, "reason", "Pending");
-    const char *message = text_or(waiting, "message", NULL);
+    out->said = weir_kube_text_or(waiting, "reason", "Pending");
+    const char *message = weir_kube_text_or(waiting, "message", NULL);
     bool is_usual =
         strcmp(out->said, "ContainerCreating") == 0 || strcmp(out->said, "PodInitializing") == 0;
     if (message != NULL) {
@@ -211,19 +187,20 @@ static void say_waiting(const json_t *pod, struct kubernetes_pod *out, struct we
 static void say(const json_t *pod, struct kubernetes_pod *out, struct weir_arena *arena)
 {
     const json_t *over = container_state(pod, "terminated");
-    const json_t *disrupted = condition(pod, "DisruptionTarget");
+    const json_t *disrupted = weir_kube_holds(pod, "DisruptionTarget");
     if (out->phase < KUBERNETES_POD_RUNNING) {
         say_waiting(pod, out, arena);
         return;
     }
-    out->said = text_or(pod, "status.phase", "Running");
+    out->said = weir_kube_text_or(pod, "status.phase", "Running");
     if (out->phase == KUBERNETES_POD_FAILED) {
         out->ending = ending_of(pod);
-        out->said = text_or(pod, "status.reason", text_or(over, "reason", "Failed"));
+        out->said =
+            weir_kube_text_or(pod, "status.reason", weir_kube_text_or(over, "reason", "Failed"));
         out->why = why_ended(pod, over, arena);
     }
     if (disrupted != NULL) {
-        out->why = text_or(disrupted, "message", out->why);
+        out->why = weir_kube_text_or(disrupted, "message", out->why);
         out->ending = disruption(pod);
     }
 }
@@ -241,7 +218,7 @@ static bool is_of_node(const json_t *pod)
     json_t *owner;
     json_array_foreach(weir_kube_at(pod, "metadata.ownerReferences"), i, owner)
     {
-        if (is_text(owner, "kind", "DaemonSet") || is_text(owner, "kind", "Node")) {
+        if (weir_kube_is(owner, "kind", "DaemonSet") || weir_kube_is(owner, "kind", "Node")) {
             return true;
         }
     }

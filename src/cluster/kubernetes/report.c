@@ -58,22 +58,6 @@ bool kubernetes_needs_job(const struct kubernetes_facts *facts)
     return !is_whole || count.n_alive == 0;
 }
 
-/* The condition of that type that holds; NULL: there is none. */
-static const json_t *job_condition(const json_t *job, const char *type)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(weir_kube_at(job, "status.conditions"), i, one)
-    {
-        const char *has = weir_kube_text(one, "type"), *status = weir_kube_text(one, "status");
-        if (has != NULL && status != NULL && strcmp(has, type) == 0 &&
-            strcmp(status, "True") == 0) {
-            return one;
-        }
-    }
-    return NULL;
-}
-
 static bool is_suspended(const json_t *job)
 {
     return json_is_true(weir_kube_at(job, "spec.suspend"));
@@ -81,7 +65,8 @@ static bool is_suspended(const json_t *job)
 
 bool kubernetes_needs_event(const struct kubernetes_facts *facts)
 {
-    return facts->n_pods == 0 && facts->job != NULL && job_condition(facts->job, "Failed") == NULL;
+    return facts->n_pods == 0 && facts->job != NULL &&
+           weir_kube_holds(facts->job, "Failed") == NULL;
 }
 
 /* ---- one that runs, or waits ------------------------------------------------------------------ */
@@ -152,7 +137,7 @@ static void report_failed_job(const json_t *failed, struct weir_arena *arena,
 static void report_over(const struct kubernetes_facts *facts, const struct count *count,
                         struct weir_arena *arena, struct weir_allocation_report *out)
 {
-    const json_t *failed = job_condition(facts->job, "Failed");
+    const json_t *failed = weir_kube_holds(facts->job, "Failed");
     const struct kubernetes_pod *worst = count->worst;
     out->phase = WEIR_ALLOCATION_ENDED;
     out->ending = WEIR_ENDING_RELEASED;
@@ -193,8 +178,8 @@ void kubernetes_report(const struct kubernetes_facts *facts, struct weir_arena *
     const struct count count = count_pods(facts);
     const char *space = facts->n_pods > 0 ? facts->pods[0]->namespace_name
                                           : weir_kube_text(facts->job, "metadata.namespace");
-    bool is_job_over = job_condition(facts->job, "Failed") != NULL ||
-                       job_condition(facts->job, "Complete") != NULL;
+    bool is_job_over = weir_kube_holds(facts->job, "Failed") != NULL ||
+                       weir_kube_holds(facts->job, "Complete") != NULL;
     *out = (struct weir_allocation_report){.phase = WEIR_ALLOCATION_UNKNOWN};
     out->their_id = space != NULL ? weir_arena_printf(arena, "%s/%s", space, facts->tag) : NULL;
     bool are_pods_over =

@@ -65,20 +65,6 @@ static void read_taints(const json_t *taints, struct place_node *node)
     }
 }
 
-static bool is_ready(const json_t *node)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(weir_kube_at(node, "status.conditions"), i, one)
-    {
-        const char *type = weir_kube_text(one, "type"), *status = weir_kube_text(one, "status");
-        if (type != NULL && status != NULL && strcmp(type, "Ready") == 0) {
-            return strcmp(status, "True") == 0;
-        }
-    }
-    return false;
-}
-
 /* With its name as a label, and its accelerators' resource, so that pods ask for it as for any other. */
 static struct select_labels labels_of(const json_t *object, struct place_node *node)
 {
@@ -115,6 +101,6 @@ struct place_node *place_node_read(const struct kubernetes_options *options, con
             &node->held.arena, kubernetes_node_model(labels, node->device, &node->held.arena));
     }
     node->is_cordoned = json_is_true(weir_kube_at(object, "spec.unschedulable"));
-    node->is_ready = is_ready(object);
+    node->is_ready = weir_kube_holds(object, "Ready") != NULL;
     return node;
 }

@@ -10,17 +10,6 @@
 
 #define HOST_NAME "kubernetes.io/hostname"
 
-static const char *text_or(const json_t *object, const char *path, const char *otherwise)
-{
-    const char *has = weir_kube_text(object, path);
-    return has != NULL && has[0] != '\0' ? has : otherwise;
-}
-
-static bool is_text(const json_t *object, const char *path, const char *text)
-{
-    return strcmp(text_or(object, path, ""), text) == 0;
-}
-
 /* ---- what it asks for ------------------------------------------------------------------------- */
 
 static void add_amount(struct place_pod *pod, const char *name, int64_t count)
@@ -59,7 +48,8 @@ static void add_ports(struct place_pod *pod, const json_t *container)
         if (number > 0) {
             add_amount(pod,
                        weir_arena_printf(&pod->held.arena, PLACE_PORT "%s/%lld",
-                                         text_or(port, "protocol", "TCP"), (long long)number),
+                                         weir_kube_text_or(port, "protocol", "TCP"),
+                                         (long long)number),
                        1);
         }
     }
@@ -116,10 +106,10 @@ static void read_tolerations(const json_t *tolerations, struct place_pod *pod)
     json_array_foreach(tolerations, i, one)
     {
         struct place_toleration *out = &pod->tolerations[pod->n_tolerations++];
-        bool is_any = is_text(one, "operator", "Exists");
-        out->key = copy_of(pod, text_or(one, "key", NULL));
-        out->effect = copy_of(pod, text_or(one, "effect", NULL));
-        out->value = is_any ? NULL : copy_of(pod, text_or(one, "value", ""));
+        bool is_any = weir_kube_is(one, "operator", "Exists");
+        out->key = copy_of(pod, weir_kube_text_or(one, "key", NULL));
+        out->effect = copy_of(pod, weir_kube_text_or(one, "effect", NULL));
+        out->value = is_any ? NULL : copy_of(pod, weir_kube_text_or(one, "value", ""));
     }
 }
 
@@ -164,7 +154,7 @@ static void read_term(const json_t *term, struct place_pod *pod, struct place_te
 {
     char *text = json_dumps(term, JSON_COMPACT | JSON_SORT_KEYS);
     *out = (struct place_term){
-        .key = copy_of(pod, text_or(term, "topologyKey", "")),
+        .key = copy_of(pod, weir_kube_text_or(term, "topologyKey", "")),
         .pods = select_read(json_object_get(term, "labelSelector"), &pod->held.arena),
         .text = weir_arena_printf(&pod->held.arena, "%s %s", pod->space, text != NULL ? text : ""),
         .max_skew = json_integer_value(json_object_get(term, "maxSkew"))};
@@ -203,7 +193,7 @@ static void read_spread(const json_t *constraints, struct place_pod *pod)
         read_term(one, pod, row);
         row->spaces = WEIR_ARENA_ARRAY(&pod->held.arena, 1, const char *);
         row->spaces[row->n_spaces++] = pod->space;
-        pod->spread.n += is_text(one, "whenUnsatisfiable", "DoNotSchedule");
+        pod->spread.n += weir_kube_is(one, "whenUnsatisfiable", "DoNotSchedule");
         if (strcmp(row->key, HOST_NAME) == 0) {
             pod->rather_apart = number_of(row->text);
         }
@@ -217,7 +207,7 @@ static void read_rather_apart(const json_t *preferred, struct place_pod *pod)
     json_array_foreach(preferred, i, one)
     {
         const json_t *term = json_object_get(one, "podAffinityTerm");
-        if (is_text(term, "topologyKey", HOST_NAME)) {
+        if (weir_kube_is(term, "topologyKey", HOST_NAME)) {
             struct place_term read;
             read_term(term, pod, &read);
             pod->rather_apart = number_of(read.text);
@@ -277,32 +267,19 @@ static void read_gang(const json_t *object, struct place_pod *pod)
     pod->gang_size = number_note(object, own != NULL ? KUBERNETES_NODES_LABEL : PLACE_GANG_SIZE);
 }
 
-static const json_t *scheduled_of(const json_t *object)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(weir_kube_at(object, "status.conditions"), i, one)
-    {
-        if (is_text(one, "type", "PodScheduled")) {
-            return one;
-        }
-    }
-    return NULL;
-}
-
 static void read_state(const json_t *object, struct place_pod *pod)
 {
-    const json_t *scheduled = scheduled_of(object);
+    const json_t *scheduled = weir_kube_condition(object, "PodScheduled");
     int64_t deadline_s = json_integer_value(weir_kube_at(object, "spec.activeDeadlineSeconds"));
-    pod->has_succeeded = is_text(object, "status.phase", "Succeeded");
-    pod->is_over = pod->has_succeeded || is_text(object, "status.phase", "Failed");
+    pod->has_succeeded = weir_kube_is(object, "status.phase", "Succeeded");
+    pod->is_over = pod->has_succeeded || weir_kube_is(object, "status.phase", "Failed");
     pod->is_gated = json_array_size(weir_kube_at(object, "spec.schedulingGates")) > 0;
     pod->created_ms = weir_kube_time_ms(weir_kube_text(object, "metadata.creationTimestamp"));
     pod->gone_ms = weir_kube_time_ms(weir_kube_text(object, "metadata.deletionTimestamp"));
     pod->time_limit_ms = WEIR_MAX(deadline_s, (int64_t)0) * 1000;
-    if (is_text(scheduled, "status", "True")) {
+    if (weir_kube_is(scheduled, "status", "True")) {
         pod->bound_ms = weir_kube_time_ms(weir_kube_text(scheduled, "lastTransitionTime"));
-    } else if (is_text(scheduled, "reason", "Unschedulable")) {
+    } else if (weir_kube_is(scheduled, "reason", "Unschedulable")) {
         pod->said = copy_of(pod, weir_kube_text(scheduled, "message"));
     }
 }
@@ -310,10 +287,10 @@ static void read_state(const json_t *object, struct place_pod *pod)
 static void read_owner(const json_t *object, struct place_pod *pod)
 {
     const char *queue = note_of(object, PLACE_QUEUE);
-    pod->is_ours = is_text(object, "spec.schedulerName", PLACE_SCHEDULER);
+    pod->is_ours = weir_kube_is(object, "spec.schedulerName", PLACE_SCHEDULER);
     pod->queue = queue != NULL && queue[0] != '\0' ? copy_of(pod, queue) : PLACE_DEFAULT_QUEUE;
     pod->priority = json_integer_value(weir_kube_at(object, "spec.priority"));
-    pod->never_preempts = is_text(object, "spec.preemptionPolicy", "Never");
+    pod->never_preempts = weir_kube_is(object, "spec.preemptionPolicy", "Never");
     const char *preemptible = json_string_value(
         json_object_get(weir_kube_at(object, "metadata.labels"), PLACE_PREEMPTIBLE));
     pod->is_preemptible = preemptible == NULL || strcmp(preemptible, "false") != 0;
@@ -332,11 +309,11 @@ struct place_pod *place_pod_read(const json_t *object)
     *pod = (struct place_pod){.held = {.n_holders = 1}};
     weir_arena_init(&pod->held.arena, 0);
     pod->name = copy_of(pod, name);
-    pod->space = copy_of(pod, text_or(object, "metadata.namespace", "default"));
+    pod->space = copy_of(pod, weir_kube_text_or(object, "metadata.namespace", "default"));
     pod->key = weir_arena_printf(&pod->held.arena, "%s/%s", pod->space, pod->name);
-    pod->uid = copy_of(pod, text_or(object, "metadata.uid", ""));
-    pod->node = copy_of(pod, text_or(object, "spec.nodeName", NULL));
-    pod->nominated = copy_of(pod, text_or(object, "status.nominatedNodeName", NULL));
+    pod->uid = copy_of(pod, weir_kube_text_or(object, "metadata.uid", ""));
+    pod->node = copy_of(pod, weir_kube_text_or(object, "spec.nodeName", NULL));
+    pod->nominated = copy_of(pod, weir_kube_text_or(object, "status.nominatedNodeName", NULL));
     read_owner(object, pod);
     read_state(object, pod);
     read_amounts(object, pod);
