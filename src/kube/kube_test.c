@@ -4,11 +4,14 @@
 
 #include "base/file.h"
 #include "base/test_main.h"
+#include "base/test_seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LAW_KEYS 12
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -234,7 +237,87 @@ START_TEST(a_list_takes_out_what_it_has_not)
 
 END_TEST
 
-WEIR_TEST_MAIN("kube", members_are_found_by_their_path, a_context_says_where_and_as_whom,
+/* What a plain array says of the same events. */
+struct model {
+    int value[LAW_KEYS]; /* 0: it is not there */
+    bool is_listed[LAW_KEYS];
+};
+
+static void check_against(const struct kube_table *table, const struct model *model)
+{
+    char key[8];
+    size_t n = 0;
+    for (size_t i = 0; i < table->n; i++) {
+        ck_assert(i == 0 || strcmp(table->entries[i - 1].key, table->entries[i].key) < 0);
+    }
+    for (int k = 0; k < LAW_KEYS; k++) {
+        (void)snprintf(key, sizeof key, "k%02d", k);
+        for (size_t i = 0; i < table->n; i++) {
+            if (strcmp(table->entries[i].key, key) == 0) {
+                ck_assert_int_eq(*(const int *)table->entries[i].digest, model->value[k]);
+                n++;
+            }
+        }
+        ck_assert(model->value[k] == 0 || n > 0);
+    }
+    ck_assert_uint_eq(n, table->n);
+}
+
+static int *digest_of(int value)
+{
+    int *digest = malloc(sizeof *digest);
+    ck_assert_ptr_nonnull(digest);
+    *digest = value;
+    return digest;
+}
+
+/* Whatever events and lists come, also lists that are never whole, the table has what was put and not taken away. */
+START_TEST(a_table_has_what_there_is)
+{
+    struct kube_table table = {0};
+    struct model model = {0};
+    struct weir_rng rng;
+    char key[8];
+    bool is_listing = false;
+    (void)test_seed(&rng);
+    for (int step = 1; step < 5000; step++) {
+        size_t k = weir_rng_below(&rng, LAW_KEYS);
+        (void)snprintf(key, sizeof key, "k%02zu", k);
+        switch (weir_rng_below(&rng, 12)) {
+        case 0: /* a list begins; one before it may have broken */
+            kube_table_begin_list(&table);
+            memset(model.is_listed, 0, sizeof model.is_listed);
+            is_listing = true;
+            break;
+        case 1:
+            if (is_listing) {
+                kube_table_end_list(&table, step, false);
+                for (size_t i = 0; i < LAW_KEYS; i++) {
+                    model.value[i] = model.is_listed[i] ? model.value[i] : 0;
+                }
+                is_listing = false;
+            }
+            break;
+        case 2:
+        case 3:
+        case 4:
+            kube_table_delete(&table, key, NULL, step);
+            model.value[k] = 0;
+            break;
+        default:
+            kube_table_put(&table, key, digest_of(step), true);
+            model.value[k] = step;
+            model.is_listed[k] = true;
+        }
+        check_against(&table, &model);
+    }
+    kube_table_fini(&table);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("kube", a_table_has_what_there_is, members_are_found_by_their_path,
+               a_context_says_where_and_as_whom,
                what_is_wrong_with_a_kubeconfig_is_said_with_its_place,
                a_program_prints_the_credential, a_token_in_a_file_is_read_again_when_it_was_refused,
                a_list_takes_out_what_it_has_not)

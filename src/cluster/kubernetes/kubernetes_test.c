@@ -82,6 +82,9 @@ static const struct telling tellings[] = {
     {"{" OURS ",'status':{'phase':'Failed','conditions':[{'type':'DisruptionTarget','status':"
      "'True','reason':'PreemptionByScheduler','message':'preempting for x'}]}}",
      false, WEIR_ALLOCATION_ENDED, WEIR_ENDING_PREEMPTED, "Failed", "preempting for x"},
+    {"{" OURS ",'status':{'phase':'Failed','conditions':[{'type':'DisruptionTarget','status':"
+     "'False','reason':'PreemptionByScheduler'}]," ENDED(3, "Error", "x") "}}",
+     false, WEIR_ALLOCATION_ENDED, WEIR_ENDING_FAILED, "Error", "exit status 3: x"},
     {"{" DELETED ",'status':{'phase':'Failed'," ENDED(143, "Error", "a") "}}", false,
      WEIR_ALLOCATION_ENDED, WEIR_ENDING_CANCELLED, "Error", "its pod t-0-x was deleted"},
     {"{" OURS ",'status':{'phase':'Running'}}", true, WEIR_ALLOCATION_ENDED, WEIR_ENDING_CANCELLED,
