@@ -87,6 +87,7 @@ class State:
         self.began = time.time() - 100
         self.served, self.deployments, self.blobs, self.asked = {}, [], {}, []
         self.queues = [] if is_empty else fake_share.queues()
+        self.unseen_changes = {}  # of a queue that is read alone: what no list has said yet
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
         self.sweeps, self.trials, self.services = [], {}, []
         self.model_descriptions = {}

@@ -214,7 +214,8 @@ def find(state, path, parts, query):
     if path == "queues":
         return {"items": state.queues, "next": None, "others": {"n_queues": 0, "n_running": 0, "n_waiting": 0}}
     if parts[0] == "queues":
-        return next((one for one in state.queues if one["name"] == parts[1]), None)
+        found = next((one for one in state.queues if one["name"] == parts[1]), None)
+        return found and {**found, **state.unseen_changes}
     return None
 
 
