@@ -115,6 +115,8 @@ struct weir_agent_config {
     /** Tag of the allocation that its processes are in, which ends them all: when stop_fd is readable, the node leaves.
      *  NULL: in none. */
     const char *allocation;
+    /** This machine is of this image: a task that wants it has it. NULL: nothing is said. */
+    const char *pod_image;
     int stop_fd; /**< Readable: return. Must be given. */
 };
 

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICE_WHOLE   1000
-#define CPUS_MAX       ((int64_t)4096)
-#define MIB_MAX        ((int64_t)1 << 30)
-#define SECONDS_MAX    ((int64_t)253402300799) /* the year 9999 */
-#define TEXT_MAX_BYTES 128
-#define HASH_DIGITS    8
-#define HOST_MIN_BYTES 4 /* so much is left of a host's name that is cut */
+#define DEVICE_WHOLE    1000
+#define CPUS_MAX        ((int64_t)4096)
+#define MIB_MAX         ((int64_t)1 << 30)
+#define SECONDS_MAX     ((int64_t)253402300799) /* the year 9999 */
+#define TEXT_MAX_BYTES  128
+#define IMAGE_MAX_BYTES 255
+#define HASH_DIGITS     8
+#define HOST_MIN_BYTES  4 /* so much is left of a host's name that is cut */
 
 static const char *find(char *const *environment, const char *name)
 {
@@ -29,16 +30,22 @@ static const char *find(char *const *environment, const char *name)
     return NULL;
 }
 
-/* A short text that can stand in a record; NULL: there is none. */
-static const char *find_text(char *const *environment, const char *name, struct weir_arena *arena)
+/* A text of so many bytes at most that can stand in a record; NULL: there is none. */
+static const char *find_within(char *const *environment, const char *name, size_t max,
+                               struct weir_arena *arena)
 {
     const char *text = find(environment, name);
-    bool is_good = text != NULL && text[0] != '\0' && strlen(text) <= TEXT_MAX_BYTES &&
-                   weir_text_is_utf8(text);
+    bool is_good =
+        text != NULL && text[0] != '\0' && strlen(text) <= max && weir_text_is_utf8(text);
     for (const char *c = text; is_good && *c != '\0'; c++) {
         is_good = !iscntrl((unsigned char)*c);
     }
     return is_good ? weir_arena_strdup(arena, text) : NULL;
+}
+
+static const char *find_text(char *const *environment, const char *name, struct weir_arena *arena)
+{
+    return find_within(environment, name, TEXT_MAX_BYTES, arena);
 }
 
 /* The first of these that there is. */
@@ -163,6 +170,7 @@ weir_status weir_node_share_read(const char *tag, char *const *environment, cons
     share.node = name_node(tag, index != NULL ? index : share.host, arena);
     share.pod = find_text(environment, "WEIR_ALLOCATION_POD", arena);
     share.namespace_name = find_text(environment, "WEIR_ALLOCATION_NAMESPACE", arena);
+    share.image = find_within(environment, "WEIR_ALLOCATION_IMAGE", IMAGE_MAX_BYTES, arena);
     share.job_id = find_text(environment, "SLURM_JOB_ID", arena);
     share.partition = find_text(environment, "SLURM_JOB_PARTITION", arena);
     share.cpus = find_number(environment, "WEIR_ALLOCATION_CPUS", CPUS_MAX);
@@ -194,8 +202,9 @@ void weir_node_share_apply(const struct weir_node_share *share, json_t *inventor
                         json_array()); /* the machine's; devices say its own */
     if (share->pod != NULL) {
         json_object_set_new(found, "kubernetes",
-                            json_pack("{s:s?,s:s,s:s}", "namespace", share->namespace_name, "pod",
-                                      share->pod, "node", share->host));
+                            json_pack("{s:s?,s:s,s:s,s:s*}", "namespace", share->namespace_name,
+                                      "pod", share->pod, "node", share->host, "image",
+                                      share->image));
     } else {
         json_object_set_new(found, "slurm",
                             json_pack("{s:s?,s:s,s:s?}", "job_id", share->job_id, "node",

@@ -13,6 +13,7 @@
  * Where Weir itself says it (cluster/kubernetes/job.h), that counts first:
  *
  *     WEIR_ALLOCATION_CPUS, WEIR_ALLOCATION_MEMORY_MIB
+ *     WEIR_ALLOCATION_IMAGE    the image of a registry that the pod has because jobs want it
  *     WEIR_ALLOCATION_INDEX    the node is TAG-INDEX
  *     WEIR_ALLOCATION_HOST, WEIR_ALLOCATION_NAMESPACE, WEIR_ALLOCATION_POD    its node and its pod in Kubernetes
  *
@@ -35,6 +36,7 @@ struct weir_node_share {
     const char *node;                 /**< Its name as a node: TAG-HOST. */
     const char *host;                 /**< Its name over there. */
     const char *pod, *namespace_name; /**< In Kubernetes; NULL: it is in none. */
+    const char *image;                /**< The pod's, if it is one that jobs want; NULL. */
     const char *job_id;               /**< NULL: not told. */
     const char *partition;            /**< NULL: not told. */
     int64_t cpus, memory_bytes;       /**< 0: not told. */
@@ -55,8 +57,8 @@ weir_status weir_node_share_read(const char *tag, char *const *environment, cons
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Change what a node offers (weir_cluster_inventory) to the share: cpu_slots, memory_bytes, n_accelerators; and add
- *  inventory.slurm {job_id, node, partition} or inventory.kubernetes {namespace, pod, node}, and ends_ms. What is not told stays, but for accelerators: then there are
- *  none. */
+ *  inventory.slurm {job_id, node, partition} or inventory.kubernetes {namespace, pod, node, image}, and ends_ms. What is not
+ *  told stays, but for accelerators: then there are none. */
 void weir_node_share_apply(const struct weir_node_share *share, json_t *inventory);
 
 #endif

@@ -61,7 +61,10 @@ struct weir_node_request {
     int64_t accelerator_milli;
     const char *accelerator; /**< Model; NULL: any. */
     const char *queue;       /**< Weir's queue that its job waits in; NULL: no single one. */
-    const char *text;        /**< For people over there: "job train-7 of ann"; NULL: nothing. */
+    /** What its job wants of the pods that its nodes are (framework/pod.h): {"image", "volumes"}; NULL: nothing. Only a
+     *  driver that makes pods is asked. */
+    const json_t *pod;
+    const char *text; /**< For people over there: "job train-7 of ann"; NULL: nothing. */
     struct weir_node_agent agent;
 };
 
@@ -108,6 +111,7 @@ struct weir_driver_link {
 
 /** `ops` of a driver. */
 struct weir_driver_ops {
+    bool makes_pods; /**< Its nodes are pods, made as a request says (weir_node_request.pod). */
     /**
      * Can this machine use it so?
      * @param out_missing  What lacks: a sentence that names the option, what the other side said, and the cure; NULL:

@@ -294,6 +294,13 @@ static const struct weir_option options[] = {
                   "Folders that tasks see as theirs: [{\"path\": \"/data\", \"claim\": "
                   "\"datasets\"}, {\"path\": \"/home\", \"nfs\": \"10.0.0.3:/home\", \"writable\": "
                   "true}, {\"path\": \"/scratch\", \"host\": \"/scratch\"}]"),
+    WEIR_OPT_JSON(kubernetes_options, job_images, "job-images", TEXTS, 0, NULL, 0, 0,
+                  "Beginnings of names of images that jobs may want of their pods: "
+                  "[\"registry.example/\"]; without it any"),
+    WEIR_OPT_JSON(kubernetes_options, job_volumes, "job-volumes", TEXTS, 0, NULL, 0, 0,
+                  "Volumes that jobs may want of their pods: [\"claim:datasets:ro\", "
+                  "\"nfs:10.0.0.3:/home\"], \"claim:*\" is each claim; queues with a namespace of "
+                  "their own have the claims there"),
     WEIR_OPT_JSON(kubernetes_options, runtime_class, "runtime-class", TEXT, 0, NULL, 0, 0,
                   "RuntimeClass of the pods"),
     WEIR_OPT_JSON(
@@ -313,7 +320,8 @@ static const struct weir_option options[] = {
                   "Authorities to trust for https, a file in the pods; without it the system's"),
 };
 
-static const struct weir_driver_ops ops = {.check = check,
+static const struct weir_driver_ops ops = {.makes_pods = true,
+                                           .check = check,
                                            .list = list,
                                            .request = request,
                                            .poll = poll,

@@ -22,6 +22,8 @@ struct ask {
     const char *required, *preferred; /**< Labels of a topology; NULL. */
     const char **clusters;            /**< Where it may run, in order (schedule/offers.h). */
     int32_t n_clusters;               /**< 0: as its queue says. */
+    /** What it wants of its pods (framework/pod.h), as JSON; NULL: nothing, and what wants something is not for it. */
+    const char *pod;
     /** It has waited so long before nodes are asked of a cluster for it; -1: as its queue says. */
     int64_t after_ms;
     struct weir_arena arena; /**< Holds the texts. */

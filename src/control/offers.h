@@ -74,11 +74,16 @@ const struct weir_cluster *offers_cluster(const struct offers *offers, const cha
 const struct weir_allocation *offers_allocation(const struct offers *offers, const char *id);
 
 /**
- * The value of the taint of a node of a cluster that a queue pays for: the cluster's name, and the payer where queues have
- * accounts of their own there. Text of the cluster, or in the arena. A cluster that is not there: its name.
+ * The value of the taint of a node of a cluster that a queue pays for: the cluster's name, the payer where queues have
+ * accounts of their own there, and what its pods were made as. Text of the cluster, or in the arena. A cluster that is not
+ * there: its name.
+ * @param pod  What was wanted of its pods (ask.h); NULL: nothing.
  */
 const char *offers_mark(const struct offers *offers, const char *cluster, const char *queue,
-                        struct weir_arena *arena);
+                        const char *pod, struct weir_arena *arena);
+
+/** Are the nodes of this cluster pods that are made as a job wants them? */
+bool offers_makes_pods(const struct offers *offers, const char *cluster);
 
 /** NULL: there is none of this identifier ("CLUSTER/NAME"). */
 const struct weir_pool *offers_pool(const struct offers *offers, const char *id);

@@ -150,8 +150,10 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
 /** Do nodes and tasks have marks of clusters: is there one, or is one named? */
 bool snapshot_has_clusters(const struct snapshot *snapshot);
 
-/** The mark of nodes of a cluster that a queue, a row, pays for (offers_mark). Valid as long as the rows. */
-const char *snapshot_mark(struct snapshot *snapshot, int32_t queue, const char *cluster);
+/** The mark of nodes of a cluster that a queue, a row, pays for, made as `pod` says (offers_mark). Valid as long as the
+ *  rows. */
+const char *snapshot_mark(struct snapshot *snapshot, int32_t queue, const char *cluster,
+                          const char *pod);
 
 /** When a node closes or opens, or a reservation begins or is over, after now_ms; INT64_MAX: never. */
 int64_t snapshot_next_ms(const struct snapshot *snapshot, int64_t now_ms);

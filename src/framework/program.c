@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "framework/code.h"
 #include "framework/paths.h"
+#include "framework/pod.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,34 +38,6 @@ static weir_status check_program(const struct program *program, struct weir_erro
                                 "begin with \"#!\"; put \"#!/bin/sh\" there, or name its program "
                                 "in front of it",
                                 given);
-}
-
-/* As the agent reads it: "sha256:HEX", or a name. */
-static weir_status check_image(const json_t *given, struct weir_error *err)
-{
-    const char *image = json_string_value(given);
-    static const char blob[] = "sha256:", hex[] = "0123456789abcdef";
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789._-+";
-    if (given == NULL) {
-        return WEIR_OK;
-    }
-    if (image == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$.spec.image: expected a string: put the value into quotes");
-    }
-    const char *digits = image + sizeof blob - 1;
-    bool is_blob = strncmp(image, blob, sizeof blob - 1) == 0 && strlen(digits) == 64 &&
-                   strspn(digits, hex) == 64;
-    bool is_name = image[0] != '\0' && image[0] != '.' && strlen(image) < 128 &&
-                   strspn(image, letters) == strlen(image);
-    return is_blob || is_name
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID,
-                                "$.spec.image: \"%.80s\": expected \"sha256:\" and 64 digits of a "
-                                "blob, or the name of an image on the nodes (letters, digits, "
-                                "\"._-+\")",
-                                image);
 }
 
 static weir_status check_values(const struct program *program, struct weir_error *err)
@@ -102,7 +75,7 @@ weir_status program_check(const struct program *program, const json_t *spec, str
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.spec.cpus, or $.spec.cpu_slots? Give one of the two: cpus");
     }
-    WEIR_TRY(check_image(json_object_get(spec, "image"), err));
+    WEIR_TRY(weir_pod_check(spec, err));
     return check_values(program, err);
 }
 

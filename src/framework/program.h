@@ -26,7 +26,7 @@
 
 /** Options of every program; JSON points into the specification that was read. */
 struct program {
-    const json_t *argv, *env, *files, *datasets, *code, *secrets, *service;
+    const json_t *argv, *env, *files, *datasets, *code, *secrets, *service, *volumes;
     int64_t cpu_millis, cpu_slots, memory_max_bytes, disk_max_bytes, files_max, stop_grace_ms;
     const char *network, *image, *python, *kill_mode;
 };
@@ -55,8 +55,12 @@ struct program {
                       "host: the machine's; none: only the job's own tasks on the same node"),     \
         WEIR_OPT_JSON(strct, program.image, "image", TEXT, 0, NULL, 0, 0,                          \
                       "Root file system: an OCI image, as sha256:… of a blob that holds its "    \
-                      "archive, or the name of one on the nodes (weir agent --images); else the "  \
-                      "node's own"),                                                               \
+                      "archive, the name of one on the nodes (weir agent --images), or of one in " \
+                      "a registry, as pytorch/pytorch:2.3.0, which pods of Kubernetes have; else " \
+                      "the node's own"),                                                           \
+        WEIR_OPT_JSON(strct, program.volumes, "volumes", JSON, 0, NULL, 0, 0,                      \
+                      "Volumes of its pods in Kubernetes: [{path, claim}], or nfs: HOST:/DIR in "  \
+                      "place of the claim, and writable: true"),                                   \
         WEIR_OPT_JSON(strct, program.stop_grace_ms, "stop-grace-ms", INT, 0, "5000", 0, 3600000,   \
                       "Time between SIGTERM and SIGKILL when a task is stopped"),                  \
         {.name = "kill-mode",                                                                      \

@@ -3,6 +3,7 @@
 #include "base/quantity.h"
 #include "base/record.h"
 #include "framework/framework.h"
+#include "framework/pod.h"
 
 #include <math.h>
 #include <string.h>
@@ -284,10 +285,14 @@ static weir_status check_topology(const json_t *topology, struct weir_error *err
                                     "or both, each the key of a label of nodes");
 }
 
-/* What runs in an image goes where images are started: nodes say so by a label of their own. */
+/* What runs in an image of a registry, or has volumes, goes into pods that are made for it; in another image, where images
+ * are started: nodes say so by a label of their own. */
 static void ask_for_images(const json_t *spec, json_t *placement)
 {
-    if (json_is_string(json_object_get(spec, "image"))) {
+    json_t *pod = weir_pod_wanted(spec);
+    if (pod != NULL) {
+        json_object_set_new(placement, "pod", pod);
+    } else if (json_is_string(json_object_get(spec, "image"))) {
         json_t *selector = json_object_get(placement, "node_selector");
         if (selector == NULL) {
             selector = json_object();
@@ -410,7 +415,8 @@ static weir_status read_times(const struct common *common, const json_t *spec, b
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "%s: a service is started again when it fails, and not kept", hold);
     }
-    return out->hold_ms == 0 || json_object_get(spec, "image") == NULL
+    const char *image = json_string_value(json_object_get(spec, "image"));
+    return out->hold_ms == 0 || image == NULL || weir_image_is_of_registry(image)
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                                 "%s: the place of a program in an image goes with it: leave one of "

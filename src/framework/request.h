@@ -63,7 +63,7 @@ struct weir_job_request {
     int64_t min_tasks;       /**< 0: all. */
     bool is_array;           /**< Its tasks are independent of each other. */
     int64_t parallel;        /**< Then so many at once; 0: all. */
-    /** JSON {"node_selector", "tolerations", "topology", "clusters", "overflow_after_ms"}; NULL: none. */
+    /** JSON {"node_selector", "tolerations", "topology", "clusters", "overflow_after_ms", "pod"}; NULL: none. */
     char *placement;
 };
 

@@ -8,6 +8,7 @@
 
 #define OPTIONS_MAX_BYTES ((size_t)64 << 10)
 #define NODES_MAX_BYTES   ((size_t)256 << 10)
+#define POD_MAX_BYTES     ((size_t)16 << 10)
 #define REVISIONS         "cluster_revisions"
 
 // clang-format off
@@ -56,6 +57,7 @@ static const struct weir_field allocation_fields[] = {
     WEIR_FIELD(weir_allocation, n_accelerators, INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Accelerators of each"),
     WEIR_FIELD(weir_allocation, accelerator_milli, INT, WEIR_FIELD_READ_ONLY, "", "What of each accelerator, in thousandths; 0: all of it"),
     WEIR_FIELD(weir_allocation, accelerator,    TEXT, WEIR_FIELD_READ_ONLY, "", "Their model; null: any"),
+    WEIR_FIELD_SIZED(weir_allocation, pod, JSON, WEIR_FIELD_READ_ONLY, POD_MAX_BYTES, "", "Image and volumes that jobs want of its pods; null: as the cluster's document says"),
     WEIR_FIELD(weir_allocation, time_ms,        INT,  WEIR_FIELD_READ_ONLY, "ms", "For how long it was asked for; 0: for as long as may be"),
     WEIR_FIELD_SIZED(weir_allocation, nodes, JSON, WEIR_FIELD_READ_ONLY, NODES_MAX_BYTES, "", "What its nodes are called over there"),
     WEIR_FIELD(weir_allocation, said,           TEXT, WEIR_FIELD_READ_ONLY, "", "State or reason in the words of the other side"),

@@ -81,6 +81,7 @@ struct weir_allocation {
     int64_t cpu_slots, memory_bytes, n_accelerators; /**< Each node has at least so much. */
     int64_t accelerator_milli; /**< What of each accelerator, in thousandths; 0: all of it. */
     char *accelerator;
+    char *pod;       /**< What jobs want of its pods: JSON (framework/pod.h); NULL: nothing. */
     int64_t time_ms; /**< Asked for so long; 0: until it is released. */
     char *nodes;     /**< JSON list: what they are called over there; NULL. */
     char *said;      /**< State or reason in the words of the other side; NULL. */

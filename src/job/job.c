@@ -76,7 +76,7 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, fence_ms, INT, WEIR_FIELD_READ_ONLY, "ms", "Its tasks stop themselves on a node that does not reach the server, and are started elsewhere no earlier than after this; 0: they do not"),
     WEIR_FIELD(weir_job, is_array,     BOOL, WEIR_FIELD_READ_ONLY, "", "Its tasks are independent of each other: each is placed, tried again and ends on its own"),
     WEIR_FIELD(weir_job, parallel,     INT,  WEIR_FIELD_READ_ONLY, "", "Of an array: so many of its tasks run at once; 0: as many as there is room for"),
-    WEIR_FIELD_SIZED(weir_job, placement, JSON, WEIR_FIELD_READ_ONLY, PLACEMENT_MAX_BYTES, "", "Which nodes it may have: {node_selector, tolerations, topology, clusters, overflow_after_ms}"),
+    WEIR_FIELD_SIZED(weir_job, placement, JSON, WEIR_FIELD_READ_ONLY, PLACEMENT_MAX_BYTES, "", "Which nodes it may have: {node_selector, tolerations, topology, clusters, overflow_after_ms, pod}"),
     WEIR_FIELD(weir_job, n_restarts,   INT,  WEIR_FIELD_READ_ONLY, "", "How often it has"),
     WEIR_FIELD(weir_job, due_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When it restarts"),
     WEIR_FIELD(weir_job, ion,          TEXT, WEIR_FIELD_READ_ONLY, "", "ION it works for"),

@@ -110,6 +110,25 @@ START_TEST(a_pytorch_job_is_ranks_that_start_their_processes_themselves)
 
 END_TEST
 
+START_TEST(claims_and_images_of_registries_are_those_of_pods)
+{
+    spec_of("apiVersion: batch/v1\nkind: Job\nmetadata: {name: e}\nspec:\n  template:\n    spec:\n"
+            "      restartPolicy: Never\n"
+            "      volumes:\n      - {name: v, persistentVolumeClaim: {claimName: c}}\n"
+            "      - {name: n, nfs: {server: h, path: /x, readOnly: true}}\n"
+            "      - {name: r, persistentVolumeClaim: {claimName: d}}\n"
+            "      containers:\n      - {image: \"python:3.11\", command: [a], volumeMounts: "
+            "[{name: v, mountPath: /c}, {name: n, mountPath: /n}, "
+            "{name: r, mountPath: /r, readOnly: true}]}\n");
+    ck_assert_str_eq(said("image"), "\"python:3.11\"");
+    ck_assert_str_eq(said("volumes"),
+                     "[{\"path\":\"/c\",\"claim\":\"c\",\"writable\":true},"
+                     "{\"path\":\"/n\",\"nfs\":\"h:/x\"},{\"path\":\"/r\",\"claim\":\"d\"}]");
+    ck_assert_ptr_nonnull(remark_at("$.spec.template.spec.containers[0].image"));
+}
+
+END_TEST
+
 START_TEST(an_elastic_one_has_as_many_ranks_as_there_is_room_for)
 {
     spec_of(
@@ -350,8 +369,6 @@ START_TEST(what_cannot_be_is_refused_with_its_path)
          "$.spec.template.spec.dnsPolcy: there is no such field; did you mean dnsPolicy?"},
         {"", "", "        command: [a]\n        lifecycle: {preStop: {}}\n",
          "$.spec.template.spec.containers[0].lifecycle: tasks have no hooks"},
-        {"", "", "        image: python:3.11\n        command: [a]\n",
-         "$.spec.template.spec.containers[0].image: \"python:3.11\": nodes ask no registry"},
         {"", "", "        args: [a]\n", "$.spec.template.spec.containers[0].args: the entry point"},
         {"", "", "        tty: false\n", "$.spec.template.spec.containers[0].command: is needed"},
         {"", "", "        command: [a]\n      - name: sidecar\n",
@@ -360,9 +377,15 @@ START_TEST(what_cannot_be_is_refused_with_its_path)
          "$.spec.template.spec.containers[0].resources.limits['rdma/hca']: nodes have no such"},
         {"", "", "        command: [a]\n        resources: {limits: {cpu: many}}\n",
          "$.spec.template.spec.containers[0].resources.limits.cpu: expected a quantity"},
-        {"", "      volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]\n",
+        {"", "      volumes: [{name: v, persistentVolumeClaim: {}}]\n",
          "        command: [a]\n        volumeMounts: [{name: v, mountPath: /d}]\n",
-         "$.spec.template.spec.volumes[0].persistentVolumeClaim: mount it on the nodes"},
+         "$.spec.template.spec.volumes[0].persistentVolumeClaim: expected {claimName}"},
+        {"", "      volumes: [{name: v, nfs: {server: h}}]\n",
+         "        command: [a]\n        volumeMounts: [{name: v, mountPath: /d}]\n",
+         "$.spec.template.spec.volumes[0].nfs: expected {server, path}"},
+        {"", "      volumes: [{name: v, cephfs: {monitors: [h]}}]\n",
+         "        command: [a]\n        volumeMounts: [{name: v, mountPath: /d}]\n",
+         "$.spec.template.spec.volumes[0].cephfs: mount it on the nodes"},
         {"", "      volumes: [{name: v, hostPath: {path: /e}}]\n",
          "        command: [a]\n        volumeMounts: [{name: v, mountPath: /d}]\n",
          "$.spec.template.spec.containers[0].volumeMounts[0].mountPath: tasks see a folder"},
@@ -492,6 +515,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH(
     "kubeflow", set_up, tear_down, a_pytorch_job_is_ranks_that_start_their_processes_themselves,
+    claims_and_images_of_registries_are_those_of_pods,
     an_elastic_one_has_as_many_ranks_as_there_is_room_for,
     a_tf_job_is_tasks_of_the_types_of_tensorflow, an_mpi_job_is_hosts_whose_first_has_the_launcher,
     a_job_is_one_task_or_an_array, words_have_their_variables_filled_in,

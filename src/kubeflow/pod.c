@@ -45,17 +45,6 @@ static const struct kubeflow_field container_fields[] = {
     KUBEFLOW_REFUSED("volumeDevices", "tasks have no block devices of their own"),
 };
 
-/* As the agent takes it: "sha256:HEX", or a name without "/" and ":". */
-static bool is_image_of_nodes(const char *image)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789._-+";
-    bool is_blob = strncmp(image, "sha256:", 7) == 0 && strlen(image) == 71 &&
-                   strspn(image + 7, "0123456789abcdef") == 64;
-    return is_blob || (image[0] != '\0' && image[0] != '.' && strlen(image) < 128 &&
-                       strspn(image, letters) == strlen(image));
-}
-
 static weir_status read_image(struct kubeflow_reading *reading, const struct kubeflow_draft *draft,
                               struct kubeflow_place at, json_t *spec)
 {
@@ -72,13 +61,11 @@ static weir_status read_image(struct kubeflow_reading *reading, const struct kub
     if (image == NULL || strcmp(image, WEIR_KUBEFLOW_NO_IMAGE) == 0) {
         return WEIR_OK;
     }
-    if (draft->image == NULL && !is_image_of_nodes(image)) {
-        return kubeflow_refuse(reading, at,
-                               "\"%.100s\": nodes ask no registry: weir apply --image NAME names "
-                               "an image on the nodes or an archive that is sent, --image none "
-                               "takes the programs of the nodes (so does the annotation "
-                               "weir.dev/image)",
-                               image);
+    if (draft->image == NULL && strpbrk(image, "/:") != NULL) {
+        kubeflow_remark(reading, at,
+                        "pods of Kubernetes have it; on other nodes --image NAME is an image on "
+                        "the nodes or an archive that is sent, and --image none the programs of "
+                        "the nodes (so says the annotation weir.dev/image)");
     }
     json_object_set_new(spec, "image", weir_json_string(image, ""));
     return WEIR_OK;
@@ -134,7 +121,7 @@ static weir_status read_container(struct kubeflow_reading *reading,
     WEIR_TRY(read_words(reading, &container, pod->spec));
     settle_secrets(pod->spec);
     WEIR_TRY(kubeflow_resources_read(reading, draft, pod, container.resources));
-    return kubeflow_volumes_read(reading, volumes, container.mounts);
+    return kubeflow_volumes_read(reading, volumes, container.mounts, pod->spec);
 }
 
 /* ---- the pod -------------------------------------------------------------------------------------- */
@@ -357,6 +344,7 @@ static const struct part {
 } parts[] = {
     {"argv", ".spec.containers[0].command", false},
     {"image", ".spec.containers[0].image", false},
+    {"volumes", ".spec.volumes", false},
     {"env", ".spec.containers[0].env", false},
     {"secrets", ".spec.containers[0].env", false},
     {"cpus", ".spec.containers[0].resources", true},

@@ -49,9 +49,9 @@ weir_status kubeflow_resources_read(struct kubeflow_reading *reading,
                                     const struct kubeflow_pod *pod,
                                     struct kubeflow_place at) WEIR_MUST_CHECK;
 
-/** Volumes, and where the container has them. */
+/** Volumes, and where the container has them: "volumes" of the specification, for claims and NFS. */
 weir_status kubeflow_volumes_read(struct kubeflow_reading *reading, struct kubeflow_place volumes,
-                                  struct kubeflow_place mounts) WEIR_MUST_CHECK;
+                                  struct kubeflow_place mounts, json_t *spec) WEIR_MUST_CHECK;
 
 /** A value of a resource: "limits.memory" by a divisor; for variables. */
 weir_status kubeflow_resource_value(struct kubeflow_reading *reading,

@@ -1,4 +1,5 @@
-/* Volumes: a task has folders of its own, and those of its machine that the agent shares; all others are named. */
+/* Volumes: a task has folders of its own, those of its machine that the agent shares, and in a pod claims and NFS; all others
+ * are named. */
 #include "kubeflow/pod.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 #define VALUE_INSTEAD "take what it holds as variables: env.valueFrom; or send it with weir job run"
 
 struct volume {
-    struct kubeflow_place name, empty, host;
+    struct kubeflow_place name, empty, host, claim, nfs;
 };
 
 /* All kinds of volumes that there are. */
@@ -18,8 +19,8 @@ static const struct kubeflow_field volume_fields[] = {
     KUBEFLOW_TAKEN(volume, name, "name", TEXT),
     KUBEFLOW_TAKEN(volume, empty, "emptyDir", OBJECT),
     KUBEFLOW_TAKEN(volume, host, "hostPath", OBJECT),
-    KUBEFLOW_REFUSED("persistentVolumeClaim", SHARE_INSTEAD),
-    KUBEFLOW_REFUSED("nfs", SHARE_INSTEAD),
+    KUBEFLOW_TAKEN(volume, claim, "persistentVolumeClaim", OBJECT),
+    KUBEFLOW_TAKEN(volume, nfs, "nfs", OBJECT),
     KUBEFLOW_REFUSED("cephfs", SHARE_INSTEAD),
     KUBEFLOW_REFUSED("glusterfs", SHARE_INSTEAD),
     KUBEFLOW_REFUSED("csi", SHARE_INSTEAD),
@@ -47,7 +48,7 @@ struct mount {
 static const struct kubeflow_field mount_fields[] = {
     KUBEFLOW_TAKEN(mount, name, "name", TEXT),
     KUBEFLOW_TAKEN(mount, path, "mountPath", TEXT),
-    KUBEFLOW_REMARK("readOnly", "the nodes' agents say what may be written: --share PATH:rw"),
+    KUBEFLOW_TAKEN(mount, read_only, "readOnly", BOOLEAN),
     KUBEFLOW_REFUSED("subPath", "mount the whole, at the path that it has on the nodes"),
     KUBEFLOW_REFUSED("subPathExpr", "mount the whole, at the path that it has on the nodes"),
     KUBEFLOW_REMARK("mountPropagation", "a task sees what its node has when it begins"),
@@ -67,6 +68,59 @@ static const struct kubeflow_field host_fields[] = {
     KUBEFLOW_TAKEN(host, path, "path", TEXT),
     KUBEFLOW_REMARK("type", "the node's agent says if it is not there"),
 };
+
+struct source {
+    struct kubeflow_place name, server, path, read_only;
+};
+
+static const struct kubeflow_field claim_fields[] = {
+    KUBEFLOW_TAKEN(source, name, "claimName", TEXT),
+    KUBEFLOW_TAKEN(source, read_only, "readOnly", BOOLEAN),
+};
+
+static const struct kubeflow_field nfs_fields[] = {
+    KUBEFLOW_TAKEN(source, server, "server", TEXT),
+    KUBEFLOW_TAKEN(source, path, "path", TEXT),
+    KUBEFLOW_TAKEN(source, read_only, "readOnly", BOOLEAN),
+};
+
+static bool is_true(struct kubeflow_reading *reading, struct kubeflow_place at)
+{
+    kubeflow_mark(reading, at);
+    return json_is_true(at.value);
+}
+
+/* A volume of the pod that the task runs in. */
+static weir_status mount_of_pod(struct kubeflow_reading *reading, const struct volume *volume,
+                                const struct mount *mount, const char *path, json_t *spec)
+{
+    struct source source = {0};
+    const char *name = NULL, *server = NULL, *folder = NULL;
+    bool is_claim = kubeflow_is_there(volume->claim);
+    WEIR_TRY(is_claim ? kubeflow_fields(reading, volume->claim, claim_fields,
+                                        WEIR_ARRAY_LEN(claim_fields), &source)
+                      : kubeflow_fields(reading, volume->nfs, nfs_fields,
+                                        WEIR_ARRAY_LEN(nfs_fields), &source));
+    WEIR_TRY(kubeflow_text(reading, source.name, &name));
+    WEIR_TRY(kubeflow_text(reading, source.server, &server));
+    WEIR_TRY(kubeflow_text(reading, source.path, &folder));
+    if (is_claim ? name == NULL : server == NULL || folder == NULL) {
+        return kubeflow_wrong(reading, is_claim ? volume->claim : volume->nfs,
+                              is_claim ? "{claimName}" : "{server, path}");
+    }
+    json_t *made = is_claim ? json_pack("{s:s,s:s}", "path", path, "claim", name)
+                            : json_pack("{s:s,s:o}", "path", path, "nfs",
+                                        json_sprintf("%s:%s", server, folder));
+    bool is_read_only = is_true(reading, mount->read_only) || is_true(reading, source.read_only);
+    if (!is_read_only) {
+        json_object_set_new(made, "writable", json_true());
+    }
+    if (json_object_get(spec, "volumes") == NULL) {
+        json_object_set_new(spec, "volumes", json_array());
+    }
+    json_array_append_new(json_object_get(spec, "volumes"), made);
+    return WEIR_OK;
+}
 
 /* A folder that each task has by itself. */
 static weir_status mount_empty(struct kubeflow_reading *reading, const struct volume *volume,
@@ -127,7 +181,7 @@ static weir_status find_volume(struct kubeflow_reading *reading, struct kubeflow
 }
 
 static weir_status read_mount(struct kubeflow_reading *reading, struct kubeflow_place volumes,
-                              struct kubeflow_place at)
+                              struct kubeflow_place at, json_t *spec)
 {
     struct mount mount = {0};
     struct volume volume;
@@ -136,6 +190,13 @@ static weir_status read_mount(struct kubeflow_reading *reading, struct kubeflow_
     mount.name.path = mount.name.path != NULL ? mount.name.path : at.path;
     WEIR_TRY(kubeflow_text(reading, mount.path, &path));
     WEIR_TRY(find_volume(reading, volumes, mount.name, &volume));
+    if (kubeflow_is_there(volume.claim) || kubeflow_is_there(volume.nfs)) {
+        return mount_of_pod(reading, &volume, &mount, path, spec);
+    }
+    if (kubeflow_is_there(mount.read_only)) {
+        kubeflow_remark(reading, mount.read_only,
+                        "the nodes' agents say what may be written: --share PATH:rw");
+    }
     return kubeflow_is_there(volume.host) ? mount_host(reading, &volume, mount.path, path)
                                           : mount_empty(reading, &volume, mount.path, path);
 }
@@ -153,10 +214,10 @@ static void remark_unused(struct kubeflow_reading *reading, struct kubeflow_plac
 }
 
 weir_status kubeflow_volumes_read(struct kubeflow_reading *reading, struct kubeflow_place volumes,
-                                  struct kubeflow_place mounts)
+                                  struct kubeflow_place mounts, json_t *spec)
 {
     for (size_t i = 0; i < json_array_size(mounts.value); i++) {
-        WEIR_TRY(read_mount(reading, volumes, kubeflow_item(reading, mounts, i)));
+        WEIR_TRY(read_mount(reading, volumes, kubeflow_item(reading, mounts, i), spec));
     }
     if (json_array_size(mounts.value) == 0) {
         kubeflow_mark(reading, mounts);

@@ -210,8 +210,9 @@ def write_file(path, data, mode):
 class Translation:
     """Replaces paths of mounts by the folders that they are, wherever such a path begins in a text."""
 
-    def __init__(self, container, volumes, termination_log):
-        self.folders = {mount["mountPath"].rstrip("/"): self.folder(mount, volumes) for mount in container.get("volumeMounts") or []}
+    def __init__(self, container, volumes, termination_log, image_paths=None):
+        self.folders = dict(image_paths or {})
+        self.folders |= {mount["mountPath"].rstrip("/"): self.folder(mount, volumes) for mount in container.get("volumeMounts") or []}
         self.folders[container.get("terminationMessagePath", "/dev/termination-log")] = str(termination_log)
         paths = "|".join(re.escape(path) for path in sorted(self.folders, key=len, reverse=True))
         self.pattern = re.compile(rf"(?<![\w./-])(?:{paths})(?![\w.-])")

@@ -164,6 +164,7 @@ class Kubelet(Loop):
         self.mode = "pretend"
         self.plan = None
         self.images = {}  # folders for PATH by image, in mode "process"
+        self.image_paths = {}  # {image: {path in it: folder of this machine}}, where a path is asked for
         self.entrypoints = {}  # what is run of an image where a container has no command, as lists of words
         self.missing_images = set()  # in mode "pretend"
         self.more_environment = {}  # variables that every process gets beside its pod's: KUBERNETES_SERVICE_HOST, say

@@ -252,7 +252,8 @@ class PodWorker(threading.Thread):
         try:
             if self.kubelet.wait_for_image(self.pod, container):
                 folder = self.folder / "root" / container.name
-                translation = Translation(container.spec, self.volumes, self.termination_log(container))
+                translation = Translation(container.spec, self.volumes, self.termination_log(container),
+                                          self.kubelet.image_paths.get(container.image))
                 plan = Plan(self.kubelet.store, self.pod, container.spec, translation, self.kubelet.images[container.image],
                             self.kubelet.entrypoints.get(container.image, []), folder)
                 plan.environment = {**self.kubelet.more_environment, **plan.environment}

@@ -200,8 +200,9 @@ class Documents(unittest.TestCase):
                          (2, "weir: some/b.yaml: $.spec.paralelism: there is no such field; did you mean parallelism?\n", ""))
         self.assertNotIn("never", [job["name"] for job in self.server.get("/jobs")["items"]])
         done = self.weir("apply", "-f", self.write("image.yaml", INDEXED))
-        self.assertEqual(done.returncode, 7)
-        self.assertIn("containers[0].image: \"busybox:1.36\": nodes ask no registry: weir apply --image", done.stderr)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("pods of Kubernetes alone have an image of a registry, or volumes, and no such cluster is here", done.stderr)
+        self.assertRegex(done.stderr, r"containers\[0\].image: pods of Kubernetes have it; .*--image none")
 
     def test_a_list_is_its_documents_and_an_empty_document_is_none(self):
         job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "listed"}, "spec": {"template": {"spec": {

@@ -1,6 +1,7 @@
 """The same jobs on own nodes, on Slurm (slurm_test.py) and on Kubernetes, whose API server, scheduler and kubelet are a strict stand-in
 (tests/kube) that runs pods as processes: what is borrowed comes back after it was saved; whoever is killed, nothing is doubled.
 What is counted is counted by the stand-in, and by what programs wrote, not by Weir."""
+import json
 import os
 import pathlib
 import random
@@ -9,7 +10,7 @@ import time
 import harness
 import kubernetes_cluster
 from borrowing import World
-from harness import wait_until
+from harness import BIN, wait_until
 from kubernetes_cluster import NAMESPACE
 
 SEED = int(os.environ.get("WEIR_SEED", str(random.SystemRandom().randrange(1 << 32))))
@@ -39,6 +40,36 @@ class OnKubernetes(World):
 
     def test_what_is_borrowed_comes_back(self):
         self.check_borrowed_comes_back()
+
+    def test_a_job_has_pods_of_its_own_image_with_its_volumes(self):
+        own, weir = self.server.root / "own", self.server.root / "weir/bin"
+        for folder in (own, weir):
+            folder.mkdir(parents=True)
+        (own / "own-tool").write_text("#!/bin/sh\necho own\n")
+        (own / "own-tool").chmod(0o755)
+        for program in ("weir", "weir-worker"):
+            (weir / program).symlink_to(BIN / program)
+        self.kube.images["registry.example/team/own:1"] = str(own)
+        self.kube.kubelet.image_paths[kubernetes_cluster.image()] = {"/weir": str(weir.parent)}
+        self.kube.create("persistentvolumeclaims", {"metadata": {"name": "things"}, "spec": {
+            "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}}, NAMESPACE)
+        self.server.weir("cluster", "set", "k8s-a", "--set", 'job_volumes=["claim:things"]')
+        wanted = ["--image", "registry.example/team/own:1", "--volume", "claim:things:/things:rw"]
+        job = self.server.weir("job", "run", "--name", "own", "--detach", "--project", "blue", *wanted, "-o", "json", "--", "own-tool")[1]
+        job = json.loads(job)["id"]
+        path, script = self.counter("plain")
+        plain = self.submit("plain", "blue", script)
+        self.await_all([job], "SUCCEEDED")
+        self.await_all([plain], "RUNNING")
+        self.assertEqual(self.server.weir("logs", job)[1], "own\n")
+        pods = {pod["spec"]["containers"][0]["image"]: pod["spec"] for pod in self.kube.list("pods", NAMESPACE)}
+        self.assertEqual(set(pods), {"registry.example/team/own:1", kubernetes_cluster.image()})
+        spec = pods["registry.example/team/own:1"]
+        mounts = {mount["mountPath"]: mount for mount in spec["containers"][0]["volumeMounts"]}
+        self.assertFalse(mounts["/things"].get("readOnly"))
+        volume = next(one for one in spec["volumes"] if one["name"] == mounts["/things"]["name"])
+        self.assertEqual(volume["persistentVolumeClaim"]["claimName"], "things")
+        self.assertNotIn("/things", [mount["mountPath"] for mount in pods[kubernetes_cluster.image()]["containers"][0]["volumeMounts"]])
 
     def test_what_is_taken_away_goes_on(self):
         path, script = self.counter("taken")

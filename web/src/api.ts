@@ -143,6 +143,7 @@ export interface Allocation {
     n_accelerators: number // Accelerators of each
     n_nodes: number // Nodes
     nodes: string[] | null // What its nodes are called over there
+    pod: unknown // Image and volumes that jobs want of its pods; null: as the cluster's document says
     pool: string // Pool
     project: string | null // Project of that job
     queue: string | null // Queue; its account pays. null: the cluster's own account
@@ -1215,7 +1216,8 @@ export interface Job {
     outcome: string | null // While STOPPING: what it will be
     parallel: number // Of an array: so many of its tasks run at once; 0: as many as there is room for
     pipeline: string | null // Pipeline of that ION
-    placement: unknown // Which nodes it may have: {node_selector, tolerations, topology, clusters, overflow_after_ms}
+    /** Which nodes it may have: {node_selector, tolerations, topology, clusters, overflow_after_ms, pod} */
+    placement: unknown
     priority: number // Within its queue: the higher goes first
     project: string // Project it belongs to
     queued_ms: Time | null // Since when it waits again (ms)

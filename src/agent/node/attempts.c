@@ -149,6 +149,16 @@ static int64_t pids_max(const struct agent *agent, const json_t *task)
     return wanted > 0 ? WEIR_MIN(wanted, most) : most;
 }
 
+/* What wants the image that this pod is made of is in it. */
+static void be_in_image(const struct agent *agent, json_t *task)
+{
+    const char *is = agent->config->pod_image;
+    const char *wanted = json_string_value(json_object_get(task, "image"));
+    if (is != NULL && wanted != NULL && strcmp(is, wanted) == 0) {
+        (void)json_object_del(task, "image");
+    }
+}
+
 /* The tighter of two bounds, of which 0 is none. */
 static int64_t tighter(int64_t a, int64_t b)
 {
@@ -197,6 +207,7 @@ static weir_status write_task(struct agent *agent, struct attempt *a, const json
         return made;
     }
     json_t *copy = json_deep_copy(task);
+    be_in_image(agent, copy);
     json_object_set_new(copy, "isolation",
                         json_string(config->isolation != NULL ? config->isolation : "auto"));
     (void)json_object_del(copy, "cell"); /* the server has no say in it */

@@ -7,8 +7,10 @@
 #include "api/core/functions.h"
 #include "api/core/query.h"
 #include "api/job/visit.h"
+#include "cluster/driver.h"
 #include "control/control.h"
 #include "framework/framework.h"
+#include "framework/pod.h"
 #include "job/attempt.h"
 #include "job/changes.h"
 #include "job/code.h"
@@ -50,11 +52,37 @@ static weir_status take_image(const struct api_call *call, struct weir_txn *txn,
                                 project, image);
 }
 
+/* Pods alone have an image of a registry, or volumes. */
+static weir_status check_pods(const struct api_call *call, struct weir_txn *txn,
+                              struct weir_error *err)
+{
+    struct weir_cluster *clusters;
+    size_t n;
+    bool is_any = false;
+    WEIR_TRY(weir_cluster_list(txn, call->arena, &clusters, &n, err));
+    for (size_t i = 0; i < n && !is_any; i++) {
+        const struct weir_kind *kind = weir_registry_get(&weir_drivers, clusters[i].driver);
+        is_any = kind != NULL && ((const struct weir_driver_ops *)kind->ops)->makes_pods;
+    }
+    return is_any
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec: pods of Kubernetes alone have an image of a registry, or "
+                                "volumes, and no such cluster is here (weir cluster add): nodes "
+                                "start images that are files (weir job run --image FILE) or that "
+                                "they have (weir agent --images), and share folders (--share)");
+}
+
 /* What runs in an image needs a node that starts images. */
-static weir_status check_image(const json_t *spec, struct weir_txn *txn, struct weir_error *err)
+static weir_status check_image(const struct api_call *call, const json_t *spec,
+                               struct weir_txn *txn, struct weir_error *err)
 {
     bool is_there = true;
     const char *image = json_string_value(json_object_get(spec, "image"));
+    WEIR_AUTO(weir_json_auto_free) json_t *pod = weir_pod_wanted(spec);
+    if (pod != NULL) {
+        return check_pods(call, txn, err);
+    }
     WEIR_TRY(weir_nodes_have_images(txn, &is_there, err));
     return image == NULL || is_there
                ? WEIR_OK
@@ -127,7 +155,7 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(api_check_project(call, txn, wanted.project, err));
     WEIR_TRY(check_model_name(call, wanted.project, wanted.spec, err));
     WEIR_TRY(control_job_create(&control, txn, &wanted, &job, err));
-    WEIR_TRY(check_image(wanted.spec, txn, err));
+    WEIR_TRY(check_image(call, wanted.spec, txn, err));
     WEIR_TRY(take_image(call, txn, wanted.project,
                         json_string_value(json_object_get(wanted.spec, "image")), err));
     WEIR_TRY(is_held ? hold_new(call, &control, txn, &job, err) : WEIR_OK);

@@ -202,6 +202,7 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .ca_file = options->common.ca_file,
         .node = node,
         .allocation = options->allocation,
+        .pod_image = share.image,
         .address = options->address,
         .inventory = inventory,
         .isolation = options->isolation,

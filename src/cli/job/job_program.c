@@ -102,6 +102,57 @@ static void add_secrets(const char *lines, json_t *spec)
     json_decref(list);
 }
 
+/* One of --volume: "claim:datasets:/data:rw", "nfs:10.0.0.3:/home:/home". What it holds is looked at by the server. */
+static weir_status add_volume(char *text, json_t *list, struct weir_error *err)
+{
+    static const struct {
+        const char *prefix, *member;
+    } sources[] = {{"claim:", "claim"}, {"nfs:", "nfs"}};
+
+    size_t i = 0, len = strlen(text);
+    bool is_writable = len > 3 && strcmp(text + len - 3, ":rw") == 0;
+    bool is_read = len > 3 && strcmp(text + len - 3, ":ro") == 0;
+    text[is_writable || is_read ? len - 3 : len] = '\0';
+    while (i < WEIR_ARRAY_LEN(sources) &&
+           strncmp(text, sources[i].prefix, strlen(sources[i].prefix)) != 0) {
+        i++;
+    }
+    char *path =
+        i < WEIR_ARRAY_LEN(sources) ? strrchr(text + strlen(sources[i].prefix), ':') : NULL;
+    if (path == NULL || path[1] != '/') {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--volume %.80s: expected claim:NAME:/PATH or nfs:HOST:/DIR:/PATH, "
+                              "with :rw behind it for one that is written to",
+                              text);
+    }
+    *path = '\0';
+    json_t *volume = json_pack("{s:s,s:s}", "path", path + 1, sources[i].member,
+                               text + strlen(sources[i].prefix));
+    if (is_writable) {
+        json_object_set_new(volume, "writable", json_true());
+    }
+    return json_array_append_new(list, volume) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "--volume: is no UTF-8");
+}
+
+/* --volume, joined by newlines. */
+static weir_status add_volumes(struct cli_call *call, const char *lines, json_t *spec,
+                               struct weir_error *err)
+{
+    if (lines == NULL) {
+        return WEIR_OK;
+    }
+    json_t *list = json_array();
+    json_object_set_new(spec, "volumes", list);
+    while (*lines != '\0') {
+        size_t len = strcspn(lines, "\n");
+        WEIR_TRY(add_volume(weir_arena_memdup(call->arena, lines, len), list, err));
+        lines += len + (lines[len] == '\n');
+    }
+    return WEIR_OK;
+}
+
 static weir_status add_words(char **words, size_t n, json_t *spec, struct weir_error *err)
 {
     json_t *argv = json_array();
@@ -135,6 +186,7 @@ weir_status job_program_add(struct cli_call *call, const struct job_program *pro
     if (n > 0) {
         WEIR_TRY(add_words(words, n, spec, err));
     }
+    WEIR_TRY(add_volumes(call, program->volume, spec, err));
     if (program->cpu_millis >= 0) {
         json_object_set_new(spec, "cpus", weir_json_milli(program->cpu_millis));
     }

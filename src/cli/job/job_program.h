@@ -9,7 +9,7 @@
 /** Texts of options; the members without a row in JOB_PROGRAM_OPTIONS have one of each command's
  *  own, whose words are the command's. */
 struct job_program {
-    char *env, *secret, *python;
+    char *env, *secret, *python, *volume;
     char *memory, *network;
     int64_t cpu_millis; /**< -1000: not said. */
 };
@@ -21,6 +21,9 @@ struct job_program {
              "each node"),                                                                         \
         CLI_LIST(strct, program.secret, "secret", 0, "[VARIABLE=]NAME",                            \
                  "A secret of the project as a variable; may be given again"),                     \
+        CLI_LIST(strct, program.volume, "volume", 0, "SOURCE:PATH[:rw]",                           \
+                 "A volume of its pods in Kubernetes, claim:NAME or nfs:HOST:/DIR, at a path, to " \
+                 "be written to with :rw; may be given again"),                                    \
         CLI_LIST(strct, program.env, "env", 'e', "NAME=VALUE",                                     \
                  "Set a variable; may be given again")
 

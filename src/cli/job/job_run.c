@@ -35,8 +35,10 @@ static const struct weir_option run_options[] = {
              "CPUs of each task: 2, 0.5 or 500m"),
     CLI_TEXT(run_options, program.memory, "memory", 0, "SIZE",
              "Most memory of each task, which is kept for it: 512M, 2G"),
-    CLI_TEXT(run_options, image, "image", 0, "IMAGE",
-             "OCI image to run in: an archive's file, which is sent, or one's name on the nodes"),
+    CLI_TEXT(
+        run_options, image, "image", 0, "IMAGE",
+        "OCI image to run in: an archive's file, which is sent, one's name on the nodes, or in "
+        "a registry (pytorch/pytorch:2.3.0), for pods of Kubernetes"),
     WEIR_OPT(run_options, program.network, "network", 0, TEXT, "host", 0, 0, "host|none",
              "none: it reaches its own tasks on the same node, and nothing else"),
     WEIR_OPT(run_options, tasks, "tasks", 0, INT, "1", 1, 1024, "N",

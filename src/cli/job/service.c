@@ -25,7 +25,8 @@ struct service_options {
 #define SERVICE_OPTIONS(strct)                                                                     \
     CLI_COMMON_OPTIONS(strct), JOB_PROGRAM_OPTIONS(strct),                                         \
         CLI_TEXT(strct, image, "image", 0, "IMAGE",                                                \
-                 "OCI image to run in: the name of one on the nodes"),                             \
+                 "OCI image to run in: the name of one on the nodes, or in a registry, for pods "  \
+                 "of Kubernetes"),                                                                 \
         WEIR_OPT(strct, program.network, "network", 0, TEXT, "host", 0, 0, "host|none",            \
                  "none: it reaches nothing, and nothing on its node reaches it"),                  \
         WEIR_OPT(strct, program.cpu_millis, "cpus", 0, CPUS, "0.1", 0, 4096, "N",                  \

@@ -2,6 +2,7 @@
 
 #include "cluster/kubernetes/manifest.h"
 #include "cluster/kubernetes/pod.h"
+#include "cluster/kubernetes/template.h"
 
 #include "base/base64.h"
 
@@ -90,21 +91,19 @@ static void add_word(json_t *words, const char *flag, const char *value)
 }
 
 static json_t *command_of(const struct kubernetes_options *options,
-                          const struct weir_node_request *request, struct weir_arena *arena)
+                          const struct weir_node_request *request,
+                          const struct kubernetes_template *template, struct weir_arena *arena)
 {
-    json_t *words = json_pack("[s,s]", PROGRAM, "agent"), *volume;
-    size_t i;
+    json_t *words = json_pack("[s,s]", PROGRAM, "agent");
     add_word(words, "--allocation", request->tag);
     add_word(words, "--server", options->server != NULL ? options->server : request->agent.server);
     add_word(words, "--ca-file",
              options->ca_file != NULL ? options->ca_file : request->agent.ca_file);
     add_word(words, "--dir", AGENT_DIR);
-    json_array_foreach(options->volumes, i, volume)
-    {
-        const char *path = json_string_value(json_object_get(volume, "path"));
-        bool is_writable = json_is_true(json_object_get(volume, "writable"));
+    for (size_t i = 0; i < template->n_volumes; i++) {
+        const struct weir_volume *volume = &template->volumes[i];
         add_word(words, "--share",
-                 weir_arena_printf(arena, "%s%s", path, is_writable ? ":rw" : ""));
+                 weir_arena_printf(arena, "%s%s", volume->path, volume->is_writable ? ":rw" : ""));
     }
     return words;
 }
@@ -139,7 +138,7 @@ static const char *device_list(int64_t n, struct weir_arena *arena)
 
 /* What an agent reads of its share (cluster/allocation.h). */
 static json_t *env_of(const char *tag, const struct kubernetes_pool *pool, const struct size *size,
-                      struct weir_arena *arena)
+                      const struct kubernetes_template *template, struct weir_arena *arena)
 {
     json_t *env = json_array();
     add_secret(env, "WEIR_JOIN_SECRET", tag);
@@ -154,6 +153,9 @@ static json_t *env_of(const char *tag, const struct kubernetes_pool *pool, const
         add_variable(env, "WEIR_ALLOCATION_MEMORY_MIB",
                      weir_arena_printf(arena, "%lld", (long long)(size->memory_bytes / MIB)));
     }
+    if (template->wanted_image != NULL) {
+        add_variable(env, "WEIR_ALLOCATION_IMAGE", template->wanted_image);
+    }
     if (size->n_devices > 0) {
         add_variable(env, "CUDA_VISIBLE_DEVICES", device_list(size->n_devices, arena));
         add_variable(env, "WEIR_ACCELERATOR_MODEL", pool->offer.accelerator);
@@ -163,22 +165,20 @@ static json_t *env_of(const char *tag, const struct kubernetes_pool *pool, const
 
 /* ---- volumes --------------------------------------------------------------------------------- */
 
-static json_t *volume_source(const json_t *volume, struct weir_arena *arena)
+static json_t *volume_source(const struct weir_volume *volume, struct weir_arena *arena)
 {
-    const char *claim = json_string_value(json_object_get(volume, "claim")),
-               *nfs = json_string_value(json_object_get(volume, "nfs")),
-               *host = json_string_value(json_object_get(volume, "host"));
-    int is_read_only = !json_is_true(json_object_get(volume, "writable"));
-    if (claim != NULL) {
-        return json_pack("{s:{s:s,s:b}}", "persistentVolumeClaim", "claimName", claim, "readOnly",
-                         is_read_only);
+    int is_read_only = !volume->is_writable;
+    if (volume->claim != NULL) {
+        return json_pack("{s:{s:s,s:b}}", "persistentVolumeClaim", "claimName", volume->claim,
+                         "readOnly", is_read_only);
     }
-    if (nfs != NULL) {
-        size_t len = (size_t)(strstr(nfs, ":/") - nfs);
-        return json_pack("{s:{s:s,s:s,s:b}}", "nfs", "server", weir_arena_memdup(arena, nfs, len),
-                         "path", nfs + len + 1, "readOnly", is_read_only);
+    if (volume->nfs != NULL) {
+        size_t len = (size_t)(strstr(volume->nfs, ":/") - volume->nfs);
+        return json_pack("{s:{s:s,s:s,s:b}}", "nfs", "server",
+                         weir_arena_memdup(arena, volume->nfs, len), "path", volume->nfs + len + 1,
+                         "readOnly", is_read_only);
     }
-    return json_pack("{s:{s:s,s:s}}", "hostPath", "path", host, "type", "Directory");
+    return json_pack("{s:{s:s,s:s}}", "hostPath", "path", volume->host, "type", "Directory");
 }
 
 static void add_volume(json_t *volumes, json_t *mounts, const char *name, const char *path,
@@ -190,11 +190,10 @@ static void add_volume(json_t *volumes, json_t *mounts, const char *name, const 
                                             "readOnly", is_read_only));
 }
 
-static void add_volumes(const struct kubernetes_options *options, const struct size *size,
+static void add_volumes(const struct kubernetes_template *template, const struct size *size,
                         json_t *volumes, json_t *mounts, struct weir_arena *arena)
 {
-    json_t *shm = json_pack("{s:{s:s}}", "emptyDir", "medium", "Memory"), *volume;
-    size_t i;
+    json_t *shm = json_pack("{s:{s:s}}", "emptyDir", "medium", "Memory");
     if (size->memory_bytes > 0) {
         json_object_set_new(json_object_get(shm, "emptyDir"), "sizeLimit",
                             text_of_number(size->memory_bytes / MIB / SHM_PARTS, "Mi", arena));
@@ -202,12 +201,10 @@ static void add_volumes(const struct kubernetes_options *options, const struct s
     add_volume(volumes, mounts, "agent", AGENT_DIR, false, json_pack("{s:{}}", "emptyDir"));
     add_volume(volumes, mounts, "tmp", "/tmp", false, json_pack("{s:{}}", "emptyDir"));
     add_volume(volumes, mounts, "shm", "/dev/shm", false, shm);
-    json_array_foreach(options->volumes, i, volume)
-    {
-        add_volume(volumes, mounts, weir_arena_printf(arena, "share-%zu", i),
-                   json_string_value(json_object_get(volume, "path")),
-                   !json_is_true(json_object_get(volume, "writable")),
-                   volume_source(volume, arena));
+    for (size_t i = 0; i < template->n_volumes; i++) {
+        const struct weir_volume *volume = &template->volumes[i];
+        add_volume(volumes, mounts, weir_arena_printf(arena, "share-%zu", i), volume->path,
+                   !volume->is_writable, volume_source(volume, arena));
     }
 }
 
@@ -295,26 +292,27 @@ static void add_weir(const struct kubernetes_options *options, json_t *spec, jso
 static json_t *container_of(const struct kubernetes_options *options,
                             const struct kubernetes_pool *pool,
                             const struct weir_node_request *request, const struct size *size,
-                            json_t *mounts, struct weir_arena *arena)
+                            const struct kubernetes_template *template, json_t *mounts,
+                            struct weir_arena *arena)
 {
-    const struct kubernetes_payer payer = kubernetes_options_payer(options, request->queue);
-    return json_pack(
-        "{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:o}", "name", "agent", "image",
-        payer.pod_image != NULL ? payer.pod_image : weir_image(options), "command",
-        command_of(options, request, arena), "env", env_of(request->tag, pool, size, arena),
-        "resources", resources_of(size, pool->device, arena), "volumeMounts", mounts,
-        "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext", no_rights());
+    return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:o}", "name", "agent", "image",
+                     template->image != NULL ? template->image : weir_image(options), "command",
+                     command_of(options, request, template, arena), "env",
+                     env_of(request->tag, pool, size, template, arena), "resources",
+                     resources_of(size, pool->device, arena), "volumeMounts", mounts,
+                     "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext",
+                     no_rights());
 }
 
 static json_t *pod_spec(const struct kubernetes_options *options,
                         const struct kubernetes_pool *pool, size_t n_pools,
                         const struct weir_node_request *request, const struct size *size,
-                        struct weir_arena *arena)
+                        const struct kubernetes_template *template, struct weir_arena *arena)
 {
     const struct kubernetes_payer payer = kubernetes_options_payer(options, request->queue);
     int64_t time_ms = request->time_ms > 0 ? request->time_ms : kubernetes_options_time_ms(options);
     json_t *volumes = json_array(), *mounts = json_array();
-    add_volumes(options, size, volumes, mounts, arena);
+    add_volumes(template, size, volumes, mounts, arena);
     json_int_t user = options->user;
     json_t *spec = json_pack(
         "{s:s,s:s,s:b,s:b,s:I,s:{s:b,s:I,s:I,s:I,s:{s:s}},s:[o],s:o}", "restartPolicy", "Never",
@@ -324,14 +322,14 @@ static json_t *pod_spec(const struct kubernetes_options *options,
         (json_int_t)(kubernetes_options_grace_ms(options) / 1000), "securityContext",
         "runAsNonRoot", 1, "runAsUser", user, "runAsGroup", user, "fsGroup", user, "seccompProfile",
         "type", "RuntimeDefault", "containers",
-        container_of(options, pool, request, size, mounts, arena), "volumes", volumes);
+        container_of(options, pool, request, size, template, mounts, arena), "volumes", volumes);
     if (time_ms > 0) {
         json_object_set_new(spec, "activeDeadlineSeconds", json_integer((time_ms + 999) / 1000));
     }
     if (kubernetes_is_scheduled_by(options, KUBERNETES_BY_WEIR)) {
         set_text(spec, "schedulerName", KUBERNETES_MANAGER);
     }
-    if (payer.pod_image != NULL) {
+    if (template->image != NULL) {
         add_weir(options, spec, volumes, mounts);
     }
     set_text(spec, "priorityClassName", payer.priority_class);
@@ -392,15 +390,17 @@ weir_status kubernetes_job_make(const struct kubernetes_options *options,
                                 json_t **out, struct weir_error *err)
 {
     const struct kubernetes_payer payer = kubernetes_options_payer(options, request->queue);
+    struct kubernetes_template template;
     struct size size = {0};
     WEIR_TRY(size_of(pool, request, &size, err));
+    WEIR_TRY(kubernetes_template_make(options, request, arena, &template, err));
     json_t *metadata = metadata_of(options, request, arena);
     json_int_t n = request->n_nodes;
     *out = json_pack("{s:s,s:s,s:o,s:{s:I,s:I,s:s,s:i,s:i,s:{s:o,s:o}}}", "apiVersion", "batch/v1",
                      "kind", "Job", "metadata", metadata, "spec", "parallelism", n, "completions",
                      n, "completionMode", "Indexed", "backoffLimit", 0, "ttlSecondsAfterFinished",
                      KEPT_S, "template", "metadata", json_deep_copy(metadata), "spec",
-                     pod_spec(options, pool, n_pools, request, &size, arena));
+                     pod_spec(options, pool, n_pools, request, &size, &template, arena));
     if (*out == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "what is asked for is no UTF-8");
     }

@@ -1,5 +1,6 @@
 #include "cluster/kubernetes/job.h"
 #include "cluster/kubernetes/report.h"
+#include "cluster/kubernetes/template.h"
 
 #include "base/test_main.h"
 #include "kube/client.h"
@@ -253,6 +254,82 @@ START_TEST(a_job_has_one_agent_per_node_and_no_secret)
 
 END_TEST
 
+/* ---- what a job may have of its pods --------------------------------------------------------- */
+
+static const struct {
+    const char *options, *pod, *wrong;
+} wants[] = {
+    {"{}", "{'image':'a/b'}", NULL},
+    {"{'images':['registry.example/']}", "{'image':'registry.example/b:1'}", NULL},
+    {"{'images':['registry.example']}", "{'image':'registry.example/b:1'}", NULL},
+    {"{'images':['a/b']}", "{'image':'a/b@sha256:0'}", NULL},
+    {"{'images':['registry.example']}", "{'image':'registry.example.other/b:1'}", "job_images"},
+    {"{'images':['a/b']}", "{'image':'a/bc:1'}", "job_images"},
+    {"{'images':[]}", "{'image':'a/b'}", "job_images"},
+    {"{'volumes':['claim:c']}", "{'volumes':[{'path':'/c','claim':'c','writable':true}]}", NULL},
+    {"{'volumes':['claim:c:ro']}", "{'volumes':[{'path':'/c','claim':'c'}]}", NULL},
+    {"{'volumes':['claim:c:ro']}", "{'volumes':[{'path':'/c','claim':'c','writable':true}]}",
+     "may not write to the claim c"},
+    {"{'volumes':['claim:c']}", "{'volumes':[{'path':'/c','claim':'cd'}]}",
+     "may not read the claim cd"},
+    {"{'volumes':['claim:*:ro']}", "{'volumes':[{'path':'/c','claim':'x'}]}", NULL},
+    {"{}", "{'volumes':[{'path':'/c','claim':'c'}]}", "option job_volumes"},
+    {"{'volumes':['nfs:h:/x']}", "{'volumes':[{'path':'/c','nfs':'h:/x/y','writable':true}]}",
+     NULL},
+    {"{'volumes':['nfs:h:/x']}", "{'volumes':[{'path':'/c','nfs':'h:/x'}]}", NULL},
+    {"{'volumes':['nfs:h:/']}", "{'volumes':[{'path':'/c','nfs':'h:/x'}]}", NULL},
+    {"{'volumes':['nfs:h:/x']}", "{'volumes':[{'path':'/c','nfs':'h:/xy'}]}", "h:/xy"},
+    {"{'volumes':['nfs:h:/x']}", "{'volumes':[{'path':'/c','nfs':'g:/x'}]}", "g:/x"},
+    {"{'volumes':['claim:*','nfs:h:/x']}", "{'volumes':[{'path':'/c','host':'/etc'}]}",
+     "a folder of the nodes"},
+    {"{'volumes':['claim:*'],'own':[{'path':'/c','claim':'d'}]}",
+     "{'volumes':[{'path':'/c','claim':'c'}]}", "another volume at /c"},
+    {"{'queues':{'vis':{'namespace':'team'}}}",
+     "{'volumes':[{'path':'/c','claim':'c','writable':true}]}", NULL},
+    {"{'queues':{'vis':{'namespace':'team'}}}", "{'volumes':[{'path':'/c','nfs':'h:/x'}]}",
+     "option job_volumes"},
+    {"{'queues':{'vis':{'namespace':'weir'}}}", "{'volumes':[{'path':'/c','claim':'c'}]}",
+     "option job_volumes"},
+    {"{'queues':{'other':{'namespace':'team'}}}", "{'volumes':[{'path':'/c','claim':'c'}]}",
+     "option job_volumes"},
+};
+
+START_TEST(a_job_has_of_its_pods_what_the_document_allows)
+{
+    json_t *said = document(wants[_i].options), *pod = document(wants[_i].pod);
+    const struct kubernetes_options options = {.namespace_name = "weir",
+                                               .queues = json_object_get(said, "queues"),
+                                               .volumes = json_object_get(said, "own"),
+                                               .job_images = json_object_get(said, "images"),
+                                               .job_volumes = json_object_get(said, "volumes")};
+    const struct weir_node_request request = {.queue = "vis", .pod = pod};
+    struct kubernetes_template template;
+    struct weir_error err = {0};
+    weir_status status = kubernetes_template_make(&options, &request, &arena, &template, &err);
+    ck_assert_msg((status == WEIR_OK) == (wants[_i].wrong == NULL), "%s", err.message);
+    ck_assert_msg(wants[_i].wrong == NULL || strstr(err.message, wants[_i].wrong) != NULL, "%s",
+                  err.message);
+    ck_assert_ptr_null(kubernetes_template_options_wrong(&options, &arena));
+    json_decref(said);
+    json_decref(pod);
+}
+
+END_TEST
+
+START_TEST(a_list_of_volumes_says_which_are_wrong)
+{
+    static const char *const wrong[] = {"claim:", "datasets", "nfs:h", "nfs::/x", "host:/x", ""};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        json_t *list = json_pack("[s,s]", "claim:c", wrong[i]);
+        const struct kubernetes_options options = {.job_volumes = list};
+        const char *said = kubernetes_options_wrong(&options, &arena);
+        ck_assert_msg(said != NULL && strstr(said, "job_volumes[1]: ") == said, "%s", wrong[i]);
+        json_decref(list);
+    }
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kubernetes");
@@ -264,6 +341,9 @@ int main(void)
     tcase_add_test(tcase, a_job_without_pods_says_why);
     tcase_add_test(tcase, nodes_of_one_shape_are_a_pool);
     tcase_add_test(tcase, a_job_has_one_agent_per_node_and_no_secret);
+    tcase_add_loop_test(tcase, a_job_has_of_its_pods_what_the_document_allows, 0,
+                        (int)(sizeof wants / sizeof wants[0]));
+    tcase_add_test(tcase, a_list_of_volumes_says_which_are_wrong);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

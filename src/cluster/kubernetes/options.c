@@ -1,7 +1,10 @@
 #include "cluster/kubernetes/options.h"
 
+#include "cluster/kubernetes/template.h"
+
 #include "base/macros.h"
 #include "base/quantity.h"
+#include "base/volume.h"
 
 #include <string.h>
 
@@ -184,32 +187,10 @@ static const char *wrong_queues(const struct kubernetes_options *options, struct
     return wrong;
 }
 
-/* One source alone: {"path": "/data", "claim": "datasets"}. */
-static const char *wrong_volume(size_t i, const json_t *volume, struct weir_arena *arena)
-{
-    static const char form[] =
-        "{\"path\": \"/data\", \"claim\": \"NAME\"} is expected, or \"nfs\": \"HOST:/DIR\", or "
-        "\"host\": \"/DIR\", and \"writable\": true for one that is written to";
-    static const char *const sources[] = {"claim", "nfs", "host"};
-    const char *path = json_string_value(json_object_get(volume, "path")), *source = NULL;
-    const json_t *writable = json_object_get(volume, "writable");
-    size_t n = 1 + (writable != NULL), n_sources = 0;
-    for (size_t k = 0; k < WEIR_ARRAY_LEN(sources); k++) {
-        const char *has = json_string_value(json_object_get(volume, sources[k]));
-        source = has != NULL ? has : source;
-        n_sources += has != NULL;
-    }
-    const char *nfs = json_string_value(json_object_get(volume, "nfs"));
-    bool is_good = path != NULL && path[0] == '/' && strchr(path, ':') == NULL && n_sources == 1 &&
-                   json_object_size(volume) == n + 1 && source[0] != '\0' &&
-                   (writable == NULL || json_is_boolean(writable)) &&
-                   (nfs == NULL || strstr(nfs, ":/") != NULL);
-    return is_good ? NULL : weir_arena_printf(arena, "volumes[%zu]: %s", i, form);
-}
-
 static const char *wrong_volumes(const struct kubernetes_options *options, struct weir_arena *arena)
 {
     const char *wrong = NULL;
+    struct weir_volume read;
     size_t i;
     json_t *volume;
     if (options->volumes != NULL &&
@@ -218,7 +199,10 @@ static const char *wrong_volumes(const struct kubernetes_options *options, struc
     }
     json_array_foreach(options->volumes, i, volume)
     {
-        wrong = wrong != NULL ? wrong : wrong_volume(i, volume, arena);
+        const char *expected = weir_volume_read(volume, &read);
+        if (expected != NULL && wrong == NULL) {
+            wrong = weir_arena_printf(arena, "volumes[%zu]: %s", i, expected);
+        }
     }
     return wrong;
 }
@@ -244,8 +228,14 @@ static const char *wrong_tolerations(const struct kubernetes_options *options,
 const char *kubernetes_options_wrong(const struct kubernetes_options *options,
                                      struct weir_arena *arena)
 {
-    static const char *(*const checks[])(const struct kubernetes_options *, struct weir_arena *) = {
-        wrong_scheduler, wrong_names, wrong_spans, wrong_queues, wrong_volumes, wrong_tolerations};
+    static const char *(*const checks[])(const struct kubernetes_options *,
+                                         struct weir_arena *) = {wrong_scheduler,
+                                                                 wrong_names,
+                                                                 wrong_spans,
+                                                                 wrong_queues,
+                                                                 wrong_volumes,
+                                                                 wrong_tolerations,
+                                                                 kubernetes_template_options_wrong};
     const char *wrong = NULL;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(checks) && wrong == NULL; i++) {
         wrong = checks[i](options, arena);

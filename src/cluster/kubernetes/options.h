@@ -30,7 +30,9 @@ struct kubernetes_options {
     char *pool_label; /**< Nodes with one value of it are a pool; NULL: nodes of one shape are. */
     const json_t *node_selector, *tolerations, *labels, *annotations;
     const json_t *topology; /**< Labels of nodes that say where they are, the widest first. */
-    const json_t *volumes;  /**< [{"path", "claim" | "nfs" | "host", "writable"}] */
+    const json_t *volumes;  /**< As base/volume.h has them. */
+    /** What jobs may have of their pods: beginnings of images' names, NULL: all; "claim:NAME", "nfs:HOST:/DIR". */
+    const json_t *job_images, *job_volumes;
     char *runtime_class, *service_account;
     char *time, *grace;
     int64_t user;

@@ -24,6 +24,7 @@ struct there {
     bool has_joined;
     int64_t n_gone; /* So many of its nodes have ended, while it goes on. */
     const char *payer;
+    char image[32]; /* That its pods have; "": none was wanted. */
 };
 
 /* As long as it is asked anything, its options are whole. */
@@ -118,6 +119,9 @@ static inline weir_status fake_request(struct weir_driver_link *link,
                                 .payer = fake_payer(fake, request->queue, NULL),
                                 .phase = WEIR_ALLOCATION_PENDING};
         (void)snprintf(there->tag, sizeof there->tag, "%s", request->tag);
+        (void)snprintf(
+            there->image, sizeof there->image, "%s",
+            request->pod != NULL ? json_string_value(json_object_get(request->pod, "image")) : "");
         (void)snprintf(there->secret, sizeof there->secret, "%s", request->agent.secret);
         cluster.n_requests++;
     }
@@ -176,13 +180,14 @@ static const struct weir_option fake_options[] = {
     WEIR_OPT_JSON(fake, partition, "partition", TEXT, 0, NULL, 0, 0, "Partition"),
 };
 
-static const struct weir_driver_ops fake_ops = {.payer = fake_payer,
-                                                .check = fake_check,
-                                                .list = fake_list,
-                                                .request = fake_request,
-                                                .poll = fake_poll,
-                                                .release = fake_release,
-                                                .close = fake_close};
+static struct weir_driver_ops fake_ops = {.makes_pods = true,
+                                          .payer = fake_payer,
+                                          .check = fake_check,
+                                          .list = fake_list,
+                                          .request = fake_request,
+                                          .poll = fake_poll,
+                                          .release = fake_release,
+                                          .close = fake_close};
 static const struct weir_kind fake_kind = {
     .name = "fake", .doc = "Made up.", .ops = &fake_ops, WEIR_KIND_OPTIONS(fake, fake_options)};
 static const struct weir_kind *const fake_kinds[] = {&fake_kind};
@@ -222,6 +227,7 @@ static inline void set_cluster(struct weir_cluster wanted)
 static inline void set_up(void)
 {
     memset(&cluster, 0, sizeof cluster);
+    fake_ops.makes_pods = true;
     cluster.cpu_slots = 16;
     cluster.max_nodes = 4;
     scheduler_fixture_make(&fixture);
@@ -363,6 +369,16 @@ static inline void want_devices(const char *job, int64_t n_devices, int64_t mill
                    "UPDATE tasks SET n_accelerators = %" PRId64 ", accelerator_milli = %" PRId64
                    " WHERE job = '%s'",
                    n_devices, milli, job);
+    execute(&fixture, sql);
+}
+
+/* It wants pods of an image; no round has seen it yet. */
+static inline void want_image(const char *job, const char *image)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE jobs SET placement = '{\"pod\": {\"image\": \"%s\"}}' WHERE id = '%s'",
+                   image, job);
     execute(&fixture, sql);
 }
 

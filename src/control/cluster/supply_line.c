@@ -278,6 +278,8 @@ static weir_status request(struct look *look, const struct weir_allocation *allo
                            const char *secret, struct weir_error *err)
 {
     const struct supplier_config *config = look->line->config;
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *pod = allocation->pod != NULL ? json_loads(allocation->pod, 0, NULL) : NULL;
     const struct weir_node_request wanted = {
         .tag = allocation->id,
         .pool = allocation->pool,
@@ -289,6 +291,7 @@ static weir_status request(struct look *look, const struct weir_allocation *allo
         .accelerator_milli = allocation->accelerator_milli,
         .accelerator = allocation->accelerator,
         .queue = allocation->queue,
+        .pod = pod,
         .text = allocation->job != NULL ? weir_arena_printf(&look->arena, "job %s", allocation->job)
                                         : NULL,
         .agent = {.server = config->server_url, .secret = secret, .ca_file = config->ca_file}};

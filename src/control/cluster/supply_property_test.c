@@ -10,10 +10,13 @@
 /*
  * Whatever happens, in whatever order, with devices and without: a cluster that is silent, that does what it is asked and does not say so, takes nodes
  * away, a server that starts again, jobs that are cancelled: nothing is asked for twice, nothing above what there is, of
- * a device no more than what of it was asked for is given, no job has a restart of it, and none runs on what another's account pays for; and when it calms down every job ends and every node is given back.
+ * a device no more than what of it was asked for is given, no job has a restart of it, none runs on what another's account
+ * pays for, and none in a pod of another image than it wants; and when it calms down every job ends and every node is given
+ * back.
  */
-static size_t n_in_parts; /* Allocations that were seen. */
+static size_t n_in_parts, n_in_images; /* Allocations, and tasks, that were seen. */
 static char kept[40][64];
+static const char *images[40]; /* What a kept job wants of its pods; "": nothing. */
 static size_t n_kept;
 
 /* An identifier that outlives what a round reads. */
@@ -35,6 +38,24 @@ static void want_some(struct weir_rng *rng, const char *job)
     bool is_share = weir_rng_below(rng, 3) > 0;
     int64_t milli = is_share ? 1 + (int64_t)weir_rng_below(rng, 999) : 1000;
     want_devices(job, 1 + (int64_t)weir_rng_below(rng, is_share ? 2 : 4), milli);
+}
+
+static void want_any_image(struct weir_rng *rng, size_t job)
+{
+    static const char *const known[] = {"", "", "a/b:1", "a/b:2"};
+    images[job] = known[weir_rng_below(rng, WEIR_ARRAY_LEN(known))];
+    if (images[job][0] != '\0') {
+        want_image(kept[job], images[job]);
+    }
+}
+
+static const char *image_of(const char *job)
+{
+    size_t i = 0;
+    while (i < n_kept && strcmp(kept[i], job) != 0) {
+        i++;
+    }
+    return i < n_kept && images[i] != NULL ? images[i] : "";
 }
 
 static weir_status count_given_back_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -77,6 +98,7 @@ static void do_something(struct weir_rng *rng, char **jobs, size_t *n_jobs)
             if (cluster.n_accelerators > 0 && weir_rng_below(rng, 3) > 0) {
                 want_some(rng, jobs[*n_jobs - 1]);
             }
+            want_any_image(rng, n_kept - 1);
         }
         break;
     case 2:
@@ -226,6 +248,10 @@ static void check_invariants(char **jobs, size_t n_jobs)
             ck_assert_int_eq(state.tasks[k].attempt, state.tasks[0].attempt);
             ck_assert(there == NULL || /* nobody pays for others */
                       strcmp(there->payer, fake_payer(NULL, state.job.project, NULL)) == 0);
+            bool is_placed = state.tasks[k].node != NULL && state.tasks[k].node[0] != '\0';
+            const char *image = image_of(jobs[i]);
+            ck_assert_str_eq(there != NULL ? there->image : is_placed ? "" : image, image);
+            n_in_images += there != NULL && image[0] != '\0';
         }
     }
     for (size_t i = 0; i < cluster.n; i++) {
@@ -295,6 +321,7 @@ START_TEST(nothing_is_asked_for_twice_or_lost_whatever_happens)
     }
     ck_assert_uint_eq(open_allocations().n, 0);
     ck_assert(cluster.n_accelerators == 0 || cluster.accelerator_parts == 1 || n_in_parts > 0);
+    ck_assert_uint_gt(n_in_images, 0);
 }
 
 END_TEST

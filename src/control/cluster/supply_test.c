@@ -656,6 +656,44 @@ START_TEST(what_lacks_is_said_and_nothing_is_asked_for)
 
 END_TEST
 
+START_TEST(a_job_that_wants_pods_of_its_own_has_them_and_nothing_else_runs_there)
+{
+    char *own = gang(&fixture, 1, 4), *plain;
+    want_image(own, "a/b:1");
+    await_asked(1);
+    ck_assert_str_eq(cluster.items[0].image, "a/b:1");
+    ck_assert_msg(strstr(open_allocations().items[0].pod, "\"a/b:1\"") != NULL, "%s",
+                  open_allocations().items[0].pod);
+    start(&cluster.items[0]);
+    look();
+    (void)round_of_engine();
+    ck_assert_str_eq(job_state(&fixture, own).job.state, "STARTING");
+    plain = gang(&fixture, 1, 4);
+    await_asked(2);
+    ck_assert_str_eq(cluster.items[1].image, "");
+    ck_assert_str_eq(job_state(&fixture, plain).job.state, "PENDING");
+}
+
+END_TEST
+
+START_TEST(pods_are_asked_only_of_a_cluster_that_makes_some)
+{
+    fake_ops.makes_pods = false;
+    heartbeat(&fixture, "own", 64);
+    char *own = gang(&fixture, 1, 4);
+    want_image(own, "a/b:1");
+    for (int i = 0; i < 15; i++) {
+        look();
+        (void)round_of_engine();
+    }
+    ck_assert_int_eq(cluster.n_requests, 0);
+    ck_assert_str_eq(job_state(&fixture, own).job.state, "PENDING");
+    ck_assert_str_eq(reason(own), "no node is a pod as it wants one, {\"image\":\"a/b:1\"}; no "
+                                  "cluster that it may run on makes pods: `weir get clusters`");
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -683,6 +721,8 @@ int main(void)
         what_nothing_waits_for_any_more_is_given_back,
         a_cluster_that_fell_silent_is_asked_again_soon,
         what_lacks_is_said_and_nothing_is_asked_for,
+        a_job_that_wants_pods_of_its_own_has_them_and_nothing_else_runs_there,
+        pods_are_asked_only_of_a_cluster_that_makes_some,
     };
     Suite *suite = weir_test_suite_with("supply", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests));
     TCase *parts = tcase_create("parts");

@@ -51,6 +51,15 @@ static void read_clusters(struct ask *ask, const json_t *list)
     }
 }
 
+/* Equal wants are equal texts. */
+static const char *read_pod(struct ask *ask, const json_t *pod)
+{
+    char *text = pod != NULL ? json_dumps(pod, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *copy = weir_arena_strdup(&ask->arena, text);
+    free(text);
+    return copy;
+}
+
 struct ask *ask_read(const char *placement)
 {
     WEIR_AUTO(weir_json_auto_free)
@@ -64,6 +73,8 @@ struct ask *ask_read(const char *placement)
     read_selector(ask, json_object_get(object, "node_selector"));
     read_tolerations(ask, json_object_get(object, "tolerations"));
     read_clusters(ask, json_object_get(object, "clusters"));
+    const json_t *pod = json_object_get(object, "pod");
+    ask->pod = read_pod(ask, pod);
     const json_t *after = json_object_get(object, "overflow_after_ms");
     ask->after_ms = json_is_integer(after) ? json_integer_value(after) : -1;
     const json_t *topology = json_object_get(object, "topology");

@@ -148,10 +148,11 @@ static void think_of_missing(struct looking *looking, const struct weir_allocati
                                     .memory_bytes = allocation->memory_bytes,
                                     .n_accelerators = allocation->n_accelerators,
                                     .accelerator = allocation->accelerator};
-    struct weir_sched_node node = offers_pool_node(
-        &shape,
-        offers_mark(looking->offers, allocation->cluster, allocation->queue, looking->arena),
-        looking->now_ms, looking->arena);
+    struct weir_sched_node node =
+        offers_pool_node(&shape,
+                         offers_mark(looking->offers, allocation->cluster, allocation->queue,
+                                     allocation->pod, looking->arena),
+                         looking->now_ms, looking->arena);
     node.device_milli = (int32_t)allocation->accelerator_milli;
     int64_t n = allocation->n_nodes - looking->n_joined[allocation - looking->offers->allocations];
     for (int64_t i = 0; i < n; i++) {

@@ -22,6 +22,17 @@ struct offers_where demand_where(const struct looking *looking, int32_t row)
                         looking->jobs[row].queue);
 }
 
+const char *demand_pod(const struct looking *looking, int32_t row)
+{
+    const struct ask *ask = demand_job_of(looking, row)->ask;
+    return ask != NULL ? ask->pod : NULL;
+}
+
+bool demand_can_be(const struct looking *looking, int32_t row, const char *cluster)
+{
+    return demand_pod(looking, row) == NULL || offers_makes_pods(looking->offers, cluster);
+}
+
 int64_t demand_due_ms(const struct looking *looking, int32_t row, const struct offers_where *where,
                       const struct weir_cluster *cluster)
 {
@@ -70,7 +81,8 @@ static bool may_ask(struct looking *looking, int32_t row, const struct weir_pool
     const struct weir_cluster *cluster = offers_cluster(looking->offers, pool->cluster);
     struct offers_where where = demand_where(looking, row);
     const char *job = demand_job_of(looking, row)->state.job.id;
-    if (offers_rank(&where, pool->cluster) != turn || has_given_up(looking, job, pool)) {
+    if (offers_rank(&where, pool->cluster) != turn || has_given_up(looking, job, pool) ||
+        !demand_can_be(looking, row, pool->cluster)) {
         return false;
     }
     const struct offers_refusal *refusal = demand_refusal(looking, job, pool);
@@ -168,10 +180,11 @@ static void think_of_pool(struct looking *looking, const struct weir_pool *pool,
     }
 }
 
-/* The mark of the nodes that are asked for there for the job of a row: it says the payer. */
+/* The mark of the nodes that are asked for there for the job of a row: it says the payer, and what its pods are to be. */
 static const char *mark_of(struct looking *looking, int32_t row, const struct weir_pool *pool)
 {
-    return snapshot_mark(looking->snapshot, looking->jobs[row].queue, pool->cluster);
+    return snapshot_mark(looking->snapshot, looking->jobs[row].queue, pool->cluster,
+                         demand_pod(looking, row));
 }
 
 /* The marks of those that may ask, each once: a look thinks of so many payers of a pool at most. */

@@ -75,6 +75,12 @@ weir_status demand_plan(struct looking *looking, struct weir_error *err) WEIR_MU
 /** Where the job of a row may run. */
 struct offers_where demand_where(const struct looking *looking, int32_t row);
 
+/** What the job of a row wants of its pods (ask.h); NULL: nothing. */
+const char *demand_pod(const struct looking *looking, int32_t row);
+
+/** Has a cluster what the job of a row wants of its pods? */
+bool demand_can_be(const struct looking *looking, int32_t row, const char *cluster);
+
 /** When the job of a row has waited long enough for a cluster. */
 int64_t demand_due_ms(const struct looking *looking, int32_t row, const struct offers_where *where,
                       const struct weir_cluster *cluster);

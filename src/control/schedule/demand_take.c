@@ -109,6 +109,7 @@ static void want(struct looking *looking, int32_t root)
         .job = job->id,
         .project = job->project,
         .queue = (char *)looking->rows.queues[looking->jobs[first->first_job].queue].name,
+        .pod = (char *)demand_pod(looking, first->first_job),
         .accelerator = NULL};
     for (int32_t i = root; i < looking->rows.n_nodes; i++) {
         const struct thought *thought = &looking->thoughts[i];

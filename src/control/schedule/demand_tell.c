@@ -154,11 +154,13 @@ static const char *tell_none(struct looking *looking, int32_t row)
     }
     for (size_t i = 0; i < looking->offers->n_clusters; i++) {
         const struct weir_cluster *cluster = &looking->offers->clusters[i];
-        if (offers_rank(&where, cluster->name) >= 0) {
+        if (offers_rank(&where, cluster->name) >= 0 && demand_can_be(looking, row, cluster->name)) {
             return tell_cluster(looking, row, &where, cluster);
         }
     }
-    return NULL;
+    return demand_pod(looking, row) != NULL
+               ? "no cluster that it may run on makes pods: `weir get clusters`"
+               : NULL;
 }
 
 static const struct weir_allocation *allocation_of(const struct looking *looking,

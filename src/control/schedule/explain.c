@@ -120,6 +120,22 @@ static const char *tell_clusters(const struct explaining *explaining)
                                    "no node is here of the clusters that it may run on: %s", names);
 }
 
+/* It wants pods of its own, and no node is such a one; NULL: one is, or it wants none. */
+static const char *tell_pods(const struct explaining *explaining)
+{
+    const struct snapshot *snapshot = explaining->snapshot;
+    const struct ask *ask = explaining->job->ask;
+    bool is_any = ask == NULL || ask->pod == NULL;
+    for (int32_t i = 0; i < snapshot->n_nodes && !is_any; i++) {
+        const struct weir_allocation *of =
+            offers_allocation(&snapshot->offers, snapshot->nodes[i].supply->allocation);
+        is_any = of != NULL && of->pod != NULL && strcmp(of->pod, ask->pod) == 0;
+    }
+    return is_any ? NULL
+                  : weir_arena_printf(explaining->arena, "no node is a pod as it wants one, %.400s",
+                                      ask->pod);
+}
+
 /* What its selector or a taint rules out; NULL: some node is left. */
 static const char *tell_marks(const struct explaining *explaining)
 {
@@ -288,7 +304,8 @@ static const char *tell_why(const struct explaining *explaining)
         return snapshot->offers.n_clusters > 0 ? "no node is there" : "no node has registered yet";
     }
     if (wait->code == WEIR_SCHED_WAIT_NO_NODE) {
-        text = tell_clusters(explaining);
+        text = tell_pods(explaining);
+        text = text != NULL ? text : tell_clusters(explaining);
         text = text != NULL ? text : tell_marks(explaining);
     }
     if (text == NULL && asks != NULL && may_lack_devices(wait)) {

@@ -107,12 +107,24 @@ void live_add_nodes(struct live *live, struct live_change *change, int32_t like,
     }
 }
 
-void live_add_pool_nodes(struct live *live, struct live_change *change,
-                         const struct weir_pool *pool, int32_t queue, int64_t n)
+const struct ask *live_ask(const struct live *live, int32_t job)
 {
-    const char *mark = queue >= 0
-                           ? snapshot_mark(&live->snapshot, queue, pool->cluster)
-                           : offers_mark(&live->snapshot.offers, pool->cluster, NULL, &live->arena);
+    return live->snapshot.tasks[live->rows->jobs[job].first_task].job->ask;
+}
+
+/* The mark of nodes of a cluster that are asked for, for this job. */
+static const char *mark_for(struct live *live, int32_t job, const char *cluster)
+{
+    const struct ask *ask = job >= 0 ? live_ask(live, job) : NULL;
+    return job >= 0 ? snapshot_mark(&live->snapshot, live->rows->jobs[job].queue, cluster,
+                                    ask != NULL ? ask->pod : NULL)
+                    : offers_mark(&live->snapshot.offers, cluster, NULL, NULL, &live->arena);
+}
+
+void live_add_pool_nodes(struct live *live, struct live_change *change,
+                         const struct weir_pool *pool, int32_t job, int64_t n)
+{
+    const char *mark = mark_for(live, job, pool->cluster);
     struct weir_sched_node node = offers_pool_node(pool, mark, live->now_ms, &live->arena);
     for (int64_t i = 0; i < n; i++) {
         node.name = weir_arena_printf(&live->arena, "another of %s", pool->id);

@@ -43,9 +43,13 @@ void live_change_begin(struct live *live, int64_t n_nodes, struct live_change *o
 /** n more nodes like that of this index, empty and ready. There must be room. */
 void live_add_nodes(struct live *live, struct live_change *change, int32_t like, int64_t n);
 
-/** n nodes of a pool, for which the account of this queue, a row, pays there; -1: the cluster's own. There must be room. */
+/** n nodes of a pool as they are asked for there for this job, a row: its queue's account pays, and pods are as it wants them.
+ *  -1: for none. There must be room. */
 void live_add_pool_nodes(struct live *live, struct live_change *change,
-                         const struct weir_pool *pool, int32_t queue, int64_t n);
+                         const struct weir_pool *pool, int32_t job, int64_t n);
+
+/** What the job of a row asks for; NULL: nothing. */
+const struct ask *live_ask(const struct live *live, int32_t job);
 
 /** The job goes before all others of its queue that wait. */
 void live_put_first(struct live_change *change, int32_t job);

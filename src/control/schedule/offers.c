@@ -91,18 +91,33 @@ const struct weir_allocation *offers_allocation(const struct offers *offers, con
     return found != NULL ? *found : NULL;
 }
 
-const char *offers_mark(const struct offers *offers, const char *cluster, const char *queue,
-                        struct weir_arena *arena)
+/* NULL: there is no such cluster, or its options cannot be read. */
+static const struct offers_driver *driver_of(const struct offers *offers, const char *cluster)
 {
     for (size_t i = 0; offers->of != NULL && i < offers->n_clusters; i++) {
-        const struct offers_driver *of = &offers->of[i];
-        if (strcmp(offers->clusters[i].name, cluster) == 0 && of->ops != NULL &&
-            of->ops->payer != NULL) {
-            return weir_arena_printf(arena, "%s/%s", cluster,
-                                     of->ops->payer(of->options, queue, arena));
+        if (strcmp(offers->clusters[i].name, cluster) == 0) {
+            return offers->of[i].ops != NULL ? &offers->of[i] : NULL;
         }
     }
-    return cluster;
+    return NULL;
+}
+
+const char *offers_mark(const struct offers *offers, const char *cluster, const char *queue,
+                        const char *pod, struct weir_arena *arena)
+{
+    const struct offers_driver *of = driver_of(offers, cluster);
+    const char *mark = cluster;
+    if (of != NULL && of->ops->payer != NULL) {
+        mark =
+            weir_arena_printf(arena, "%s/%s", cluster, of->ops->payer(of->options, queue, arena));
+    }
+    return pod != NULL ? weir_arena_printf(arena, "%s %s", mark, pod) : mark;
+}
+
+bool offers_makes_pods(const struct offers *offers, const char *cluster)
+{
+    const struct offers_driver *of = driver_of(offers, cluster);
+    return of != NULL && of->ops->makes_pods;
 }
 
 static weir_status read_refusals(struct offers *offers, struct weir_txn *txn, int64_t now_ms,

@@ -28,7 +28,8 @@ static bool names_clusters(const struct snapshot *snapshot)
 {
     bool is_any = queue_tree_names_clusters(&snapshot->queues);
     for (int32_t i = 0; i < snapshot->n_jobs && !is_any; i++) {
-        is_any = snapshot->jobs[i]->ask != NULL && snapshot->jobs[i]->ask->n_clusters > 0;
+        const struct ask *ask = snapshot->jobs[i]->ask;
+        is_any = ask != NULL && (ask->n_clusters > 0 || ask->pod != NULL);
     }
     return is_any;
 }
@@ -48,7 +49,8 @@ static const char *mark_of(struct snapshot *snapshot, const struct snapshot_node
     const struct offers *offers = &snapshot->offers;
     const char *cluster = node->supply->cluster != NULL ? node->supply->cluster : WEIR_CLUSTER_OWN;
     const struct weir_allocation *of = offers_allocation(offers, node->supply->allocation);
-    return of != NULL ? offers_mark(offers, cluster, of->queue, &snapshot->rows_arena) : cluster;
+    return of != NULL ? offers_mark(offers, cluster, of->queue, of->pod, &snapshot->rows_arena)
+                      : cluster;
 }
 
 static void taint_node(struct snapshot *snapshot, const struct snapshot_node *node,
@@ -93,17 +95,18 @@ static void fill_nodes(struct snapshot *snapshot)
     }
 }
 
-const char *snapshot_mark(struct snapshot *snapshot, int32_t queue, const char *cluster)
+const char *snapshot_mark(struct snapshot *snapshot, int32_t queue, const char *cluster,
+                          const char *pod)
 {
     const struct offers *offers = &snapshot->offers;
     const struct weir_cluster *of = offers_cluster(offers, cluster);
-    if (of == NULL) {
-        return cluster;
+    const char *name = snapshot->queues.rows[queue].name;
+    if (of == NULL || pod != NULL) {
+        return offers_mark(offers, cluster, name, pod, &snapshot->rows_arena);
     }
     size_t row = (size_t)queue * offers->n_clusters + (size_t)(of - offers->clusters);
     if (snapshot->marks[row] == NULL) {
-        snapshot->marks[row] =
-            offers_mark(offers, cluster, snapshot->queues.rows[queue].name, &snapshot->rows_arena);
+        snapshot->marks[row] = offers_mark(offers, cluster, name, NULL, &snapshot->rows_arena);
     }
     return snapshot->marks[row];
 }
@@ -113,6 +116,7 @@ static void fill_tolerations(struct snapshot *snapshot, struct snapshot_job *job
 {
     const struct ask *ask = job->ask;
     int32_t n = ask != NULL ? ask->n_tolerations : 0;
+    const char *pod = ask != NULL ? ask->pod : NULL;
     const struct offers *offers = &snapshot->offers;
     int32_t queue = queue_tree_find(&snapshot->queues, job->state.job.project);
     struct offers_where where = offers_where(&snapshot->queues, ask, queue);
@@ -123,16 +127,17 @@ static void fill_tolerations(struct snapshot *snapshot, struct snapshot_job *job
         memcpy(list, ask->tolerations, (size_t)n * sizeof *list);
     }
     for (size_t i = 0; i < where.n; i++) {
-        list[n] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY,
-                                                 snapshot_mark(snapshot, queue, where.names[i])};
+        list[n] = (struct weir_sched_toleration){
+            OFFERS_CLUSTER_KEY, snapshot_mark(snapshot, queue, where.names[i], pod)};
         n += offers_allows(&where, where.names[i]);
     }
     if (where.names == NULL) {
-        list[n++] = (struct weir_sched_toleration){OFFERS_CLUSTER_KEY, WEIR_CLUSTER_OWN};
+        list[n++] = (struct weir_sched_toleration){
+            OFFERS_CLUSTER_KEY, snapshot_mark(snapshot, queue, WEIR_CLUSTER_OWN, pod)};
     }
     for (size_t i = 0; where.names == NULL && i < offers->n_clusters; i++) {
         list[n++] = (struct weir_sched_toleration){
-            OFFERS_CLUSTER_KEY, snapshot_mark(snapshot, queue, offers->clusters[i].name)};
+            OFFERS_CLUSTER_KEY, snapshot_mark(snapshot, queue, offers->clusters[i].name, pod)};
     }
     job->tolerations = list;
     job->n_tolerations = n;

@@ -11,9 +11,11 @@ static bool waits_for(const struct live *live, int32_t row, const char *cluster)
 {
     const struct weir_sched_job *job = &live->rows->jobs[row];
     const struct weir_sched_task *first = &live->rows->tasks[job->first_task];
-    const struct ask *ask = live->snapshot.tasks[job->first_task].job->ask;
+    const struct ask *ask = live_ask(live, row);
+    const struct offers *offers = &live->snapshot.offers;
     struct offers_where where = offers_where(&live->snapshot.queues, ask, job->queue);
-    return first->state == WEIR_SCHED_PENDING && offers_rank(&where, cluster) >= 0;
+    return first->state == WEIR_SCHED_PENDING && offers_rank(&where, cluster) >= 0 &&
+           (ask == NULL || ask->pod == NULL || offers_makes_pods(offers, cluster));
 }
 
 static bool is_before(const struct weir_sched_job *left, const struct weir_sched_job *right)
@@ -22,19 +24,19 @@ static bool is_before(const struct weir_sched_job *left, const struct weir_sched
                                              : left->created_ms < right->created_ms;
 }
 
-/* The queue for which nodes of the cluster would be asked: that of the job that goes first, or of the first that waits
- * and may run there. -1: there is none. */
-static int32_t queue_for(const struct live *live, const char *cluster, int32_t first)
+/* The job for which nodes of the cluster would be asked: the one that goes first, or the first that waits and may run
+ * there. -1: there is none. */
+static int32_t job_for(const struct live *live, const char *cluster, int32_t first)
 {
-    const struct weir_sched_job *best = first >= 0 ? &live->rows->jobs[first] : NULL;
+    const struct weir_sched_job *jobs = live->rows->jobs;
+    int32_t best = first;
     for (int32_t j = 0; first < 0 && j < live->rows->n_jobs; j++) {
-        const struct weir_sched_job *job = &live->rows->jobs[j];
         if (live_names_job(live, j) && waits_for(live, j, cluster) &&
-            (best == NULL || is_before(job, best))) {
-            best = job;
+            (best < 0 || is_before(&jobs[j], &jobs[best]))) {
+            best = j;
         }
     }
-    return best != NULL ? best->queue : -1;
+    return best;
 }
 
 static weir_status add_of_pool(struct live *live, const struct control_change *asked, int32_t first,
@@ -50,7 +52,7 @@ static weir_status add_of_pool(struct live *live, const struct control_change *a
         return weir_error_set(err, WEIR_ERR_INVALID, "$.n_nodes: pool %s has at most %lld nodes",
                               pool->id, (long long)pool->max_nodes);
     }
-    live_add_pool_nodes(live, change, pool, queue_for(live, pool->cluster, first), asked->n_nodes);
+    live_add_pool_nodes(live, change, pool, job_for(live, pool->cluster, first), asked->n_nodes);
     return WEIR_OK;
 }
 
