@@ -94,6 +94,9 @@ struct weir_allocation_report {
     const char *why;  /**< Why it waits, or how it ended: a sentence; NULL: nobody says. */
     /** While it waits: when it is expected to start, since 1970; 0: nobody says. */
     int64_t starts_ms;
+    /** While it waits: since when it has machines on which its agents do not start (there is no such image), since 1970; 0:
+     *  they are on their way, or it has none yet. */
+    int64_t stuck_since_ms;
     /** While it runs: when its nodes end at the latest; 0: when they are released. */
     int64_t ends_ms;
     const char **nodes; /**< Their names of its nodes, while it runs. */

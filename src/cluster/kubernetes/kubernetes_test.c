@@ -61,7 +61,12 @@ static const struct telling tellings[] = {
      false, WEIR_ALLOCATION_PENDING, 0, "Unschedulable", "0/3 nodes are available"},
     {"{" OURS ",'spec':{'nodeName':'n'},'status':{'phase':'Pending'}}", false,
      WEIR_ALLOCATION_PENDING, 0, "Pending", "the node n starts it"},
-    {"{" OURS ",'spec':{'nodeName':'n'},'status':{'phase':'Pending','containerStatuses':[{'state':"
+    {"{" OURS ",'spec':{'nodeName':'n'},'status':{'phase':'Pending','startTime':"
+     "'2026-01-01T00:00:00Z','containerStatuses':[{'state':{'waiting':{'reason':"
+     "'PodInitializing'}}}]}}",
+     false, WEIR_ALLOCATION_PENDING, 0, "PodInitializing", "the node n starts it"},
+    {"{" OURS ",'spec':{'nodeName':'n'},'status':{'phase':'Pending','startTime':"
+     "'2026-01-01T00:00:00Z','containerStatuses':[{'state':"
      "{'waiting':{'reason':'ImagePullBackOff','message':'Back-off pulling image'}}}]}}",
      false, WEIR_ALLOCATION_PENDING, 0, "ImagePullBackOff", "Back-off pulling image"},
     {"{" OURS ",'spec':{'nodeName':'n'},'status':{'phase':'Running'}}", false,
@@ -111,6 +116,8 @@ START_TEST(a_pod_tells_how_its_allocation_is)
     ck_assert_msg(telling->why == NULL || strstr(report.why, telling->why) != NULL, "why: %s",
                   report.why);
     ck_assert_str_eq(report.their_id, "ns/t");
+    ck_assert_int_eq(report.stuck_since_ms,
+                     strcmp(report.said, "ImagePullBackOff") == 0 ? 1767225600000 : 0);
     free(pod);
     json_decref(job);
     json_decref(json);

@@ -175,6 +175,9 @@ static void say_waiting(const json_t *pod, struct kubernetes_pod *out, struct we
     const char *message = weir_kube_text_or(waiting, "message", NULL);
     bool is_usual =
         strcmp(out->said, "ContainerCreating") == 0 || strcmp(out->said, "PodInitializing") == 0;
+    if (!is_usual && waiting != NULL) {
+        out->stuck_since_ms = weir_kube_time_ms(weir_kube_text(pod, "status.startTime"));
+    }
     if (message != NULL) {
         out->why = weir_arena_printf(arena, "%.400s", message);
     } else if (!is_usual && waiting != NULL) {

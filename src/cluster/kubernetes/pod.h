@@ -27,8 +27,10 @@ struct kubernetes_pod {
     enum kubernetes_pod_phase phase;
     enum weir_allocation_ending ending; /**< If it has failed. */
     int64_t n_pods;                     /**< So many its allocation has. */
-    int64_t ends_ms;                    /**< When its time is over, since 1970; 0: nobody says. */
-    bool is_leaving;                    /**< It has been told to end. */
+    /** It has had a node since then, and says why its agent does not start; 0: it is on its way, or has none. */
+    int64_t stuck_since_ms;
+    int64_t ends_ms; /**< When its time is over, since 1970; 0: nobody says. */
+    bool is_leaving; /**< It has been told to end. */
     /* Set for all pods. */
     bool is_over;    /**< It has nothing of its node any more. */
     bool is_of_node; /**< A daemon's, or a static one. */

@@ -7,7 +7,7 @@
 /* What the pods come to. */
 struct count {
     size_t n_alive, n_waiting, n_running, n_over, n_gone;
-    int64_t n_wanted;
+    int64_t n_wanted, stuck_since_ms;
     const struct kubernetes_pod *stuck; /* the first that does not start, and says why */
     const struct kubernetes_pod *worst; /* the failed one that says most */
 };
@@ -33,6 +33,10 @@ static void see(struct count *count, const struct kubernetes_pod *pod, bool is_g
     if (!is_over && pod->phase < KUBERNETES_POD_RUNNING &&
         (count->stuck == NULL || count->stuck->why == NULL)) {
         count->stuck = pod;
+    }
+    if (!is_over && pod->stuck_since_ms > 0 &&
+        (count->stuck_since_ms == 0 || pod->stuck_since_ms < count->stuck_since_ms)) {
+        count->stuck_since_ms = pod->stuck_since_ms;
     }
     bool has_failed = pod->phase == KUBERNETES_POD_FAILED || (is_gone && !pod->is_over) ||
                       pod->ending == WEIR_ENDING_PREEMPTED;
@@ -101,6 +105,8 @@ static void report_alive(const struct kubernetes_facts *facts, const struct coun
     }
     if (!waits) {
         list_nodes(facts, arena, out);
+    } else {
+        out->stuck_since_ms = count->stuck_since_ms;
     }
 }
 

@@ -60,6 +60,21 @@ static void take_words(struct weir_allocation *allocation,
     }
 }
 
+/* Machines that it holds in vain are for others. */
+static void give_up_stuck(struct weir_allocation *allocation,
+                          const struct weir_allocation_report *report, int64_t now_ms,
+                          struct weir_arena *arena)
+{
+    if (report->stuck_since_ms > 0 && now_ms - report->stuck_since_ms >= ALLOCATION_STUCK_MS) {
+        allocation->state = (char *)WEIR_ALLOCATION_RELEASING;
+        allocation->ending = (char *)endings[WEIR_ENDING_FAILED];
+        allocation->why = weir_arena_printf(arena, "its agents did not start: %s",
+                                            report->why != NULL    ? report->why
+                                            : report->said != NULL ? report->said
+                                                                   : "no reason is said");
+    }
+}
+
 static void take_pending(struct weir_allocation *allocation,
                          const struct weir_allocation_report *report, int64_t now_ms,
                          struct weir_arena *arena)
@@ -70,6 +85,7 @@ static void take_pending(struct weir_allocation *allocation,
         allocation->state = (char *)WEIR_ALLOCATION_PENDS;
         allocation->why = weir_arena_strdup(arena, report->why);
         allocation->starts_ms = report->starts_ms;
+        give_up_stuck(allocation, report, now_ms, arena);
     }
 }
 

@@ -3,6 +3,7 @@
  *
  *     wanted    + unknown  → it is to be asked for         pending, running + unknown → ended, failed
  *     releasing + anything but an end → it is to be released again
+ *     pending   + stuck for long → releasing, as failed
  *     anything  + ended    → ended, for ever
  */
 #ifndef WEIR_CONTROL_ALLOCATION_STEP_H
@@ -10,6 +11,9 @@
 
 #include "cluster/driver.h"
 #include "job/cluster.h"
+
+/** One that has machines, on which its agents do not start for so long, is given back as failed. */
+#define ALLOCATION_STUCK_MS ((int64_t)15 * 60 * 1000)
 
 struct allocation_step {
     bool is_changed; /**< The record is not as it was. */

@@ -22,7 +22,8 @@ struct there {
     enum weir_allocation_ending ending;
     char secret[64];
     bool has_joined;
-    int64_t n_gone; /* So many of its nodes have ended, while it goes on. */
+    int64_t stuck_since_ms; /* It waits, with machines on which its agents do not start. */
+    int64_t n_gone;         /* So many of its nodes have ended, while it goes on. */
     const char *payer;
     char image[32]; /* That its pods have; "": none was wanted. */
 };
@@ -138,11 +139,13 @@ static inline weir_status fake_poll(struct weir_driver_link *link, const char *c
     }
     for (size_t i = 0; i < n; i++) {
         const struct there *there = find_there(tags[i]);
-        out[i] = there == NULL ? (struct weir_allocation_report){.phase = WEIR_ALLOCATION_UNKNOWN}
-                               : (struct weir_allocation_report){.phase = there->phase,
-                                                                 .ending = there->ending,
-                                                                 .their_id = "4711",
-                                                                 .said = "Priority"};
+        out[i] = there == NULL
+                     ? (struct weir_allocation_report){.phase = WEIR_ALLOCATION_UNKNOWN}
+                     : (struct weir_allocation_report){.phase = there->phase,
+                                                       .ending = there->ending,
+                                                       .stuck_since_ms = there->stuck_since_ms,
+                                                       .their_id = "4711",
+                                                       .said = "Priority"};
         if (there != NULL && there->n_gone > 0) {
             out[i].n_nodes = (size_t)(there->n_nodes - there->n_gone);
             out[i].nodes = WEIR_ARENA_ARRAY(arena, out[i].n_nodes, const char *);

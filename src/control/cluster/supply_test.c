@@ -1,4 +1,5 @@
 /* What is asked of a cluster, what becomes of it, and what jobs have of it: case by case. */
+#include "control/cluster/allocation_step.h"
 #include "control/cluster/supply_fixture.h"
 #include "control/live.h"
 #include "control/schedule/demand.h"
@@ -676,6 +677,28 @@ START_TEST(a_job_that_wants_pods_of_its_own_has_them_and_nothing_else_runs_there
 
 END_TEST
 
+START_TEST(what_holds_machines_in_vain_is_given_back_and_asked_for_again_later)
+{
+    char *job = gang(&fixture, 1, 4);
+    await_asked(1);
+    cluster.items[0].stuck_since_ms = fixture.now_ms;
+    fixture.now_ms += ALLOCATION_STUCK_MS - 2000;
+    look();
+    (void)round_of_engine();
+    ck_assert_int_eq(cluster.items[0].phase, WEIR_ALLOCATION_PENDING);
+    fixture.now_ms += 2000;
+    look();
+    ck_assert_int_eq(cluster.items[0].phase, WEIR_ALLOCATION_ENDED);
+    look();
+    (void)round_of_engine();
+    ck_assert_uint_eq(open_allocations().n, 0);
+    fixture.now_ms += DEMAND_AGAIN_LEAST_MS;
+    await_asked(2);
+    ck_assert_str_eq(job_state(&fixture, job).job.state, "PENDING");
+}
+
+END_TEST
+
 START_TEST(pods_are_asked_only_of_a_cluster_that_makes_some)
 {
     fake_ops.makes_pods = false;
@@ -722,6 +745,7 @@ int main(void)
         a_cluster_that_fell_silent_is_asked_again_soon,
         what_lacks_is_said_and_nothing_is_asked_for,
         a_job_that_wants_pods_of_its_own_has_them_and_nothing_else_runs_there,
+        what_holds_machines_in_vain_is_given_back_and_asked_for_again_later,
         pods_are_asked_only_of_a_cluster_that_makes_some,
     };
     Suite *suite = weir_test_suite_with("supply", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests));
