@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DAMAGED_EVERY 97 /* frames: one that is cut off */
-
 /* What the folder grants to its group, its entry grants too: the folder is the group's of all tasks
  * where tasks cannot be shown root's files as theirs (agent/sandbox.h), and this process, which is root
  * there, makes files that only root may read. The entry has the folder's group by set-group-ID, or
@@ -60,16 +58,12 @@ static weir_status write_frame(const struct camera *camera, int64_t frame, size_
     return status;
 }
 
-/* Someone comes by. The ledger knows of the frame before the frame can be seen. */
-static weir_status tick(struct camera *camera, int64_t i_frame, struct weir_error *err)
+static weir_status tick(struct camera *camera, int64_t i_tick, struct weir_error *err)
 {
-    int64_t frame = camera->demo->first_frame + i_frame;
-    const struct demo_person *person = camera_draw(camera, NULL);
-    bool is_damaged = i_frame % DAMAGED_EVERY == DAMAGED_EVERY - 1;
+    int64_t frame;
     size_t len;
-    WEIR_TRY(camera_photo(camera, person, &len, err));
-    WEIR_TRY(camera_note(camera, "frame", frame, person, is_damaged, err));
-    return write_frame(camera, frame, is_damaged ? len / 2 : len, err);
+    WEIR_TRY(camera_frame(camera, i_tick, &frame, &len, err));
+    return write_frame(camera, frame, len, err);
 }
 
 const struct camera_kind camera_of_folder = {.start = start, .tick = tick};

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#define DAMAGED_EVERY 97 /* frames: one that is cut off */
+
 weir_status camera_note(const struct camera *camera, const char *kind, int64_t number,
                         const struct demo_person *person, bool is_damaged, struct weir_error *err)
 {
@@ -45,6 +47,18 @@ weir_status camera_photo(struct camera *camera, const struct demo_person *person
         n_enrolled + (uint32_t)weir_rng_below(&camera->rng, person->n_photos - n_enrolled);
     return demo_photo(camera->demo, person, i_photo, camera->photo, CAMERA_PHOTO_MAX_BYTES, out_len,
                       err);
+}
+
+weir_status camera_frame(struct camera *camera, int64_t i_tick, int64_t *out_number,
+                         size_t *out_len, struct weir_error *err)
+{
+    const struct demo_person *person = camera_draw(camera, NULL);
+    bool is_damaged = i_tick % DAMAGED_EVERY == DAMAGED_EVERY - 1;
+    size_t len;
+    *out_number = camera->demo->first_frame + i_tick;
+    WEIR_TRY(camera_photo(camera, person, &len, err));
+    *out_len = is_damaged ? len / 2 : len;
+    return camera_note(camera, "frame", *out_number, person, is_damaged, err);
 }
 
 static void *camera_main(void *argument)

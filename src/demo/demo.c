@@ -266,12 +266,41 @@ weir_status demo_read_ion(struct demo *demo, const char *file, json_t **out, str
     return WEIR_OK;
 }
 
+/* Nodes that joined by themselves are taken to share this machine's folders; those of clusters have disks of their own. */
+static weir_status find_nodes(struct demo *demo, struct weir_error *err)
+{
+    json_t *clusters, *nodes, *node;
+    size_t i;
+    WEIR_TRY(demo_get(demo, "/api/v1/clusters", &clusters, err));
+    demo->is_apart = json_array_size(json_object_get(clusters, "items")) > 0;
+    json_decref(clusters);
+    WEIR_TRY(demo_get(demo, "/api/v1/nodes?limit=1000", &nodes, err));
+    json_array_foreach(json_object_get(nodes, "items"), i, node)
+    {
+        demo->is_apart = demo->is_apart && !json_is_null(json_object_get(node, "cluster"));
+    }
+    json_decref(nodes);
+    return WEIR_OK;
+}
+
+/* Whether video is shown: to replicas that reach this machine. */
+static bool shows_video(const struct demo *demo)
+{
+    return !demo->is_apart && demo_video_is_there(demo);
+}
+
 static weir_status apply_ion(struct demo *demo, struct weir_error *err)
 {
     json_t *document, *answer;
+    WEIR_TRY(find_nodes(demo, err));
     WEIR_TRY(demo_read_ion(demo, "ion.yaml", &document, err));
-    if (demo_video_is_there(demo)) {
+    if (shows_video(demo)) {
         WEIR_TRY(demo_video_add_finder(demo, document, err));
+    }
+    if (demo->is_apart) {
+        WEIR_TRY(demo_requests_put(demo, document, err));
+        demo_say("its nodes are a cluster's, with disks of their own: cameras send frames over "
+                 "HTTP, and no video");
     }
     WEIR_TRY(demo_send(demo, "POST", "/api/v1/ions", document, &answer, err));
     demo_say("ION %s applied, revision %s", demo->ion, cli_text(demo->call, answer, "revision"));
@@ -430,11 +459,12 @@ static weir_status play(struct demo *demo, int signal_fd, struct weir_error *err
     WEIR_TRY(show_passers(demo, err));
     WEIR_TRY(wait_for_model(demo, before, signal_fd, &model, err));
     WEIR_TRY(demo_ledger_open(demo, err));
-    WEIR_TRY(demo_cameras_start(demo, &camera_of_folder, err));
+    WEIR_TRY(
+        demo_cameras_start(demo, demo->is_apart ? &camera_of_requests : &camera_of_folder, err));
     demo_say("%zu cameras, %.3g frames a second each", demo->n_cameras,
              demo->options->frames_per_second);
     WEIR_TRY(wait_for_first_decision(demo, signal_fd, err));
-    const bool has_video = demo_video_is_there(demo);
+    const bool has_video = shows_video(demo);
     if (has_video) {
         WEIR_TRY(demo_video_learn(demo, err));
     }

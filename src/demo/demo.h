@@ -4,7 +4,8 @@
  *
  * A *stage* is the demo's work folder: people's photos, the folder the cameras write to, the ledger
  * of what was sent. *Passers-by* are people whose photos become the dataset of impostors; impostors
- * who come to the cameras are other people. The *cameras* are threads. They write frames, each of them a decision; or, where
+ * who come to the cameras are other people. The *cameras* are threads. They write frames, each of them a decision, or send them where
+ * no node sees this machine's folders; or, where
  * weir-camera is installed and a detector has been learnt, they stream people who walk by (film.h, stream.h), each *passage* a decision.
  * They note frame or passage in the ledger before it can be seen. The *report* compares the ledger with the recorded decisions,
  * never with counters of the cameras.
@@ -68,7 +69,9 @@ struct demo {
     int64_t first_seq;   /**< Decisions up to here are of earlier runs. */
     int64_t first_frame; /**< Cameras count from here: later runs never repeat a number. */
     const struct camera_kind *kind; /**< How the cameras that run show something. */
-    struct demo_streams *streams;   /**< NULL: they stream nothing. */
+    bool is_apart;                  /**< No node sees this machine's folders. */
+    const char *token;            /**< Shown to the replica with each frame; NULL: none is sent. */
+    struct demo_streams *streams; /**< NULL: they stream nothing. */
     int streams_port;
     pthread_t cameras[DEMO_MAX_CAMERAS];
     size_t n_cameras;
@@ -100,9 +103,14 @@ weir_status demo_photo(const struct demo *demo, const struct demo_person *person
 /** Begin the ledger again. */
 weir_status demo_ledger_open(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The document's source takes requests, and knows those of the cameras. */
+weir_status demo_requests_put(struct demo *demo, json_t *document,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
- * Start the camera threads: camera_of_folder, which leaves its frames in the folder until a replica reads them, or
- * camera_of_stream, to which nobody comes while nobody watches (cameras.h).
+ * Start the camera threads: camera_of_folder, which leaves its frames in the folder until a replica reads them,
+ * camera_of_requests, which sends them to the replica, or camera_of_stream, to which nobody comes while nobody watches
+ * (cameras.h).
  */
 weir_status demo_cameras_start(struct demo *demo, const struct camera_kind *kind,
                                struct weir_error *err) WEIR_MUST_CHECK;

@@ -20,6 +20,7 @@ struct weir_ion_source {
     char *kind;        /**< NULL: it is the server. */
     char *state;       /**< "connected", "lost" or "unknown". */
     int64_t since_ms;  /**< When that began; 0: not known. */
+    char *url;         /**< A source's that takes requests, as it is reached; NULL. */
     char *error;       /**< The last, also of one that is connected again; NULL: there was none. */
     int64_t n_taken;   /**< Decisions, or a source's frames, since the replica started. */
     int64_t n_refused; /**< Decisions that it refused. */

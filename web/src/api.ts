@@ -926,6 +926,7 @@ export interface Endpoint {
     role: string // source, sink, door or server
     since_ms: Time | null // When that began (ms)
     state: string // connected; lost; unknown, if its replica does not report
+    url: string | null // Where a source of requests is reached
 }
 
 export interface ErrorBody {
@@ -2035,7 +2036,7 @@ export interface Replica {
     replica: string // JOB-RANK
     revision: number // Deployment that the state is about; 0: none yet
     served_revision: number // Deployment that frames are decided by; 0: none
-    /** Is its source connected, since when, and the last error: {connected, since, error}; of video also cameras: {NAME: {state, since, error, size, fps, health, …}}; null: it does not say */
+    /** Is its source connected, since when, and the last error: {connected, since, error}, of requests also url; of video also cameras: {NAME: {state, since, error, size, fps, health, …}}; null: it does not say */
     source: unknown
     state: string // STARTING, APPLIED or FAILED
     time_ms: Time // When it reported (ms)

@@ -26,7 +26,7 @@ static const struct weir_field replica_fields[] = {
     WEIR_FIELD(weir_ion_replica, decisions_refused, INT, 0, "", "Decisions that the server or a sink refused; they are set aside on the replica's disk"),
     WEIR_FIELD(weir_ion_replica, frames_ignored,  INT,  0, "", "Given to its source now, and no frames: wrong names, or wrong places"),
     WEIR_FIELD(weir_ion_replica, why_ignored,     TEXT, 0, "", "What is wrong with the first of them"),
-    WEIR_FIELD_SIZED(weir_ion_replica, source,   JSON, 0, 128 << 10, "", "Is its source connected, since when, and the last error: {connected, since, error}; of video also cameras: {NAME: {state, since, error, size, fps, health, …}}; null: it does not say"),
+    WEIR_FIELD_SIZED(weir_ion_replica, source,   JSON, 0, 128 << 10, "", "Is its source connected, since when, and the last error: {connected, since, error}, of requests also url; of video also cameras: {NAME: {state, since, error, size, fps, health, …}}; null: it does not say"),
     WEIR_FIELD_SIZED(weir_ion_replica, consumers, JSON, 0, 64 << 10, "", "What takes its decisions, the server and each sink: [{name, connected, since, error, taken, refused}], counts since it started"),
     WEIR_FIELD_SIZED(weir_ion_replica, places,   JSON, 0, 128 << 10, "", "Where it counts things, and how many are there now: [{camera, place, n, entered, left, to_right, to_left, conditions}], counts since it started"),
     WEIR_FIELD(weir_ion_replica, time_ms,         TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it reported"),

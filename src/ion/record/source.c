@@ -17,6 +17,7 @@ static const struct weir_field source_fields[] = {
     WEIR_FIELD(weir_ion_source, kind,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its kind"),
     WEIR_FIELD(weir_ion_source, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "connected; lost; unknown, if its replica does not report"),
     WEIR_FIELD(weir_ion_source, since_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When that began"),
+    WEIR_FIELD(weir_ion_source, url,         TEXT, WEIR_FIELD_READ_ONLY, "", "Where a source of requests is reached"),
     WEIR_FIELD(weir_ion_source, error,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "The last error, also of one that is connected again"),
     WEIR_FIELD(weir_ion_source, n_taken,     INT,  WEIR_FIELD_READ_ONLY, "", "Decisions that it took, or frames that it gave, since the replica started"),
     WEIR_FIELD(weir_ion_source, n_refused,   INT,  WEIR_FIELD_READ_ONLY, "", "Decisions that it refused"),
@@ -58,6 +59,7 @@ static struct weir_ion_source *add(struct listing *list, const struct weir_ion_r
                           : is_heard && json_is_false(connected) ? "lost"
                                                                  : "unknown"),
         .since_ms = is_heard ? said_time(said, "since") : 0,
+        .url = said_text(said, "url", list->arena),
         .error = said_text(said, "error", list->arena),
         .n_refused = WEIR_MAX(json_integer_value(json_object_get(said, "refused")), 0),
         .reported_ms = replica != NULL ? replica->time_ms : 0};

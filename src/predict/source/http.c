@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "endpoint/source/http.h"
+#include "host/address.h"
 #include "http/http.h"
 
 #include <inttypes.h>
@@ -369,7 +370,12 @@ static void stop(struct source *source)
 
 static json_t *status_of(struct source *source)
 {
-    return contact_to_json(&source->contact);
+    char url[WEIR_HOST_URL_BYTES], listen[256];
+    json_t *status = contact_to_json(&source->contact);
+    weir_host_url(address_of(&source->config, listen), weir_http_server_port(source->server),
+                  source->config.spec->host.server, url);
+    json_object_set_new(status, "url", json_string(url));
+    return status;
 }
 
 /* People wait behind it: what does not fit is refused, and they try again. */

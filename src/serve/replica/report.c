@@ -1,81 +1,14 @@
 #include "serve/replica/replica_private.h"
 
-#include <netdb.h>
+#include "host/address.h"
+
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#define URL_BYTES 320
-
-/* ---- the address ----------------------------------------------------------------------------- */
-
-/* "http://HOST:PORT/…" taken apart. */
-static bool split_url(const char *url, char *host, size_t size, char *port, size_t port_size)
-{
-    const char *at = strstr(url, "://");
-    bool is_tls = strncmp(url, "https", 5) == 0;
-    at = at != NULL ? at + 3 : url;
-    bool is_v6 = at[0] == '[';
-    size_t len = is_v6 ? strcspn(++at, "]") : strcspn(at, ":/");
-    if (len == 0 || len >= size) {
-        return false;
-    }
-    memcpy(host, at, len);
-    host[len] = '\0';
-    at += len + (is_v6 && at[len] == ']');
-    len = at[0] == ':' ? strspn(at + 1, "0123456789") : 0;
-    (void)snprintf(port, port_size, "%.*s", len > 0 ? (int)len : 4,
-                   len > 0 ? at + 1 : (is_tls ? "443" : "80"));
-    return true;
-}
-
-/* The address from which this machine reaches the server: by it the server reaches us. No packet is
- * sent. */
-static bool own_address(const char *server, char *out, size_t size)
-{
-    char host[256], port[16];
-    struct addrinfo *found = NULL;
-    const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM};
-    bool is_found = false;
-    if (!split_url(server, host, sizeof host, port, sizeof port) ||
-        getaddrinfo(host, port, &hints, &found) != 0) {
-        return false;
-    }
-    for (const struct addrinfo *at = found; at != NULL && !is_found; at = at->ai_next) {
-        struct sockaddr_storage own;
-        socklen_t len = sizeof own;
-        int fd = socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        is_found = fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) == 0 &&
-                   getsockname(fd, (struct sockaddr *)&own, &len) == 0 &&
-                   getnameinfo((struct sockaddr *)&own, len, out, (socklen_t)size, NULL, 0,
-                               NI_NUMERICHOST) == 0;
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-    freeaddrinfo(found);
-    return is_found;
-}
-
-static bool is_any_address(const char *host)
-{
-    return host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
-}
 
 /* Again for each report: which way leads to the server may change. */
-static void find_url(const struct serve_replica *replica, char out[URL_BYTES])
+static void find_url(const struct serve_replica *replica, char out[WEIR_HOST_URL_BYTES])
 {
-    char host[256], port[16], own[NI_MAXHOST];
     const struct serve_spec *spec = replica->options->spec;
-    if (!split_url(spec->listen, host, sizeof host, port, sizeof port) || is_any_address(host)) {
-        if (!own_address(spec->host.server, own, sizeof own)) {
-            (void)snprintf(own, sizeof own, "127.0.0.1");
-        }
-        (void)snprintf(host, sizeof host, "%.250s", own);
-    }
-    bool is_v6 = strchr(host, ':') != NULL;
-    (void)snprintf(out, URL_BYTES, is_v6 ? "http://[%s]:%d" : "http://%s:%d", host,
-                   front_port(replica->front));
+    weir_host_url(spec->listen, front_port(replica->front), spec->host.server, out);
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */
@@ -114,7 +47,7 @@ static json_t *version_json(const struct version_row *row)
 json_t *serve_report(const struct serve_replica *replica)
 {
     int64_t revision = atomic_load(&replica->revision); /* Its versions are announced by now. */
-    char url[URL_BYTES];
+    char url[WEIR_HOST_URL_BYTES];
     struct weir_arena arena;
     struct versions_view view;
     json_t *versions = json_array(), *by_version = json_array();
