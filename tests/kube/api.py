@@ -4,7 +4,7 @@ server.py calls it for clients, the controllers call it for themselves. All is d
 """
 import uuid
 
-from . import admission, apply, defaults, patch, schema, status, validation, values
+from . import admission, apply, defaults, patch, pods, schema, status, validation, values
 from .store import Item
 
 # Resources of which a PUT creates what is not there, and those of which it must say which version it replaces.
@@ -16,6 +16,7 @@ WITHOUT_GENERATION = {"ConfigMap", "Secret", "Event", "ServiceAccount", "Endpoin
                       "ClusterRole", "RoleBinding", "ClusterRoleBinding", "PersistentVolumeClaim", "ResourceQuota", "Pod"}
 JOB_WARNING = ("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
                "propagationPolicy=Orphan to suppress this warning")
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 SERVER_METADATA = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink", "managedFields")
 
 
@@ -65,11 +66,13 @@ class Api:
 
     @staticmethod
     def undecodable(resource, kind, body, problem, in_patch):
+        wrong = list(schema.wrong_types(kind, body)) if resource.is_custom and kind is resource.type else []
+        if wrong:
+            name = (body.get("metadata") or {}).get("name", "")
+            return status.invalid_object(resource, name, [
+                status.wrong_type(path, value, wanted, schema.openapi_type(value)) for path, value, wanted in wrong])
         if in_patch:
             return status.bad_patch(str(body)[:200], problem)
-        if resource.is_custom and problem.startswith("json:"):
-            name = (body.get("metadata") or {}).get("name", "")
-            return status.invalid_object(resource, name, [status.invalid("", "", problem)])
         return status.bad_request(f'{kind.name} in version "{resource.version}" cannot be handled as a {kind.name}: {problem}')
 
     # ---- create -------------------------------------------------------------------------------------
@@ -79,6 +82,9 @@ class Api:
         writing = writing or Writing()
         with self.lock:
             self.prepare_new(resource, namespace, obj)
+            if resource.is_going:
+                raise status.forbidden(resource, obj["metadata"].get("name", ""),
+                                       "create not allowed while custom resource definition is terminating")
             defaults.fill_in(resource, obj)
             if resource.namespaced:
                 admission.namespace(self.store, resource, obj, self.namespaces)
@@ -348,6 +354,8 @@ class Api:
             metadata = obj["metadata"]
             add_policy_finalizer(metadata, policy)
             grace = self.grace(resource, obj, options)
+            if resource.kind == "CustomResourceDefinition":
+                begin_cleanup(obj)
             stays = grace > 0 or metadata.get("finalizers") or resource.key == "namespaces"
             if writing.dry:
                 return item, not stays
@@ -455,6 +463,16 @@ def add_policy_finalizer(metadata, policy):
         metadata["finalizers"] = finalizers
     else:
         metadata.pop("finalizers", None)
+
+
+def begin_cleanup(definition):
+    """A definition stays until all that it defines is gone."""
+    finalizers = definition["metadata"].setdefault("finalizers", [])
+    if CLEANUP not in finalizers:
+        finalizers.append(CLEANUP)
+    if not definition["metadata"].get("deletionTimestamp"):
+        pods.set_condition(definition, "Terminating", "True", "InstanceDeletionPending",
+                           "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon")
 
 
 def mark_deleted(metadata, grace):

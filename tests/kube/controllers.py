@@ -5,6 +5,7 @@ import collections
 import time
 
 from . import admission, pods, resources, scheduler, values
+from .api import CLEANUP
 from .jobs import finished
 from .loops import Loop
 
@@ -281,16 +282,22 @@ class Definitions(Loop):
     def __init__(self, api):
         super().__init__("definition", api)
         self.establish_seconds, self.serve_seconds = 0.15, 0.1
+        self.going = set()  # definitions that are being deleted
 
     def follow(self, resource_key, event):
         if resource_key != self.KEY:
+            if event.new is None and resource_key in self.going:
+                self.add(("empty", resource_key), 0.0)
             return
+        name = event.new.key[1] if event.new is not None else event.old.key[1]
         if event.new is None:
             self.add(("remove", event.old.obj["spec"]["group"], event.old.obj["spec"]["names"]["plural"]), 0.0)
+        elif event.new.obj["metadata"].get("deletionTimestamp"):
+            self.add(("empty", name), self.serve_seconds)
         elif event.old is None:
-            self.add(("establish", event.new.key[1]), self.establish_seconds)
+            self.add(("establish", name), self.establish_seconds)
         elif event.old.obj["spec"] != event.new.obj["spec"]:
-            self.add(("serve", event.new.key[1]), self.serve_seconds)
+            self.add(("serve", name), self.serve_seconds)
 
     def sync(self, key):
         if key[0] == "remove":
@@ -299,13 +306,15 @@ class Definitions(Loop):
         item = self.store.get(self.KEY, "", key[1])
         if item is None:
             return
-        if key[0] == "establish":
+        if key[0] == "empty":
+            self.empty(key[1])
+        elif key[0] == "establish":
             self.api.change(self.KEY, "", key[1], self.establish)
             self.add(("serve", key[1]), self.serve_seconds)
-            return
-        for version in item.obj["spec"]["versions"]:
-            if version.get("served"):
-                self.api.catalogue.add(resources.of_definition(item.obj, version))
+        else:
+            for version in item.obj["spec"]["versions"]:
+                if version.get("served"):
+                    self.api.catalogue.add(resources.of_definition(item.obj, version))
 
     def establish(self, obj):
         for kind, reason, message in (("NamesAccepted", "NoConflicts", "no conflicts found"),
@@ -313,12 +322,26 @@ class Definitions(Loop):
             pods.set_condition(obj, kind, "True", reason, message)
         obj["status"]["acceptedNames"] = obj["spec"]["names"]
 
+    def empty(self, name):
+        """Delete all that a definition defines, and when nothing is left, the definition."""
+        self.going.add(name)
+        with self.store.lock:
+            for resource in [one for one in self.api.catalogue.resources.values() if one.key == name]:
+                resource.is_going = True
+                for key in list(self.store.table(name).items):
+                    if not self.store.get(name, *key).obj["metadata"].get("deletionTimestamp"):
+                        self.api.delete(resource, *key, {"propagationPolicy": "Background"})
+            if self.store.table(name).items:
+                return
+
+            def finish(obj):
+                obj["metadata"]["finalizers"] = [one for one in obj["metadata"].get("finalizers") or () if one != CLEANUP]
+            self.api.change(self.KEY, "", name, finish)
+
     def remove(self, group, plural):
         with self.store.lock:
+            self.going.discard(f"{plural}.{group}")
             self.api.catalogue.remove(group, plural)
-            resource_key = f"{plural}.{group}"
-            for key in list(self.store.table(resource_key).items):
-                self.store.remove(resource_key, *key)
 
 
 class Kueue(Loop):

@@ -2,6 +2,7 @@
 from . import schema, values
 
 READ_WRITE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+WRITES = ("create", "patch", "update")
 RBAC_GROUP = "rbac.authorization.k8s.io"
 POD_FIELDS = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase", "status.podIP",
               "status.nominatedNodeName")
@@ -20,6 +21,7 @@ class Resource:
         self.fields = {"metadata.name", *fields} | ({"metadata.namespace"} if namespaced else set())
         self.type = type or schema.TYPES[kind]
         self.is_custom = is_custom
+        self.is_going = False  # its definition is being deleted: nothing new is made
         self.singular = kind.lower()
         self.api_version = f"{group}/{version}" if group else version
         self.key = f"{plural}.{group}" if group else plural
@@ -28,7 +30,7 @@ class Resource:
     def discovery(self):
         """Its entries of an APIResourceList."""
         base = {"name": self.plural, "singularName": self.singular if self.is_custom else "", "namespaced": self.namespaced,
-                "kind": self.kind, "verbs": list(self.verbs)}
+                "kind": self.kind, "verbs": [verb for verb in self.verbs if not self.is_going or verb not in WRITES]}
         if self.short:
             base["shortNames"] = list(self.short)
         yield base

@@ -22,6 +22,12 @@ def invalid(field, value, detail):
     return Cause("FieldValueInvalid", field, f"Invalid value: {shown(value)}: {detail}")
 
 
+def wrong_type(field, value, wanted, found):
+    """Of a custom resource. A text that is only of another format is shown itself."""
+    shown_as = shown(value if wanted == "date-time" and isinstance(value, str) else found)
+    return Cause("FieldValueTypeInvalid", field, f"Invalid value: {shown_as}: {field} in body must be of type {wanted}: {shown_as}")
+
+
 def forbidden_field(field, detail):
     return Cause("FieldValueForbidden", field, f"Forbidden: {detail}")
 

@@ -485,7 +485,41 @@ class AdmissionTest(ClusterTest):
         run["spec"] = {}
         run["metadata"]["name"] = "s"
         self.assert_status(self.ask("POST", path, run), 422, "Invalid", "spec.n: Required value")
+        run["spec"] = {"n": "one"}
+        self.assert_status(self.ask("POST", path, run), 422, "Invalid", 'spec.n: Invalid value: "string": spec.n in body must be of type integer: "string"')
         self.assertEqual(self.ask("GET", path).body["items"][0]["kind"], "Run")
+
+    def test_a_definition_says_of_which_type_all_is(self):
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+        def ask(schema, **more):
+            version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **more}
+            return self.ask("POST", path, {"metadata": {"name": "runs.weir.test"}, "spec": {
+                "group": "weir.test", "scope": "Namespaced", "names": {"plural": "runs", "kind": "Run"}, "versions": [version]}})
+        self.assert_status(ask({"properties": {}}), 422, "Invalid", "openAPIV3Schema.type: Required value: must not be empty at the root")
+        self.assert_status(ask({"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "array"}, "b": {}}}}}), 422,
+                           "Invalid", "properties[a].items: Required value: must be specified",
+                           "properties[b].type: Required value: must not be empty for specified object fields")
+        self.assert_status(ask({"type": "object"}, additionalPrinterColumns=[{"name": "A", "type": "text", "jsonPath": "status"}]), 422, "Invalid",
+                           "must be one of boolean,date,integer,number,string", "must be a simple json path starting with .")
+
+    def test_a_definition_goes_when_all_of_it_is_gone(self):
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        self.cluster.create("customresourcedefinitions.apiextensions.k8s.io", {"metadata": {"name": "runs.weir.test"}, "spec": {
+            "group": "weir.test", "scope": "Namespaced", "names": {"plural": "runs", "kind": "Run"}, "versions": [version]}})
+        group, path = "/apis/weir.test/v1", "/apis/weir.test/v1/namespaces/default/runs"
+        self.cluster.wait(lambda: self.ask("GET", path).code == 200)
+        run = {"apiVersion": "weir.test/v1", "kind": "Run", "metadata": {"name": "r", "finalizers": ["weir.test/x"]}}
+        self.assertEqual(self.ask("POST", path, run).code, 201)
+        definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/runs.weir.test"
+        self.assertEqual(self.ask("DELETE", definition).body["status"]["conditions"][-1]["type"], "Terminating")
+        self.cluster.wait(lambda: "deletionTimestamp" in self.ask("GET", path + "/r").body["metadata"])
+        self.assertEqual(self.ask("GET", group).body["resources"][0]["verbs"], ["delete", "deletecollection", "get", "list", "watch"])
+        run["metadata"]["name"] = "s"
+        self.assert_status(self.ask("POST", path, run), 403, "Forbidden", "create not allowed while custom resource definition is terminating")
+        self.assertEqual(self.ask("PATCH", path + "/r", {"metadata": {"finalizers": None}}, MERGE).code, 200)
+        self.cluster.wait(lambda: self.ask("GET", definition).code == 404)
+        self.cluster.wait(lambda: self.ask("GET", group).code == 404)
 
     def test_a_namespace_takes_all_with_it(self):
         self.namespace("going")

@@ -398,6 +398,38 @@ def definition(obj):
     for i, version in enumerate(spec["versions"]):
         if not values.at_path(version, "schema.openAPIV3Schema"):
             yield required(f"spec.versions[{i}].schema.openAPIV3Schema", "schemas are required")
+            continue
+        where = "spec" if len(spec["versions"]) == 1 else f"spec.versions[{i}]"
+        part = "validation" if len(spec["versions"]) == 1 else "schema"
+        yield from structural(version["schema"]["openAPIV3Schema"], f"{where}.{part}.openAPIV3Schema", "at the root")
+        for k, column in enumerate(version.get("additionalPrinterColumns") or []):
+            yield from printer_column(column, f"{where}.additionalPrinterColumns[{k}]")
+
+
+def structural(schema_of, field, whose="for specified object fields"):
+    """Each part of a schema says of which type it is."""
+    if not schema_of.get("type") and not schema_of.get("x-kubernetes-int-or-string") and not schema_of.get(
+            "x-kubernetes-preserve-unknown-fields"):
+        yield required(f"{field}.type", f"must not be empty {whose}")
+    if schema_of.get("type") == "array" and not schema_of.get("items"):
+        yield required(f"{field}.items", "must be specified")
+    for key, one in (schema_of.get("properties") or {}).items():
+        yield from structural(one, f"{field}.properties[{key}]")
+    if isinstance(schema_of.get("items"), dict):
+        yield from structural(schema_of["items"], f"{field}.items", "for specified array items")
+    if isinstance(schema_of.get("additionalProperties"), dict):
+        yield from structural(schema_of["additionalProperties"], f"{field}.additionalProperties")
+
+
+def printer_column(column, field):
+    if not column.get("name"):
+        yield required(f"{field}.name")
+    if column.get("type") not in ("boolean", "date", "integer", "number", "string"):
+        yield invalid(f"{field}.type", column.get("type", ""), "must be one of boolean,date,integer,number,string")
+    if not column.get("jsonPath"):
+        yield required(f"{field}.JSONPath")
+    elif not column["jsonPath"].startswith("."):
+        yield invalid(f"{field}.JSONPath", column["jsonPath"], "must be a simple json path starting with .")
 
 
 def event(obj):
