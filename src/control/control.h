@@ -56,6 +56,14 @@ weir_status control_job_event(struct control *control, struct weir_txn *txn, con
                               const struct weir_job_event *event,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Cancel a job for the actor. One that cannot be read is given up.
+ * @param out_is_given_up  It was: nothing more of it can be told. May be NULL.
+ * @return NOT_FOUND; CONFLICT: it is over.
+ */
+weir_status control_job_cancel(struct control *control, struct weir_txn *txn, const char *job,
+                               bool *out_is_given_up, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** A node for a task of a job, and which of its devices. */
 struct control_bind {
     size_t task; /**< Index by rank. */

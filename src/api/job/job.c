@@ -167,20 +167,12 @@ weir_status api_job_cancel(struct api_call *call, struct weir_txn *txn, struct w
 {
     struct control control = api_control(call);
     struct weir_job job;
-    struct weir_job_event event = {
-        .type = WEIR_JOB_EVENT_CANCEL,
-        .text = weir_arena_printf(call->arena, "cancelled by %s", call->actor),
-    };
-    weir_status status = control_job_event(&control, txn, call->params[0], &event, err);
-    if (control_is_unreadable(status)) {
-        WEIR_TRY(
-            weir_job_abandon(txn, call->params[0], event.text, call->actor, call->now_ms, err));
-        WEIR_TRY(control_resolve_unreadable(
-            &control, txn, weir_arena_printf(call->arena, "job/%s", call->params[0]), err));
+    bool is_given_up;
+    WEIR_TRY(control_job_cancel(&control, txn, call->params[0], &is_given_up, err));
+    if (is_given_up) {
         weir_http_response_empty(call->response);
         return WEIR_OK;
     }
-    WEIR_TRY(status);
     WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
     api_answer_record(call, &weir_job_resource, &job);
     return WEIR_OK;

@@ -227,6 +227,25 @@ weir_status control_job_event(struct control *control, struct weir_txn *txn, con
     return WEIR_OK;
 }
 
+weir_status control_job_cancel(struct control *control, struct weir_txn *txn, const char *job,
+                               bool *out_is_given_up, struct weir_error *err)
+{
+    const struct weir_job_event event = {
+        .type = WEIR_JOB_EVENT_CANCEL,
+        .text = weir_arena_printf(control->arena, "cancelled by %s", control->actor)};
+    weir_status status = control_job_event(control, txn, job, &event, err);
+    bool is_given_up = control_is_unreadable(status);
+    if (is_given_up) {
+        WEIR_TRY(weir_job_abandon(txn, job, event.text, control->actor, control->now_ms, err));
+        status = control_resolve_unreadable(control, txn,
+                                            weir_arena_printf(control->arena, "job/%s", job), err);
+    }
+    if (out_is_given_up != NULL) {
+        *out_is_given_up = is_given_up;
+    }
+    return status;
+}
+
 /* Nodes and devices in the order of weir_job_wants. @return How many tasks want one; 0 if a gang would not
  * get all of them, or nobody anything. */
 static size_t match_binds(struct control *control, const struct weir_job_state *state,
