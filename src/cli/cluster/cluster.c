@@ -81,6 +81,10 @@ static const struct weir_option manifest_options[] = {
     CLI_FLAG(manifest_options, wanted.has_monitor, "service-monitor", 0,
              "Have the operator of Prometheus read /metrics, with the token of the secret "
              "weir-metrics"),
+    CLI_FLAG(
+        manifest_options, wanted.has_jobs, "jobs", 0,
+        "Show jobs to people with kubectl (`kubectl get weirjobs`): the definition of WeirJobs, "
+        "and the rights that it takes"),
     CLI_OUTPUT_OPTIONS(manifest_options),
 };
 

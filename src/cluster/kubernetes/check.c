@@ -73,16 +73,15 @@ static weir_status is_allowed(struct weir_kube *kube, const struct kubernetes_ri
     return WEIR_OK;
 }
 
-/* The first right that lacks, in a namespace. */
-static weir_status check_rights(struct weir_kube *kube, const struct kubernetes_options *options,
+/* The first right of these that lacks, in a namespace. */
+static weir_status check_rights(struct weir_kube *kube, const bool needs[KUBERNETES_N_RIGHT_WHO],
                                 const char *space, struct weir_arena *arena,
                                 const char **out_missing, struct weir_error *err)
 {
-    bool is_scheduler = kubernetes_is_scheduled_by(options, KUBERNETES_BY_WEIR);
     for (size_t i = 0; i < kubernetes_n_rights && *out_missing == NULL; i++) {
         const struct kubernetes_right *right = &kubernetes_rights[i];
         bool is_held = false;
-        if (right->is_for_scheduler && !is_scheduler) {
+        if (!needs[right->who]) {
             continue;
         }
         WEIR_TRY(is_allowed(kube, right, space, arena, &is_held, err));
@@ -95,6 +94,22 @@ static weir_status check_rights(struct weir_kube *kube, const struct kubernetes_
                 right->is_cluster_wide ? "cluster-wide" : "in the namespace ",
                 right->is_cluster_wide ? "" : space, right->purpose);
         }
+    }
+    return WEIR_OK;
+}
+
+/* The same, in each namespace. */
+static weir_status check_rights_everywhere(struct kubernetes_link *link,
+                                           const struct kubernetes_options *options,
+                                           const bool needs[KUBERNETES_N_RIGHT_WHO],
+                                           struct weir_arena *arena, const char **out_missing,
+                                           struct weir_error *err)
+{
+    size_t n;
+    const char **spaces = kubernetes_link_namespaces(link, options, arena, &n);
+    for (size_t i = 0; i < n && *out_missing == NULL; i++) {
+        WEIR_TRY(
+            check_rights(kubernetes_link_kube(link), needs, spaces[i], arena, out_missing, err));
     }
     return WEIR_OK;
 }
@@ -220,12 +235,14 @@ weir_status kubernetes_check(struct kubernetes_link *link, const struct kubernet
 {
     struct weir_kube *kube = kubernetes_link_kube(link);
     struct kubernetes_pool *pools = NULL;
-    size_t n_spaces, n_pools = 0;
-    const char **spaces = kubernetes_link_namespaces(link, options, arena, &n_spaces);
+    size_t n_pools = 0;
+    const bool needs[KUBERNETES_N_RIGHT_WHO] = {
+        [KUBERNETES_RIGHT_ALWAYS] = true,
+        [KUBERNETES_RIGHT_WEIR] = kubernetes_is_scheduled_by(options, KUBERNETES_BY_WEIR)};
     *out_missing = NULL;
     WEIR_TRY(check_version(kube, arena, out_missing, err));
-    for (size_t i = 0; i < n_spaces && *out_missing == NULL; i++) {
-        WEIR_TRY(check_rights(kube, options, spaces[i], arena, out_missing, err));
+    if (*out_missing == NULL) {
+        WEIR_TRY(check_rights_everywhere(link, options, needs, arena, out_missing, err));
     }
     if (*out_missing == NULL) {
         WEIR_TRY(check_kueue(kube, options, arena, out_missing, err));

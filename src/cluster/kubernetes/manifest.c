@@ -42,13 +42,23 @@ static json_t *rule_of(json_t *rules, const char *group, const char *resource)
     return rule;
 }
 
-static json_t *rules_of(bool is_cluster_wide, bool is_scheduler)
+/* What the wanted roles have. */
+static bool is_given(const struct weir_kubernetes_manifest *wanted,
+                     const struct kubernetes_right *right)
+{
+    const bool given[KUBERNETES_N_RIGHT_WHO] = {[KUBERNETES_RIGHT_ALWAYS] = true,
+                                                [KUBERNETES_RIGHT_WEIR] =
+                                                    strcmp(wanted->scheduler, "weir") == 0,
+                                                [KUBERNETES_RIGHT_JOBS] = wanted->has_jobs};
+    return given[right->who];
+}
+
+static json_t *rules_of(const struct weir_kubernetes_manifest *wanted, bool is_cluster_wide)
 {
     json_t *rules = json_array();
     for (size_t i = 0; i < kubernetes_n_rights; i++) {
         const struct kubernetes_right *right = &kubernetes_rights[i];
-        if (right->is_cluster_wide == is_cluster_wide &&
-            (is_scheduler || !right->is_for_scheduler)) {
+        if (right->is_cluster_wide == is_cluster_wide && is_given(wanted, right)) {
             json_array_append_new(
                 json_object_get(rule_of(rules, right->group, right->resource), "verbs"),
                 json_string(right->verb));
@@ -89,7 +99,6 @@ static json_t *text_of(const char *text)
 static struct holes holes_of(const struct weir_kubernetes_manifest *wanted,
                              struct weir_arena *arena)
 {
-    const bool is_scheduler = strcmp(wanted->scheduler, "weir") == 0;
     const char *url = wanted->host != NULL
                           ? weir_arena_printf(arena, "--public-url=https://%s", wanted->host)
                           : NULL;
@@ -105,11 +114,12 @@ static struct holes holes_of(const struct weir_kubernetes_manifest *wanted,
                 {"storage_class", text_of(wanted->storage_class)},
                 {"quota", wanted->quota != NULL ? quota_of(wanted->quota, arena) : NULL},
                 {"monitor", wanted->has_monitor ? json_true() : NULL},
+                {"jobs", wanted->has_jobs ? json_true() : NULL},
                 {"labels", labels_of(wanted->name, NULL)},
                 {"server_labels", labels_of(wanted->name, "server")},
                 {"agent_labels", labels_of(NULL, WEIR_KUBERNETES_AGENT_PART)},
-                {"cluster_rules", rules_of(true, is_scheduler)},
-                {"namespace_rules", rules_of(false, is_scheduler)}}};
+                {"cluster_rules", rules_of(wanted, true)},
+                {"namespace_rules", rules_of(wanted, false)}}};
 }
 
 /* ---- filling in -------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct weir_kubernetes_manifest {
     const char *storage_class;     /**< NULL: the cluster's default one. */
     const char *quota; /**< "cpu=8,nvidia.com/gpu=4": of all of the namespace; NULL: none. */
     bool has_monitor;  /**< For Prometheus by its operator. */
+    bool has_jobs;     /**< People see jobs with kubectl: the definition of WeirJobs, and rights. */
 };
 
 /**

@@ -26,7 +26,8 @@ static const struct weir_kubernetes_manifest full = {.name = "k8s",
                                                      .storage = "1.5Ti",
                                                      .storage_class = "fast.disk",
                                                      .quota = "cpu=64,nvidia.com/gpu=8",
-                                                     .has_monitor = true};
+                                                     .has_monitor = true,
+                                                     .has_jobs = true};
 
 static json_t *made(const struct weir_kubernetes_manifest *wanted)
 {
@@ -93,6 +94,8 @@ START_TEST(each_document_has_what_the_api_requires)
         {"Ingress", "networking.k8s.io/v1", "spec.rules[0].http.paths[0].pathType", true, true},
         {"ResourceQuota", "v1", "spec.hard.cpu", true, true},
         {"ServiceMonitor", "monitoring.coreos.com/v1", "spec.endpoints[0].path", true, true},
+        {"CustomResourceDefinition", "apiextensions.k8s.io/v1", "spec.versions[0].schema", false,
+         true},
     };
 
     WEIR_AUTO(weir_json_auto_free) json_t *documents = made(&full);
@@ -165,7 +168,7 @@ START_TEST(each_right_is_given_once_and_no_other)
         size_t n = 0;
         for (size_t i = 0; i < kubernetes_n_rights; i++) {
             const struct kubernetes_right *right = &kubernetes_rights[i];
-            bool is_given = k == 1 || !right->is_for_scheduler;
+            bool is_given = k == 1 || right->who == KUBERNETES_RIGHT_ALWAYS;
             n += is_given;
             ck_assert_msg(n_allowed(roles[right->is_cluster_wide], right) == is_given, "%s %s",
                           right->verb, right->resource);

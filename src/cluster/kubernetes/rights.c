@@ -4,8 +4,9 @@
 
 #define CLUSTER   true
 #define NAMESPACE false
-#define ALWAYS    false
-#define WEIR      true
+#define ALWAYS    KUBERNETES_RIGHT_ALWAYS
+#define WEIR      KUBERNETES_RIGHT_WEIR
+#define JOBS      KUBERNETES_RIGHT_JOBS
 #define RIGHT(verb, group, resource, where, who, purpose)                                          \
     {verb, group, resource, where, who, purpose},
 

@@ -8,13 +8,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/** Which clusters need a right. */
+enum kubernetes_right_who {
+    KUBERNETES_RIGHT_ALWAYS,
+    KUBERNETES_RIGHT_WEIR, /**< Where Weir places the cluster's pods. */
+    KUBERNETES_RIGHT_JOBS, /**< Where people see jobs (shown.h): the definition of WeirJobs is installed. */
+    KUBERNETES_N_RIGHT_WHO,
+};
+
 struct kubernetes_right {
-    const char *verb;      /**< "get" */
-    const char *group;     /**< Group of the API: "batch"; "" for the core's. */
-    const char *resource;  /**< "pods", or with a subresource "pods/log". */
-    bool is_cluster_wide;  /**< In all namespaces, not in the cluster's alone. */
-    bool is_for_scheduler; /**< Only where Weir places the cluster's pods. */
-    const char *purpose;   /**< "to ask for nodes" */
+    const char *verb;     /**< "get" */
+    const char *group;    /**< Group of the API: "batch"; "" for the core's. */
+    const char *resource; /**< "pods", or with a subresource "pods/log". */
+    bool is_cluster_wide; /**< In all namespaces, not in the cluster's alone. */
+    enum kubernetes_right_who who;
+    const char *purpose; /**< "to ask for nodes" */
 };
 
 /** In the order of rights.def. */
