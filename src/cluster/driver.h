@@ -10,6 +10,8 @@
  *     ops->poll(&link, tags, n, arena, reports, err)        all of one cluster at once
  *     ops->release(&link, tag, err)
  *     ops->tend(&link, queues, n_queues, err)               where Weir places what runs over there
+ *     ops->shown(&link, arena, &shown, err)                 what its people see of our jobs
+ *     ops->show(&link, &showing, err)
  *     weir_driver_close(ops, &link)
  *
  * Drivers are kinds (base/kind.h), each a file of this folder. All functions may take as long as the other side does, and
@@ -105,6 +107,38 @@ struct weir_allocation_report {
     const char *closed_node, *closed_why;
 };
 
+/** A job of ours, as people over there are to see it. Borrowed. */
+struct weir_shown_job {
+    const char *id;
+    /* Not set where there is no such job: `state` is NULL then. */
+    const char *name, *project, *queue, *kind, *state;
+    const char *reason;           /**< NULL: there is nothing to say. */
+    int64_t n_nodes;              /**< That it has now. */
+    int64_t started_ms, ended_ms; /**< 0: not yet. */
+    /** It is over, or on its way there whatever is asked: there is nothing to cancel. */
+    bool is_ending;
+};
+
+/** Jobs to be shown over there. Borrowed. */
+struct weir_showing {
+    /** Ours, as its nodes reach it: several servers may show jobs in one place. */
+    const char *server;
+    const struct weir_shown_job *jobs;
+    size_t n;
+};
+
+/** What is seen of jobs over there. Text lies in the caller's arena. */
+struct weir_shown {
+    bool is_wanted; /**< There is a place for jobs over there; else nothing below is set. */
+    /** Identifiers of jobs that something is to be seen of and that may have changed since: they are to be shown, too,
+     *  whatever has become of them. They may be of no job of ours. */
+    const char **ids;
+    size_t n_ids;
+    /** Identifiers of shown jobs that a person over there has deleted: told until they are shown as ending. */
+    const char **deleted;
+    size_t n_deleted;
+};
+
 /** One cluster, as its driver is asked about it; used by one thread at a time. */
 struct weir_driver_link {
     const void *options; /**< The kind's struct. */
@@ -148,6 +182,18 @@ struct weir_driver_ops {
      */
     weir_status (*tend)(struct weir_driver_link *link, const struct weir_sched_queue *queues,
                         size_t n_queues, struct weir_error *err);
+    /** Like check, of what only ops->show needs: nodes can be had all the same. NULL: nothing can lack. */
+    weir_status (*check_show)(struct weir_driver_link *link, struct weir_arena *arena,
+                              const char **out_missing, struct weir_error *err);
+    /** What is seen of jobs over there, as far as it is known: nothing is asked, and nothing waited for. NULL: nothing is
+     *  ever shown. */
+    weir_status (*shown)(struct weir_driver_link *link, struct weir_arena *arena,
+                         struct weir_shown *out, struct weir_error *err);
+    /** Show these jobs, and of others nothing, but what is seen already of those that nothing is said of. It is done a
+     *  moment later, beside the other operations: what the other side refuses is logged, and tried again later. Set if
+     *  shown is. */
+    weir_status (*show)(struct weir_driver_link *link, const struct weir_showing *showing,
+                        struct weir_error *err);
     /** Fill in what is not said in a document of the driver's options, by asking the other side ("partition" if there is
      *  one). NULL: there is nothing to guess. @param document  {"kind", …}, changed in place. */
     weir_status (*guess)(json_t *document, struct weir_arena *arena, struct weir_error *err);

@@ -1,13 +1,14 @@
 /*
  * The driver of a cluster under Kubernetes: an allocation is one Job, named as its tag, of one pod with an agent per node. Its
  * pods, not the Job's counters, tell how it is; they and the nodes are mirrored (kubernetes/link.h). Nothing else is
- * kept: whatever is known of an allocation, the API server is asked.
+ * kept: whatever is known of an allocation, the API server is asked. Jobs are shown to its people as WeirJobs (kubernetes/shown.h).
  */
 #include "cluster/driver.h"
 
 #include "cluster/kubernetes/check.h"
 #include "cluster/kubernetes/job.h"
 #include "cluster/kubernetes/link.h"
+#include "cluster/kubernetes/shown.h"
 
 #include <string.h>
 
@@ -231,6 +232,45 @@ static weir_status tend(struct weir_driver_link *link, const struct weir_sched_q
     return kubernetes_link_tend(kept, link->options, queues, n_queues, err);
 }
 
+static weir_status check_show(struct weir_driver_link *link, struct weir_arena *arena,
+                              const char **out_missing, struct weir_error *err)
+{
+    struct kubernetes_link *kept;
+    WEIR_TRY(kubernetes_link_get(link, &kept, err));
+    return kubernetes_check_shown(kept, link->options, arena, out_missing, err);
+}
+
+static weir_status shown(struct weir_driver_link *link, struct weir_arena *arena,
+                         struct weir_shown *out, struct weir_error *err)
+{
+    struct kubernetes_link *kept;
+    struct kubernetes_shown *shows;
+    WEIR_TRY(kubernetes_link_get(link, &kept, err));
+    WEIR_TRY(kubernetes_link_shown(kept, link->options, arena, &shows, err));
+    kubernetes_shown_look(shows, arena, out);
+    return WEIR_OK;
+}
+
+static weir_status show(struct weir_driver_link *link, const struct weir_showing *showing,
+                        struct weir_error *err)
+{
+    WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
+    const struct kubernetes_options *options = link->options;
+    struct weir_showing here = *showing;
+    struct kubernetes_link *kept;
+    struct kubernetes_shown *shows;
+    weir_arena_init(&arena, 0);
+    WEIR_TRY(kubernetes_link_get(link, &kept, err));
+    WEIR_TRY(kubernetes_link_shown(kept, options, &arena, &shows, err));
+    here.server = options->server != NULL ? options->server : showing->server;
+    const char **spaces = WEIR_ARENA_ARRAY(&arena, here.n + 1, const char *);
+    for (size_t i = 0; i < here.n; i++) {
+        spaces[i] = kubernetes_link_namespace(kept, options, here.jobs[i].queue);
+    }
+    kubernetes_shown_tell(shows, &here, spaces);
+    return WEIR_OK;
+}
+
 /* Namespace, queue of Kueue's and priority class are names, in which there is no "/"; the image comes last. */
 static const char *payer(const void *configured, const char *queue, struct weir_arena *arena)
 {
@@ -327,6 +367,9 @@ static const struct weir_driver_ops ops = {.makes_pods = true,
                                            .poll = poll,
                                            .release = release,
                                            .tend = tend,
+                                           .check_show = check_show,
+                                           .shown = shown,
+                                           .show = show,
                                            .guess = kubernetes_guess,
                                            .payer = payer,
                                            .close = kubernetes_link_close};

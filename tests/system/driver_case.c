@@ -2,7 +2,10 @@
  * driver_case DRIVER OPTIONS VERB [ARGUMENT …]: a driver's operations, for tests of drivers. OPTIONS is the cluster's
  * document as JSON. Prints one line of JSON; an error is {"status", "error"}, and exit status 1.
  *
- *     check | list | guess | payer QUEUE | request REQUEST | poll TAG … | release TAG | tend QUEUES
+ *     check | list | guess | payer QUEUE | request REQUEST | poll TAG … | release TAG | tend QUEUES | show SERVER JOBS
+ *
+ * `check` says also what only the showing of jobs lacks (ops->check_show); `show` what was seen before: {"is_wanted", "ids",
+ * "deleted"}.
  *
  * driver_case DRIVER OPTIONS: the same, of one link, as lines of standard input that are each [VERB, ARGUMENT …] in JSON.
  */
@@ -25,6 +28,9 @@ static weir_status check(struct weir_driver_link *link, json_t **out)
 {
     const char *missing;
     WEIR_TRY(ops->check(link, &arena, &missing, &err));
+    if (missing == NULL && ops->check_show != NULL) {
+        WEIR_TRY(ops->check_show(link, &arena, &missing, &err));
+    }
     *out = json_pack("{s:s?}", "missing", missing);
     return WEIR_OK;
 }
@@ -160,6 +166,48 @@ static weir_status tend(struct weir_driver_link *link, const char *document, jso
     return status;
 }
 
+static json_t *texts_json(const char *const *texts, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, json_string(texts[i]));
+    }
+    return list;
+}
+
+/* [{"id", "name", "project", "queue", "kind", "state", "reason", "n_nodes", "started_ms", "ended_ms", "is_ending"}] */
+static weir_status show(struct weir_driver_link *link, const char *server, const char *document,
+                        json_t **out)
+{
+    struct weir_shown seen;
+    WEIR_TRY(ops->shown(link, &arena, &seen, &err));
+    json_t *list = json_loads(document, 0, NULL), *one;
+    size_t i, n = json_array_size(list);
+    struct weir_shown_job *jobs = WEIR_ARENA_ARRAY(&arena, n + 1, struct weir_shown_job);
+    json_array_foreach(list, i, one)
+    {
+        jobs[i] =
+            (struct weir_shown_job){.id = text(one, "id"),
+                                    .name = text(one, "name"),
+                                    .project = text(one, "project"),
+                                    .queue = text(one, "queue"),
+                                    .kind = text(one, "kind"),
+                                    .state = text(one, "state"),
+                                    .reason = text(one, "reason"),
+                                    .n_nodes = number(one, "n_nodes"),
+                                    .started_ms = number(one, "started_ms"),
+                                    .ended_ms = number(one, "ended_ms"),
+                                    .is_ending = json_is_true(json_object_get(one, "is_ending"))};
+    }
+    const struct weir_showing showing = {.server = server, .jobs = jobs, .n = n};
+    weir_status status = ops->show(link, &showing, &err);
+    json_decref(list);
+    *out = json_pack("{s:b,s:o,s:o}", "is_wanted", seen.is_wanted, "ids",
+                     texts_json(seen.ids, seen.n_ids), "deleted",
+                     texts_json(seen.deleted, seen.n_deleted));
+    return status;
+}
+
 /* @param words  The verb and its arguments. */
 static weir_status run(int n, char **words, struct weir_driver_link *link, json_t *document,
                        json_t **out)
@@ -191,6 +239,9 @@ static weir_status run(int n, char **words, struct weir_driver_link *link, json_
     }
     if (strcmp(verb, "tend") == 0 && n == 2) {
         return tend(link, words[1], out);
+    }
+    if (strcmp(verb, "show") == 0 && n == 3) {
+        return show(link, words[1], words[2], out);
     }
     return weir_error_set(&err, WEIR_ERR_INVALID, "driver_case DRIVER OPTIONS [VERB [ARGUMENT …]]");
 }

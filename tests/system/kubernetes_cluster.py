@@ -14,11 +14,20 @@ from harness import BIN, WEIR  # noqa: E402
 NODES = ("n-1", "n-2")
 NAMESPACE = "weir"
 MODEL = "h200"
+WEIRJOBS = "weirjobs.weir.dev"
 
 
 def image():
     """The name that `make image` gives, and the driver asks for."""
     return "weir:" + subprocess.run([WEIR, "version"], capture_output=True, text=True, check=True).stdout.split()[1]
+
+
+def install_weirjobs(kube):
+    """The definition that `weir cluster manifest` prints; it is served when this returns."""
+    text = subprocess.run([WEIR, "cluster", "manifest", "k8s", "--jobs", "-o", "json"], capture_output=True, text=True, check=True).stdout
+    definition = next(one for one in json.loads(text)["items"] if one["kind"] == "CustomResourceDefinition")
+    kube.create("customresourcedefinitions.apiextensions.k8s.io", definition)
+    kube.wait(lambda: kube.api.catalogue.find("weir.dev", "v1", "weirjobs"), 5, "WeirJobs are served")
 
 
 class Cluster(cluster.Cluster):

@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from tests.kube.cluster import Cluster
 
 from harness import BIN, wait_until
+from kubernetes_cluster import WEIRJOBS, install_weirjobs
 
 CASE = str(BIN.parent / "tests/driver_case")
 RIGHTS = pathlib.Path(__file__).resolve().parents[2] / "src/cluster/kubernetes/rights.def"
@@ -322,12 +323,18 @@ class CheckTest(DriverTest):
 
     def test_each_right_that_lacks_is_named(self):
         """A role as rights.def has it, with one verb taken away, each in turn."""
-        rights = [line.split('"')[1:6:2] + [line.split(",")[3].strip(), line.split(",")[4].strip()]
-                  for line in RIGHTS.read_text().splitlines() if line.startswith("RIGHT(")]
-        rights = [right for right in rights if right[4] == "ALWAYS"]
+        all_rights = [line.split('"')[1:6:2] + [line.split(",")[3].strip(), line.split(",")[4].strip()]
+                      for line in RIGHTS.read_text().splitlines() if line.startswith("RIGHT(")]
+        rights = [right for right in all_rights if right[4] == "ALWAYS"]
         self.assertGreater(len(rights), 8)
-        for away in range(-1, len(rights)):
-            user = f"user{away + 1}"
+        self.check_each_right(rights, range(-1, len(rights)))
+        install_weirjobs(self.cluster)
+        rights += [right for right in all_rights if right[4] == "JOBS"]
+        self.check_each_right(rights, [-1, *(i for i, right in enumerate(rights) if right[4] == "JOBS")])
+
+    def check_each_right(self, rights, aways):
+        for away in aways:
+            user = f"user{away + 1}-{len(rights)}"
             for i, (verb, group, resource, where, _) in enumerate(rights):
                 if i != away:
                     self.cluster.allow(user, [verb], [resource], [group], None if where == "CLUSTER" else "train")
@@ -336,6 +343,173 @@ class CheckTest(DriverTest):
                 self.assertIsNone(missing)
             else:
                 self.assertIn(f'the role lacks the verb "{rights[away][0]}" on {rights[away][2]}', missing)
+
+
+class ShownTest(DriverTest):
+    """Jobs as people of the cluster see them; what is deleted there, and by whom."""
+    nodes = 1
+    SERVER = "http://weir:1"
+
+    def setUp(self):
+        super().setUp()
+        self.cluster.create("namespaces", {"metadata": {"name": "vision"}})
+        self.ask = self.link(queues={"vision": {"namespace": "vision"}})
+
+    def job(self, number, state="PENDING", **more):
+        return {"id": f"00000000-0000-7000-8000-{number:012}", "name": f"job-{number}", "project": "blue", "queue": "blue", "kind": "command",
+                "state": state, **more}
+
+    def show(self, *jobs, server=SERVER):
+        return self.ask("show", server, json.dumps(jobs))
+
+    def until(self, condition, *jobs, what="what is shown"):
+        """Show these jobs until it holds; what is said then."""
+        said = {}
+
+        def holds():
+            said.update(self.show(*jobs))
+            return condition(said)
+        wait_until(holds, 15, what)
+        return said
+
+    def object(self, number, space="train"):
+        return self.cluster.get(WEIRJOBS, f"job-{number}-{number:012}", space)
+
+    def state(self, number, space="train"):
+        return ((self.object(number, space) or {}).get("status") or {}).get("state")
+
+    def delete(self, name, space="train"):
+        self.cluster.api.delete(self.cluster.api.resource(WEIRJOBS), space, name)
+
+    def writes(self):
+        return [one for one in self.cluster.requests if "weirjobs" in one.path and one.method != "GET"]
+
+    def install(self):
+        install_weirjobs(self.cluster)
+        self.until(lambda said: said["is_wanted"], what="the definition is found")
+
+    def test_without_the_definition_nothing_is_asked(self):
+        for _ in range(3):
+            self.assertEqual(self.show(self.job(1)), {"is_wanted": False, "ids": [], "deleted": []})
+        asked = {one.path for one in self.cluster.requests if "weir.dev" in one.path}
+        self.assertLessEqual(asked, {"/apis/weir.dev/v1"})
+
+    def test_a_job_is_seen_as_it_is(self):
+        self.install()
+        vision = self.job(2, queue="vision", reason="no room")
+        self.until(lambda _: self.state(1) == "PENDING" and self.state(2, "vision") == "PENDING", self.job(1), vision)
+        self.assertEqual(self.object(2, "vision")["spec"], {"name": "job-2", "project": "blue", "queue": "vision", "kind": "command", "server": self.SERVER})
+        self.assertEqual(self.object(1)["metadata"]["labels"]["weir.dev/job"], self.job(1)["id"])
+        running = self.job(1, "RUNNING", n_nodes=3, started_ms=1800000000000)
+        said = self.until(lambda said: self.state(1) == "RUNNING" and len(said["ids"]) == 2, running, vision)
+        self.assertEqual(set(said["ids"]), {self.job(1)["id"], vision["id"]}, "they are asked after until they have ended")
+        self.assertEqual(self.object(1)["status"], {"job": self.job(1)["id"], "state": "RUNNING", "reason": "", "nodes": 3,
+                                                    "startTime": "2027-01-15T08:00:00Z"})
+        n_writes = len(self.writes())
+        for _ in range(20):
+            self.show(running, vision)
+        self.assertEqual(len(self.writes()), n_writes, "only what has changed is written")
+        now_ms = int(time.time() * 1000)
+        over = self.job(1, "SUCCEEDED", ended_ms=now_ms, is_ending=True)
+        long_over = {**vision, "state": "FAILED", "ended_ms": now_ms - 3700000, "is_ending": True}
+        self.until(lambda said: self.state(1) == "SUCCEEDED" and said["ids"] == [] and self.object(2, "vision") is None, over, long_over)
+        self.assertEqual(self.show()["ids"], [])
+        self.assertIn("completionTime", self.object(1)["status"], "it is kept for an hour")
+        self.delete(f"job-1-{1:012}")
+        self.until(lambda _: self.object(1) is None, what="what has ended is let go")
+
+    def test_a_deletion_is_told_until_the_job_ends(self):
+        self.install()
+        self.until(lambda _: self.state(1) == "PENDING", self.job(1))
+        self.delete(f"job-1-{1:012}")
+        self.until(lambda said: said["deleted"] == [self.job(1)["id"]], self.job(1))
+        self.assertIsNotNone(self.object(1), "it is held")
+        self.until(lambda said: self.object(1) is None and said["deleted"] == [], self.job(1, "CANCELLED", is_ending=True, ended_ms=1))
+        self.show(self.job(1, "CANCELLED", is_ending=True, ended_ms=1))
+        self.assertIsNone(self.object(1))
+
+    def test_a_deletion_that_nobody_saw_is_seen_later(self):
+        self.install()
+        self.until(lambda _: self.state(1) == "PENDING", self.job(1))
+        self.links.remove(self.ask)
+        self.ask.end()
+        self.ask.process.stdout.close()
+        self.delete(f"job-1-{1:012}")
+        self.ask = self.link()
+        self.until(lambda said: said["ids"] == [self.job(1)["id"]], what="it is asked after")
+        self.until(lambda said: said["deleted"] == [self.job(1)["id"]], self.job(1))
+
+    def test_what_a_person_makes_cancels_nothing(self):
+        self.install()
+        vision = self.job(2, queue="vision")
+        self.until(lambda _: self.state(2, "vision") == "PENDING", vision)
+        true = self.object(2, "vision")
+        for name, space in ((true["metadata"]["name"], "train"), ("mine", "vision"), ("mine", "train")):
+            copy = {"metadata": {"name": name, "labels": true["metadata"]["labels"], "finalizers": ["weir.dev/job", "other/one"]},
+                    "spec": true["spec"], "status": true["status"]}
+            self.cluster.create(WEIRJOBS, copy, space)
+        forged = [(true["metadata"]["name"], "train"), ("mine", "vision"), ("mine", "train")]
+
+        def refused(name, space):
+            found = self.cluster.get(WEIRJOBS, name, space)
+            return found["status"].get("state") == "NotSupported" and found["metadata"]["finalizers"] == ["other/one"]
+        self.until(lambda _: all(self.cluster.get(WEIRJOBS, *one).get("status") and refused(*one) for one in forged), vision)
+        for one in forged:
+            self.delete(*one)
+        # One that may write statuses, too, says that an object elsewhere is the job's.
+        self.cluster.create(WEIRJOBS, {"metadata": {"name": "stolen", "finalizers": ["weir.dev/job", "other/one"]}, "spec": true["spec"]}, "train")
+        self.cluster.api.change(WEIRJOBS, "train", "stolen", lambda obj: obj.update(status=true["status"]))
+        self.delete("stolen")
+        self.until(lambda _: self.cluster.get(WEIRJOBS, "stolen", "train")["metadata"]["finalizers"] == ["other/one"], vision)
+        end = time.monotonic() + 1.5
+        self.until(lambda said: self.assertEqual(said["deleted"], []) or time.monotonic() > end, vision)
+        self.assertEqual(self.state(2, "vision"), "PENDING")
+
+    def test_whoever_deletes_the_definition_means_no_job(self):
+        self.install()
+        jobs = [self.job(i) for i in range(1, 4)]
+        self.until(lambda _: all(self.state(i) for i in range(1, 4)), *jobs)
+        key = "customresourcedefinitions.apiextensions.k8s.io"
+        self.cluster.api.delete(self.cluster.api.resource(key), "", WEIRJOBS)
+        self.until(lambda said: self.assertEqual(said["deleted"], []) or self.cluster.get(key, WEIRJOBS, "") is None, *jobs)
+
+    def test_jobs_that_are_not_known_are_taken_away_but_not_those_of_another_server(self):
+        self.install()
+        self.until(lambda _: self.state(1) == "PENDING", self.job(1))
+        other = self.job(1, state=None)
+        self.until(lambda said: said["ids"] == [other["id"]], what="it is asked after")
+        end = time.monotonic() + 1
+        self.ask("show", "http://another:1", json.dumps([other]))
+        wait_until(lambda: self.ask("show", "http://another:1", json.dumps([other])) and time.monotonic() > end, 5, "another server has looked")
+        self.assertIsNotNone(self.object(1))
+        self.until(lambda _: self.object(1) is None, other)
+
+    def test_whatever_the_api_server_does_all_is_shown_in_the_end(self):
+        print(f"WEIR_SEED={SEED}")
+        rng = random.Random(SEED)
+        self.install()
+        jobs, asked = {}, lambda: len([one for one in self.cluster.requests if "weir.dev" in one.path])
+        for i in range(5):
+            for name, options in rng.sample([("throttle", {"retry_after": 0}), ("error500", {}), ("unavailable503", {}), ("conflict", {}),
+                                             ("drop", {"when": "before"}), ("drop", {"when": "after"}), ("gone", {})], 2):
+                self.cluster.faults.on(name, count=rng.randrange(1, 3), where="weir.dev", **options)
+            jobs[i % 4] = self.job(i % 4, rng.choice(["PENDING", "RUNNING", "STOPPING"]), n_nodes=i)
+            n_asked = asked()
+            self.until(lambda said, n_asked=n_asked: self.assertEqual(said["deleted"], []) or asked() > n_asked, *jobs.values())
+        self.cluster.faults.off()
+        self.until(lambda _: all((self.object(i) or {}).get("status", {}).get("nodes") == job["n_nodes"] and self.state(i) == job["state"]
+                                 for i, job in jobs.items()), *jobs.values())
+
+    def test_what_is_refused_is_not_asked_over_and_over(self):
+        user = self.cluster.kubeconfig_for("reader")
+        for verb in ("list", "watch"):
+            self.cluster.allow("reader", [verb], ["weirjobs", "nodes", "pods"], ["weir.dev", ""])
+        self.ask = self.link(kubeconfig=str(user))
+        self.install()
+        self.until(lambda _: len(self.writes()) == 1, self.job(1))
+        for state in ("RUNNING", "STOPPING", "PENDING"):
+            self.show(self.job(1, state))
+        self.assertLessEqual(len(self.writes()), 2)
 
 
 class FaultsTest(DriverTest):

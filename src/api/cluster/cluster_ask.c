@@ -25,6 +25,9 @@ static weir_status look(const struct weir_driver_ops *ops, struct weir_driver_li
     size_t n = 0;
     *out_missing = NULL;
     WEIR_TRY(ops->check(link, arena, out_missing, err));
+    if (*out_missing == NULL && ops->check_show != NULL) {
+        WEIR_TRY(ops->check_show(link, arena, out_missing, err));
+    }
     if (*out_missing == NULL) {
         WEIR_TRY(ops->list(link, arena, &offers, &n, err));
     }

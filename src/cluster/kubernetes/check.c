@@ -2,6 +2,7 @@
 
 #include "cluster/kubernetes/job.h"
 #include "cluster/kubernetes/rights.h"
+#include "cluster/kubernetes/shown.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -252,6 +253,20 @@ weir_status kubernetes_check(struct kubernetes_link *link, const struct kubernet
     }
     return *out_missing == NULL ? try_jobs(link, options, &pools[0], arena, out_missing, err)
                                 : WEIR_OK;
+}
+
+weir_status kubernetes_check_shown(struct kubernetes_link *link,
+                                   const struct kubernetes_options *options,
+                                   struct weir_arena *arena, const char **out_missing,
+                                   struct weir_error *err)
+{
+    const bool needs[KUBERNETES_N_RIGHT_WHO] = {[KUBERNETES_RIGHT_JOBS] = true};
+    enum kubernetes_shown_place place;
+    *out_missing = NULL;
+    WEIR_TRY(kubernetes_shown_place(kubernetes_link_kube(link), arena, &place, err));
+    return place == KUBERNETES_SHOWN_THERE
+               ? check_rights_everywhere(link, options, needs, arena, out_missing, err)
+               : WEIR_OK;
 }
 
 /* ---- guessed ----------------------------------------------------------------------------------- */

@@ -12,6 +12,12 @@ weir_status kubernetes_check(struct kubernetes_link *link, const struct kubernet
                              struct weir_arena *arena, const char **out_missing,
                              struct weir_error *err);
 
+/** ops->check_show: the rights by which jobs are shown, where the definition of WeirJobs is installed. */
+weir_status kubernetes_check_shown(struct kubernetes_link *link,
+                                   const struct kubernetes_options *options,
+                                   struct weir_arena *arena, const char **out_missing,
+                                   struct weir_error *err);
+
 /** ops->guess. */
 weir_status kubernetes_guess(json_t *document, struct weir_arena *arena, struct weir_error *err);
 

@@ -1,7 +1,8 @@
-/* What an API server may answer: nodes, pods and Jobs of whatever form are read, or not, and told. */
+/* What an API server may answer: nodes, pods, Jobs and WeirJobs of whatever form are read, or not, and told. */
 #include "cluster/kubernetes/report.h"
 
 #include "cluster/kubernetes/node.h"
+#include "cluster/kubernetes/shown_plan.h"
 
 #include <stdlib.h>
 
@@ -48,6 +49,20 @@ static void pool(const json_t *object, struct weir_arena *arena)
     free(node);
 }
 
+/* One that is no known job's is never a word about one. */
+static void show(const json_t *object, struct weir_arena *arena)
+{
+    struct shown_object *read = shown_object_read(object);
+    const struct shown_there there = {.key = "n/w", .object = read};
+    const struct shown_view view = {
+        .there = &there, .n_there = 1, .server = shown_server_hash("s"), .now_ms = 1};
+    size_t n;
+    const struct shown_step *steps = shown_plan(&view, arena, &n);
+    must(n == 0 || (n == 1 && steps[0].what != SHOWN_DELETED && steps[0].what != SHOWN_PUT));
+    must(read->finalizer >= 0 || n == 0 || steps[0].what != SHOWN_RELEASE);
+    free(read);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct weir_arena arena;
@@ -56,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (weir_json_parse((const char *)bytes, len, "input", &object, NULL) == WEIR_OK) {
         tell(object, &arena);
         pool(object, &arena);
+        show(object, &arena);
         json_decref(object);
     }
     weir_arena_fini(&arena);

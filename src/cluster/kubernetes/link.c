@@ -3,6 +3,7 @@
 #include "cluster/kubernetes/job.h"
 #include "cluster/kubernetes/report.h"
 #include "cluster/kubernetes/scheduler/scheduler.h"
+#include "cluster/kubernetes/shown.h"
 
 #include "base/grow.h"
 
@@ -22,6 +23,7 @@ struct kubernetes_link {
     struct weir_kube_mirror *nodes, *pods;
     struct kubernetes_options options; /* what nodes are read by: copied */
     struct kubernetes_scheduler *scheduler;
+    struct kubernetes_shown *shown;
 };
 
 /* ---- made and ended -------------------------------------------------------------------------- */
@@ -114,6 +116,7 @@ void kubernetes_link_close(void *kept)
 {
     struct kubernetes_link *link = kept;
     kubernetes_scheduler_stop(link->scheduler);
+    kubernetes_shown_stop(link->shown);
     weir_kube_mirror_stop(link->nodes);
     weir_kube_mirror_stop(link->pods);
     weir_kube_close(link->kube);
@@ -175,6 +178,23 @@ const char **kubernetes_link_namespaces(const struct kubernetes_link *link,
         add_once(names, out_n, kubernetes_link_namespace(link, options, queue));
     }
     return names;
+}
+
+/* ---- jobs that people see ---------------------------------------------------------------------- */
+
+weir_status kubernetes_link_shown(struct kubernetes_link *link,
+                                  const struct kubernetes_options *options,
+                                  struct weir_arena *arena, struct kubernetes_shown **out,
+                                  struct weir_error *err)
+{
+    if (link->shown == NULL) {
+        size_t n;
+        const char **spaces = kubernetes_link_namespaces(link, options, arena, &n);
+        WEIR_TRY(
+            kubernetes_shown_start(weir_kube_config_of(link->kube), spaces, n, &link->shown, err));
+    }
+    *out = link->shown;
+    return WEIR_OK;
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */

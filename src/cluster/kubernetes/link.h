@@ -35,6 +35,14 @@ const char **kubernetes_link_namespaces(const struct kubernetes_link *link,
                                         const struct kubernetes_options *options,
                                         struct weir_arena *arena, size_t *out_n);
 
+struct kubernetes_shown; /* shown.h */
+
+/** What shows jobs to people over there, made at the first call. */
+weir_status kubernetes_link_shown(struct kubernetes_link *link,
+                                  const struct kubernetes_options *options,
+                                  struct weir_arena *arena, struct kubernetes_shown **out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The pools as the mirrors have them. @return UNAVAILABLE: the API server has not been heard of late. */
 weir_status kubernetes_link_pools(struct kubernetes_link *link, struct weir_arena *arena,
                                   struct kubernetes_pool **out, size_t *out_n,
