@@ -11,7 +11,7 @@ import harness
 import kubernetes_cluster
 from borrowing import World
 from harness import BIN, wait_until
-from kubernetes_cluster import NAMESPACE
+from kubernetes_cluster import NAMESPACE, WEIRJOBS, install_weirjobs
 
 SEED = int(os.environ.get("WEIR_SEED", str(random.SystemRandom().randrange(1 << 32))))
 
@@ -103,6 +103,41 @@ class OnKubernetes(World):
         for i in range(6):
             self.assertEqual(self.lines(self.work / f"killed-{i}.ends"), ["end"])
         self.assertEqual({self.job(job)["n_restarts"] for job in jobs}, {0})
+
+    def seen(self, name):
+        """The job's object, as people of the cluster see it; None: there is none."""
+        return next((one for one in self.kube.list(WEIRJOBS, NAMESPACE) if one["spec"].get("name") == name), None)
+
+    def state_seen(self, name):
+        return ((self.seen(name) or {}).get("status") or {}).get("state")
+
+    def delete(self, name):
+        self.kube.api.delete(self.kube.api.resource(WEIRJOBS), NAMESPACE, self.seen(name)["metadata"]["name"])
+
+    def test_people_see_jobs_and_cancel_them(self):
+        """Also while the server is away."""
+        install_weirjobs(self.kube)
+        self.server.kill()  # it looks for the definition when it begins, and then once a minute
+        self.restart()
+        _, script = self.counter("never")
+        jobs = {name: self.submit(name, "blue", script) for name in ("first", "second", "third")}
+        self.await_all(jobs.values(), "RUNNING")
+        wait_until(lambda: {self.state_seen(name) for name in jobs} == {"RUNNING"}, 20, "all are seen to run")
+        found = self.seen("first")
+        self.assertEqual((found["spec"]["queue"], found["status"]["nodes"], found["status"]["job"]), ("blue", 1, jobs["first"]))
+        self.kube.create(WEIRJOBS, {"metadata": {"name": "forged", "labels": found["metadata"]["labels"]}, "spec": {"name": "forged"}}, NAMESPACE)
+        self.kube.api.delete(self.kube.api.resource(WEIRJOBS), NAMESPACE, "forged")
+        self.delete("first")
+        self.await_all([jobs["first"]], "CANCELLED")
+        self.assertEqual(self.job(jobs["first"])["reason"], "cancelled by cluster/k8s-a")
+        wait_until(lambda: self.seen("first") is None, 10, "it is let go")
+        self.server.kill()
+        self.delete("second")
+        self.restart()
+        self.await_all([jobs["second"]], "CANCELLED")
+        self.assertEqual(self.job(jobs["third"])["state"], "RUNNING")
+        self.server.weir("job", "cancel", jobs["third"])
+        wait_until(lambda: self.state_seen("third") == "CANCELLED", 20, "its end is seen")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define THERE_MAX 4096
+#define THERE_MAX       4096
+#define THERE_SHOWN_MAX 16
 
 /* ---- a cluster ------------------------------------------------------------------------------- */
 
@@ -43,6 +44,10 @@ static struct {
     bool loses_words;   /* What is asked of it is done, and the answer is lost. */
     bool tells_devices; /* Its nodes do, as soon as they have joined. */
     const char *refuses, *lacks;
+    bool has_place;                   /* Its people are to see jobs. */
+    const char *seen, *deleted;       /* A job that is seen there; one that a person has deleted. */
+    char shown[THERE_SHOWN_MAX][256]; /* What was shown last, a line for each job. */
+    size_t n_shown;
     int64_t cpu_slots, n_accelerators, accelerator_parts, max_nodes;
 } cluster;
 
@@ -172,6 +177,38 @@ static inline weir_status fake_release(struct weir_driver_link *link, const char
     return WEIR_OK;
 }
 
+static inline weir_status fake_shown(struct weir_driver_link *link, struct weir_arena *arena,
+                                     struct weir_shown *out, struct weir_error *err)
+{
+    (void)link;
+    (void)arena;
+    *out = (struct weir_shown){.is_wanted = cluster.has_place,
+                               .ids = &cluster.seen,
+                               .n_ids = cluster.seen != NULL,
+                               .deleted = &cluster.deleted,
+                               .n_deleted = cluster.deleted != NULL};
+    return cluster.is_silent ? silence(err) : WEIR_OK;
+}
+
+static inline weir_status fake_show(struct weir_driver_link *link,
+                                    const struct weir_showing *showing, struct weir_error *err)
+{
+    (void)link;
+    (void)err;
+    ck_assert_uint_le(showing->n, THERE_SHOWN_MAX);
+    ck_assert_str_eq(showing->server, "http://h:1");
+    cluster.n_shown = showing->n;
+    for (size_t i = 0; i < showing->n; i++) {
+        const struct weir_shown_job *job = &showing->jobs[i];
+        (void)snprintf(cluster.shown[i], sizeof cluster.shown[i], "%s %s %s %s nodes=%d%s%s",
+                       job->id, job->state != NULL ? job->state : "none",
+                       job->project != NULL ? job->project : "-",
+                       job->queue != NULL ? job->queue : "-", (int)job->n_nodes,
+                       job->is_ending ? " ending" : "", job->ended_ms > 0 ? " over" : "");
+    }
+    return WEIR_OK;
+}
+
 static inline void fake_close(void *kept)
 {
     ck_assert_ptr_eq(kept, &cluster);
@@ -190,6 +227,8 @@ static struct weir_driver_ops fake_ops = {.makes_pods = true,
                                           .request = fake_request,
                                           .poll = fake_poll,
                                           .release = fake_release,
+                                          .shown = fake_shown,
+                                          .show = fake_show,
                                           .close = fake_close};
 static const struct weir_kind fake_kind = {
     .name = "fake", .doc = "Made up.", .ops = &fake_ops, WEIR_KIND_OPTIONS(fake, fake_options)};

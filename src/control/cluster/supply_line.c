@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/uuid.h"
 #include "control/cluster/allocation_step.h"
+#include "control/cluster/supply_show.h"
 #include "control/node_gone.h"
 #include "control/queue_tree.h"
 #include "store/identity.h"
@@ -430,12 +431,24 @@ static bool has_news(const struct look *look)
     return is_any;
 }
 
+static void show(struct look *look)
+{
+    const struct supply_show what = {.config = look->line->config,
+                                     .cluster = look->cluster.name,
+                                     .ops = look->line->ops,
+                                     .link = &look->line->link,
+                                     .now_ms = look->now_ms,
+                                     .arena = &look->arena};
+    supply_show(&what);
+}
+
 static weir_status look_at(struct look *look, struct weir_error *err)
 {
     const struct supplier_config *config = look->line->config;
     WEIR_TRY(weir_store_read(config->store, read_in, look, err));
     look->steps = WEIR_ARENA_ARRAY(&look->arena, look->n + 1, struct allocation_step);
-    if (read_options(look)) {
+    bool is_linked = read_options(look);
+    if (is_linked) {
         check(look);
         tend(look);
         bring_about(look);
@@ -447,6 +460,9 @@ static weir_status look_at(struct look *look, struct weir_error *err)
         if (config->changed != NULL) {
             config->changed(config->changed_context);
         }
+    }
+    if (is_linked) {
+        show(look);
     }
     return WEIR_OK;
 }

@@ -717,6 +717,83 @@ START_TEST(pods_are_asked_only_of_a_cluster_that_makes_some)
 
 END_TEST
 
+/* ---- what people there see ------------------------------------------------------------------- */
+
+static void expect_shown(const char *job, const char *as)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "%s %s", job, as);
+    for (size_t i = 0; i < cluster.n_shown; i++) {
+        if (strcmp(cluster.shown[i], text) == 0) {
+            return;
+        }
+    }
+    ck_abort_msg("%s is not shown; the first of %zu: %s", text, cluster.n_shown,
+                 cluster.n_shown > 0 ? cluster.shown[0] : "-");
+}
+
+START_TEST(jobs_of_a_cluster_are_shown_there_and_those_that_are_asked_after)
+{
+    set_queue(&fixture, "vis", "default", NULL, 4, "");
+    char *job = gang(&fixture, 2, 4);
+    await_asked(1);
+    ck_assert_uint_eq(cluster.n_shown, 0); /* nobody there is to see jobs */
+    cluster.has_place = true;
+    look();
+    expect_shown(job, "PENDING default vis nodes=0");
+    start(&cluster.items[0]);
+    look();
+    (void)round_of_engine();
+    run_all(&fixture, job);
+    look();
+    expect_shown(job, "RUNNING default vis nodes=1");
+    ck_assert_uint_eq(cluster.n_shown, 1);
+    end_all(&fixture, job);
+    cluster.seen = job;
+    look();
+    expect_shown(job, "SUCCEEDED default vis nodes=0 ending over");
+    cluster.seen = "00000000-0000-7000-8000-000000000000";
+    look();
+    expect_shown(cluster.seen, "none - - nodes=0");
+}
+
+END_TEST
+
+START_TEST(a_job_that_a_person_there_deletes_is_cancelled_once)
+{
+    cluster.has_place = true;
+    char *job = gang(&fixture, 1, 4), *other = gang_of(&fixture, "default", 1, 2);
+    await_asked(1);
+    start(&cluster.items[0]);
+    look();
+    (void)round_of_engine();
+    run_all(&fixture, job);
+    run_all(&fixture, other);
+    cluster.deleted = job;
+    for (int i = 0; i < 3; i++) { /* it is told until it is known there that the job ends */
+        look();
+        expect_shown(job, "STOPPING default default nodes=1 ending");
+    }
+    expect_shown(other, "RUNNING default default nodes=1");
+    ck_assert_str_eq(reason(job), "cancelled by cluster/slurm-a");
+    ck_assert_int_eq(number_of("SELECT count(*) FROM events WHERE topic = 'audit'"
+                               " AND kind = 'jobs_cancel' AND actor = 'cluster/slurm-a'"),
+                     1);
+    ck_assert_int_eq(number_of("SELECT count(*) FROM events WHERE kind = 'job_cancel_asked'"
+                               " AND actor = 'cluster/slurm-a'"),
+                     1);
+    end_all(&fixture, job);
+    look();
+    cluster.deleted = "00000000-0000-7000-8000-000000000000";
+    look();
+    ck_assert_str_eq(job_state(&fixture, job).job.state, "CANCELLED");
+    ck_assert_str_eq(job_state(&fixture, other).job.state, "RUNNING");
+    cluster.is_silent = true; /* harmless */
+    look();
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -747,6 +824,8 @@ int main(void)
         a_job_that_wants_pods_of_its_own_has_them_and_nothing_else_runs_there,
         what_holds_machines_in_vain_is_given_back_and_asked_for_again_later,
         pods_are_asked_only_of_a_cluster_that_makes_some,
+        jobs_of_a_cluster_are_shown_there_and_those_that_are_asked_after,
+        a_job_that_a_person_there_deletes_is_cancelled_once,
     };
     Suite *suite = weir_test_suite_with("supply", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests));
     TCase *parts = tcase_create("parts");
