@@ -8,13 +8,14 @@
 #include <string.h>
 
 struct scripted {
-    char *partition, *token;
+    char *partition, *token, *server;
     int64_t port;
 };
 
 static const struct weir_option scripted_options[] = {
     WEIR_OPT_JSON(scripted, partition, "partition", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0, "P"),
     WEIR_OPT_JSON(scripted, token, "token", TEXT, WEIR_OPTION_SECRET, NULL, 0, 0, "T"),
+    WEIR_OPT_JSON(scripted, server, "server", TEXT, 0, NULL, 0, 0, "S"),
     WEIR_OPT_JSON(scripted, port, "port", INT, 0, "1", 1, 9, "N"),
 };
 

@@ -55,7 +55,7 @@ def said_of(state, document):
     """What the cluster of this document says when it is asked."""
     options = document.get("options") or {}
     missing = None if options.get("partition") == "gpu-a100" else f"partition: sinfo knows no partition {options.get('partition')}"
-    return {"is_ready": missing is None, "missing": missing, "pools": [] if missing else [pool(document.get("name") or "new", "gpu-a100", "A100", 0, 8)]}
+    return {"is_ready": missing is None, "missing": missing, "notice": None, "pools": [] if missing else [pool(document.get("name") or "new", "gpu-a100", "A100", 0, 8)]}
 
 
 def change(state, method, parts, document):

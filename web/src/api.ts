@@ -437,6 +437,8 @@ export interface ChangedQueue {
 export interface CheckOfCluster {
     is_ready: boolean // Nothing lacks
     missing: string | null // What lacks: a sentence that names the option, what the other side said, and the cure
+    /** What is mostly wrong, and may be meant: an address of this server that its nodes do not reach */
+    notice: string | null
     pools: Pool[] // What can be had there; empty if something lacks
 }
 
@@ -489,6 +491,8 @@ export interface Cluster {
 export interface ClusterCheck {
     is_ready: boolean // Nothing lacks
     missing: string | null // What lacks: a sentence that names the option, what the other side said, and the cure
+    /** What is mostly wrong, and may be meant: an address of this server that its nodes do not reach */
+    notice: string | null
     pools: Pool[] // What can be had there; empty if something lacks
 }
 

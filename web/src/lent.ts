@@ -26,7 +26,7 @@ import { Table } from './components/table'
 import { TimeChart } from './components/time_chart'
 import { toast } from './components/toast'
 import { ValueField } from './components/value_field'
-import { ago, bytes, clockTime, counted, dayMinute, dayTime, duration, fixed, fullTime, millis, NONE, percent, plainValue, plural, short, spanOf, spanText, words } from './format'
+import { ago, bytes, clockTime, counted, dayMinute, dayTime, duration, fixed, fullTime, millis, NONE, percent, plainValue, plural, sentence, short, spanOf, spanText, words } from './format'
 import { wallKeys } from './screens/cameras'
 import { isSilent } from './screens/nodes'
 import { filterOf, Filters, Foot, KEYS, ListFailed, NoMatch, useSeen, wantedNow } from './screens/ion_decisions'
@@ -66,6 +66,6 @@ export const lent = {
     percent, plainValue, words, onKeys, readYaml, writeYaml, millis, ScoreLine, bestOf, framesOf, toldOf, Filters, filterOf, Foot, KEYS,
     ListFailed, NoMatch, useSeen, wantedNow, passageKeys, DecisionList, whoOf, setQuery, memberQuestion, projectsThatMay, go, href,
     hrefWith, param, route, sha256Of, datasets, ions, COMMANDS, Owner, Effects, Face, Filter, filtered, NothingMatches, FormDialog,
-    VerdictWord, Table, ago, plural, spanOf, spanText, wallKeys, cameraHref, cameras, NO_FILTER, usePlan, DRAFT, appliedForm, asIonDoc,
+    VerdictWord, Table, ago, plural, sentence, spanOf, spanText, wallKeys, cameraHref, cameras, NO_FILTER, usePlan, DRAFT, appliedForm, asIonDoc,
     isPrediction, nameOf, optionsOf, shellWords, valueOf, inProject, Resource, now, connection, kept, Menu, Meter, isSilent, allocations, clusters, needsYou, accelerators, jobs, nodes, queues,
 }

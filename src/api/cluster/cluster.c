@@ -425,6 +425,32 @@ static weir_status ask(struct api_call *call, const char *question, json_t **out
     return WEIR_OK;
 }
 
+/* Does the address lead nowhere but to the machine that uses it? */
+static bool is_loopback(const char *url)
+{
+    static const char *const hosts[] = {"://127.", "://localhost", "://[::1]"};
+    bool is = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(hosts); i++) {
+        is = is || strstr(url, hosts[i]) != NULL;
+    }
+    return is;
+}
+
+/* What need not be wrong, and mostly is: agents elsewhere are told to come here by an address of this machine alone. */
+static const char *notice_of(struct api_call *call, const json_t *options)
+{
+    const char *told = json_string_value(json_object_get(options, "server"));
+    const char *url = told != NULL ? told : api_control(call).server_url;
+    return url != NULL && is_loopback(url)
+               ? weir_arena_printf(
+                     call->arena,
+                     "agents are told that this server is at %.200s, which other machines do not "
+                     "reach: start it with --listen ADDRESS:PORT, or set server=URL here as its "
+                     "nodes reach it",
+                     url)
+               : NULL;
+}
+
 static weir_status check_and_answer(struct api_call *call, const char *name, const char *driver,
                                     const json_t *options, struct weir_error *err)
 {
@@ -435,6 +461,7 @@ static weir_status check_and_answer(struct api_call *call, const char *name, con
         const char *missing = json_string_value(json_object_get(said, "missing"));
         API_ANSWER(call, api_cluster_check, .is_ready = missing == NULL,
                    .missing = weir_arena_strdup(call->arena, missing),
+                   .notice = notice_of(call, options),
                    .pools = json_incref(json_object_get(said, "pools")));
         json_decref(said);
     }

@@ -153,6 +153,10 @@ START_TEST(a_driver_is_asked_aside_and_what_lacks_is_said)
     ck_assert(json_is_true(said("is_ready")));
     ck_assert_str_eq(said_text("pools.0.id"), "hpc/gpu");
     ck_assert_int_eq(number("pools.0.n_accelerators"), 8);
+    ck_assert_ptr_nonnull(strstr(said_text("notice"), "http://127.0.0.1:1, which other machines"));
+    EXPECT(200, "POST " API "/clusters/check\n\n{\"driver\":\"scripted\",\"options\":"
+                "{\"partition\":\"gpu\",\"server\":\"https://weir.example:8470\"}}");
+    ck_assert(json_is_null(said("notice")));
     EXPECT(200, "POST " API "/clusters/check\n\n{\"driver\":\"scripted\",\"options\":"
                 "{\"partition\":\"none\"}}");
     ck_assert(!json_is_true(said("is_ready")));

@@ -291,6 +291,14 @@ static const char *pools_text(struct cli_call *call, const json_t *pools)
     return text[0] != '\0' ? text : "none";
 }
 
+static void print_notice(const struct cli_call *call, const json_t *answer)
+{
+    const char *notice = json_string_value(json_object_get(answer, "notice"));
+    if (notice != NULL) {
+        (void)fprintf(stderr, "weir: %s: %s\n", call->words[0], notice);
+    }
+}
+
 /* Something lacks: that is the error, unless it is forced. */
 static weir_status check(struct cli_call *call, const json_t *body, struct weir_error *err)
 {
@@ -306,6 +314,7 @@ static weir_status check(struct cli_call *call, const json_t *body, struct weir_
     (void)fprintf(stderr, missing != NULL ? "weir: %s lacks something: %s\n" : "%s: pools: %s\n",
                   call->words[0],
                   missing != NULL ? missing : pools_text(call, json_object_get(answer, "pools")));
+    print_notice(call, answer);
     return WEIR_OK;
 }
 
@@ -363,6 +372,7 @@ static weir_status go_on(struct cli_call *call, json_t *body, struct weir_error 
 static void print_check(struct cli_call *call, const json_t *answer)
 {
     const char *missing = json_string_value(json_object_get(answer, "missing"));
+    print_notice(call, answer);
     if (missing != NULL) {
         printf("%s: lacks something: %s\n", call->words[0], missing);
         call->exit_status = 1;

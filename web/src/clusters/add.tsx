@@ -5,7 +5,7 @@ import { FormDialog, Refusal, useSending } from '../components/form'
 import { Icon } from '../components/icon'
 import { toast } from '../components/toast'
 import { ValueField } from '../components/value_field'
-import { spanOf, spanText } from '../format'
+import { sentence, spanOf, spanText } from '../format'
 import { clusters } from '../state/clusters'
 import { call, getAll, messageOf, segment } from '../state/http'
 import { optionsOf, type Option } from '../state/job_form'
@@ -31,9 +31,16 @@ function Found({ check }: { check: ClusterCheck }) {
     return check.missing !== null ? (
         <Refusal text={check.missing} />
     ) : (
-        <p class="note tone-good" role="status">
-            <Icon name="check" /> It answers. {check.pools.length === 0 ? 'It has no pools.' : check.pools.map(poolText).join('; ')}
-        </p>
+        <>
+            <p class="note tone-good" role="status">
+                <Icon name="check" /> It answers. {check.pools.length === 0 ? 'It has no pools.' : check.pools.map(poolText).join('; ')}
+            </p>
+            {check.notice !== null && (
+                <p class="note tone-warn" role="note">
+                    <Icon name="warning" /> {sentence(check.notice)}.
+                </p>
+            )}
+        </>
     )
 }
 
