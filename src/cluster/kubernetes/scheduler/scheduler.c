@@ -143,8 +143,10 @@ static weir_status look(struct cycle *cycle, struct weir_error *err)
     return weir_kube_mirror_look(scheduler->nodes, WAIT_MS, STALE_MS, take_node, cycle, err);
 }
 
-/* What the API server says stands before what is assumed. */
-static void remember_pod(struct memory_item *item, int64_t now_ms, struct world_pod *out)
+/* What the API server says stands before what is assumed. Texts of the memory may change while the plan is made: they are
+ * copied. */
+static void remember_pod(struct memory_item *item, int64_t now_ms, struct weir_arena *arena,
+                         struct world_pod *out)
 {
     const struct place_pod *pod = out->pod;
     bool is_late = item->node != NULL && item->node_until_ms < now_ms;
@@ -154,8 +156,9 @@ static void remember_pod(struct memory_item *item, int64_t now_ms, struct world_
     if (pod->gone_ms > 0 || item->leaves_until_ms < now_ms) {
         item->leaves_until_ms = 0;
     }
-    out->node = pod->node != NULL ? pod->node : item->node;
-    out->nominated = item->nominated != NULL ? item->nominated : pod->nominated;
+    out->node = pod->node != NULL ? pod->node : weir_arena_strdup(arena, item->node);
+    out->nominated =
+        item->nominated != NULL ? weir_arena_strdup(arena, item->nominated) : pod->nominated;
     out->is_leaving = pod->gone_ms > 0 || item->leaves_until_ms > 0;
     out->is_spared = item->spared_until_ms > now_ms;
 }
@@ -181,7 +184,7 @@ static void remember(struct cycle *cycle)
         }
         struct memory_item *item = memory_of(&scheduler->memory, pod->uid);
         item->seen = scheduler->cycle;
-        remember_pod(item, now_ms, out);
+        remember_pod(item, now_ms, &cycle->arena, out);
         cycle->are_some_spared = cycle->are_some_spared || out->is_spared;
         item = pod->gang != NULL ? memory_find(&scheduler->memory, pod->gang) : NULL;
         out->half_since_ms = was_half(scheduler, item) ? item->half_since_ms : 0;
