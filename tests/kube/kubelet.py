@@ -8,7 +8,8 @@ import threading
 import time
 
 from . import pods, values
-from .containers import data_of
+from .containers import NotReady, data_of, environment_of
+from .devices import Devices, Unavailable
 from .loops import Loop
 from .processes import Guard, PodWorker
 
@@ -109,6 +110,8 @@ class PodState:
         self.stop_at = None  # when what still runs is to be killed
         self.worker = None
         self.has_begun = False
+        self.devices = {}  # names of devices by the name of the container
+        self.environments = {}  # in mode "pretend", by the name of the container
 
     def containers(self):
         return self.init + self.main
@@ -163,6 +166,8 @@ class Kubelet(Loop):
         self.folder, self.tokens = folder, tokens
         self.mode = "pretend"
         self.plan = None
+        self.prints = None  # in mode "pretend": a function of (pod, container, environment) that gives the lines of its log
+        self.devices = Devices(self.store)
         self.images = {}  # folders for PATH by image, in mode "process"
         self.image_paths = {}  # {image: {path in it: folder of this machine}}, where a path is asked for
         self.entrypoints = {}  # what is run of an image where a container has no command, as lists of words
@@ -205,15 +210,24 @@ class Kubelet(Loop):
                 self.remove_if_deleted(pod, None)
                 return
             state = self.states[uid] = PodState(pod)
+            self.admit(pod, state)
         if pod["metadata"].get("deletionTimestamp"):
             self.stop_pod(pod, state)
-        elif pods.has_ended(pod):
+        elif pods.has_ended(pod) or state.reason:
             return
         elif self.mode == "process":
             self.start_worker(pod, state)
         else:
             self.pretend(pod, state)
         self.watch_deadline(pod, state)
+
+    def admit(self, pod, state):
+        """Have devices for a pod; without them it fails."""
+        try:
+            state.devices = self.devices.give(pod)
+        except Unavailable as problem:
+            state.reason, state.message = "UnexpectedAdmissionError", f"Pod was rejected: {problem}"
+            self.publish(state)
 
     def publish(self, state):
         """Write what is known of a pod into its status."""
@@ -269,7 +283,7 @@ class Kubelet(Loop):
         problem = self.volume_problem(pod)
         if problem is not None:
             self.failed_mount(pod, *problem)
-        missing = [one for one in state.containers() if not self.wait_for_image(pod, one)]
+        missing = [one for one in state.containers() if not self.wait_for_image(pod, one) or not self.has_environment(pod, state, one)]
         if problem is not None or missing:
             self.publish(state)
             self.add(state.key, self.retry_seconds)
@@ -280,12 +294,24 @@ class Kubelet(Loop):
             one.end(0)
         for one in state.main:
             one.begin()
+            for line in self.prints(pod, one.spec, state.environments[one.name]) if self.prints else ():
+                one.log.write(f"{line}\n".encode())
         self.publish(state)
         planned = self.plan(pod) if self.plan else None
         if planned is not None:
             timer = threading.Timer(planned[0], self.finish, (*state.key, planned[1]))
             timer.daemon = True
             timer.start()
+
+    def has_environment(self, pod, state, container):
+        """Say what of a container's variables is not there; True when all is. Devices come first: what a pod says stands before them."""
+        try:
+            state.environments[container.name] = {**self.devices.environment(state.devices.get(container.name)),
+                                                  **environment_of(self.store, pod, container.spec)}
+            return True
+        except NotReady as problem:
+            container.wait_for(problem.reason, str(problem))
+            return False
 
     def finish(self, namespace, name, code=0, reason=None, message="", container=None):
         """End a pod that only seems to run, or one of its containers. True when it ran."""
@@ -389,6 +415,12 @@ class Kubelet(Loop):
         if state is None:
             return None
         return next((one for one in state.containers() if container in (None, one.name) and (container or one in state.main)), None)
+
+    def environment(self, namespace, name):
+        """What the first container of a pod was given, in mode "pretend"; None while it has not begun."""
+        item = self.store.get("pods", namespace, name)
+        state = self.states.get(item.obj["metadata"]["uid"]) if item else None
+        return state.environments.get(state.main[0].name) if state and state.has_begun else None
 
     def log_of(self, pod, name, previous):
         found = self.container(pod["metadata"]["namespace"], pod["metadata"]["name"], name)

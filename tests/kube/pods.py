@@ -85,8 +85,8 @@ class Pods:
 
     # ---- binding ------------------------------------------------------------------------------------
 
-    def bind(self, namespace, name, target):
-        """Give a pod its node."""
+    def bind(self, namespace, name, target, annotations=None):
+        """Give a pod its node, and the binding's annotations."""
         if target.get("kind", "Node") not in ("Node", "Minion", ""):
             raise status.bad_request('Binding is invalid: target.kind: Unsupported value: supported values: "Node", "<empty>"')
         node = target.get("name", "")
@@ -104,6 +104,8 @@ class Pods:
 
             def assign(obj):
                 obj["spec"]["nodeName"] = node
+                if annotations:
+                    obj["metadata"]["annotations"] = {**(obj["metadata"].get("annotations") or {}), **annotations}
                 set_condition(obj, "PodScheduled", "True")
             self.api.change("pods", namespace, name, assign)
 

@@ -256,7 +256,8 @@ class PodWorker(threading.Thread):
                                           self.kubelet.image_paths.get(container.image))
                 plan = Plan(self.kubelet.store, self.pod, container.spec, translation, self.kubelet.images[container.image],
                             self.kubelet.entrypoints.get(container.image, []), folder)
-                plan.environment = {**self.kubelet.more_environment, **plan.environment}
+                devices = self.kubelet.devices.environment(self.state.devices.get(container.name))
+                plan.environment = {**self.kubelet.more_environment, **devices, **plan.environment}
                 return plan
         except NotReady as problem:
             container.wait_for(problem.reason, str(problem))

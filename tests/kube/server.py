@@ -406,7 +406,7 @@ class Server:
             fault = self.faults.take("slow_binding", request.what())
             if fault is not None:
                 time.sleep(fault.options.get("seconds", 0.5))
-            self.pods.bind(namespace, name, obj.get("target") or {})
+            self.pods.bind(namespace, name, obj.get("target") or {}, obj["metadata"].get("annotations"))
         else:
             self.pods.evict(namespace, name, obj.get("deleteOptions") or {}, writing.dry)
         return 201, encode(status.success(201))

@@ -73,9 +73,10 @@ class SchedulingTest(ClusterTest):
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "mine"}, "target": {"kind": "Node", "name": "none"}}
         self.assertEqual(self.ask("POST", PODS + "/mine/binding", binding).code, 404)
         binding["target"]["name"] = "a"
+        binding["metadata"]["annotations"] = {"said": "by the binding"}
         self.assertEqual(self.ask("POST", PODS + "/mine/binding", binding).code, 201)
         self.assert_status(self.ask("POST", PODS + "/mine/binding", binding), 409, "Conflict", 'is already assigned to node "a"')
-        self.cluster.wait_phase("mine", "Running")
+        self.assertEqual(self.cluster.wait_phase("mine", "Running")["metadata"]["annotations"]["said"], "by the binding")
 
     def test_eviction_and_budgets(self):
         self.cluster.add_node("a")
@@ -137,6 +138,28 @@ class SchedulingTest(ClusterTest):
         self.assertEqual(self.cluster.get("pods", "t2")["status"]["phase"], "Running")
         self.cluster.delete_node("a")
         self.cluster.wait(lambda: self.cluster.get("pods", "t2") is None)
+
+
+class DeviceTest(ClusterTest):
+    options = {"nodes": 0}
+
+    def test_devices_and_variables_of_a_container(self):
+        """A device belongs to one container until its pod has ended; a pod says a variable after its device does."""
+        self.cluster.add_node("a", gpus=1)
+        gpu = {"name": "main", "image": "weir:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+        self.ask("POST", PODS, pod("first", containers=[gpu], nodeName="a"))
+        self.cluster.wait_phase("first", "Running")
+        self.assertEqual(self.cluster.kubelet.environment("default", "first"), {"NVIDIA_VISIBLE_DEVICES": "GPU-a-0"})
+        self.ask("POST", PODS, pod("second", containers=[gpu], nodeName="a"))
+        refused = self.cluster.wait_phase("second", "Failed")["status"]
+        self.assertEqual((refused["reason"], "Requested: 1, Available: 0" in refused["message"]), ("UnexpectedAdmissionError", True))
+        self.cluster.finish("default", "first")
+        self.ask("POST", PODS, pod("third", containers=[{**gpu, "envFrom": [{"configMapRef": {"name": "late"}}]}], nodeName="a"))
+        self.cluster.wait(lambda: "CreateContainerConfigError" in str(self.cluster.get("pods", "third")["status"]))
+        self.cluster.kubelet.prints = lambda pod, container, environment: [environment["NVIDIA_VISIBLE_DEVICES"]]
+        self.cluster.create("configmaps", {"metadata": {"name": "late"}, "data": {"NVIDIA_VISIBLE_DEVICES": "own"}})
+        self.cluster.wait_phase("third", "Running")
+        self.assertEqual(self.ask("GET", PODS + "/third/log").raw, b"own\n")
 
 
 class JobTest(ClusterTest):
