@@ -265,16 +265,31 @@ static json_t *pull_secrets(const json_t *names)
     return list;
 }
 
-static const char *weir_image(const struct kubernetes_options *options)
+const char *kubernetes_weir_image(const struct kubernetes_options *options)
 {
     return options->image != NULL ? options->image : "weir:" WEIR_VERSION;
 }
 
-/* What every container may, which is nothing. */
-static json_t *no_rights(void)
+json_t *kubernetes_no_rights(void)
 {
     return json_pack("{s:b,s:{s:[s]}}", "allowPrivilegeEscalation", 0, "capabilities", "drop",
                      "ALL");
+}
+
+json_t *kubernetes_pod_base(const struct kubernetes_options *options)
+{
+    json_int_t user = options->user;
+    json_t *spec = json_pack("{s:s,s:b,s:b,s:{s:b,s:I,s:I,s:I,s:{s:s}}}", "serviceAccountName",
+                             options->service_account != NULL ? options->service_account
+                                                              : WEIR_KUBERNETES_AGENT_ACCOUNT,
+                             "automountServiceAccountToken", 0, "enableServiceLinks", 0,
+                             "securityContext", "runAsNonRoot", 1, "runAsUser", user, "runAsGroup",
+                             user, "fsGroup", user, "seccompProfile", "type", "RuntimeDefault");
+    set_text(spec, "runtimeClassName", options->runtime_class);
+    if (json_array_size(options->pull_secrets) > 0) {
+        json_object_set_new(spec, "imagePullSecrets", pull_secrets(options->pull_secrets));
+    }
+    return spec;
 }
 
 /* Weir comes into an image of somebody else's by a copy of its folder. */
@@ -284,9 +299,10 @@ static void add_weir(const struct kubernetes_options *options, json_t *spec, jso
     add_volume(volumes, mounts, "weir", PROGRAM_DIR, true, json_pack("{s:{}}", "emptyDir"));
     json_object_set_new(spec, "initContainers",
                         json_pack("[{s:s,s:s,s:[s,s,s,s],s:[{s:s,s:s}],s:o}]", "name", "weir",
-                                  "image", weir_image(options), "command", "cp", "-a",
+                                  "image", kubernetes_weir_image(options), "command", "cp", "-a",
                                   PROGRAM_DIR "/.", COPY_DIR, "volumeMounts", "name", "weir",
-                                  "mountPath", COPY_DIR, "securityContext", no_rights()));
+                                  "mountPath", COPY_DIR, "securityContext",
+                                  kubernetes_no_rights()));
 }
 
 static json_t *container_of(const struct kubernetes_options *options,
@@ -296,12 +312,12 @@ static json_t *container_of(const struct kubernetes_options *options,
                             struct weir_arena *arena)
 {
     return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:o}", "name", "agent", "image",
-                     template->image != NULL ? template->image : weir_image(options), "command",
-                     command_of(options, request, template, arena), "env",
+                     template->image != NULL ? template->image : kubernetes_weir_image(options),
+                     "command", command_of(options, request, template, arena), "env",
                      env_of(request->tag, pool, size, template, arena), "resources",
                      resources_of(size, pool->device, arena), "volumeMounts", mounts,
                      "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext",
-                     no_rights());
+                     kubernetes_no_rights());
 }
 
 static json_t *pod_spec(const struct kubernetes_options *options,
@@ -313,16 +329,13 @@ static json_t *pod_spec(const struct kubernetes_options *options,
     int64_t time_ms = request->time_ms > 0 ? request->time_ms : kubernetes_options_time_ms(options);
     json_t *volumes = json_array(), *mounts = json_array();
     add_volumes(template, size, volumes, mounts, arena);
-    json_int_t user = options->user;
-    json_t *spec = json_pack(
-        "{s:s,s:s,s:b,s:b,s:I,s:{s:b,s:I,s:I,s:I,s:{s:s}},s:[o],s:o}", "restartPolicy", "Never",
-        "serviceAccountName",
-        options->service_account != NULL ? options->service_account : WEIR_KUBERNETES_AGENT_ACCOUNT,
-        "automountServiceAccountToken", 0, "enableServiceLinks", 0, "terminationGracePeriodSeconds",
-        (json_int_t)(kubernetes_options_grace_ms(options) / 1000), "securityContext",
-        "runAsNonRoot", 1, "runAsUser", user, "runAsGroup", user, "fsGroup", user, "seccompProfile",
-        "type", "RuntimeDefault", "containers",
-        container_of(options, pool, request, size, template, mounts, arena), "volumes", volumes);
+    json_t *spec = kubernetes_pod_base(options);
+    json_object_update_new(
+        spec,
+        json_pack("{s:s,s:I,s:[o],s:o}", "restartPolicy", "Never", "terminationGracePeriodSeconds",
+                  (json_int_t)(kubernetes_options_grace_ms(options) / 1000), "containers",
+                  container_of(options, pool, request, size, template, mounts, arena), "volumes",
+                  volumes));
     if (time_ms > 0) {
         json_object_set_new(spec, "activeDeadlineSeconds", json_integer((time_ms + 999) / 1000));
     }
@@ -333,10 +346,6 @@ static json_t *pod_spec(const struct kubernetes_options *options,
         add_weir(options, spec, volumes, mounts);
     }
     set_text(spec, "priorityClassName", payer.priority_class);
-    set_text(spec, "runtimeClassName", options->runtime_class);
-    if (json_array_size(options->pull_secrets) > 0) {
-        json_object_set_new(spec, "imagePullSecrets", pull_secrets(options->pull_secrets));
-    }
     add_place(options, pool, n_pools, size, spec);
     return spec;
 }

@@ -19,6 +19,15 @@ weir_status kubernetes_job_make(const struct kubernetes_options *options,
                                 const struct weir_node_request *request, struct weir_arena *arena,
                                 json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Weir's own image. */
+const char *kubernetes_weir_image(const struct kubernetes_options *options);
+
+/** What each pod of Weir's has: the account, and no rights. A new reference to a part of a pod's spec. */
+json_t *kubernetes_pod_base(const struct kubernetes_options *options);
+
+/** What every container may, which is nothing. A new reference. */
+json_t *kubernetes_no_rights(void);
+
 /** The Secret with which its agents join. @param uid  Of the Job, with which it goes away; NULL: there is none yet. */
 json_t *kubernetes_secret_make(const struct weir_node_request *request, const char *uid,
                                struct weir_arena *arena);
