@@ -171,11 +171,9 @@ class PlacingTest(SchedulerTest):
         self.pod("lost", queue="lost")
         self.pod("inner", queue="green")
         self.pod("annotated", queue=None, annotations={"weir.dev/queue": "blue"})
-        self.pod("part", annotations={"weir.dev/gpu-fraction": "0.5"})
         self.await_bound(["none", "annotated"])
         self.await_said("lost", 'no queue "lost"')
         self.await_said("inner", "queues below it")
-        self.await_said("part", "not supported yet")
         self.cluster.api.change("pods", "train", "lost", lambda pod: pod["metadata"]["labels"].update({"weir.dev/queue": "blue"}))
         self.await_bound(["lost"])
 

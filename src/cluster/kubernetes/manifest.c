@@ -46,9 +46,10 @@ static json_t *rule_of(json_t *rules, const char *group, const char *resource)
 static bool is_given(const struct weir_kubernetes_manifest *wanted,
                      const struct kubernetes_right *right)
 {
+    bool is_scheduler = strcmp(wanted->scheduler, "weir") == 0;
     const bool given[KUBERNETES_N_RIGHT_WHO] = {[KUBERNETES_RIGHT_ALWAYS] = true,
-                                                [KUBERNETES_RIGHT_WEIR] =
-                                                    strcmp(wanted->scheduler, "weir") == 0,
+                                                [KUBERNETES_RIGHT_WEIR] = is_scheduler,
+                                                [KUBERNETES_RIGHT_SOME] = is_scheduler,
                                                 [KUBERNETES_RIGHT_JOBS] = wanted->has_jobs};
     return given[right->who];
 }

@@ -6,6 +6,7 @@
 #define NAMESPACE false
 #define ALWAYS    KUBERNETES_RIGHT_ALWAYS
 #define WEIR      KUBERNETES_RIGHT_WEIR
+#define SOME      KUBERNETES_RIGHT_SOME
 #define JOBS      KUBERNETES_RIGHT_JOBS
 #define RIGHT(verb, group, resource, where, who, purpose)                                          \
     {verb, group, resource, where, who, purpose},

@@ -12,6 +12,8 @@
 enum kubernetes_right_who {
     KUBERNETES_RIGHT_ALWAYS,
     KUBERNETES_RIGHT_WEIR, /**< Where Weir places the cluster's pods. */
+    /** The same, and some pods alone: what lacks is said of these pods, and no cluster is wrong for it. */
+    KUBERNETES_RIGHT_SOME,
     KUBERNETES_RIGHT_JOBS, /**< Where people see jobs (shown.h): the definition of WeirJobs is installed. */
     KUBERNETES_N_RIGHT_WHO,
 };

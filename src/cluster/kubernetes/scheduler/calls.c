@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#define REPORT_MS 3000 /* a node may not answer for its pods */
+
 /* One that waits. */
 struct waiting {
     struct weir_arena arena;
@@ -54,6 +56,7 @@ static struct waiting *line_take(struct line *line)
 static void drop(struct waiting *waiting)
 {
     json_decref(waiting->one.body);
+    json_decref(waiting->one.with);
     weir_arena_fini(&waiting->arena);
     free(waiting);
 }
@@ -75,20 +78,39 @@ static struct waiting *await(struct calls *calls)
     return next;
 }
 
-static void ask(struct caller *caller, struct waiting *waiting)
+static weir_status ask_one(struct caller *caller, struct waiting *waiting, json_t **out_answer,
+                           struct weir_kube_refusal *refusal, struct weir_error *err)
 {
-    const struct calls_one *one = &waiting->one;
+    struct calls_one *one = &waiting->one;
     const struct weir_kube_call call = {.method = one->method,
                                         .path = one->path,
+                                        .query = one->query,
                                         .content_type = one->content_type,
                                         .body = one->body,
-                                        .takes_no = one->kind <= CALLS_EVICT};
-    struct weir_kube_refusal refusal;
+                                        .timeout_ms = one->kind == CALLS_REPORT ? REPORT_MS : 0,
+                                        .takes_no = one->kind < CALLS_SAY};
+    weir_status status = one->before != NULL
+                             ? one->before(caller->kube, one->with, &waiting->arena, refusal, err)
+                             : WEIR_OK;
+    one->has_failed_before = status != WEIR_OK;
+    return status != WEIR_OK
+               ? status
+               : weir_kube_call(caller->kube, &call, &waiting->arena, out_answer, refusal, err);
+}
+
+static void ask(struct caller *caller, struct waiting *waiting)
+{
+    struct weir_kube_refusal refusal = {.reason = ""};
     struct weir_error err;
-    weir_status status = weir_kube_call(caller->kube, &call, &waiting->arena, NULL, &refusal, &err);
+    json_t *answer = NULL;
+    bool is_read = waiting->one.kind == CALLS_REPORT;
+    weir_status status = ask_one(caller, waiting, is_read ? &answer : NULL, &refusal, &err);
+    waiting->one.answer = answer;
     if (status != WEIR_ERR_CANCELLED) {
-        caller->calls->config.done(caller->calls->config.context, one, status, &refusal, &err);
+        caller->calls->config.done(caller->calls->config.context, &waiting->one, status, &refusal,
+                                   &err);
     }
+    json_decref(answer);
 }
 
 static void *caller_main(void *context)
@@ -165,14 +187,18 @@ bool calls_ask(struct calls *calls, const struct calls_one *one)
     waiting->one =
         (struct calls_one){.kind = one->kind,
                            .uid = weir_arena_strdup(&waiting->arena, one->uid),
+                           .about = weir_arena_strdup(&waiting->arena, one->about),
                            .method = weir_arena_strdup(&waiting->arena, one->method),
                            .path = weir_arena_strdup(&waiting->arena, one->path),
+                           .query = weir_arena_strdup(&waiting->arena, one->query),
                            .content_type = weir_arena_strdup(&waiting->arena, one->content_type),
-                           .body = one->body};
+                           .body = one->body,
+                           .before = one->before,
+                           .with = one->with};
     pthread_mutex_lock(&calls->lock);
     bool has_room = calls->n < CALLS_MAX && !calls->is_stopping;
     if (has_room) {
-        line_put(one->kind <= CALLS_EVICT ? &calls->urgent : &calls->rest, waiting);
+        line_put(one->kind < CALLS_SAY ? &calls->urgent : &calls->rest, waiting);
         calls->n++;
         pthread_cond_signal(&calls->woken);
     }

@@ -14,15 +14,26 @@
 enum calls_kind {
     CALLS_BIND,
     CALLS_EVICT,
-    CALLS_SAY, /**< In a pod's conditions. */
+    CALLS_RESERVE, /**< Have a pod hold a device (reservation.h). */
+    CALLS_RELEASE, /**< Have it let go. */
+    CALLS_REPORT,  /**< What that pod printed. */
+    CALLS_SAY,     /**< In a pod's conditions. */
     CALLS_EVENT,
 };
 
 struct calls_one {
     enum calls_kind kind;
-    const char *uid; /**< The pod that it is about. */
-    const char *method, *path, *content_type;
+    const char *uid;   /**< The pod that it is about, or the name of a group. */
+    const char *about; /**< The uid of a group's pod that it is about; NULL. */
+    const char *method, *path, *query, *content_type;
     json_t *body; /**< Taken. */
+    /** Asked first, on the same thread, with `with` (taken); if that fails the rest is not asked. NULL: nothing is. */
+    weir_status (*before)(struct weir_kube *kube, const json_t *with, struct weir_arena *arena,
+                          struct weir_kube_refusal *refusal, struct weir_error *err);
+    json_t *with;
+    /* For `done` alone. */
+    bool has_failed_before;
+    const json_t *answer; /**< What was answered to a report. */
 };
 
 struct calls;

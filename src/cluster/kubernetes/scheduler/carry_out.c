@@ -1,5 +1,8 @@
 #include "cluster/kubernetes/scheduler/carry_out.h"
 
+#include "cluster/kubernetes/scheduler/config_map.h"
+#include "cluster/kubernetes/scheduler/hold.h"
+#include "cluster/kubernetes/scheduler/part.h"
 #include "cluster/kubernetes/scheduler/tell.h"
 
 #include "base/clock.h"
@@ -45,6 +48,27 @@ static const char *why_evicted(const struct carry_out *carry,
                                    by->name);
 }
 
+void carry_out_evict(struct carry_out *carry, const struct place_pod *pod, const char *why)
+{
+    struct memory_item *item = memory_of(carry->memory, pod->uid);
+    if (item->leaves_until_ms > 0 || item->spared_until_ms > carry->now_ms) {
+        return;
+    }
+    const struct calls_one one = {
+        .kind = CALLS_EVICT,
+        .uid = pod->uid,
+        .method = "POST",
+        .path = path_of(carry, pod, "eviction"),
+        .body = json_pack("{s:s,s:s,s:{s:s,s:s},s:{s:{s:s}}}", "apiVersion", "policy/v1", "kind",
+                          "Eviction", "metadata", "name", pod->name, "namespace", pod->space,
+                          "deleteOptions", "preconditions", "uid", pod->uid)};
+    if (calls_ask(carry->calls, &one)) {
+        item->leaves_until_ms = INT64_MAX;
+        tell_event(carry, pod, "Normal", "Preempted", why);
+    }
+}
+
+/* What is not bound yet has only to lose its place. */
 static weir_status evict(void *context, const struct weir_sched_part *part, struct weir_error *err)
 {
     struct carry_out *carry = context;
@@ -53,20 +77,10 @@ static weir_status evict(void *context, const struct weir_sched_part *part, stru
         const struct weir_sched_action *action = part->actions[i];
         const struct place_pod *pod = pod_of(carry, action);
         struct memory_item *item = memory_of(carry->memory, pod->uid);
-        if (action->kind != WEIR_SCHED_EVICT || item->leaves_until_ms > 0) {
-            continue;
-        }
-        const struct calls_one one = {
-            .kind = CALLS_EVICT,
-            .uid = pod->uid,
-            .method = "POST",
-            .path = path_of(carry, pod, "eviction"),
-            .body = json_pack("{s:s,s:s,s:{s:s,s:s},s:{s:{s:s}}}", "apiVersion", "policy/v1",
-                              "kind", "Eviction", "metadata", "name", pod->name, "namespace",
-                              pod->space, "deleteOptions", "preconditions", "uid", pod->uid)};
-        if (calls_ask(carry->calls, &one)) {
-            item->leaves_until_ms = INT64_MAX;
-            tell_event(carry, pod, "Normal", "Preempted", why_evicted(carry, action));
+        if (action->kind == WEIR_SCHED_EVICT && item->is_held) {
+            memory_let_go(item);
+        } else if (action->kind == WEIR_SCHED_EVICT) {
+            carry_out_evict(carry, pod, why_evicted(carry, action));
         }
     }
     return WEIR_OK;
@@ -74,7 +88,20 @@ static weir_status evict(void *context, const struct weir_sched_part *part, stru
 
 /* ---- binding ---------------------------------------------------------------------------------- */
 
-static void bind(struct carry_out *carry, const struct place_pod *pod, const char *node)
+/* What a binding says of a pod beside its node is written in the same step. */
+static json_t *binding_of(const struct place_pod *pod, const char *node,
+                          const struct carry_out_part *part)
+{
+    return json_pack(
+        "{s:s,s:s,s:{s:s,s:s,s:s,s:o*},s:{s:s,s:s,s:s}}", "apiVersion", "v1", "kind", "Binding",
+        "metadata", "name", pod->name, "namespace", pod->space, "uid", pod->uid, "annotations",
+        part == NULL ? NULL
+                     : json_pack("{s:s,s:s}", PART_GROUP, part->group, PART_DEVICE, part->device),
+        "target", "apiVersion", "v1", "kind", "Node", "name", node);
+}
+
+void carry_out_bind(struct carry_out *carry, const struct place_pod *pod, const char *node,
+                    const struct carry_out_part *part)
 {
     struct memory_item *item = memory_of(carry->memory, pod->uid);
     const struct calls_one one = {
@@ -82,12 +109,13 @@ static void bind(struct carry_out *carry, const struct place_pod *pod, const cha
         .uid = pod->uid,
         .method = "POST",
         .path = path_of(carry, pod, "binding"),
-        .body = json_pack("{s:s,s:s,s:{s:s,s:s,s:s},s:{s:s,s:s,s:s}}", "apiVersion", "v1", "kind",
-                          "Binding", "metadata", "name", pod->name, "namespace", pod->space, "uid",
-                          pod->uid, "target", "apiVersion", "v1", "kind", "Node", "name", node)};
+        .body = binding_of(pod, node, part),
+        .before = part != NULL ? config_map_write : NULL,
+        .with = part != NULL ? part_config(pod, part->device, carry->arena) : NULL};
     if (calls_ask(carry->calls, &one)) {
         memory_set(&item->node, node);
         item->node_until_ms = INT64_MAX;
+        item->is_held = false;
         item->n_refused = 0;
         memory_set(&item->nominated, "");
         tell_event(carry, pod, "Normal", "Scheduled",
@@ -121,18 +149,25 @@ static bool lie_well(struct carry_out *carry, const struct weir_sched_part *part
 }
 
 /* By what lies there then the next cycle does better; if not, it is said. */
-static void refuse(struct carry_out *carry, const struct weir_sched_part *part)
+static void refuse(struct carry_out *carry, const struct weir_sched_part *part, const char *why)
 {
     for (int32_t i = 0; i < part->n_actions; i++) {
         const struct place_pod *pod = pod_of(carry, part->actions[i]);
         struct memory_item *item = memory_of(carry->memory, pod->uid);
         if (++item->n_refused >= CARRY_OUT_REFUSALS) {
-            tell_waiting(carry, pod, item,
-                         "The places that are free for it, or for its gang, lie beside others, or "
-                         "apart, than its affinity or spread constraints allow.");
+            tell_waiting(carry, pod, item, why);
         }
     }
 }
+
+static const char *const refusals[] = {
+    [SHARES_BIND] = NULL,
+    [SHARES_HOLD] = NULL,
+    [SHARES_WAIT] = "The accelerators that it is to have are not free yet: what holds them for "
+                    "parts of them lets go first, or is not known to hold them all.",
+    [SHARES_REFUSE] = "The accelerators that ConfigMaps of it, or of its gang, tell of have no "
+                      "room for all that read them.",
+};
 
 /* What is not whole yet keeps its places. */
 static weir_status place(void *context, const struct weir_sched_part *part, struct weir_error *err)
@@ -141,14 +176,21 @@ static weir_status place(void *context, const struct weir_sched_part *part, stru
     (void)err;
     bool is_bound = weir_sched_part_is_bound(part);
     if (is_bound && !lie_well(carry, part)) {
-        refuse(carry, part);
+        refuse(
+            carry, part,
+            "The places that are free for it, or for its gang, lie beside others, or apart, than "
+            "its affinity or spread constraints allow.");
         return WEIR_OK;
     }
-    for (int32_t i = 0; i < part->n_actions; i++) {
+    enum shares_answer answer = is_bound ? hold_place(carry, part) : SHARES_WAIT;
+    if (is_bound && refusals[answer] != NULL) {
+        refuse(carry, part, refusals[answer]);
+    }
+    for (int32_t i = 0; i < part->n_actions && answer != SHARES_HOLD; i++) {
         const struct place_pod *pod = pod_of(carry, part->actions[i]);
         const char *node = node_of(carry, part->actions[i]);
-        if (is_bound) {
-            bind(carry, pod, node);
+        if (answer == SHARES_BIND) {
+            carry_out_bind(carry, pod, node, NULL);
         } else if (carry->world->pod_of_task[part->actions[i]->task]->node == NULL) {
             memory_set(&memory_of(carry->memory, pod->uid)->nominated, node);
             carry->nominated[part->actions[i]->task] = true;
@@ -230,6 +272,7 @@ weir_status carry_out(struct carry_out *carry, const struct weir_sched_plan *pla
     carry->nominated = WEIR_ARENA_ARRAY(carry->arena, (size_t)snapshot->n_tasks + 1, bool);
     carry->now_ms = weir_mono_ms();
     WEIR_TRY(weir_sched_apply(snapshot, plan, &executor, err));
+    hold_tend(carry);
     say_all(carry);
     return WEIR_OK;
 }
@@ -238,15 +281,21 @@ weir_status carry_out(struct carry_out *carry, const struct weir_sched_plan *pla
 
 /* Nobody knows whether it was done when no answer came; "already assigned" says that it was, or that another was faster:
  * the mirror will tell. All else was not done. */
-static bool bind_done(struct memory_item *item, weir_status status,
+static bool bind_done(struct memory_item *item, const struct calls_one *one, weir_status status,
                       const struct weir_kube_refusal *refusal, const struct weir_error *err)
 {
+    if (one->has_failed_before) {
+        memory_let_go(item);
+        hold_trouble(item, "The ConfigMap for its part of an accelerator cannot be written", status,
+                     err);
+        return true;
+    }
     bool may_be_bound = status == WEIR_OK || refusal->code == 0 || refusal->code >= 500 ||
                         strstr(err->message, "already assigned") != NULL;
     if (may_be_bound) {
         item->node_until_ms = weir_mono_ms() + MEMORY_UNASKED_MS;
     } else {
-        memory_set(&item->node, NULL);
+        memory_let_go(item);
     }
     return !may_be_bound;
 }
@@ -263,8 +312,9 @@ static bool evict_done(struct memory_item *item, weir_status status,
 bool carry_out_done(struct memory *memory, const struct calls_one *one, weir_status status,
                     const struct weir_kube_refusal *refusal, const struct weir_error *err)
 {
-    static const char *const names[] = {"pod_not_bound", "pod_not_evicted", "pod_not_told",
-                                        "event_not_told"};
+    static const char *const names[] = {
+        "pod_not_bound",       "pod_not_evicted", "device_not_reserved", "device_not_released",
+        "device_not_reported", "pod_not_told",    "event_not_told"};
     struct memory_item *item = memory_find(memory, one->uid);
     if (status != WEIR_OK) {
         weir_log(WEIR_LOG_INFO, names[one->kind], WEIR_KV_STR("path", one->path),
@@ -274,10 +324,13 @@ bool carry_out_done(struct memory *memory, const struct calls_one *one, weir_sta
         return false;
     }
     if (one->kind == CALLS_BIND) {
-        return bind_done(item, status, refusal, err);
+        return bind_done(item, one, status, refusal, err);
     }
     if (one->kind == CALLS_EVICT) {
         return evict_done(item, status, refusal);
+    }
+    if (one->kind == CALLS_RESERVE || one->kind == CALLS_RELEASE || one->kind == CALLS_REPORT) {
+        return hold_done(item, one, status, refusal, err);
     }
     if (one->kind == CALLS_SAY && status != WEIR_OK) {
         memory_set(&item->said, NULL);

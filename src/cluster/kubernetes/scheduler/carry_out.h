@@ -20,12 +20,26 @@ struct carry_out {
     struct memory *memory; /**< Held by the caller while it goes on. */
     struct calls *calls;
     struct weir_arena *arena;
-    bool are_some_spared; /**< Budgets stand in somebody's way. */
+    bool are_some_spared;      /**< Budgets stand in somebody's way. */
+    int64_t cycle;             /**< Its number. */
+    const json_t *reservation; /**< What pods that hold devices have (reservation_template). */
     /* Its own. */
     int64_t now_ms;                       /**< Monotonic. */
     const struct weir_sched_wait **waits; /**< For each job; NULL: it does not wait. */
     bool *nominated; /**< For each task: the plan makes room for it somewhere. */
 };
+
+/** A part of a device that a pod is bound with. */
+struct carry_out_part {
+    const char *group, *device;
+};
+
+/** Ask that a pod is bound. @param part  NULL: it gets none. */
+void carry_out_bind(struct carry_out *carry, const struct place_pod *pod, const char *node,
+                    const struct carry_out_part *part);
+
+/** Ask that a pod is told to end. */
+void carry_out_evict(struct carry_out *carry, const struct place_pod *pod, const char *why);
 
 /** Hand everything to the calls, and note what is assumed from now on. */
 weir_status carry_out(struct carry_out *carry, const struct weir_sched_plan *plan,

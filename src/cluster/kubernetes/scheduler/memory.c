@@ -1,10 +1,14 @@
 #include "cluster/kubernetes/scheduler/memory.h"
 
 #include "base/hash.h"
+#include "base/macros.h"
 
 #include <string.h>
 
-#define BUCKETS 64
+#define BUCKETS       64
+#define RETRY_MS      ((int64_t)1000)
+#define RETRY_MAX_MS  60000
+#define RETRY_DOUBLED 6
 
 static struct memory_item **make_buckets(size_t n)
 {
@@ -22,6 +26,10 @@ static void free_item(struct memory_item *item)
 {
     free(item->key);
     free(item->node);
+    free(item->group);
+    free(item->trouble);
+    free(item->holder);
+    free(item->device);
     free(item->nominated);
     free(item->said);
     free(item);
@@ -88,6 +96,21 @@ void memory_set(char **text, const char *to)
     char *copy = to != NULL ? weir_xstrdup(to) : NULL;
     free(*text);
     *text = copy;
+}
+
+void memory_let_go(struct memory_item *item)
+{
+    memory_set(&item->node, NULL);
+    memory_set(&item->group, NULL);
+    item->is_held = false;
+}
+
+void memory_trouble(struct memory_item *item, const char *trouble, int64_t now_ms)
+{
+    int64_t wait_ms = RETRY_MS << WEIR_MIN(item->n_troubles, (int64_t)RETRY_DOUBLED);
+    memory_set(&item->trouble, trouble);
+    item->n_troubles++;
+    item->retry_ms = now_ms + WEIR_MIN(wait_ms, (int64_t)RETRY_MAX_MS);
 }
 
 void memory_forget(struct memory *memory, int64_t before)

@@ -17,7 +17,6 @@
 #define PLACE_GANG          "weir.dev/gang"        /**< The same. */
 #define PLACE_GANG_SIZE     "weir.dev/gang-size"   /**< The same. */
 #define PLACE_PREEMPTIBLE   "weir.dev/preemptible" /**< Label. */
-#define PLACE_FRACTION      "weir.dev/gpu-fraction"
 #define PLACE_PORT          "hostPort/"
 #define PLACE_GANG_MAX      100000
 
@@ -53,6 +52,20 @@ struct place_toleration {
     const char *key, *value, *effect; /**< NULL: any. */
 };
 
+/** A part of a device that a pod asks for (part.h). Text is NULL where nothing is said. */
+struct place_part {
+    int64_t milli;              /**< Thousandths of one device; 0: none. */
+    const char *config;         /**< The ConfigMap that its containers read. */
+    const char *group, *device; /**< It was bound with them. */
+};
+
+/** What a pod holds for others that have parts of it (reservation.h). */
+struct place_holder {
+    const char *group;   /**< NULL: it holds nothing for others. */
+    const char *trouble; /**< Why it does not run; NULL: nobody says. */
+    bool is_running;
+};
+
 /** Text is NULL where nothing is said. */
 struct place_pod {
     struct place_held held;
@@ -76,6 +89,8 @@ struct place_pod {
     struct place_toleration *tolerations;
     size_t n_tolerations;
     struct place_terms with, apart, spread; /**< Required alone. */
+    struct place_part part;
+    struct place_holder holder;
     /** Pods of the same number rather lie on different nodes; 0: it does not matter. */
     uint32_t rather_apart;
     bool is_ours;

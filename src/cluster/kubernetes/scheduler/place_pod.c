@@ -1,5 +1,7 @@
 #include "cluster/kubernetes/pod.h"
+#include "cluster/kubernetes/scheduler/part.h"
 #include "cluster/kubernetes/scheduler/place.h"
+#include "cluster/kubernetes/scheduler/reservation.h"
 
 #include "base/amount.h"
 #include "base/hash.h"
@@ -294,9 +296,6 @@ static void read_owner(const json_t *object, struct place_pod *pod)
     const char *preemptible = json_string_value(
         json_object_get(weir_kube_at(object, "metadata.labels"), PLACE_PREEMPTIBLE));
     pod->is_preemptible = preemptible == NULL || strcmp(preemptible, "false") != 0;
-    if (note_of(object, PLACE_FRACTION) != NULL) {
-        pod->asks_more = "not supported yet: a part of an accelerator (" PLACE_FRACTION ")";
-    }
 }
 
 struct place_pod *place_pod_read(const json_t *object)
@@ -320,6 +319,8 @@ struct place_pod *place_pod_read(const json_t *object)
     read_place(object, pod);
     if (pod->is_ours) {
         read_gang(object, pod);
+        part_read(object, pod);
     }
+    reservation_read(object, pod);
     return pod;
 }

@@ -2,7 +2,9 @@
 
 #include "cluster/kubernetes/scheduler/budgets.h"
 #include "cluster/kubernetes/scheduler/carry_out.h"
+#include "cluster/kubernetes/scheduler/hold.h"
 #include "cluster/kubernetes/scheduler/queues.h"
+#include "cluster/kubernetes/scheduler/reservation.h"
 #include "kube/mirror.h"
 
 #include "base/clock.h"
@@ -29,6 +31,8 @@ struct kubernetes_scheduler {
     struct kubernetes_options options;
     const char *const *levels;
     size_t n_levels;
+    const char *space;   /* Weir's own namespace */
+    json_t *reservation; /* what pods that hold devices have */
     struct weir_kube *kube;
     struct weir_kube_mirror *nodes, *pods;
     struct calls *calls;
@@ -151,7 +155,7 @@ static void remember_pod(struct memory_item *item, int64_t now_ms, struct weir_a
     const struct place_pod *pod = out->pod;
     bool is_late = item->node != NULL && item->node_until_ms < now_ms;
     if (pod->node != NULL || is_late) {
-        memory_set(&item->node, NULL);
+        memory_let_go(item);
     }
     if (pod->gone_ms > 0 || item->leaves_until_ms < now_ms) {
         item->leaves_until_ms = 0;
@@ -159,6 +163,8 @@ static void remember_pod(struct memory_item *item, int64_t now_ms, struct weir_a
     out->node = pod->node != NULL ? pod->node : weir_arena_strdup(arena, item->node);
     out->nominated =
         item->nominated != NULL ? weir_arena_strdup(arena, item->nominated) : pod->nominated;
+    out->group = pod->node != NULL ? pod->part.group : weir_arena_strdup(arena, item->group);
+    out->trouble = item->retry_ms > now_ms ? weir_arena_strdup(arena, item->trouble) : NULL;
     out->is_leaving = pod->gone_ms > 0 || item->leaves_until_ms > 0;
     out->is_spared = item->spared_until_ms > now_ms;
 }
@@ -185,6 +191,7 @@ static void remember(struct cycle *cycle)
         struct memory_item *item = memory_of(&scheduler->memory, pod->uid);
         item->seen = scheduler->cycle;
         remember_pod(item, now_ms, &cycle->arena, out);
+        out->is_unsure = !hold_is_sure(&scheduler->memory, pod, &cycle->arena);
         cycle->are_some_spared = cycle->are_some_spared || out->is_spared;
         item = pod->gang != NULL ? memory_find(&scheduler->memory, pod->gang) : NULL;
         out->half_since_ms = was_half(scheduler, item) ? item->half_since_ms : 0;
@@ -206,7 +213,8 @@ static void remember_half(struct kubernetes_scheduler *scheduler, const struct w
 static bool is_to_plan(const struct cycle *cycle)
 {
     for (size_t i = 0; i < cycle->n_pods; i++) {
-        if (cycle->pods[i]->is_ours && !cycle->pods[i]->is_over) {
+        const struct place_pod *pod = cycle->pods[i];
+        if ((pod->is_ours && !pod->is_over) || pod->holder.group != NULL) {
             return true;
         }
     }
@@ -239,7 +247,9 @@ static weir_status plan_and_carry_out(struct cycle *cycle, struct weir_error *er
                               .memory = &scheduler->memory,
                               .calls = scheduler->calls,
                               .arena = &cycle->arena,
-                              .are_some_spared = cycle->are_some_spared};
+                              .are_some_spared = cycle->are_some_spared,
+                              .cycle = scheduler->cycle,
+                              .reservation = scheduler->reservation};
     pthread_mutex_lock(&scheduler->lock);
     weir_status status = carry_out(&carry, plan, err);
     remember_half(scheduler, &world, cycle->input.now_ms);
@@ -270,7 +280,8 @@ static weir_status go_through(struct cycle *cycle, struct weir_error *err)
         .queues = queues_copy(scheduler->queues, scheduler->n_queues, &cycle->arena),
         .n_queues = scheduler->n_queues,
         .levels = scheduler->levels,
-        .n_levels = scheduler->n_levels};
+        .n_levels = scheduler->n_levels,
+        .space = scheduler->space};
     pthread_mutex_unlock(&scheduler->lock);
     cycle->are_some_spared =
         budgets_spare(&scheduler->budgets, cycle->seen, cycle->n_pods) || cycle->are_some_spared;
@@ -328,12 +339,13 @@ static void *read_node(void *context, const json_t *node)
     return place_node_read(&scheduler->options, node);
 }
 
-/* What is over counts only in a gang. */
+/* What is over counts only in a gang, or has to be taken away. */
 static void *read_pod(void *context, const json_t *object)
 {
     (void)context;
     struct place_pod *pod = place_pod_read(object);
-    if (pod != NULL && pod->is_over && !(pod->has_succeeded && pod->gang != NULL)) {
+    if (pod != NULL && pod->is_over && pod->holder.group == NULL &&
+        !(pod->has_succeeded && pod->gang != NULL)) {
         place_release(pod);
         return NULL;
     }
@@ -341,6 +353,7 @@ static void *read_pod(void *context, const json_t *object)
 }
 
 static void copy_options(struct kubernetes_scheduler *scheduler,
+                         const struct weir_kube_config *kube,
                          const struct kubernetes_options *options)
 {
     size_t n = json_array_size(options->topology);
@@ -350,6 +363,10 @@ static void copy_options(struct kubernetes_scheduler *scheduler,
         levels[i] = weir_arena_strdup(&scheduler->arena,
                                       json_string_value(json_array_get(options->topology, i)));
     }
+    scheduler->space = weir_arena_strdup(&scheduler->arena, options->namespace_name != NULL
+                                                                ? options->namespace_name
+                                                                : kube->namespace_name);
+    scheduler->reservation = reservation_template(options);
     scheduler->levels = n > 0 ? levels : zone;
     scheduler->n_levels = n > 0 ? n : WEIR_ARRAY_LEN(zone);
 }
@@ -388,7 +405,7 @@ weir_status kubernetes_scheduler_start(const struct weir_kube_config *kube,
     pthread_cond_init(&scheduler->woken, NULL);
     memory_init(&scheduler->memory);
     budgets_init(&scheduler->budgets);
-    copy_options(scheduler, options);
+    copy_options(scheduler, kube, options);
     weir_status status = start_all(scheduler, kube, err);
     if (status != WEIR_OK) {
         kubernetes_scheduler_stop(scheduler);
@@ -433,6 +450,7 @@ void kubernetes_scheduler_stop(struct kubernetes_scheduler *scheduler)
     weir_kube_mirror_stop(scheduler->nodes);
     calls_stop(scheduler->calls);
     weir_kube_close(scheduler->kube);
+    json_decref(scheduler->reservation);
     budgets_fini(&scheduler->budgets);
     memory_fini(&scheduler->memory);
     weir_arena_fini(&scheduler->queues_arena);

@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "base/macros.h"
 #include "cluster/kubernetes/scheduler/world_node.h"
+#include "cluster/kubernetes/scheduler/world_part.h"
 
 #include <string.h>
 
@@ -87,6 +88,17 @@ static int by_group(const void *a, const void *b)
     return order != 0 ? order : strcmp(l->key, r->key);
 }
 
+/* Why it cannot be planned. */
+static const char *wrong_of(const struct making *making, const struct place_pod *pod)
+{
+    const char *wrong = wrong_queue(making, pod);
+    if (wrong == NULL && pod->part.milli > 0 && world_nodes_device(&making->nodes, pod) != NULL) {
+        return "It asks for whole accelerators and for a part of one (weir.dev/gpu-fraction): one "
+               "of the two is expected.";
+    }
+    return wrong != NULL ? wrong : pod->asks_more;
+}
+
 /* It has no place, and is not to get one. */
 static bool is_idle(const struct world_pod *pod, int32_t node)
 {
@@ -99,9 +111,12 @@ static void sort_out(struct making *making)
     making->own = WEIR_ARENA_ARRAY(making->arena, input->n_pods + 1, struct own);
     for (size_t i = 0; i < input->n_pods; i++) {
         const struct world_pod *pod = &input->pods[i];
-        const char *wrong = wrong_queue(making, pod->pod);
+        const char *wrong = wrong_of(making, pod->pod);
         int32_t node = world_nodes_find(&making->nodes, pod->node);
-        wrong = wrong != NULL ? wrong : pod->pod->asks_more;
+        if (wrong == NULL && node < 0) {
+            wrong =
+                pod->trouble != NULL ? pod->trouble : shares_wrong(&making->out->shares, pod->pod);
+        }
         if (!pod->pod->is_ours || pod->pod->is_over || is_idle(pod, node) || wrong != NULL) {
             bool is_told = pod->pod->is_ours && !pod->pod->is_over && node < 0;
             making->out->why[i] = is_told && !is_idle(pod, node) ? wrong : NULL;
@@ -119,8 +134,19 @@ static void sort_out(struct making *making)
 
 static bool is_planned(const struct making *making, const struct world_pod *pod)
 {
-    return pod->pod->is_ours && wrong_queue(making, pod->pod) == NULL &&
-           pod->pod->asks_more == NULL;
+    return pod->pod->is_ours && wrong_of(making, pod->pod) == NULL;
+}
+
+/* Which devices are divided comes before what is taken: a pod that holds one takes none. */
+static void divide(struct making *making)
+{
+    const struct world_input *input = making->input;
+    bool *planned = WEIR_ARENA_ARRAY(making->arena, input->n_pods + 1, bool);
+    for (size_t i = 0; i < input->n_pods; i++) {
+        planned[i] = is_planned(making, &input->pods[i]);
+    }
+    shares_make(input, &making->nodes, planned, making->arena, &making->out->shares);
+    world_part_begin(making->out, &making->nodes);
 }
 
 /* What lies where: others' is taken off the nodes. */
@@ -140,7 +166,8 @@ static void put_down(struct making *making)
         neighbours_add(neighbours, pod->pod, node, is_ours);
         const char *device = world_nodes_device(&making->nodes, pod->pod);
         if (!is_ours) {
-            world_nodes_take(&making->nodes, pod->pod, node);
+            world_nodes_take(&making->nodes, pod->pod, node,
+                             !shares_holds(&making->out->shares, pod->pod, node));
         } else if (device != NULL) {
             making->nodes.uses[node].own_devices +=
                 place_amount_of(pod->pod->amounts, pod->pod->n_amounts, device);
@@ -160,13 +187,32 @@ static void put_demand(struct making *making, const struct place_pod *pod,
         .cpu_milli = pod->cpu_milli, .memory_bytes = pod->memory_bytes, .extras = extras};
     for (size_t i = 0; i < pod->n_amounts; i++) {
         if (pod->amounts[i].name == device) {
-            out->n_devices = (int32_t)WEIR_MIN(pod->amounts[i].count, (int64_t)4096);
+            out->n_devices = (int32_t)WEIR_MIN(pod->amounts[i].count, (int64_t)WORLD_DEVICES_MAX);
             out->device_milli = WEIR_SCHED_DEVICE;
         } else {
             extras[out->n_extras++] = (struct weir_sched_extra){.name = pod->amounts[i].name,
                                                                 .count = pod->amounts[i].count};
         }
     }
+}
+
+/* Which nodes may it have, by its own rules for them and for neighbours? NULL: each that the planner finds. */
+static const bool *nodes_for(struct making *making, const struct place_pod *pod)
+{
+    if (!pod->has_node_terms && pod->part.milli == 0 &&
+        !neighbours_matter(&making->out->neighbours, pod)) {
+        return NULL;
+    }
+    const struct shares_config *config = shares_config_of(&making->out->shares, pod);
+    bool *allowed = WEIR_ARENA_ARRAY(making->arena, making->nodes.n + 1, bool);
+    for (size_t i = 0; i < making->nodes.n; i++) {
+        const struct place_node *node = making->nodes.nodes[i];
+        bool can_share = pod->part.milli == 0 || (shares_can_divide(node) &&
+                                                  (config == NULL || config->node == (int32_t)i));
+        allowed[i] = can_share && place_fits_node_terms(pod, node);
+    }
+    neighbours_allow(&making->out->neighbours, pod, false, allowed);
+    return allowed;
 }
 
 /* Labels that its node must have: its selector, its accelerators, and what no label of theirs says. */
@@ -183,13 +229,8 @@ static void put_selector(struct making *making, const struct own *own, struct we
     if (device != NULL) {
         rows[n++] = (struct weir_sched_label){device, NULL};
     }
-    if (own->node < 0 &&
-        (pod->has_node_terms || neighbours_matter(&making->out->neighbours, pod))) {
-        bool *allowed = WEIR_ARENA_ARRAY(making->arena, making->nodes.n + 1, bool);
-        for (size_t i = 0; i < making->nodes.n; i++) {
-            allowed[i] = place_fits_node_terms(pod, making->nodes.nodes[i]);
-        }
-        neighbours_allow(&making->out->neighbours, pod, false, allowed);
+    const bool *allowed = own->node < 0 ? nodes_for(making, pod) : NULL;
+    if (allowed != NULL) {
         rows[n++] = (struct weir_sched_label){world_nodes_mask(&making->nodes, allowed), NULL};
     }
     task->selector = rows;
@@ -323,6 +364,7 @@ static void put_task(struct making *making, size_t i)
                                      .state = state_of(making, own),
                                      .node = own->node >= 0 ? own->node : own->nominated};
     put_demand(making, pod, &task->demand);
+    world_part_put(making->out, &making->nodes, own->pod, own->node, task);
     put_selector(making, own, task);
     put_tolerations(making, pod, task);
     if (tolerates_an_effect(pod)) {
@@ -472,6 +514,7 @@ void world_make(const struct world_input *input, struct weir_arena *arena, struc
                           .pod_of_task =
                               WEIR_ARENA_ARRAY(arena, input->n_pods + 1, const struct world_pod *)};
     world_nodes_init(&making.nodes, input, arena);
+    divide(&making);
     sort_out(&making);
     put_down(&making);
     find_topology(&making);

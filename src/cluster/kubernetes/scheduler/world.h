@@ -8,6 +8,7 @@
 #define WEIR_CLUSTER_KUBERNETES_WORLD_H
 
 #include "cluster/kubernetes/scheduler/neighbours.h"
+#include "cluster/kubernetes/scheduler/shares.h"
 
 #define WORLD_STALE_MS                                                                             \
     60000 /**< A gang of which a part runs, and not the rest, is ended after so long. */
@@ -18,6 +19,9 @@ struct world_pod {
     const struct place_pod *pod;
     const char *node;      /**< Where it is, or will be by what was asked for; NULL: nowhere. */
     const char *nominated; /**< Where room is made for it; NULL: nowhere. */
+    const char *group;     /**< The device that it has a part of, or is about to; NULL: none. */
+    const char *trouble;   /**< Why it is not placed for a while; NULL: it may be. */
+    bool is_unsure; /**< What holds that device is not known to hold the one it was bound with. */
     bool is_leaving;
     bool is_spared; /**< It may not be told to end just now. */
     /** Since when a part of its gang alone runs; 0: since now, if it does. */
@@ -35,6 +39,7 @@ struct world_input {
     size_t n_queues;
     const char *const *levels; /**< Labels of nodes that say where they are, the widest first. */
     size_t n_levels;
+    const char *space; /**< Weir's own namespace. */
 };
 
 /** All of it in an arena, and in what it was made of. */
@@ -45,6 +50,7 @@ struct world {
     const char **half; /**< Gangs of which a part alone runs. */
     size_t n_half;
     struct neighbours neighbours; /**< All that lies anywhere. */
+    struct shares shares;
 };
 
 void world_make(const struct world_input *input, struct weir_arena *arena, struct world *out);

@@ -70,10 +70,11 @@ void world_nodes_ask(struct world_nodes *nodes, const struct place_pod *pod)
     }
 }
 
-void world_nodes_take(struct world_nodes *nodes, const struct place_pod *pod, int32_t node)
+void world_nodes_take(struct world_nodes *nodes, const struct place_pod *pod, int32_t node,
+                      bool has_devices)
 {
     struct world_node *use = &nodes->uses[node];
-    const char *device = nodes->nodes[node]->device;
+    const char *device = has_devices ? nodes->nodes[node]->device : NULL;
     use->cpu_milli += pod->cpu_milli;
     use->memory_bytes += pod->memory_bytes;
     use->n_pods++;
@@ -169,7 +170,7 @@ static void put_taints(const struct world_nodes *nodes, size_t i, struct weir_sc
 static int64_t devices_of(const struct place_node *node, const struct world_node *use)
 {
     return WEIR_MIN(WEIR_MAX(left_of(node->n_devices, use->n_devices), use->own_devices),
-                    (int64_t)4096);
+                    (int64_t)WORLD_DEVICES_MAX);
 }
 
 const struct weir_sched_node *world_nodes_rows(struct world_nodes *nodes)

@@ -4,11 +4,14 @@
 
 #include "cluster/kubernetes/scheduler/world.h"
 
+#define WORLD_DEVICES_MAX 4096 /**< The planner counts no more of a node. */
+
 /** What is taken off a node, and what is asked of it. */
 struct world_node {
     int64_t cpu_milli, memory_bytes, n_devices, n_pods; /**< What others hold. */
     int64_t own_devices;                                /**< What ours hold. */
-    int64_t *extras;                                    /**< What others hold, by name. */
+    int32_t next_device; /**< The first of its row that no task was given yet. */
+    int64_t *extras;     /**< What others hold, by name. */
 };
 
 struct world_nodes {
@@ -36,8 +39,9 @@ const char *world_nodes_device(const struct world_nodes *nodes, const struct pla
 /** A pod of ours asks for this. To be told of all before anything is taken. */
 void world_nodes_ask(struct world_nodes *nodes, const struct place_pod *pod);
 
-/** Somebody else has it of a node. */
-void world_nodes_take(struct world_nodes *nodes, const struct place_pod *pod, int32_t node);
+/** Somebody else has it of a node. @param has_devices  Its devices, too. */
+void world_nodes_take(struct world_nodes *nodes, const struct place_pod *pod, int32_t node,
+                      bool has_devices);
 
 /** The key of the label that nodes of a mask have. Equal masks have one. */
 const char *world_nodes_mask(struct world_nodes *nodes, const bool *allowed);

@@ -319,7 +319,8 @@ static void see(struct weir_arena *arena, struct world_input *out)
                                 .pods = all.seen,
                                 .n_pods = n,
                                 .queues = all.queues,
-                                .n_queues = N_QUEUES};
+                                .n_queues = N_QUEUES,
+                                .space = "weir"};
 }
 
 static void run_cycle(void)
