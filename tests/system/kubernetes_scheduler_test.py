@@ -117,13 +117,13 @@ class SchedulerTest(unittest.TestCase):
         self.links.append(link)
         return link
 
-    def pod(self, name, queue="blue", cpu=1, gpus=0, labels=None, annotations=None, scheduler="weir", **spec):
+    def pod(self, name, queue="blue", cpu=1, gpus=0, labels=None, annotations=None, scheduler="weir", space="train", **spec):
         amounts = {"cpu": str(cpu), "memory": "1Gi", **({GPU: str(gpus)} if gpus else {})}
         labels = {**({"weir.dev/queue": queue} if queue else {}), **(labels or {})}
         self.cluster.create("pods", {
             "metadata": {"name": name, "labels": labels, "annotations": annotations or {}},
             "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 1, "containers": [
-                {"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}], **spec}}, "train")
+                {"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}], **spec}}, space)
 
     def node(self, name):
         pod = self.cluster.get("pods", name, "train")
@@ -219,6 +219,26 @@ class PlacingTest(SchedulerTest):
         self.await_bound([f"even-{i}" for i in range(6)])
         self.assertEqual(sorted(collections.Counter(self.bound("even-").values()).values()), [2, 2, 2])
         self.assertEqual(sorted(self.bound("db-").values()), ["n-1", "n-2", "n-3"])
+
+    def test_neighbours_of_namespaces_that_are_selected_by_labels(self):
+        for name, tier in (("prod-1", "prod"), ("dev-1", "dev")):
+            self.cluster.create("namespaces", {"metadata": {"name": name, "labels": {"tier": tier}}})
+            self.cluster.wait(lambda name=name: self.cluster.get("serviceaccounts", "default", name), 5, "its own account")
+            self.pod(f"loud-{tier}", space=name, labels={"app": "loud"}, scheduler="default-scheduler", nodeSelector={
+                "kubernetes.io/hostname": "n-1" if tier == "prod" else "n-2"})
+        wait_until(lambda: all(self.cluster.get("pods", f"loud-{tier}", f"{tier}-1")["spec"].get("nodeName") for tier in ("prod", "dev")), 5, "another scheduler's pods")
+        term = {"labelSelector": {"matchLabels": {"app": "loud"}}, "topologyKey": "kubernetes.io/hostname", "namespaceSelector": {"matchLabels": {"tier": "prod"}}}
+        self.weir()
+        for i in range(3):
+            self.pod(f"shy-{i}", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+            self.pod(f"near-{i}", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+        self.await_bound([f"{name}-{i}" for name in ("shy", "near") for i in range(3)])
+        self.assertEqual((set(self.bound("shy-").values()), set(self.bound("near-").values())), ({"n-2"}, {"n-1"}))
+        self.cluster.api.change("namespaces", "", "dev-1", lambda space: space["metadata"]["labels"].update({"tier": "prod"}))
+        self.pod("probe", nodeSelector={"kubernetes.io/hostname": "n-2"}, affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+        self.await_bound(["probe"])
+        self.pod("late", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+        self.await_said("late", "No node has")
 
     def test_what_is_gated_and_ports_of_a_host(self):
         port = [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]}]
@@ -442,13 +462,27 @@ class CasesTest(SchedulerTest):
 
 
 class RightsTest(SchedulerTest):
-    def test_the_rights_that_the_manifest_gives_are_enough(self):
+    def weir_with(self, *who):
+        """A link whose role has the rights of some rows alone."""
         rights = [[word.strip().strip('"') for word in line[len("RIGHT("):].split(",", 5)[:5]]
                   for line in RIGHTS.read_text().splitlines() if line.startswith("RIGHT(")]
-        for verb, group, resource, where, _ in rights:
+        for verb, group, resource, where, _ in (right for right in rights if right[4] in who):
             self.cluster.allow("weir", [verb], [resource], [group], None if where == "CLUSTER" else "train")
         link = Weir(self.cluster.kubeconfig_for("weir"), EQUAL)
         self.links.append(link)
+
+    def test_what_some_pods_need_may_lack(self):
+        self.weir_with("ALWAYS", "WEIR")
+        term = {"labelSelector": {}, "topologyKey": "kubernetes.io/hostname", "namespaceSelector": {"matchLabels": {"tier": "prod"}}}
+        self.pod("choosy", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+        self.pod("plain")
+        self.await_bound(["plain"])
+        self.await_said("choosy", 'cannot list resource "namespaces"')
+        self.cluster.allow("weir", ["list", "watch"], ["namespaces"])
+        self.await_bound(["choosy"], 30)
+
+    def test_the_rights_that_the_manifest_gives_are_enough(self):
+        self.weir_with("ALWAYS", "WEIR", "SOME")
         for i in range(8):
             self.pod(f"b-{i}", gpus=1)
         self.await_bound([f"b-{i}" for i in range(8)])

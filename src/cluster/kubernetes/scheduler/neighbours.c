@@ -88,7 +88,8 @@ static int64_t count(const struct neighbours *all, const struct place_term *term
     for (size_t i = 0; i < all->n; i++) {
         const struct neighbours_pod *one = &all->pods[i];
         int32_t domain = key->domain_of[one->node];
-        if ((is_planned_too || !one->is_planned) && domain >= 0 && place_term_has(term, one->pod)) {
+        if ((is_planned_too || !one->is_planned) && domain >= 0 &&
+            place_term_has(term, one->pod, all->spaces)) {
             key->counts[domain]++;
             n++;
         }
@@ -105,7 +106,7 @@ const struct place_term *neighbours_planned(const struct neighbours *all,
     }
     const struct place_term *term = pod->with.n > 0 ? &pod->with.rows[0] : NULL;
     for (size_t i = 0; term != NULL && i < all->n; i++) {
-        if (!all->pods[i].is_planned && place_term_has(term, all->pods[i].pod)) {
+        if (!all->pods[i].is_planned && place_term_has(term, all->pods[i].pod, all->spaces)) {
             term = NULL; /* the planner would not see whom it is to lie with */
         }
     }
@@ -130,7 +131,7 @@ static void keep_with(struct neighbours *all, const struct place_pod *pod,
                       const struct place_term *term, bool *allowed)
 {
     struct neighbours_key *key = find_key(all, term->key);
-    bool is_first = count(all, term, key, true) == 0 && place_term_has(term, pod);
+    bool is_first = count(all, term, key, true) == 0 && place_term_has(term, pod, all->spaces);
     for (int32_t i = 0; i < all->n_nodes; i++) {
         int32_t domain = key->domain_of[i];
         allowed[i] = allowed[i] && domain >= 0 && (is_first || key->counts[domain] > 0);
@@ -151,7 +152,7 @@ static void keep_spread(struct neighbours *all, const struct place_pod *pod,
                         const struct place_term *term, bool *allowed)
 {
     struct neighbours_key *key = find_key(all, term->key);
-    int64_t least = INT64_MAX, own = place_term_has(term, pod);
+    int64_t least = INT64_MAX, own = place_term_has(term, pod, all->spaces);
     (void)count(all, term, key, true);
     for (int32_t i = 0; i < all->n_nodes; i++) {
         int32_t domain = key->domain_of[i];
@@ -177,7 +178,7 @@ static void keep_from_guarded(struct neighbours *all, const struct place_pod *po
             const struct place_term *term = &one->pod->apart.rows[t];
             const struct neighbours_key *key = find_key(all, term->key);
             int32_t domain = key->domain_of[one->node];
-            if (domain < 0 || !place_term_has(term, pod)) {
+            if (domain < 0 || !place_term_has(term, pod, all->spaces)) {
                 continue;
             }
             for (int32_t i = 0; i < all->n_nodes; i++) {

@@ -20,7 +20,8 @@ struct neighbours_key;
 struct neighbours {
     const struct place_node *const *nodes; /**< Borrowed. */
     int32_t n_nodes;
-    struct weir_arena *arena; /**< Borrowed. */
+    const struct spaces *spaces; /**< Borrowed. */
+    struct weir_arena *arena;    /**< Borrowed. */
     struct neighbours_pod *pods;
     size_t n, cap;
     size_t n_guarded; /**< So many of these pods want others away. */

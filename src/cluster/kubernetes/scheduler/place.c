@@ -1,6 +1,7 @@
 #include "cluster/kubernetes/scheduler/place.h"
 
 #include "base/macros.h"
+#include "cluster/kubernetes/scheduler/space.h"
 
 #include <string.h>
 
@@ -55,9 +56,12 @@ bool place_fits_node_terms(const struct place_pod *pod, const struct place_node 
     return fits;
 }
 
-bool place_term_has(const struct place_term *term, const struct place_pod *pod)
+bool place_term_has(const struct place_term *term, const struct place_pod *pod,
+                    const struct spaces *spaces)
 {
-    bool is_there = term->n_spaces == 0;
+    bool is_there = term->is_everywhere ||
+                    (term->has_selector &&
+                     (!spaces->are_seen || spaces_match(spaces, &term->selector, pod->space)));
     for (size_t i = 0; i < term->n_spaces && !is_there; i++) {
         is_there = strcmp(term->spaces[i], pod->space) == 0;
     }

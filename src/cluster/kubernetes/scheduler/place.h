@@ -37,9 +37,12 @@ struct place_term {
     const char *key; /**< The label. */
     struct select_all pods;
     const char **spaces; /**< Namespaces of these pods. */
-    size_t n_spaces;     /**< 0: all. */
-    const char *text;    /**< Equal ones say the same. */
-    int64_t max_skew;    /**< A spread constraint has one. */
+    size_t n_spaces;
+    bool is_everywhere; /**< In all namespaces. */
+    bool has_selector;  /**< Also in those that this selects by their labels. */
+    struct select_all selector;
+    const char *text; /**< Equal ones say the same. */
+    int64_t max_skew; /**< A spread constraint has one. */
 };
 
 struct place_terms {
@@ -91,6 +94,7 @@ struct place_pod {
     struct place_terms with, apart, spread; /**< Required alone. */
     struct place_part part;
     struct place_holder holder;
+    bool selects_spaces; /**< One of them selects namespaces by labels. */
     /** Pods of the same number rather lie on different nodes; 0: it does not matter. */
     uint32_t rather_apart;
     bool is_ours;
@@ -132,7 +136,10 @@ bool place_tolerates(const struct place_pod *pod, const struct place_taint *tain
 /** Does the node fit the pod's required affinity to nodes? */
 bool place_fits_node_terms(const struct place_pod *pod, const struct place_node *node);
 
-/** Is the pod one of those that the term of another speaks of? */
-bool place_term_has(const struct place_term *term, const struct place_pod *pod);
+struct spaces;
+
+/** Is the pod one of those that the term of another speaks of? Namespaces that are not seen are all taken for selected. */
+bool place_term_has(const struct place_term *term, const struct place_pod *pod,
+                    const struct spaces *spaces);
 
 #endif

@@ -135,19 +135,15 @@ static void read_spaces(const json_t *term, struct place_pod *pod, struct place_
                  *selector = json_object_get(term, "namespaceSelector");
     size_t i;
     json_t *one;
-    if (json_is_object(selector)) {
-        if (json_object_size(selector) > 0) {
-            pod->asks_more = "not supported yet: an affinity to pods with a namespaceSelector that "
-                             "is not empty";
-        }
-        return; /* all of them */
-    }
+    out->is_everywhere = json_is_object(selector) && json_object_size(selector) == 0;
+    out->has_selector = json_object_size(selector) > 0;
+    out->selector = select_read(selector, &pod->held.arena);
     out->spaces = WEIR_ARENA_ARRAY(&pod->held.arena, json_array_size(named) + 1, const char *);
     json_array_foreach(named, i, one)
     {
         out->spaces[out->n_spaces++] = copy_of(pod, json_string_value(one));
     }
-    if (out->n_spaces == 0) {
+    if (out->n_spaces == 0 && !json_is_object(selector)) {
         out->spaces[out->n_spaces++] = pod->space;
     }
 }
@@ -173,6 +169,7 @@ static void read_terms(const json_t *terms, struct place_pod *pod, struct place_
         struct place_term *row = &out->rows[out->n++];
         read_term(one, pod, row);
         read_spaces(one, pod, row);
+        pod->selects_spaces = pod->selects_spaces || row->has_selector;
     }
 }
 

@@ -3,6 +3,7 @@
 #include "cluster/kubernetes/scheduler/budgets.h"
 #include "cluster/kubernetes/scheduler/carry_out.h"
 #include "cluster/kubernetes/scheduler/hold.h"
+#include "cluster/kubernetes/scheduler/kinds.h"
 #include "cluster/kubernetes/scheduler/queues.h"
 #include "cluster/kubernetes/scheduler/reservation.h"
 #include "kube/mirror.h"
@@ -35,6 +36,7 @@ struct kubernetes_scheduler {
     json_t *reservation; /* what pods that hold devices have */
     struct weir_kube *kube;
     struct weir_kube_mirror *nodes, *pods;
+    struct kinds kinds; /* the thread's own */
     struct calls *calls;
     pthread_t thread;
     bool is_running;
@@ -117,6 +119,7 @@ struct cycle {
     size_t n_pods, pods_cap;
     struct world_pod *seen;
     struct world_input input;
+    struct kinds_seen seen_of[KINDS_N];
     bool are_some_spared;
 };
 
@@ -210,6 +213,25 @@ static void remember_half(struct kubernetes_scheduler *scheduler, const struct w
     }
 }
 
+/* Kinds of objects that some pods need. */
+static void look_further(struct cycle *cycle)
+{
+    bool needs[KINDS_N] = {false};
+    for (size_t i = 0; i < cycle->n_pods; i++) {
+        needs[KINDS_SPACES] = needs[KINDS_SPACES] || cycle->pods[i]->selects_spaces;
+    }
+    for (size_t k = 0; k < KINDS_N; k++) {
+        if (needs[k]) {
+            kinds_look(&cycle->scheduler->kinds, k, &cycle->arena, &cycle->seen_of[k]);
+        }
+    }
+    const struct kinds_seen *spaces = &cycle->seen_of[KINDS_SPACES];
+    cycle->input.spaces = (struct spaces){.rows = (const struct space *const *)spaces->digests,
+                                          .n = spaces->n,
+                                          .are_seen = needs[KINDS_SPACES] && spaces->why == NULL};
+    cycle->input.spaces_why = spaces->why;
+}
+
 static bool is_to_plan(const struct cycle *cycle)
 {
     for (size_t i = 0; i < cycle->n_pods; i++) {
@@ -283,6 +305,7 @@ static weir_status go_through(struct cycle *cycle, struct weir_error *err)
         .n_levels = scheduler->n_levels,
         .space = scheduler->space};
     pthread_mutex_unlock(&scheduler->lock);
+    look_further(cycle);
     cycle->are_some_spared =
         budgets_spare(&scheduler->budgets, cycle->seen, cycle->n_pods) || cycle->are_some_spared;
     return plan_and_carry_out(cycle, err);
@@ -314,6 +337,9 @@ static void run_cycle(struct kubernetes_scheduler *scheduler)
     }
     for (size_t i = 0; i < cycle.n_pods; i++) {
         place_release((void *)(uintptr_t)cycle.pods[i]);
+    }
+    for (size_t k = 0; k < KINDS_N; k++) {
+        kinds_release(&cycle.seen_of[k]);
     }
     weir_arena_fini(&cycle.arena);
     scheduler->took_ms = weir_mono_ms() - begun_ms;
@@ -381,6 +407,8 @@ static weir_status start_all(struct kubernetes_scheduler *scheduler,
                                              .changed = wake,
                                              .changed_context = scheduler};
     WEIR_TRY(weir_kube_open(kube, &scheduler->kube, err));
+    scheduler->kinds = (struct kinds){
+        .kube = weir_kube_config_of(scheduler->kube), .changed = wake, .context = scheduler};
     WEIR_TRY(calls_start(&calls, &scheduler->calls, err));
     mirror.path = "/api/v1/nodes";
     mirror.digest = read_node;
@@ -446,6 +474,7 @@ void kubernetes_scheduler_stop(struct kubernetes_scheduler *scheduler)
         weir_kube_cancel(scheduler->kube);
         pthread_join(scheduler->thread, NULL);
     }
+    kinds_stop(&scheduler->kinds);
     weir_kube_mirror_stop(scheduler->pods);
     weir_kube_mirror_stop(scheduler->nodes);
     calls_stop(scheduler->calls);

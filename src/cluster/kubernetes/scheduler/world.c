@@ -105,6 +105,14 @@ static bool is_idle(const struct world_pod *pod, int32_t node)
     return node < 0 && (pod->node != NULL || pod->is_leaving || pod->pod->is_gated);
 }
 
+/* Why a pod that is to get a place does not; NULL: it may. */
+static const char *wrong_just_now(const struct making *making, const struct world_pod *pod)
+{
+    const char *wrong =
+        pod->trouble != NULL ? pod->trouble : shares_wrong(&making->out->shares, pod->pod);
+    return wrong == NULL && pod->pod->selects_spaces ? making->input->spaces_why : wrong;
+}
+
 static void sort_out(struct making *making)
 {
     const struct world_input *input = making->input;
@@ -114,8 +122,7 @@ static void sort_out(struct making *making)
         const char *wrong = wrong_of(making, pod->pod);
         int32_t node = world_nodes_find(&making->nodes, pod->node);
         if (wrong == NULL && node < 0) {
-            wrong =
-                pod->trouble != NULL ? pod->trouble : shares_wrong(&making->out->shares, pod->pod);
+            wrong = wrong_just_now(making, pod);
         }
         if (!pod->pod->is_ours || pod->pod->is_over || is_idle(pod, node) || wrong != NULL) {
             bool is_told = pod->pod->is_ours && !pod->pod->is_over && node < 0;
@@ -155,6 +162,7 @@ static void put_down(struct making *making)
     struct neighbours *neighbours = &making->out->neighbours;
     *neighbours = (struct neighbours){.nodes = making->input->nodes,
                                       .n_nodes = (int32_t)making->input->n_nodes,
+                                      .spaces = &making->input->spaces,
                                       .arena = making->arena};
     for (size_t i = 0; i < making->input->n_pods; i++) {
         const struct world_pod *pod = &making->input->pods[i];
@@ -335,7 +343,7 @@ static void put_labels(struct making *making, const struct place_pod *pod,
         WEIR_ARENA_ARRAY(making->arena, making->n_terms + 1, struct weir_sched_label);
     int32_t n = 0;
     for (size_t i = 0; i < making->n_terms; i++) {
-        if (place_term_has(making->terms[i].term, pod)) {
+        if (place_term_has(making->terms[i].term, pod, &making->input->spaces)) {
             labels[n++] = (struct weir_sched_label){making->terms[i].label, ""};
         }
     }

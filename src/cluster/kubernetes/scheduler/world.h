@@ -9,6 +9,7 @@
 
 #include "cluster/kubernetes/scheduler/neighbours.h"
 #include "cluster/kubernetes/scheduler/shares.h"
+#include "cluster/kubernetes/scheduler/space.h"
 
 #define WORLD_STALE_MS                                                                             \
     60000 /**< A gang of which a part runs, and not the rest, is ended after so long. */
@@ -37,6 +38,8 @@ struct world_input {
     size_t n_pods;
     const struct weir_sched_queue *queues;
     size_t n_queues;
+    struct spaces spaces;
+    const char *spaces_why;    /**< They could not be looked at: a sentence. */
     const char *const *levels; /**< Labels of nodes that say where they are, the widest first. */
     size_t n_levels;
     const char *space; /**< Weir's own namespace. */

@@ -16,6 +16,7 @@
 #define PODS_MAX   120
 #define NOW_MS     ((int64_t)1800000000000)
 #define N_QUEUES   3
+#define REQUIRED   "requiredDuringSchedulingIgnoredDuringExecution"
 #define N_CYCLES   8
 #define N_CLUSTERS WEIR_TEST_TIMES(300, 40)
 
@@ -30,7 +31,9 @@ struct test_pod {
     char name[16];
     int cpus, gpus, queue, gang, gang_size; /* gang -1: none */
     bool is_ours, tolerates, wants_disk, wants_no_disk, is_preemptible;
-    int node; /* -1: none */
+    int space;
+    bool is_loud, shuns; /* shuns: loud ones of namespaces of tier prod */
+    int node;            /* -1: none */
     bool is_leaving, is_gone;
     struct place_pod *digest;
 };
@@ -47,6 +50,13 @@ static struct {
 } all;
 
 static const struct kubernetes_options options;
+
+/* Namespaces, and which of them are of tier prod. */
+static struct {
+    const char *name;
+    bool is_prod;
+    struct space *digest;
+} spaces[] = {{"lab", false, NULL}, {"serve", true, NULL}, {"train", true, NULL}};
 
 static int below(int n)
 {
@@ -94,10 +104,21 @@ static void read_node(struct test_node *node)
 
 static json_t *affinity_of(const struct test_pod *pod)
 {
-    return json_pack("{s:{s:{s:[{s:[{s:s,s:s}]}]}}}", "nodeAffinity",
-                     "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms",
-                     "matchExpressions", "key", "disk", "operator",
-                     pod->wants_disk ? "Exists" : "DoesNotExist");
+    json_t *affinity = json_object();
+    if (pod->wants_disk || pod->wants_no_disk) {
+        json_object_set_new(affinity, "nodeAffinity",
+                            json_pack("{s:{s:[{s:[{s:s,s:s}]}]}}", REQUIRED, "nodeSelectorTerms",
+                                      "matchExpressions", "key", "disk", "operator",
+                                      pod->wants_disk ? "Exists" : "DoesNotExist"));
+    }
+    if (pod->shuns) {
+        json_object_set_new(affinity, "podAntiAffinity",
+                            json_pack("{s:[{s:s,s:{s:{s:s}},s:{s:{s:s}}}]}", REQUIRED,
+                                      "topologyKey", "kubernetes.io/hostname", "labelSelector",
+                                      "matchLabels", "app", "loud", "namespaceSelector",
+                                      "matchLabels", "tier", "prod"));
+    }
+    return affinity;
 }
 
 static void read_pod(struct test_pod *pod)
@@ -109,12 +130,16 @@ static void read_pod(struct test_pod *pod)
         json_object_set_new(requests, "nvidia.com/gpu", json_string(number(&arena, pod->gpus)));
     }
     json_t *labels = json_pack("{s:s}", "weir.dev/queue", all.queues[pod->queue].name);
-    json_t *object = json_pack(
-        "{s:{s:s,s:s,s:s,s:o,s:s},s:{s:s,s:[{s:s,s:{s:o}}]},s:{s:s}}", "metadata", "name",
-        pod->name, "namespace", "train", "uid", pod->name, "labels", labels, "creationTimestamp",
-        "2026-11-30T12:00:00Z", "spec", "schedulerName", pod->is_ours ? "weir" : "other",
-        "containers", "name", "c", "resources", "requests", requests, "status", "phase", "Running");
+    json_t *object =
+        json_pack("{s:{s:s,s:s,s:s,s:o,s:s},s:{s:s,s:[{s:s,s:{s:o}}]},s:{s:s}}", "metadata", "name",
+                  pod->name, "namespace", spaces[pod->space].name, "uid", pod->name, "labels",
+                  labels, "creationTimestamp", "2026-11-30T12:00:00Z", "spec", "schedulerName",
+                  pod->is_ours ? "weir" : "other", "containers", "name", "c", "resources",
+                  "requests", requests, "status", "phase", "Running");
     json_t *spec = json_object_get(object, "spec");
+    if (pod->is_loud) {
+        json_object_set_new(labels, "app", json_string("loud"));
+    }
     if (!pod->is_preemptible) {
         json_object_set_new(labels, "weir.dev/preemptible", json_string("false"));
     }
@@ -128,9 +153,7 @@ static void read_pod(struct test_pod *pod)
         json_object_set_new(spec, "tolerations",
                             json_pack("[{s:s,s:s}]", "key", "team", "operator", "Exists"));
     }
-    if (pod->wants_disk || pod->wants_no_disk) {
-        json_object_set_new(spec, "affinity", affinity_of(pod));
-    }
+    json_object_set_new(spec, "affinity", affinity_of(pod));
     pod->digest = place_pod_read(object);
     json_decref(object);
 }
@@ -190,6 +213,9 @@ static void make_others(void)
                                    .gpus = below(2),
                                    .gang = -1,
                                    .node = i,
+                                   .space = below(3),
+                                   .is_loud = chance(20),
+                                   .shuns = chance(10),
                                    .is_preemptible = true};
             const struct test_node *node = &all.nodes[i];
             if (used(i, 0) + pod.cpus <= node->cpus && used(i, 1) + pod.gpus <= node->gpus &&
@@ -214,6 +240,9 @@ static void make_some(void)
                                .tolerates = chance(30),
                                .wants_disk = chance(15),
                                .is_preemptible = chance(85),
+                               .space = below(3),
+                               .is_loud = chance(20),
+                               .shuns = chance(20),
                                .node = -1};
         pod.wants_no_disk = !pod.wants_disk && chance(15);
         for (int i = 0; i < n; i++) {
@@ -239,6 +268,23 @@ static void make_cluster(void)
     make_others();
 }
 
+static void set_up(void)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(spaces); i++) {
+        json_t *object = json_pack("{s:{s:s,s:{s:s}}}", "metadata", "name", spaces[i].name,
+                                   "labels", "tier", spaces[i].is_prod ? "prod" : "dev");
+        spaces[i].digest = space_read(object);
+        json_decref(object);
+    }
+}
+
+static void tear_down(void)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(spaces); i++) {
+        place_release(spaces[i].digest);
+    }
+}
+
 static void drop_cluster(void)
 {
     for (int i = 0; i < all.n_nodes; i++) {
@@ -255,6 +301,21 @@ static struct test_pod *pod_of(const struct weir_sched_action *action)
 {
     const struct world_pod *seen = all.world->pod_of_task[action->task];
     return &all.pods[atoll(seen->pod->name + 2)];
+}
+
+static bool is_shunned(const struct test_pod *pod, const struct test_pod *by)
+{
+    return by->shuns && pod->is_loud && spaces[pod->space].is_prod;
+}
+
+static void check_neighbours(const struct test_pod *pod, int at)
+{
+    for (int i = 0; i < all.n_pods; i++) {
+        const struct test_pod *other = &all.pods[i];
+        ck_assert_msg(other == pod || other->node != at || other->is_gone ||
+                          (!is_shunned(other, pod) && !is_shunned(pod, other)),
+                      "%s comes to %s, where %s is", pod->name, all.nodes[at].name, other->name);
+    }
 }
 
 static void check_binding(const struct test_pod *pod, int at)
@@ -291,6 +352,7 @@ static weir_status place(void *context, const struct weir_sched_part *part, stru
     for (int32_t i = 0; weir_sched_part_is_bound(part) && i < part->n_actions; i++) {
         struct test_pod *pod = pod_of(part->actions[i]);
         check_binding(pod, part->actions[i]->node);
+        check_neighbours(pod, part->actions[i]->node);
         pod->node = part->actions[i]->node;
     }
     return WEIR_OK;
@@ -299,7 +361,11 @@ static weir_status place(void *context, const struct weir_sched_part *part, stru
 static void see(struct weir_arena *arena, struct world_input *out)
 {
     static const struct place_node *nodes[NODES_MAX];
+    static const struct space *rows[WEIR_ARRAY_LEN(spaces)];
     size_t n = 0;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(spaces); i++) {
+        rows[i] = spaces[i].digest;
+    }
     for (int i = 0; i < all.n_nodes; i++) {
         nodes[i] = all.nodes[i].digest;
     }
@@ -318,6 +384,7 @@ static void see(struct weir_arena *arena, struct world_input *out)
                                 .n_nodes = (size_t)all.n_nodes,
                                 .pods = all.seen,
                                 .n_pods = n,
+                                .spaces = {rows, WEIR_ARRAY_LEN(spaces), true},
                                 .queues = all.queues,
                                 .n_queues = N_QUEUES,
                                 .space = "weir"};
@@ -517,6 +584,7 @@ int main(void)
     Suite *suite = suite_create("world");
     TCase *tcase = tcase_create("laws");
     tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, whatever_comes_no_node_and_no_gang_is_wronged);
     tcase_add_test(tcase, what_is_guaranteed_comes_back);
     tcase_add_test(tcase, half_a_gang_is_ended_after_a_minute);
