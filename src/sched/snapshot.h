@@ -203,6 +203,15 @@ struct weir_sched_nomination {
     uint32_t zones;         /**< NUMA zones of it, a bit each; 0: not known. */
 };
 
+/** Company that a task rather has near it, or rather not. */
+struct weir_sched_wish {
+    int32_t weight; /**< For each task that is meant; below 0: rather not. */
+    /** For each node of the snapshot: nodes of one number are near each other; -1: near none. Below the number of nodes. */
+    const int32_t *domains;
+    const struct weir_sched_label *labels; /**< Tasks that have all of them are meant. */
+    int32_t n_labels;
+};
+
 struct weir_sched_task {
     const char *name;
     enum weir_sched_task_state state;
@@ -231,6 +240,11 @@ struct weir_sched_task {
     /** Tasks of the same number rather lie on different nodes, where those start it as soon; 0:
      *  does not matter. */
     int32_t spread;
+    /** The higher the sum of a node's score and what the wishes come to there, the rather it gets that node, where that starts it
+     *  as soon, and is as good for its group. For each node of the snapshot; NULL: all are 0. */
+    const int32_t *scores;
+    const struct weir_sched_wish *wishes;
+    int32_t n_wishes;
 };
 
 /**

@@ -29,7 +29,8 @@
  *          "device_milli": 1000, "device_memory_bytes": 0, "cpu_milli": 0, "memory_bytes": 0,
  *          "extras": [], "numa_aligned": false, "selector": {"kind": null}, "tolerations": [],
  *          "labels": {}, "affinity_key": "zone", "anti_affinity_key": null, "spread": 0,
- *          "affinity_labels": {}, "is_leaving": false,
+ *          "affinity_labels": {}, "is_leaving": false, "scores": {"n1": 5},
+ *          "wishes": [{"weight": 1, "domains": {"n1": 0}, "labels": {}}],
  *          "nomination": {"node": "n1", "devices": [0], "zones": []}}]}],
  *      "reservations": [{"name": "r", "queue": "vision", "job": "j", "from_ms": 0, "until_ms": 0,
  *                        "nodes": ["n1"]}]}

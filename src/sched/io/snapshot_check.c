@@ -327,6 +327,26 @@ static weir_status check_assignment(const struct check *check, const struct weir
     return check_devices(check, task, task->devices, n_devices);
 }
 
+static weir_status check_wishes(struct check *check, const struct weir_sched_task *task)
+{
+    int32_t n_nodes = check->snapshot->n_nodes;
+    if (task->n_wishes < 0 || (task->n_wishes > 0 && task->wishes == NULL)) {
+        return refuse(check, "task", task->name, "wishes are missing");
+    }
+    for (int32_t i = 0; i < task->n_wishes; i++) {
+        const struct weir_sched_wish *wish = &task->wishes[i];
+        bool is_right = wish->domains != NULL && are_labels(wish->labels, wish->n_labels, true);
+        for (int32_t k = 0; k < n_nodes && is_right; k++) {
+            is_right = wish->domains[k] >= -1 && wish->domains[k] < n_nodes;
+        }
+        if (!is_right) {
+            return refuse(check, "task", task->name,
+                          "a wish has no domains, one that is out of range, or a bad label");
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status check_task(struct check *check, const struct weir_sched_task *task)
 {
     if (task->name == NULL) {
@@ -335,6 +355,7 @@ static weir_status check_task(struct check *check, const struct weir_sched_task 
     WEIR_TRY(check_demand(check, task));
     WEIR_TRY(check_assignment(check, task));
     WEIR_TRY(check_nomination(check, task));
+    WEIR_TRY(check_wishes(check, task));
     if (!are_labels(task->selector, task->n_selector, false) ||
         !are_labels(task->labels, task->n_labels, true) ||
         !are_labels(task->affinity_labels, task->n_affinity_labels, true)) {

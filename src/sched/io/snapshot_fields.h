@@ -91,7 +91,10 @@ static const struct json_field task_fields[] = {
     { .name = "numa_aligned", .type = JSON_FIELD_BOOL, .offset = offsetof(struct weir_sched_task, demand.numa_aligned) },
     F(weir_sched_task, is_leaving, BOOL, 0), OTHER("nomination"),
     OTHER("node"), OTHER("devices"), OTHER("zones"), OTHER("extras"), OTHER("selector"), OTHER("tolerations"),
-    OTHER("labels"), OTHER("affinity_labels"),
+    OTHER("labels"), OTHER("affinity_labels"), OTHER("scores"), OTHER("wishes"),
+};
+static const struct json_field wish_fields[] = {
+    NEED(weir_sched_wish, weight, I32), OTHER("domains"), OTHER("labels"),
 };
 static const struct json_field document_fields[] = {
     F(weir_sched_snapshot, now_ms, I64, 0), OTHER("nodes"), OTHER("queues"), OTHER("topologies"), OTHER("jobs"),

@@ -341,6 +341,51 @@ static weir_status read_nomination(const struct reader *reader, const json_t *fr
     return read_devices(reader, nomination, where, out->demand.n_devices, &made->devices);
 }
 
+/** Numbers by the names of nodes; `other` where none is said. NULL: there are none. */
+static weir_status read_by_node(const struct reader *reader, const json_t *from, const char *key,
+                                const char *where, int32_t other, const int32_t **out)
+{
+    const json_t *numbers = json_object_get(from, key);
+    const char *name;
+    json_t *value;
+    if (numbers == NULL) {
+        return WEIR_OK;
+    }
+    int32_t *list = WEIR_ARENA_ARRAY(reader->arena, reader->nodes.n + 1, int32_t);
+    for (size_t i = 0; i < reader->nodes.n; i++) {
+        list[i] = other;
+    }
+    json_object_foreach((json_t *)numbers, name, value)
+    {
+        json_int_t number = json_integer_value(value);
+        const struct named wanted = {.name = name};
+        const struct named *found =
+            reader->nodes.n == 0
+                ? NULL
+                : bsearch(&wanted, reader->nodes.names, reader->nodes.n, sizeof wanted, by_name);
+        if (found == NULL || !json_is_integer(value) || number < INT32_MIN || number > INT32_MAX) {
+            return refuse(reader, where, key, "numbers by the names of nodes");
+        }
+        list[found->index] = (int32_t)number;
+    }
+    *out = list;
+    return WEIR_OK;
+}
+
+static weir_status read_wishes(const struct reader *reader, const json_t *from, const char *where,
+                               struct weir_sched_task *out)
+{
+    WEIR_TRY(read_by_node(reader, from, "scores", where, 0, &out->scores));
+    READ_LIST("wishes", wish_fields, weir_sched_wish, wishes, where);
+    for (int32_t i = 0; i < out->n_wishes; i++) {
+        struct weir_sched_wish *wish = (struct weir_sched_wish *)&out->wishes[i];
+        const json_t *given = json_array_get(json_object_get(from, "wishes"), (size_t)i);
+        WEIR_TRY(read_by_node(reader, given, "domains", where, -1, &wish->domains));
+        WEIR_TRY(read_labels(reader, given, "labels", where, &wish->labels, &wish->n_labels));
+    }
+    return WEIR_OK;
+}
+
 static weir_status read_task(const struct reader *reader, const json_t *from,
                              struct weir_sched_task *task)
 {
@@ -358,6 +403,7 @@ static weir_status read_task(const struct reader *reader, const json_t *from,
     WEIR_TRY(read_labels(reader, from, "labels", where, &task->labels, &task->n_labels));
     WEIR_TRY(read_labels(reader, from, "affinity_labels", where, &task->affinity_labels,
                          &task->n_affinity_labels));
+    WEIR_TRY(read_wishes(reader, from, where, task));
     {
         struct weir_sched_task *out = task;
         READ_LIST("tolerations", toleration_fields, weir_sched_toleration, tolerations, where);

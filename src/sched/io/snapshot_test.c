@@ -74,6 +74,9 @@ static const char everything[] =
     " \"cpu_milli\": 100, \"memory_bytes\": 10, \"numa_aligned\": true, \"is_leaving\": true,"
     " \"extras\": [{\"name\": \"mig\"}], \"selector\": {\"zone\": null, \"rack\": \"r\"},"
     " \"tolerations\": [{\"key\": \"k\", \"value\": \"v\"}], \"labels\": {\"app\": \"x\"},"
+    " \"scores\": {\"n1\": -5}, \"wishes\": [{\"weight\": -2, \"domains\": {\"n1\": 0}, "
+    "\"labels\": "
+    "{\"app\": \"y\"}}],"
     " \"affinity_key\": \"zone\", \"anti_affinity_key\": \"rack\", \"affinity_labels\": {\"a\": "
     "\"b\"},"
     " \"nomination\": {\"node\": \"n1\", \"devices\": [1, 3], \"zones\": [0]}}]}],"
@@ -132,6 +135,17 @@ static const struct {
     {"{\"queues\": [{\"name\": \"q\"}], \"jobs\": [{\"name\": \"j\", \"queue\": \"q\", \"tasks\": "
      "[{\"name\": \"t\", \"n_devices\": 1}]}]}",
      "by share or by memory"},
+    {"{\"queues\": [{\"name\": \"q\"}], \"jobs\": [{\"name\": \"j\", \"queue\": \"q\", \"tasks\": "
+     "[{\"name\": \"t\", \"scores\": {\"n\": 1}}]}]}",
+     "names of nodes"},
+    {"{\"queues\": [{\"name\": \"q\"}], \"jobs\": [{\"name\": \"j\", \"queue\": \"q\", \"tasks\": "
+     "[{\"name\": \"t\", \"wishes\": [{\"weight\": 1}]}]}]}",
+     "no domains"},
+    {"{\"nodes\": [{\"name\": \"n\"}], \"queues\": [{\"name\": \"q\"}], \"jobs\": [{\"name\": "
+     "\"j\", "
+     "\"queue\": \"q\", \"tasks\": [{\"name\": \"t\", \"wishes\": [{\"weight\": 1, \"domains\": "
+     "{\"n\": 1}}]}]}]}",
+     "out of range"},
     {"{\"queues\": [{\"name\": \"q\"}, {\"name\": \"r\", \"parent\": \"q\"}], \"jobs\": "
      "[{\"name\": "
      "\"j\", \"queue\": \"q\"}]}",

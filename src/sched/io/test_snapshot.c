@@ -199,6 +199,39 @@ static json_t *write_zones(uint32_t zones)
     return out;
 }
 
+static void write_by_node(json_t *object, const char *key,
+                          const struct weir_sched_snapshot *snapshot, const int32_t *numbers,
+                          int32_t other)
+{
+    json_t *out = numbers != NULL ? json_object() : NULL;
+    for (int32_t i = 0; numbers != NULL && i < snapshot->n_nodes; i++) {
+        if (numbers[i] != other) {
+            add(out, snapshot->nodes[i].name, json_integer(numbers[i]));
+        }
+    }
+    if (numbers != NULL) {
+        add(object, key, out);
+    }
+}
+
+static void write_wishes(json_t *object, const struct weir_sched_snapshot *snapshot,
+                         const struct weir_sched_task *task)
+{
+    json_t *list = task->n_wishes > 0 ? json_array() : NULL;
+    write_by_node(object, "scores", snapshot, task->scores, 0);
+    for (int32_t i = 0; i < task->n_wishes; i++) {
+        const struct weir_sched_wish *wish = &task->wishes[i];
+        json_t *out = json_object();
+        write_fields(wish_fields, WEIR_ARRAY_LEN(wish_fields), wish, out);
+        write_by_node(out, "domains", snapshot, wish->domains, -1);
+        write_labels(out, "labels", wish->labels, wish->n_labels);
+        json_array_append_new(list, out);
+    }
+    if (task->n_wishes > 0) {
+        add(object, "wishes", list);
+    }
+}
+
 static json_t *write_task(const struct weir_sched_snapshot *snapshot,
                           const struct weir_sched_task *task)
 {
@@ -230,6 +263,7 @@ static json_t *write_task(const struct weir_sched_snapshot *snapshot,
     write_labels(out, "selector", task->selector, task->n_selector);
     write_labels(out, "labels", task->labels, task->n_labels);
     write_labels(out, "affinity_labels", task->affinity_labels, task->n_affinity_labels);
+    write_wishes(out, snapshot, task);
     return out;
 }
 

@@ -268,6 +268,8 @@ struct cluster {
     int64_t n_decisions;
     int32_t *spread, n_spread; /**< Tasks that are spread (weir_sched_task.spread). */
     int32_t *alike;            /**< Per node, while one of them is placed: of its like there. */
+    int64_t *wished;           /**< Per node, while a task is placed: the sum of its wishes. */
+    int32_t *company;          /**< Per domain of a wish, while it is counted. */
     bool has_anti_affinity;    /**< Some task keeps away from others. */
     bool has_nominations;      /**< Some placements were nominated by an earlier plan. */
     bool is_building;          /**< Tasks are counted on devices, but these not yet on nodes. */

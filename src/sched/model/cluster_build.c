@@ -8,6 +8,7 @@
 #include "sched/model/shape.h"
 #include "sched/order/users.h"
 #include "sched/place/affinity.h"
+#include "sched/place/wishes.h"
 #include "sched/share/shares.h"
 
 #include <stdlib.h>
@@ -397,6 +398,7 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
     WEIR_TRY(run_time_init(cluster));
     affinity_init(cluster);
     WEIR_TRY(list_spread(cluster));
+    WEIR_TRY(wishes_init(cluster));
     WEIR_TRY(shape_assign(cluster));
     WEIR_TRY(model_bind_shapes(cluster));
     WEIR_TRY(users_number(cluster));
@@ -420,6 +422,8 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->tasks);
     free(cluster->spread);
     free(cluster->alike);
+    free(cluster->wished);
+    free(cluster->company);
     free(cluster->current_devices);
     free(cluster->planned_devices);
     free(cluster->wants);

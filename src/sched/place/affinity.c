@@ -12,8 +12,8 @@ static const char *value_of(const struct weir_sched_node *node, const char *key)
     return NULL;
 }
 
-static bool has_labels(const struct weir_sched_task *task, const struct weir_sched_label *labels,
-                       int32_t n_labels)
+bool affinity_has_labels(const struct weir_sched_task *task, const struct weir_sched_label *labels,
+                         int32_t n_labels)
 {
     for (int32_t i = 0; i < n_labels; i++) {
         bool is_found = false;
@@ -31,7 +31,8 @@ static bool has_labels(const struct weir_sched_task *task, const struct weir_sch
 bool affinity_has_same_labels(const struct weir_sched_task *left,
                               const struct weir_sched_task *right)
 {
-    return left->n_labels == right->n_labels && has_labels(left, right->labels, right->n_labels);
+    return left->n_labels == right->n_labels &&
+           affinity_has_labels(left, right->labels, right->n_labels);
 }
 
 void affinity_init(struct cluster *cluster)
@@ -53,8 +54,8 @@ bool affinity_matters(const struct cluster *cluster, int32_t task)
 static bool is_wanted_by(const struct cluster *cluster, int32_t task, int32_t by)
 {
     const struct weir_sched_task *wants = &cluster->snapshot->tasks[by];
-    return has_labels(&cluster->snapshot->tasks[task], wants->affinity_labels,
-                      wants->n_affinity_labels);
+    return affinity_has_labels(&cluster->snapshot->tasks[task], wants->affinity_labels,
+                               wants->n_affinity_labels);
 }
 
 static bool are_near(const struct cluster *cluster, int32_t left, int32_t right, const char *key)

@@ -17,6 +17,10 @@ bool affinity_matters(const struct cluster *cluster, int32_t task);
  */
 bool affinity_allows(const struct cluster *cluster, int32_t task, int32_t node, bool is_now);
 
+/** Whether the task has all of these labels. */
+bool affinity_has_labels(const struct weir_sched_task *task, const struct weir_sched_label *labels,
+                         int32_t n_labels);
+
 /** Whether both tasks have the same labels. */
 bool affinity_has_same_labels(const struct weir_sched_task *left,
                               const struct weir_sched_task *right);

@@ -2,15 +2,16 @@
 #include "sched/place/place.h"
 
 #include "sched/place/fgd_index.h"
+#include "sched/place/wishes.h"
 #include "sched/place/zones.h"
 #include "sched/share/shares.h"
 
 #include <string.h>
 
-/** Spots in the order of preference: sub-domain, company on the device, ready now, few of its like on the node, few
- *  NUMA zones, packing by what counts most, start now, packing, node. */
+/** Spots in the order of preference: sub-domain, company on the device, ready now, few of its like on the node, what it
+ *  wishes, few NUMA zones, packing by what counts most, start now, packing, node. */
 struct candidate {
-    int64_t level, key;
+    int64_t level, key, wished;
     int32_t rank, node, n_alike, n_zones;
     bool is_shared, is_now, starts;
 };
@@ -28,6 +29,9 @@ static bool is_better(const struct candidate *l, const struct candidate *r)
     }
     if (l->n_alike != r->n_alike) {
         return l->n_alike < r->n_alike;
+    }
+    if (l->wished != r->wished) {
+        return l->wished > r->wished;
     }
     if (l->n_zones != r->n_zones) {
         return l->n_zones < r->n_zones;
@@ -124,7 +128,11 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
     struct assignment assignment = {.devices = placer->devices + placer->max_devices};
     struct candidate best_so_far = {0};
     int32_t n_nodes = nodes->list == NULL ? placer->cluster->snapshot->n_nodes : nodes->n;
+    bool has_wishes = wishes_matter(placer->cluster, task);
     count_alike(placer->cluster, task, 1);
+    if (has_wishes) {
+        wishes_count(placer->cluster, task);
+    }
     for (int32_t i = 0; i < n_nodes; i++) {
         assignment.node = nodes->list == NULL ? i : nodes->list[i];
         fits_find_within_shares(placer->cluster, task, &assignment);
@@ -135,6 +143,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
             .rank = nodes->ranks != NULL ? nodes->ranks[assignment.node] : 0,
             .node = assignment.node,
             .n_alike = placer->cluster->alike != NULL ? placer->cluster->alike[assignment.node] : 0,
+            .wished = has_wishes ? placer->cluster->wished[assignment.node] : 0,
             .n_zones = count_zones(placer, task, &assignment),
             .is_shared = assignment.is_shared && shares_are_wanted(placer, demand),
             .is_now = assignment.is_ready && !placer->future_only,
@@ -246,7 +255,8 @@ void placer_find(struct placer *placer, int32_t task, const struct place_nodes *
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     bool zones_matter = zones_concern(placer->cluster, task) && !is_fgd(placer, demand);
     bool is_spread = placer->cluster->snapshot->tasks[task].spread != 0;
-    if (nodes->list != NULL || zones_matter || is_spread) { /* No index knows of these. */
+    /* No index knows of these. */
+    if (nodes->list != NULL || zones_matter || is_spread || wishes_matter(placer->cluster, task)) {
         find_in_list(placer, task, nodes, assignment);
         return;
     }
