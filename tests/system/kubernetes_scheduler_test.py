@@ -240,6 +240,25 @@ class PlacingTest(SchedulerTest):
         self.pod("late", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
         self.await_said("late", "No node has")
 
+    def test_what_is_preferred_orders_nodes_and_keeps_nobody_waiting(self):
+        preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+        self.cluster.add_node("n-3", labels={"disk": "ssd"})
+        self.cluster.add_node("n-4", labels={"disk": "ssd"}, taints=[{"key": "noise", "effect": "PreferNoSchedule"}])
+        wish = {"nodeAffinity": {preferred: [{"weight": 10, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}]}}
+        self.weir()
+        self.pod("ssd", affinity=wish)
+        self.pod("none", affinity={"nodeAffinity": {preferred: [{"weight": 1, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["tape"]}]}}]}})
+        for i in range(4):
+            self.pod(f"large-{i}", cpu=10, affinity=wish)
+        self.await_bound(["ssd", "none"] + [f"large-{i}" for i in range(4)])
+        self.assertEqual(self.node("ssd"), "n-3")
+        self.assertEqual(len(set(self.bound("large-").values())), 4, "wherever there is room")
+        for i in range(4):
+            self.pod(f"even-{i}", labels={"app": "even"}, topologySpreadConstraints=[
+                {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {"matchLabels": {"app": "even"}}}])
+        self.await_bound([f"even-{i}" for i in range(4)])
+        self.assertEqual(sorted(collections.Counter(self.bound("even-").values()).items()), [("n-1", 2), ("n-2", 2)])
+
     def test_what_is_gated_and_ports_of_a_host(self):
         port = [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]}]
         self.weir()

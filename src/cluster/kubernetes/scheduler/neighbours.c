@@ -64,6 +64,11 @@ static struct neighbours_key *find_key(struct neighbours *all, const char *name)
     return key != NULL ? key : make_key(all, name);
 }
 
+const int32_t *neighbours_domains(struct neighbours *all, const char *key)
+{
+    return find_key(all, key)->domain_of;
+}
+
 /* ---- what lies where -------------------------------------------------------------------------- */
 
 void neighbours_add(struct neighbours *all, const struct place_pod *pod, int32_t node,
@@ -72,6 +77,7 @@ void neighbours_add(struct neighbours *all, const struct place_pod *pod, int32_t
     weir_arena_grow(all->arena, &all->pods, sizeof all->pods[0], all->n, &all->cap);
     all->pods[all->n++] = (struct neighbours_pod){pod, node, is_planned};
     all->n_guarded += pod->apart.n > 0;
+    all->n_choosy += pod->rather.n > 0;
 }
 
 bool neighbours_matter(const struct neighbours *all, const struct place_pod *pod)

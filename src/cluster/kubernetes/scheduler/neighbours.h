@@ -25,7 +25,11 @@ struct neighbours {
     struct neighbours_pod *pods;
     size_t n, cap;
     size_t n_guarded; /**< So many of these pods want others away. */
+    size_t n_choosy;  /**< So many would rather be near others, or not. */
+    size_t n_mild;    /**< So many nodes have taints that only rather keep pods away. */
     struct neighbours_key *keys;
+    int64_t *sums;              /**< For each node, while a pod asks (rather.h). */
+    const int32_t *last_scores; /**< What the pod before it got. */
 };
 
 /** It lies there. */
@@ -46,6 +50,9 @@ const struct place_term *neighbours_planned(const struct neighbours *neighbours,
  */
 void neighbours_allow(struct neighbours *neighbours, const struct place_pod *pod,
                       bool are_all_looked_at, bool *allowed);
+
+/** For each node the number of its domain by a label, from 0; -1: it has no such label. */
+const int32_t *neighbours_domains(struct neighbours *neighbours, const char *key);
 
 /** Does a node have the labels that the pod's own rules for nodes ask for? */
 bool neighbours_fits_node(const struct place_pod *pod, const struct place_node *node);

@@ -43,11 +43,18 @@ struct place_term {
     struct select_all selector;
     const char *text; /**< Equal ones say the same. */
     int64_t max_skew; /**< A spread constraint has one. */
+    int32_t weight;   /**< For each of these pods, where it does not bind; below 0: rather apart. */
 };
 
 struct place_terms {
     struct place_term *rows;
     size_t n;
+};
+
+/** Nodes that a pod rather has. */
+struct place_nodes_wish {
+    struct select_all nodes;
+    int32_t weight;
 };
 
 /** A taint as the planner knows it: the key, ":" and the effect. */
@@ -94,7 +101,11 @@ struct place_pod {
     struct place_terms with, apart, spread; /**< Required alone. */
     struct place_part part;
     struct place_holder holder;
-    bool selects_spaces; /**< One of them selects namespaces by labels. */
+    struct place_terms rather; /**< What does not bind, of these three. */
+    struct place_nodes_wish *rather_nodes;
+    size_t n_rather_nodes;
+    bool selects_spaces; /**< One that binds selects namespaces by labels. */
+    bool sees_spaces;    /**< One of any of them does. */
     /** Pods of the same number rather lie on different nodes; 0: it does not matter. */
     uint32_t rather_apart;
     bool is_ours;
@@ -116,6 +127,8 @@ struct place_node {
     struct select_labels labels;
     struct place_taint *taints; /**< That keep pods away. */
     size_t n_taints;
+    struct place_taint *mild_taints; /**< That only rather do. */
+    size_t n_mild_taints;
     bool is_cordoned, is_ready;
 };
 

@@ -39,12 +39,17 @@ static void read_amounts(const struct kubernetes_options *options, const json_t 
     }
 }
 
-/* PreferNoSchedule keeps nobody away; what says that a node is cordoned is told apart. */
-static bool keeps_away(const json_t *taint)
+/* The row that a taint gets: PreferNoSchedule keeps nobody away. NULL: it is none. */
+static struct place_taint *row_for(const json_t *taint, struct place_node *node)
 {
-    const char *effect = weir_kube_text(taint, "effect"), *key = weir_kube_text(taint, "key");
-    return effect != NULL && key != NULL && key[0] != '\0' &&
-           (strcmp(effect, "NoSchedule") == 0 || strcmp(effect, "NoExecute") == 0);
+    bool has_key = !weir_kube_is(taint, "key", "");
+    if (has_key && (weir_kube_is(taint, "effect", "NoSchedule") ||
+                    weir_kube_is(taint, "effect", "NoExecute"))) {
+        return &node->taints[node->n_taints++];
+    }
+    return has_key && weir_kube_is(taint, "effect", "PreferNoSchedule")
+               ? &node->mild_taints[node->n_mild_taints++]
+               : NULL;
 }
 
 static void read_taints(const json_t *taints, struct place_node *node)
@@ -53,13 +58,14 @@ static void read_taints(const json_t *taints, struct place_node *node)
     size_t i;
     json_t *one;
     node->taints = WEIR_ARENA_ARRAY(arena, json_array_size(taints) + 1, struct place_taint);
+    node->mild_taints = WEIR_ARENA_ARRAY(arena, json_array_size(taints) + 1, struct place_taint);
     json_array_foreach(taints, i, one)
     {
-        const char *value = weir_kube_text(one, "value");
-        if (keeps_away(one)) {
-            node->taints[node->n_taints++] =
+        struct place_taint *row = row_for(one, node);
+        if (row != NULL) {
+            *row =
                 (struct place_taint){weir_arena_strdup(arena, weir_kube_text(one, "key")),
-                                     weir_arena_strdup(arena, value != NULL ? value : ""),
+                                     weir_arena_strdup(arena, weir_kube_text_or(one, "value", "")),
                                      weir_arena_strdup(arena, weir_kube_text(one, "effect"))};
         }
     }

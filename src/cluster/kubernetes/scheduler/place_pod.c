@@ -1,6 +1,7 @@
 #include "cluster/kubernetes/pod.h"
 #include "cluster/kubernetes/scheduler/part.h"
 #include "cluster/kubernetes/scheduler/place.h"
+#include "cluster/kubernetes/scheduler/rather.h"
 #include "cluster/kubernetes/scheduler/reservation.h"
 
 #include "base/amount.h"
@@ -170,6 +171,7 @@ static void read_terms(const json_t *terms, struct place_pod *pod, struct place_
         read_term(one, pod, row);
         read_spaces(one, pod, row);
         pod->selects_spaces = pod->selects_spaces || row->has_selector;
+        pod->sees_spaces = pod->selects_spaces || pod->sees_spaces;
     }
 }
 
@@ -177,6 +179,17 @@ static uint32_t number_of(const char *text)
 {
     uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, text);
     return (uint32_t)((hash ^ hash >> 32) & 0x3fffffff) | 1;
+}
+
+/* A term that does not bind. */
+static void read_rather(const json_t *term, int64_t weight, struct place_pod *pod)
+{
+    struct place_term *row = &pod->rather.rows[pod->rather.n++];
+    read_term(term, pod, row);
+    read_spaces(term, pod, row);
+    row->weight = (int32_t)WEIR_MAX(WEIR_MIN(weight, (int64_t)RATHER_WEIGHT_MAX),
+                                    -(int64_t)RATHER_WEIGHT_MAX);
+    pod->sees_spaces = pod->sees_spaces || row->has_selector;
 }
 
 /* Hard ones bind; those by hosts are kept by the planner, too, where that costs nothing. */
@@ -188,36 +201,51 @@ static void read_spread(const json_t *constraints, struct place_pod *pod)
         WEIR_ARENA_ARRAY(&pod->held.arena, json_array_size(constraints) + 1, struct place_term);
     json_array_foreach(constraints, i, one)
     {
-        struct place_term *row = &pod->spread.rows[pod->spread.n];
+        if (!weir_kube_is(one, "whenUnsatisfiable", "DoNotSchedule")) {
+            read_rather(one, RATHER_SPREAD, pod);
+            continue;
+        }
+        struct place_term *row = &pod->spread.rows[pod->spread.n++];
         read_term(one, pod, row);
-        row->spaces = WEIR_ARENA_ARRAY(&pod->held.arena, 1, const char *);
-        row->spaces[row->n_spaces++] = pod->space;
-        pod->spread.n += weir_kube_is(one, "whenUnsatisfiable", "DoNotSchedule");
+        read_spaces(one, pod, row);
         if (strcmp(row->key, HOST_NAME) == 0) {
             pod->rather_apart = number_of(row->text);
         }
     }
 }
 
-static void read_rather_apart(const json_t *preferred, struct place_pod *pod)
+/* @param sign  -1: rather apart. */
+static void read_rather_terms(const json_t *preferred, int64_t sign, struct place_pod *pod)
 {
     size_t i;
     json_t *one;
     json_array_foreach(preferred, i, one)
     {
-        const json_t *term = json_object_get(one, "podAffinityTerm");
-        if (weir_kube_is(term, "topologyKey", HOST_NAME)) {
-            struct place_term read;
-            read_term(term, pod, &read);
-            pod->rather_apart = number_of(read.text);
-        }
+        read_rather(json_object_get(one, "podAffinityTerm"),
+                    sign * json_integer_value(json_object_get(one, "weight")), pod);
+    }
+}
+
+static void read_rather_nodes(const json_t *preferred, struct place_pod *pod)
+{
+    size_t i;
+    json_t *one;
+    pod->rather_nodes =
+        WEIR_ARENA_ARRAY(&pod->held.arena, json_array_size(preferred) + 1, struct place_nodes_wish);
+    json_array_foreach(preferred, i, one)
+    {
+        int64_t weight = json_integer_value(json_object_get(one, "weight"));
+        pod->rather_nodes[pod->n_rather_nodes++] = (struct place_nodes_wish){
+            .nodes = select_read_node_term(json_object_get(one, "preference"), &pod->held.arena),
+            .weight = (int32_t)WEIR_MAX(WEIR_MIN(weight, (int64_t)RATHER_WEIGHT_MAX), (int64_t)0)};
     }
 }
 
 static void read_place(const json_t *object, struct place_pod *pod)
 {
     const json_t *affinity = weir_kube_at(object, "spec.affinity");
-#define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
+#define REQUIRED  "requiredDuringSchedulingIgnoredDuringExecution"
+#define PREFERRED "preferredDuringSchedulingIgnoredDuringExecution"
     pod->labels = select_labels_read(weir_kube_at(object, "metadata.labels"), &pod->held.arena);
     pod->node_selector =
         select_labels_read(weir_kube_at(object, "spec.nodeSelector"), &pod->held.arena);
@@ -225,10 +253,18 @@ static void read_place(const json_t *object, struct place_pod *pod)
     read_node_terms(weir_kube_at(affinity, "nodeAffinity." REQUIRED), pod);
     read_terms(weir_kube_at(affinity, "podAffinity." REQUIRED), pod, &pod->with);
     read_terms(weir_kube_at(affinity, "podAntiAffinity." REQUIRED), pod, &pod->apart);
-    read_spread(weir_kube_at(object, "spec.topologySpreadConstraints"), pod);
-    read_rather_apart(
-        weir_kube_at(affinity, "podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"),
-        pod);
+    const json_t *with = weir_kube_at(affinity, "podAffinity." PREFERRED),
+                 *apart = weir_kube_at(affinity, "podAntiAffinity." PREFERRED),
+                 *spread = weir_kube_at(object, "spec.topologySpreadConstraints");
+    pod->rather.rows = WEIR_ARENA_ARRAY(&pod->held.arena,
+                                        json_array_size(with) + json_array_size(apart) +
+                                            json_array_size(spread) + 1,
+                                        struct place_term);
+    read_rather_nodes(weir_kube_at(affinity, "nodeAffinity." PREFERRED), pod);
+    read_rather_terms(with, 1, pod);
+    read_rather_terms(apart, -1, pod);
+    read_spread(spread, pod);
+#undef PREFERRED
 #undef REQUIRED
 }
 

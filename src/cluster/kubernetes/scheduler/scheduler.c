@@ -218,7 +218,7 @@ static void look_further(struct cycle *cycle)
 {
     bool needs[KINDS_N] = {false};
     for (size_t i = 0; i < cycle->n_pods; i++) {
-        needs[KINDS_SPACES] = needs[KINDS_SPACES] || cycle->pods[i]->selects_spaces;
+        needs[KINDS_SPACES] = needs[KINDS_SPACES] || cycle->pods[i]->sees_spaces;
     }
     for (size_t k = 0; k < KINDS_N; k++) {
         if (needs[k]) {

@@ -2,6 +2,7 @@
 
 #include "base/grow.h"
 #include "base/macros.h"
+#include "cluster/kubernetes/scheduler/rather.h"
 #include "cluster/kubernetes/scheduler/world_node.h"
 #include "cluster/kubernetes/scheduler/world_part.h"
 
@@ -164,6 +165,9 @@ static void put_down(struct making *making)
                                       .n_nodes = (int32_t)making->input->n_nodes,
                                       .spaces = &making->input->spaces,
                                       .arena = making->arena};
+    for (size_t i = 0; i < making->input->n_nodes; i++) {
+        neighbours->n_mild += making->input->nodes[i]->n_mild_taints > 0;
+    }
     for (size_t i = 0; i < making->input->n_pods; i++) {
         const struct world_pod *pod = &making->input->pods[i];
         int32_t node = world_nodes_find(&making->nodes, pod->node);
@@ -335,6 +339,30 @@ static void put_affinity(struct making *making, const struct place_pod *pod,
     *(is_apart ? &task->anti_affinity_key : &task->affinity_key) = term->key;
 }
 
+/* What it had rather, of a pod that is to get a place. */
+static void put_wishes(struct making *making, const struct place_pod *pod,
+                       struct weir_sched_task *task)
+{
+    struct neighbours *neighbours = &making->out->neighbours;
+    struct weir_sched_wish *wishes =
+        WEIR_ARENA_ARRAY(making->arena, pod->rather.n + 1, struct weir_sched_wish);
+    struct weir_sched_label *labels =
+        WEIR_ARENA_ARRAY(making->arena, pod->rather.n + 1, struct weir_sched_label);
+    for (size_t i = 0; i < pod->rather.n; i++) {
+        const struct place_term *term = &pod->rather.rows[i];
+        if (rather_counts(neighbours, term)) {
+            labels[i] = (struct weir_sched_label){label_of(making, term), ""};
+            wishes[task->n_wishes++] =
+                (struct weir_sched_wish){.weight = term->weight,
+                                         .domains = neighbours_domains(neighbours, term->key),
+                                         .labels = &labels[i],
+                                         .n_labels = 1};
+        }
+    }
+    task->wishes = wishes;
+    task->scores = rather_scores(neighbours, pod);
+}
+
 /* Which rules of others speak of it. */
 static void put_labels(struct making *making, const struct place_pod *pod,
                        struct weir_sched_task *task)
@@ -379,6 +407,9 @@ static void put_task(struct making *making, size_t i)
         put_all_of_effect(making, pod, task);
     }
     put_affinity(making, pod, task);
+    if (own->node < 0) {
+        put_wishes(making, pod, task);
+    }
     making->out->pod_of_task[i] = own->pod;
 }
 

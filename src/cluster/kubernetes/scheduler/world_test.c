@@ -17,13 +17,16 @@
 #define NOW_MS     ((int64_t)1800000000000)
 #define N_QUEUES   3
 #define REQUIRED   "requiredDuringSchedulingIgnoredDuringExecution"
+#define PREFERRED  "preferredDuringSchedulingIgnoredDuringExecution"
+#define ZONE       "topology.kubernetes.io/zone"
 #define N_CYCLES   8
 #define N_CLUSTERS WEIR_TEST_TIMES(300, 40)
 
 struct test_node {
     char name[16];
     int cpus, gpus, pods;
-    bool is_cordoned, is_ready, is_tainted, has_disk;
+    int zone; /* -1: none */
+    bool is_cordoned, is_ready, is_tainted, is_mild, has_disk;
     struct place_node *digest;
 };
 
@@ -33,6 +36,10 @@ struct test_pod {
     bool is_ours, tolerates, wants_disk, wants_no_disk, is_preemptible;
     int space;
     bool is_loud, shuns; /* shuns: loud ones of namespaces of tier prod */
+    /* What it rather has, by weight: a disk, zone z-0, loud ones of tier prod in its zone, none of its own namespace's on its
+     * node; and whether these are rather even by zone. */
+    int for_disk, for_zone, for_loud, against_loud;
+    bool is_even, bears; /* bears: the mild taint */
     int node;            /* -1: none */
     bool is_leaving, is_gone;
     struct place_pod *digest;
@@ -93,13 +100,58 @@ static void read_node(struct test_node *node)
         json_object_set_new(json_object_get(json_object_get(object, "metadata"), "labels"), "disk",
                             json_string("ssd"));
     }
-    if (node->is_tainted) {
-        json_object_set_new(
-            json_object_get(object, "spec"), "taints",
-            json_pack("[{s:s,s:s,s:s}]", "key", "team", "value", "x", "effect", "NoSchedule"));
+    if (node->zone >= 0) {
+        json_object_set_new(json_object_get(json_object_get(object, "metadata"), "labels"), ZONE,
+                            json_string(weir_arena_printf(&arena, "z-%d", node->zone)));
     }
+    json_t *taints = json_array();
+    if (node->is_tainted) {
+        json_array_append_new(taints, json_pack("{s:s,s:s,s:s}", "key", "team", "value", "x",
+                                                "effect", "NoSchedule"));
+    }
+    if (node->is_mild) {
+        json_array_append_new(taints,
+                              json_pack("{s:s,s:s}", "key", "noise", "effect", "PreferNoSchedule"));
+    }
+    json_object_set_new(json_object_get(object, "spec"), "taints", taints);
     node->digest = place_node_read(&options, object);
     json_decref(object);
+}
+
+/* Terms of weight 0 are none: the API server takes 1 to 100. */
+static void prefer(json_t *affinity, const char *kind, int weight, const char *what, json_t *term)
+{
+    json_t *of_kind = json_object_get(affinity, kind);
+    if (of_kind == NULL) {
+        of_kind = json_object();
+        json_object_set_new(affinity, kind, of_kind);
+    }
+    json_t *list = json_object_get(of_kind, PREFERRED);
+    if (list == NULL) {
+        list = json_array();
+        json_object_set_new(of_kind, PREFERRED, list);
+    }
+    json_t *row = json_pack("{s:i,s:o}", "weight", weight, what, term);
+    if (weight > 0) {
+        json_array_append(list, row);
+    }
+    json_decref(row);
+}
+
+static void add_preferred(const struct test_pod *pod, json_t *affinity)
+{
+    prefer(affinity, "nodeAffinity", pod->for_disk, "preference",
+           json_pack("{s:[{s:s,s:s}]}", "matchExpressions", "key", "disk", "operator", "Exists"));
+    prefer(affinity, "nodeAffinity", pod->for_zone, "preference",
+           json_pack("{s:[{s:s,s:s,s:[s]}]}", "matchExpressions", "key", ZONE, "operator", "In",
+                     "values", "z-0"));
+    prefer(affinity, "podAffinity", pod->for_loud, "podAffinityTerm",
+           json_pack("{s:s,s:{s:{s:s}},s:{s:{s:s}}}", "topologyKey", ZONE, "labelSelector",
+                     "matchLabels", "app", "loud", "namespaceSelector", "matchLabels", "tier",
+                     "prod"));
+    prefer(affinity, "podAntiAffinity", pod->against_loud, "podAffinityTerm",
+           json_pack("{s:s,s:{s:{s:s}}}", "topologyKey", "kubernetes.io/hostname", "labelSelector",
+                     "matchLabels", "app", "loud"));
 }
 
 static json_t *affinity_of(const struct test_pod *pod)
@@ -118,6 +170,7 @@ static json_t *affinity_of(const struct test_pod *pod)
                                       "matchLabels", "app", "loud", "namespaceSelector",
                                       "matchLabels", "tier", "prod"));
     }
+    add_preferred(pod, affinity);
     return affinity;
 }
 
@@ -149,9 +202,21 @@ static void read_pod(struct test_pod *pod)
         json_object_set_new(labels, "weir.dev/gang-size",
                             json_string(number(&arena, pod->gang_size)));
     }
+    json_t *tolerations = json_array();
     if (pod->tolerates) {
-        json_object_set_new(spec, "tolerations",
-                            json_pack("[{s:s,s:s}]", "key", "team", "operator", "Exists"));
+        json_array_append_new(tolerations,
+                              json_pack("{s:s,s:s}", "key", "team", "operator", "Exists"));
+    }
+    if (pod->bears) {
+        json_array_append_new(tolerations, json_pack("{s:s,s:s,s:s}", "key", "noise", "operator",
+                                                     "Exists", "effect", "PreferNoSchedule"));
+    }
+    json_object_set_new(spec, "tolerations", tolerations);
+    if (pod->is_even) {
+        json_object_set_new(spec, "topologySpreadConstraints",
+                            json_pack("[{s:i,s:s,s:s,s:{s:{s:s}}}]", "maxSkew", 1, "topologyKey",
+                                      ZONE, "whenUnsatisfiable", "ScheduleAnyway", "labelSelector",
+                                      "matchLabels", "app", "loud"));
     }
     json_object_set_new(spec, "affinity", affinity_of(pod));
     pod->digest = place_pod_read(object);
@@ -205,6 +270,11 @@ static int used(int node, int what)
     return sum;
 }
 
+static int some_weight(void)
+{
+    return chance(30) ? 1 + below(100) : 0;
+}
+
 static void make_others(void)
 {
     for (int i = 0; i < all.n_nodes; i++) {
@@ -216,6 +286,8 @@ static void make_others(void)
                                    .space = below(3),
                                    .is_loud = chance(20),
                                    .shuns = chance(10),
+                                   .for_loud = some_weight(),
+                                   .against_loud = some_weight(),
                                    .is_preemptible = true};
             const struct test_node *node = &all.nodes[i];
             if (used(i, 0) + pod.cpus <= node->cpus && used(i, 1) + pod.gpus <= node->gpus &&
@@ -224,6 +296,16 @@ static void make_others(void)
             }
         }
     }
+}
+
+static void choose(struct test_pod *pod)
+{
+    pod->for_disk = some_weight();
+    pod->for_zone = some_weight();
+    pod->for_loud = some_weight();
+    pod->against_loud = some_weight();
+    pod->is_even = chance(20);
+    pod->bears = chance(30);
 }
 
 static void make_some(void)
@@ -245,6 +327,7 @@ static void make_some(void)
                                .shuns = chance(20),
                                .node = -1};
         pod.wants_no_disk = !pod.wants_disk && chance(15);
+        choose(&pod);
         for (int i = 0; i < n; i++) {
             add_pod(pod);
         }
@@ -263,6 +346,8 @@ static void make_cluster(void)
                                     .is_cordoned = chance(10),
                                     .is_ready = chance(90),
                                     .is_tainted = chance(20),
+                                    .is_mild = chance(25),
+                                    .zone = below(4) - 1,
                                     .has_disk = chance(40)});
     }
     make_others();
@@ -469,6 +554,88 @@ START_TEST(whatever_comes_no_node_and_no_gang_is_wronged)
 
 END_TEST
 
+/* ---- what is rather had ----------------------------------------------------------------------- */
+
+static bool is_near(int node, int other)
+{
+    return all.nodes[node].zone >= 0 && all.nodes[node].zone == all.nodes[other].zone;
+}
+
+/* What two pods say of each other if one of them comes to that node. */
+static int64_t said(const struct test_pod *by, const struct test_pod *of, int node, int other)
+{
+    bool is_wanted = of->is_loud && spaces[of->space].is_prod && is_near(node, other),
+         is_unwanted = of->is_loud && of->space == by->space && node == other;
+    return (is_wanted ? by->for_loud : 0) - (is_unwanted ? by->against_loud : 0);
+}
+
+static int64_t sum_at(const struct test_pod *pod, int at)
+{
+    const struct test_node *node = &all.nodes[at];
+    int64_t sum = node->has_disk ? pod->for_disk : 0;
+    sum += node->zone == 0 ? pod->for_zone : 0;
+    sum -= node->is_mild && !pod->bears ? 150 : 0;
+    sum -= pod->is_even && node->zone < 0 ? 1000 : 0;
+    for (int i = 0; i < all.n_pods; i++) {
+        const struct test_pod *other = &all.pods[i];
+        if (other != pod && other->node >= 0) {
+            bool is_crowd =
+                other->is_loud && other->space == pod->space && is_near(at, other->node);
+            sum += said(pod, other, at, other->node) + said(other, pod, at, other->node);
+            sum -= pod->is_even && is_crowd ? 100 : 0;
+        }
+    }
+    return sum;
+}
+
+static bool may_have(const struct test_pod *pod, int at)
+{
+    const struct test_node *node = &all.nodes[at];
+    return !node->is_cordoned && node->is_ready && !node->is_tainted &&
+           used(at, 0) + pod->cpus <= node->cpus && used(at, 2) < node->pods;
+}
+
+START_TEST(a_pod_alone_lies_where_it_rather_does)
+{
+    (void)test_seed(&all.rng);
+    for (int c = 0; c < N_CLUSTERS; c++) {
+        make_cluster();
+        for (int i = 0; i < all.n_pods; i++) { /* Of those that lie there some are ours. */
+            place_release(all.pods[i].digest);
+            all.pods[i].is_ours = chance(40);
+            all.pods[i].shuns = false;
+            read_pod(&all.pods[i]);
+        }
+        struct test_pod pod = {.cpus = 1 + below(3),
+                               .gang = -1,
+                               .is_ours = true,
+                               .space = below(3),
+                               .is_loud = chance(40),
+                               .is_preemptible = true,
+                               .node = -1};
+        choose(&pod);
+        add_pod(pod);
+        const struct test_pod *added = &all.pods[all.n_pods - 1];
+        bool has_place = false;
+        for (int i = 0; i < all.n_nodes; i++) {
+            has_place = has_place || may_have(added, i);
+        }
+        run_cycle();
+        ck_assert_int_eq(added->node >= 0, has_place);
+        int at = added->node;
+        all.pods[all.n_pods - 1].node = -1;
+        for (int i = 0; i < all.n_nodes && has_place; i++) {
+            ck_assert_msg(!may_have(added, i) || sum_at(added, i) <= sum_at(added, at),
+                          "%s is on %s (%lld), and rather were on %s (%lld)", added->name,
+                          all.nodes[at].name, (long long)sum_at(added, at), all.nodes[i].name,
+                          (long long)sum_at(added, i));
+        }
+        drop_cluster();
+    }
+}
+
+END_TEST
+
 /* A half of a gang for which there is no more room. @return How many are told to end. */
 static int32_t end_half_gang(int64_t half_ms)
 {
@@ -587,6 +754,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, whatever_comes_no_node_and_no_gang_is_wronged);
     tcase_add_test(tcase, what_is_guaranteed_comes_back);
+    tcase_add_test(tcase, a_pod_alone_lies_where_it_rather_does);
     tcase_add_test(tcase, half_a_gang_is_ended_after_a_minute);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
