@@ -19,7 +19,7 @@ import ssl
 import tempfile
 import time
 
-from . import controllers, rbac, values
+from . import controllers, rbac, values, volumes
 from .api import Api, Writing
 from .certificates import Authority
 from .faults import Faults
@@ -67,7 +67,7 @@ class Cluster:
         self.namespaces = controllers.Namespaces(self.api, self.authority.certificate)
         self.garbage, self.taints = controllers.GarbageCollector(self.api), controllers.Taints(self.api)
         self.quotas, self.budgets = controllers.Quotas(self.api), controllers.Budgets(self.api)
-        self.claims, self.definitions = controllers.Claims(self.api), controllers.Definitions(self.api)
+        self.claims, self.definitions = volumes.Volumes(self.api), controllers.Definitions(self.api)
         self.kueue = controllers.Kueue(self.api)
         self.loops = [self.kubelet, self.jobs, self.scheduler, self.namespaces, self.garbage, self.taints, self.quotas, self.budgets,
                       self.claims, self.definitions, self.kueue]

@@ -1,5 +1,5 @@
-"""The smaller controllers: namespaces, the garbage collector, taints and lost nodes, quotas, disruption budgets, claims,
-custom resources, and a stand-in for Kueue. Jobs, the scheduler and the kubelet are files of their own.
+"""The smaller controllers: namespaces, the garbage collector, taints and lost nodes, quotas, disruption budgets,
+custom resources, and a stand-in for Kueue. Jobs, volumes, the scheduler and the kubelet are files of their own.
 """
 import collections
 import time
@@ -254,24 +254,6 @@ class Budgets(Loop):
                     obj["status"] = status
                     return True
                 self.api.change("poddisruptionbudgets.policy", key, budget["metadata"]["name"], change)
-
-
-class Claims(Loop):
-    """Binds PersistentVolumeClaims."""
-
-    def __init__(self, api):
-        super().__init__("claim", api)
-
-    def follow(self, resource_key, event):
-        if resource_key == "persistentvolumeclaims" and event.old is None:
-            self.add(event.new.key)
-
-    def sync(self, key):
-        def change(obj):
-            obj["spec"].setdefault("volumeName", f"pvc-{obj['metadata']['uid']}")
-            obj["status"] = {"phase": "Bound", "accessModes": obj["spec"]["accessModes"],
-                             "capacity": {"storage": obj["spec"]["resources"]["requests"]["storage"]}}
-        self.api.change("persistentvolumeclaims", *key, change)
 
 
 class Definitions(Loop):

@@ -165,6 +165,17 @@ def claim(obj):
     obj["status"] = {"phase": "Pending"}
 
 
+def volume(obj):
+    set_default(obj["spec"], "volumeMode", "Filesystem")
+    set_default(obj["spec"], "persistentVolumeReclaimPolicy", "Retain")
+    obj["status"] = {"phase": "Pending"}
+
+
+def storage_class(obj):
+    set_default(obj, "reclaimPolicy", "Delete")
+    set_default(obj, "volumeBindingMode", "Immediate")
+
+
 def role_binding(obj):
     for subject in obj.get("subjects") or []:
         if subject.get("kind") in ("User", "Group"):
@@ -188,13 +199,14 @@ def network_policy(obj):
 
 BY_KIND = {"Pod": pod, "Job": job, "StatefulSet": workload, "Deployment": workload, "Service": service, "Secret": secret,
            "Namespace": namespace, "Node": node, "PriorityClass": priority_class, "PersistentVolumeClaim": claim,
-           "RoleBinding": role_binding, "ClusterRoleBinding": role_binding, "CustomResourceDefinition": definition,
+           "PersistentVolume": volume, "StorageClass": storage_class, "RoleBinding": role_binding, "ClusterRoleBinding": role_binding, "CustomResourceDefinition": definition,
            "NetworkPolicy": network_policy}
 
 
 # Structs that are there even when a client leaves them out.
 ALWAYS_THERE = {"Pod": ("spec",), "Job": ("spec", "spec.template"), "StatefulSet": ("spec", "spec.template"),
                 "Deployment": ("spec", "spec.template"), "Service": ("spec",), "PersistentVolumeClaim": ("spec",),
+                "PersistentVolume": ("spec",),
                 "RoleBinding": ("roleRef",), "ClusterRoleBinding": ("roleRef",), "NetworkPolicy": ("spec",),
                 "CustomResourceDefinition": ("spec", "spec.names")}
 

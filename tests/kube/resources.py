@@ -63,6 +63,8 @@ def built_in():
         Resource("", "v1", "serviceaccounts", "ServiceAccount", True, ["token"], short=["sa"]),
         Resource("", "v1", "resourcequotas", "ResourceQuota", True, ["status"], short=["quota"]),
         Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, ["status"], short=["pvc"]),
+        Resource("", "v1", "persistentvolumes", "PersistentVolume", False, ["status"], short=["pv"]),
+        Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False, short=["sc"]),
         Resource("batch", "v1", "jobs", "Job", True, ["status"], ["status.successful"]),
         Resource("apps", "v1", "statefulsets", "StatefulSet", True, ["status"], names=label, short=["sts"]),
         Resource("apps", "v1", "deployments", "Deployment", True, ["status"], short=["deploy"]),

@@ -323,6 +323,29 @@ class ProcessTest(ClusterTest):
         status = self.cluster.get("pods", "given")["status"]["containerStatuses"][0]["state"]["terminated"]
         self.assertEqual((status["exitCode"], status["message"]), (0, "done\n"))
 
+    def test_claims_that_wait_for_a_node(self):
+        """As the real controller manager does: a note of a node binds nothing that no class makes; a volume that names the claim does."""
+        def claim(name, of):
+            self.cluster.create("persistentvolumeclaims", {"metadata": {"name": name}, "spec": {
+                "accessModes": ["ReadWriteOnce"], "storageClassName": of, "resources": {"requests": {"storage": "1Gi"}}}}, "default")
+        for name, provisioner in (("local", "kubernetes.io/no-provisioner"), ("made", "made.up")):
+            self.cluster.create("storageclasses.storage.k8s.io", {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"})
+        rule = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-1"]}]}]}}
+        self.cluster.create("persistentvolumes", {"metadata": {"name": "pv-1"}, "spec": {
+            "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local", "local": {"path": "/x"}, "nodeAffinity": rule}})
+        claims = "/api/v1/namespaces/default/persistentvolumeclaims/"
+        for name in ("local", "made"):
+            claim(name, name)
+            self.ask("PATCH", claims + name, {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "node-1"}}}, MERGE)
+        self.cluster.wait(lambda: self.cluster.get("persistentvolumeclaims", "made")["status"]["phase"] == "Bound")
+        self.cluster.wait(lambda: self.cluster.get("persistentvolumes", "pv-1")["status"]["phase"] == "Available")
+        found = self.cluster.get("persistentvolumeclaims", "local")
+        self.assertEqual(found["status"]["phase"], "Pending")
+        self.ask("PATCH", "/api/v1/persistentvolumes/pv-1", {"spec": {"claimRef": {"namespace": "default", "name": "local", "uid": found["metadata"]["uid"]}}}, MERGE)
+        self.cluster.wait(lambda: self.cluster.get("persistentvolumeclaims", "local")["status"]["phase"] == "Bound")
+        refused = self.ask("PATCH", claims + "local", {"spec": {"storageClassName": "made"}}, MERGE)
+        self.assert_status(refused, 422, "Invalid", "spec is immutable after creation")
+
     def test_volumes(self):
         self.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "conf"}, "data": {"a": "one", "b": "two"}})
         claim = {"metadata": {"name": "disk"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}

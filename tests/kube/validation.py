@@ -389,6 +389,55 @@ def claim(obj):
         yield required("spec.resources[storage]")
 
 
+def claim_update(old, new):
+    def fixed(obj):
+        spec = {key: one for key, one in obj["spec"].items() if key != "resources"}
+        return {key: one for key, one in spec.items() if key != "volumeName" or old["spec"].get("volumeName")}
+    if fixed(old) != fixed(new):
+        yield forbidden_field("spec", "spec is immutable after creation except resources.requests for bound claims")
+
+
+VOLUME_SOURCES = ("local", "hostPath", "nfs", "csi")
+
+
+def volume(obj):
+    spec = obj["spec"]
+    if not spec.get("accessModes"):
+        yield required("spec.accessModes")
+    if not (spec.get("capacity") or {}).get("storage"):
+        yield required("spec.capacity")
+    sources = [key for key in VOLUME_SOURCES if spec.get(key) is not None]
+    if not sources:
+        yield required("spec", "must specify a volume type")
+    for more in sources[1:]:
+        yield forbidden_field(f"spec.{more}", "may not specify more than 1 volume type")
+    if spec.get("local") is not None and not values.at_path(spec, "nodeAffinity.required"):
+        yield required("spec.nodeAffinity", "Local volume requires node affinity")
+    for i, term in enumerate(values.at_path(spec, "nodeAffinity.required.nodeSelectorTerms") or []):
+        yield from node_term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]")
+
+
+def volume_update(old, new):
+    for source in VOLUME_SOURCES:
+        if old["spec"].get(source) != new["spec"].get(source):
+            yield forbidden_field("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+    if old["spec"].get("nodeAffinity") and old["spec"]["nodeAffinity"] != new["spec"].get("nodeAffinity"):
+        yield invalid("spec.nodeAffinity", json.dumps(new["spec"].get("nodeAffinity")), "field is immutable")
+    if old["spec"].get("volumeMode") != new["spec"].get("volumeMode"):
+        yield invalid("spec.volumeMode", new["spec"].get("volumeMode"), "field is immutable")
+
+
+def storage_class(obj):
+    if not obj.get("provisioner"):
+        yield required("provisioner")
+
+
+def storage_class_update(old, new):
+    for key in ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"):
+        if old.get(key) != new.get(key):
+            yield forbidden_field(key, "updates to " + key + " are forbidden.")
+
+
 def definition(obj):
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     if name != f"{spec['names']['plural']}.{spec['group']}":
@@ -439,10 +488,11 @@ def event(obj):
 
 CREATE = {"Pod": pod, "Job": job, "ConfigMap": config_keys, "Secret": config_keys, "Service": service, "StatefulSet": workload,
           "Deployment": workload, "PodDisruptionBudget": budget, "Lease": lease, "PriorityClass": priority_class,
-          "PersistentVolumeClaim": claim, "CustomResourceDefinition": definition, "Event": event}
+          "PersistentVolumeClaim": claim, "PersistentVolume": volume, "StorageClass": storage_class, "CustomResourceDefinition": definition, "Event": event}
 UPDATE = {"Pod": pod_update, "Job": job_update, "ConfigMap": config_update, "Secret": config_update, "Service": service_update,
           "StatefulSet": workload_update, "Deployment": workload_update, "RoleBinding": role_reference_update,
-          "ClusterRoleBinding": role_reference_update, "PriorityClass": priority_class_update}
+          "ClusterRoleBinding": role_reference_update, "PriorityClass": priority_class_update,
+          "PersistentVolumeClaim": claim_update, "PersistentVolume": volume_update, "StorageClass": storage_class_update}
 
 
 def of_object(resource, obj, unsupported=()):
