@@ -10,7 +10,7 @@ COMPLETED = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-b
 
 class Volumes(Loop):
     """As the real one: a claim whose class waits for a pod's node (WaitForFirstConsumer) is left alone until a volume names it, or its class
-    makes volumes and the claim names a node. On `full_nodes` none can be made: the claim's note is taken away, so that another node is
+    makes volumes and the claim names a node. One for many nodes may be had by all. On `full_nodes` none can be made: the claim's note is taken away, so that another node is
     chosen. A claim of a class that is not there is bound at once, to a volume that is made for it."""
 
     def __init__(self, api):
@@ -106,7 +106,7 @@ class Volumes(Loop):
     def make(self, claim, node):
         metadata, spec = claim["metadata"], claim["spec"]
         rule = {"nodeAffinity": {"required": {"nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]}}} if node else {}
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]}}} if node and "ReadWriteMany" not in spec["accessModes"] else {}
         self.api.create(self.api.resource(VOLUMES), "", {"metadata": {"name": f"pvc-{metadata['uid']}"}, "spec": {
             "capacity": {"storage": spec["resources"]["requests"]["storage"]}, "accessModes": spec["accessModes"],
             "storageClassName": spec.get("storageClassName", ""), "csi": {"driver": "made.up", "volumeHandle": metadata["uid"]},

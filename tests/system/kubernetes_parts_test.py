@@ -94,6 +94,17 @@ class PartsTest(base.SchedulerTest):
 
 
 class SharingTest(PartsTest):
+    def test_a_part_with_a_claim_that_waits_for_its_node(self):
+        self.cluster.create("storageclasses.storage.k8s.io", {"metadata": {"name": "made"}, "provisioner": "made.up", "volumeBindingMode": "WaitForFirstConsumer"})
+        self.cluster.create("persistentvolumeclaims", {"metadata": {"name": "home"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "made", "resources": {"requests": {"storage": "1Gi"}}}}, "train")
+        self.weir()
+        self.part("notebook", volumes=[{"name": "home", "persistentVolumeClaim": {"claimName": "home"}}])
+        self.await_bound(["notebook"])
+        pod = self.cluster.get("pods", "notebook", "train")
+        self.assertIn("weir.dev/gpu-device", pod["metadata"]["annotations"])
+        self.assertEqual(self.cluster.get("persistentvolumeclaims", "home", "train")["status"]["phase"], "Bound")
+
     def test_parts_share_a_device_which_is_given_back_with_the_last_of_them(self):
         self.weir()
         for name, fraction in (("a", "0.5"), ("b", "0.25"), ("c", "0.25")):

@@ -117,6 +117,14 @@ class SchedulerTest(unittest.TestCase):
         self.links.append(link)
         return link
 
+    def weir_with(self, is_given):
+        """A link whose role has some of the rights: rows of rights.def."""
+        rights = [[word.strip().strip('"') for word in line[len("RIGHT("):].split(",", 5)[:5]]
+                  for line in RIGHTS.read_text().splitlines() if line.startswith("RIGHT(")]
+        for verb, group, resource, where, _ in filter(is_given, rights):
+            self.cluster.allow("weir", [verb], [resource], [group], None if where == "CLUSTER" else "train")
+        self.links.append(Weir(self.cluster.kubeconfig_for("weir"), EQUAL))
+
     def pod(self, name, queue="blue", cpu=1, gpus=0, labels=None, annotations=None, scheduler="weir", space="train", **spec):
         amounts = {"cpu": str(cpu), "memory": "1Gi", **({GPU: str(gpus)} if gpus else {})}
         labels = {**({"weir.dev/queue": queue} if queue else {}), **(labels or {})}
@@ -270,6 +278,189 @@ class PlacingTest(SchedulerTest):
         self.await_bound(["open"])
         self.assertIsNone(self.node("gated"))
         self.assertEqual(sorted(self.bound("port-").values()), ["n-1", "n-2"])
+
+
+class VolumesTest(SchedulerTest):
+    nodes = 3
+    gpus = 0
+
+    def setUp(self):
+        super().setUp()
+        for name, provisioner, mode, more in (
+                ("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer", {}), ("made", "made.up", "WaitForFirstConsumer", {}),
+                ("zoned", "made.up", "WaitForFirstConsumer", {"allowedTopologies": [{"matchLabelExpressions": [{"key": "topology.kubernetes.io/zone", "values": ["z-1"]}]}]}),
+                ("at-once", "made.up", "Immediate", {})):
+            self.cluster.create("storageclasses.storage.k8s.io", {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode, **more})
+        self.wrong = []
+        self.cluster.store.listeners.append(self.follow)
+
+    def end(self):
+        super().end()
+        self.assertEqual(self.wrong, [])
+
+    def follow(self, key, event):
+        """At every revision: a pod is bound when its claims are, where their volumes are; no volume goes from one claim to another."""
+        if key == "persistentvolumes" and event.old and event.new:
+            claims = [(item.obj["spec"].get("claimRef") or {}).get("name") for item in (event.old, event.new)]
+            if claims[0] and claims[0] != claims[1]:
+                self.wrong.append(f"{event.new.key[1]} goes from {claims[0]} to {claims[1]}")
+        if key != "pods" or not event.new or not event.new.obj["spec"].get("nodeName") or (event.old and event.old.obj["spec"].get("nodeName")):
+            return
+        for volume in event.new.obj["spec"].get("volumes") or ():
+            claim = self.cluster.store.get("persistentvolumeclaims", "train", (volume.get("persistentVolumeClaim") or {}).get("claimName", ""))
+            if claim is not None:
+                self.check_bound(event.new.obj, claim.obj)
+
+    def check_bound(self, pod, claim):
+        volume = self.cluster.store.get("persistentvolumes", "", claim["spec"].get("volumeName", ""))
+        terms = values.at_path(volume.obj, "spec.nodeAffinity.required.nodeSelectorTerms") if volume else None
+        if claim["status"]["phase"] != "Bound" or (terms and pod["spec"]["nodeName"] not in terms[0]["matchExpressions"][0]["values"]):
+            self.wrong.append(f"{pod['metadata']['name']} is on {pod['spec']['nodeName']} with {claim}")
+
+    def volume(self, name, node, size="10Gi"):
+        self.cluster.create("persistentvolumes", {"metadata": {"name": name}, "spec": {
+            "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local", "local": {"path": "/x"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]}}}})
+
+    def claim(self, name, of="made", size="1Gi", mode="ReadWriteOnce"):
+        self.cluster.create("persistentvolumeclaims", {"metadata": {"name": name}, "spec": {
+            "accessModes": [mode], "storageClassName": of, "resources": {"requests": {"storage": size}}}}, "train")
+
+    def pod_with(self, name, *claims, **more):
+        self.pod(name, volumes=[{"name": f"v{i}", "persistentVolumeClaim": {"claimName": claim}} for i, claim in enumerate(claims)], **more)
+
+    def has(self, claim):
+        return self.cluster.get("persistentvolumeclaims", claim, "train")["spec"].get("volumeName")
+
+    def selected(self, claim):
+        found = self.cluster.get("persistentvolumeclaims", claim, "train")
+        return (found["metadata"].get("annotations") or {}).get("volume.kubernetes.io/selected-node")
+
+    def test_a_claim_is_bound_for_the_node_of_its_pod_and_before_it(self):
+        self.cluster.claims.delay = (0.1, 0.2)
+        for name, node, size in (("pv-1", "n-1", "40Gi"), ("pv-2", "n-2", "10Gi"), ("pv-3", "n-2", "20Gi")):
+            self.volume(name, node, size)
+        wait_until(lambda: all(one["status"]["phase"] == "Available" for one in self.cluster.list("persistentvolumes")), 5, "free volumes")
+        self.weir()
+        for name, of, size in (("disk", "local", "15Gi"), ("made", "made", "1Gi"), ("zoned", "zoned", "1Gi")):
+            self.claim(name, of, size)
+        self.pod_with("disk", "disk", nodeSelector={"kubernetes.io/hostname": "n-2"})
+        self.pod_with("made", "made", nodeSelector={"kubernetes.io/hostname": "n-3"})
+        self.pod_with("zoned", "zoned")
+        self.await_bound(["disk", "made", "zoned"])
+        self.assertEqual((self.has("disk"), self.selected("made"), self.selected("zoned")), ("pv-3", "n-3", "n-2"))
+        self.assertEqual((self.node("disk"), self.node("made"), self.node("zoned")), ("n-2", "n-3", "n-2"))
+        self.pod_with("again", "made")
+        self.await_bound(["again"])
+        self.assertEqual(self.node("again"), "n-3")
+        self.pod("ephemeral", volumes=[{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "made", "resources": {"requests": {"storage": "1Gi"}}}}}}])
+        self.await_bound(["ephemeral"])
+        self.assertEqual(self.selected("ephemeral-tmp"), self.node("ephemeral"))
+
+    def test_why_a_claim_keeps_its_pod_waiting(self):
+        self.weir()
+        self.volume("pv-1", "n-1")
+        for name, of, size, mode in (("huge", "local", "1Ti", "ReadWriteOnce"), ("none", "nowhere", "1Gi", "ReadWriteOnce"), ("own", "made", "1Gi", "ReadWriteOncePod")):
+            self.claim(name, of, size, mode)
+        self.cluster.claims.switch(False)
+        self.claim("slow", "at-once")
+        self.pod_with("slow", "slow")
+        self.await_said("slow", "is not bound yet")
+        self.cluster.claims.switch(True)
+        self.await_bound(["slow"])
+        for name, text in (("huge", "No free PersistentVolume fits"), ("missing", "There is no PersistentVolumeClaim train/missing")):
+            self.pod_with(name, name)
+            self.await_said(name, text)
+        self.pod_with("own-1", "own")
+        self.await_bound(["own-1"])
+        self.pod_with("own-2", "own")
+        self.await_said("own-2", "is ReadWriteOncePod, and pod train/own-1 has it")
+        self.cluster.delete_pod("train", "own-1", 0)
+        self.await_bound(["own-2"])
+        self.claim("missing", "local")
+        self.await_bound(["missing"])
+        self.assertEqual(self.node("missing"), "n-1")
+
+    def test_pods_that_want_one_volume_get_it_one_after_another(self):
+        for i in range(3):
+            self.volume(f"pv-{i}", f"n-{i + 1}")
+        self.weir()
+        for i in range(4):
+            self.claim(f"c-{i}", "local")
+            self.pod_with(f"p-{i}", f"c-{i}")
+        wait_until(lambda: len(self.bound("p-")) == 3, 15, "one for each volume")
+        waits = next(f"p-{i}" for i in range(4) if not self.node(f"p-{i}"))
+        wait_until(lambda: self.said(waits), 5, "it says why")
+        self.assertEqual(sorted(self.bound("p-").values()), ["n-1", "n-2", "n-3"])
+
+    def test_a_gang_with_volumes_that_are_there_lies_where_they_are(self):
+        for i in range(3):
+            self.volume(f"pv-{i}", f"n-{i + 1}")
+            self.claim(f"c-{i}", "local")
+        self.weir()
+        for i in range(3):
+            self.pod_with(f"g-{i}", f"c-{i}", labels={"weir.dev/gang": "g", "weir.dev/gang-size": "3"})
+        self.await_bound([f"g-{i}" for i in range(3)])
+        self.assertEqual(sorted(self.bound("g-").values()), ["n-1", "n-2", "n-3"])
+        self.claim("shared", mode="ReadWriteMany")
+        for i in range(3):
+            self.pod_with(f"s-{i}", "shared", cpu=9, labels={"weir.dev/gang": "s", "weir.dev/gang-size": "3"})
+        self.await_bound([f"s-{i}" for i in range(3)])
+        self.assertEqual(sorted(self.bound("s-").values()), ["n-1", "n-2", "n-3"])
+
+    def test_a_gang_waits_for_the_claims_of_all_and_moves_when_none_can_be_made(self):
+        self.cluster.claims.full_nodes = {"n-1"}
+        self.weir()
+        for i in range(3):
+            self.claim(f"c-{i}")
+            self.pod_with(f"g-{i}", f"c-{i}", labels={"weir.dev/gang": "g", "weir.dev/gang-size": "3"})
+        self.await_bound([f"g-{i}" for i in range(3)], 20)
+        self.assertNotIn("n-1", self.bound("g-").values())
+        self.assertEqual(self.bound("g-"), {f"g-{i}": self.selected(f"c-{i}") for i in range(3)})
+
+    def test_a_scheduler_that_is_killed_meanwhile_goes_on_where_the_claim_says(self):
+        self.cluster.claims.switch(False)
+        first = self.weir()
+        self.claim("c")
+        self.pod_with("p", "c")
+        wait_until(lambda: self.selected("c"), 10, "a node is chosen")
+        first.kill()
+        node = self.selected("c")
+        self.cluster.add_node("a-1", cpu="64")
+        self.weir()
+        self.await_said("p", "to be bound for node")
+        self.cluster.claims.switch(True)
+        self.await_bound(["p"])
+        self.assertEqual((self.node("p"), self.selected("c")), (node, node))
+
+    def test_whoever_is_killed_and_whatever_is_lost_each_volume_goes_to_one_claim(self):
+        print(f"WEIR_SEED={SEED}")
+        rng = random.Random(SEED)
+        self.cluster.claims.delay = (0.0, 0.1)
+        for i in range(6):
+            self.volume(f"pv-{i}", f"n-{1 + i % 3}", f"{10 + i}Gi")
+        weir = self.weir()
+        for i in range(10):
+            self.claim(f"c-{i}", "local" if i < 6 else "made")
+            self.pod_with(f"p-{i}", f"c-{i}", labels={"weir.dev/gang": f"g-{i // 2}", "weir.dev/gang-size": "2"})
+            for fault, more in (("conflict", {}), ("drop", {"when": "after"}), ("drop", {"when": "before"}), ("error500", {})):
+                if rng.random() < 0.2:
+                    self.cluster.faults.on(fault, count=1, where="PATCH .*/persistentvolume", **more)
+            if rng.random() < 0.3:
+                time.sleep(rng.random() * 0.2)
+                weir.kill()
+                weir = self.weir()
+        self.await_bound([f"p-{i}" for i in range(10)], 40)
+
+    def test_what_the_role_lacks_is_said_by_such_a_pod_alone(self):
+        self.weir_with(lambda right: (right[0], right[2]) != ("patch", "persistentvolumeclaims"))
+        self.claim("c")
+        self.pod_with("p", "c")
+        self.pod("plain")
+        self.await_bound(["plain"])
+        self.await_said("p", 'cannot patch resource "persistentvolumeclaims"')
+        self.assertLess(len(self.cluster.asked("PATCH", "persistentvolumeclaims")), 5)
 
 
 class GangTest(SchedulerTest):
@@ -481,17 +672,8 @@ class CasesTest(SchedulerTest):
 
 
 class RightsTest(SchedulerTest):
-    def weir_with(self, *who):
-        """A link whose role has the rights of some rows alone."""
-        rights = [[word.strip().strip('"') for word in line[len("RIGHT("):].split(",", 5)[:5]]
-                  for line in RIGHTS.read_text().splitlines() if line.startswith("RIGHT(")]
-        for verb, group, resource, where, _ in (right for right in rights if right[4] in who):
-            self.cluster.allow("weir", [verb], [resource], [group], None if where == "CLUSTER" else "train")
-        link = Weir(self.cluster.kubeconfig_for("weir"), EQUAL)
-        self.links.append(link)
-
     def test_what_some_pods_need_may_lack(self):
-        self.weir_with("ALWAYS", "WEIR")
+        self.weir_with(lambda right: right[4] != "SOME")
         term = {"labelSelector": {}, "topologyKey": "kubernetes.io/hostname", "namespaceSelector": {"matchLabels": {"tier": "prod"}}}
         self.pod("choosy", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
         self.pod("plain")
@@ -501,12 +683,18 @@ class RightsTest(SchedulerTest):
         self.await_bound(["choosy"], 30)
 
     def test_the_rights_that_the_manifest_gives_are_enough(self):
-        self.weir_with("ALWAYS", "WEIR", "SOME")
+        self.weir_with(lambda right: True)
         for i in range(8):
             self.pod(f"b-{i}", gpus=1)
         self.await_bound([f"b-{i}" for i in range(8)])
         self.pod("g", gpus=1, queue="green")
-        self.await_bound(["g"])
+        self.cluster.create("storageclasses.storage.k8s.io", {"metadata": {"name": "made"}, "provisioner": "made.up", "volumeBindingMode": "WaitForFirstConsumer"})
+        self.cluster.create("persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "made", "resources": {"requests": {"storage": "1Gi"}}}}, "train")
+        term = {"labelSelector": {}, "topologyKey": "kubernetes.io/hostname", "namespaceSelector": {"matchLabels": {"tier": "prod"}}}
+        self.pod("all", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+                 volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}])
+        self.await_bound(["g", "all"])
         refused = [one for one in self.cluster.requests if one.status == 403]
         self.assertEqual(refused, [])
 

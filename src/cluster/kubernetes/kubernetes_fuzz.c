@@ -1,7 +1,8 @@
-/* What an API server may answer: nodes, pods, Jobs and WeirJobs of whatever form are read, or not, and told. */
+/* What an API server may answer: nodes, pods, Jobs, WeirJobs and volumes of whatever form are read, or not, told, and placed. */
 #include "cluster/kubernetes/report.h"
 
 #include "cluster/kubernetes/node.h"
+#include "cluster/kubernetes/scheduler/world.h"
 #include "cluster/kubernetes/shown_plan.h"
 
 #include <stdlib.h>
@@ -63,6 +64,49 @@ static void show(const json_t *object, struct weir_arena *arena)
     free(read);
 }
 
+/* One object is all that there is of each kind. */
+static void place(const json_t *object, struct weir_arena *arena)
+{
+    const struct kubernetes_options options = {0};
+    struct place_pod *pod = place_pod_read(object);
+    struct place_node *node = place_node_read(&options, object);
+    struct space *space = space_read(object);
+    struct volume_claim *claim = volume_claim_read(object);
+    struct volume *volume = volume_read(object);
+    struct volume_class *volume_class = volume_class_read(object);
+    if (pod != NULL) {
+        const struct world_pod seen = {.pod = pod};
+        const struct weir_sched_queue queue = {.name = pod->queue, .parent = WEIR_SCHED_NONE};
+        struct volumes volumes = {.claims = (const struct volume_claim *[]){claim},
+                                  .n_claims = 1,
+                                  .volumes = (const struct volume *[]){volume},
+                                  .n_volumes = 1,
+                                  .classes = (const struct volume_class *[]){volume_class},
+                                  .n_classes = 1,
+                                  .pods = &seen,
+                                  .n_pods = 1,
+                                  .arena = arena};
+        const struct world_input input = {.nodes = (const struct place_node *[]){node},
+                                          .n_nodes = 1,
+                                          .pods = &seen,
+                                          .n_pods = 1,
+                                          .queues = &queue,
+                                          .n_queues = 1,
+                                          .spaces = {(const struct space *[]){space}, 1, true},
+                                          .volumes = &volumes};
+        struct world world;
+        volumes_index(&volumes);
+        world_make(&input, arena, &world);
+        must(world.snapshot.n_tasks <= 1);
+    }
+    place_release(pod);
+    place_release(node);
+    place_release(space);
+    place_release(claim);
+    place_release(volume);
+    place_release(volume_class);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct weir_arena arena;
@@ -72,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         tell(object, &arena);
         pool(object, &arena);
         show(object, &arena);
+        place(object, &arena);
         json_decref(object);
     }
     weir_arena_fini(&arena);

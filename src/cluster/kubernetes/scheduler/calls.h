@@ -13,6 +13,7 @@
 
 enum calls_kind {
     CALLS_BIND,
+    CALLS_CLAIM, /**< A claim of a volume is to be bound. */
     CALLS_EVICT,
     CALLS_RESERVE, /**< Have a pod hold a device (reservation.h). */
     CALLS_RELEASE, /**< Have it let go. */
@@ -24,7 +25,7 @@ enum calls_kind {
 struct calls_one {
     enum calls_kind kind;
     const char *uid;   /**< The pod that it is about, or the name of a group. */
-    const char *about; /**< The uid of a group's pod that it is about; NULL. */
+    const char *about; /**< The uid of a group's pod, a claim or a volume (settle.h); NULL. */
     const char *method, *path, *query, *content_type;
     json_t *body; /**< Taken. */
     /** Asked first, on the same thread, with `with` (taken); if that fails the rest is not asked. NULL: nothing is. */

@@ -3,6 +3,7 @@
 #include "cluster/kubernetes/scheduler/config_map.h"
 #include "cluster/kubernetes/scheduler/hold.h"
 #include "cluster/kubernetes/scheduler/part.h"
+#include "cluster/kubernetes/scheduler/settle.h"
 #include "cluster/kubernetes/scheduler/tell.h"
 
 #include "base/clock.h"
@@ -77,9 +78,14 @@ static weir_status evict(void *context, const struct weir_sched_part *part, stru
         const struct weir_sched_action *action = part->actions[i];
         const struct place_pod *pod = pod_of(carry, action);
         struct memory_item *item = memory_of(carry->memory, pod->uid);
-        if (action->kind == WEIR_SCHED_EVICT && item->is_held) {
+        if (action->kind != WEIR_SCHED_EVICT) {
+            continue;
+        }
+        if (item->is_held) {
             memory_let_go(item);
-        } else if (action->kind == WEIR_SCHED_EVICT) {
+        } else if (item->awaits_claims) { /* it has not started */
+            settle_give_up(item);
+        } else {
             carry_out_evict(carry, pod, why_evicted(carry, action));
         }
     }
@@ -117,6 +123,7 @@ void carry_out_bind(struct carry_out *carry, const struct place_pod *pod, const 
         item->node_until_ms = INT64_MAX;
         item->is_held = false;
         item->n_refused = 0;
+        item->awaits_claims = false;
         memory_set(&item->nominated, "");
         tell_event(carry, pod, "Normal", "Scheduled",
                    weir_arena_printf(carry->arena, "Assigned %s to %s by queue %s", pod->key, node,
@@ -169,17 +176,34 @@ static const char *const refusals[] = {
                       "room for all that read them.",
 };
 
+/* May it be carried out by what lies where by now? Then it counts as if it were. */
+static bool fits(struct carry_out *carry, const struct weir_sched_part *part)
+{
+    if (!settle_fits(carry, part)) {
+        refuse(carry, part,
+               "Others get the volumes that its claims, or those of its gang, could have had.");
+        return false;
+    }
+    if (!lie_well(carry, part)) {
+        settle_take_back(carry);
+        refuse(carry, part,
+               "The places that are free for it, or for its gang, lie beside others, or apart, "
+               "than its affinity or spread constraints allow.");
+        return false;
+    }
+    return true;
+}
+
 /* What is not whole yet keeps its places. */
 static weir_status place(void *context, const struct weir_sched_part *part, struct weir_error *err)
 {
     struct carry_out *carry = context;
     (void)err;
     bool is_bound = weir_sched_part_is_bound(part);
-    if (is_bound && !lie_well(carry, part)) {
-        refuse(
-            carry, part,
-            "The places that are free for it, or for its gang, lie beside others, or apart, than "
-            "its affinity or spread constraints allow.");
+    if (is_bound && !fits(carry, part)) {
+        return WEIR_OK;
+    }
+    if (is_bound && settle_ask(carry, part)) {
         return WEIR_OK;
     }
     enum shares_answer answer = is_bound ? hold_place(carry, part) : SHARES_WAIT;
@@ -270,9 +294,12 @@ weir_status carry_out(struct carry_out *carry, const struct weir_sched_plan *pla
     carry->waits = WEIR_ARENA_ARRAY(carry->arena, (size_t)snapshot->n_jobs + 1,
                                     const struct weir_sched_wait *);
     carry->nominated = WEIR_ARENA_ARRAY(carry->arena, (size_t)snapshot->n_tasks + 1, bool);
+    carry->choices =
+        WEIR_ARENA_ARRAY(carry->arena, (size_t)snapshot->n_tasks + 1, struct carry_out_choices);
     carry->now_ms = weir_mono_ms();
     WEIR_TRY(weir_sched_apply(snapshot, plan, &executor, err));
     hold_tend(carry);
+    settle_waiting(carry);
     say_all(carry);
     return WEIR_OK;
 }
@@ -313,8 +340,8 @@ bool carry_out_done(struct memory *memory, const struct calls_one *one, weir_sta
                     const struct weir_kube_refusal *refusal, const struct weir_error *err)
 {
     static const char *const names[] = {
-        "pod_not_bound",       "pod_not_evicted", "device_not_reserved", "device_not_released",
-        "device_not_reported", "pod_not_told",    "event_not_told"};
+        "pod_not_bound",       "claim_not_bound",     "pod_not_evicted", "device_not_reserved",
+        "device_not_released", "device_not_reported", "pod_not_told",    "event_not_told"};
     struct memory_item *item = memory_find(memory, one->uid);
     if (status != WEIR_OK) {
         weir_log(WEIR_LOG_INFO, names[one->kind], WEIR_KV_STR("path", one->path),
@@ -325,6 +352,9 @@ bool carry_out_done(struct memory *memory, const struct calls_one *one, weir_sta
     }
     if (one->kind == CALLS_BIND) {
         return bind_done(item, one, status, refusal, err);
+    }
+    if (one->kind == CALLS_CLAIM) {
+        return settle_done(memory, item, one, status, err);
     }
     if (one->kind == CALLS_EVICT) {
         return evict_done(item, status, refusal);

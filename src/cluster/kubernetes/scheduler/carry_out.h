@@ -14,6 +14,12 @@
 #define CARRY_OUT_SPARE_MS                                                                         \
     30000 /**< So long a pod is spared that a PodDisruptionBudget protects. */
 
+/** What is to be asked for the claims of a pod. */
+struct carry_out_choices {
+    struct volumes_choice *rows;
+    size_t n;
+};
+
 struct carry_out {
     struct world *world;
     const struct world_input *input;
@@ -26,7 +32,10 @@ struct carry_out {
     /* Its own. */
     int64_t now_ms;                       /**< Monotonic. */
     const struct weir_sched_wait **waits; /**< For each job; NULL: it does not wait. */
-    bool *nominated; /**< For each task: the plan makes room for it somewhere. */
+    bool *nominated;                   /**< For each task: the plan makes room for it somewhere. */
+    struct carry_out_choices *choices; /**< For each task. */
+    struct volumes_assumed kept;       /**< Before the part that is looked at just now. */
+    bool are_kept;                     /**< It has claims. */
 };
 
 /** A part of a device that a pod is bound with. */

@@ -1,6 +1,7 @@
 #include "cluster/kubernetes/scheduler/kinds.h"
 
 #include "cluster/kubernetes/scheduler/space.h"
+#include "cluster/kubernetes/scheduler/volume.h"
 
 #include "base/grow.h"
 

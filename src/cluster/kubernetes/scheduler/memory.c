@@ -32,6 +32,7 @@ static void free_item(struct memory_item *item)
     free(item->device);
     free(item->nominated);
     free(item->said);
+    free(item->refused);
     free(item);
 }
 

@@ -15,7 +15,7 @@
 
 /** Times are monotonic, but for half_since_ms; 0: never. */
 struct memory_item {
-    char *key; /**< A pod's uid, or a gang. */
+    char *key; /**< A pod's uid, a gang, a claim or a volume (settle.h). */
     /** The node that it was asked to have, until the API server says so, or it is too late for that. */
     char *node;
     int64_t node_until_ms;
@@ -25,12 +25,16 @@ struct memory_item {
     char *group;                  /**< The device that it is to have a part of; NULL: none. */
     char *trouble;                /**< Why that failed; NULL: it did not. */
     int64_t n_troubles, retry_ms; /**< So often, one after another; and not again before that. */
-    char *nominated;              /**< "": of none; NULL: nothing was said of it. */
-    char *said;                   /**< Why it waits, as it was told last; NULL: nothing was told. */
-    int64_t said_ms, event_ms;    /**< When. */
-    int64_t leaves_until_ms;      /**< It was told to end; so long it counts as if it did. */
-    int64_t spared_until_ms;      /**< So long it is not told to end. */
-    int64_t half_since_ms;        /**< A part of this gang alone runs, since 1970; 0: not so. */
+    bool awaits_claims;           /**< It is bound to that node when its claims are. */
+    bool has_lost_claim;          /**< One of them could not be asked for. */
+    char *refused; /**< Nodes where a claim's volume was not made, a space behind each; NULL. */
+    int64_t refused_until_ms;  /**< So long they are not tried again. */
+    char *nominated;           /**< "": of none; NULL: nothing was said of it. */
+    char *said;                /**< Why it waits, as it was told last; NULL: nothing was told. */
+    int64_t said_ms, event_ms; /**< When. */
+    int64_t leaves_until_ms;   /**< It was told to end; so long it counts as if it did. */
+    int64_t spared_until_ms;   /**< So long it is not told to end. */
+    int64_t half_since_ms;     /**< A part of this gang alone runs, since 1970; 0: not so. */
     /** So often, one after another, its place was beside others than its rules allow. */
     int64_t n_refused;
     /** The key is the group of a device that is divided: the uid of the pod that holds it, and the device that it told of. */

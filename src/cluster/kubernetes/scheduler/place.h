@@ -76,6 +76,12 @@ struct place_holder {
     bool is_running;
 };
 
+/** A volume that it mounts by a claim. */
+struct place_claim {
+    const char *key;   /**< "NAMESPACE/NAME" */
+    bool is_ephemeral; /**< Made for it alone. */
+};
+
 /** Text is NULL where nothing is said. */
 struct place_pod {
     struct place_held held;
@@ -108,6 +114,8 @@ struct place_pod {
     bool sees_spaces;    /**< One of any of them does. */
     /** Pods of the same number rather lie on different nodes; 0: it does not matter. */
     uint32_t rather_apart;
+    struct place_claim *claims; /**< For its volumes. */
+    size_t n_claims;
     bool is_ours;
     bool is_over, has_succeeded, is_gated;
     bool is_preemptible, never_preempts;

@@ -268,6 +268,29 @@ static void read_place(const json_t *object, struct place_pod *pod)
 #undef REQUIRED
 }
 
+/* One that is made for the pod has the names of both. */
+static void read_claims(const json_t *volumes, struct place_pod *pod)
+{
+    size_t i;
+    json_t *one;
+    pod->claims =
+        WEIR_ARENA_ARRAY(&pod->held.arena, json_array_size(volumes) + 1, struct place_claim);
+    json_array_foreach(volumes, i, one)
+    {
+        const char *name = weir_kube_text(one, "persistentVolumeClaim.claimName");
+        bool is_ephemeral = json_is_object(json_object_get(one, "ephemeral"));
+        if (name != NULL) {
+            pod->claims[pod->n_claims++].key =
+                weir_arena_printf(&pod->held.arena, "%s/%s", pod->space, name);
+        } else if (is_ephemeral) {
+            pod->claims[pod->n_claims++] = (struct place_claim){
+                .key = weir_arena_printf(&pod->held.arena, "%s/%s-%s", pod->space, pod->name,
+                                         weir_kube_text_or(one, "name", "")),
+                .is_ephemeral = true};
+        }
+    }
+}
+
 /* ---- its queue, and how it is ---------------------------------------------------------------- */
 
 /* What a label says, else an annotation; NULL: neither does. */
@@ -350,6 +373,7 @@ struct place_pod *place_pod_read(const json_t *object)
     read_state(object, pod);
     read_amounts(object, pod);
     read_place(object, pod);
+    read_claims(weir_kube_at(object, "spec.volumes"), pod);
     if (pod->is_ours) {
         read_gang(object, pod);
         part_read(object, pod);

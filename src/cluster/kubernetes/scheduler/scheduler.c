@@ -6,6 +6,7 @@
 #include "cluster/kubernetes/scheduler/kinds.h"
 #include "cluster/kubernetes/scheduler/queues.h"
 #include "cluster/kubernetes/scheduler/reservation.h"
+#include "cluster/kubernetes/scheduler/settle.h"
 #include "kube/mirror.h"
 
 #include "base/clock.h"
@@ -120,6 +121,7 @@ struct cycle {
     struct world_pod *seen;
     struct world_input input;
     struct kinds_seen seen_of[KINDS_N];
+    struct volumes volumes;
     bool are_some_spared;
 };
 
@@ -158,7 +160,7 @@ static void remember_pod(struct memory_item *item, int64_t now_ms, struct weir_a
     const struct place_pod *pod = out->pod;
     bool is_late = item->node != NULL && item->node_until_ms < now_ms;
     if (pod->node != NULL || is_late) {
-        memory_let_go(item);
+        settle_give_up(item);
     }
     if (pod->gone_ms > 0 || item->leaves_until_ms < now_ms) {
         item->leaves_until_ms = 0;
@@ -170,6 +172,7 @@ static void remember_pod(struct memory_item *item, int64_t now_ms, struct weir_a
     out->trouble = item->retry_ms > now_ms ? weir_arena_strdup(arena, item->trouble) : NULL;
     out->is_leaving = pod->gone_ms > 0 || item->leaves_until_ms > 0;
     out->is_spared = item->spared_until_ms > now_ms;
+    out->awaits_claims = item->awaits_claims;
 }
 
 /* The cycle before this saw that a part of the gang alone runs. */
@@ -213,13 +216,42 @@ static void remember_half(struct kubernetes_scheduler *scheduler, const struct w
     }
 }
 
+static void look_at_volumes(struct cycle *cycle)
+{
+    struct kubernetes_scheduler *scheduler = cycle->scheduler;
+    const struct kinds_seen *claims = &cycle->seen_of[KINDS_CLAIMS],
+                            *volumes = &cycle->seen_of[KINDS_VOLUMES],
+                            *classes = &cycle->seen_of[KINDS_CLASSES];
+    cycle->volumes =
+        (struct volumes){.claims = (const struct volume_claim *const *)claims->digests,
+                         .n_claims = claims->n,
+                         .volumes = (const struct volume *const *)volumes->digests,
+                         .n_volumes = volumes->n,
+                         .classes = (const struct volume_class *const *)classes->digests,
+                         .n_classes = classes->n,
+                         .pods = cycle->seen,
+                         .n_pods = cycle->n_pods,
+                         .why = claims->why != NULL    ? claims->why
+                                : volumes->why != NULL ? volumes->why
+                                                       : classes->why,
+                         .arena = &cycle->arena};
+    pthread_mutex_lock(&scheduler->lock);
+    settle_recall(&scheduler->memory, scheduler->cycle, weir_mono_ms(), &cycle->volumes);
+    pthread_mutex_unlock(&scheduler->lock);
+    cycle->input.volumes = &cycle->volumes;
+}
+
 /* Kinds of objects that some pods need. */
 static void look_further(struct cycle *cycle)
 {
-    bool needs[KINDS_N] = {false};
+    bool needs[KINDS_N] = {false}, needs_volumes = false;
     for (size_t i = 0; i < cycle->n_pods; i++) {
-        needs[KINDS_SPACES] = needs[KINDS_SPACES] || cycle->pods[i]->sees_spaces;
+        const struct place_pod *pod = cycle->pods[i];
+        needs[KINDS_SPACES] = needs[KINDS_SPACES] || pod->sees_spaces;
+        needs_volumes = needs_volumes ||
+                        (pod->is_ours && !pod->is_over && pod->node == NULL && pod->n_claims > 0);
     }
+    needs[KINDS_CLAIMS] = needs[KINDS_VOLUMES] = needs[KINDS_CLASSES] = needs_volumes;
     for (size_t k = 0; k < KINDS_N; k++) {
         if (needs[k]) {
             kinds_look(&cycle->scheduler->kinds, k, &cycle->arena, &cycle->seen_of[k]);
@@ -230,6 +262,9 @@ static void look_further(struct cycle *cycle)
                                           .n = spaces->n,
                                           .are_seen = needs[KINDS_SPACES] && spaces->why == NULL};
     cycle->input.spaces_why = spaces->why;
+    if (needs_volumes) {
+        look_at_volumes(cycle);
+    }
 }
 
 static bool is_to_plan(const struct cycle *cycle)

@@ -36,6 +36,7 @@ struct making {
     struct term *terms;
     size_t n_terms, terms_cap;
     const struct weir_sched_topology *topology; /* NULL: no node says where it is */
+    bool *are_counted;                          /* claims: a task asks for its volume */
 };
 
 /* ---- queues ----------------------------------------------------------------------------------- */
@@ -109,9 +110,24 @@ static bool is_idle(const struct world_pod *pod, int32_t node)
 /* Why a pod that is to get a place does not; NULL: it may. */
 static const char *wrong_just_now(const struct making *making, const struct world_pod *pod)
 {
+    const struct world_input *input = making->input;
     const char *wrong =
         pod->trouble != NULL ? pod->trouble : shares_wrong(&making->out->shares, pod->pod);
-    return wrong == NULL && pod->pod->selects_spaces ? making->input->spaces_why : wrong;
+    wrong = wrong == NULL && pod->pod->selects_spaces ? input->spaces_why : wrong;
+    return wrong == NULL && pod->pod->is_ours && input->volumes != NULL
+               ? volumes_wrong(input->volumes, pod->pod, input->nodes, input->n_nodes)
+               : wrong;
+}
+
+/* A pod that is to get a place needs volumes that are there. */
+static void ask_for_volumes(struct making *making, const struct place_pod *pod, int32_t node)
+{
+    for (size_t i = 0; i < pod->n_claims && node < 0 && making->input->volumes != NULL; i++) {
+        const char *pool = volumes_pool(making->input->volumes, pod, i);
+        if (pool != NULL) {
+            world_nodes_ask_for(&making->nodes, pool);
+        }
+    }
 }
 
 static void sort_out(struct making *making)
@@ -131,6 +147,7 @@ static void sort_out(struct making *making)
             continue;
         }
         world_nodes_ask(&making->nodes, pod->pod);
+        ask_for_volumes(making, pod->pod, node);
         making->own[making->n_own++] =
             (struct own){.pod = pod,
                          .i = i,
@@ -208,10 +225,40 @@ static void put_demand(struct making *making, const struct place_pod *pod,
     }
 }
 
+/* Volumes that are there and that its claims need, each claim once, whichever pods have it. */
+static void put_volumes(struct making *making, const struct place_pod *pod,
+                        struct weir_sched_demand *out)
+{
+    const struct volumes *volumes = making->input->volumes;
+    struct weir_sched_extra *extras = WEIR_ARENA_ARRAY(
+        making->arena, (size_t)out->n_extras + pod->n_claims + 1, struct weir_sched_extra);
+    int32_t n = out->n_extras;
+    for (int32_t i = 0; i < n; i++) {
+        extras[i] = out->extras[i];
+    }
+    for (size_t i = 0; i < pod->n_claims; i++) {
+        const char *pool = volumes_pool(volumes, pod, i);
+        int64_t claim = volumes_find_claim(volumes, pod->claims[i].key);
+        int32_t at = out->n_extras;
+        if (pool == NULL || making->are_counted[claim]) {
+            continue;
+        }
+        while (at < n && strcmp(extras[at].name, pool) != 0) {
+            at++;
+        }
+        making->are_counted[claim] = true;
+        extras[at].name = pool;
+        extras[at].count++;
+        n = WEIR_MAX(n, at + 1);
+    }
+    out->extras = extras;
+    out->n_extras = n;
+}
+
 /* Which nodes may it have, by its own rules for them and for neighbours? NULL: each that the planner finds. */
 static const bool *nodes_for(struct making *making, const struct place_pod *pod)
 {
-    if (!pod->has_node_terms && pod->part.milli == 0 &&
+    if (!pod->has_node_terms && pod->part.milli == 0 && pod->n_claims == 0 &&
         !neighbours_matter(&making->out->neighbours, pod)) {
         return NULL;
     }
@@ -224,6 +271,9 @@ static const bool *nodes_for(struct making *making, const struct place_pod *pod)
         allowed[i] = can_share && place_fits_node_terms(pod, node);
     }
     neighbours_allow(&making->out->neighbours, pod, false, allowed);
+    if (making->input->volumes != NULL) {
+        volumes_allow(making->input->volumes, pod, making->nodes.nodes, making->nodes.n, allowed);
+    }
     return allowed;
 }
 
@@ -401,6 +451,9 @@ static void put_task(struct making *making, size_t i)
                                      .node = own->node >= 0 ? own->node : own->nominated};
     put_demand(making, pod, &task->demand);
     world_part_put(making->out, &making->nodes, own->pod, own->node, task);
+    if (own->node < 0 && pod->n_claims > 0 && making->input->volumes != NULL) {
+        put_volumes(making, pod, &task->demand);
+    }
     put_selector(making, own, task);
     put_tolerations(making, pod, task);
     if (tolerates_an_effect(pod)) {
@@ -557,6 +610,8 @@ void world_make(const struct world_input *input, struct weir_arena *arena, struc
     sort_out(&making);
     put_down(&making);
     find_topology(&making);
+    making.are_counted =
+        WEIR_ARENA_ARRAY(arena, (input->volumes != NULL ? input->volumes->n_claims : 0) + 1, bool);
     making.tasks = WEIR_ARENA_ARRAY(arena, making.n_own + 1, struct weir_sched_task);
     making.jobs = WEIR_ARENA_ARRAY(arena, making.n_own + 1, struct weir_sched_job);
     for (size_t i = 0; i < making.n_own; i++) {

@@ -10,6 +10,7 @@
 #include "cluster/kubernetes/scheduler/neighbours.h"
 #include "cluster/kubernetes/scheduler/shares.h"
 #include "cluster/kubernetes/scheduler/space.h"
+#include "cluster/kubernetes/scheduler/volumes.h"
 
 #define WORLD_STALE_MS                                                                             \
     60000 /**< A gang of which a part runs, and not the rest, is ended after so long. */
@@ -24,7 +25,8 @@ struct world_pod {
     const char *trouble;   /**< Why it is not placed for a while; NULL: it may be. */
     bool is_unsure; /**< What holds that device is not known to hold the one it was bound with. */
     bool is_leaving;
-    bool is_spared; /**< It may not be told to end just now. */
+    bool is_spared;     /**< It may not be told to end just now. */
+    bool awaits_claims; /**< It is to be bound where it is when its claims are. */
     /** Since when a part of its gang alone runs; 0: since now, if it does. */
     int64_t half_since_ms;
 };
@@ -40,6 +42,7 @@ struct world_input {
     size_t n_queues;
     struct spaces spaces;
     const char *spaces_why;    /**< They could not be looked at: a sentence. */
+    struct volumes *volumes;   /**< NULL: no pod that is to get a place has any. */
     const char *const *levels; /**< Labels of nodes that say where they are, the widest first. */
     size_t n_levels;
     const char *space; /**< Weir's own namespace. */

@@ -23,6 +23,7 @@ void world_nodes_init(struct world_nodes *nodes, const struct world_input *input
                              .n = input->n_nodes,
                              .uses = WEIR_ARENA_ARRAY(arena, input->n_nodes + 1, struct world_node),
                              .devices = WEIR_ARENA_ARRAY(arena, input->n_nodes + 1, const char *),
+                             .volumes = input->volumes,
                              .arena = arena};
     for (size_t i = 0; i < nodes->n; i++) {
         const char *device = nodes->nodes[i]->device;
@@ -57,15 +58,22 @@ const char *world_nodes_device(const struct world_nodes *nodes, const struct pla
     return NULL;
 }
 
+void world_nodes_ask_for(struct world_nodes *nodes, const char *name)
+{
+    if (!has_text(nodes->extras, nodes->n_extras, name)) {
+        weir_arena_grow(nodes->arena, &nodes->extras, sizeof nodes->extras[0], nodes->n_extras,
+                        &nodes->extras_cap);
+        nodes->extras[nodes->n_extras++] = name;
+    }
+}
+
 void world_nodes_ask(struct world_nodes *nodes, const struct place_pod *pod)
 {
     const char *device = world_nodes_device(nodes, pod);
     for (size_t i = 0; i < pod->n_amounts; i++) {
         const char *name = pod->amounts[i].name;
-        if (name != device && !has_text(nodes->extras, nodes->n_extras, name)) {
-            weir_arena_grow(nodes->arena, &nodes->extras, sizeof nodes->extras[0], nodes->n_extras,
-                            &nodes->extras_cap);
-            nodes->extras[nodes->n_extras++] = name;
+        if (name != device) {
+            world_nodes_ask_for(nodes, name);
         }
     }
 }
@@ -126,6 +134,7 @@ static void put_extras(const struct world_nodes *nodes, size_t i, struct weir_sc
         const char *name = nodes->extras[k];
         bool is_port = strncmp(name, PLACE_PORT, strlen(PLACE_PORT)) == 0;
         int64_t has = is_port ? 1 : place_amount_of(node->amounts, node->n_amounts, name);
+        (void)volumes_pool_free(nodes->volumes, name, node, &has);
         extras[k] = (struct weir_sched_extra){.name = name,
                                               .count = left_of(has, taken != NULL ? taken[k] : 0)};
     }

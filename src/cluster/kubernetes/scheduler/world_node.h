@@ -24,6 +24,7 @@ struct world_nodes {
     size_t n_devices;
     const bool **masks; /**< Sets of nodes that pods may have: each becomes a label. */
     size_t n_masks, masks_cap;
+    const struct volumes *volumes; /**< NULL: there are none. */
     struct weir_arena *arena;
 };
 
@@ -38,6 +39,9 @@ const char *world_nodes_device(const struct world_nodes *nodes, const struct pla
 
 /** A pod of ours asks for this. To be told of all before anything is taken. */
 void world_nodes_ask(struct world_nodes *nodes, const struct place_pod *pod);
+
+/** The same for one thing of which nodes have some. */
+void world_nodes_ask_for(struct world_nodes *nodes, const char *name);
 
 /** Somebody else has it of a node. @param has_devices  Its devices, too. */
 void world_nodes_take(struct world_nodes *nodes, const struct place_pod *pod, int32_t node,
