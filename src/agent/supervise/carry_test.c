@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -42,6 +43,8 @@ static struct {
     char dir[WEIR_DIR_TEMPORARY_BYTES + 16], url[64];
     atomic_int n_calls, n_changes;
     atomic_bool is_flaky;
+    pthread_mutex_t lock; /* guards what follows, and the folder */
+    char token[16];       /* The node's that has the job: what another asks for late is not done. */
 } server;
 
 static char root[WEIR_DIR_TEMPORARY_BYTES];
@@ -121,6 +124,22 @@ static void make_change(struct weir_http_request *request, struct weir_arena *me
     json_decref(body);
 }
 
+/* A supervisor that was killed may have asked for something that is read later: its token is no longer the job's. */
+static void write_for_node(struct weir_http_request *request, struct weir_arena *memory,
+                           struct weir_http_response *response)
+{
+    const char *shown = weir_http_request_header(request, "Authorization");
+    pthread_mutex_lock(&server.lock);
+    if (shown == NULL || strcmp(shown + strlen("Bearer "), server.token) != 0) {
+        weir_http_response_errorf(response, WEIR_ERR_DENIED, "another node has the job");
+    } else if (strcmp(request->method, "PUT") == 0) {
+        take_part(request, response);
+    } else {
+        make_change(request, memory, response);
+    }
+    pthread_mutex_unlock(&server.lock);
+}
+
 /* Every fourth call fails, before or after it was done. */
 static void handle(void *context, struct weir_http_request *request,
                    struct weir_http_response *response)
@@ -140,10 +159,8 @@ static void handle(void *context, struct weir_http_request *request,
                        request->segments[i]);
     }
     int fd;
-    if (strcmp(request->method, "PUT") == 0) {
-        take_part(request, response);
-    } else if (strcmp(request->method, "POST") == 0) {
-        make_change(request, &memory, response);
+    if (strcmp(request->method, "GET") != 0) {
+        write_for_node(request, &memory, response);
     } else if (request->n_segments == 5) {
         answer_list(&memory, response, "files", json_array());
     } else if (weir_kept_open(server.dir, path, &fd, NULL) == WEIR_OK) {
@@ -162,6 +179,7 @@ static void set_up(void)
     struct weir_http_config config = {.listen = "127.0.0.1:0"};
     uint64_t seed;
     memset(&server, 0, sizeof server);
+    pthread_mutex_init(&server.lock, NULL);
     memset(&now, 0, sizeof now);
     weir_arena_init(&arena, 0);
     ck_assert_int_eq(weir_dir_make_temporary("carry-test", root, &err), WEIR_OK);
@@ -191,10 +209,14 @@ static bool never(void *context)
 
 static struct carry node_of(int i)
 {
+    char *token = weir_arena_printf(&arena, "t-%d", i);
+    pthread_mutex_lock(&server.lock);
+    (void)snprintf(server.token, sizeof server.token, "%s", token);
+    pthread_mutex_unlock(&server.lock);
     return (struct carry){.folder = weir_arena_printf(&arena, "%s/node-%d/checkpoints/j1", root, i),
                           .job = "j1",
                           .server = server.url,
-                          .token = "t",
+                          .token = token,
                           .tick_ms = TICK_MS,
                           .quiet_ms = QUIET_MS,
                           .used_fd = -1};
