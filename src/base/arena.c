@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define ARENA_ALIGN             16
+#define ARENA_FIRST_BYTES       ((size_t)1 << 10)
 #define ARENA_BLOCK_BYTES       ((size_t)16 << 10)
 #define ARENA_DEFAULT_MAX_BYTES ((size_t)256 << 20)
 
@@ -42,7 +43,9 @@ void weir_arena_fini(struct weir_arena *arena)
 
 static struct weir_arena_block *block_add(struct weir_arena *arena, size_t size)
 {
-    size_t cap = WEIR_MAX(size, ARENA_BLOCK_BYTES);
+    /* As much again as there is: what is kept of each of many things takes little more than it needs. */
+    size_t usual = WEIR_MIN(WEIR_MAX(arena->used_bytes, ARENA_FIRST_BYTES), ARENA_BLOCK_BYTES);
+    size_t cap = WEIR_MAX(size, usual);
     struct weir_arena_block *block =
         cap <= SIZE_MAX - sizeof *block ? malloc(sizeof *block + cap) : NULL;
     if (block == NULL) {
@@ -52,7 +55,7 @@ static struct weir_arena_block *block_add(struct weir_arena *arena, size_t size)
     block->cap = cap;
     arena->used_bytes += cap;
     /* A large block goes behind the current one, whose free space stays in use. */
-    if (arena->head != NULL && cap > ARENA_BLOCK_BYTES) {
+    if (arena->head != NULL && cap > usual) {
         block->next = arena->head->next;
         arena->head->next = block;
     } else {

@@ -50,6 +50,20 @@ START_TEST(arena_memory_is_zeroed_aligned_and_never_overlaps)
 
 END_TEST
 
+START_TEST(an_arena_is_not_much_larger_than_what_it_holds)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    for (size_t n = 16; n <= 1 << 20; n += 16) {
+        (void)weir_arena_alloc(&arena, 16);
+        ck_assert_uint_ge(arena.used_bytes, n);
+        ck_assert_uint_le(arena.used_bytes, WEIR_MAX((size_t)1024, n + WEIR_MIN(n, (size_t)16384)));
+    }
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 START_TEST(an_arena_over_its_maximum_says_so_and_goes_on)
 {
     struct weir_arena arena;
@@ -116,6 +130,7 @@ START_TEST(the_peak_is_what_was_touched_at_once_and_stays)
 END_TEST
 
 WEIR_TEST_MAIN("memory", arena_memory_is_zeroed_aligned_and_never_overlaps,
+               an_arena_is_not_much_larger_than_what_it_holds,
                an_arena_over_its_maximum_says_so_and_goes_on,
                buffer_equals_a_plain_string_until_its_limit,
                the_peak_is_what_was_touched_at_once_and_stays)
