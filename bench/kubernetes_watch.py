@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""kubernetes_watch.py [--pods N] [--events N] [--seconds S]: what the driver of clusters under Kubernetes costs while it watches.
+"""kubernetes_watch.py [--pods N] [--events N] [--seconds S] [--scheduler weir]: what the driver of clusters under Kubernetes costs while it watches.
 
 The stand-in of an API server (tests/kube) has N pods and changes so many of them a second; the driver is asked once a second how its
-allocation is, as a server asks. Printed are the driver's share of a core and its resident memory, before and after all that was watched is
+allocation is, as a server asks; with --scheduler weir it places pods besides, of which one waits. Printed are the driver's share of a core and its resident memory, before and after all that was watched is
 forgotten (410) and listed again.
 """
 import argparse
@@ -37,6 +37,10 @@ def pod(i):
                 {"name": f"V{k}", "value": "v" * 20} for k in range(10)], "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}}}]}}
 
 
+WAITS = {"metadata": {"name": "waits"}, "spec": {"schedulerName": "weir", "containers": [
+    {"name": "c", "image": "i", "resources": {"requests": {"cpu": "4000"}}}]}}
+
+
 def watch(cluster, ask, pid, arguments):
     """Changes for so long; (share of a core, memory)."""
     begun, cpu, n = time.monotonic(), cpu_s(pid), 0
@@ -59,6 +63,7 @@ def main():
     parser.add_argument("--pods", type=int, default=5000)
     parser.add_argument("--events", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--scheduler", default="cluster", choices=("cluster", "weir"))
     arguments = parser.parse_args()
     with Cluster(nodes=500) as cluster:
         cluster.wait(lambda: cluster.get("serviceaccounts", "default"), 5, "an account")
@@ -66,13 +71,16 @@ def main():
         cluster.kubelet.switch(False)
         for i in range(arguments.pods):
             cluster.create("pods", pod(i))
-        driver = subprocess.Popen([CASE, "kubernetes", json.dumps({"kubeconfig": str(cluster.kubeconfig)})], stdin=subprocess.PIPE,
+        driver = subprocess.Popen([CASE, "kubernetes", json.dumps({"kubeconfig": str(cluster.kubeconfig), "scheduler": arguments.scheduler})], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True)
 
         def ask(*words):
             driver.stdin.write(json.dumps(words) + "\n")
             driver.stdin.flush()
             return json.loads(driver.stdout.readline())
+        if arguments.scheduler == "weir":
+            cluster.create("pods", WAITS)
+            ask("tend", json.dumps([{"name": "default"}]))
         begun = time.monotonic()
         pools = ask("list")
         print(f"first list of {arguments.pods} pods and 500 nodes: {time.monotonic() - begun:.2f} s, {cpu_s(driver.pid):.2f} s of a core, "

@@ -20,11 +20,14 @@
 #include <string.h>
 
 #define REST_MS 2000 /* from one cycle to the next when nothing changes */
-/* So long a cycle waits for what changes with what woke it, and no shorter than the one before took: half the time is free. */
-#define GATHER_MS ((int64_t)20)
-#define WAIT_MS   500   /* for the first lists */
-#define STALE_MS  90000 /* bookmarks come once a minute */
-#define KEPT      50    /* cycles after which what is not seen is forgotten */
+/* So long a cycle waits for what changes with what woke it, and no shorter than the one before took: half the time is free. One
+ * after which nothing was done has so many times that: what others change all day costs a twentieth of a core. */
+#define GATHER_MS    ((int64_t)20)
+#define IDLE_TIMES   19
+#define IDLE_REST_MS ((int64_t)500) /* at most */
+#define WAIT_MS      500            /* for the first lists */
+#define STALE_MS     90000          /* bookmarks come once a minute */
+#define KEPT         50             /* cycles after which what is not seen is forgotten */
 
 static const char *const zone[] = {"topology.kubernetes.io/zone"};
 
@@ -51,7 +54,7 @@ struct kubernetes_scheduler {
     struct memory memory;
     /* The thread's own. */
     struct budgets budgets;
-    int64_t cycle, took_ms;                 /* the number of cycles, and how long the last took */
+    int64_t cycle, pause_ms;                /* the number of cycles, and the least until the next */
     char trouble[WEIR_ERROR_MESSAGE_BYTES]; /* said last */
 };
 
@@ -101,7 +104,7 @@ static bool await(struct kubernetes_scheduler *scheduler, uint64_t *known)
 {
     pthread_mutex_lock(&scheduler->lock);
     rest(scheduler, REST_MS, known);
-    rest(scheduler, WEIR_MAX(GATHER_MS, WEIR_MIN(scheduler->took_ms, (int64_t)REST_MS)), NULL);
+    rest(scheduler, WEIR_MAX(GATHER_MS, scheduler->pause_ms), NULL);
     *known = scheduler->n_changes;
     bool goes_on = !scheduler->is_stopping;
     pthread_mutex_unlock(&scheduler->lock);
@@ -123,6 +126,7 @@ struct cycle {
     struct kinds_seen seen_of[KINDS_N];
     struct volumes volumes;
     bool are_some_spared;
+    bool has_plan; /* something was to be done */
 };
 
 static void take_node(void *context, const struct weir_kube_object *object)
@@ -307,6 +311,7 @@ static weir_status plan_and_carry_out(struct cycle *cycle, struct weir_error *er
                               .are_some_spared = cycle->are_some_spared,
                               .cycle = scheduler->cycle,
                               .reservation = scheduler->reservation};
+    cycle->has_plan = plan->n_actions > 0;
     pthread_mutex_lock(&scheduler->lock);
     weir_status status = carry_out(&carry, plan, err);
     remember_half(scheduler, &world, cycle->input.now_ms);
@@ -364,7 +369,7 @@ static void run_cycle(struct kubernetes_scheduler *scheduler)
 {
     struct cycle cycle = {.scheduler = scheduler};
     struct weir_error err;
-    int64_t begun_ms = weir_mono_ms();
+    uint64_t begun_ns = weir_mono_ns();
     weir_arena_init(&cycle.arena, (size_t)1 << 30);
     note(scheduler, go_through(&cycle, &err), &err);
     for (size_t i = 0; i < cycle.n_nodes; i++) {
@@ -377,7 +382,9 @@ static void run_cycle(struct kubernetes_scheduler *scheduler)
         kinds_release(&cycle.seen_of[k]);
     }
     weir_arena_fini(&cycle.arena);
-    scheduler->took_ms = weir_mono_ms() - begun_ms;
+    int64_t took_us = (int64_t)((weir_mono_ns() - begun_ns) / 1000);
+    scheduler->pause_ms = cycle.has_plan ? WEIR_MIN(took_us / 1000, (int64_t)REST_MS)
+                                         : WEIR_MIN(IDLE_TIMES * took_us / 1000, IDLE_REST_MS);
 }
 
 static void *scheduler_main(void *context)
