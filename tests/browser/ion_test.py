@@ -244,7 +244,7 @@ class EnrolTest(WithPage):
         page.js("window.tracks = document.querySelector('video').srcObject.getTracks()")
         page.press("p")
         page.one("input[name=files]")
-        self.assertEqual(page.js("return window.tracks.map((one) => one.readyState)"), ["ended"], "the camera is off")
+        page.until(lambda: page.js("return window.tracks.map((one) => one.readyState)") == ["ended"], "the camera to be off")
         page.js("navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotAllowedError'))")
         page.press("w")
         page.has_text('[role="alert"]', "allow the camera for this page")
