@@ -284,7 +284,7 @@ static enum pair_result be_rank(struct pair *pair, int rank, bool is_real)
     struct weir_graph *graph = norm_graph();
     struct weir_net_config config = {
         .batch = 6, .is_training = true, .backend = &weir_cuda_backend};
-    struct weir_net_group group = {.rank = rank, .size = 2, .timeout_ms = is_real ? 30000 : 1000};
+    struct weir_net_group group = {.rank = rank, .size = 2, .timeout_ms = is_real ? 30000 : 4000};
     struct weir_error *err = &pair->err[rank];
     struct weir_net *net = NULL;
     if (weir_net_create(graph, &config, &net, err) != WEIR_OK) {
