@@ -3,15 +3,11 @@
  * divided beyond all of it, whatever ends, is taken away or forgotten. The test's own kubelet gives devices, any of those that
  * are free, and its own numbers count them.
  */
+#include "cluster/kubernetes/scheduler/law_fixture.h"
 #include "cluster/kubernetes/scheduler/part.h"
 #include "cluster/kubernetes/scheduler/reservation.h"
-#include "cluster/kubernetes/scheduler/world.h"
 
 #include "base/macros.h"
-#include "base/test_main.h"
-#include "base/test_seed.h"
-#include "sched/apply.h"
-#include "sched/sched.h"
 
 #include <string.h>
 
@@ -44,22 +40,11 @@ static struct {
     struct world_pod seen[PODS_MAX];
     int n_pods;
     struct weir_sched_queue queues[N_QUEUES];
-    struct weir_rng rng;
     struct world *world;
     int64_t cycle;
 } all;
 
 static const struct kubernetes_options options;
-
-static int below(int n)
-{
-    return (int)weir_rng_below(&all.rng, (uint64_t)n);
-}
-
-static bool chance(int pct)
-{
-    return below(100) < pct;
-}
 
 static bool is_there(const struct test_pod *pod)
 {
@@ -366,22 +351,13 @@ static void run_cycle(void)
 {
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     const struct weir_sched_executor executor = {.evict = evict, .place = place};
-    struct weir_sched_profile profile;
-    struct weir_sched_plan *plan;
     struct world_input input;
     struct world world;
-    struct weir_error err;
     weir_arena_init(&arena, 0);
     see(&input);
     world_make(&input, &arena, &world);
     all.world = &world;
-    ck_assert_int_eq(weir_sched_profile_named("default", &profile, &err), WEIR_OK);
-    profile.actions = (char *)(uintptr_t) "allocate,reclaim,preempt";
-    profile.move_victims = false;
-    ck_assert_msg(weir_sched_plan(&world.snapshot, &profile, &plan, &err) == WEIR_OK, "%s",
-                  err.message);
-    ck_assert_int_eq(weir_sched_apply(&world.snapshot, plan, &executor, &err), WEIR_OK);
-    weir_sched_plan_destroy(plan);
+    law_plan(&world, &executor);
     tend(&world.shares);
     bind_ready();
     all.cycle++;
@@ -562,7 +538,7 @@ static void end_all(void)
 START_TEST(no_device_is_given_twice_whatever_happens)
 {
     int64_t n_bound = 0;
-    (void)test_seed(&all.rng);
+    (void)test_seed(&law_rng);
     for (int c = 0; c < N_CLUSTERS; c++) {
         make_cluster();
         for (int k = 0; k < N_CYCLES; k++) {

@@ -2,11 +2,9 @@
  * The law of volumes, on random claims, volumes and pods, read from objects of the API: which nodes a pod may have is what the test works
  * out of what it made, and whatever is given is had by one claim, is where its pods are, and is as large as it has to be.
  */
-#include "cluster/kubernetes/scheduler/world.h"
+#include "cluster/kubernetes/scheduler/law_fixture.h"
 
 #include "base/macros.h"
-#include "base/test_main.h"
-#include "base/test_seed.h"
 
 #include <string.h>
 
@@ -54,7 +52,6 @@ struct test_pod {
 };
 
 static struct {
-    struct weir_rng rng;
     struct weir_arena arena;
     int zones[NODES_MAX], n_nodes;
     const struct place_node *nodes[NODES_MAX];
@@ -71,16 +68,6 @@ static struct {
 } all;
 
 static const struct kubernetes_options options;
-
-static int below(int n)
-{
-    return (int)weir_rng_below(&all.rng, (uint64_t)n);
-}
-
-static bool chance(int pct)
-{
-    return below(100) < pct;
-}
 
 static const char *text(const char *format, int n)
 {
@@ -429,7 +416,7 @@ static void try_and_go_back(int pod)
 
 START_TEST(a_pod_has_its_claims_where_it_may_and_nowhere_else)
 {
-    (void)test_seed(&all.rng);
+    (void)test_seed(&law_rng);
     for (int round = 0; round < N_ROUNDS; round++) {
         weir_arena_init(&all.arena, 0);
         make_all();

@@ -2,13 +2,9 @@
  * The law of a cluster under Kubernetes that Weir's planner places the pods of, on random clusters: objects of its API go
  * in, and what comes of the plans is counted by what the test made, not by what the planner was told.
  */
-#include "cluster/kubernetes/scheduler/world.h"
+#include "cluster/kubernetes/scheduler/law_fixture.h"
 
 #include "base/macros.h"
-#include "base/test_main.h"
-#include "base/test_seed.h"
-#include "sched/apply.h"
-#include "sched/sched.h"
 
 #include <string.h>
 
@@ -51,7 +47,6 @@ static struct {
     struct world_pod seen[PODS_MAX];
     int n_nodes, n_pods;
     struct weir_sched_queue queues[N_QUEUES];
-    struct weir_rng rng;
     const struct world *world;
     int cycle;
 } all;
@@ -64,16 +59,6 @@ static struct {
     bool is_prod;
     struct space *digest;
 } spaces[] = {{"lab", false, NULL}, {"serve", true, NULL}, {"train", true, NULL}};
-
-static int below(int n)
-{
-    return (int)weir_rng_below(&all.rng, (uint64_t)n);
-}
-
-static bool chance(int pct)
-{
-    return below(100) < pct;
-}
 
 static const char *number(struct weir_arena *arena, int n)
 {
@@ -479,22 +464,13 @@ static void run_cycle(void)
 {
     WEIR_AUTO(weir_arena_fini) struct weir_arena arena;
     const struct weir_sched_executor executor = {.evict = evict, .place = place};
-    struct weir_sched_profile profile;
-    struct weir_sched_plan *plan;
     struct world_input input;
     struct world world;
-    struct weir_error err;
     weir_arena_init(&arena, 0);
     see(&arena, &input);
     world_make(&input, &arena, &world);
     all.world = &world;
-    ck_assert_int_eq(weir_sched_profile_named("default", &profile, &err), WEIR_OK);
-    profile.actions = (char *)(uintptr_t) "allocate,reclaim,preempt";
-    profile.move_victims = false;
-    ck_assert_msg(weir_sched_plan(&world.snapshot, &profile, &plan, &err) == WEIR_OK, "%s",
-                  err.message);
-    ck_assert_int_eq(weir_sched_apply(&world.snapshot, plan, &executor, &err), WEIR_OK);
-    weir_sched_plan_destroy(plan);
+    law_plan(&world, &executor);
     all.cycle++;
 }
 
@@ -538,7 +514,7 @@ static void let_go(void)
 
 START_TEST(whatever_comes_no_node_and_no_gang_is_wronged)
 {
-    (void)test_seed(&all.rng);
+    (void)test_seed(&law_rng);
     for (int c = 0; c < N_CLUSTERS; c++) {
         make_cluster();
         for (int k = 0; k < N_CYCLES; k++) {
@@ -597,7 +573,7 @@ static bool may_have(const struct test_pod *pod, int at)
 
 START_TEST(a_pod_alone_lies_where_it_rather_does)
 {
-    (void)test_seed(&all.rng);
+    (void)test_seed(&law_rng);
     for (int c = 0; c < N_CLUSTERS; c++) {
         make_cluster();
         for (int i = 0; i < all.n_pods; i++) { /* Of those that lie there some are ours. */
@@ -710,7 +686,7 @@ static void ask(int queue, int n)
 
 START_TEST(what_is_guaranteed_comes_back)
 {
-    (void)test_seed(&all.rng);
+    (void)test_seed(&law_rng);
     for (int c = 0; c < N_CLUSTERS; c++) {
         int n_nodes = 1 + below(6), total = 0, taken = 0;
         all.n_nodes = all.n_pods = 0;
